@@ -1,0 +1,25 @@
+/**
+ * The one client of the Kubernetes API inside lifepod: scheduler, controllers, node and command line use it.
+ * In process it calls the API server's backend; across machines it speaks HTTPS. Both offer the
+ * same ResourceBackend; this file adds typed access by resource.
+ */
+import type { DeleteOptions, ListOptions, PatchType, ResourceBackend, WatchEvent, WatchOptions, WriteOptions } from '../machinery/backend.ts';
+import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
+
+export interface ResourceClient<T extends KubeObject> {
+  readonly ref: ResourceRef;
+  get(name: string, namespace?: string): Promise<T>;
+  list(options?: ListOptions): Promise<KubeList<T>>;
+  watch(options: WatchOptions, sink: (event: WatchEvent<T>) => void, signal: AbortSignal): Promise<void>;
+  create(object: T, options?: WriteOptions): Promise<T>;
+  update(object: T, options?: WriteOptions): Promise<T>;
+  updateStatus(object: T): Promise<T>;
+  patch(name: string, namespace: string | undefined, type: PatchType, body: unknown, subresource?: string): Promise<T>;
+  delete(name: string, namespace?: string, options?: DeleteOptions): Promise<T | Status>;
+  createSubresource(name: string, namespace: string, subresource: string, body: KubeObject): Promise<KubeObject>;
+}
+
+export interface Client {
+  readonly backend: ResourceBackend;
+  resource<T extends KubeObject>(ref: ResourceRef): ResourceClient<T>;
+}

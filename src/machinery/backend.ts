@@ -1,0 +1,77 @@
+/**
+ * The resource verbs of the API as typed calls: what the API server offers in process,
+ * and what a client calls, over HTTP or directly. Lives in machinery because the API server and the
+ * client may not import each other.
+ *
+ * Objects that come out are shared and must not be modified (copy with structuredClone).
+ * Every call fails with an ApiError (see status.ts) that carries a metav1.Status.
+ */
+import type { KubeList, KubeObject, ResourceRef, Status } from './meta.ts';
+
+export type PatchType =
+  | 'application/json-patch+json'
+  | 'application/merge-patch+json'
+  | 'application/strategic-merge-patch+json'
+  | 'application/apply-patch+yaml';
+
+export interface ListOptions {
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  limit?: number;
+  continue?: string;
+  resourceVersion?: string;
+  resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+}
+
+export interface WatchOptions {
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  /** Undefined or '0': synthetic ADDED events for what exists, then changes. */
+  resourceVersion?: string;
+  allowWatchBookmarks?: boolean;
+  sendInitialEvents?: boolean;
+  timeoutSeconds?: number;
+}
+
+export type WatchEvent<T extends KubeObject = KubeObject> =
+  | { type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; object: T }
+  | { type: 'ERROR'; object: Status };
+
+export interface WriteOptions {
+  dryRun?: boolean;
+  fieldManager?: string;
+  /** What to do with unknown and duplicate fields; upstream's default is Warn. */
+  fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
+}
+
+export interface DeleteOptions extends WriteOptions {
+  gracePeriodSeconds?: number;
+  preconditions?: { uid?: string; resourceVersion?: string };
+  propagationPolicy?: string;
+}
+
+/** Who asks; the in-process callers of lifepod are members of system:masters. */
+export interface UserInfo {
+  name: string;
+  groups: string[];
+}
+
+export interface ResourceBackend {
+  get(ref: ResourceRef, namespace: string | undefined, name: string): Promise<KubeObject>;
+  list(ref: ResourceRef, options: ListOptions): Promise<KubeList>;
+  /**
+   * Calls `sink` for each event, in order, until `signal` aborts (resolves) or the watch ends by
+   * itself (timeout, 410 as an ERROR event; resolves). Rejects where the watch cannot start.
+   */
+  watch(ref: ResourceRef, options: WatchOptions, sink: (event: WatchEvent) => void, signal: AbortSignal): Promise<void>;
+  /** `subresource` such as 'binding': the body is that subresource's kind and the answer its own. */
+  create(ref: ResourceRef, namespace: string | undefined, object: KubeObject, options?: WriteOptions & { name?: string; subresource?: string }): Promise<KubeObject>;
+  /** `subresource` 'status' replaces the status alone. A resourceVersion in the object is a precondition (409). */
+  update(ref: ResourceRef, object: KubeObject, options?: WriteOptions & { subresource?: string }): Promise<KubeObject>;
+  patch(ref: ResourceRef, namespace: string | undefined, name: string, type: PatchType, body: unknown, options?: WriteOptions & { subresource?: string }): Promise<KubeObject>;
+  /** The object as it is now (terminating) or as it was when it went. */
+  delete(ref: ResourceRef, namespace: string | undefined, name: string, options?: DeleteOptions): Promise<KubeObject | Status>;
+  deleteCollection(ref: ResourceRef, options: ListOptions & DeleteOptions): Promise<KubeList>;
+}

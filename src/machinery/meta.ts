@@ -1,0 +1,97 @@
+/**
+ * The metav1 types that every API object shares.
+ * Timestamps are RFC 3339 strings in UTC, as they are served.
+ * Source: Kubernetes API conventions, meta/v1 of v1.33.
+ */
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface ManagedFieldsEntry {
+  apiVersion?: string;
+  fieldsType?: string;
+  fieldsV1?: unknown;
+  manager?: string;
+  operation?: string;
+  subresource?: string;
+  time?: string;
+}
+
+export interface ObjectMeta {
+  name: string;
+  generateName?: string;
+  namespace?: string;
+  uid?: string;
+  resourceVersion?: string;
+  generation?: number;
+  creationTimestamp?: string;
+  deletionTimestamp?: string;
+  deletionGracePeriodSeconds?: number;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+  ownerReferences?: OwnerReference[];
+  finalizers?: string[];
+  managedFields?: ManagedFieldsEntry[];
+  selfLink?: string;
+}
+
+export interface ListMeta {
+  resourceVersion?: string;
+  continue?: string;
+  remainingItemCount?: number;
+  selfLink?: string;
+}
+
+/** Any API object. Kinds narrow it with the types in src/api/generated. */
+export interface KubeObject {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+}
+
+export interface KubeList<T extends KubeObject = KubeObject> {
+  apiVersion: string;
+  kind: string;
+  metadata: ListMeta;
+  items: T[];
+}
+
+export interface StatusCause {
+  reason?: string;
+  message?: string;
+  field?: string;
+}
+
+export interface StatusDetails {
+  name?: string;
+  group?: string;
+  kind?: string;
+  uid?: string;
+  causes?: StatusCause[];
+  retryAfterSeconds?: number;
+}
+
+/** The answer to a request that failed (or, with status Success, to a delete). */
+export interface Status {
+  kind: 'Status';
+  apiVersion: 'v1';
+  metadata: ListMeta;
+  status: 'Success' | 'Failure';
+  message?: string;
+  reason?: string;
+  details?: StatusDetails;
+  code?: number;
+}
+
+/** Group, version and plural name of a resource; group '' is the core group. */
+export interface ResourceRef {
+  group: string;
+  version: string;
+  resource: string;
+}

@@ -1,0 +1,137 @@
+/**
+ * Failures of the API: one constructor a failure fixes code, reason, details and wording.
+ * Source: k8s.io/apimachinery/pkg/api/errors (behaviour and wording).
+ */
+import { type FieldError, fieldErrorCause, fieldErrorText } from './field-error.ts';
+import type { Status, StatusDetails } from './meta.ts';
+
+/** An expected failure of an API call; `status` is what the client gets. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: Status;
+  constructor(status: Status) {
+    super(status.message ?? status.reason ?? 'unknown');
+    this.status = status;
+  }
+  get code(): number {
+    return this.status.code ?? 500;
+  }
+  get reason(): string {
+    return this.status.reason ?? '';
+  }
+}
+
+export const isApiError = (error: unknown, reason?: string): error is ApiError =>
+  error instanceof ApiError && (reason === undefined || error.reason === reason);
+
+function failure(code: number, reason: string, message: string, details?: StatusDetails): ApiError {
+  return new ApiError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message,
+    reason,
+    ...(details === undefined ? {} : { details }),
+    code,
+  });
+}
+
+/** A resource in an error: plural name and group. */
+export interface GroupResource {
+  group: string;
+  resource: string;
+}
+
+/** `pods`, `events.events.k8s.io` */
+export const groupResourceText = (ref: GroupResource): string =>
+  ref.group === '' ? ref.resource : `${ref.resource}.${ref.group}`;
+
+const about = (ref: GroupResource, name: string): StatusDetails => ({
+  ...(name === '' ? {} : { name }),
+  ...(ref.group === '' ? {} : { group: ref.group }),
+  kind: ref.resource,
+});
+
+export const notFound = (ref: GroupResource, name: string): ApiError =>
+  failure(404, 'NotFound', `${groupResourceText(ref)} ${JSON.stringify(name)} not found`, about(ref, name));
+
+/** The path itself names nothing. */
+export const pathNotFound = (): ApiError =>
+  failure(404, 'NotFound', 'the server could not find the requested resource', {});
+
+export const alreadyExists = (ref: GroupResource, name: string): ApiError =>
+  failure(409, 'AlreadyExists', `${groupResourceText(ref)} ${JSON.stringify(name)} already exists`, about(ref, name));
+
+export const conflict = (ref: GroupResource, name: string, cause: string): ApiError =>
+  failure(
+    409,
+    'Conflict',
+    `Operation cannot be fulfilled on ${groupResourceText(ref)} ${JSON.stringify(name)}: ${cause}`,
+    about(ref, name),
+  );
+
+export const objectModified = (ref: GroupResource, name: string): ApiError =>
+  conflict(ref, name, 'the object has been modified; please apply your changes to the latest version and try again');
+
+export function invalidObject(kind: { group: string; kind: string }, name: string, errors: FieldError[]): ApiError {
+  const texts = errors.map(fieldErrorText);
+  const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+  const kindText = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
+  return failure(422, 'Invalid', `${kindText} ${JSON.stringify(name)} is invalid: ${list}`, {
+    ...(name === '' ? {} : { name }),
+    ...(kind.group === '' ? {} : { group: kind.group }),
+    kind: kind.kind,
+    causes: errors.map(fieldErrorCause),
+  });
+}
+
+export const badRequest = (message: string): ApiError => failure(400, 'BadRequest', message);
+
+export const unauthorized = (): ApiError => failure(401, 'Unauthorized', 'Unauthorized');
+
+export const forbidden = (ref: GroupResource, name: string, cause: string): ApiError =>
+  failure(
+    403,
+    'Forbidden',
+    name === ''
+      ? `${groupResourceText(ref)} is forbidden: ${cause}`
+      : `${groupResourceText(ref)} ${JSON.stringify(name)} is forbidden: ${cause}`,
+    about(ref, name),
+  );
+
+export const methodNotAllowed = (): ApiError =>
+  failure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
+
+export const notAcceptable = (supported: readonly string[]): ApiError =>
+  failure(406, 'NotAcceptable', `only the following media types are accepted: ${supported.join(', ')}`);
+
+export const unsupportedMediaType = (supported: readonly string[]): ApiError =>
+  failure(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
+  );
+
+/** The resourceVersion of a list or watch is older than the history kept. */
+export const expired = (message: string): ApiError => failure(410, 'Expired', message);
+
+export const tooLargeResourceVersion = (requested: number, current: number): ApiError =>
+  failure(504, 'Timeout', `Too large resource version: ${requested}, current: ${current}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds: 1,
+  });
+
+export const requestEntityTooLarge = (limitBytes: number): ApiError =>
+  failure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`);
+
+export const tooManyRequests = (message: string, retryAfterSeconds: number): ApiError =>
+  failure(429, 'TooManyRequests', message, { retryAfterSeconds });
+
+export const internalError = (message: string): ApiError =>
+  failure(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] });
+
+export const serviceUnavailable = (message: string): ApiError => failure(503, 'ServiceUnavailable', message);
+
+/** The store cannot write: the disk is full. */
+export const insufficientStorage = (message: string): ApiError => failure(507, 'InsufficientStorage', message);

@@ -1,0 +1,23 @@
+/**
+ * Times: milliseconds since the epoch inside the engine, RFC 3339 strings in API objects.
+ */
+
+/** Milliseconds since the epoch. */
+export type Millis = number;
+
+/** metav1.Time: whole seconds, as upstream serves it (2026-01-31T09:30:00Z). */
+export function formatTime(millis: Millis): string {
+  return `${new Date(millis).toISOString().slice(0, 19)}Z`;
+}
+
+/** metav1.MicroTime: six fractional digits. */
+export function formatMicroTime(millis: Millis): string {
+  return `${new Date(millis).toISOString().slice(0, 23)}000Z`;
+}
+
+/** Milliseconds of an RFC 3339 string, or undefined where it is absent or not a time. */
+export function parseTime(text: string | undefined): Millis | undefined {
+  if (text === undefined) return undefined;
+  const millis = Date.parse(text);
+  return Number.isNaN(millis) ? undefined : millis;
+}

@@ -1,0 +1,25 @@
+import { defineConfig } from 'vitest/config';
+
+/** `unit` and `tidy` touch no system resource; the other projects run real containers, one file at a time. */
+export default defineConfig({
+  test: {
+    reporters: process.env['CI'] ? ['default'] : ['default'],
+    projects: [
+      {
+        test: { name: 'unit', include: ['src/**/*.test.ts', 'test/tidy/**/*.test.ts'], testTimeout: 60_000 },
+      },
+      {
+        test: { name: 'contract', include: ['test/contract/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 },
+      },
+      {
+        test: {
+          name: 'real',
+          include: ['test/integration/**/*.test.ts', 'test/e2e/**/*.test.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
