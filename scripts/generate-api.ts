@@ -50,7 +50,15 @@ const QUANTITIES = new Set([
 ]);
 
 /** metav1 types that the machinery folder declares itself. */
-const MACHINERY = new Set(['ObjectMeta', 'OwnerReference', 'ManagedFieldsEntry', 'ListMeta', 'Status', 'StatusDetails', 'StatusCause']);
+const MACHINERY = new Set([
+  'ObjectMeta',
+  'OwnerReference',
+  'ManagedFieldsEntry',
+  'ListMeta',
+  'Status',
+  'StatusDetails',
+  'StatusCause',
+]);
 
 interface Attribute {
   name: string;
@@ -61,8 +69,19 @@ interface Attribute {
 
 /** A field's shape, as the schema walker reads it. */
 type Shape =
-  | 'string' | 'integer' | 'number' | 'boolean' | 'time' | 'microtime' | 'bytes' | 'quantity' | 'intOrString' | 'any'
-  | { ref: string } | { array: Shape } | { map: Shape };
+  | 'string'
+  | 'integer'
+  | 'number'
+  | 'boolean'
+  | 'time'
+  | 'microtime'
+  | 'bytes'
+  | 'quantity'
+  | 'intOrString'
+  | 'any'
+  | { ref: string }
+  | { array: Shape }
+  | { map: Shape };
 
 const publicName = (model: string): string => model.replace(/^V1(?=[A-Z])/, '');
 
@@ -141,10 +160,16 @@ for (let model = queue.shift(); model !== undefined; model = queue.shift()) {
   schema[name] = {};
   docs[name] = { description: text.type, fields: {} };
   const body: string[] = [];
-  const topLevel = attributes.some((attribute) => attribute.baseName === 'apiVersion') && attributes.some((a) => a.baseName === 'metadata');
+  const topLevel =
+    attributes.some((attribute) => attribute.baseName === 'apiVersion') &&
+    attributes.some((a) => a.baseName === 'metadata');
   for (const attribute of attributes) {
     let shape = shapeOf(attribute.type, attribute.format, `${name}.${attribute.baseName}`);
-    for (let inner: Shape = shape; typeof inner !== 'string'; inner = 'array' in inner ? inner.array : 'map' in inner ? inner.map : 'any') {
+    for (
+      let inner: Shape = shape;
+      typeof inner !== 'string';
+      inner = 'array' in inner ? inner.array : 'map' in inner ? inner.map : 'any'
+    ) {
       if ('ref' in inner) {
         if (!seen.has(inner.ref)) queue.push(inner.ref);
         seen.add(inner.ref);
@@ -152,7 +177,9 @@ for (let model = queue.shift(); model !== undefined; model = queue.shift()) {
       }
     }
     const required = text.fields.get(attribute.name)?.required ?? false;
-    shape = JSON.parse(JSON.stringify(shape), (key, value) => (key === 'ref' ? publicName(value as string) : value)) as Shape;
+    shape = JSON.parse(JSON.stringify(shape), (key, value) =>
+      key === 'ref' ? publicName(value as string) : value,
+    ) as Shape;
     schema[name][attribute.baseName] = required ? { shape, required } : { shape };
     docs[name].fields[attribute.baseName] = text.fields.get(attribute.name)?.text ?? '';
     const mandatory = required || (topLevel && ['apiVersion', 'kind', 'metadata'].includes(attribute.baseName));

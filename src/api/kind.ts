@@ -5,9 +5,10 @@
  * Order of a write (source: upstream's rest.BeforeCreate and BeforeUpdate, behaviour):
  *   decode against the schema -> defaults -> prepare -> validate -> store
  */
+
+import type { DeleteOptions } from '../machinery/backend.ts';
 import type { FieldError } from '../machinery/field-error.ts';
 import type { KubeObject } from '../machinery/meta.ts';
-import type { DeleteOptions } from '../machinery/backend.ts';
 import type { Millis } from '../machinery/time.ts';
 
 export interface TableColumn {
@@ -70,7 +71,11 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
    * What a delete does first. `now`: the object goes at once (subject to finalizers). Otherwise the object is written with
    * deletionTimestamp = now + graceSeconds and stays until a delete with grace 0. Called again by a later delete.
    */
-  deletion?(object: T, options: DeleteOptions, context: WriteContext): { now: true } | { now: false; graceSeconds: number };
+  deletion?(
+    object: T,
+    options: DeleteOptions,
+    context: WriteContext,
+  ): { now: true } | { now: false; graceSeconds: number };
 
   /** Field selectors that the kind has besides metadata.name and metadata.namespace. */
   selectableFields?(object: T): Record<string, string>;

@@ -80,7 +80,15 @@ export type Action =
   | { kind: 'pullImage'; image: string; container: string; always: boolean }
   | { kind: 'createSandbox'; attempt: number }
   /** Creates and starts; safe to repeat by (name, attempt). */
-  | { kind: 'startContainer'; name: string; containerKind: ContainerKind; attempt: number; sandboxId: string; imageId: string; backoffSeconds: number }
+  | {
+      kind: 'startContainer';
+      name: string;
+      containerKind: ContainerKind;
+      attempt: number;
+      sandboxId: string;
+      imageId: string;
+      backoffSeconds: number;
+    }
   /** Stop signal now, kill at `deadline`. Asked again with an earlier deadline, the earlier one holds. */
   | { kind: 'stopContainer'; id: string; name: string; deadline: Millis }
   | { kind: 'removeContainer'; id: string; name: string; attempt: number }

@@ -67,11 +67,28 @@ export interface ResourceBackend {
    */
   watch(ref: ResourceRef, options: WatchOptions, sink: (event: WatchEvent) => void, signal: AbortSignal): Promise<void>;
   /** `subresource` such as 'binding': the body is that subresource's kind and the answer its own. */
-  create(ref: ResourceRef, namespace: string | undefined, object: KubeObject, options?: WriteOptions & { name?: string; subresource?: string }): Promise<KubeObject>;
+  create(
+    ref: ResourceRef,
+    namespace: string | undefined,
+    object: KubeObject,
+    options?: WriteOptions & { name?: string; subresource?: string },
+  ): Promise<KubeObject>;
   /** `subresource` 'status' replaces the status alone. A resourceVersion in the object is a precondition (409). */
   update(ref: ResourceRef, object: KubeObject, options?: WriteOptions & { subresource?: string }): Promise<KubeObject>;
-  patch(ref: ResourceRef, namespace: string | undefined, name: string, type: PatchType, body: unknown, options?: WriteOptions & { subresource?: string }): Promise<KubeObject>;
+  patch(
+    ref: ResourceRef,
+    namespace: string | undefined,
+    name: string,
+    type: PatchType,
+    body: unknown,
+    options?: WriteOptions & { subresource?: string },
+  ): Promise<KubeObject>;
   /** The object as it is now (terminating) or as it was when it went. */
-  delete(ref: ResourceRef, namespace: string | undefined, name: string, options?: DeleteOptions): Promise<KubeObject | Status>;
+  delete(
+    ref: ResourceRef,
+    namespace: string | undefined,
+    name: string,
+    options?: DeleteOptions,
+  ): Promise<KubeObject | Status>;
   deleteCollection(ref: ResourceRef, options: ListOptions & DeleteOptions): Promise<KubeList>;
 }

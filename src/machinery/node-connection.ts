@@ -21,5 +21,10 @@ export interface NodeConnection {
    * Chunks of the container's log until its end, or, with follow, until the container ends or `signal` aborts.
    * Rejects with an ApiError (400 BadRequest) with upstream's wording where the container has no log to read.
    */
-  logs(pod: { namespace: string; name: string; uid: string }, container: string, options: LogOptions, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  logs(
+    pod: { namespace: string; name: string; uid: string },
+    container: string,
+    options: LogOptions,
+    signal: AbortSignal,
+  ): AsyncIterable<Uint8Array>;
 }

@@ -47,7 +47,12 @@ export interface ContainerConfig {
   args?: string[];
   workingDir?: string;
   env: { name: string; value: string }[];
-  mounts: { hostPath: string; containerPath: string; readOnly?: boolean; propagation?: 'None' | 'HostToContainer' | 'Bidirectional' }[];
+  mounts: {
+    hostPath: string;
+    containerPath: string;
+    readOnly?: boolean;
+    propagation?: 'None' | 'HostToContainer' | 'Bidirectional';
+  }[];
   /** Relative to the sandbox's logDirectory, e.g. `app/0.log`. */
   logPath: string;
   stdin?: boolean;
@@ -146,7 +151,12 @@ export interface ContainerRuntime {
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
   removeSandbox(id: string, signal: AbortSignal): Promise<void>;
 
-  createContainer(sandboxId: string, sandbox: SandboxConfig, config: ContainerConfig, signal: AbortSignal): Promise<string>;
+  createContainer(
+    sandboxId: string,
+    sandbox: SandboxConfig,
+    config: ContainerConfig,
+    signal: AbortSignal,
+  ): Promise<string>;
   startContainer(id: string, signal: AbortSignal): Promise<void>;
   /** Sends the stop signal, waits, kills at the end of the grace (0: at once). Resolves when the container is dead. */
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;

@@ -49,7 +49,7 @@ export interface Txn {
 
 export type TxnResult =
   | { succeeded: true; revision: number }
-  | { succeeded: false; revision: number; /** what the compared keys hold now */ current: (StoredValue | undefined)[] };
+  | { succeeded: false; revision: number /** what the compared keys hold now */; current: (StoredValue | undefined)[] };
 
 export type StoreEvent =
   | { type: 'put'; kv: StoredValue; previous: StoredValue | undefined }
