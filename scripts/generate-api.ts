@@ -32,6 +32,7 @@ const ROOTS = [
   'V1Status',
   'V1DeleteOptions',
   'V1ListMeta',
+  'AuthenticationV1TokenRequest',
 ];
 
 /** Maps and strings of the models that are resource quantities: they accept numbers as well. */
@@ -173,7 +174,6 @@ for (let model = queue.shift(); model !== undefined; model = queue.shift()) {
       if ('ref' in inner) {
         if (!seen.has(inner.ref)) queue.push(inner.ref);
         seen.add(inner.ref);
-        inner.ref = inner.ref;
       }
     }
     const required = text.fields.get(attribute.name)?.required ?? false;

@@ -44,6 +44,8 @@ export interface WriteOptions {
   fieldManager?: string;
   /** What to do with unknown and duplicate fields; upstream's default is Warn. */
   fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
+  /** Called with each sentence for the client's Warning header. */
+  onWarning?: (text: string) => void;
 }
 
 export interface DeleteOptions extends WriteOptions {
