@@ -1,0 +1,123 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  checkDataFormat,
+  DATA_FORMAT_VERSION,
+  dataDirOwner,
+  dataDirReleased,
+  ensurePrivateFolder,
+  lockDataDir,
+  readTextIfPresent,
+  writeFileAtomic,
+} from './files.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-files-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+test('a folder is made private, an existing one too', () => {
+  ensurePrivateFolder(join(folder, 'a/b'));
+  expect(modeOf(join(folder, 'a/b'))).toBe(0o700);
+  chmodSync(join(folder, 'a'), 0o755);
+  ensurePrivateFolder(join(folder, 'a'));
+  expect(modeOf(join(folder, 'a'))).toBe(0o700);
+});
+
+test('an atomic write replaces the content and the mode and leaves no other file', () => {
+  const path = join(folder, 'x');
+  writeFileSync(path, 'old', { mode: 0o644 });
+  writeFileAtomic(path, 'new');
+  expect(readFileSync(path, 'utf8')).toBe('new');
+  expect(modeOf(path)).toBe(0o600);
+  expect(readdirSync(folder)).toEqual(['x']);
+});
+
+test('an atomic write that fails leaves the old content and no other file', () => {
+  const path = join(folder, 'x');
+  ensurePrivateFolder(path);
+  expect(() => writeFileAtomic(path, 'new')).toThrow();
+  expect(readdirSync(folder)).toEqual(['x']);
+});
+
+test('reading a file that is not there gives undefined', () => {
+  expect(readTextIfPresent(join(folder, 'none'))).toBeUndefined();
+});
+
+test('a locked data folder is refused with one sentence that names the process', () => {
+  const lock = lockDataDir(folder);
+  expect(dataDirOwner(folder)).toBe(process.pid);
+  expect(() => lockDataDir(folder)).toThrow(
+    `the data folder ${folder} is in use by a running lifepod (PID ${process.pid}): ` +
+      `stop it with 'lifepod down --data-dir ${folder}' or choose another --data-dir`,
+  );
+  lock.release();
+  expect(dataDirOwner(folder)).toBeUndefined();
+  lockDataDir(folder).release();
+});
+
+test('kill -9 of the owner frees the data folder, also while a child of the owner lives', async () => {
+  const script = `
+    import { spawn } from 'node:child_process';
+    import { lockDataDir } from ${JSON.stringify(join(import.meta.dirname, 'files.ts'))};
+    lockDataDir(process.argv[1]);
+    const child = spawn('sleep', ['60'], { stdio: 'ignore', detached: true });
+    process.stdout.write(String(child.pid));
+    process.stdin.resume();
+  `;
+  const owner = spawn(process.execPath, ['--input-type=module', '-e', script, folder], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const [childPid] = (await once(owner.stdout, 'data')) as [Buffer];
+  try {
+    expect(dataDirOwner(folder)).toBe(owner.pid);
+    const released = dataDirReleased(folder, AbortSignal.timeout(30_000));
+    owner.kill('SIGKILL');
+    await released;
+    expect(dataDirOwner(folder)).toBeUndefined();
+    lockDataDir(folder).release();
+  } finally {
+    owner.kill('SIGKILL');
+    process.kill(Number(childPid.toString()), 'SIGKILL');
+  }
+});
+
+test('waiting for a data folder ends when the signal aborts', async () => {
+  const lock = lockDataDir(folder);
+  const abort = new AbortController();
+  const released = dataDirReleased(folder, abort.signal);
+  abort.abort();
+  await expect(released).rejects.toThrow(/abort/i);
+  lock.release();
+});
+
+test('a folder without a data folder has no owner', () => {
+  expect(dataDirOwner(join(folder, 'none'))).toBeUndefined();
+  expect(existsSync(join(folder, 'none'))).toBe(false);
+});
+
+test('the format version is written once and accepted again; a newer one is refused', () => {
+  checkDataFormat(folder);
+  checkDataFormat(folder);
+  expect(readFileSync(join(folder, 'format-version'), 'utf8')).toBe(`${DATA_FORMAT_VERSION}\n`);
+  writeFileSync(join(folder, 'format-version'), `${DATA_FORMAT_VERSION + 1}\n`);
+  expect(() => checkDataFormat(folder)).toThrow(/was written by a newer lifepod .*: update lifepod or choose/);
+  writeFileSync(join(folder, 'format-version'), 'x');
+  expect(() => checkDataFormat(folder)).toThrow(/does not hold a version number/);
+});

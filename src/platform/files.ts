@@ -1,0 +1,168 @@
+/**
+ * Files of the data folder: atomic writes, private folders, the lock and the format version.
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The layout of the data folder that this version writes. Raised when an older version could not read it. */
+export const DATA_FORMAT_VERSION = 1;
+
+/** An expected failure: its message is one sentence that says what to do. */
+export class UserError extends Error {
+  override readonly name = 'UserError';
+}
+
+const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;
+
+/** Makes the folder, and those above it, with mode 0700; an existing one gets that mode. */
+export function ensurePrivateFolder(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  chmodSync(path, 0o700);
+}
+
+/** Replaces the file at once and durably: a reader sees the old content or the new, also after a crash. */
+export function writeFileAtomic(path: string, content: string | Uint8Array, mode = 0o600): void {
+  const temporary = `${path}.${process.pid}.new`;
+  try {
+    const fd = openSync(temporary, 'w', mode);
+    try {
+      const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+      for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    chmodSync(temporary, mode);
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  syncFolder(dirname(path));
+}
+
+function syncFolder(path: string): void {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The text of a file, or undefined where there is none. */
+export function readTextIfPresent(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+export interface DataDirLock {
+  release(): void;
+}
+
+const lockPath = (dataDir: string): string => join(dataDir, 'lock');
+
+/**
+ * flock(2) belongs to the open file description: the flock command takes it on ours and exits, and the kernel frees it when this
+ * process ends, however it ends. Node opens files with O_CLOEXEC, so no child keeps it.
+ */
+function tryFlock(fd: number, kind: '--exclusive' | '--shared'): boolean {
+  const result = spawnSync('flock', [kind, '--nonblock', '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
+  if (result.error !== undefined && hasCode(result.error, 'ENOENT')) {
+    throw new UserError(`the command 'flock' is missing: install the package util-linux`);
+  }
+  if (result.error !== undefined) throw result.error;
+  if (result.status === 0) return true;
+  if (result.status === 1) return false;
+  throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
+}
+
+/**
+ * Takes the data folder for this process until release() or its end, even by kill -9.
+ * Throws a UserError where a live process has it.
+ */
+export function lockDataDir(dataDir: string): DataDirLock {
+  const fd = openSync(lockPath(dataDir), constants.O_RDWR | constants.O_CREAT, 0o600);
+  if (!tryFlock(fd, '--exclusive')) {
+    closeSync(fd);
+    const pid = readTextIfPresent(lockPath(dataDir))?.trim() ?? '';
+    throw new UserError(
+      `the data folder ${dataDir} is in use by a running lifepod (PID ${pid === '' ? 'unknown' : pid}): ` +
+        `stop it with 'lifepod down --data-dir ${dataDir}' or choose another --data-dir`,
+    );
+  }
+  ftruncateSync(fd);
+  writeSync(fd, `${process.pid}\n`, 0);
+  return { release: () => closeSync(fd) };
+}
+
+/** The process that holds the data folder, or undefined where none does. */
+export function dataDirOwner(dataDir: string): number | undefined {
+  let fd: number;
+  try {
+    fd = openSync(lockPath(dataDir), constants.O_RDONLY);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT') || hasCode(error, 'ENOTDIR')) return undefined;
+    throw error;
+  }
+  try {
+    if (tryFlock(fd, '--shared')) return undefined;
+  } finally {
+    closeSync(fd);
+  }
+  const pid = Number(readTextIfPresent(lockPath(dataDir)));
+  return Number.isInteger(pid) && pid > 0 ? pid : undefined;
+}
+
+/** Resolves when nobody holds the data folder; waits in the kernel. Rejects when `signal` aborts. */
+export async function dataDirReleased(dataDir: string, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await new Promise<void>((resolve, reject) => {
+    const child: ChildProcess = spawn('flock', ['--exclusive', lockPath(dataDir), 'true'], { stdio: 'ignore', signal });
+    child.once('error', reject);
+    child.once('exit', (code) => {
+      if (code === 0) resolve();
+      else reject(new Error(`flock ended with exit code ${code}`));
+    });
+  });
+}
+
+/**
+ * Writes the format version into a new data folder, checks that of an existing one.
+ * Throws a UserError where a newer version of lifepod wrote it.
+ */
+export function checkDataFormat(dataDir: string): void {
+  const path = join(dataDir, 'format-version');
+  const text = readTextIfPresent(path);
+  if (text === undefined) {
+    writeFileAtomic(path, `${DATA_FORMAT_VERSION}\n`);
+    return;
+  }
+  const version = Number(text.trim());
+  if (!Number.isInteger(version) || version < 1) {
+    throw new UserError(`${path} does not hold a version number: restore the data folder or choose another --data-dir`);
+  }
+  if (version > DATA_FORMAT_VERSION) {
+    throw new UserError(
+      `the data folder ${dataDir} was written by a newer lifepod (format ${version}, this one reads up to ` +
+        `${DATA_FORMAT_VERSION}): update lifepod or choose another --data-dir`,
+    );
+  }
+}
