@@ -1,0 +1,308 @@
+/**
+ * Label selectors: the text of a list request (`app=web,tier in (a,b),!old`) and the LabelSelector of an object, both
+ * compiled to a function of labels.
+ * Source: k8s.io/apimachinery/pkg/labels of v1.33 (grammar, behaviour and wording).
+ */
+import { type FieldError, fieldErrorText, forbidden, invalid, required } from './field-error.ts';
+import { labelValueErrors, qualifiedNameErrors } from './names.ts';
+import { badRequest } from './status.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+export type LabelMatcher = (labels: Labels | undefined) => boolean;
+
+export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';
+
+export interface LabelRequirement {
+  key: string;
+  operator: LabelOperator;
+  /** Sorted and without duplicates. */
+  values: string[];
+}
+
+type Token = ')' | ',' | '!' | '==' | '=' | '>' | 'in' | '<' | '!=' | 'notin' | '(' | 'identifier' | 'end' | 'error';
+interface Item {
+  token: Token;
+  text: string;
+}
+
+const symbols = new Set(['=', '!', '(', ')', ',', '>', '<']);
+const operatorTokens = new Set<string>(['==', '!=', '=', '!', '(', ')', ',', '>', '<']);
+const isSpace = (character: string): boolean => /[ \t\r\n]/.test(character);
+
+function scan(text: string): Item[] {
+  const items: Item[] = [];
+  let at = 0;
+  while (at < text.length) {
+    const character = text[at] as string;
+    if (isSpace(character)) {
+      at += 1;
+    } else if (symbols.has(character)) {
+      const two = text.slice(at, at + 2);
+      const operator = operatorTokens.has(two) ? two : character;
+      items.push({ token: operator as Token, text: operator });
+      at += operator.length;
+    } else {
+      const start = at;
+      while (at < text.length && !symbols.has(text[at] as string) && !isSpace(text[at] as string)) at += 1;
+      const word = text.slice(start, at);
+      items.push({ token: word === 'in' || word === 'notin' ? word : 'identifier', text: word });
+    }
+  }
+  items.push({ token: 'end', text: '' });
+  return items;
+}
+
+class SelectorSyntaxError extends Error {}
+
+const fail = (message: string): never => {
+  throw new SelectorSyntaxError(message);
+};
+
+function aggregate(errors: FieldError[]): string {
+  const texts = [...new Set(errors.map(fieldErrorText))];
+  return texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;
+}
+
+/** Judges the values as upstream does (the parser has checked the key and the number of values). */
+function requirement(key: string, operator: LabelOperator, values: string[]): LabelRequirement {
+  const errors: FieldError[] = [];
+  if ((operator === 'gt' || operator === 'lt') && parseInt64(values[0] ?? '') === undefined) {
+    errors.push(invalid('values[0]', values[0], "for 'Gt', 'Lt' operators, the value must be an integer"));
+  }
+  values.forEach((value, index) => {
+    const valueErrors = labelValueErrors(value);
+    if (valueErrors.length > 0) errors.push(invalid(`values[${index}][${key}]`, value, valueErrors.join('; ')));
+  });
+  if (errors.length > 0) fail(aggregate(errors));
+  return { key, operator, values };
+}
+
+class Parser {
+  readonly #items: Item[];
+  #at = 0;
+  constructor(text: string) {
+    this.#items = scan(text);
+  }
+
+  /** The next item; 'in' and 'notin' are plain words wherever a value or key may stand. */
+  #look(): Item {
+    const item = this.#items[Math.min(this.#at, this.#items.length - 1)] as Item;
+    return item.token === 'in' || item.token === 'notin' ? { token: 'identifier', text: item.text } : item;
+  }
+
+  #take(): Item {
+    const item = this.#look();
+    this.#at += 1;
+    return item;
+  }
+
+  parse(): LabelRequirement[] {
+    const requirements: LabelRequirement[] = [];
+    for (;;) {
+      const { token, text } = this.#look();
+      if (token === 'end') return requirements;
+      if (token !== 'identifier' && token !== '!') {
+        fail(`found '${text}', expected: !, identifier, or 'end of string'`);
+      }
+      requirements.push(this.#checkedRequirement());
+      const next = this.#take();
+      if (next.token === 'end') return requirements;
+      if (next.token !== ',') fail(`found '${next.text}', expected: ',' or 'end of string'`);
+      const after = this.#look();
+      if (after.token !== 'identifier' && after.token !== '!') {
+        fail(`found '${after.text}', expected: identifier after ','`);
+      }
+    }
+  }
+
+  #checkedRequirement(): LabelRequirement {
+    try {
+      return this.#requirement();
+    } catch (error) {
+      if (error instanceof SelectorSyntaxError) fail(`unable to parse requirement: ${error.message}`);
+      throw error;
+    }
+  }
+
+  #requirement(): LabelRequirement {
+    const negated = this.#look().token === '!';
+    if (negated) this.#take();
+    const { token, text: key } = this.#take();
+    if (token !== 'identifier') fail(`found '${key}', expected: identifier`);
+    const keyErrors = qualifiedNameErrors(key);
+    // Upstream has no path here, and prints that.
+    if (keyErrors.length > 0) fail(fieldErrorText(invalid('<nil>', key, keyErrors.join('; '))));
+    const next = this.#look().token;
+    if (negated) return requirement(key, '!', []);
+    if (next === 'end' || next === ',') return requirement(key, 'exists', []);
+    const operator = this.#operator();
+    return requirement(key, operator, operator === 'in' || operator === 'notin' ? this.#values() : this.#exactValue());
+  }
+
+  #operator(): LabelOperator {
+    const item = this.#items[Math.min(this.#at, this.#items.length - 1)] as Item;
+    this.#at += 1;
+    switch (item.token) {
+      case 'in':
+      case 'notin':
+      case '=':
+      case '==':
+      case '!=':
+        return item.token;
+      case '>':
+        return 'gt';
+      case '<':
+        return 'lt';
+      default:
+        return fail(`found '${item.text}', expected: in, notin, =, ==, !=, gt, lt`);
+    }
+  }
+
+  #values(): string[] {
+    const open = this.#take();
+    if (open.token !== '(') fail(`found '${open.text}' expected: '('`);
+    const first = this.#look();
+    if (first.token === ')') {
+      this.#take();
+      return [''];
+    }
+    if (first.token !== 'identifier' && first.token !== ',') {
+      fail(`found '${first.text}', expected: ',', ')' or identifier`);
+    }
+    const values = new Set<string>();
+    let current = '';
+    for (;;) {
+      const item = this.#take();
+      if (item.token === 'identifier') {
+        current = item.text;
+        const next = this.#look();
+        if (next.token !== ',' && next.token !== ')') fail(`found '${next.text}', expected: ',' or ')'`);
+      } else if (item.token === ',' || item.token === ')') {
+        values.add(current);
+        current = '';
+        if (item.token === ')') return [...values].sort();
+      } else {
+        fail(`found '${item.text}', expected: ',', or identifier`);
+      }
+    }
+  }
+
+  #exactValue(): string[] {
+    const next = this.#look();
+    if (next.token === 'end' || next.token === ',') return [''];
+    const { token, text } = this.#take();
+    if (token !== 'identifier') fail(`found '${text}', expected: identifier`);
+    return [text];
+  }
+}
+
+/** The requirements of a selector's text, all of which must hold; throws ApiError (BadRequest). */
+export function parseLabelRequirements(text: string): LabelRequirement[] {
+  try {
+    return new Parser(text).parse().sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+  } catch (error) {
+    if (error instanceof SelectorSyntaxError) throw badRequest(error.message);
+    throw error;
+  }
+}
+
+function parseInt64(text: string): bigint | undefined {
+  if (!/^[+-]?\d+$/.test(text)) return undefined;
+  const value = BigInt(text.replace(/^\+/, ''));
+  return value >= -(2n ** 63n) && value < 2n ** 63n ? value : undefined;
+}
+
+/** Gt and Lt compare whole numbers; false where either side is none. */
+function compares(operator: 'gt' | 'lt', actual: string, bound: string): boolean {
+  const left = parseInt64(actual);
+  const right = parseInt64(bound);
+  if (left === undefined || right === undefined) return false;
+  return operator === 'gt' ? left > right : left < right;
+}
+
+export function matchesRequirement({ key, operator, values }: LabelRequirement, labels: Labels | undefined): boolean {
+  const actual = labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
+  switch (operator) {
+    case '=':
+    case '==':
+    case 'in':
+      return actual !== undefined && values.includes(actual);
+    case '!=':
+    case 'notin':
+      return actual === undefined || !values.includes(actual);
+    case 'exists':
+      return actual !== undefined;
+    case '!':
+      return actual === undefined;
+    case 'gt':
+    case 'lt':
+      return actual !== undefined && compares(operator, actual, values[0] ?? '');
+  }
+}
+
+const matcherOf =
+  (requirements: LabelRequirement[]): LabelMatcher =>
+  (labels) =>
+    requirements.every((requirement) => matchesRequirement(requirement, labels));
+
+/** The matcher of a selector's text; the empty text matches everything. Throws ApiError (BadRequest). */
+export function parseLabelSelector(text: string): LabelMatcher {
+  return matcherOf(parseLabelRequirements(text));
+}
+
+/** The LabelSelector of an object, such as a topology spread constraint's. */
+export interface LabelSelectorObject {
+  matchLabels?: Record<string, string>;
+  matchExpressions?: { key: string; operator: string; values?: string[] }[];
+}
+
+const objectOperators: Readonly<Record<string, LabelOperator>> = {
+  In: 'in',
+  NotIn: 'notin',
+  Exists: 'exists',
+  DoesNotExist: '!',
+};
+
+/** An absent selector matches nothing, an empty one everything. An operator that does not exist matches nothing. */
+export function labelSelectorMatcher(selector: LabelSelectorObject | undefined): LabelMatcher {
+  if (selector === undefined) return () => false;
+  const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({
+    key,
+    operator: '=',
+    values: [value],
+  }));
+  for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {
+    const known = objectOperators[operator];
+    if (known === undefined) return () => false;
+    requirements.push({ key, operator: known, values });
+  }
+  return matcherOf(requirements);
+}
+
+/** What is wrong with an object's LabelSelector. */
+export function labelSelectorErrors(selector: LabelSelectorObject | undefined, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  for (const [key, value] of Object.entries(selector?.matchLabels ?? {})) {
+    errors.push(...qualifiedNameErrors(key).map((text) => invalid(`${path}.matchLabels`, key, text)));
+    errors.push(...labelValueErrors(value).map((text) => invalid(`${path}.matchLabels`, value, text)));
+  }
+  selector?.matchExpressions?.forEach(({ key, operator, values = [] }, index) => {
+    const at = `${path}.matchExpressions[${index}]`;
+    if (operator === 'In' || operator === 'NotIn') {
+      if (values.length === 0) {
+        errors.push(required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+      }
+    } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+      if (values.length > 0) {
+        errors.push(forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+      }
+    } else {
+      errors.push(invalid(`${at}.operator`, operator, 'not a valid selector operator'));
+    }
+    errors.push(...qualifiedNameErrors(key).map((text) => invalid(`${at}.key`, key, text)));
+    values.forEach((value, valueIndex) => {
+      errors.push(...labelValueErrors(value).map((text) => invalid(`${at}.values[${valueIndex}]`, value, text)));
+    });
+  });
+  return errors;
+}

@@ -1,0 +1,201 @@
+/**
+ * The formats of names, keys and addresses, each as a function that returns what is wrong with a value in upstream's
+ * words, or nothing. Lengths are counted in UTF-8 bytes, as upstream does.
+ * Source: k8s.io/apimachinery/pkg/util/validation and pkg/api/validation of v1.33 (behaviour and wording).
+ */
+import { isIP } from 'node:net';
+
+/** What is wrong with a value; empty where nothing is. */
+export type NameErrors = (value: string) => string[];
+
+const dns1123Label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
+const dns1123Subdomain = `${dns1123Label}(\\.${dns1123Label})*`;
+const dns1035Label = '[a-z]([-a-z0-9]*[a-z0-9])?';
+const qualifiedName = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]';
+const labelValue = `(${qualifiedName})?`;
+const configMapKey = '[-._a-zA-Z0-9]+';
+const cIdentifier = '[A-Za-z_][A-Za-z0-9_]*';
+
+const whole = (pattern: string): RegExp => new RegExp(`^(?:${pattern})$`);
+const dns1123LabelRegexp = whole(dns1123Label);
+const dns1123SubdomainRegexp = whole(dns1123Subdomain);
+const dns1035LabelRegexp = whole(dns1035Label);
+const qualifiedNameRegexp = whole(qualifiedName);
+const labelValueRegexp = whole(labelValue);
+const configMapKeyRegexp = whole(configMapKey);
+const cIdentifierRegexp = whole(cIdentifier);
+
+/** `must be no more than 63 characters` */
+export const maxLengthText = (max: number): string => `must be no more than ${max} characters`;
+
+/** `must be between 1 and 65535, inclusive` */
+export const inclusiveRangeText = (low: number, high: number): string =>
+  `must be between ${low} and ${high}, inclusive`;
+
+function regexText(message: string, pattern: string, ...examples: string[]): string {
+  // Two spaces before 'or': upstream's text has them.
+  const shown = examples.map((example) => `'${example}', `).join(' or ');
+  return `${message} (e.g. ${shown}regex used for validation is '${pattern}')`;
+}
+
+const longerThan = (value: string, max: number): boolean => value.length > max || Buffer.byteLength(value) > max;
+
+const dns1123LabelText = regexText(
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+  dns1123Label,
+  'my-name',
+  '123-abc',
+);
+
+/** The name of a Namespace, a container, a volume. At most 63 characters. */
+export function dns1123LabelErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (longerThan(value, 63)) errors.push(maxLengthText(63));
+  if (!dns1123LabelRegexp.test(value)) {
+    errors.push(dns1123SubdomainRegexp.test(value) ? 'must not contain dots' : dns1123LabelText);
+  }
+  return errors;
+}
+
+const dns1123SubdomainText = regexText(
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+  dns1123Subdomain,
+  'example.com',
+);
+
+/** The name of most objects. At most 253 characters. */
+export function dns1123SubdomainErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (longerThan(value, 253)) errors.push(maxLengthText(253));
+  if (!dns1123SubdomainRegexp.test(value)) errors.push(dns1123SubdomainText);
+  return errors;
+}
+
+const dns1035LabelText = regexText(
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+  dns1035Label,
+  'my-name',
+  'abc-123',
+);
+
+/** The name of a Service. At most 63 characters. */
+export function dns1035LabelErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (longerThan(value, 63)) errors.push(maxLengthText(63));
+  if (!dns1035LabelRegexp.test(value)) errors.push(dns1035LabelText);
+  return errors;
+}
+
+const qualifiedNameText = regexText(
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  qualifiedName,
+  'MyName',
+  'my.name',
+  '123-abc',
+);
+
+/** A label key, an annotation key (in lower case), a finalizer: a name with an optional DNS prefix. */
+export function qualifiedNameErrors(value: string): string[] {
+  const errors: string[] = [];
+  const parts = value.split('/');
+  if (parts.length > 2) {
+    return [
+      `a qualified name ${qualifiedNameText} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ];
+  }
+  const name = parts.at(-1) ?? '';
+  if (parts.length === 2) {
+    const prefix = parts[0] ?? '';
+    if (prefix === '') errors.push('prefix part must be non-empty');
+    else errors.push(...dns1123SubdomainErrors(prefix).map((text) => `prefix part ${text}`));
+  }
+  if (name === '') errors.push('name part must be non-empty');
+  else if (longerThan(name, 63)) errors.push(`name part ${maxLengthText(63)}`);
+  if (!qualifiedNameRegexp.test(name)) errors.push(`name part ${qualifiedNameText}`);
+  return errors;
+}
+
+const labelValueText = regexText(
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+  labelValue,
+  'MyValue',
+  'my_value',
+  '12345',
+);
+
+/** The value of a label; may be empty, at most 63 characters. */
+export function labelValueErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (longerThan(value, 63)) errors.push(maxLengthText(63));
+  if (!labelValueRegexp.test(value)) errors.push(labelValueText);
+  return errors;
+}
+
+/** The name of an environment variable: v1.33 takes any printable ASCII but '='. */
+export function envVarNameErrors(value: string): string[] {
+  if (value === '') return ['environment variable name must be non-empty'];
+  if (/^[\x20-\x3c\x3e-\x7e]+$/.test(value)) return [];
+  return ["a valid environment variable name must consist only of printable ASCII characters other than '='"];
+}
+
+const configMapKeyText = regexText(
+  "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+  configMapKey,
+  'key.name',
+  'KEY_NAME',
+  'key-name',
+);
+
+/** A key of a ConfigMap or a Secret: a file name. */
+export function configMapKeyErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (longerThan(value, 253)) errors.push(maxLengthText(253));
+  if (!configMapKeyRegexp.test(value)) errors.push(configMapKeyText);
+  if (value === '.') errors.push("must not be '.'");
+  else if (value === '..') errors.push("must not be '..'");
+  else if (value.startsWith('..')) errors.push("must not start with '..'");
+  return errors;
+}
+
+const cIdentifierText = regexText(
+  "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
+  cIdentifier,
+  'my_name',
+  'MY_NAME',
+  'MyName',
+);
+
+export const cIdentifierErrors: NameErrors = (value) => (cIdentifierRegexp.test(value) ? [] : [cIdentifierText]);
+
+/** An IANA_SVC_NAME: the name of a port that a probe or a Service may refer to. At most 15 characters. */
+export function portNameErrors(value: string): string[] {
+  const errors: string[] = [];
+  if (longerThan(value, 15)) errors.push(maxLengthText(15));
+  if (!/^[-a-z0-9]+$/.test(value)) {
+    errors.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)');
+  }
+  if (!/[a-z]/.test(value)) errors.push('must contain at least one letter (a-z)');
+  if (value.includes('--')) errors.push('must not contain consecutive hyphens');
+  if (value.startsWith('-') || value.endsWith('-')) errors.push('must not begin or end with a hyphen');
+  return errors;
+}
+
+/** 1 to 65535. */
+export const portNumberErrors = (port: number): string[] =>
+  Number.isInteger(port) && port >= 1 && port <= 65535 ? [] : [inclusiveRangeText(1, 65535)];
+
+/** 4, 6, or 0 where the text is no IP address. Zones (fe80::1%eth0) are no part of an address here. */
+export const ipFamily = (value: string): 0 | 4 | 6 => (value.includes('%') ? 0 : (isIP(value) as 0 | 4 | 6));
+
+/**
+ * An IPv4 or IPv6 address. Leading zeros (010.0.0.1), which v1.33 still takes by default and later versions refuse,
+ * are refused: programs disagree on what they mean.
+ */
+export const ipErrors: NameErrors = (value) =>
+  ipFamily(value) === 0 ? ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'] : [];
+
+/** Judges the prefix of a generated name: a trailing dash is allowed where something follows it. */
+export function prefixErrors(errors: NameErrors, prefix: string): string[] {
+  // As upstream: the last two characters make way for one that is always valid.
+  return errors(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix);
+}

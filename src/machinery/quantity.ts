@@ -1,0 +1,145 @@
+/**
+ * Resource quantities (`500m`, `1.5Gi`, `1e3`), exact: an integer number of billionths and the family of suffix that
+ * it is written with. What is finer than a billionth is rounded away from zero.
+ * Source: k8s.io/apimachinery/pkg/api/resource, Quantity, of v1.33 (format and canonical form).
+ */
+
+export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
+
+export interface Quantity {
+  /** The amount in billionths of the unit. */
+  readonly nano: bigint;
+  readonly format: QuantityFormat;
+}
+
+const NANO = 1_000_000_000n;
+const MAX_INT64 = 2n ** 63n - 1n;
+/** Beyond what any resource needs; keeps hostile exponents from costing memory. */
+const MAX_LENGTH = 256;
+const MAX_EXPONENT = 128;
+
+const decimalExponents: Readonly<Record<string, number>> = {
+  n: -9,
+  u: -6,
+  m: -3,
+  '': 0,
+  k: 3,
+  M: 6,
+  G: 9,
+  T: 12,
+  P: 15,
+  E: 18,
+};
+const decimalSuffixes: ReadonlyMap<number, string> = new Map(
+  Object.entries(decimalExponents).map(([suffix, exponent]) => [exponent, suffix]),
+);
+const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
+
+const pattern = /^([+-]?)(\d*)(?:\.(\d*))?(?:([eE])([+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|))$/;
+
+export const zeroQuantity: Quantity = Object.freeze({ nano: 0n, format: 'DecimalSI' });
+
+/** Division rounded towards positive infinity; `divisor` is positive. */
+function divideUp(value: bigint, divisor: bigint): bigint {
+  const quotient = value / divisor;
+  return value > 0n && quotient * divisor !== value ? quotient + 1n : quotient;
+}
+
+/** digits × 10^exponent in billionths; digits is not negative. */
+function scaleToNano(digits: bigint, exponent: number): bigint {
+  const shift = exponent + 9;
+  return shift >= 0 ? digits * 10n ** BigInt(shift) : divideUp(digits, 10n ** BigInt(-shift));
+}
+
+/** Undefined where the text is no quantity. Binary amounts are capped at 2^63-1, as upstream caps them. */
+export function parseQuantity(text: string): Quantity | undefined {
+  if (text.length > MAX_LENGTH) return undefined;
+  const match = pattern.exec(text);
+  if (match === null) return undefined;
+  const [, sign, whole = '', fraction = '', e, exponentText, suffix = ''] = match;
+  if (whole === '' && fraction === '') return undefined;
+  const digits = BigInt(whole + fraction);
+
+  let nano: bigint;
+  let format: QuantityFormat;
+  const power = (binarySuffixes as readonly string[]).indexOf(suffix);
+  if (power > 0) {
+    format = 'BinarySI';
+    nano = scaleToNano(digits << BigInt(10 * power), -fraction.length);
+    if (nano > MAX_INT64 * NANO) nano = MAX_INT64 * NANO;
+  } else {
+    format = e === undefined ? 'DecimalSI' : 'DecimalExponent';
+    const exponent = e === undefined ? (decimalExponents[suffix] ?? 0) : Number(exponentText);
+    if (exponent > MAX_EXPONENT) return undefined;
+    nano =
+      exponent < -MAX_EXPONENT - MAX_LENGTH
+        ? digits === 0n
+          ? 0n
+          : 1n
+        : scaleToNano(digits, exponent - fraction.length);
+  }
+  return { nano: sign === '-' ? -nano : nano, format };
+}
+
+/** The amount divided by `base` as often as it goes without remainder, at most `most` times. */
+function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; times: number } {
+  let times = 0;
+  while (times < most && amount % base === 0n) {
+    amount /= base;
+    times += 1;
+  }
+  return { amount, times };
+}
+
+/**
+ * The canonical text: no fraction, the largest suffix that loses nothing. `1.5Gi` is `1536Mi`, `0.5` is `500m`.
+ * A binary amount below 1024, or with a fraction, is written with decimal suffixes.
+ */
+export function formatQuantity({ nano, format }: Quantity): string {
+  if (nano === 0n) return '0';
+  const magnitude = nano < 0n ? -nano : nano;
+  if (format === 'BinarySI' && magnitude >= 1024n * NANO && nano % NANO === 0n) {
+    const { amount, times } = reduce(nano / NANO, 1024n, binarySuffixes.length - 1);
+    return `${amount}${binarySuffixes[times]}`;
+  }
+  const { amount, times } = reduce(nano, 1000n, format === 'DecimalExponent' ? Number.POSITIVE_INFINITY : 9);
+  const exponent = times * 3 - 9;
+  if (format === 'DecimalExponent') return exponent === 0 ? `${amount}` : `${amount}e${exponent}`;
+  return `${amount}${decimalSuffixes.get(exponent) ?? ''}`;
+}
+
+/** The canonical text of what a client wrote, a JSON number included; undefined where it is no quantity. */
+export function canonicalQuantity(value: string | number): string | undefined {
+  const quantity = parseQuantity(typeof value === 'number' ? String(value) : value.trim());
+  return quantity === undefined ? undefined : formatQuantity(quantity);
+}
+
+/** Thousandths of the unit (millicores of a CPU quantity), rounded up. */
+export const quantityMilli = (quantity: Quantity): bigint => divideUp(quantity.nano, 1_000_000n);
+
+/** Whole units (bytes of a memory quantity), rounded up. */
+export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.nano, NANO);
+
+export const compareQuantities = (a: Quantity, b: Quantity): -1 | 0 | 1 =>
+  a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0;
+
+/** The sum, written as `a` is (as `b` is where `a` is zero). */
+export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
+  nano: a.nano + b.nano,
+  format: a.nano === 0n ? b.format : a.format,
+});
+
+/** The difference, written as `a` is (as `b` is where `a` is zero). */
+export const subtractQuantities = (a: Quantity, b: Quantity): Quantity => ({
+  nano: a.nano - b.nano,
+  format: a.nano === 0n ? b.format : a.format,
+});
+
+/** `factor` is a whole number. */
+export const multiplyQuantity = (quantity: Quantity, factor: bigint | number): Quantity => ({
+  nano: quantity.nano * BigInt(factor),
+  format: quantity.format,
+});
+
+/** The larger of both; `a` where they are equal. */
+export const maxQuantity = (a: Quantity, b: Quantity): Quantity => (b.nano > a.nano ? b : a);
