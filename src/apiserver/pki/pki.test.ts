@@ -1,0 +1,144 @@
+import { createPublicKey, X509Certificate } from 'node:crypto';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decodeProtectedHeader, jwtVerify } from 'jose';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { isApiError } from '../../machinery/status.ts';
+import { writeKubeconfig } from './kubeconfig.ts';
+import { loadOrCreatePki } from './pki.ts';
+import { createTokenIssuer } from './tokens.ts';
+
+const NOW = Date.UTC(2026, 0, 31, 9, 30);
+const YEAR = 365 * 24 * 60 * 60 * 1000;
+
+let dataDir: string;
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'lifepod-pki-'));
+});
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+const load = (now = NOW, ips: string[] = ['10.96.0.1'], hostnames = ['node-1']) =>
+  loadOrCreatePki(dataDir, { hostnames, ips, now });
+
+describe('loadOrCreatePki', () => {
+  test('makes a serving certificate with every name, an admin certificate, and private files', async () => {
+    const pki = await load();
+    const ca = new X509Certificate(pki.caCertificate);
+    const serving = new X509Certificate(pki.serving.certificate);
+    expect(serving.verify(ca.publicKey)).toBe(true);
+    for (const name of ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'node-1']) {
+      expect(serving.checkHost(name)).toBe(name);
+    }
+    for (const ip of ['127.0.0.1', '::1', '10.96.0.1']) expect(serving.checkIP(ip)).toBe(ip);
+    expect(new X509Certificate(pki.admin.certificate).subject).toBe('O=system:masters\nCN=kubernetes-admin');
+    const folder = join(dataDir, 'pki');
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    const files = readdirSync(folder);
+    expect(files.toSorted()).toEqual([
+      'admin.crt',
+      'admin.key',
+      'apiserver.crt',
+      'apiserver.key',
+      'ca.crt',
+      'ca.key',
+      'sa.key',
+    ]);
+    for (const file of files) expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
+  });
+
+  test('keeps everything on the next start, and closes a folder that was opened', async () => {
+    const first = await load();
+    chmodSync(join(dataDir, 'pki'), 0o755);
+    const second = await load(NOW + 1000);
+    expect(second.serving).toEqual(first.serving);
+    expect(second.admin).toEqual(first.admin);
+    expect(second.serviceAccountKey.equals(first.serviceAccountKey)).toBe(true);
+    expect(statSync(join(dataDir, 'pki')).mode & 0o777).toBe(0o700);
+  });
+
+  test('renews the leaf certificates, not the CA, when they nearly expire', async () => {
+    const first = await load();
+    const second = await load(NOW + 0.95 * YEAR);
+    expect(second.caCertificate).toBe(first.caCertificate);
+    expect(second.serving.certificate).not.toBe(first.serving.certificate);
+    expect(second.admin.certificate).not.toBe(first.admin.certificate);
+    expect(Date.parse(new X509Certificate(second.serving.certificate).validTo)).toBeGreaterThan(NOW + 1.9 * YEAR);
+  });
+
+  test('renews the serving certificate alone when a name is added', async () => {
+    const first = await load();
+    const second = await load(NOW, ['10.96.0.1', 'fd00:0::1']);
+    expect(second.serving.certificate).not.toBe(first.serving.certificate);
+    expect(second.admin).toEqual(first.admin);
+    expect((await load(NOW, ['fd00::1'])).serving).toEqual(second.serving);
+  });
+
+  test('makes a pair anew whose key was lost or does not match, and keeps the token key', async () => {
+    const first = await load();
+    rmSync(join(dataDir, 'pki', 'apiserver.key'));
+    writeFileSync(join(dataDir, 'pki', 'admin.key'), first.serving.key);
+    const second = await load();
+    expect(second.serving.certificate).not.toBe(first.serving.certificate);
+    expect(second.admin.key).not.toBe(first.serving.key);
+    expect(second.serviceAccountKey.equals(first.serviceAccountKey)).toBe(true);
+  });
+
+  test('refuses a damaged token key instead of replacing it', async () => {
+    await load();
+    writeFileSync(join(dataDir, 'pki', 'sa.key'), 'not a key');
+    await expect(load()).rejects.toThrow(/sa\.key is not a private key/);
+  });
+});
+
+test('writeKubeconfig writes a private file that names everything lifepod', async () => {
+  const pki = await load();
+  const path = join(dataDir, 'kubeconfig');
+  writeKubeconfig(path, { server: 'https://127.0.0.1:6443', pki });
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  const config = JSON.parse(readFileSync(path, 'utf8'));
+  expect(config['current-context']).toBe('lifepod');
+  expect(config.clusters[0].cluster.server).toBe('https://127.0.0.1:6443');
+  expect(Buffer.from(config.users[0].user['client-key-data'], 'base64').toString()).toBe(pki.admin.key);
+});
+
+describe('createTokenIssuer', () => {
+  const issuerUrl = 'https://kubernetes.default.svc.cluster.local';
+
+  test('issues a token bound to the Pod with the claims of upstream', async () => {
+    const pki = await load();
+    const { token, expirationTimestamp } = await createTokenIssuer(pki, issuerUrl, () => NOW).issue(
+      'default',
+      { name: 'builder', uid: 'uid-sa' },
+      { expirationSeconds: 3607, pod: { name: 'myapp-pod', uid: 'uid-pod' }, node: { name: 'node-1' } },
+    );
+    expect(expirationTimestamp).toBe('2026-01-31T10:30:07Z');
+    const { payload } = await jwtVerify(token, createPublicKey(pki.serviceAccountKey), { currentDate: new Date(NOW) });
+    const { jti, ...rest } = payload;
+    expect(jti).toMatch(/^[0-9a-f-]{36}$/);
+    expect(rest).toEqual({
+      iss: issuerUrl,
+      sub: 'system:serviceaccount:default:builder',
+      aud: [issuerUrl],
+      iat: NOW / 1000,
+      nbf: NOW / 1000,
+      exp: NOW / 1000 + 3607,
+      'kubernetes.io': {
+        namespace: 'default',
+        serviceaccount: { name: 'builder', uid: 'uid-sa' },
+        pod: { name: 'myapp-pod', uid: 'uid-pod' },
+        node: { name: 'node-1' },
+      },
+    });
+    expect(decodeProtectedHeader(token)).toMatchObject({ alg: 'ES256', kid: expect.any(String) });
+  });
+
+  test('refuses less than ten minutes', async () => {
+    const issuer = createTokenIssuer(await load(), issuerUrl, () => NOW);
+    const error = await issuer.issue('default', { name: 'a', uid: 'b' }, { expirationSeconds: 599 }).catch((e) => e);
+    expect(isApiError(error, 'Invalid')).toBe(true);
+    expect(error.message).toBe(
+      'TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes',
+    );
+  });
+});

@@ -1,0 +1,166 @@
+/**
+ * The keys and certificates of one installation, in <data-dir>/pki.
+ *
+ * Invariants:
+ *  1. What is on disk and usable is kept; a leaf certificate is made anew where it is missing, damaged, of another
+ *     authority, nearly expired, or lacks a name that is asked for.
+ *  2. The key that signs ServiceAccount tokens is never replaced: tokens that were issued stay valid.
+ *  3. The folder has mode 0700, the files 0600; a key is written before its certificate, so a crash between the two
+ *     leaves a pair that does not match and is made anew.
+ */
+import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import type { Millis } from '../../machinery/time.ts';
+import { ensurePrivateFolder, readTextIfPresent, UserError, writeFileAtomic } from '../../platform/files.ts';
+import type { CertificateAndKey, LeafRequest } from './certificates.ts';
+
+const RENEW_BEFORE_MILLIS = 30 * 24 * 60 * 60 * 1000;
+
+const SERVICE_NAMES = [
+  'localhost',
+  'kubernetes',
+  'kubernetes.default',
+  'kubernetes.default.svc',
+  'kubernetes.default.svc.cluster.local',
+];
+
+export interface Pki {
+  /** PEM */
+  caCertificate: string;
+  serving: CertificateAndKey;
+  /** CN kubernetes-admin, O system:masters */
+  admin: CertificateAndKey;
+  /** Signs ServiceAccount tokens (ES256). */
+  serviceAccountKey: KeyObject;
+}
+
+export interface PkiOptions {
+  /** Names of the serving certificate, beside localhost and the kubernetes Service's. */
+  hostnames: readonly string[];
+  /** Addresses of the serving certificate, beside 127.0.0.1 and ::1. */
+  ips: readonly string[];
+  now: Millis;
+}
+
+/** An address in one spelling, so that ::1 and 0:0:0:0:0:0:0:1 are the same. */
+const canonicalIp = (ip: string): string => (isIP(ip) === 6 ? new URL(`http://[${ip}]`).hostname.slice(1, -1) : ip);
+
+function names(certificate: X509Certificate): Set<string> {
+  const found = new Set<string>();
+  for (const entry of (certificate.subjectAltName ?? '').split(', ')) {
+    if (entry.startsWith('DNS:')) found.add(entry.slice('DNS:'.length));
+    if (entry.startsWith('IP Address:')) found.add(canonicalIp(entry.slice('IP Address:'.length)));
+  }
+  return found;
+}
+
+function readPair(folder: string, name: string): CertificateAndKey | undefined {
+  const certificate = readTextIfPresent(join(folder, `${name}.crt`));
+  const key = readTextIfPresent(join(folder, `${name}.key`));
+  return certificate === undefined || key === undefined ? undefined : { certificate, key };
+}
+
+function writePair(folder: string, name: string, pair: CertificateAndKey): void {
+  writeFileAtomic(join(folder, `${name}.key`), pair.key);
+  writeFileAtomic(join(folder, `${name}.crt`), pair.certificate);
+}
+
+/** The parsed certificate where both parts are readable and belong together. */
+function matching(pair: CertificateAndKey): X509Certificate | undefined {
+  try {
+    const certificate = new X509Certificate(pair.certificate);
+    return certificate.checkPrivateKey(createPrivateKey(pair.key)) ? certificate : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function usable(pair: CertificateAndKey, authority: X509Certificate, request: LeafRequest, now: Millis): boolean {
+  const certificate = matching(pair);
+  if (certificate === undefined || !certificate.verify(authority.publicKey)) return false;
+  if (now < Date.parse(certificate.validFrom)) return false;
+  if (now > Date.parse(certificate.validTo) - RENEW_BEFORE_MILLIS) return false;
+  const present = names(certificate);
+  return [...(request.dnsNames ?? []), ...(request.ips ?? [])].every((name) => present.has(name));
+}
+
+async function loadOrCreateAuthority(folder: string, now: Millis): Promise<CertificateAndKey> {
+  const existing = readPair(folder, 'ca');
+  if (existing !== undefined) {
+    const certificate = matching(existing);
+    if (certificate !== undefined && now < Date.parse(certificate.validTo) - RENEW_BEFORE_MILLIS) return existing;
+  }
+  const { makeAuthority } = await import('./certificates.ts');
+  const made = await makeAuthority(`lifepod-ca@${Math.floor(now / 1000)}`, now);
+  writePair(folder, 'ca', made);
+  return made;
+}
+
+async function loadOrCreateLeaf(
+  folder: string,
+  name: string,
+  authority: CertificateAndKey,
+  request: LeafRequest,
+  now: Millis,
+): Promise<CertificateAndKey> {
+  const existing = readPair(folder, name);
+  if (existing !== undefined && usable(existing, new X509Certificate(authority.certificate), request, now)) {
+    return existing;
+  }
+  const { makeLeaf } = await import('./certificates.ts');
+  const key = createPrivateKey(authority.key);
+  const made = await makeLeaf({ certificate: authority.certificate, key }, request, now);
+  writePair(folder, name, made);
+  return made;
+}
+
+function loadOrCreateServiceAccountKey(folder: string): KeyObject {
+  const path = join(folder, 'sa.key');
+  const text = readTextIfPresent(path);
+  if (text === undefined) {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    writeFileAtomic(path, privateKey.export({ type: 'pkcs8', format: 'pem' }) as string);
+    return privateKey;
+  }
+  try {
+    return createPrivateKey(text);
+  } catch {
+    throw new UserError(
+      `${path} is not a private key: restore it, or remove it to invalidate every ServiceAccount token`,
+    );
+  }
+}
+
+/** Reads the keys and certificates, and makes what is missing or no longer good. */
+export async function loadOrCreatePki(dataDir: string, options: PkiOptions): Promise<Pki> {
+  const folder = join(dataDir, 'pki');
+  ensurePrivateFolder(folder);
+  const { now } = options;
+  const authority = await loadOrCreateAuthority(folder, now);
+  const serving = await loadOrCreateLeaf(
+    folder,
+    'apiserver',
+    authority,
+    {
+      commonName: 'kube-apiserver',
+      usage: 'server',
+      dnsNames: [...new Set([...SERVICE_NAMES, ...options.hostnames])],
+      ips: [...new Set(['127.0.0.1', '::1', ...options.ips.map(canonicalIp)])],
+    },
+    now,
+  );
+  const admin = await loadOrCreateLeaf(
+    folder,
+    'admin',
+    authority,
+    { commonName: 'kubernetes-admin', organization: 'system:masters', usage: 'client' },
+    now,
+  );
+  return {
+    caCertificate: authority.certificate,
+    serving,
+    admin,
+    serviceAccountKey: loadOrCreateServiceAccountKey(folder),
+  };
+}

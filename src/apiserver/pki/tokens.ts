@@ -1,0 +1,80 @@
+/**
+ * ServiceAccount tokens: JWTs bound to a ServiceAccount and, where given, to a Pod and its node.
+ * Source: KEP-1205 (bound tokens), the TokenRequest API of v1.33.
+ */
+import { createHash, createPublicKey, randomUUID } from 'node:crypto';
+import { type JWTPayload, SignJWT } from 'jose';
+import { type FieldError, invalid } from '../../machinery/field-error.ts';
+import { invalidObject } from '../../machinery/status.ts';
+import { formatTime, type Millis } from '../../machinery/time.ts';
+import type { Pki } from './pki.ts';
+
+const MIN_EXPIRATION_SECONDS = 600;
+const MAX_EXPIRATION_SECONDS = 2 ** 32;
+const DEFAULT_EXPIRATION_SECONDS = 3600;
+
+export interface TokenOptions {
+  /** Empty or absent: the issuer. */
+  audiences?: readonly string[];
+  /** At least 600; absent: 3600. */
+  expirationSeconds?: number;
+  pod?: { name: string; uid: string };
+  node?: { name: string; uid?: string };
+}
+
+/** The status of a TokenRequest. */
+export interface IssuedToken {
+  token: string;
+  /** RFC 3339 */
+  expirationTimestamp: string;
+}
+
+export interface TokenIssuer {
+  /** Rejects with 422 Invalid where expirationSeconds is out of range. */
+  issue(namespace: string, serviceAccount: { name: string; uid: string }, options?: TokenOptions): Promise<IssuedToken>;
+  /** The audience of tokens that ask for none. */
+  readonly issuer: string;
+}
+
+function expirationErrors(seconds: number): FieldError[] {
+  const field = 'spec.expirationSeconds';
+  if (seconds < MIN_EXPIRATION_SECONDS)
+    return [invalid(field, seconds, 'may not specify a duration less than 10 minutes')];
+  if (seconds > MAX_EXPIRATION_SECONDS) {
+    return [invalid(field, seconds, 'may not specify a duration larger than 2^32 seconds')];
+  }
+  return [];
+}
+
+/** Tokens signed with the installation's ServiceAccount key; `issuer` is the iss claim, an https URL. */
+export function createTokenIssuer(pki: Pick<Pki, 'serviceAccountKey'>, issuer: string, now: () => Millis): TokenIssuer {
+  const key = pki.serviceAccountKey;
+  const publicDer = createPublicKey(key).export({ type: 'spki', format: 'der' });
+  const keyId = createHash('sha256').update(publicDer).digest('base64url');
+  return {
+    issuer,
+    async issue(namespace, serviceAccount, options = {}) {
+      const expirationSeconds = options.expirationSeconds ?? DEFAULT_EXPIRATION_SECONDS;
+      const errors = expirationErrors(expirationSeconds);
+      if (errors.length > 0) throw invalidObject({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', errors);
+      const issuedAt = Math.floor(now() / 1000);
+      const claims: JWTPayload = {
+        iss: issuer,
+        sub: `system:serviceaccount:${namespace}:${serviceAccount.name}`,
+        aud: options.audiences?.length ? [...options.audiences] : [issuer],
+        iat: issuedAt,
+        nbf: issuedAt,
+        exp: issuedAt + expirationSeconds,
+        jti: randomUUID(),
+        'kubernetes.io': {
+          namespace,
+          ...(options.node === undefined ? {} : { node: options.node }),
+          ...(options.pod === undefined ? {} : { pod: options.pod }),
+          serviceaccount: { name: serviceAccount.name, uid: serviceAccount.uid },
+        },
+      };
+      const token = await new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: keyId }).sign(key);
+      return { token, expirationTimestamp: formatTime((issuedAt + expirationSeconds) * 1000) };
+    },
+  };
+}
