@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Installs what is missing to run and test lifepod, and says what and why. Quiet and fast where all is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { echo "setup: $*"; }
+fail() {
+  echo "setup: $*" >&2
+  exit 1
+}
+
+# npm packages -------------------------------------------------------------------------------------
+
+# npm writes node_modules/.package-lock.json last: older than package-lock.json, it is not what that one asks for.
+npm_is_current() {
+  [ -x node_modules/node/bin/node ] &&
+    [ -f node_modules/.package-lock.json ] &&
+    [ ! package-lock.json -nt node_modules/.package-lock.json ]
+}
+
+# Not `npm ci`: it refuses a lock file that leaves out packages of platforms where lifepod does not run.
+install_npm_packages() {
+  command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
+  say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools)"
+  npm install --no-save --no-audit --no-fund --loglevel=error >/dev/null || fail "npm could not install the packages"
+  # A checkout may give package-lock.json a later time than npm gave its own record.
+  touch node_modules/.package-lock.json
+  node_modules/node/bin/node -e "require('lmdb')" ||
+    fail "the packages 'node' and 'lmdb' are not usable on this machine: lifepod needs Linux with glibc on x64 or arm64"
+}
+
+# Debian packages ----------------------------------------------------------------------------------
+
+# program, package, what lifepod needs it for
+requirements() {
+  cat <<'LIST'
+containerd containerd runs the containers
+runc runc starts a container's processes
+nft nftables sets up the network's rules
+iptables iptables the CNI plugins call it to masquerade the Pods' addresses
+ip iproute2 sets up and removes the Pods' network
+busybox busybox-static makes the image busybox where no registry can be reached
+catatonit catatonit makes the sandbox image
+LIST
+}
+
+find_program() {
+  command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ]
+}
+
+missing_packages() {
+  while read -r program package why; do
+    find_program "$program" || echo "$package: $why"
+  done < <(requirements)
+  [ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] ||
+    echo "containernetworking-plugins: connects Pods to the network (CNI)"
+}
+
+install_debian_packages() {
+  local missing=$1 packages
+  packages=$(cut -d: -f1 <<<"$missing" | tr '\n' ' ' | sed 's/ $//')
+  if ! command -v apt-get >/dev/null; then
+    fail "install by hand, with this machine's package manager, the programs of these Debian packages: $packages"
+  fi
+  if [ "$(id -u)" != 0 ]; then
+    fail "not root: run 'sudo apt-get install $packages', then run this again"
+  fi
+  say "installing Debian packages:"
+  sed 's/^/setup:   /' <<<"$missing"
+  # shellcheck disable=SC2086
+  apt_install $packages || {
+    apt-get -q update >/dev/null || fail "'apt-get update' failed: look at the machine's network and /etc/apt/sources.list"
+    apt_install $packages || fail "apt-get could not install $packages"
+  }
+}
+
+apt_install() {
+  local log code=0
+  log=$(mktemp)
+  DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "$@" >"$log" 2>&1 || code=$?
+  [ "$code" = 0 ] || tail -n 3 "$log" >&2
+  rm -f "$log"
+  return "$code"
+}
+
+# Generated code -----------------------------------------------------------------------------------
+
+generated_is_current() {
+  [ -f src/api/generated/types.ts ] &&
+    [ ! scripts/generate-api.ts -nt src/api/generated/types.ts ] &&
+    [ ! node_modules/@kubernetes/client-node/package.json -nt src/api/generated/types.ts ]
+}
+
+npm_is_current || install_npm_packages
+missing=$(missing_packages)
+[ -z "$missing" ] || install_debian_packages "$missing"
+generated_is_current || node_modules/node/bin/node scripts/generate-api.ts
