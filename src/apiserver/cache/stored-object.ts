@@ -1,0 +1,37 @@
+/**
+ * Objects as the store keeps them (UTF-8 JSON without resourceVersion) and as the cache holds them
+ * (frozen, with the revision of their last write as resourceVersion).
+ */
+import type { KubeObject } from '../../machinery/meta.ts';
+import type { StoredValue } from '../../store/store.ts';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export function encodeStored(object: KubeObject): Uint8Array {
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  return encoder.encode(JSON.stringify({ ...object, metadata }));
+}
+
+export function decodeStored(stored: StoredValue): KubeObject {
+  const object = JSON.parse(decoder.decode(stored.value)) as KubeObject;
+  object.metadata.resourceVersion = String(stored.modRevision);
+  return deepFreeze(object);
+}
+
+/** The same object at another revision: what a DELETED event carries. */
+export const atRevision = (object: KubeObject, revision: number): KubeObject =>
+  Object.freeze({
+    ...object,
+    metadata: Object.freeze({ ...object.metadata, resourceVersion: String(revision) }),
+  });
+
+/** The revision of an object of the cache. */
+export const revisionOf = (object: KubeObject): number => Number(object.metadata.resourceVersion);
+
+/** Freezes plain JSON: whoever modifies a shared object fails at once instead of corrupting the cache. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) deepFreeze(inner);
+  return Object.freeze(value);
+}

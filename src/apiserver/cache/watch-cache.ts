@@ -1,0 +1,245 @@
+/**
+ * The watch cache: the current objects of every resource above the store, decoded once, and a window of their past events.
+ * Every read and every watch is served from here; only lists at an older revision go to the store.
+ *
+ * Boundary: knows keys and metadata, no kinds. Objects that come out are frozen and shared.
+ *
+ * Invariants:
+ *  1. When Store.txn() has resolved, the cache holds its writes: a reader sees what was acknowledged.
+ *  2. A subscriber gets the events after its revision in revision order, each once, even when it (or another one) writes
+ *     from within its listener.
+ *  3. The window of a resource holds its newest events only (WINDOW_EVENTS); who asks for older ones gets TooOldError.
+ */
+import type { KubeObject } from '../../machinery/meta.ts';
+import type { Log } from '../../platform/platform.ts';
+import type { Store, StoreEvent } from '../../store/store.ts';
+import { EventWindow } from './event-window.ts';
+import { type KeyParts, parseKey, REGISTRY_PREFIX } from './keys.ts';
+import { ObjectIndex } from './object-index.ts';
+import { atRevision, decodeStored } from './stored-object.ts';
+
+/** Events kept of each resource. */
+const WINDOW_EVENTS = 1000;
+
+export interface CacheEvent {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED';
+  /** '' for kinds without one. */
+  namespace: string;
+  revision: number;
+  /** DELETED: the last state, with the deletion's revision as resourceVersion. */
+  object: KubeObject;
+  /** The state before, with its own resourceVersion. */
+  previous: KubeObject | undefined;
+}
+
+export class TooOldError extends Error {
+  override readonly name = 'TooOldError';
+  readonly oldestRevision: number;
+  constructor(requested: number, oldestRevision: number) {
+    super(`too old resource version: ${requested} (${oldestRevision})`);
+    this.oldestRevision = oldestRevision;
+  }
+}
+
+export interface WatchCache {
+  /** The revision that the cache is at. */
+  revision(): number;
+  get(key: string): KubeObject | undefined;
+  /** The objects of a resource (by its key prefix), in one namespace or all, in the order of their keys. */
+  list(prefix: string, namespace?: string): KubeObject[];
+  /**
+   * Calls the listener with each event after the revision: those of the window at once, then live ones.
+   * Throws TooOldError. Returns the function that ends it.
+   */
+  subscribe(
+    prefix: string,
+    namespace: string | undefined,
+    afterRevision: number,
+    listener: (event: CacheEvent) => void,
+  ): () => void;
+  /** Calls the listener after every change of anything. Returns the function that ends it. */
+  onChange(listener: () => void): () => void;
+  close(): void;
+}
+
+interface Subscriber {
+  afterRevision: number;
+  listener: (event: CacheEvent) => void;
+}
+
+/** One resource: its objects, its window, its subscribers by namespace ('' for those of all namespaces). */
+class ResourceCache {
+  readonly objects: ObjectIndex;
+  readonly window: EventWindow;
+  readonly #everywhere = new Set<Subscriber>();
+  readonly #byNamespace = new Map<string, Set<Subscriber>>();
+
+  constructor(prefix: string, windowEvents: number, revision: number) {
+    this.objects = new ObjectIndex(prefix);
+    this.window = new EventWindow(windowEvents, revision);
+  }
+
+  add(namespace: string | undefined, subscriber: Subscriber): () => void {
+    if (namespace === undefined) {
+      this.#everywhere.add(subscriber);
+      return () => this.#everywhere.delete(subscriber);
+    }
+    const inNamespace = this.#byNamespace.get(namespace) ?? new Set();
+    this.#byNamespace.set(namespace, inNamespace.add(subscriber));
+    return () => {
+      inNamespace.delete(subscriber);
+      if (inNamespace.size === 0 && this.#byNamespace.get(namespace) === inNamespace) {
+        this.#byNamespace.delete(namespace);
+      }
+    };
+  }
+
+  *subscribersOf(event: CacheEvent): Iterable<Subscriber> {
+    yield* this.#everywhere;
+    yield* this.#byNamespace.get(event.namespace) ?? [];
+  }
+}
+
+export interface WatchCacheOptions {
+  store: Store;
+  log: Log;
+  /** How many past events each resource keeps. */
+  windowEvents?: number;
+}
+
+class StoreCache implements WatchCache {
+  readonly #windowEvents: number;
+  readonly #log: Log;
+  readonly #resources = new Map<string, ResourceCache>();
+  readonly #changeListeners = new Set<() => void>();
+  readonly #queue: { resource: ResourceCache; event: CacheEvent }[] = [];
+  readonly #loadedRevision: number;
+  #dispatching = false;
+  #revision: number;
+  #endWatch: () => void = () => {};
+
+  constructor(options: WatchCacheOptions, revision: number) {
+    this.#windowEvents = options.windowEvents ?? WINDOW_EVENTS;
+    this.#log = options.log;
+    this.#revision = revision;
+    this.#loadedRevision = revision;
+  }
+
+  static async load(options: WatchCacheOptions): Promise<StoreCache> {
+    const { items, revision } = await options.store.range({ prefix: REGISTRY_PREFIX });
+    const cache = new StoreCache(options, revision);
+    for (const stored of items) {
+      const parts = parseKey(stored.key);
+      if (parts !== undefined) cache.#resource(parts.prefix).objects.set(stored.key, parts, decodeStored(stored));
+    }
+    cache.#endWatch = options.store.watch(REGISTRY_PREFIX, revision, (events) => cache.#apply(events));
+    return cache;
+  }
+
+  revision(): number {
+    return this.#revision;
+  }
+
+  get(key: string): KubeObject | undefined {
+    const parts = parseKey(key);
+    return parts === undefined ? undefined : this.#resources.get(parts.prefix)?.objects.get(key);
+  }
+
+  list(prefix: string, namespace?: string): KubeObject[] {
+    return this.#resources.get(prefix)?.objects.list(namespace) ?? [];
+  }
+
+  subscribe(
+    prefix: string,
+    namespace: string | undefined,
+    afterRevision: number,
+    listener: (event: CacheEvent) => void,
+  ): () => void {
+    const resource = this.#resource(prefix);
+    let replayed = afterRevision;
+    for (;;) {
+      const missed = resource.window.after(replayed);
+      if (missed === undefined) throw new TooOldError(replayed, resource.window.oldestRevision);
+      // A listener may write: the events of that are replayed too, before the subscription turns live.
+      if (missed.length === 0) break;
+      for (const event of missed) {
+        if (namespace === undefined || event.namespace === namespace) this.#call(listener, event);
+      }
+      replayed = (missed.at(-1) as CacheEvent).revision;
+    }
+    // Events that are applied but still queued for dispatch have been replayed.
+    return resource.add(namespace, { afterRevision: Math.max(replayed, this.#revision), listener });
+  }
+
+  onChange(listener: () => void): () => void {
+    this.#changeListeners.add(listener);
+    return () => this.#changeListeners.delete(listener);
+  }
+
+  close(): void {
+    this.#endWatch();
+  }
+
+  #resource(prefix: string): ResourceCache {
+    let resource = this.#resources.get(prefix);
+    if (resource === undefined) {
+      resource = new ResourceCache(prefix, this.#windowEvents, this.#loadedRevision);
+      this.#resources.set(prefix, resource);
+    }
+    return resource;
+  }
+
+  /** The whole batch becomes visible before any listener runs; listeners that write cause no disorder. */
+  #apply(events: StoreEvent[]): void {
+    for (const event of events) {
+      const key = event.type === 'put' ? event.kv.key : event.key;
+      this.#revision = Math.max(this.#revision, event.type === 'put' ? event.kv.modRevision : event.revision);
+      const parts = parseKey(key);
+      if (parts !== undefined) this.#applyOne(event, key, parts);
+    }
+    this.#dispatch();
+  }
+
+  #applyOne(change: StoreEvent, key: string, parts: KeyParts): void {
+    const resource = this.#resource(parts.prefix);
+    const { namespace } = parts;
+    let event: CacheEvent;
+    if (change.type === 'put') {
+      const object = decodeStored(change.kv);
+      const previous = resource.objects.set(key, parts, object);
+      const type = previous === undefined ? 'ADDED' : 'MODIFIED';
+      event = { type, namespace, revision: change.kv.modRevision, object, previous };
+    } else {
+      const previous = resource.objects.delete(key, parts);
+      if (previous === undefined) return;
+      const { revision } = change;
+      event = { type: 'DELETED', namespace, revision, object: atRevision(previous, revision), previous };
+    }
+    resource.window.push(event);
+    this.#queue.push({ resource, event });
+  }
+
+  #dispatch(): void {
+    if (this.#dispatching) return;
+    this.#dispatching = true;
+    for (let item = this.#queue.shift(); item !== undefined; item = this.#queue.shift()) {
+      for (const subscriber of item.resource.subscribersOf(item.event)) {
+        if (item.event.revision > subscriber.afterRevision) this.#call(subscriber.listener, item.event);
+      }
+    }
+    this.#dispatching = false;
+    for (const listener of this.#changeListeners) listener();
+  }
+
+  /** One listener's failure must not keep the event from the others. */
+  #call(listener: (event: CacheEvent) => void, event: CacheEvent): void {
+    try {
+      listener(event);
+    } catch (error) {
+      this.#log.error('a watcher failed', { error: String(error), resourceVersion: event.revision });
+    }
+  }
+}
+
+/** Loads everything under /registry/ and follows it. */
+export const loadWatchCache = (options: WatchCacheOptions): Promise<WatchCache> => StoreCache.load(options);
