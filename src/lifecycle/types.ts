@@ -2,7 +2,7 @@
  * The types of the core: what decide() is given and what it answers.
  * See ARCHITECTURE.md, "The core".
  */
-import type { Container, EphemeralContainer, Pod, PodStatus } from '../api/generated/types.ts';
+import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
@@ -12,9 +12,11 @@ export interface SandboxState {
   attempt: number;
   ready: boolean;
   createdAt: Millis;
-  ips: string[];
+  /** First the primary one. */
+  ips: readonly string[];
 }
 
+/** One run of a container: an attempt. */
 export interface ContainerState {
   id: string;
   sandboxId: string;
@@ -30,21 +32,22 @@ export interface ContainerState {
   message?: string;
   image: string;
   imageId: string;
-  /** Seconds of restart back-off that preceded this attempt; 0 for the first and second. Stored as an annotation of the container. */
+  /** Back-off to wait between the end of this run and the next one; stored with the container. */
   backoffSeconds: number;
 }
 
-/** What is known of an image that the Pod needs, keyed by the reference in the spec. */
-export type ImageState =
-  | { state: 'present'; imageId: string }
-  /** Not there and not asked for. */
+/** What is known of the image of a container's next run. */
+export type ImageState = { attempt: number } & (
+  | { state: 'present'; imageId: string; pulled?: { millis: number; sizeBytes: number } }
   | { state: 'absent' }
-  | { state: 'failed'; at: Millis; failures: number; reason: string; message: string };
+);
 
-/** How the last try of an action failed; gone once a try succeeds. Keyed by actionKey(). */
+/** How the last tries of an action failed; gone once a try succeeds. */
 export interface Failure {
   at: Millis;
-  failures: number;
+  /** Failed tries in a row, from 1. */
+  count: number;
+  /** ErrImagePull, CreateContainerConfigError, …; what a container's waiting reason shows. */
   reason: string;
   message: string;
 }
@@ -52,51 +55,93 @@ export interface Failure {
 export interface Observed {
   sandboxes: readonly SandboxState[];
   containers: readonly ContainerState[];
+  /** By container name. */
   images: Readonly<Record<string, ImageState>>;
   volumes: 'pending' | 'mounted' | 'gone';
-  /** Keys of actions under way: decide() asks for none of them again. */
+  /** Keys (actionKey) of actions under way: decide() asks for none of them again. */
   inFlight: ReadonlySet<string>;
+  /** By actionKey. */
   failures: Readonly<Record<string, Failure>>;
-  node: { name: string; ips: string[] };
 }
 
-/** What the worker must remember between decisions; rebuild() makes it anew after a restart. */
+/** The node that the Pod is bound to, as its status names it. */
+export interface NodeFacts {
+  /** First the primary one. */
+  ips: readonly string[];
+  /** containerd, as in containerd://<id> */
+  runtimeName: string;
+}
+
+export interface Termination {
+  /** Why the Pod ends: Deleted, DeadlineExceeded, Completed (by itself). */
+  reason: 'Deleted' | 'DeadlineExceeded' | 'Completed';
+  startedAt: Millis;
+  /** When what still runs is killed. Only ever moves earlier. */
+  deadline: Millis;
+  /** The deletionTimestamp that it reckons with: another one is a second delete. */
+  deletionTimestamp?: string;
+}
+
+/** What the worker keeps between decisions; rebuildMemory() makes it anew after a restart of the agent. */
 export interface Memory {
-  /** Keys of Events that were given out. */
-  announced: Readonly<Record<string, true>>;
-  /** Set when the termination was first seen; the deadline only shrinks. */
-  termination?: { reason: string; message: string; startedAt: Millis; deadline: Millis };
-  /** Attempts of containers whose records were removed: name -> highest attempt. */
-  attempts: Readonly<Record<string, number>>;
-  /** Sandbox attempt during which all init containers had succeeded, for when their records are gone. */
+  /** Keys of the facts that were given out as Events and still hold. */
+  announced: ReadonlySet<string>;
+  termination?: Termination;
+  /** Attempt of the sandbox in which all init containers have succeeded. */
   initializedInSandbox?: number;
 }
-
-export type AnyContainer = Container | EphemeralContainer;
 
 /** One call of the executor. Results come back only as observations. */
 export type Action =
   | { kind: 'mountVolumes' }
-  | { kind: 'pullImage'; image: string; container: string; always: boolean }
   | { kind: 'createSandbox'; attempt: number }
-  /** Creates and starts; safe to repeat by (name, attempt). */
+  /** Looks for the image in the runtime; mustExist (pull policy Never): fails with ErrImageNeverPull where it is absent. */
+  | { kind: 'checkImage'; container: string; attempt: number; image: string; mustExist: boolean }
+  | { kind: 'pullImage'; container: string; attempt: number; image: string }
+  /** Creates and starts; to repeat it by (container, attempt) is safe. */
   | {
       kind: 'startContainer';
-      name: string;
+      container: string;
       containerKind: ContainerKind;
       attempt: number;
       sandboxId: string;
       imageId: string;
       backoffSeconds: number;
     }
-  /** Stop signal now, kill at `deadline`. Asked again with an earlier deadline, the earlier one holds. */
-  | { kind: 'stopContainer'; id: string; name: string; deadline: Millis }
-  | { kind: 'removeContainer'; id: string; name: string; attempt: number }
+  /** Stop signal now, kill at the deadline. Asked again with an earlier deadline, the earlier one holds. */
+  | { kind: 'stopContainer'; id: string; deadline: Millis }
+  | { kind: 'removeContainer'; id: string }
   | { kind: 'stopSandbox'; id: string }
   | { kind: 'removeSandbox'; id: string }
   | { kind: 'unmountVolumes' }
+  /** Gives up an action under way that is no longer wanted (a pull). */
+  | { kind: 'cancel'; key: string }
   /** Deletes the object from the API with grace 0: the Pod is gone. */
   | { kind: 'finalizeDeletion' };
+
+/** The identity of an action: two with one key are the same try of the same thing. */
+export function actionKey(action: Action): string {
+  switch (action.kind) {
+    case 'mountVolumes':
+    case 'unmountVolumes':
+    case 'finalizeDeletion':
+      return action.kind;
+    case 'createSandbox':
+      return `createSandbox/${action.attempt}`;
+    case 'checkImage':
+    case 'pullImage':
+    case 'startContainer':
+      return `${action.kind}/${action.container}/${action.attempt}`;
+    case 'stopContainer':
+      return `stopContainer/${action.id}/${action.deadline}`;
+    case 'removeContainer':
+    case 'stopSandbox':
+    case 'removeSandbox':
+      return `${action.kind}/${action.id}`;
+    case 'cancel':
+      return `cancel/${action.key}`;
+  }
+}
 
 /** An Event on the Pod. */
 export interface PodEvent {
@@ -111,6 +156,7 @@ export interface Input {
   pod: Pod;
   /** The object is gone from the API (force-deleted): only clean up. */
   removed: boolean;
+  node: NodeFacts;
   observed: Observed;
   memory: Memory;
   now: Millis;
@@ -118,12 +164,12 @@ export interface Input {
 
 export interface Decision {
   actions: Action[];
-  /** The status as it should be; undefined where the node must not write one (the object is gone). */
+  /** The status as it should be; undefined where none may be written (the object is gone). */
   status: PodStatus | undefined;
   memory: Memory;
   events: PodEvent[];
-  /** When to ask again though nothing happened. */
+  /** When to ask again though nothing happens until then. */
   wakeAt: Millis | undefined;
-  /** Nothing is left of the Pod on this node. */
+  /** Nothing of the Pod is left on this node, nor anything to do for it. */
   done: boolean;
 }

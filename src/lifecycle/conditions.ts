@@ -1,0 +1,89 @@
+/**
+ * The conditions of a Pod. Source: Pod Lifecycle, "Pod conditions" (v1.33), with the kubelet's reasons and messages.
+ */
+import type { ContainerStatus, PodCondition } from '../api/generated/types.ts';
+import { formatTime } from '../machinery/time.ts';
+import type { StatusInput } from './status.ts';
+
+interface Verdict {
+  status: 'True' | 'False';
+  reason?: string;
+  message?: string;
+}
+
+const holds: Verdict = { status: 'True' };
+
+/** What the node sets, in upstream's order, and whatever other conditions the Pod bears. */
+export function conditionsOf(
+  given: StatusInput,
+  phase: string,
+  init: ContainerStatus[],
+  apps: ContainerStatus[],
+): PodCondition[] {
+  const { input, view } = given;
+  const old = input.pod.status?.conditions ?? [];
+  const containersReady = areContainersReady(phase, apps);
+  const verdicts: Record<string, Verdict> = {
+    PodReadyToStartContainers: { status: view.sandbox?.ready ? 'True' : 'False' },
+    Initialized: isInitialized(given, phase, init),
+    Ready: containersReady.status === 'False' ? containersReady : areGatesOpen(given),
+    ContainersReady: containersReady,
+    PodScheduled: holds,
+  };
+  const own = Object.entries(verdicts).map(([type, verdict]): PodCondition => {
+    const before = old.find((condition) => condition.type === type);
+    return {
+      type,
+      status: verdict.status,
+      lastTransitionTime:
+        before?.status === verdict.status && before.lastTransitionTime
+          ? before.lastTransitionTime
+          : formatTime(input.now),
+      ...(verdict.reason === undefined ? {} : { reason: verdict.reason }),
+      ...(verdict.message === undefined ? {} : { message: verdict.message }),
+    };
+  });
+  return [...own, ...old.filter((condition) => verdicts[condition.type] === undefined)];
+}
+
+function isInitialized({ view, progress }: StatusInput, phase: string, init: ContainerStatus[]): Verdict {
+  if (phase === 'Succeeded') return { ...holds, reason: 'PodCompleted' };
+  if (view.initialized || progress.stage === 'running') return holds;
+  const incomplete = view.init.filter(({ sidecar }, i) =>
+    sidecar ? init[i]?.started !== true : init[i]?.ready !== true,
+  );
+  if (incomplete.length === 0) return holds;
+  return {
+    status: 'False',
+    reason: 'ContainersNotInitialized',
+    message: `containers with incomplete status: [${incomplete.map(({ spec }) => spec.name).join(' ')}]`,
+  };
+}
+
+function areContainersReady(phase: string, apps: ContainerStatus[]): Verdict {
+  if (phase === 'Succeeded') return { status: 'False', reason: 'PodCompleted' };
+  if (phase === 'Failed') return { status: 'False', reason: 'PodFailed' };
+  const unready = apps.filter((status) => !status.ready);
+  if (unready.length === 0) return holds;
+  return {
+    status: 'False',
+    reason: 'ContainersNotReady',
+    message: `containers with unready status: [${unready.map((status) => status.name).join(' ')}]`,
+  };
+}
+
+/** Source: Pod Lifecycle, "Pod readiness": every readiness gate names a condition that must be True. */
+function areGatesOpen({ input, view }: StatusInput): Verdict {
+  const conditions = input.pod.status?.conditions ?? [];
+  const closed = (view.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
+    const condition = conditions.find(({ type }) => type === conditionType);
+    if (condition === undefined)
+      return [`corresponding condition of pod readiness gate "${conditionType}" does not exist.`];
+    if (condition.status !== 'True')
+      return [`the status of pod readiness gate "${conditionType}" is not "True", but ${condition.status}`];
+    return [];
+  });
+  return closed.length === 0
+    ? holds
+    : { status: 'False', reason: 'ReadinessGatesNotReady', message: closed.join(', ') };
+}

@@ -1,0 +1,112 @@
+/**
+ * What is worth an Event, as facts: each has a key, and is told once, when it becomes true.
+ * Reasons and messages are the kubelet's (v1.33).
+ */
+import { ERR_IMAGE_PULL_SHOWN_MILLIS, type StatusInput, waitingState } from './status.ts';
+import type { PodEvent } from './types.ts';
+import { type ContainerView, isLive } from './view.ts';
+
+export type Facts = Map<string, PodEvent>;
+
+/** All facts that hold now. */
+export function factsOf(given: StatusInput): Facts {
+  const facts: Facts = new Map();
+  podFacts(given, facts);
+  for (const container of given.view.all) {
+    imageFacts(container, given, facts);
+    runFacts(container, given, facts);
+  }
+  return facts;
+}
+
+function podFacts({ input, view, termination }: StatusInput, facts: Facts): void {
+  for (const [key, failure] of Object.entries(input.observed.failures)) {
+    if (key.startsWith('createSandbox/'))
+      facts.set(
+        `${key}/${failure.count}`,
+        warning('FailedCreatePodSandBox', `Failed to create pod sandbox: ${failure.message}`),
+      );
+    else if (key === 'mountVolumes') facts.set(`${key}/${failure.count}`, warning('FailedMount', failure.message));
+    else if (key.startsWith('stopContainer/') || key.startsWith('stopSandbox/'))
+      facts.set(`${key}/${failure.count}`, warning('FailedKillPod', `error killing pod: ${failure.message}`));
+  }
+  const { sandbox } = view;
+  if (sandbox !== undefined && !sandbox.ready && termination === undefined && view.observed.containers.length > 0)
+    facts.set(
+      `sandboxChanged/${sandbox.id}`,
+      normal('SandboxChanged', 'Pod sandbox changed, it will be killed and re-created.'),
+    );
+  if (termination?.reason === 'DeadlineExceeded')
+    facts.set(
+      'deadlineExceeded',
+      warning('DeadlineExceeded', 'Pod was active on the node longer than the specified deadline'),
+    );
+}
+
+function imageFacts(container: ContainerView, { input }: StatusInput, facts: Facts): void {
+  const { spec, fieldPath } = container;
+  const image = spec.image ?? '';
+  const { failures, inFlight, images } = input.observed;
+  for (const attempt of [container.nextAttempt - 1, container.nextAttempt]) {
+    const pullKey = `pullImage/${spec.name}/${attempt}`;
+    const failure = failures[pullKey];
+    if (inFlight.has(pullKey))
+      facts.set(`pulling/${pullKey}/${failure?.count ?? 0}`, {
+        ...normal('Pulling', `Pulling image "${image}"`),
+        fieldPath,
+      });
+    const known = images[spec.name];
+    if (known?.state === 'present' && known.attempt === attempt) {
+      const message =
+        known.pulled === undefined
+          ? `Container image "${image}" already present on machine`
+          : `Successfully pulled image "${image}" in ${pullTime(known.pulled.millis)} (${pullTime(known.pulled.millis)} including waiting). Image size: ${known.pulled.sizeBytes} bytes.`;
+      facts.set(`pulled/${spec.name}/${attempt}`, { ...normal('Pulled', message), fieldPath });
+    }
+    if (failure !== undefined) {
+      const key = `${pullKey}/${failure.count}`;
+      facts.set(`failed/${key}`, {
+        ...warning('Failed', `Failed to pull image "${image}": ${failure.message}`),
+        fieldPath,
+      });
+      facts.set(`error/${key}`, { ...warning('Failed', `Error: ${failure.reason}`), fieldPath });
+      if (!inFlight.has(pullKey) && input.now - failure.at >= ERR_IMAGE_PULL_SHOWN_MILLIS) {
+        facts.set(`backoff/${key}`, { ...normal('BackOff', `Back-off pulling image "${image}"`), fieldPath });
+        facts.set(`backoffError/${key}`, { ...warning('Failed', 'Error: ImagePullBackOff'), fieldPath });
+      }
+    }
+    for (const key of [`checkImage/${spec.name}/${attempt}`, `startContainer/${spec.name}/${attempt}`]) {
+      const failed = failures[key];
+      if (failed !== undefined)
+        facts.set(`${key}/${failed.count}`, { ...warning('Failed', `Error: ${failed.message}`), fieldPath });
+    }
+  }
+}
+
+function runFacts(container: ContainerView, given: StatusInput, facts: Facts): void {
+  const { spec, fieldPath } = container;
+  for (const run of container.runs) {
+    facts.set(`created/${run.id}`, { ...normal('Created', `Created container: ${spec.name}`), fieldPath });
+    if (run.startedAt !== undefined)
+      facts.set(`started/${run.id}`, { ...normal('Started', `Started container ${spec.name}`), fieldPath });
+    if (run.state === 'exited' && run.reason === 'StartError')
+      facts.set(`startError/${run.id}`, {
+        ...warning('Failed', `Error: ${run.message ?? 'failed to start'}`),
+        fieldPath,
+      });
+    if (given.termination !== undefined && isLive(run) && run.state !== 'created')
+      facts.set(`killing/${run.id}`, { ...normal('Killing', `Stopping container ${spec.name}`), fieldPath });
+  }
+  if (waitingState(container, given)?.reason === 'CrashLoopBackOff') {
+    const { name, namespace = 'default', uid } = given.input.pod.metadata;
+    const message = `Back-off restarting failed container ${spec.name} in pod ${name}_${namespace}(${uid})`;
+    facts.set(`crashLoop/${container.latest?.id}`, { ...warning('BackOff', message), fieldPath });
+  }
+}
+
+const normal = (reason: string, message: string): PodEvent => ({ type: 'Normal', reason, message });
+const warning = (reason: string, message: string): PodEvent => ({ type: 'Warning', reason, message });
+
+/** Milliseconds as Go prints a short duration: 95ms, 2.3s. */
+const pullTime = (millis: number): string =>
+  millis < 1000 ? `${Math.round(millis)}ms` : `${Math.round(millis) / 1000}s`;

@@ -1,0 +1,44 @@
+/**
+ * Collects what one decision asks for: actions that are neither under way nor held back by a failure, and the earliest
+ * time at which something held back becomes due.
+ */
+import type { Millis } from '../machinery/time.ts';
+import { pullRetryAt, retryAt } from './restart.ts';
+import { type Action, actionKey, type Observed } from './types.ts';
+
+export interface Plan {
+  readonly actions: Action[];
+  readonly wakeAt: Millis | undefined;
+  /** Asks for the action, unless it is under way or its last failure was too recent. */
+  act(action: Action): void;
+  /** Is it under way? */
+  pending(action: Action): boolean;
+  /** Ask again then; a time that has passed needs no asking. */
+  wake(at: Millis): void;
+}
+
+export function newPlan(observed: Observed, now: Millis): Plan {
+  const actions: Action[] = [];
+  let wakeAt: Millis | undefined;
+  const wake = (at: Millis): void => {
+    if (at > now && (wakeAt === undefined || at < wakeAt)) wakeAt = at;
+  };
+  return {
+    actions,
+    get wakeAt() {
+      return wakeAt;
+    },
+    wake,
+    pending: (action) => observed.inFlight.has(actionKey(action)),
+    act(action) {
+      const key = actionKey(action);
+      if (observed.inFlight.has(key)) return;
+      const failure = observed.failures[key];
+      if (failure !== undefined) {
+        const due = action.kind === 'pullImage' ? pullRetryAt(failure) : retryAt(failure);
+        if (due > now) return wake(due);
+      }
+      actions.push(action);
+    },
+  };
+}

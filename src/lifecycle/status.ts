@@ -1,0 +1,177 @@
+/**
+ * The status of a Pod as the API shows it: container states, conditions, phase.
+ * Source: Pod Lifecycle, "Pod phase", "Container states", "Pod conditions" (v1.33).
+ */
+import type { ContainerStatus, PodStatus } from '../api/generated/types.ts';
+import { formatTime, type Millis } from '../machinery/time.ts';
+import { conditionsOf } from './conditions.ts';
+import type { Progress } from './progress.ts';
+import { restartAfter, wantsRestart } from './restart.ts';
+import { actionKey, type ContainerState, type Input, type Termination } from './types.ts';
+import { type ContainerView, isLive, type PodView } from './view.ts';
+
+type State = NonNullable<ContainerStatus['state']>;
+
+export interface StatusInput {
+  input: Input;
+  view: PodView;
+  termination: Termination | undefined;
+  progress: Progress;
+  startedAt: Millis;
+  /** Nothing runs any more. */
+  stopped: boolean;
+}
+
+export function statusOf(given: StatusInput): PodStatus {
+  const { input, view, termination, startedAt } = given;
+  const old = input.pod.status ?? {};
+  const initContainerStatuses = view.init.map((each) => containerStatus(each, old.initContainerStatuses, given));
+  const containerStatuses = view.apps.map((each) => containerStatus(each, old.containerStatuses, given));
+  const ips = view.sandbox?.ready ? view.sandbox.ips : (old.podIPs ?? []).map(({ ip }) => ip);
+  const phase = phaseOf(given, initContainerStatuses, containerStatuses);
+  const status: PodStatus = {
+    ...old,
+    phase,
+    conditions: conditionsOf(given, phase, initContainerStatuses, containerStatuses),
+    startTime: old.startTime ?? formatTime(startedAt),
+    ...(input.node.ips[0] === undefined
+      ? {}
+      : { hostIP: input.node.ips[0], hostIPs: input.node.ips.map((ip) => ({ ip })) }),
+    ...(ips[0] === undefined ? {} : { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
+    ...(initContainerStatuses.length === 0 ? {} : { initContainerStatuses }),
+    containerStatuses,
+  };
+  if (termination?.reason === 'DeadlineExceeded' && phase === 'Failed') {
+    status.reason = 'DeadlineExceeded';
+    status.message = 'Pod was active on the node longer than the specified deadline';
+  }
+  return status;
+}
+
+function containerStatus(
+  container: ContainerView,
+  old: ContainerStatus[] | undefined,
+  given: StatusInput,
+): ContainerStatus {
+  const { input, view } = given;
+  const { name, image = '' } = container.spec;
+  const run = container.latest;
+  const recorded = old?.find((status) => status.name === name);
+  if (run === undefined && recorded?.containerID !== undefined && recordEnded(recorded)) return recorded;
+
+  const previous = container.runs[1];
+  const ended = (each: ContainerState): State => ({ terminated: terminatedState(each, input.node.runtimeName) });
+  const waiting = waitingState(container, given);
+  let state: State;
+  let lastState: State = previous?.state === 'exited' ? ended(previous) : (recorded?.lastState ?? {});
+  if (waiting !== undefined) {
+    state = { waiting };
+    if (run?.state === 'exited') lastState = ended(run);
+  } else if (run === undefined) {
+    state = { waiting: { reason: view.init.length > 0 ? 'PodInitializing' : 'ContainerCreating' } };
+  } else if (run.state === 'exited') {
+    state = ended(run);
+  } else if (run.state === 'created') {
+    state = { waiting: { reason: view.init.length > 0 ? 'PodInitializing' : 'ContainerCreating' } };
+  } else {
+    state = { running: { startedAt: formatTime(run.startedAt ?? run.createdAt) } };
+  }
+
+  const running = run?.state === 'running' && waiting === undefined;
+  const completedInit =
+    container.kind === 'init' && !container.sidecar && run?.state === 'exited' && run.exitCode === 0;
+  return {
+    name,
+    state,
+    lastState,
+    ready: completedInit || (running && (container.kind === 'app' || container.sidecar)),
+    restartCount: run?.attempt ?? recorded?.restartCount ?? 0,
+    image: run?.image ?? image,
+    imageID: run?.imageId ?? '',
+    started: running,
+    ...(run === undefined ? {} : { containerID: `${input.node.runtimeName}://${run.id}` }),
+  };
+}
+
+const recordEnded = (status: ContainerStatus): boolean => status.state?.terminated !== undefined;
+
+export function terminatedState(run: ContainerState, runtimeName: string): NonNullable<State['terminated']> {
+  const exitCode = run.exitCode ?? 137;
+  return {
+    exitCode,
+    reason: run.reason || (exitCode === 0 ? 'Completed' : 'Error'),
+    ...(run.message ? { message: run.message } : {}),
+    ...(run.startedAt === undefined ? {} : { startedAt: formatTime(run.startedAt) }),
+    finishedAt: formatTime(run.finishedAt ?? run.createdAt),
+    containerID: `${runtimeName}://${run.id}`,
+  };
+}
+
+/** Why the next run of a container has not begun, where there is more to say than that its turn has not come. */
+export function waitingState(container: ContainerView, given: StatusInput): State['waiting'] | undefined {
+  const { input, view, termination } = given;
+  const { latest, current, spec } = container;
+  if (termination !== undefined || given.progress.stage === 'finished' || isLive(current)) return undefined;
+  if (latest?.state === 'exited' && latest === current) {
+    if (!wantsRestart(container, view.restartPolicy, latest)) return undefined;
+    const restart = restartAfter(latest);
+    if (restart.at > input.now) {
+      const { name, namespace = 'default', uid } = input.pod.metadata;
+      return {
+        reason: 'CrashLoopBackOff',
+        message: `back-off ${goDuration(restart.delaySeconds)} restarting failed container=${spec.name} pod=${name}_${namespace}(${uid})`,
+      };
+    }
+  }
+  return failedToStart(container, given);
+}
+
+/** What the last try of the next run's image or start failed with. */
+function failedToStart({ spec, nextAttempt }: ContainerView, { input }: StatusInput): State['waiting'] | undefined {
+  const { failures } = input.observed;
+  const about = { container: spec.name, attempt: nextAttempt };
+  const image = spec.image ?? '';
+  const pull = failures[actionKey({ kind: 'pullImage', ...about, image })];
+  if (pull !== undefined) {
+    const retrying = input.observed.inFlight.has(actionKey({ kind: 'pullImage', ...about, image }));
+    const fresh = retrying || input.now - pull.at < ERR_IMAGE_PULL_SHOWN_MILLIS;
+    return fresh
+      ? { reason: pull.reason, message: pull.message }
+      : { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}": ${pull.reason}: ${pull.message}` };
+  }
+  const other =
+    failures[actionKey({ kind: 'checkImage', ...about, image, mustExist: false })] ??
+    failures[`startContainer/${spec.name}/${nextAttempt}`];
+  return other === undefined ? undefined : { reason: other.reason, message: other.message };
+}
+
+/** How long a failed pull shows as ErrImagePull before it shows as waiting for the next try. */
+export const ERR_IMAGE_PULL_SHOWN_MILLIS = 1000;
+
+/** Seconds as Go prints a duration: 10s, 1m20s, 5m0s. */
+export function goDuration(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds % 60}s`;
+}
+
+/** Source: the table of phases in Pod Lifecycle; a phase that is final stays. */
+function phaseOf(given: StatusInput, init: ContainerStatus[], apps: ContainerStatus[]): string {
+  const { input, view, termination, stopped } = given;
+  const old = input.pod.status?.phase;
+  if (old === 'Succeeded' || old === 'Failed') return old;
+  if (termination?.reason === 'DeadlineExceeded') return 'Failed';
+  if (given.progress.stage === 'finished' && given.progress.failedInit !== undefined) return 'Failed';
+
+  const ended = apps.filter((status) => status.state?.terminated !== undefined);
+  const wentWell = ended.length === apps.length && ended.every((status) => status.state?.terminated?.exitCode === 0);
+  if (termination !== undefined && stopped) {
+    if (ended.length === 0 && init.every((status) => status.containerID === undefined)) return 'Pending';
+    return wentWell ? 'Succeeded' : 'Failed';
+  }
+  if (given.progress.stage === 'finished') return wentWell ? 'Succeeded' : 'Failed';
+
+  const begun = (status: ContainerStatus): boolean =>
+    status.state?.waiting === undefined || status.lastState?.terminated !== undefined;
+  const initialized = view.initialized || given.progress.stage === 'running';
+  return initialized && apps.every(begun) ? 'Running' : 'Pending';
+}

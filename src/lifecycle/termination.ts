@@ -1,0 +1,127 @@
+/**
+ * The end of a Pod: why it ends, until when it may take, and the order in which its parts stop.
+ *
+ * Source: Pod Lifecycle, "Termination of Pods" (v1.33): every app and init container gets its stop signal at once; sidecars stop
+ * after the apps, last started first; then the sandbox; what still runs at the deadline is killed; the object goes
+ * when nothing is left.
+ */
+import type { ObjectMeta } from '../machinery/meta.ts';
+import { type Millis, parseTime } from '../machinery/time.ts';
+import type { Plan } from './plan.ts';
+import type { ContainerState, Input, Termination } from './types.ts';
+import { isLive, type PodView } from './view.ts';
+
+/** The least that processes get between signal and kill, however short the grace period. Source: v1.33, kubelet. */
+export const MINIMUM_GRACE_SECONDS = 2;
+
+/** The deadline of spec.activeDeadlineSeconds, counted from the start of the Pod. */
+export function activeDeadline(view: PodView, startedAt: Millis): Millis | undefined {
+  const seconds = view.spec.activeDeadlineSeconds;
+  return seconds === undefined ? undefined : startedAt + seconds * 1000;
+}
+
+/** The termination in force: the first reason begins it; a later one may move its deadline earlier, never later. */
+export function terminationInForce(input: Input, view: PodView, startedAt: Millis): Termination | undefined {
+  const { now, memory, pod, removed } = input;
+  const { phase, reason } = pod.status ?? {};
+  let termination = memory.termination;
+
+  const limit = activeDeadline(view, startedAt);
+  const tooLong = limit !== undefined && limit <= now && !isTerminal(phase);
+  if (termination === undefined && (tooLong || (phase === 'Failed' && reason === 'DeadlineExceeded')))
+    termination = { reason: 'DeadlineExceeded', startedAt: now, deadline: now + specGraceSeconds(view) * 1000 };
+  if (termination === undefined && isTerminal(phase)) termination = completion(view, now);
+
+  const { deletionTimestamp } = pod.metadata;
+  if (deletionTimestamp !== undefined && deletionTimestamp !== termination?.deletionTimestamp)
+    termination = withDeadline(termination, deletionDeadline(pod.metadata, view, now), now, deletionTimestamp);
+  if (removed && termination?.deletionTimestamp !== FORCED)
+    termination = withDeadline(termination, now + MINIMUM_GRACE_SECONDS * 1000, now, FORCED);
+  return termination;
+}
+
+/** A Pod that is over by itself: only sidecars and the sandbox are left to stop. */
+export const completion = (view: PodView, now: Millis): Termination => ({
+  reason: 'Completed',
+  startedAt: now,
+  deadline: now + specGraceSeconds(view) * 1000,
+});
+
+const FORCED = 'removed';
+
+const withDeadline = (
+  termination: Termination | undefined,
+  deadline: Millis,
+  now: Millis,
+  deletionTimestamp: string,
+): Termination => ({
+  reason: 'Deleted',
+  startedAt: termination?.startedAt ?? now,
+  deadline: Math.min(termination?.deadline ?? deadline, deadline),
+  deletionTimestamp,
+});
+
+const specGraceSeconds = (view: PodView): number => view.spec.terminationGracePeriodSeconds ?? 30;
+
+/**
+ * The grace period counts from when the delete is seen. After a restart of the agent it counts from the
+ * request, which the deletionTimestamp (whole seconds) tells.
+ */
+function deletionDeadline(metadata: ObjectMeta, view: PodView, now: Millis): Millis {
+  const graceMillis =
+    Math.max(MINIMUM_GRACE_SECONDS, metadata.deletionGracePeriodSeconds ?? specGraceSeconds(view)) * 1000;
+  const requestedAt =
+    (parseTime(metadata.deletionTimestamp) ?? now) - (metadata.deletionGracePeriodSeconds ?? 0) * 1000;
+  const justNow = now - requestedAt < 2000;
+  return (justNow ? now : requestedAt) + graceMillis;
+}
+
+const isTerminal = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
+
+/** Asks for the next steps of stopping everything; true once no container and no sandbox runs. */
+export function stopEverything(view: PodView, deadline: Millis, plan: Plan, now: Millis): boolean {
+  cancelPreparations(view, plan);
+  const starting = [...view.observed.inFlight].some(
+    (key) => key.startsWith('startContainer/') || key.startsWith('createSandbox/'),
+  );
+
+  const sidecarNames = new Set(view.init.filter((container) => container.sidecar).map(({ spec }) => spec.name));
+  const live = view.observed.containers.filter((run) => isLive(run) && run.state !== 'created');
+  const stop = (run: ContainerState): void => plan.act({ kind: 'stopContainer', id: run.id, deadline });
+
+  const first = live.filter((run) => !sidecarNames.has(run.name));
+  for (const run of first) stop(run);
+  if (first.length > 0) plan.wake(deadline);
+  if (starting || first.length > 0) {
+    // At the deadline the sidecars do not wait for the apps any more.
+    if (now >= deadline) for (const run of live) stop(run);
+    return false;
+  }
+  const sidecars = view.init.filter(({ latest }) => live.some((run) => run.id === latest?.id));
+  const last = sidecars.at(-1)?.latest;
+  if (last !== undefined) {
+    stop(last);
+    return false;
+  }
+  const ready = view.observed.sandboxes.filter((sandbox) => sandbox.ready);
+  for (const sandbox of ready) plan.act({ kind: 'stopSandbox', id: sandbox.id });
+  return ready.length === 0;
+}
+
+/** Nobody waits for a pull, a look-up or a mount that is not wanted any more. */
+function cancelPreparations(view: PodView, plan: Plan): void {
+  for (const key of view.observed.inFlight)
+    if (key.startsWith('pullImage/') || key.startsWith('checkImage/') || key === 'mountVolumes')
+      plan.act({ kind: 'cancel', key });
+}
+
+/** Removes what a stopped Pod leaves on the node; true once nothing is left. */
+export function removeEverything(view: PodView, plan: Plan): boolean {
+  const { sandboxes, containers, volumes } = view.observed;
+  // Removing a sandbox removes its containers with it.
+  for (const sandbox of sandboxes) plan.act({ kind: 'removeSandbox', id: sandbox.id });
+  for (const run of containers)
+    if (!sandboxes.some((sandbox) => sandbox.id === run.sandboxId)) plan.act({ kind: 'removeContainer', id: run.id });
+  if (volumes !== 'gone' && !plan.pending({ kind: 'mountVolumes' })) plan.act({ kind: 'unmountVolumes' });
+  return sandboxes.length === 0 && containers.length === 0 && volumes === 'gone';
+}
