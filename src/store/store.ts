@@ -7,6 +7,11 @@
  *     prefix matches has been called with them.
  *  2. Listeners are called in revision order, each revision of a key exactly once.
  *  3. A revision below the compacted one cannot be read or watched: CompactedError.
+ *  4. Every revision has at least one write: a transaction that changes nothing (a delete of what is not there)
+ *     leaves the revision as it is.
+ *
+ * Keys are ASCII without NUL, 1 to 1024 bytes; a transaction writes a key once. Values given to and got from a store
+ * are not modified afterwards. A listener must not throw.
  */
 
 export interface StoredValue {
@@ -77,5 +82,18 @@ export class CompactedError extends Error {
   constructor(compactedRevision: number) {
     super(`required revision has been compacted (history before ${compactedRevision} is gone)`);
     this.compactedRevision = compactedRevision;
+  }
+}
+
+/**
+ * A write could not be made durable, mostly because the disk is full. Nothing of the transaction was stored; the
+ * store goes on reading, and writing as soon as there is space again.
+ */
+export class StorageFullError extends Error {
+  override readonly name = 'StorageFullError';
+  readonly directory: string;
+  constructor(directory: string, reason: string, whatToDo: string, cause: unknown) {
+    super(`cannot write to the store in ${directory}: ${reason}; ${whatToDo}`, { cause });
+    this.directory = directory;
   }
 }

@@ -1,0 +1,50 @@
+/** What a failed commit of LMDB means. */
+import { statfs } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { StorageFullError } from '../store.ts';
+
+/** Source: lmdb.h */
+const MDB_MAP_FULL = -30792;
+/** With less than this left, a write that failed for another reason failed for this one (LMDB calls a short write EIO). */
+const FULL_BELOW_BYTES = 256 * 1024;
+
+export const diskFull = (directory: string, cause: unknown): StorageFullError =>
+  new StorageFullError(directory, 'the disk is full', 'free some space and try again', cause);
+
+/**
+ * The error for the writers, and whether the environment must be opened anew: LMDB refuses every further write once
+ * it could not write a page that it had promised (EIO), but a full disk leaves it as it was.
+ */
+export async function commitFailure(
+  directory: string,
+  error: unknown,
+): Promise<{ failure: StorageFullError; reopen: boolean }> {
+  const cause = await rootCause(error);
+  const { code, message } = cause as { code?: number; message: string };
+  if (code === constants.errno.ENOSPC || code === constants.errno.EDQUOT) {
+    return { failure: diskFull(directory, cause), reopen: false };
+  }
+  if (code === MDB_MAP_FULL) {
+    const whatToDo = 'delete objects that are not needed and try again';
+    const failure = new StorageFullError(directory, 'the database cannot grow any more', whatToDo, cause);
+    return { failure, reopen: false };
+  }
+  const { bavail, bsize } = await statfs(directory);
+  const full = bavail * bsize < FULL_BELOW_BYTES;
+  const failure = full
+    ? diskFull(directory, cause)
+    : new StorageFullError(directory, message, 'check the disk and try again', cause);
+  return { failure, reopen: true };
+}
+
+/** lmdb rejects with a general error that holds a promise of the real one. */
+async function rootCause(error: unknown): Promise<unknown> {
+  const { commitError } = error as { commitError?: Promise<unknown> };
+  if (commitError === undefined) return error;
+  try {
+    await commitError;
+    return error;
+  } catch (cause) {
+    return cause;
+  }
+}

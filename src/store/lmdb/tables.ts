@@ -1,0 +1,146 @@
+/**
+ * The LMDB environment of the store: opening it, and its three tables.
+ *
+ *   current   key -> [createRevision, modRevision, value]
+ *   history   revision -> what its keys held before: [key] or [key, createRevision, modRevision, value] each
+ *   meta      'revision', 'compacted' -> number
+ */
+import { chmod, mkdir, open as openFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Database, open, type RootDatabase } from 'lmdb';
+import type { HistoryRecord, UndoChange } from '../history.ts';
+import type { StoredValue } from '../store.ts';
+import { diskFull } from './commit-failure.ts';
+
+type CurrentRow = [createRevision: number, modRevision: number, value: Uint8Array];
+type HistoryRow = ([key: string] | [key: string, ...CurrentRow])[];
+
+export interface Tables {
+  root: RootDatabase;
+  current: Database<CurrentRow, string>;
+  history: Database<HistoryRow, number>;
+  meta: Database<number, string>;
+}
+
+/** Room in the address space, not on the disk; LMDB extends it where it must. */
+const MAP_BYTES = 4 * 2 ** 30;
+/** What LMDB maps of its lock file. */
+const LOCK_FILE_BYTES = 16 * 1024;
+const NEW_DATABASE_BYTES = 128 * 1024;
+
+/** Opens the environment in the folder, and makes it where there is none. Files 0600. Rejects with one clear sentence. */
+export async function openTables(directory: string): Promise<Tables> {
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    // LMDB maps its lock file: without blocks of its own, a full disk would end the process with SIGBUS.
+    const created = await createFile(join(directory, 'lock.mdb'), LOCK_FILE_BYTES);
+    const dataFile = join(directory, 'data.mdb');
+    if ((await createFile(dataFile, 0)) || created) await syncFolder(directory);
+    await checkDataFile(dataFile, directory);
+    return openEnvironment(directory);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOSPC') throw diskFull(directory, error);
+    const question = 'is it a data folder of lifepod, intact and yours?';
+    throw new Error(`cannot open the store in ${directory}: ${message}; ${question}`, { cause: error });
+  }
+}
+
+function openEnvironment(directory: string): Tables {
+  const root = open({
+    path: directory,
+    noSubdir: false,
+    mapSize: MAP_BYTES,
+    maxDbs: 3,
+    // A commit is answered when it is on the disk: LMDB syncs the data, then writes the page that makes it visible.
+    overlappingSync: false,
+    // The store batches by itself; with this on, lmdb adds a promise of its own that nobody can catch.
+    eventTurnBatching: false,
+  });
+  return {
+    root,
+    current: root.openDB('current', { encoding: 'msgpack' }),
+    history: root.openDB('history', { encoding: 'msgpack' }),
+    meta: root.openDB('meta', { encoding: 'msgpack' }),
+  };
+}
+
+/** Source: lmdb.h and mdb.c of the LMDB that the npm package brings: page header, then magic and version. */
+const META_PAGE = { bytes: 4096, flagsOffset: 18, flag: 0x08, magicOffset: 24, magic: 0xbeefc0de, versionOffset: 28 };
+const DATA_VERSION = 2;
+
+/** The native code crashes where it cannot open a file, so it must not get one that is not LMDB's, nor a full disk. */
+async function checkDataFile(path: string, directory: string): Promise<void> {
+  const file = await openFile(path, 'r');
+  try {
+    const { size } = await file.stat();
+    if (size === 0) return await checkSpace(directory);
+    const page = Buffer.alloc(META_PAGE.bytes);
+    const { bytesRead } = await file.read(page, 0, META_PAGE.bytes, 0);
+    const isMeta = (page.readUInt16LE(META_PAGE.flagsOffset) & META_PAGE.flag) !== 0;
+    if (bytesRead < META_PAGE.bytes || !isMeta || page.readUInt32LE(META_PAGE.magicOffset) !== META_PAGE.magic) {
+      throw new Error('data.mdb is not a database');
+    }
+    const version = page.readUInt16LE(META_PAGE.versionOffset);
+    if (version !== DATA_VERSION) throw new Error(`data.mdb has LMDB's format ${version} instead of ${DATA_VERSION}`);
+    if (size < 2 * META_PAGE.bytes) throw new Error('data.mdb is cut off');
+  } finally {
+    await file.close();
+  }
+}
+
+/** Rejects where there is no room for a new database. */
+async function checkSpace(directory: string): Promise<void> {
+  const path = join(directory, 'space');
+  try {
+    await writeFile(path, Buffer.alloc(NEW_DATABASE_BYTES), { mode: 0o600, flush: true });
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+/** True where the file was not there. */
+async function createFile(path: string, sizeBytes: number): Promise<boolean> {
+  const known = await stat(path).catch(() => undefined);
+  if (known !== undefined) {
+    if ((known.mode & 0o777) !== 0o600) await chmod(path, 0o600);
+    if (known.size >= sizeBytes) return false;
+  }
+  const file = await openFile(path, 'w', 0o600);
+  try {
+    await file.writeFile(Buffer.alloc(sizeBytes));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return true;
+}
+
+async function syncFolder(directory: string): Promise<void> {
+  const folder = await openFile(directory, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+export const toStored = (key: string, row: CurrentRow): StoredValue => ({
+  key,
+  createRevision: row[0],
+  modRevision: row[1],
+  value: row[2],
+});
+
+export const fromStored = (kv: StoredValue): CurrentRow => [kv.createRevision, kv.modRevision, kv.value];
+
+export const toRecord = (revision: number, row: HistoryRow): HistoryRecord => ({
+  revision,
+  changes: row.map(([key, ...before]) => ({
+    key,
+    previous: before.length === 0 ? undefined : toStored(key, before as unknown as CurrentRow),
+  })),
+});
+
+export const fromChanges = (changes: UndoChange[]): HistoryRow =>
+  changes.map(({ key, previous }) => (previous === undefined ? [key] : [key, ...fromStored(previous)]));

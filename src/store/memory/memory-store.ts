@@ -1,0 +1,105 @@
+/**
+ * The store in memory: for tests and simulations. Durable as long as the process lives; every write is immediate.
+ */
+import { eventsOf, type HistoryRecord, stateBefore } from '../history.ts';
+import { CompactedError, type Store, type StoredValue, type Txn, type TxnResult } from '../store.ts';
+import { checkRevision, checkTxn, evaluate, eventKey, eventValue, prefixEnd, rewoundRange } from '../transaction.ts';
+import { createWatchers } from '../watchers.ts';
+
+export function createMemoryStore(options: { historyRevisions?: number } = {}): Store {
+  const historyRevisions = options.historyRevisions ?? 10_000;
+  const values = new Map<string, StoredValue>();
+  /** The keys of `values`, ascending. */
+  const keys: string[] = [];
+  const watchers = createWatchers();
+  let history: HistoryRecord[] = [];
+  let revision = 0;
+  let compacted = 0;
+
+  /** Index of the first key not below the given one. */
+  const position = (key: string): number => {
+    let low = 0;
+    let high = keys.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((keys[middle] as string) < key) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  const set = (key: string, kv: StoredValue | undefined): void => {
+    const present = values.has(key);
+    if (kv === undefined) {
+      values.delete(key);
+      if (present) keys.splice(position(key), 1);
+      return;
+    }
+    values.set(key, kv);
+    if (!present) keys.splice(position(key), 0, key);
+  };
+  const recordsAfter = (after: number): HistoryRecord[] => history.slice(Math.max(0, after - compacted));
+  const forget = (until: number): void => {
+    history = recordsAfter(until);
+    compacted = until;
+  };
+
+  function apply(txn: Txn): TxnResult {
+    const { result, events } = evaluate(txn, revision, (key) => values.get(key));
+    if (events.length === 0) return result;
+    for (const event of events) set(eventKey(event), eventValue(event));
+    history.push({
+      revision: result.revision,
+      changes: events.map((event) => ({ key: eventKey(event), previous: event.previous })),
+    });
+    revision = result.revision;
+    // In slices, so that the array is not moved for each write.
+    if (history.length >= historyRevisions + 1000) forget(revision - historyRevisions);
+    watchers.dispatch(events);
+    return result;
+  }
+
+  return {
+    revision: () => revision,
+    async get(key, at) {
+      checkRevision(at, compacted, revision);
+      if (at === undefined || at === revision) return values.get(key);
+      const before = stateBefore(recordsAfter(at), key);
+      return before.has(key) ? before.get(key) : values.get(key);
+    },
+    async range(range) {
+      const at = range.revision ?? revision;
+      checkRevision(at, compacted, revision);
+      const end = prefixEnd(range.prefix);
+      const from = range.after !== undefined && range.after >= range.prefix ? `${range.after}\0` : range.prefix;
+      const found = keys.slice(position(from), end === undefined ? keys.length : position(end));
+      if (at === revision) {
+        const shown = range.limit ? found.slice(0, range.limit) : found;
+        const items = shown.map((key) => values.get(key) as StoredValue);
+        return { items, revision: at, remaining: found.length - shown.length };
+      }
+      const changed = stateBefore(recordsAfter(at), range.prefix);
+      const newest = found.map((key) => values.get(key) as StoredValue);
+      return { ...rewoundRange(newest, changed, range), revision: at };
+    },
+    async txn(txn) {
+      checkTxn(txn);
+      // Never inside the listener that called: all listeners hear of one revision before the next.
+      await undefined;
+      return apply(txn);
+    },
+    watch(prefix, afterRevision, listener) {
+      const after = afterRevision ?? revision;
+      if (after < compacted) throw new CompactedError(compacted);
+      const missed = eventsOf(recordsAfter(after), prefix, (key) => values.get(key));
+      const stop = watchers.add(prefix, Math.max(after, revision), listener);
+      if (missed.length > 0) listener(missed);
+      return stop;
+    },
+    async compact(until) {
+      if (until > revision)
+        throw new Error(`cannot compact to the future revision ${until}, the newest is ${revision}`);
+      if (until > compacted) forget(until);
+    },
+    async close() {},
+  };
+}

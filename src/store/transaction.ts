@@ -1,0 +1,81 @@
+/**
+ * What a transaction does to a state, and the reading of a range: the parts that all stores share.
+ */
+import { eventOf } from './history.ts';
+import type { RangeOptions, StoredValue, StoreEvent, Txn, TxnResult } from './store.ts';
+import { CompactedError } from './store.ts';
+
+const MAX_KEY_BYTES = 1024;
+const KEY = /^[\x01-\x7f]+$/;
+
+/** Throws where the transaction can never be carried out. */
+export function checkTxn(txn: Txn): void {
+  const written = new Set<string>();
+  for (const key of [...(txn.puts ?? []).map((put) => put.key), ...(txn.deletes ?? [])]) {
+    if (key.length > MAX_KEY_BYTES || !KEY.test(key))
+      throw new Error(`bad key in a transaction: ${JSON.stringify(key)}`);
+    if (written.has(key)) throw new Error(`duplicate key in a transaction: ${JSON.stringify(key)}`);
+    written.add(key);
+  }
+}
+
+/** The outcome of a transaction on the state that `lookup` shows, and the events by which that state changes. */
+export function evaluate(
+  txn: Txn,
+  revision: number,
+  lookup: (key: string) => StoredValue | undefined,
+): { result: TxnResult; events: StoreEvent[] } {
+  const current = txn.compare.map(({ key }) => lookup(key));
+  if (txn.compare.some(({ modRevision }, i) => (current[i]?.modRevision ?? 0) !== modRevision)) {
+    return { result: { succeeded: false, revision, current }, events: [] };
+  }
+  const next = revision + 1;
+  const events: StoreEvent[] = [];
+  for (const { key, value } of txn.puts ?? []) {
+    const previous = lookup(key);
+    const kv = { key, value, createRevision: previous?.createRevision ?? next, modRevision: next };
+    events.push(eventOf(key, next, previous, kv));
+  }
+  for (const key of txn.deletes ?? []) {
+    const previous = lookup(key);
+    if (previous !== undefined) events.push(eventOf(key, next, previous, undefined));
+  }
+  return { result: { succeeded: true, revision: events.length === 0 ? revision : next }, events };
+}
+
+export const eventKey = (event: StoreEvent): string => (event.type === 'put' ? event.kv.key : event.key);
+export const eventRevision = (event: StoreEvent): number =>
+  event.type === 'put' ? event.kv.modRevision : event.revision;
+export const eventValue = (event: StoreEvent): StoredValue | undefined => (event.type === 'put' ? event.kv : undefined);
+
+/** Throws where the revision is not one that can be read: compacted, or not there yet. */
+export function checkRevision(revision: number | undefined, compacted: number, newest: number): void {
+  if (revision === undefined) return;
+  if (revision < compacted) throw new CompactedError(compacted);
+  if (revision > newest) throw new Error(`required revision ${revision} is a future revision, the newest is ${newest}`);
+}
+
+/** The first key after all keys with the prefix; undefined: there is none. */
+export function prefixEnd(prefix: string): string | undefined {
+  if (prefix === '') return undefined;
+  const last = prefix.length - 1;
+  return prefix.slice(0, last) + String.fromCharCode(prefix.charCodeAt(last) + 1);
+}
+
+/**
+ * Reads an older state: the newest one (ascending by key, after options.after) with the changed keys put back.
+ * `changed` holds what each key that changed since then held.
+ */
+export function rewoundRange(
+  newest: Iterable<StoredValue>,
+  changed: Map<string, StoredValue | undefined>,
+  options: RangeOptions,
+): { items: StoredValue[]; remaining: number } {
+  const restored = [...changed.values()].filter(
+    (kv) => kv !== undefined && (options.after === undefined || kv.key > options.after),
+  ) as StoredValue[];
+  const unchanged = [...newest].filter((kv) => !changed.has(kv.key));
+  const all = [...unchanged, ...restored].sort((a, b) => (a.key < b.key ? -1 : 1));
+  const items = options.limit ? all.slice(0, options.limit) : all;
+  return { items, remaining: all.length - items.length };
+}

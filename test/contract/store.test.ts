@@ -1,0 +1,499 @@
+/** One suite for every implementation of the Store. */
+import { execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import {
+  CompactedError,
+  StorageFullError,
+  type Store,
+  type StoredValue,
+  type StoreEvent,
+  type Txn,
+} from '../../src/store/store.ts';
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const text = (kv: StoredValue | undefined): string | undefined => kv && new TextDecoder().decode(kv.value);
+const put = (key: string, value: string): Txn => ({ compare: [], puts: [{ key, value: bytes(value) }] });
+const plain = (kv: StoredValue | undefined) =>
+  kv && { key: kv.key, value: text(kv), create: kv.createRevision, mod: kv.modRevision };
+const plainEvent = (event: StoreEvent) =>
+  event.type === 'put'
+    ? { put: plain(event.kv), previous: plain(event.previous) }
+    : { delete: event.key, revision: event.revision, previous: plain(event.previous) };
+
+let directory: string;
+let opened: Store[];
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'lifepod-store-'));
+  opened = [];
+});
+afterEach(async () => {
+  for (const store of opened) await store.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+let folders = 0;
+const keep = (store: Store): Store => {
+  opened.push(store);
+  return store;
+};
+const lmdb = async (historyRevisions = 10_000, folder = `lmdb${folders++}`): Promise<Store> =>
+  keep(await openLmdbStore({ directory: join(directory, folder), historyRevisions }));
+
+describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Store> }>([
+  {
+    name: 'memory',
+    create: async (historyRevisions) => createMemoryStore({ historyRevisions: historyRevisions ?? 10_000 }),
+  },
+  { name: 'lmdb', create: lmdb },
+])('$name store', ({ create }) => {
+  test('starts empty at revision 0', async () => {
+    const store = await create();
+    expect(store.revision()).toBe(0);
+    expect(await store.get('/a')).toBeUndefined();
+    expect(await store.range({ prefix: '' })).toEqual({ items: [], revision: 0, remaining: 0 });
+  });
+
+  test('keeps the create revision over updates, and starts anew after a delete', async () => {
+    const store = await create();
+    await store.txn(put('/a', '1'));
+    await store.txn(put('/a', '2'));
+    expect(plain(await store.get('/a'))).toEqual({ key: '/a', value: '2', create: 1, mod: 2 });
+    await store.txn({ compare: [], deletes: ['/a'] });
+    await store.txn(put('/a', '3'));
+    expect(plain(await store.get('/a'))).toEqual({ key: '/a', value: '3', create: 4, mod: 4 });
+  });
+
+  test('a failed comparison changes nothing and tells what is there', async () => {
+    const store = await create();
+    await store.txn(put('/a', '1'));
+    const result = await store.txn({
+      ...put('/a', '2'),
+      compare: [
+        { key: '/a', modRevision: 0 },
+        { key: '/b', modRevision: 0 },
+      ],
+    });
+    expect(result.succeeded).toBe(false);
+    if (!result.succeeded)
+      expect(result.current.map(plain)).toEqual([{ key: '/a', value: '1', create: 1, mod: 1 }, undefined]);
+    expect(store.revision()).toBe(1);
+    expect(text(await store.get('/a'))).toBe('1');
+  });
+
+  test('writes of one transaction share a revision; one without effect has none', async () => {
+    const store = await create();
+    await store.txn(put('/old', '0'));
+    const result = await store.txn({
+      compare: [],
+      puts: [
+        { key: '/a', value: bytes('1') },
+        { key: '/b', value: bytes('') },
+      ],
+      deletes: ['/old', '/none'],
+    });
+    expect(result).toEqual({ succeeded: true, revision: 2 });
+    expect((await store.range({ prefix: '/' })).items.map((kv) => [kv.key, kv.modRevision])).toEqual([
+      ['/a', 2],
+      ['/b', 2],
+    ]);
+    expect(await store.txn({ compare: [], deletes: ['/none'] })).toEqual({ succeeded: true, revision: 2 });
+    expect(store.revision()).toBe(2);
+  });
+
+  test('refuses keys that it cannot keep, and a key written twice', async () => {
+    const store = await create();
+    for (const key of ['', 'a\0b', 'ü', 'k'.repeat(1025)])
+      await expect(store.txn(put(key, ''))).rejects.toThrow('bad key');
+    await expect(store.txn({ ...put('/a', ''), deletes: ['/a'] })).rejects.toThrow('duplicate key');
+    expect(await store.txn(put('k'.repeat(1024), 'v'))).toEqual({ succeeded: true, revision: 1 });
+  });
+
+  test('pages through a prefix at one revision while it changes', async () => {
+    const store = await create();
+    for (const key of ['/p/a', '/p/b', '/p/c', '/p/d', '/q/a', '/o']) await store.txn(put(key, 'old'));
+    const first = await store.range({ prefix: '/p/', limit: 2 });
+    expect([first.items.map((kv) => kv.key), first.remaining, first.revision]).toEqual([['/p/a', '/p/b'], 2, 6]);
+    await store.txn({
+      compare: [],
+      puts: [
+        { key: '/p/bb', value: bytes('new') },
+        { key: '/p/c', value: bytes('new') },
+      ],
+      deletes: ['/p/d'],
+    });
+    const second = await store.range({ prefix: '/p/', limit: 5, after: '/p/b', revision: first.revision });
+    expect(second.items.map((kv) => [kv.key, text(kv)])).toEqual([
+      ['/p/c', 'old'],
+      ['/p/d', 'old'],
+    ]);
+    expect([second.remaining, second.revision]).toEqual([0, 6]);
+    const now = await store.range({ prefix: '/p/', after: '/p/b' });
+    expect(now.items.map((kv) => [kv.key, text(kv)])).toEqual([
+      ['/p/bb', 'new'],
+      ['/p/c', 'new'],
+    ]);
+  });
+
+  test('listeners are called before the writer is answered', async () => {
+    const store = await create();
+    const seen: string[] = [];
+    store.watch('/a', undefined, (events) => seen.push(...events.map((event) => event.type)));
+    await store.txn(put('/a', '1'));
+    expect(seen).toEqual(['put']);
+    await store.txn({ compare: [], deletes: ['/a'] });
+    expect(seen).toEqual(['put', 'delete']);
+  });
+
+  test('a watch that has ended is told nothing more, also when it ends inside a listener', async () => {
+    const store = await create();
+    let calls = 0;
+    const stops: (() => void)[] = [];
+    for (let i = 0; i < 2; i++) {
+      stops.push(
+        store.watch('', undefined, () => {
+          calls++;
+          for (const stop of stops) stop();
+        }),
+      );
+    }
+    await store.txn(put('/a', '1'));
+    await store.txn(put('/a', '2'));
+    expect(calls).toBe(1);
+  });
+
+  test('a watch from a later revision waits for it', async () => {
+    const store = await create();
+    const seen: unknown[] = [];
+    store.watch('', 2, (events) => seen.push(...events.map((event) => event.type === 'put' && event.kv.modRevision)));
+    for (const value of ['1', '2', '3', '4']) await store.txn(put('/a', value));
+    expect(seen).toEqual([3, 4]);
+  });
+
+  test('a write from inside a listener comes after, for every listener', async () => {
+    const store = await create();
+    const order: string[] = [];
+    const writes: Promise<unknown>[] = [];
+    store.watch('', undefined, (events) => {
+      for (const event of events) {
+        const key = event.type === 'put' ? event.kv.key : event.key;
+        order.push(`1:${key}`);
+        if (key === '/a') writes.push(store.txn(put('/b', '')));
+      }
+    });
+    store.watch('', undefined, (events) =>
+      order.push(...events.map((event) => `2:${event.type === 'put' && event.kv.key}`)),
+    );
+    await store.txn(put('/a', ''));
+    await Promise.all(writes);
+    expect(order).toEqual(['1:/a', '2:/a', '1:/b', '2:/b']);
+  });
+
+  test('compacted revisions are neither read nor watched', async () => {
+    const store = await create();
+    for (const value of ['1', '2', '3', '4']) await store.txn(put('/a', value));
+    await store.compact(3);
+    expect(text(await store.get('/a', 3))).toBe('3');
+    await expect(store.get('/a', 2)).rejects.toBeInstanceOf(CompactedError);
+    await expect(store.range({ prefix: '', revision: 2 })).rejects.toMatchObject({ compactedRevision: 3 });
+    expect(() => store.watch('', 2, () => {})).toThrow(CompactedError);
+    const seen: unknown[] = [];
+    store.watch('', 3, (events) => seen.push(...events.map(plainEvent)));
+    expect(seen).toEqual([
+      { put: { key: '/a', value: '4', create: 1, mod: 4 }, previous: { key: '/a', value: '3', create: 1, mod: 3 } },
+    ]);
+    await expect(store.compact(5)).rejects.toThrow('future revision');
+    await expect(store.get('/a', 5)).rejects.toThrow('future revision');
+  });
+
+  test('keeps a bounded history by itself', async () => {
+    const store = await create(100);
+    await Promise.all(Array.from({ length: 1500 }, (_, i) => store.txn(put(`/k${i % 7}`, `${i}`))));
+    expect(() => store.watch('', 1400 - 1001, () => {})).toThrow(CompactedError);
+    let count = 0;
+    store.watch('', 1400, (events) => {
+      count += events.length;
+    });
+    expect(count).toBe(100);
+  });
+
+  test('of concurrent writers that compare, one wins', async () => {
+    const store = await create();
+    await store.txn(put('/n', '0'));
+    const increment = async (): Promise<void> => {
+      for (;;) {
+        const kv = (await store.get('/n')) as StoredValue;
+        const next = String(Number(text(kv)) + 1);
+        if ((await store.txn({ ...put('/n', next), compare: [{ key: '/n', modRevision: kv.modRevision }] })).succeeded)
+          return;
+      }
+    };
+    await Promise.all(Array.from({ length: 50 }, increment));
+    expect(text(await store.get('/n'))).toBe('50');
+    expect(store.revision()).toBe(51);
+  });
+
+  test('property: any transactions, concurrent or not, do what a naive model does', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        const store = await create();
+        try {
+          await checkAgainstModel(store, steps);
+        } finally {
+          await store.close();
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+const key = fc.constantFrom('/a', '/a/b', '/a/c', '/ab', '/b', '/b/x');
+const txnArbitrary = fc.record({
+  compares: fc.array(fc.record({ key, holds: fc.boolean() }), { maxLength: 2 }),
+  writes: fc.uniqueArray(fc.record({ key, value: fc.option(fc.string({ maxLength: 3 }), { nil: undefined }) }), {
+    maxLength: 3,
+    selector: (write) => write.key,
+  }),
+});
+type Drawn = typeof txnArbitrary extends fc.Arbitrary<infer T> ? T : never;
+/** Transactions of one step are sent at once. */
+const step = fc.oneof(
+  { weight: 9, arbitrary: fc.record({ txns: fc.array(txnArbitrary, { minLength: 1, maxLength: 4 }) }) },
+  { weight: 1, arbitrary: fc.record({ compactBack: fc.nat(5) }) },
+);
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+interface Model {
+  /** states[r] is the state at revision r. */
+  states: Map<string, StoredValue>[];
+  events: StoreEvent[];
+  compacted: number;
+}
+
+/** What the transaction must answer; the model takes it over. Comparisons that hold are made against the model's state. */
+function applyToModel(model: Model, drawn: Drawn): { txn: Txn; succeeded: boolean } {
+  const state = model.states.at(-1) as Map<string, StoredValue>;
+  const compare = drawn.compares.map((wanted) => {
+    const modRevision = state.get(wanted.key)?.modRevision ?? 0;
+    return { key: wanted.key, modRevision: wanted.holds ? modRevision : modRevision + 1 };
+  });
+  const puts = drawn.writes
+    .filter((w) => w.value !== undefined)
+    .map((w) => ({ key: w.key, value: bytes(w.value as string) }));
+  const deletes = drawn.writes.filter((w) => w.value === undefined).map((w) => w.key);
+  const txn = { compare, puts, deletes };
+  if (drawn.compares.some((wanted) => !wanted.holds)) return { txn, succeeded: false };
+  const effective = deletes.filter((name) => state.has(name));
+  if (puts.length + effective.length === 0) return { txn, succeeded: true };
+  const revision = model.states.length;
+  const next = new Map(state);
+  for (const { key: name, value } of puts) {
+    const previous = state.get(name);
+    const kv = { key: name, value, createRevision: previous?.createRevision ?? revision, modRevision: revision };
+    next.set(name, kv);
+    model.events.push({ type: 'put', kv, previous });
+  }
+  for (const name of effective) {
+    model.events.push({ type: 'delete', key: name, revision, previous: state.get(name) as StoredValue });
+    next.delete(name);
+  }
+  model.states.push(next);
+  return { txn, succeeded: true };
+}
+
+const revisionOf = (event: StoreEvent): number => (event.type === 'put' ? event.kv.modRevision : event.revision);
+const keyOf = (event: StoreEvent): string => (event.type === 'put' ? event.kv.key : event.key);
+const sorted = (state: Map<string, StoredValue>, prefix: string): StoredValue[] =>
+  [...state.values()].filter((kv) => kv.key.startsWith(prefix)).sort((a, b) => (a.key < b.key ? -1 : 1));
+
+async function checkAgainstModel(store: Store, steps: Step[]): Promise<void> {
+  const model: Model = { states: [new Map()], events: [], compacted: 0 };
+  const live: StoreEvent[] = [];
+  store.watch('/a', undefined, (events) => live.push(...events));
+  for (const drawn of steps) {
+    if ('compactBack' in drawn) {
+      model.compacted = Math.max(model.compacted, store.revision() - drawn.compactBack);
+      await store.compact(model.compacted);
+      continue;
+    }
+    const expected = drawn.txns.map((each) => applyToModel(model, each));
+    const results = await Promise.all(expected.map(({ txn }) => store.txn(txn)));
+    expect(results.map((result) => result.succeeded)).toEqual(expected.map(({ succeeded }) => succeeded));
+  }
+  await checkHistory(store, model);
+  expect(live.map(plainEvent)).toEqual(model.events.filter((event) => keyOf(event).startsWith('/a')).map(plainEvent));
+}
+
+/** Every revision that is left reads as the model had it, and a watch from it is the rest of the history. */
+async function checkHistory(store: Store, model: Model): Promise<void> {
+  expect(store.revision()).toBe(model.states.length - 1);
+  for (let revision = model.compacted; revision < model.states.length; revision++) {
+    const state = model.states[revision] as Map<string, StoredValue>;
+    for (const prefix of ['', '/a', '/a/', '/b']) {
+      const all = sorted(state, prefix);
+      const range = await store.range({ prefix, revision, limit: 2 });
+      expect(range.items.map(plain)).toEqual(all.slice(0, 2).map(plain));
+      expect(range.remaining).toBe(all.length - range.items.length);
+      const rest = await store.range({ prefix, revision, after: '/a/b' });
+      expect(rest.items.map(plain)).toEqual(all.filter((kv) => kv.key > '/a/b').map(plain));
+      const seen: StoreEvent[] = [];
+      store.watch(prefix, revision, (events) => seen.push(...events))();
+      const suffix = model.events.filter((event) => revisionOf(event) > revision && keyOf(event).startsWith(prefix));
+      expect(seen.map(plainEvent)).toEqual(suffix.map(plainEvent));
+    }
+    expect(plain(await store.get('/a', revision))).toEqual(plain(state.get('/a')));
+  }
+}
+
+describe('lmdb store on the disk', () => {
+  test('property: opened again it is what was acknowledged, history included', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(txnArbitrary, { minLength: 1, maxLength: 20 }), async (drawn) => {
+        const folder = `again${folders++}`;
+        const model: Model = { states: [new Map()], events: [], compacted: 0 };
+        const first = await lmdb(10_000, folder);
+        await Promise.all(drawn.map((each) => first.txn(applyToModel(model, each).txn)));
+        await first.close();
+        const second = await lmdb(10_000, folder);
+        await checkHistory(second, model);
+        await second.close();
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('its files are for their owner only', async () => {
+    await lmdb(10, 'modes');
+    const mode = (path: string): number => statSync(join(directory, path)).mode & 0o777;
+    expect([mode('modes'), mode('modes/data.mdb'), mode('modes/lock.mdb')]).toEqual([0o700, 0o600, 0o600]);
+  });
+
+  test('killed in the middle of writing, it has everything that it acknowledged', async () => {
+    for (let round = 0; round < 3; round++) {
+      const folder = join(directory, `killed${round}`);
+      const child = fork(new URL('./store-writer.ts', import.meta.url), [folder], {
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      });
+      const acknowledged: { key: string; revision: number }[] = [];
+      await new Promise<void>((resolve, reject) => {
+        child.on('message', (message: { key: string; revision: number }) => {
+          acknowledged.push(message);
+          if (acknowledged.length === 150 + round * 50) resolve();
+        });
+        child.once('exit', (code) => reject(new Error(`the writer ended by itself with ${code}`)));
+      });
+      child.removeAllListeners('exit');
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+      const store = keep(await openLmdbStore({ directory: folder }));
+      for (const { key: name, revision } of acknowledged) expect((await store.get(name))?.modRevision).toBe(revision);
+      const { items, revision } = await store.range({ prefix: '' });
+      expect(items.length).toBe(revision);
+      expect(await store.txn(put('/after', ''))).toEqual({ succeeded: true, revision: revision + 1 });
+    }
+  });
+
+  test('a folder that it cannot read gets one clear sentence', async () => {
+    const garbage = join(directory, 'garbage');
+    await (await lmdb(10, 'garbage')).close();
+    writeFileSync(join(garbage, 'data.mdb'), 'this is no database '.repeat(1000));
+    await expect(openLmdbStore({ directory: garbage })).rejects.toThrow(`cannot open the store in ${garbage}: `);
+    writeFileSync(join(directory, 'file'), '');
+    await expect(openLmdbStore({ directory: join(directory, 'file') })).rejects.toThrow(
+      /^cannot open the store in .*file: /,
+    );
+  });
+
+  test('on a full disk it rejects, goes on reading, and writes again when there is space', async () => {
+    const disk = join(directory, 'disk');
+    const filler = join(disk, 'filler');
+    execFileSync('mkdir', [disk]);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk]);
+    try {
+      const folder = join(disk, 'store');
+      const store = await openLmdbStore({ directory: folder });
+      writeFileSync(filler, Buffer.alloc(1_000_000));
+      const value = new Uint8Array(20_000).fill(65);
+      const acknowledged: string[] = [];
+      const events: string[] = [];
+      store.watch('', undefined, (batch) => events.push(...batch.map(keyOf)));
+      const failure = await (async () => {
+        for (let i = 0; ; i++) {
+          try {
+            await store.txn({ compare: [], puts: [{ key: `/k${i}`, value }] });
+            acknowledged.push(`/k${i}`);
+          } catch (error) {
+            return error as Error;
+          }
+        }
+      })();
+      expect(failure).toBeInstanceOf(StorageFullError);
+      expect(failure.message).toBe(
+        `cannot write to the store in ${folder}: the disk is full; free some space and try again`,
+      );
+      expect(acknowledged.length).toBeGreaterThan(5);
+      const big = { compare: [], puts: [{ key: '/big', value: new Uint8Array(500_000) }] };
+      const both = await Promise.allSettled([
+        store.txn(big),
+        store.txn({ ...put('/x', ''), compare: [{ key: '/big', modRevision: 0 }] }),
+      ]);
+      expect(both.map((each) => each.status)).toEqual(['rejected', 'rejected']);
+      expect((await store.range({ prefix: '/k' })).items.length).toBe(acknowledged.length);
+      expect(store.revision()).toBe(acknowledged.length);
+
+      await store.close();
+      const during = await openLmdbStore({ directory: folder });
+      expect((await during.range({ prefix: '' })).items.length).toBe(acknowledged.length);
+      during.watch('', undefined, (batch) => events.push(...batch.map(keyOf)));
+      await expect(during.txn(big)).rejects.toBeInstanceOf(StorageFullError);
+
+      truncateSync(filler, 0);
+      expect(await during.txn(big)).toEqual({ succeeded: true, revision: acknowledged.length + 1 });
+      expect(events).toEqual([...acknowledged, '/big']);
+      await during.close();
+      const again = await openLmdbStore({ directory: folder });
+      expect((await again.range({ prefix: '' })).items.map((kv) => kv.key).sort()).toEqual(
+        [...acknowledged, '/big'].sort(),
+      );
+      await again.close();
+    } finally {
+      execFileSync('umount', ['-l', disk]);
+    }
+  });
+
+  test('a full disk has no room for a new store, and says so', async () => {
+    const disk = join(directory, 'small');
+    execFileSync('mkdir', [disk]);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
+    try {
+      await expect(openLmdbStore({ directory: join(disk, 'store') })).rejects.toBeInstanceOf(StorageFullError);
+    } finally {
+      execFileSync('umount', ['-l', disk]);
+    }
+  });
+
+  test('many concurrent writers share commits', async () => {
+    const store = await lmdb();
+    const batches: number[] = [];
+    store.watch('', undefined, (events) => batches.push(events.length));
+    await Promise.all(Array.from({ length: 1000 }, (_, i) => store.txn(put(`/k${i}`, `${i}`))));
+    expect(batches.length).toBeLessThan(20);
+    expect(batches.reduce((sum, count) => sum + count, 0)).toBe(1000);
+  });
+
+  test('closed, it finishes what it took and refuses the rest', async () => {
+    const store = await lmdb(10, 'closing');
+    const taken = store.txn(put('/a', '1'));
+    await store.close();
+    expect(await taken).toEqual({ succeeded: true, revision: 1 });
+    await expect(store.txn(put('/a', '2'))).rejects.toThrow('is closed');
+    await expect(store.get('/a')).rejects.toThrow('is closed');
+  });
+});
