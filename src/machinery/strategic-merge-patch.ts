@@ -1,0 +1,271 @@
+/**
+ * Strategic merge patch: a merge patch that knows which lists are merged, and by which key.
+ *
+ * Boundary: plain JSON in, plain JSON out. What is known of the kind's fields comes in as a StrategyLookup.
+ * Invariants:
+ * 1. Neither the object nor the patch is modified; the result may share parts with them.
+ * 2. No directive ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and no null of the patch
+ *    gets into the result.
+ * 3. The order of a merged list is that of $setElementOrder (or else of the patch); elements that only the object has
+ *    keep their order among themselves and stay before the first element that they stood before. So a new element
+ *    without an order comes first.
+ *
+ * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behaviour and wording) and the design proposal
+ * "preserve order in strategic merge patch".
+ */
+import { goText, isJsonObject, type JsonObject, type JsonValue, setOwn } from './json-value.ts';
+import { badRequest } from './status.ts';
+
+/** How a patch treats one field. */
+export interface FieldStrategy {
+  /** The patchStrategy of the Go type: absent means that a list is replaced as a whole and an object merged. */
+  strategy?: 'merge' | 'replace' | 'retainKeys' | 'merge,retainKeys';
+  /** Of a merged list of objects. A merged list without it is one of scalars. */
+  mergeKey?: string;
+  /** Of the field's objects (the elements, for a list); absent for maps and unknown types. */
+  fields?: StrategyLookup;
+}
+
+/** The strategy of a field of one type, by its JSON name. */
+export type StrategyLookup = (field: string) => FieldStrategy | undefined;
+
+const ORDER = '$setElementOrder/';
+const DELETE = '$deleteFromPrimitiveList/';
+const RETAIN = '$retainKeys';
+const MARKER = '$patch';
+
+const noFields: StrategyLookup = () => undefined;
+const isDirective = (key: string): boolean =>
+  key === MARKER || key === RETAIN || key.startsWith(ORDER) || key.startsWith(DELETE);
+
+/** The value without nulls and directives; undefined where it is itself a directive. */
+function cleaned(value: JsonValue): JsonValue | undefined {
+  if (Array.isArray(value)) return value.map(cleaned).filter((element) => element !== undefined);
+  if (!isJsonObject(value)) return value;
+  if (Object.hasOwn(value, MARKER)) return undefined;
+  const result: JsonObject = {};
+  for (const [key, inner] of Object.entries(value)) {
+    if (inner === null || isDirective(key)) continue;
+    const kept = cleaned(inner);
+    if (kept !== undefined) setOwn(result, key, kept);
+  }
+  return result;
+}
+
+const unknownDirective = (marker: JsonValue, patch: JsonObject): Error =>
+  badRequest(`unknown patch type: ${goText(marker)} in map: ${goText(patch)}`);
+
+function retained(original: JsonObject, patch: JsonObject): JsonObject {
+  const keys = patch[RETAIN];
+  if (keys === undefined) return { ...original };
+  if (!Array.isArray(keys)) throw badRequest('invalid patch format of retainKeys');
+  const retain = new Set(keys);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value !== null && !isDirective(key) && !retain.has(key)) {
+      throw badRequest('invalid patch format of retainKeys');
+    }
+  }
+  return Object.fromEntries(Object.entries(original).filter(([key]) => retain.has(key)));
+}
+
+function mergeObject(original: JsonObject, patch: JsonObject, lookup: StrategyLookup): JsonObject {
+  const marker = patch[MARKER];
+  if (marker === 'delete') return {};
+  if (marker === 'replace') {
+    const { [MARKER]: _, ...rest } = patch;
+    return cleaned(rest) as JsonObject;
+  }
+  if (marker !== undefined && marker !== 'merge') throw unknownDirective(marker, patch);
+
+  const result = retained(original, patch);
+  for (const key of Object.keys(patch)) {
+    if (key.startsWith(ORDER)) mergeOrderedList(result, patch, key, lookup);
+  }
+  for (const [key, value] of Object.entries(patch)) {
+    if (isDirective(key) || Object.hasOwn(patch, ORDER + key)) continue;
+    if (value === null) {
+      delete result[key];
+      continue;
+    }
+    const merged = mergeValue(Object.hasOwn(result, key) ? result[key] : undefined, value, lookup(key));
+    if (merged === undefined) delete result[key];
+    else setOwn(result, key, merged);
+  }
+  for (const [key, value] of Object.entries(patch)) {
+    if (key.startsWith(DELETE)) deleteFromPrimitives(result, key.slice(DELETE.length), value);
+  }
+  return result;
+}
+
+function deleteFromPrimitives(result: JsonObject, key: string, deleted: JsonValue): void {
+  const current = Object.hasOwn(result, key) ? result[key] : undefined;
+  if (!Array.isArray(deleted)) throw badRequest('invalid patch format of primitive list');
+  if (Array.isArray(current)) result[key] = current.filter((element) => !deleted.includes(element));
+}
+
+function mergeValue(
+  original: JsonValue | undefined,
+  patch: JsonValue,
+  field: FieldStrategy | undefined,
+): JsonValue | undefined {
+  const replaces = field?.strategy === 'replace';
+  if (isJsonObject(original) && isJsonObject(patch) && !replaces) {
+    return mergeObject(original, patch, field?.fields ?? noFields);
+  }
+  if (Array.isArray(original) && Array.isArray(patch) && isMerged(field))
+    return mergeList(original, patch, field, patch);
+  return cleaned(patch);
+}
+
+const isMerged = (field: FieldStrategy | undefined): field is FieldStrategy =>
+  field?.strategy === 'merge' || field?.strategy === 'merge,retainKeys';
+
+/** Merges one list that the patch gives an order for, with or without new content. */
+function mergeOrderedList(result: JsonObject, patch: JsonObject, orderKey: string, lookup: StrategyLookup): void {
+  const key = orderKey.slice(ORDER.length);
+  const order = patch[orderKey];
+  if (!Array.isArray(order)) throw badRequest('invalid patch format of setElementOrder list');
+  const field = lookup(key) ?? {};
+  const original = Object.hasOwn(result, key) ? result[key] : undefined;
+  const patchList = Object.hasOwn(patch, key) ? patch[key] : undefined;
+  if (original !== undefined && !Array.isArray(original)) throw wrongType(original);
+  if (patchList === null) {
+    delete result[key];
+    return;
+  }
+  if (patchList !== undefined && !Array.isArray(patchList)) throw wrongType(patchList);
+  checkOrder(patchList ?? [], order, field.mergeKey);
+
+  if (original === undefined) {
+    if (patchList !== undefined) {
+      const added = cleaned(patchList) as JsonValue[];
+      result[key] = ordered(added, order, added, field.mergeKey);
+    }
+  } else if (patchList === undefined) {
+    result[key] = ordered(original, order, original, field.mergeKey);
+  } else if (isMerged(field)) {
+    result[key] = mergeList(original, patchList, field, order);
+  } else {
+    result[key] = cleaned(patchList) as JsonValue[];
+  }
+}
+
+const wrongType = (value: JsonValue): Error =>
+  badRequest(
+    `expected a []interface {}, but received a ${isJsonObject(value) ? 'map[string]interface {}' : typeof value}`,
+  );
+
+/** The elements of the patch must be in the order list, in its order. */
+function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string | undefined): void {
+  const kept = patchList.filter((element) => !(isJsonObject(element) && Object.hasOwn(element, MARKER)));
+  if (kept.length === 0 || order.length === 0) return;
+  let at = 0;
+  for (const element of kept) {
+    const wanted = keyOf(element, mergeKey);
+    while (at < order.length && keyOf(order[at] as JsonValue, mergeKey) !== wanted) at += 1;
+    if (at === order.length) {
+      throw badRequest(
+        `The order in patch list:\n${goText(patchList)}\n doesn't match $setElementOrder list:\n${goText(order)}\n`,
+      );
+    }
+    at += 1;
+  }
+}
+
+/** What identifies an element of a merged list. Throws where it lacks the merge key. */
+function keyOf(element: JsonValue, mergeKey: string | undefined): JsonValue {
+  if (mergeKey === undefined) return element;
+  if (!isJsonObject(element)) throw badRequest(`value for key ${mergeKey} is not a map`);
+  const key = Object.hasOwn(element, mergeKey) ? element[mergeKey] : undefined;
+  if (key === undefined) throw badRequest(`map: ${goText(element)} does not contain declared merge key: ${mergeKey}`);
+  return key;
+}
+
+/** Merges `patch` into `original`; the result has the order of `order`. */
+function mergeList(original: JsonValue[], patch: JsonValue[], field: FieldStrategy, order: JsonValue[]): JsonValue[] {
+  const { mergeKey } = field;
+  const all = [...original, ...patch];
+  if (all.some(Array.isArray)) throw badRequest('lists of lists are not supported');
+  if (all.some(isJsonObject) && !all.every(isJsonObject)) {
+    throw badRequest(`list element types are not identical: ${goText([original, patch])}`);
+  }
+  if (mergeKey === undefined) {
+    const positions = order.length === 0 ? patch : order;
+    return ordered([...new Set(all)], positions, original, undefined);
+  }
+
+  let elements = [...original] as JsonObject[];
+  let replaced = false;
+  const additions: JsonObject[] = [];
+  for (const element of patch as JsonObject[]) {
+    const marker = element[MARKER];
+    if (marker === undefined) additions.push(element);
+    else if (marker === 'replace') replaced = true;
+    else if (marker === 'delete') {
+      const gone = keyOf(element, mergeKey);
+      elements = elements.filter((candidate) => candidate[mergeKey] !== gone);
+    } else if (marker === 'merge') throw badRequest('merging lists cannot yet be specified in the patch');
+    else throw unknownDirective(marker, element);
+  }
+  if (replaced) {
+    const added = additions.map(cleaned) as JsonValue[];
+    return order === patch ? added : ordered(added, order, added, mergeKey);
+  }
+
+  for (const element of additions) {
+    const key = keyOf(element, mergeKey);
+    const at = elements.findIndex((candidate) => candidate[mergeKey] === key);
+    if (at < 0) elements.push(cleaned(element) as JsonObject);
+    else elements[at] = mergeObject(elements[at] as JsonObject, element, field.fields ?? noFields);
+  }
+  return ordered(elements, order === patch ? additions : order, original, mergeKey);
+}
+
+/** Places the elements that `order` names in its order, and the others among them as `live` has them. */
+function ordered(
+  elements: JsonValue[],
+  order: JsonValue[],
+  live: JsonValue[],
+  mergeKey: string | undefined,
+): JsonValue[] {
+  const positions = indexByKey(order, mergeKey);
+  const livePositions = indexByKey(live, mergeKey);
+  const position = (index: Map<JsonValue, number>, element: JsonValue): number =>
+    index.get(keyOf(element, mergeKey)) ?? -1;
+
+  const placed = elements
+    .filter((element) => position(positions, element) >= 0)
+    .sort((a, b) => position(positions, a) - position(positions, b));
+  const others = elements
+    .filter((element) => position(positions, element) < 0)
+    .sort((a, b) => position(livePositions, a) - position(livePositions, b));
+
+  const result: JsonValue[] = [];
+  let at = 0;
+  for (const element of placed) {
+    const before = position(livePositions, element);
+    while (before >= 0 && at < others.length) {
+      const other = position(livePositions, others[at] as JsonValue);
+      if (other < 0 || other >= before) break;
+      result.push(others[at] as JsonValue);
+      at += 1;
+    }
+    result.push(element);
+  }
+  return [...result, ...others.slice(at)];
+}
+
+function indexByKey(list: JsonValue[], mergeKey: string | undefined): Map<JsonValue, number> {
+  const index = new Map<JsonValue, number>();
+  list.forEach((element, at) => {
+    const key = keyOf(element, mergeKey);
+    if (!index.has(key)) index.set(key, at);
+  });
+  return index;
+}
+
+/** The object with the patch merged in. Throws ApiError (BadRequest) where the patch makes no sense for the object. */
+export function applyStrategicMergePatch(object: JsonObject, patch: unknown, lookup: StrategyLookup): JsonObject {
+  if (!isJsonObject(patch)) throw badRequest('invalid JSON document');
+  return mergeObject(object, patch, lookup);
+}
