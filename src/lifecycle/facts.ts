@@ -89,11 +89,6 @@ function runFacts(container: ContainerView, given: StatusInput, facts: Facts): v
     facts.set(`created/${run.id}`, { ...normal('Created', `Created container: ${spec.name}`), fieldPath });
     if (run.startedAt !== undefined)
       facts.set(`started/${run.id}`, { ...normal('Started', `Started container ${spec.name}`), fieldPath });
-    if (run.state === 'exited' && run.reason === 'StartError')
-      facts.set(`startError/${run.id}`, {
-        ...warning('Failed', `Error: ${run.message ?? 'failed to start'}`),
-        fieldPath,
-      });
     if (given.termination !== undefined && isLive(run) && run.state !== 'created')
       facts.set(`killing/${run.id}`, { ...normal('Killing', `Stopping container ${spec.name}`), fieldPath });
   }

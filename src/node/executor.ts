@@ -1,0 +1,168 @@
+/**
+ * Carries out the actions that decide() asks for, one call of the runtime or of the volumes each.
+ *
+ * Boundary: no rule of a Pod's life is here. Every action may be repeated; an action's effect shows in the next
+ * observation, beside what Outcome tells.
+ */
+import type { Container, Pod } from '../api/generated/types.ts';
+import type { Client } from '../client/client.ts';
+import type { Action } from '../lifecycle/types.ts';
+import { isApiError } from '../machinery/status.ts';
+import type { Timers } from '../platform/platform.ts';
+import type { ContainerRuntime, ImageInfo, SandboxConfig } from '../runtime/runtime.ts';
+import { containerConfig, type PodEnvironment, sandboxConfig } from './container-config.ts';
+import { ActionError, type Outcome } from './worker.ts';
+
+/** The part of the volume manager that actions need. */
+export interface VolumePort {
+  mount(pod: Pod, signal: AbortSignal): Promise<void>;
+  unmount(podUid: string, signal: AbortSignal): Promise<void>;
+}
+
+export interface ExecutorPorts {
+  timers: Timers;
+  runtime: ContainerRuntime;
+  client: Client;
+  volumes: VolumePort;
+  /** The facts for the Pod's configuration; the container's references are resolved where one is given. */
+  environment(pod: Pod, container: Container | undefined, signal: AbortSignal): Promise<PodEnvironment>;
+  /** Makes the files and mounts that the container's configuration names. */
+  prepareContainer(pod: Pod, container: Container, attempt: number, env: PodEnvironment): Promise<void>;
+  /** Makes the folder of the Pod's logs. */
+  prepareSandbox(config: SandboxConfig): Promise<void>;
+}
+
+export function createExecutor(
+  ports: ExecutorPorts,
+): (action: Action, pod: Pod, signal: AbortSignal) => Promise<Outcome> {
+  const { runtime, volumes, client, timers } = ports;
+  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+
+  return async (action, pod, signal) => {
+    const uid = pod.metadata.uid ?? '';
+    switch (action.kind) {
+      case 'mountVolumes':
+        await volumes.mount(pod, signal);
+        return { volumes: 'mounted' };
+      case 'unmountVolumes':
+        await volumes.unmount(uid, signal);
+        return { volumes: 'gone' };
+      case 'createSandbox':
+        return createSandbox(pod, action.attempt, signal);
+      case 'checkImage':
+      case 'pullImage':
+        return image(action, pod, signal);
+      case 'startContainer':
+        return startContainer(action, pod, signal);
+      case 'stopContainer':
+        await runtime.stopContainer(action.id, secondsUntil(action.deadline, timers.now()), signal);
+        return {};
+      case 'removeContainer':
+        await runtime.removeContainer(action.id, signal);
+        return {};
+      case 'stopSandbox':
+        await runtime.stopSandbox(action.id, signal);
+        return {};
+      case 'removeSandbox':
+        await runtime.removeSandbox(action.id, signal);
+        return {};
+      case 'finalizeDeletion':
+        await finalize(pod);
+        return {};
+      case 'cancel':
+        return {};
+    }
+  };
+
+  async function createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<Outcome> {
+    const config = sandboxConfig(pod, attempt, await ports.environment(pod, undefined, signal));
+    await ports.prepareSandbox(config);
+    await runtime.runSandbox(config, signal);
+    return {};
+  }
+
+  async function image(
+    action: Action & { kind: 'checkImage' | 'pullImage' },
+    pod: Pod,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { container, attempt, image: reference } = action;
+    const found = (info: ImageInfo, pulled?: { millis: number; sizeBytes: number }): Outcome => ({
+      image: {
+        container,
+        state: { attempt, state: 'present', imageId: info.id, ...(pulled === undefined ? {} : { pulled }) },
+      },
+    });
+    if (action.kind === 'checkImage') {
+      const info = await runtime.imageStatus(reference, signal);
+      if (info !== undefined) return found(info);
+      if (action.mustExist)
+        throw new ActionError(
+          'ErrImageNeverPull',
+          `Container image "${reference}" is not present with pull policy of Never`,
+        );
+      return { image: { container, state: { attempt, state: 'absent' } } };
+    }
+    const began = timers.now();
+    try {
+      await runtime.pullImage(reference, undefined, signal);
+    } catch (error) {
+      throw new ActionError('ErrImagePull', error instanceof Error ? error.message : String(error));
+    }
+    const info = await runtime.imageStatus(reference, signal);
+    if (info === undefined)
+      throw new ActionError('ErrImagePull', `image "${reference}" of pod ${pod.metadata.name} is gone after its pull`);
+    return found(info, { millis: timers.now() - began, sizeBytes: info.sizeBytes });
+  }
+
+  async function startContainer(
+    action: Action & { kind: 'startContainer' },
+    pod: Pod,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const container = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
+      ({ name }) => name === action.container,
+    );
+    if (container === undefined)
+      throw new ActionError('CreateContainerConfigError', `no container ${action.container} in the spec`);
+    const [env, info] = await Promise.all([
+      ports.environment(pod, container, signal),
+      runtime.imageStatus(action.imageId, signal),
+    ]);
+    if (info === undefined) throw new ActionError('ErrImageNeverPull', `image ${action.imageId} has been removed`);
+    await ports.prepareContainer(pod, container, action.attempt, env);
+    const sandbox = sandboxConfig(pod, 0, env);
+    const config = containerConfig(
+      pod,
+      container,
+      action.containerKind,
+      action.attempt,
+      action.backoffSeconds,
+      info,
+      env,
+    );
+    const id = await runtime.createContainer(action.sandboxId, sandbox, config, signal).catch((error: unknown) => {
+      throw new ActionError('CreateContainerError', error instanceof Error ? error.message : String(error));
+    });
+    await runtime.startContainer(id, signal).catch((error: unknown) => {
+      throw new ActionError('RunContainerError', error instanceof Error ? error.message : String(error));
+    });
+    return {};
+  }
+
+  async function finalize(pod: Pod): Promise<void> {
+    const { name, namespace, uid } = pod.metadata;
+    try {
+      await pods.delete(name, namespace, {
+        gracePeriodSeconds: 0,
+        ...(uid === undefined ? {} : { preconditions: { uid } }),
+      });
+    } catch (error) {
+      // Gone already, or another Pod has the name now: this one is gone too.
+      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+    }
+  }
+}
+
+/** CRI counts a grace period in whole seconds. */
+const secondsUntil = (deadline: number, now: number): number => Math.max(0, Math.ceil((deadline - now) / 1000));

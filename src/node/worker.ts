@@ -1,0 +1,254 @@
+/**
+ * The worker of one Pod: observes, decides, acts, again. One at a time, whatever happens meanwhile.
+ *
+ * Boundary: every rule is decide()'s; this file only carries what is observed in and what is asked for out.
+ * Invariants:
+ *  1. A key stays in flight until an observation made after the action's end has come in, so that a decision never sees
+ *     a world in which an action is neither under way nor done.
+ *  2. Statuses are written one after the other, the newest wins; the last one is written before the object is deleted.
+ *  3. Nothing is polled: a runtime event, a change of the object, an action's end or one timer wakes the worker.
+ */
+import type { Pod, PodStatus } from '../api/generated/types.ts';
+import { decide, rebuildMemory } from '../lifecycle/decide.ts';
+import {
+  type Action,
+  actionKey,
+  type ContainerState,
+  type Failure,
+  type ImageState,
+  type Input,
+  type Memory,
+  type NodeFacts,
+  type Observed,
+  type PodEvent,
+  type SandboxState,
+} from '../lifecycle/types.ts';
+import type { Log, Timer, Timers } from '../platform/platform.ts';
+
+/** What the runtime has of the Pod. */
+export interface RuntimeView {
+  sandboxes: SandboxState[];
+  containers: ContainerState[];
+}
+
+/** What an action left behind beside what the runtime shows. */
+export interface Outcome {
+  image?: { container: string; state: ImageState };
+  volumes?: Observed['volumes'];
+}
+
+/** A failure with the reason that the waiting container shows. */
+export class ActionError extends Error {
+  override readonly name = 'ActionError';
+  readonly reason: string;
+  constructor(reason: string, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+export interface WorkerPorts {
+  timers: Timers;
+  log: Log;
+  node: NodeFacts;
+  observe(pod: Pod, signal: AbortSignal): Promise<RuntimeView>;
+  execute(action: Action, pod: Pod, signal: AbortSignal): Promise<Outcome>;
+  writeStatus(pod: Pod, status: PodStatus): Promise<void>;
+  event(pod: Pod, event: PodEvent): void;
+  /** Nothing of the Pod is left on the node. */
+  done(): void;
+}
+
+export interface PodWorker {
+  /** The object changed; `removed`: it is gone from the API. */
+  update(pod: Pod, removed: boolean): void;
+  /** The runtime may have something new of this Pod. */
+  changed(): void;
+  /** What was observed last. */
+  view(): { pod: Pod; containers: readonly ContainerState[] };
+  /** Ends the worker and what it has under way; containers go on. */
+  stop(): void;
+}
+
+export function startWorker(first: { pod: Pod; removed: boolean }, ports: WorkerPorts): PodWorker {
+  let { pod, removed } = first;
+  let runtime: RuntimeView = { sandboxes: [], containers: [] };
+  let memory: Memory | undefined;
+  let volumes: Observed['volumes'] = 'pending';
+  const images: Record<string, ImageState> = {};
+  const failures: Record<string, Failure> = {};
+  const inFlight = new Map<string, AbortController>();
+  /** Keys whose actions have ended and wait for the observation that shows it. */
+  let ended: string[] = [];
+  let mustObserve = true;
+  let running = false;
+  let timer: Timer | undefined;
+  const life = new AbortController();
+  const statusWriter = createStatusWriter(ports, life.signal);
+
+  const input = (): Omit<Input, 'memory'> => ({
+    pod,
+    removed,
+    node: ports.node,
+    observed: { ...runtime, images, volumes, failures, inFlight: new Set(inFlight.keys()) },
+    now: ports.timers.now(),
+  });
+
+  const wake = (): void => {
+    if (!running && !life.signal.aborted) void run();
+  };
+
+  /** Observes as long as there is something to observe, and decides after each observation. */
+  const run = async (): Promise<void> => {
+    running = true;
+    try {
+      do {
+        if (mustObserve) await observe();
+        if (!life.signal.aborted) step();
+      } while (mustObserve && !life.signal.aborted);
+    } catch (error) {
+      if (!life.signal.aborted) {
+        ports.log.error('pod worker failed', { pod: pod.metadata.name, error: String(error) });
+        retryLater();
+      }
+    } finally {
+      running = false;
+    }
+  };
+
+  /** What ends or changes while this runs is for the next round. */
+  const observe = async (): Promise<void> => {
+    mustObserve = false;
+    const seen = ended;
+    ended = [];
+    try {
+      runtime = await ports.observe(pod, life.signal);
+      for (const key of seen) inFlight.delete(key);
+    } catch (error) {
+      mustObserve = true;
+      ended = [...seen, ...ended];
+      throw error;
+    }
+  };
+
+  const step = (): void => {
+    const given = input();
+    memory ??= rebuildMemory(given);
+    const decision = decide({ ...given, memory });
+    memory = decision.memory;
+    timer?.cancel();
+    timer = decision.wakeAt === undefined ? undefined : ports.timers.at(decision.wakeAt, wake);
+    for (const event of decision.events) ports.event(pod, event);
+    if (decision.status !== undefined) statusWriter.write(pod, decision.status);
+    for (const action of decision.actions) perform(action);
+    if (decision.done) {
+      stop();
+      ports.done();
+    }
+  };
+
+  const perform = (action: Action): void => {
+    if (action.kind === 'cancel') {
+      inFlight.get(action.key)?.abort();
+      return;
+    }
+    const key = actionKey(action);
+    const abort = new AbortController();
+    inFlight.set(key, abort);
+    const signal = AbortSignal.any([abort.signal, life.signal]);
+    const result =
+      action.kind === 'finalizeDeletion'
+        ? statusWriter.flushed().then(() => ports.execute(action, pod, signal))
+        : ports.execute(action, pod, signal);
+    result
+      .then(
+        (outcome) => {
+          delete failures[key];
+          if (outcome.image !== undefined) images[outcome.image.container] = outcome.image.state;
+          if (outcome.volumes !== undefined) volumes = outcome.volumes;
+        },
+        (error) => {
+          if (!abort.signal.aborted && !life.signal.aborted) failures[key] = failureOf(error, failures[key]);
+        },
+      )
+      .finally(() => {
+        ended.push(key);
+        mustObserve = true;
+        wake();
+      });
+  };
+
+  const failureOf = (error: unknown, before: Failure | undefined): Failure => {
+    const message = error instanceof Error ? error.message : String(error);
+    ports.log.warn('action failed', { pod: pod.metadata.name, message });
+    return {
+      at: ports.timers.now(),
+      count: (before?.count ?? 0) + 1,
+      reason: error instanceof Error && 'reason' in error ? String(error.reason) : 'Error',
+      message,
+    };
+  };
+
+  /** The runtime did not answer: its events stream brings a resync when it is back; until then, once a second. */
+  const retryLater = (): void => {
+    timer?.cancel();
+    timer = ports.timers.at(ports.timers.now() + 1000, wake);
+  };
+
+  const stop = (): void => {
+    timer?.cancel();
+    life.abort();
+  };
+
+  wake();
+  return {
+    update(next, isRemoved) {
+      pod = next;
+      removed = removed || isRemoved;
+      wake();
+    },
+    changed() {
+      mustObserve = true;
+      wake();
+    },
+    view: () => ({ pod, containers: runtime.containers }),
+    stop,
+  };
+}
+
+interface StatusWriter {
+  write(pod: Pod, status: PodStatus): void;
+  /** Resolves when nothing is left to write. */
+  flushed(): Promise<void>;
+}
+
+function createStatusWriter(ports: WorkerPorts, signal: AbortSignal): StatusWriter {
+  let written = '';
+  let wanted: { pod: Pod; status: PodStatus; text: string } | undefined;
+  let writing: Promise<void> | undefined;
+
+  const drain = async (): Promise<void> => {
+    for (let next = wanted; next !== undefined && !signal.aborted; next = wanted) {
+      wanted = undefined;
+      try {
+        await ports.writeStatus(next.pod, next.status);
+        written = next.text;
+      } catch (error) {
+        ports.log.warn('status not written', { pod: next.pod.metadata.name, error: String(error) });
+        wanted ??= next;
+        await new Promise<void>((resolve) => void ports.timers.at(ports.timers.now() + 1000, resolve));
+      }
+    }
+  };
+  return {
+    write(pod, status) {
+      const text = JSON.stringify(status);
+      if (text === (wanted?.text ?? written)) return;
+      wanted = { pod, status, text };
+      writing ??= drain().finally(() => {
+        writing = undefined;
+      });
+    },
+    flushed: () => writing ?? Promise.resolve(),
+  };
+}

@@ -1,0 +1,189 @@
+/**
+ * Properties of every life, over random Pods, scripts, deletions, runtime faults and agent crashes between any two actions.
+ * LIFEPOD_RUNS sets the number of cases, LIFEPOD_SEED repeats one run; the seed is printed.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RunScript, TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
+import { LATENCY_MILLIS, type Life, type LifeResult, live, simulatedPod } from './pod-life.ts';
+
+const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 500);
+const seed = Number(process.env['LIFEPOD_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+console.log(`pod-life properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
+
+const run = fc.record<RunScript>(
+  {
+    runMillis: fc.integer({ min: 0, max: 20_000 }),
+    exitCode: fc.constantFrom(0, 0, 1, 137),
+    stopMillis: fc.integer({ min: 0, max: 5_000 }),
+  },
+  { requiredKeys: ['runMillis'] },
+);
+const service = fc.record<RunScript>({ stopMillis: fc.integer({ min: 0, max: 5_000 }) }, { requiredKeys: [] });
+const scripts = fc.array(run, { minLength: 1, maxLength: 3 });
+const crashes = fc.array(fc.record({ action: fc.integer({ min: 1, max: 25 }), asked: fc.boolean() }), { maxLength: 4 });
+
+/** A life whose end is fixed by its scripts alone, or one that is deleted, cut short or disturbed. */
+const lives = fc
+  .record({
+    init: fc.integer({ min: 0, max: 3 }),
+    sidecars: fc.integer({ min: 0, max: 1 }),
+    apps: fc.integer({ min: 1, max: 2 }),
+    restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
+    graceSeconds: fc.integer({ min: 0, max: 40 }),
+    activeDeadlineSeconds: fc.option(fc.integer({ min: 1, max: 100 }), { nil: undefined }),
+    initScripts: fc.array(scripts, { minLength: 3, maxLength: 3 }),
+    appScripts: fc.array(fc.oneof(scripts, fc.tuple(service)), { minLength: 2, maxLength: 2 }),
+    sidecarScript: fc.tuple(service),
+    deletions: fc.array(
+      fc.record({ at: fc.integer({ min: 0, max: 120_000 }), graceSeconds: fc.integer({ min: 0, max: 40 }) }),
+      { maxLength: 3 },
+    ),
+    forcedAt: fc.option(fc.integer({ min: 0, max: 120_000 }), { nil: undefined, freq: 5 }),
+    sandboxLostAt: fc.option(fc.integer({ min: 0, max: 60_000 }), { nil: undefined, freq: 4 }),
+    crashes,
+    faults: fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
+    absentImages: fc.boolean(),
+  })
+  .map((given): Life => {
+    const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i + 1}`);
+    const init = names('init', given.init);
+    const apps = names('app', given.apps);
+    const sidecars = names('side', given.sidecars);
+    return {
+      ...given,
+      pod: simulatedPod({ ...given, init, apps, sidecars }),
+      scripts: Object.fromEntries([
+        ...init.map((name, i) => [name, given.initScripts[i] as RunScript[]]),
+        ...apps.map((name, i) => [name, given.appScripts[i] as RunScript[]]),
+        ...sidecars.map((name) => [name, given.sidecarScript as RunScript[]]),
+      ]),
+      limitMillis: 400_000,
+    };
+  });
+
+const holds = (
+  property: (result: LifeResult, life: Life) => void,
+  arbitrary: fc.Arbitrary<Life> = lives,
+): Promise<void> =>
+  fc.assert(
+    fc.asyncProperty(arbitrary, async (life) => property(await live(life), life)),
+    { numRuns, seed },
+  );
+
+const initNames = (life: Life): string[] =>
+  (life.pod.spec?.initContainers ?? []).filter((each) => each.restartPolicy !== 'Always').map(({ name }) => name);
+const appNames = (life: Life): string[] => (life.pod.spec?.containers ?? []).map(({ name }) => name);
+const endsOf = (trace: TraceEntry[], name: string, sandboxId: string): TraceEntry[] =>
+  trace.filter((each) => each.what === 'exit' && each.name === name && each.sandboxId === sandboxId);
+
+/** From when on nothing may start: a start that was asked for before may still take effect, and a crashed agent needs its time. */
+const SLACK_MILLIS = 20 * LATENCY_MILLIS;
+
+describe('properties of every life', () => {
+  it('init container i+1, and every app, starts only after i has succeeded in the same sandbox', () =>
+    holds(({ trace }, life) => {
+      const init = initNames(life);
+      for (const [position, entry] of trace.entries()) {
+        if (entry.what !== 'start') continue;
+        const own = init.indexOf(entry.name);
+        const before = own >= 0 ? init.slice(0, own) : appNames(life).includes(entry.name) ? init : [];
+        for (const earlier of before) {
+          const ends = endsOf(trace.slice(0, position), earlier, entry.sandboxId);
+          expect(ends.some(({ exitCode }) => exitCode === 0)).toBe(true);
+        }
+      }
+    }));
+
+  it('a container that has succeeded in its sandbox as an init container never runs there again', () =>
+    holds(({ trace }, life) => {
+      for (const name of initNames(life))
+        for (const [position, entry] of trace.entries())
+          if (entry.what === 'start' && entry.name === name)
+            expect(
+              endsOf(trace.slice(0, position), name, entry.sandboxId).every(({ exitCode }) => exitCode !== 0),
+            ).toBe(true);
+    }));
+
+  it('there are never two live runs of one container, and no attempt runs twice', () =>
+    holds(({ trace }) => {
+      const liveRuns = new Set<string>();
+      const seen = new Set<string>();
+      for (const { what, name, attempt } of trace) {
+        if (what === 'start') {
+          expect(liveRuns.has(name)).toBe(false);
+          expect(seen.has(`${name}#${attempt}`)).toBe(false);
+          liveRuns.add(name);
+          seen.add(`${name}#${attempt}`);
+        } else if (what === 'exit') liveRuns.delete(name);
+      }
+    }));
+
+  it('nothing starts once the Pod terminates', () =>
+    holds(({ trace, start, statuses }, life) => {
+      const finished = statuses.find(({ status }) => status.phase === 'Failed' || status.phase === 'Succeeded')?.at;
+      const ends = [
+        ...(life.deletions ?? []).map(({ at }) => start + at),
+        ...(life.forcedAt === undefined ? [] : [start + life.forcedAt]),
+        ...(finished === undefined ? [] : [finished]),
+      ];
+      const last = Math.min(...ends) + SLACK_MILLIS;
+      for (const entry of trace) if (entry.what === 'start') expect(entry.at).toBeLessThanOrEqual(last);
+    }));
+
+  it('a deadline only moves earlier while one agent lives', () =>
+    holds(
+      ({ actions }) => {
+        const deadlines = new Map<string, number>();
+        for (const { action } of actions) {
+          if (action.kind !== 'stopContainer') continue;
+          expect(action.deadline).toBeLessThanOrEqual(deadlines.get(action.id) ?? Number.POSITIVE_INFINITY);
+          deadlines.set(action.id, action.deadline);
+        }
+      },
+      lives.map((life) => ({ ...life, crashes: [], sandboxLostAt: undefined })),
+    ));
+
+  it('a deleted Pod is gone soon after its deadline, whatever crashed and failed', () =>
+    holds(({ goneAt, start }, life) => {
+      const bounds = (life.deletions ?? []).map(({ at, graceSeconds }) => at + Math.max(2, graceSeconds) * 1000);
+      if (life.forcedAt !== undefined) bounds.push(life.forcedAt + 2000);
+      if (bounds.length === 0) return;
+      // Each crash loses 50 ms, each fault a retry of up to 10 s; whole seconds cost up to 2 s.
+      const allowance = 3000 + (life.crashes?.length ?? 0) * 1000 + (life.faults?.length ?? 0) * 11_000;
+      expect(goneAt).toBeDefined();
+      expect(goneAt).toBeLessThanOrEqual(start + Math.min(...bounds) + allowance);
+    }));
+
+  it('nothing is asked for twice at the same time', () =>
+    holds(({ duplicates }) => {
+      expect(duplicates).toEqual([]);
+    }));
+
+  it('crashes change nothing in how a Pod that completes by itself ends', () =>
+    fc.assert(
+      fc.asyncProperty(lives, async (life) => {
+        const undisturbed: Life = {
+          ...life,
+          deletions: [],
+          forcedAt: undefined,
+          sandboxLostAt: undefined,
+          faults: [],
+          pod: { ...life.pod, spec: { ...life.pod.spec, activeDeadlineSeconds: undefined } as never },
+        };
+        const [crashed, whole] = await Promise.all([live(undisturbed), live({ ...undisturbed, crashes: [] })]);
+        const outcome = ({ trace, pod }: LifeResult, names: string[]) => ({
+          phase: pod.status?.phase,
+          exits: trace
+            .filter(({ what, name }) => what === 'exit' && names.includes(name))
+            .map(({ name, attempt, exitCode }) => `${name}#${attempt}=${exitCode}`)
+            .sort(),
+        });
+        const policy = life.pod.spec?.restartPolicy;
+        // A Pod that restarts for ever has done, by the limit, as much as its time allowed: its init containers are comparable.
+        const names = policy === 'Never' ? [...initNames(life), ...appNames(life)] : [];
+        expect(outcome(crashed, names)).toEqual(outcome(whole, names));
+      }),
+      { numRuns, seed },
+    ));
+});

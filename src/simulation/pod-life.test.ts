@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
+import { type Life, live, simulatedPod } from './pod-life.ts';
+
+const forever: RunScript[] = [{ stopMillis: 100 }];
+const once = (runMillis: number, exitCode = 0): RunScript[] => [{ runMillis, exitCode }];
+const starts = (result: Awaited<ReturnType<typeof live>>) =>
+  result.trace.filter(({ what }) => what === 'start').map(({ name, attempt }) => `${name}#${attempt}`);
+const endOf = (result: Awaited<ReturnType<typeof live>>) => result.statuses.at(-1)?.status;
+
+describe('the life of a Pod in virtual time', () => {
+  it('runs init containers in order, then the apps together, then ends gracefully when deleted', async () => {
+    const result = await live({
+      pod: simulatedPod({ init: ['init-1', 'init-2'], apps: ['app-1', 'app-2'] }),
+      scripts: { 'init-1': once(1000), 'init-2': once(500), 'app-1': forever, 'app-2': forever },
+      deletions: [{ at: 60_000, graceSeconds: 30 }],
+    });
+    expect(starts(result)).toEqual(['init-1#0', 'init-2#0', 'app-1#0', 'app-2#0']);
+    const running = result.statuses.find(({ status }) => status.phase === 'Running');
+    expect(running?.status.conditions?.map(({ type, status }) => `${type}=${status}`)).toEqual([
+      'PodReadyToStartContainers=True',
+      'Initialized=True',
+      'Ready=True',
+      'ContainersReady=True',
+      'PodScheduled=True',
+    ]);
+    expect(result.goneAt).toBeLessThan(result.start + 60_300);
+    expect(result.events.map(({ reason }) => reason)).toEqual([
+      'Pulled',
+      'Created',
+      'Started',
+      'Pulled',
+      'Created',
+      'Started',
+      'Pulled',
+      'Pulled',
+      'Created',
+      'Started',
+      'Created',
+      'Started',
+      'Killing',
+      'Killing',
+    ]);
+  });
+
+  it('kills what ignores the signal at the end of the grace period', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'], graceSeconds: 7 }),
+      scripts: { app: [{}] },
+      deletions: [{ at: 10_000, graceSeconds: 7 }],
+    });
+    const exit = result.trace.find(({ what }) => what === 'exit');
+    expect(exit?.exitCode).toBe(137);
+    expect(exit?.at).toBeGreaterThanOrEqual(result.start + 17_000);
+    expect(exit?.at).toBeLessThan(result.start + 17_100);
+    expect(result.goneAt).toBeLessThan(result.start + 17_200);
+  });
+
+  it('shortens the grace period at a second delete', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: [{}] },
+      deletions: [
+        { at: 10_000, graceSeconds: 300 },
+        { at: 20_000, graceSeconds: 5 },
+      ],
+    });
+    expect(result.goneAt).toBeGreaterThan(result.start + 25_000);
+    expect(result.goneAt).toBeLessThan(result.start + 25_300);
+  });
+
+  it('restarts a failing init container at once, then after 10 s, 20 s, 40 s', async () => {
+    const result = await live({
+      pod: simulatedPod({ init: ['init'], apps: ['app'] }),
+      scripts: { init: [...Array(4).fill({ runMillis: 100, exitCode: 1 }), { runMillis: 100 }], app: forever },
+      limitMillis: 200_000,
+    });
+    const times = result.trace.filter(({ what, name }) => what === 'start' && name === 'init').map(({ at }) => at);
+    const gaps = times.slice(1).map((at, i) => Math.floor((at - (times[i] as number)) / 1000));
+    expect(gaps).toEqual([0, 10, 20, 40]);
+    expect(starts(result).at(-1)).toBe('app#0');
+    const looped = result.statuses.find(
+      ({ status }) => status.initContainerStatuses?.[0]?.state?.waiting?.reason === 'CrashLoopBackOff',
+    );
+    expect(looped?.status.initContainerStatuses?.[0]?.state?.waiting?.message).toBe(
+      'back-off 10s restarting failed container=init pod=simulated_default(uid-1)',
+    );
+    expect(looped?.status.phase).toBe('Pending');
+  });
+
+  it('fails the Pod when an init container fails and the policy is Never', async () => {
+    const result = await live({
+      pod: simulatedPod({ init: ['init-1', 'init-2'], apps: ['app'], restartPolicy: 'Never' }),
+      scripts: { 'init-1': once(100, 3), 'init-2': once(1), app: forever },
+      limitMillis: 60_000,
+    });
+    expect(starts(result)).toEqual(['init-1#0']);
+    expect(endOf(result)?.phase).toBe('Failed');
+    expect(endOf(result)?.containerStatuses?.[0]?.state?.waiting?.reason).toBe('PodInitializing');
+  });
+
+  it.each([
+    ['Never', 0, 'Succeeded', 1],
+    ['Never', 1, 'Failed', 1],
+    ['OnFailure', 0, 'Succeeded', 1],
+    ['OnFailure', 1, 'Running', 4],
+    ['Always', 0, 'Running', 4],
+  ])('restartPolicy %s, exit code %i: %s after %i runs', async (restartPolicy, exitCode, phase, runs) => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'], restartPolicy }),
+      scripts: { app: once(1000, exitCode) },
+      limitMillis: 45_000,
+    });
+    expect(endOf(result)?.phase).toBe(phase);
+    expect(starts(result)).toHaveLength(runs);
+  });
+
+  it('fails the Pod at activeDeadlineSeconds, which covers initialization', async () => {
+    const result = await live({
+      pod: simulatedPod({ init: ['init'], apps: ['app'], activeDeadlineSeconds: 20 }),
+      scripts: { init: [{ stopMillis: 10 }], app: forever },
+      limitMillis: 60_000,
+    });
+    expect(endOf(result)).toMatchObject({ phase: 'Failed', reason: 'DeadlineExceeded' });
+    expect(starts(result)).toEqual(['init#0']);
+    expect(result.trace.find(({ what }) => what === 'exit')?.at).toBeLessThan(result.start + 20_200);
+  });
+
+  it('starts over with its init containers in a new sandbox when the sandbox is lost', async () => {
+    const result = await live({
+      pod: simulatedPod({ init: ['init'], apps: ['app'] }),
+      scripts: { init: once(100), app: forever },
+      sandboxLostAt: 30_000,
+      limitMillis: 60_000,
+    });
+    expect(starts(result)).toEqual(['init#0', 'app#0', 'init#1', 'app#1']);
+    expect(endOf(result)?.phase).toBe('Running');
+    expect(result.events.map(({ reason }) => reason)).toContain('SandboxChanged');
+  });
+
+  it('starts sidecars in their turn and stops them after the apps, last first', async () => {
+    const result = await live({
+      pod: simulatedPod({ sidecars: ['side-1', 'side-2'], init: ['init'], apps: ['app'] }),
+      scripts: { 'side-1': forever, 'side-2': forever, init: once(100), app: forever },
+      deletions: [{ at: 10_000, graceSeconds: 30 }],
+    });
+    expect(starts(result)).toEqual(['side-1#0', 'side-2#0', 'init#0', 'app#0']);
+    expect(result.trace.filter(({ what }) => what === 'signal').map(({ name }) => name)).toEqual([
+      'app',
+      'side-2',
+      'side-1',
+    ]);
+  });
+
+  it('retries a pull that fails with back-off, and tells it', async () => {
+    const life: Life = {
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: forever },
+      absentImages: true,
+      faults: [],
+      limitMillis: 60_000,
+    };
+    const whole = await live(life);
+    expect(whole.events.map(({ reason }) => reason)).toEqual(['Pulling', 'Pulled', 'Created', 'Started']);
+  });
+
+  it('ends at once when deleted while its image is being pulled', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: forever },
+      absentImages: true,
+      deletions: [{ at: 12, graceSeconds: 30 }],
+    });
+    expect(starts(result)).toEqual([]);
+    expect(result.goneAt).toBeLessThan(result.start + 100);
+  });
+
+  it('cleans up a Pod whose object was forced out of the API', async () => {
+    const result = await live({ pod: simulatedPod({ apps: ['app'] }), scripts: { app: [{}] }, forcedAt: 10_000 });
+    expect(result.goneAt).toBeLessThan(result.start + 12_200);
+    expect(result.trace.at(-1)?.what).toBe('remove');
+  });
+});

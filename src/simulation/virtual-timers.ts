@@ -1,0 +1,42 @@
+/**
+ * Virtual time: Timers that stand still until the simulation moves them, so that hours pass in milliseconds and every
+ * run of a seed is the same.
+ */
+import type { Millis, Timers } from '../platform/platform.ts';
+import { createTimerHeap } from '../platform/timer-heap.ts';
+
+export interface VirtualTimers extends Timers {
+  /**
+   * Lets time pass from timer to timer until `until` (checked after each step) is true, nothing is left to happen, or `limit` is
+   * reached. Resolves to whether `until` became true.
+   */
+  run(until: () => boolean, limit: Millis): Promise<boolean>;
+}
+
+/** Lets every promise that can be settled be settled. */
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+export function createVirtualTimers(start: Millis): VirtualTimers {
+  const heap = createTimerHeap();
+  let now = start;
+  return {
+    now: () => now,
+    at(time, callback) {
+      const entry = heap.add(Math.max(time, now), callback);
+      return { cancel: () => heap.remove(entry) };
+    },
+    async run(until, limit) {
+      for (;;) {
+        await settle();
+        if (until()) return true;
+        const next = heap.nextTime();
+        if (next === undefined || next > limit) {
+          now = limit;
+          return until();
+        }
+        now = Math.max(now, next);
+        for (const callback of heap.takeDue(now)) callback();
+      }
+    },
+  };
+}
