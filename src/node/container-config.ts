@@ -1,0 +1,225 @@
+/**
+ * What the runtime is told of a Pod and of a container: the spec merged with the facts of the node.
+ * Boundary: pure. Reading objects, writing files and mounting happen before (volumes.ts, container-files.ts).
+ * Invariants: the same input gives the same configuration; paths lie in the Pod's folder or are those of the Pod's volumes.
+ */
+import { join } from 'node:path';
+import type { Container, EphemeralContainer, Pod, VolumeMount } from '../api/generated/types.ts';
+import type { ContainerConfig, ContainerKind, ImageInfo, PodIdentity, SandboxConfig } from '../runtime/runtime.ts';
+import { containerResources } from './container-resources.ts';
+import { containerSecurity } from './container-security.ts';
+import { type DnsFacts, podDnsConfig } from './dns-config.ts';
+import { podAddresses } from './downward.ts';
+import { ContainerConfigError, containerEnvironment, type EnvironmentFacts } from './environment.ts';
+import { expand, expandStrict } from './expand.ts';
+
+/** What the configuration of one Pod's containers needs beside the Pod. */
+export interface PodEnvironment extends EnvironmentFacts {
+  dns: DnsFacts;
+  /** The Pod's own folder: <data-dir>/pods/<uid>. */
+  podDirectory: string;
+  /** The folder of the node's container logs. */
+  logsRoot: string;
+  /** The folder of Localhost seccomp profiles. */
+  seccompRoot: string;
+  memoryCapacityBytes: number;
+  /** Where the volume is on the node. */
+  volumePath(volumeName: string): string;
+  cgroupParent?: string;
+}
+
+/** The annotation of a container that holds ContainerState.backoffSeconds. */
+export const BACKOFF_ANNOTATION = 'lifepod/backoff-seconds';
+
+const HOSTNAME_MAX_LENGTH = 63;
+
+export const podIdentity = (pod: Pod): PodIdentity => ({
+  uid: pod.metadata.uid ?? '',
+  namespace: pod.metadata.namespace ?? '',
+  name: pod.metadata.name,
+});
+
+/** `domain` is '' for a Pod without a subdomain. */
+export function podHostname(pod: Pod, clusterDomain: string): { hostname: string; domain: string } {
+  const wanted = pod.spec?.hostname !== undefined && pod.spec.hostname !== '' ? pod.spec.hostname : pod.metadata.name;
+  const hostname =
+    wanted.length > HOSTNAME_MAX_LENGTH ? wanted.slice(0, HOSTNAME_MAX_LENGTH).replace(/[-.]+$/, '') : wanted;
+  const subdomain = pod.spec?.subdomain ?? '';
+  return {
+    hostname,
+    domain: subdomain === '' ? '' : `${subdomain}.${pod.metadata.namespace}.svc.${clusterDomain}`,
+  };
+}
+
+/** Throws where setHostnameAsFQDN asks for a name that Linux cannot take. */
+function sandboxHostname(pod: Pod, clusterDomain: string): string {
+  const { hostname, domain } = podHostname(pod, clusterDomain);
+  if (pod.spec?.setHostnameAsFQDN !== true || domain === '') return hostname;
+  const full = `${hostname}.${domain}`;
+  if (full.length > 64) {
+    throw new ContainerConfigError(
+      `failed to construct FQDN from pod hostname and cluster domain, FQDN ${full} is too long (64 characters is the max, ${full.length} characters requested)`,
+    );
+  }
+  return full;
+}
+
+export const podLogDirectory = (pod: Pod, logsRoot: string): string =>
+  join(logsRoot, `${pod.metadata.namespace}_${pod.metadata.name}_${pod.metadata.uid}`);
+
+/** Relative to the Pod's log folder. */
+export const containerLogPath = (containerName: string, attempt: number): string =>
+  join(containerName, `${attempt}.log`);
+
+/** The file that is mounted at the container's terminationMessagePath. */
+export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
+  join(podDirectory, 'containers', containerName, String(attempt));
+
+export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
+
+/** Where prepareContainer() mounts what a subPath names: safe from links that the Pod makes later. */
+export const subPathMount = (podDirectory: string, volume: string, container: string, index: number): string =>
+  join(podDirectory, 'volume-subpaths', volume, container, String(index));
+
+export function sandboxConfig(pod: Pod, attempt: number, env: PodEnvironment): SandboxConfig {
+  const spec = pod.spec;
+  const hostNetwork = spec?.hostNetwork === true;
+  const sysctls = spec?.securityContext?.sysctls ?? [];
+  return {
+    pod: podIdentity(pod),
+    attempt,
+    hostname: hostNetwork ? '' : sandboxHostname(pod, env.dns.clusterDomain),
+    logDirectory: podLogDirectory(pod, env.logsRoot),
+    labels: { ...pod.metadata.labels },
+    annotations: { ...pod.metadata.annotations },
+    dns: podDnsConfig(pod, env.dns),
+    portMappings: hostNetwork ? [] : portMappings(pod),
+    ...(env.cgroupParent === undefined ? {} : { cgroupParent: env.cgroupParent }),
+    ...(hostNetwork ? { hostNetwork } : {}),
+    ...(spec?.hostPID === true ? { hostPid: true } : {}),
+    ...(spec?.hostIPC === true ? { hostIpc: true } : {}),
+    ...(spec?.shareProcessNamespace === true ? { shareProcessNamespace: true } : {}),
+    ...(sysctls.length === 0 ? {} : { sysctls: Object.fromEntries(sysctls.map(({ name, value }) => [name, value])) }),
+  };
+}
+
+function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
+  // Init containers' ports count only where they keep running beside the app.
+  const containers = [
+    ...(pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
+    ...(pod.spec?.containers ?? []),
+  ];
+  return containers
+    .flatMap(({ ports }) => ports ?? [])
+    .filter(({ hostPort }) => (hostPort ?? 0) > 0)
+    .map(({ protocol, containerPort, hostPort, hostIP }) => ({
+      protocol: (protocol ?? 'TCP') as 'TCP' | 'UDP' | 'SCTP',
+      containerPort,
+      hostPort: hostPort as number,
+      ...(hostIP === undefined || hostIP === '' ? {} : { hostIp: hostIP }),
+    }));
+}
+
+/** Throws ContainerConfigError where the spec cannot be followed as things are; trying later may succeed. */
+export function containerConfig(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  kind: ContainerKind,
+  attempt: number,
+  backoffSeconds: number,
+  image: ImageInfo,
+  env: PodEnvironment,
+): ContainerConfig {
+  const variables = containerEnvironment(pod, container, env);
+  const lookup = (name: string): string | undefined => variables.get(name);
+  const expandAll = (words: string[] | undefined): string[] | undefined => words?.map((word) => expand(word, lookup));
+  const command = expandAll(container.command);
+  const args = expandAll(container.args);
+  return {
+    pod: podIdentity(pod),
+    name: container.name,
+    kind,
+    attempt,
+    imageId: image.id,
+    imageName: container.image ?? '',
+    ...(command === undefined ? {} : { command }),
+    ...(args === undefined ? {} : { args }),
+    ...(container.workingDir === undefined || container.workingDir === '' ? {} : { workingDir: container.workingDir }),
+    env: [...variables].map(([name, value]) => ({ name, value })),
+    mounts: containerMounts(pod, container, attempt, lookup, env),
+    logPath: containerLogPath(container.name, attempt),
+    ...(container.stdin === true ? { stdin: true } : {}),
+    ...(container.stdinOnce === true ? { stdinOnce: true } : {}),
+    ...(container.tty === true ? { tty: true } : {}),
+    annotations: { [BACKOFF_ANNOTATION]: String(backoffSeconds) },
+    resources: containerResources(pod, container, env.memoryCapacityBytes),
+    security: containerSecurity(pod, container, image, env.seccompRoot),
+  };
+}
+
+type Mount = ContainerConfig['mounts'][number];
+
+function containerMounts(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  attempt: number,
+  lookup: (name: string) => string | undefined,
+  env: PodEnvironment,
+): Mount[] {
+  const mounts = (container.volumeMounts ?? []).map((mount, index): Mount => {
+    const volume = pod.spec?.volumes?.find(({ name }) => name === mount.name);
+    if (volume === undefined) {
+      throw new ContainerConfigError(
+        `cannot find volume ${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`,
+      );
+    }
+    const alwaysReadOnly = [volume.configMap, volume.secret, volume.projected, volume.downwardAPI].some(
+      (source) => source !== undefined,
+    );
+    const subPath = mountSubPath(mount, container.name, lookup);
+    return {
+      hostPath:
+        subPath === '' ? env.volumePath(mount.name) : subPathMount(env.podDirectory, mount.name, container.name, index),
+      containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
+      readOnly: mount.readOnly === true || alwaysReadOnly,
+      propagation: (mount.mountPropagation ?? 'None') as NonNullable<Mount['propagation']>,
+    };
+  });
+  if (podAddresses(pod, env).length > 0 && !mounts.some(({ containerPath }) => containerPath === '/etc/hosts')) {
+    mounts.push({ hostPath: etcHostsFile(env.podDirectory), containerPath: '/etc/hosts', readOnly: false });
+  }
+  const messagePath = container.terminationMessagePath ?? '';
+  if (messagePath !== '') {
+    mounts.push({
+      hostPath: terminationMessageFile(env.podDirectory, container.name, attempt),
+      containerPath: messagePath,
+      readOnly: false,
+    });
+  }
+  return mounts;
+}
+
+/** The path inside the volume, '' for the volume itself. Throws where it is absolute or leads out. */
+export function mountSubPath(
+  mount: VolumeMount,
+  containerName: string,
+  lookup: (name: string) => string | undefined,
+): string {
+  const about = `for volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(containerName)}`;
+  let path = mount.subPath ?? '';
+  if (mount.subPathExpr !== undefined && mount.subPathExpr !== '') {
+    try {
+      path = expandStrict(mount.subPathExpr, lookup);
+    } catch (error) {
+      throw new ContainerConfigError((error as Error).message);
+    }
+  }
+  if (path.startsWith('/'))
+    throw new ContainerConfigError(`error SubPath ${JSON.stringify(path)} must not be an absolute path`);
+  if (path.split('/').includes('..'))
+    throw new ContainerConfigError(`unable to provision SubPath ${about}: must not contain '..'`);
+  return path
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
+}

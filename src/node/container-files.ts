@@ -1,0 +1,152 @@
+/**
+ * The files that a container's configuration names, made just before the container: /etc/hosts, the file of the termination
+ * message, the folders of the logs, and the mounts of subPaths. Each function may be repeated.
+ */
+import { constants } from 'node:fs';
+import { chmod, type FileHandle, lstat, mkdir, open, readFile, realpath, writeFile } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
+import {
+  containerLogPath,
+  etcHostsFile,
+  mountSubPath,
+  type PodEnvironment,
+  podHostname,
+  podLogDirectory,
+  subPathMount,
+  terminationMessageFile,
+} from './container-config.ts';
+import { podAddresses } from './downward.ts';
+import { ContainerConfigError, containerEnvironment } from './environment.ts';
+import { bindMount, unmountUnder } from './mounts.ts';
+
+/** Linux's O_PATH, which Node.js does not name: a handle to the place, not to the content. */
+const O_PATH = 0o10000000;
+
+/** Before runSandbox. */
+export async function prepareSandbox(pod: Pod, env: PodEnvironment): Promise<void> {
+  await mkdir(env.podDirectory, { recursive: true, mode: 0o750 });
+  await mkdir(podLogDirectory(pod, env.logsRoot), { recursive: true, mode: 0o755 });
+}
+
+/** Before createContainer. Throws ContainerConfigError where a subPath cannot be had. */
+export async function prepareContainer(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  attempt: number,
+  env: PodEnvironment,
+  signal: AbortSignal,
+): Promise<void> {
+  await mkdir(dirname(join(podLogDirectory(pod, env.logsRoot), containerLogPath(container.name, attempt))), {
+    recursive: true,
+    mode: 0o755,
+  });
+  if (podAddresses(pod, env).length > 0) await writeEtcHosts(pod, env);
+  if ((container.terminationMessagePath ?? '') !== '') {
+    const file = terminationMessageFile(env.podDirectory, container.name, attempt);
+    await mkdir(dirname(file), { recursive: true, mode: 0o750 });
+    await (await open(file, 'a', 0o666)).close();
+    // Whatever the umask: the container's user, whoever it is, writes it.
+    await chmod(file, 0o666);
+  }
+  const variables = containerEnvironment(pod, container, env);
+  for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
+    const subPath = mountSubPath(mount, container.name, (name) => variables.get(name));
+    if (subPath === '') continue;
+    const target = subPathMount(env.podDirectory, mount.name, container.name, index);
+    try {
+      await mountInside(env.volumePath(mount.name), subPath, target, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      // The cause could tell of the node's files; upstream keeps it back too.
+      throw new ContainerConfigError(
+        `failed to prepare subPath for volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+/** Written in place: running containers have the file mounted. */
+async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
+  const file = etcHostsFile(env.podDirectory);
+  const hostFile = pod.spec?.hostNetwork === true ? await readFile('/etc/hosts', 'utf8') : '';
+  await writeFile(file, etcHosts(pod, env, hostFile));
+  await chmod(file, 0o644);
+}
+
+/** Content as upstream's kubelet writes it. `hostFile`: the node's own file, for a Pod on its network. */
+export function etcHosts(pod: Pod, env: Pick<PodEnvironment, 'dns' | 'hostIps' | 'podIps'>, hostFile: string): string {
+  const { hostname, domain } = podHostname(pod, env.dns.clusterDomain);
+  const names = domain === '' ? hostname : `${hostname}.${domain}\t${hostname}`;
+  const own =
+    pod.spec?.hostNetwork === true
+      ? `# Kubernetes-managed hosts file (host network).\n${hostFile}`
+      : [
+          '# Kubernetes-managed hosts file.',
+          '127.0.0.1\tlocalhost',
+          '::1\tlocalhost ip6-localhost ip6-loopback',
+          'fe00::0\tip6-localnet',
+          'fe00::0\tip6-mcastprefix',
+          'fe00::1\tip6-allnodes',
+          'fe00::2\tip6-allrouters',
+          ...env.podIps.map((ip) => `${ip}\t${names}`),
+          '',
+        ].join('\n');
+  const aliases = pod.spec?.hostAliases ?? [];
+  if (aliases.length === 0) return own;
+  const lines = aliases.map(({ ip, hostnames }) => `${ip}\t${(hostnames ?? []).join('\t')}\n`);
+  return `${own}\n# Entries added by HostAliases.\n${lines.join('')}`;
+}
+
+/**
+ * Mounts what `subPath` names inside the volume at `target`, and makes folders that are missing.
+ * A container may turn a folder of its volume into a link at any moment, so the way is walked by handles, without
+ * following links, and the mount is of the handle reached.
+ */
+async function mountInside(volume: string, subPath: string, target: string, signal: AbortSignal): Promise<void> {
+  const base = await realpath(volume);
+  const { existing, missing } = await deepestExisting(base, subPath);
+  if (existing !== base && !existing.startsWith(base + sep)) throw new Error(`${subPath} leads out of the volume`);
+  const mode = (await lstat(base)).mode & 0o7777;
+  let handle = await open(base, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    for (const part of relative(base, existing).split(sep)) if (part !== '') handle = await step(handle, part);
+    for (const part of missing) {
+      const path = join('/proc/self/fd', String(handle.fd), part);
+      await mkdir(path).then(() => chmod(path, mode));
+      handle = await step(handle, part);
+    }
+    await unmountUnder(target, signal);
+    await mkdir(dirname(target), { recursive: true, mode: 0o750 });
+    if ((await handle.stat()).isDirectory()) await mkdir(target, { recursive: true, mode: 0o750 });
+    else await (await open(target, 'a', 0o640)).close();
+    await bindMount(`/proc/${process.pid}/fd/${handle.fd}`, target, signal);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Opens the entry of an open folder; closes the folder. Rejects a link. */
+async function step(folder: FileHandle, part: string): Promise<FileHandle> {
+  try {
+    const next = await open(join('/proc/self/fd', String(folder.fd), part), O_PATH | constants.O_NOFOLLOW);
+    if (!(await next.stat()).isSymbolicLink()) return next;
+    await next.close();
+    throw new Error(`${part} became a link`);
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The real path of as much of `subPath` as there is, and the parts that are missing. */
+async function deepestExisting(base: string, subPath: string): Promise<{ existing: string; missing: string[] }> {
+  const parts = subPath.split('/');
+  for (let count = parts.length; ; count--) {
+    try {
+      return { existing: await realpath(join(base, ...parts.slice(0, count))), missing: parts.slice(count) };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || count === 0) throw error;
+    }
+  }
+}

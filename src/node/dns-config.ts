@@ -1,0 +1,82 @@
+/**
+ * The resolver configuration of a Pod: its DNS policy over the node's own /etc/resolv.conf. Pure.
+ * Source: "DNS for Services and Pods" of the v1.33 documentation; pkg/kubelet/network/dns (behaviour and limits).
+ */
+import type { Pod } from '../api/generated/types.ts';
+
+export interface DnsConfig {
+  servers: string[];
+  searches: string[];
+  options: string[];
+}
+
+export interface DnsFacts {
+  /** Addresses of the cluster's DNS; empty: there is none, and ClusterFirst means Default. */
+  clusterDns: readonly string[];
+  /** cluster.local */
+  clusterDomain: string;
+  /** The node's /etc/resolv.conf. */
+  host: DnsConfig;
+}
+
+const MAX_SERVERS = 3;
+const MAX_SEARCHES = 32;
+const MAX_SEARCH_CHARACTERS = 2048;
+
+export function podDnsConfig(pod: Pod, facts: DnsFacts): DnsConfig {
+  const config = policyConfig(pod, facts);
+  const custom = pod.spec?.dnsConfig;
+  const options = [...config.options];
+  for (const { name = '', value } of custom?.options ?? []) {
+    const at = options.findIndex((option) => option.split(':')[0] === name);
+    const text = value === undefined || value === '' ? name : `${name}:${value}`;
+    if (at < 0) options.push(text);
+    else options[at] = text;
+  }
+  return {
+    servers: unique([...config.servers, ...(custom?.nameservers ?? [])]).slice(0, MAX_SERVERS),
+    searches: limitSearches(unique([...config.searches, ...(custom?.searches ?? [])])),
+    options,
+  };
+}
+
+function policyConfig(pod: Pod, facts: DnsFacts): DnsConfig {
+  const policy = pod.spec?.dnsPolicy ?? 'ClusterFirst';
+  if (policy === 'None') return { servers: [], searches: [], options: [] };
+  const cluster = policy === 'ClusterFirstWithHostNet' || (policy === 'ClusterFirst' && pod.spec?.hostNetwork !== true);
+  if (!cluster || facts.clusterDns.length === 0) return facts.host;
+  const domain = facts.clusterDomain;
+  return {
+    servers: [...facts.clusterDns],
+    searches: [`${pod.metadata.namespace}.svc.${domain}`, `svc.${domain}`, domain, ...facts.host.searches],
+    options: ['ndots:5'],
+  };
+}
+
+const unique = (items: string[]): string[] => [...new Set(items)];
+
+function limitSearches(searches: string[]): string[] {
+  const kept: string[] = [];
+  let characters = 0;
+  for (const search of searches.slice(0, MAX_SEARCHES)) {
+    characters += search.length + (kept.length === 0 ? 0 : 1);
+    if (characters > MAX_SEARCH_CHARACTERS) break;
+    kept.push(search);
+  }
+  return kept;
+}
+
+/** Reads resolv.conf(5). */
+export function parseResolvConf(text: string): DnsConfig {
+  const config: DnsConfig = { servers: [], searches: [], options: [] };
+  for (const line of text.split('\n')) {
+    const [keyword, ...words] = line
+      .replace(/^[#;].*/, '')
+      .trim()
+      .split(/\s+/);
+    if (keyword === 'nameserver' && words[0] !== undefined) config.servers.push(words[0]);
+    else if (keyword === 'search' || keyword === 'domain') config.searches = words.filter((word) => word !== '.');
+    else if (keyword === 'options') config.options = words;
+  }
+  return config;
+}

@@ -1,0 +1,186 @@
+/**
+ * The environment variables of a container. Pure: the objects that variables refer to are passed in.
+ * Order: envFrom, then env (each may refer to those before it and to Services), then the Services' own variables
+ * where nothing of that name was set.
+ * Source: pkg/kubelet makeEnvironmentVariables and pkg/kubelet/envvars of v1.33 (behaviour and error texts).
+ */
+import type {
+  ConfigMap,
+  Container,
+  EnvFromSource,
+  EnvVar,
+  EphemeralContainer,
+  Pod,
+  Secret,
+  Service,
+} from '../api/generated/types.ts';
+import { type DownwardFacts, fieldValue, resourceFieldValue } from './downward.ts';
+import { expand } from './expand.ts';
+
+/** The container cannot be made of its spec as things are; status reason CreateContainerConfigError. */
+export class ContainerConfigError extends Error {
+  override readonly name = 'ContainerConfigError';
+  readonly reason = 'CreateContainerConfigError';
+}
+
+export interface EnvironmentFacts extends DownwardFacts {
+  /** Of the Pod's namespace, and `kubernetes` of the namespace default. */
+  services: readonly Service[];
+  /** Objects of the Pod's namespace; undefined where there is none. */
+  configMap(name: string): ConfigMap | undefined;
+  secret(name: string): Secret | undefined;
+}
+
+export function containerEnvironment(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  facts: EnvironmentFacts,
+): Map<string, string> {
+  const result = new Map<string, string>();
+  for (const source of container.envFrom ?? []) addAll(result, source, facts);
+  const services = serviceVariables(pod, facts.services);
+  const lookup = (name: string): string | undefined => result.get(name) ?? services.get(name);
+  for (const variable of container.env ?? []) {
+    const value =
+      variable.valueFrom === undefined || variable.valueFrom === null
+        ? expand(variable.value ?? '', lookup)
+        : valueFrom(variable, pod, container, facts);
+    if (value !== undefined) result.set(variable.name, value);
+  }
+  for (const [name, value] of services) if (!result.has(name)) result.set(name, value);
+  return result;
+}
+
+/** Printable ASCII without `=`, the relaxed rule of v1.33; upstream skips what breaks it. */
+const isVariableName = (name: string): boolean => /^[ -<>-~]+$/.test(name);
+
+function addAll(result: Map<string, string>, source: EnvFromSource, facts: EnvironmentFacts): void {
+  const add = (data: Record<string, string> | undefined, read: (value: string) => string): void => {
+    for (const key of Object.keys(data ?? {}).sort()) {
+      const name = (source.prefix ?? '') + key;
+      if (isVariableName(name)) result.set(name, read(data?.[key] as string));
+    }
+  };
+  if (source.configMapRef !== undefined) {
+    add(
+      found('configmap', source.configMapRef.name ?? '', source.configMapRef.optional, facts.configMap)?.data,
+      (v) => v,
+    );
+  } else if (source.secretRef !== undefined) {
+    add(found('secret', source.secretRef.name ?? '', source.secretRef.optional, facts.secret)?.data, decodeBase64);
+  }
+}
+
+/** Undefined: an optional reference to what does not exist; the variable is left out. */
+function valueFrom(
+  variable: EnvVar,
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  facts: EnvironmentFacts,
+): string | undefined {
+  const from = variable.valueFrom ?? {};
+  const namespace = pod.metadata.namespace ?? '';
+  try {
+    if (from.fieldRef !== undefined) return fieldValue(from.fieldRef, pod, facts);
+    if (from.resourceFieldRef !== undefined) return resourceFieldValue(from.resourceFieldRef, pod, container, facts);
+  } catch (error) {
+    throw new ContainerConfigError((error as Error).message);
+  }
+  if (from.configMapKeyRef !== undefined) {
+    const { name = '', key, optional } = from.configMapKeyRef;
+    const object = found('configmap', name, optional, facts.configMap);
+    const value = object?.data?.[key];
+    if (value === undefined && optional !== true) {
+      throw new ContainerConfigError(`couldn't find key ${key} in ConfigMap ${namespace}/${name}`);
+    }
+    return value;
+  }
+  if (from.secretKeyRef !== undefined) {
+    const { name = '', key, optional } = from.secretKeyRef;
+    const value = found('secret', name, optional, facts.secret)?.data?.[key];
+    if (value === undefined && optional !== true) {
+      throw new ContainerConfigError(`couldn't find key ${key} in Secret ${namespace}/${name}`);
+    }
+    return value === undefined ? undefined : decodeBase64(value);
+  }
+  return '';
+}
+
+const decodeBase64 = (value: string): string => Buffer.from(value, 'base64').toString('utf8');
+
+function found<T>(
+  kind: 'configmap' | 'secret',
+  name: string,
+  optional: boolean | undefined,
+  lookup: (name: string) => T | undefined,
+): T | undefined {
+  const object = lookup(name);
+  if (object === undefined && optional !== true)
+    throw new ContainerConfigError(`${kind} ${JSON.stringify(name)} not found`);
+  return object;
+}
+
+/** FOO_SERVICE_HOST and its family, for each Service with a cluster IP that the Pod shall see. */
+export function serviceVariables(pod: Pod, services: readonly Service[]): Map<string, string> {
+  const namespace = pod.metadata.namespace ?? '';
+  const links = pod.spec?.enableServiceLinks !== false;
+  const result = new Map<string, string>();
+  const visible = services.filter((service) => {
+    const ip = service.spec?.clusterIP ?? '';
+    if (ip === '' || ip === 'None') return false;
+    if (links && service.metadata.namespace === namespace) return true;
+    return service.metadata.name === 'kubernetes' && service.metadata.namespace === 'default';
+  });
+  // The master's Service comes first so that one of the same name in the Pod's namespace replaces it.
+  visible.sort((a, b) => Number(a.metadata.namespace === namespace) - Number(b.metadata.namespace === namespace));
+  for (const service of visible) addService(result, service);
+  return result;
+}
+
+const variableName = (text: string): string => text.toUpperCase().replaceAll('-', '_');
+
+function addService(result: Map<string, string>, service: Service): void {
+  const prefix = variableName(service.metadata.name);
+  const ip = service.spec?.clusterIP as string;
+  const ports = service.spec?.ports ?? [];
+  result.set(`${prefix}_SERVICE_HOST`, ip);
+  if (ports[0] === undefined) return;
+  result.set(`${prefix}_SERVICE_PORT`, String(ports[0].port));
+  for (const port of ports) {
+    if (port.name !== undefined && port.name !== '') {
+      result.set(`${prefix}_SERVICE_PORT_${variableName(port.name)}`, String(port.port));
+    }
+  }
+  const address = ip.includes(':') ? `[${ip}]` : ip;
+  ports.forEach((port, index) => {
+    const protocol = port.protocol ?? 'TCP';
+    const url = `${protocol.toLowerCase()}://${address}:${port.port}`;
+    const base = `${prefix}_PORT_${port.port}_${protocol.toUpperCase()}`;
+    if (index === 0) result.set(`${prefix}_PORT`, url);
+    result.set(base, url);
+    result.set(`${base}_PROTO`, protocol.toLowerCase());
+    result.set(`${base}_PORT`, String(port.port));
+    result.set(`${base}_ADDR`, ip);
+  });
+}
+
+/** Names of the ConfigMaps and Secrets that containerEnvironment() will look up. */
+export function environmentReferences(container: Container | EphemeralContainer): {
+  configMaps: Set<string>;
+  secrets: Set<string>;
+} {
+  const configMaps = new Set<string>();
+  const secrets = new Set<string>();
+  const add = (set: Set<string>, name: string | undefined): void => {
+    if (name !== undefined) set.add(name);
+  };
+  for (const source of container.envFrom ?? []) {
+    add(configMaps, source.configMapRef?.name);
+    add(secrets, source.secretRef?.name);
+  }
+  for (const { valueFrom: from } of container.env ?? []) {
+    add(configMaps, from?.configMapKeyRef?.name);
+    add(secrets, from?.secretKeyRef?.name);
+  }
+  return { configMaps, secrets };
+}

@@ -1,0 +1,123 @@
+/**
+ * Puts a set of files into a volume so that a reader sees either all old ones or all new ones.
+ * The files lie in a folder named by the time; `..data` is a link to it that is replaced in one step; each
+ * name that the user sees is a link into `..data`.
+ * Source: pkg/volume/util/atomic_writer of v1.33 (layout).
+ */
+import { randomBytes } from 'node:crypto';
+import {
+  chmod,
+  chown,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+export interface PayloadFile {
+  data: Uint8Array;
+  mode: number;
+  /** Owner; root where absent. */
+  uid?: number;
+}
+
+/** Keyed by the path relative to the volume. */
+export type Payload = ReadonlyMap<string, PayloadFile>;
+
+const DATA = '..data';
+const NEW_DATA = '..data_tmp';
+const MAX_PATH_LENGTH = 4096;
+const timestamped = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\./;
+
+/** Returns whether anything changed. `fsGroup` gets read access to everything. */
+export async function writePayload(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<boolean> {
+  for (const path of payload.keys()) checkPath(path);
+  const current = await readlink(join(folder, DATA)).catch(() => undefined);
+  if (current !== undefined && (await holds(join(folder, current), payload, fsGroup))) return false;
+  const name = `..${timeText(now)}.${randomBytes(5).readUIntBE(0, 5)}`;
+  await writeFolder(join(folder, name), payload, fsGroup);
+  await rm(join(folder, NEW_DATA), { force: true });
+  await symlink(name, join(folder, NEW_DATA));
+  await rename(join(folder, NEW_DATA), join(folder, DATA));
+  await linkNames(folder, payload);
+  for (const entry of await readdir(folder)) {
+    if (timestamped.test(entry) && entry !== name) await rm(join(folder, entry), { recursive: true, force: true });
+  }
+  return true;
+}
+
+function checkPath(path: string): void {
+  if (path === '') throw new Error('invalid path: must not be empty');
+  if (path.startsWith('/')) throw new Error(`invalid path: must be relative path: ${path}`);
+  if (path.length > MAX_PATH_LENGTH) {
+    throw new Error(`invalid path: must be less than or equal to ${MAX_PATH_LENGTH} characters`);
+  }
+  const parts = path.split('/');
+  if (parts.includes('..')) throw new Error(`invalid path: must not contain '..': ${path}`);
+  if (path.startsWith('..')) throw new Error(`invalid path: must not start with '..': ${path}`);
+}
+
+/** 2026_01_31_09_30_00 */
+const timeText = (now: number): string => new Date(now).toISOString().slice(0, 19).replace(/[-T:]/g, '_');
+
+const READ_BY_GROUP = 0o440;
+const ENTER_BY_GROUP = 0o550;
+const SET_GID = 0o2000;
+const fileMode = (file: PayloadFile, fsGroup: number | undefined): number =>
+  fsGroup === undefined ? file.mode : file.mode | READ_BY_GROUP;
+
+async function writeFolder(folder: string, payload: Payload, fsGroup: number | undefined): Promise<void> {
+  const makeFolder = async (path: string): Promise<void> => {
+    await mkdir(path, { recursive: true });
+    await chmod(path, fsGroup === undefined ? 0o755 : 0o755 | ENTER_BY_GROUP | SET_GID);
+    if (fsGroup !== undefined) await chown(path, 0, fsGroup);
+  };
+  await makeFolder(folder);
+  for (const [path, file] of payload) {
+    let parent = folder;
+    for (const part of dirname(path).split('/')) {
+      if (part === '.' || part === '') continue;
+      parent = join(parent, part);
+      await makeFolder(parent);
+    }
+    const target = join(folder, path);
+    await writeFile(target, file.data, { mode: 0o600, flag: 'wx' });
+    if (fsGroup !== undefined || file.uid !== undefined) await chown(target, file.uid ?? 0, fsGroup ?? 0);
+    await chmod(target, fileMode(file, fsGroup));
+  }
+}
+
+/** Whether the folder holds exactly these files with these modes and owners. */
+async function holds(folder: string, payload: Payload, fsGroup: number | undefined): Promise<boolean> {
+  try {
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => !entry.isDirectory());
+    if (files.length !== payload.size) return false;
+    for (const [path, file] of payload) {
+      const target = join(folder, path);
+      const stat = await lstat(target);
+      if (!stat.isFile() || (stat.mode & 0o7777) !== fileMode(file, fsGroup)) return false;
+      if (stat.uid !== (file.uid ?? 0) || stat.gid !== (fsGroup ?? 0)) return false;
+      if (!(await readFile(target)).equals(file.data)) return false;
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Makes the links that the user sees, and removes those of files that are no more. */
+async function linkNames(folder: string, payload: Payload): Promise<void> {
+  const names = new Set([...payload.keys()].map((path) => path.split('/')[0] as string));
+  const present = await readdir(folder);
+  for (const name of names) if (!present.includes(name)) await symlink(join(DATA, name), join(folder, name));
+  for (const name of present) {
+    if (!name.startsWith('..') && !names.has(name)) await rm(join(folder, name), { recursive: true, force: true });
+  }
+}

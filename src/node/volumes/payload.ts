@@ -1,0 +1,192 @@
+/**
+ * The files of configMap, secret, downwardAPI and projected volumes, read through the API.
+ * Source: pkg/volume/{configmap,secret,downwardapi,projected} of v1.33 (modes and error texts).
+ */
+
+import type {
+  ConfigMap,
+  DownwardAPIVolumeFile,
+  KeyToPath,
+  Pod,
+  Secret,
+  VolumeProjection,
+} from '../../api/generated/types.ts';
+import type { Client } from '../../client/client.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { type DownwardFacts, fieldValue, resourceFieldValue } from '../downward.ts';
+import type { PayloadFile } from './atomic-writer.ts';
+
+export interface PayloadSource {
+  client: Client;
+  pod: Pod;
+  facts: DownwardFacts;
+  now(): number;
+}
+
+export interface CollectedPayload {
+  files: Map<string, PayloadFile>;
+  /** When the earliest token wants to be replaced, in milliseconds since the epoch. */
+  refreshAt?: number;
+}
+
+const DEFAULT_MODE = 0o644;
+const PRIVATE_MODE = 0o600;
+const DEFAULT_TOKEN_SECONDS = 3600;
+/** A token is replaced at this part of its life, and after a day at the latest, as upstream does. */
+const TOKEN_LIFE_USED = 0.8;
+const MAX_TOKEN_AGE_MILLIS = 24 * 3600 * 1000;
+
+interface KeyedSource {
+  name: string;
+  items?: KeyToPath[];
+  optional?: boolean;
+  defaultMode?: number;
+}
+
+/** The volume's own kinds as the projections that they are equal to. */
+export async function collectConfigMap(source: PayloadSource, wanted: KeyedSource): Promise<Map<string, PayloadFile>> {
+  const object = await readObject<ConfigMap>(source, 'configmap', wanted);
+  const data = new Map<string, Uint8Array>();
+  for (const [key, value] of Object.entries(object?.data ?? {})) data.set(key, Buffer.from(value, 'utf8'));
+  for (const [key, value] of Object.entries(object?.binaryData ?? {})) data.set(key, Buffer.from(value, 'base64'));
+  return object === undefined ? new Map() : selectKeys(data, wanted, 'configmap references non-existent config key');
+}
+
+export async function collectSecret(source: PayloadSource, wanted: KeyedSource): Promise<Map<string, PayloadFile>> {
+  const object = await readObject<Secret>(source, 'secret', wanted);
+  const data = new Map<string, Uint8Array>();
+  for (const [key, value] of Object.entries(object?.data ?? {})) data.set(key, Buffer.from(value, 'base64'));
+  return object === undefined ? new Map() : selectKeys(data, wanted, 'references non-existent secret key');
+}
+
+async function readObject<T extends KubeObject>(
+  source: PayloadSource,
+  kind: 'configmap' | 'secret',
+  wanted: KeyedSource,
+): Promise<T | undefined> {
+  const resource = source.client.resource<T>({ group: '', version: 'v1', resource: `${kind}s` });
+  try {
+    return await resource.get(wanted.name, source.pod.metadata.namespace);
+  } catch (error) {
+    if (!isApiError(error, 'NotFound')) throw error;
+    if (wanted.optional === true) return undefined;
+    throw new Error(`${kind} ${JSON.stringify(wanted.name)} not found`);
+  }
+}
+
+function selectKeys(data: Map<string, Uint8Array>, wanted: KeyedSource, missing: string): Map<string, PayloadFile> {
+  const mode = wanted.defaultMode ?? DEFAULT_MODE;
+  const files = new Map<string, PayloadFile>();
+  if (wanted.items === undefined || wanted.items.length === 0) {
+    for (const [key, bytes] of data) files.set(key, { data: bytes, mode });
+    return files;
+  }
+  for (const item of wanted.items) {
+    const bytes = data.get(item.key);
+    if (bytes !== undefined) files.set(item.path, { data: bytes, mode: item.mode ?? mode });
+    else if (wanted.optional !== true) throw new Error(`${missing}: ${item.key}`);
+  }
+  return files;
+}
+
+export function collectDownward(
+  source: PayloadSource,
+  items: readonly DownwardAPIVolumeFile[],
+  defaultMode = DEFAULT_MODE,
+): Map<string, PayloadFile> {
+  const files = new Map<string, PayloadFile>();
+  for (const item of items) {
+    const text =
+      item.fieldRef === undefined
+        ? item.resourceFieldRef === undefined
+          ? ''
+          : resourceFieldValue(item.resourceFieldRef, source.pod, undefined, source.facts)
+        : fieldValue(item.fieldRef, source.pod, source.facts);
+    files.set(item.path, { data: Buffer.from(text, 'utf8'), mode: item.mode ?? defaultMode });
+  }
+  return files;
+}
+
+/** All sources of a projected volume in order; a later one replaces the files of an earlier one. */
+export async function collectProjected(
+  source: PayloadSource,
+  projections: readonly VolumeProjection[],
+  defaultMode = DEFAULT_MODE,
+): Promise<CollectedPayload> {
+  const result: CollectedPayload = { files: new Map() };
+  for (const projection of projections) {
+    let files: Map<string, PayloadFile>;
+    if (projection.configMap !== undefined) {
+      files = await collectConfigMap(source, {
+        ...projection.configMap,
+        name: projection.configMap.name ?? '',
+        defaultMode,
+      });
+    } else if (projection.secret !== undefined) {
+      files = await collectSecret(source, { ...projection.secret, name: projection.secret.name ?? '', defaultMode });
+    } else if (projection.downwardAPI !== undefined) {
+      files = collectDownward(source, projection.downwardAPI.items ?? [], defaultMode);
+    } else if (projection.serviceAccountToken !== undefined) {
+      const token = await collectToken(source, projection.serviceAccountToken, defaultMode);
+      files = token.files;
+      result.refreshAt = Math.min(result.refreshAt ?? Number.POSITIVE_INFINITY, token.refreshAt);
+    } else {
+      throw new Error(`projected volume source ${JSON.stringify(Object.keys(projection)[0] ?? '')} is not supported`);
+    }
+    for (const [path, file] of files) result.files.set(path, file);
+  }
+  return result;
+}
+
+async function collectToken(
+  source: PayloadSource,
+  wanted: NonNullable<VolumeProjection['serviceAccountToken']>,
+  defaultMode: number,
+): Promise<{ files: Map<string, PayloadFile>; refreshAt: number }> {
+  const { metadata, spec } = source.pod;
+  const body = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    metadata: { name: '' },
+    spec: {
+      audiences: wanted.audience === undefined || wanted.audience === '' ? [] : [wanted.audience],
+      expirationSeconds: wanted.expirationSeconds ?? DEFAULT_TOKEN_SECONDS,
+      boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: metadata.name, uid: metadata.uid },
+    },
+  };
+  const account = spec?.serviceAccountName ?? 'default';
+  const answer = (await source.client
+    .resource({ group: '', version: 'v1', resource: 'serviceaccounts' })
+    .createSubresource(account, metadata.namespace ?? '', 'token', body)
+    .catch((error: Error) => {
+      throw new Error(`failed to fetch token: ${error.message}`);
+    })) as KubeObject & { status?: { token?: string; expirationTimestamp?: string } };
+  if (answer.status?.token === undefined) throw new Error('failed to fetch token: the answer holds none');
+  const now = source.now();
+  const expires = Date.parse(answer.status.expirationTimestamp ?? '');
+  const lifeMillis = Number.isNaN(expires) ? body.spec.expirationSeconds * 1000 : expires - now;
+  const uid = commonUser(source.pod);
+  const restricted = uid !== undefined || spec?.securityContext?.fsGroup !== undefined;
+  const file: PayloadFile = {
+    data: Buffer.from(answer.status.token, 'utf8'),
+    mode: restricted ? PRIVATE_MODE : defaultMode,
+    ...(uid === undefined ? {} : { uid }),
+  };
+  return {
+    files: new Map([[wanted.path, file]]),
+    refreshAt: now + Math.min(lifeMillis * TOKEN_LIFE_USED, MAX_TOKEN_AGE_MILLIS),
+  };
+}
+
+/** The user that all containers run as by the spec: the token belongs to it. */
+function commonUser(pod: Pod): number | undefined {
+  const shared = pod.spec?.securityContext?.runAsUser;
+  const containers = [
+    ...(pod.spec?.initContainers ?? []),
+    ...(pod.spec?.containers ?? []),
+    ...(pod.spec?.ephemeralContainers ?? []),
+  ];
+  const users = new Set(containers.map(({ securityContext }) => securityContext?.runAsUser ?? shared));
+  return users.size === 1 ? [...users][0] : undefined;
+}
