@@ -1,0 +1,16 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { expect, test } from 'vitest';
+import { checkPortFree } from './machine.ts';
+
+test('a taken port is refused with what to do; the same port is accepted once it is free', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await expect(checkPortFree('127.0.0.1', port)).rejects.toThrow(
+    `port ${port} on 127.0.0.1 is in use by another program: choose another with --port, or --port 0 for a free one`,
+  );
+  server.close();
+  await once(server, 'close');
+  await checkPortFree('127.0.0.1', port);
+});

@@ -1,0 +1,68 @@
+/** What the machine must offer before an engine can start; each lack is one sentence that says what to do. */
+import { createServer } from 'node:net';
+import { UserError } from '../platform/files.ts';
+import { findProgram } from '../platform/processes.ts';
+
+interface Requirement {
+  program: string;
+  /** Debian package */
+  package: string;
+}
+
+const ALWAYS: readonly Requirement[] = [
+  { program: 'nft', package: 'nftables' },
+  { program: 'ip', package: 'iproute2' },
+  { program: 'catatonit', package: 'catatonit' },
+];
+const PRIVATE_CONTAINERD: readonly Requirement[] = [
+  { program: 'containerd', package: 'containerd' },
+  { program: 'runc', package: 'runc' },
+];
+const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
+
+/** The folder of the CNI plugins, or undefined. */
+export function findCniFolder(): string | undefined {
+  return CNI_FOLDERS.find((folder) => findProgram('bridge', folder)?.startsWith(`${folder}/`));
+}
+
+/** Debian packages whose programs are missing. */
+export function missingPackages(privateContainerd: boolean): string[] {
+  const wanted = [...ALWAYS, ...(privateContainerd ? PRIVATE_CONTAINERD : [])];
+  const missing = wanted.filter(({ program }) => findProgram(program) === undefined).map((entry) => entry.package);
+  if (findCniFolder() === undefined) missing.push('containernetworking-plugins');
+  return missing;
+}
+
+export function checkMachine(options: { privateContainerd: boolean }): void {
+  if (process.platform !== 'linux') {
+    throw new UserError(`lifepod runs on Linux, not on ${process.platform}: use a Linux machine`);
+  }
+  if (process.geteuid?.() !== 0) {
+    throw new UserError(`lifepod must run as root to start containers: run it with sudo`);
+  }
+  const missing = missingPackages(options.privateContainerd);
+  if (missing.length > 0) {
+    const [noun, verb] = missing.length === 1 ? ['package', 'is'] : ['packages', 'are'];
+    throw new UserError(
+      `the ${noun} ${missing.join(', ')} ${verb} missing: run 'npm run setup' or 'apt-get install ${missing.join(' ')}'`,
+    );
+  }
+}
+
+/** Throws a UserError where another program listens on the port. */
+export async function checkPortFree(host: string, port: number): Promise<void> {
+  if (port === 0) return;
+  await new Promise<void>((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') {
+        reject(
+          new UserError(
+            `port ${port} on ${host} is in use by another program: choose another with --port, or --port 0 for a free one`,
+          ),
+        );
+      } else reject(error);
+    });
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));
+  });
+}

@@ -1,0 +1,230 @@
+/** Bad input and a bad machine: one clear sentence that says what to do, and nothing is lost. */
+import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DATA_FORMAT_VERSION } from '../../src/platform/files.ts';
+import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
+import { LAUNCHER, type Lifepod, launch, scratchFolder, startLifepod } from '../support/lifepod.ts';
+
+describe('a request', () => {
+  let lifepod: Lifepod;
+  beforeAll(async () => {
+    lifepod = await startLifepod();
+  });
+  afterAll(() => lifepod?.stop());
+
+  const PODS = '/api/v1/namespaces/default/pods';
+  const post = (path: string, body: string): Promise<{ code: number; stderr: string }> =>
+    lifepod.kubectlInput(body, 'create', '--raw', path, '-f', '-');
+
+  test('with bad YAML is refused', async () => {
+    const result = await lifepod.kubectlInput('kind: Pod\n  name: [', 'apply', '-f', '-');
+    expect(result.code).toBe(1);
+    expect(result.stderr).toMatch(/error parsing|error converting YAML/);
+  });
+
+  test('with bad JSON is a BadRequest', async () => {
+    const result = await post(PODS, '{"kind": "Pod",');
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain('(BadRequest)');
+  });
+
+  test('of an unknown kind is refused', async () => {
+    const foo = JSON.stringify({ apiVersion: 'v1', kind: 'Foo', metadata: { name: 'x' } });
+    const applied = await lifepod.kubectlInput(foo, 'apply', '-f', '-');
+    expect(applied.stderr).toContain('no matches for kind "Foo" in version "v1"');
+    const posted = await post('/api/v1/namespaces/default/foos', foo);
+    expect(posted.stderr).toContain('(NotFound)');
+    const asPod = await post(PODS, foo);
+    expect(asPod.stderr).toContain('(BadRequest)');
+  });
+
+  test('with a field of the wrong type is a BadRequest that names the field', async () => {
+    const wrong = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' }, spec: { containers: 'none' } };
+    const result = await post(PODS, JSON.stringify(wrong));
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain('(BadRequest)');
+    expect(result.stderr).toContain('containers');
+  });
+
+  test('with an unknown field is refused by kubectl’s strict validation', async () => {
+    const wrong = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'x' },
+      spec: { containers: [{ name: 'a', image: 'b', imge: 'c' }] },
+    };
+    const result = await lifepod.kubectlInput(JSON.stringify(wrong), 'apply', '-f', '-');
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain('unknown field "spec.containers[0].imge"');
+  });
+
+  test('of more than 3 MB is RequestEntityTooLarge', async () => {
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'big' }, data: { x: 'y'.repeat(3_200_000) } };
+    const result = await lifepod.kubectlInput(JSON.stringify(body), 'create', '-f', '-');
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain('(RequestEntityTooLarge)');
+    expect(result.stderr).toContain('limit is 3145728');
+  });
+
+  test('a used data folder is refused, and the engine that uses it goes on', async () => {
+    const result = await lifepod.cli('up', '--port', '0');
+    expect(result).toMatchObject({
+      code: 1,
+      stderr:
+        `lifepod: the data folder ${lifepod.dataDir} is in use by a running lifepod (PID ${lifepod.pid()}): ` +
+        `stop it with 'lifepod down --data-dir ${lifepod.dataDir}' or choose another --data-dir\n`,
+    });
+    expect(await lifepod.kubectlOk('get', 'ns', 'default', '-o', 'name')).toBe('namespace/default\n');
+  });
+
+  test('an archive that is not there, or not an image, is refused', async () => {
+    const missing = await lifepod.cli('image', 'load', '/nonexistent.tar');
+    expect(missing.code).toBe(1);
+    expect(missing.stderr).toContain('/nonexistent.tar');
+    const wrong = join(lifepod.dataDir, 'wrong.tar');
+    writeFileSync(wrong, 'not an archive');
+    const result = await lifepod.cli('image', 'load', wrong);
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain(wrong);
+  });
+});
+
+describe('lifepod up', () => {
+  const refused = async (args: string[], message: string | RegExp): Promise<void> => {
+    const scratch = scratchFolder();
+    try {
+      const result = await launch(['up', '--data-dir', scratch.path, ...args]);
+      expect(result.stderr).toMatch(message);
+      expect(result.stderr.trim().split('\n')).toHaveLength(1);
+      expect(result.code).toBe(1);
+    } finally {
+      await scratch.remove();
+    }
+  };
+
+  test('a taken port', async () => {
+    const server = createServer();
+    const port = await new Promise<number>((resolve) => {
+      server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
+    });
+    try {
+      const message = `port ${port} on 127.0.0.1 is in use by another program: choose another with --port`;
+      await refused(['--port', String(port)], message);
+      await refused(['--port', String(port), '--detach'], message);
+    } finally {
+      server.close();
+    }
+  });
+
+  test('a data folder that a newer version wrote', async () => {
+    const scratch = scratchFolder();
+    try {
+      writeFileSync(join(scratch.path, 'format-version'), `${DATA_FORMAT_VERSION + 1}\n`);
+      const result = await launch(['up', '--data-dir', scratch.path, '--port', '0']);
+      expect(result).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(`the data folder ${scratch.path} was written by a newer lifepod`),
+      });
+    } finally {
+      await scratch.remove();
+    }
+  });
+
+  test('networks that are none, or overlap', async () => {
+    await refused(['--pod-cidr', '10.1.2.3'], /--pod-cidr 10\.1\.2\.3 is not an IPv4 network/);
+    await refused(
+      ['--pod-cidr', '10.96.0.0/24'],
+      /--pod-cidr 10\.96\.0\.0\/24 and --service-cidr 10\.96\.0\.0\/16 overlap/,
+    );
+  });
+
+  test('a data folder that is a file', async () => {
+    const scratch = scratchFolder();
+    try {
+      const path = join(scratch.path, 'file');
+      writeFileSync(path, '');
+      const result = await launch(['up', '--data-dir', path, '--port', '0']);
+      expect(result.code).toBe(1);
+      expect(result.stderr).toContain(`${path} is not a folder`);
+    } finally {
+      await scratch.remove();
+    }
+  });
+
+  test('no root', async () => {
+    const args = ['--reuid=65534', '--regid=65534', '--clear-groups', LAUNCHER, 'up', '--data-dir', '/tmp/none'];
+    const result = await runCommand('setpriv', args);
+    expect(result).toMatchObject({
+      code: 1,
+      stderr: 'lifepod: lifepod must run as root to start containers: run it with sudo\n',
+    });
+  });
+
+  test('a missing package', async () => {
+    const hide = 'mount --bind /dev/null "$(readlink -f "$(command -v catatonit)")" && exec "$@"';
+    const scratch = scratchFolder();
+    try {
+      const result = await runCommand('unshare', [
+        '--mount',
+        'sh',
+        '-c',
+        hide,
+        'sh',
+        ...[LAUNCHER, 'up', '--data-dir', scratch.path, '--port', '0'],
+      ]);
+      expect(result).toMatchObject({
+        code: 1,
+        stderr: `lifepod: the package catatonit is missing: run 'npm run setup' or 'apt-get install catatonit'\n`,
+      });
+    } finally {
+      await scratch.remove();
+    }
+  });
+
+  test('an unknown option and an unknown command', async () => {
+    expect(await launch(['up', '--colour'])).toMatchObject({ code: 1, stderr: expect.stringContaining('--colour') });
+    expect(await launch(['upp'])).toMatchObject({ code: 1, stderr: expect.stringContaining('upp') });
+  });
+});
+
+test('a full disk: writes are refused with a clear error, reads go on, nothing is lost, and it works again', async () => {
+  const scratch = scratchFolder();
+  const dataDir = join(scratch.path, 'data');
+  mkdirSync(dataDir);
+  await runCommandOk('mount', ['-t', 'tmpfs', '-o', 'size=128m,mode=0700', 'tmpfs', dataDir]);
+  try {
+    const lifepod = await startLifepod({ scratch: { path: dataDir, remove: async () => undefined } });
+    try {
+      await lifepod.kubectlOk('create', 'configmap', 'kept', '--from-literal=a=b');
+      const filler = join(dataDir, 'filler');
+      const { bavail, bsize } = statfsSync(dataDir);
+      await runCommand('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4096', `count=${(bavail * bsize) / 4096}`]);
+      expect(statfsSync(dataDir).bavail).toBe(0);
+      const big = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'refused' },
+        data: { x: 'y'.repeat(900_000) },
+      };
+      const refused = await lifepod.kubectlInput(JSON.stringify(big), 'create', '-f', '-');
+      expect(refused.code).toBe(1);
+      expect(refused.stderr).toMatch(/disk|space/i);
+      expect(await lifepod.kubectlOk('get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}')).toBe('b');
+      rmSync(filler);
+      await lifepod.kubectlOk('create', 'configmap', 'after');
+      await lifepod.kill('SIGKILL');
+      await lifepod.up();
+      const names = await lifepod.kubectlOk('get', 'configmap', '-o', 'name');
+      expect(names).toContain('configmap/kept');
+      expect(names).toContain('configmap/after');
+      expect(names).not.toContain('configmap/refused');
+    } finally {
+      await lifepod.stop();
+    }
+  } finally {
+    await runCommandOk('umount', [dataDir]);
+    await scratch.remove();
+  }
+});

@@ -1,0 +1,151 @@
+/** Point 5: the engine and its containerd are killed at any moment, and started again. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { processesOf } from '../../src/cli/leftovers.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, SHARED, WAIT } from '../support/manifests.ts';
+
+let lifepod: Lifepod;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+});
+afterAll(() => lifepod?.stop());
+
+interface ContainerStatus {
+  name: string;
+  containerID: string;
+  restartCount: number;
+}
+interface PodStatus {
+  podIP: string;
+  initContainerStatuses?: ContainerStatus[];
+  containerStatuses: ContainerStatus[];
+}
+
+const statusOf = async (name: string): Promise<PodStatus> =>
+  (await lifepod.get<{ status: PodStatus }>('pod', name)).status;
+const waitFor = (name: string, what: string): Promise<string> =>
+  lifepod.kubectlOk('wait', `--for=${what}`, `pod/${name}`, '--timeout=100s');
+const identity = (statuses: ContainerStatus[] = []): string[] =>
+  statuses.map(({ name, containerID, restartCount }) => `${name} ${containerID} ${restartCount}`);
+
+test('kill -9 while an init container runs: it is adopted and goes on, and none runs twice', async () => {
+  const proceed = 'until [ -e /work/proceed ]; do usleep 50000; done';
+  await lifepod.apply(
+    pod('during-init', {
+      init: [
+        { name: 'first', script: 'echo first >>/work/ran', ...SHARED.mount },
+        { name: 'second', script: `echo second >>/work/ran; echo waiting; ${proceed}`, ...SHARED.mount },
+      ],
+      app: [{ name: 'app', script: `cat /work/ran; ${WAIT}`, ...SHARED.mount }],
+      // A file made from outside lets the second init container end, after the crash.
+      spec: { volumes: [{ name: 'work', hostPath: { path: `${lifepod.dataDir}/shared`, type: 'DirectoryOrCreate' } }] },
+    }),
+  );
+  await waitFor('during-init', 'jsonpath={.status.initContainerStatuses[1].state.running}');
+  const before = await statusOf('during-init');
+  await lifepod.kill('SIGKILL');
+  await lifepod.up();
+  expect(identity((await statusOf('during-init')).initContainerStatuses)).toEqual(
+    identity(before.initContainerStatuses),
+  );
+  expect(await lifepod.kubectlOk('logs', 'during-init', '-c', 'second')).toBe('waiting\n');
+  const { writeFileSync } = await import('node:fs');
+  writeFileSync(`${lifepod.dataDir}/shared/proceed`, '');
+  await waitFor('during-init', 'condition=Ready');
+  expect(await lifepod.kubectlOk('logs', 'during-init', '-c', 'app')).toBe('first\nsecond\n');
+  expect(identity((await statusOf('during-init')).initContainerStatuses)).toEqual(
+    identity(before.initContainerStatuses),
+  );
+});
+
+test.each([1, 2, 3])('kill -9 between init containers, after %i of 4: each runs once', async (completed) => {
+  const name = `between-${completed}`;
+  const step = (index: number): { name: string; script: string } => ({
+    name: `init-${index}`,
+    script: `echo ${index} >>/work/ran`,
+    ...SHARED.mount,
+  });
+  const seen = lifepod.until(['get', 'pod', name, '-w', '--ignore-not-found'], (line) =>
+    line.includes(`Init:${completed}/4`),
+  );
+  const killed = seen.then(() => lifepod.kill('SIGKILL'));
+  await lifepod.apply(
+    pod(name, {
+      init: [1, 2, 3, 4].map(step),
+      app: [{ name: 'app', script: `cat /work/ran; ${WAIT}`, ...SHARED.mount }],
+      spec: { volumes: SHARED.volumes },
+    }),
+  );
+  await killed;
+  await lifepod.up();
+  await waitFor(name, 'condition=Ready');
+  expect(await lifepod.kubectlOk('logs', name, '-c', 'app')).toBe('1\n2\n3\n4\n');
+  for (const { restartCount } of (await statusOf(name)).initContainerStatuses ?? []) expect(restartCount).toBe(0);
+});
+
+test('kill -9 while the app runs: it is adopted without a restart, keeps its address, and its log is still read', async () => {
+  await lifepod.apply(pod('during-app', { app: [{ name: 'app', script: `echo begun; ${WAIT}` }] }));
+  await waitFor('during-app', 'condition=Ready');
+  await lifepod.kubectlOk('create', 'configmap', 'acknowledged', '--from-literal=kept=yes');
+  const before = await statusOf('during-app');
+  await lifepod.kill('SIGKILL');
+  await lifepod.up();
+  await waitFor('during-app', 'condition=Ready');
+  const after = await statusOf('during-app');
+  expect(identity(after.containerStatuses)).toEqual(identity(before.containerStatuses));
+  expect(after.podIP).toBe(before.podIP);
+  expect(await lifepod.kubectlOk('logs', 'during-app')).toBe('begun\n');
+  expect(await lifepod.kubectlOk('get', 'configmap', 'acknowledged', '-o', 'jsonpath={.data.kept}')).toBe('yes');
+});
+
+test('an app that ends while the engine is dead is noticed at the next start', async () => {
+  await lifepod.apply(
+    pod('ends-alone', {
+      app: [{ name: 'app', script: 'sleep 1; echo ended; exit 5' }],
+      spec: { restartPolicy: 'Never' },
+    }),
+  );
+  await waitFor('ends-alone', 'jsonpath={.status.containerStatuses[0].state.running}');
+  await lifepod.kill('SIGKILL');
+  await lifepod.up();
+  await waitFor('ends-alone', 'jsonpath={.status.phase}=Failed');
+  expect(await statusOf('ends-alone')).toMatchObject({
+    containerStatuses: [{ state: { terminated: { exitCode: 5 } } }],
+  });
+});
+
+test('a delete that was acknowledged before a kill -9 is carried out after it', async () => {
+  await lifepod.apply(pod('deleted', { app: [{ name: 'app', script: 'trap "" TERM; sleep 3600' }] }));
+  await waitFor('deleted', 'condition=Ready');
+  await lifepod.kubectlOk('delete', 'pod', 'deleted', '--grace-period=4', '--wait=false');
+  await lifepod.kill('SIGKILL');
+  await lifepod.up();
+  await lifepod.kubectlOk('wait', '--for=delete', 'pod/deleted', '--timeout=30s');
+});
+
+test('SIGTERM to the engine leaves the Pods running, and the next start adopts them', async () => {
+  const marker = '27182818';
+  await lifepod.apply(pod('stays', { app: [{ name: 'app', script: `sleep ${marker} & ${WAIT}` }] }));
+  await waitFor('stays', 'condition=Ready');
+  const before = await statusOf('stays');
+  await lifepod.kill('SIGTERM');
+  expect(processesOf(marker)).toHaveLength(1);
+  await lifepod.up();
+  await waitFor('stays', 'condition=Ready');
+  expect(identity((await statusOf('stays')).containerStatuses)).toEqual(identity(before.containerStatuses));
+});
+
+test('kill -9 of containerd: the engine brings it back and adopts the Pods again', async () => {
+  await lifepod.apply(pod('survivor'));
+  await waitFor('survivor', 'condition=Ready');
+  const before = await statusOf('survivor');
+  const containerd = processesOf(lifepod.dataDir).filter(({ commandLine }) =>
+    /\/?containerd$/.test(commandLine[0] ?? ''),
+  );
+  expect(containerd).toHaveLength(1);
+  process.kill(containerd[0]?.pid ?? 0, 'SIGKILL');
+  await lifepod.apply(pod('newcomer', { init: [{ name: 'first', script: 'true' }] }));
+  await waitFor('newcomer', 'condition=Ready');
+  expect(identity((await statusOf('survivor')).containerStatuses)).toEqual(identity(before.containerStatuses));
+  await lifepod.kubectlOk('delete', 'pod', 'survivor', 'newcomer');
+});

@@ -1,0 +1,75 @@
+/** Point 5: `lifepod down` ends all and leaves nothing behind. */
+import { expect, test } from 'vitest';
+import { leaks, networkState } from '../support/leaks.ts';
+import { scratchFolder, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+
+const APP = pod('app', { init: [{ name: 'first', script: 'true' }], app: [{ name: 'app', script: WAIT }] });
+
+test('down ends the Pods gracefully and leaves no process, mount, network namespace, bridge, table or veth', async () => {
+  const before = await networkState();
+  const scratch = scratchFolder();
+  try {
+    const lifepod = await startLifepod({ scratch });
+    await lifepod.apply(APP);
+    await lifepod.apply(pod('memory', { spec: { volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] } }));
+    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', 'pod/memory', '--timeout=60s');
+    expect((await leaks(lifepod.dataDir, before)).length).toBeGreaterThan(3);
+    const log = lifepod.kubectlOk('logs', '-f', 'app');
+    const said = await lifepod.cliOk('down');
+    expect(said).toContain('default/app');
+    await log.catch(() => undefined);
+    expect(await leaks(lifepod.dataDir, before)).toEqual([]);
+
+    // A second time there is nothing to do, and status says that nothing runs.
+    expect((await lifepod.cli('down')).code).toBe(0);
+    const status = await lifepod.cli('status');
+    expect(status.code).toBe(1);
+    expect(status.stderr + status.stdout).toContain('not running');
+
+    // The data folder works again: its objects are there, but for the Pods.
+    await lifepod.up();
+    expect(await lifepod.kubectlOk('get', 'svc', 'kubernetes', '-o', 'name')).toBe('service/kubernetes\n');
+    expect((await lifepod.kubectl('get', 'pods')).stderr).toContain('No resources found');
+    await lifepod.cliOk('down');
+    expect(await leaks(lifepod.dataDir, before)).toEqual([]);
+  } finally {
+    await scratch.remove();
+  }
+});
+
+test('down after a kill -9 of the engine ends the Pods too', async () => {
+  const before = await networkState();
+  const scratch = scratchFolder();
+  try {
+    const lifepod = await startLifepod({ scratch });
+    await lifepod.apply(APP);
+    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
+    await lifepod.kill('SIGKILL');
+    await lifepod.cliOk('down');
+    expect(await leaks(lifepod.dataDir, before)).toEqual([]);
+  } finally {
+    await scratch.remove();
+  }
+});
+
+test('two engines with different folders and networks run side by side', async () => {
+  const first = await startLifepod();
+  try {
+    const second = await startLifepod();
+    try {
+      await Promise.all(
+        [first, second].map(async (lifepod) => {
+          await lifepod.apply(APP);
+          await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
+        }),
+      );
+    } finally {
+      await second.stop();
+    }
+    expect(await first.kubectlOk('get', 'pod', 'app')).toMatch(/^app +1\/1 +Running +0 /m);
+    await first.kubectlOk('delete', 'pod', 'app');
+  } finally {
+    await first.stop();
+  }
+});

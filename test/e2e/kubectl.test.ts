@@ -1,0 +1,157 @@
+/** Point 2: what kubectl asks of the cluster beside Pods. */
+import { request } from 'node:https';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod } from '../support/manifests.ts';
+
+let lifepod: Lifepod;
+let server: string;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  server = (await lifepod.kubectlOk('config', 'view', '-o', 'jsonpath={.clusters[0].cluster.server}')).trim();
+});
+afterAll(() => lifepod?.stop());
+
+/** Without a client certificate. */
+const anonymous = (path: string): Promise<{ code: number; body: string }> =>
+  new Promise((resolve, reject) => {
+    const asked = request(`${server}${path}`, { rejectUnauthorized: false }, (response) => {
+      let body = '';
+      response.on('data', (chunk: Buffer) => {
+        body += chunk.toString();
+      });
+      response.on('end', () => resolve({ code: response.statusCode ?? 0, body }));
+    });
+    asked.on('error', reject);
+    asked.end();
+  });
+
+test('kubectl version and cluster-info answer', async () => {
+  expect(await lifepod.kubectlOk('version')).toMatch(/^Server Version: v1\.33\.\d+/m);
+  expect(await lifepod.kubectlOk('cluster-info')).toContain(`is running at`);
+});
+
+test('kubectl api-resources lists every kind with its short names', async () => {
+  const text = await lifepod.kubectlOk('api-resources');
+  for (const line of [
+    /^configmaps +cm +v1 +true +ConfigMap$/m,
+    /^events +ev +v1 +true +Event$/m,
+    /^namespaces +ns +v1 +false +Namespace$/m,
+    /^nodes +no +v1 +false +Node$/m,
+    /^pods +po +v1 +true +Pod$/m,
+    /^secrets +v1 +true +Secret$/m,
+    /^serviceaccounts +sa +v1 +true +ServiceAccount$/m,
+    /^services +svc +v1 +true +Service$/m,
+    /^leases +coordination\.k8s\.io\/v1 +true +Lease$/m,
+    /^events +ev +events\.k8s\.io\/v1 +true +Event$/m,
+  ]) {
+    expect(text).toMatch(line);
+  }
+});
+
+test('kubectl get nodes shows the node Ready, with its version, runtime, addresses and capacity', async () => {
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'node/node-1', '--timeout=30s');
+  expect(await lifepod.kubectlOk('get', 'nodes')).toMatch(/^node-1 +Ready +\S+ +\S+ +v1\.33\./m);
+  expect(await lifepod.kubectlOk('get', 'nodes', '-o', 'wide')).toMatch(/ containerd:\/\/\d/);
+  const node = await lifepod.get<{ status: { capacity: Record<string, string>; addresses: object[] } }>(
+    'node',
+    'node-1',
+  );
+  expect(Number(node.status.capacity['cpu'])).toBeGreaterThan(0);
+  expect(node.status.capacity['memory']).toMatch(/^\d+Ki$/);
+  expect(node.status.addresses).toContainEqual({ type: 'Hostname', address: 'node-1' });
+  expect(await lifepod.kubectlOk('describe', 'node', 'node-1')).toMatch(/Ready +True/);
+});
+
+test('the namespaces of a cluster are there; create ns makes one with its default ServiceAccount', async () => {
+  const text = await lifepod.kubectlOk('get', 'ns');
+  for (const name of ['default', 'kube-system', 'kube-public', 'kube-node-lease']) {
+    expect(text).toMatch(new RegExp(`^${name} +Active `, 'm'));
+  }
+  expect(await lifepod.kubectlOk('create', 'ns', 'team-a')).toBe('namespace/team-a created\n');
+  await lifepod.kubectlOk('wait', '--for=create', 'serviceaccount/default', '-n', 'team-a', '--timeout=30s');
+});
+
+test('a namespace is deleted with the Pods in it', async () => {
+  await lifepod.kubectlOk('create', 'ns', 'short');
+  await lifepod.kubectlOk('wait', '--for=create', 'serviceaccount/default', '-n', 'short', '--timeout=30s');
+  const manifest = pod('inside');
+  await lifepod.apply({ ...manifest, metadata: { name: 'inside', namespace: 'short' } });
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/inside', '-n', 'short', '--timeout=60s');
+  await lifepod.kubectlOk('delete', 'ns', 'short', '--timeout=60s');
+  expect((await lifepod.kubectl('get', 'ns', 'short')).stderr).toContain('namespaces "short" not found');
+});
+
+test('a Service gets a cluster IP, and its name resolves in a Pod, in each form', async () => {
+  await lifepod.kubectlOk('create', 'service', 'clusterip', 'web', '--tcp=80:8080');
+  const ip = await lifepod.kubectlOk('get', 'service', 'web', '-o', 'jsonpath={.spec.clusterIP}');
+  expect(ip).toMatch(/^10\./);
+  const script =
+    'for name in web web.default web.default.svc web.default.svc.cluster.local; do nslookup $name || exit 1; done';
+  await lifepod.apply(pod('resolver', { app: [{ name: 'app', script }], spec: { restartPolicy: 'Never' } }));
+  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/resolver', '--timeout=60s');
+  const log = await lifepod.kubectlOk('logs', 'resolver');
+  expect(log.split(ip).length - 1).toBeGreaterThanOrEqual(4);
+  expect(await lifepod.kubectlOk('get', 'svc', 'kubernetes')).toMatch(
+    /^kubernetes +ClusterIP +10\.\S+ +<none> +443\/TCP /m,
+  );
+});
+
+test('ConfigMaps, Secrets and Leases are kept', async () => {
+  await lifepod.kubectlOk('create', 'configmap', 'settings', '--from-literal=color=blue');
+  await lifepod.kubectlOk('create', 'secret', 'generic', 'token', '--from-literal=key=value');
+  expect(await lifepod.kubectlOk('get', 'configmap', 'settings', '-o', 'jsonpath={.data.color}')).toBe('blue');
+  expect(await lifepod.kubectlOk('get', 'secret', 'token', '-o', 'jsonpath={.data.key}')).toBe('dmFsdWU=');
+  expect(await lifepod.kubectlOk('get', 'lease', 'node-1', '-n', 'kube-node-lease', '-o', 'name')).toBe(
+    'lease.coordination.k8s.io/node-1\n',
+  );
+});
+
+test('a Pod reads its ServiceAccount: token, ca.crt and namespace', async () => {
+  const script =
+    'cd /var/run/secrets/kubernetes.io/serviceaccount && cat namespace && head -1 ca.crt && wc -c <token && touch x';
+  await lifepod.apply(pod('reader', { app: [{ name: 'app', script }], spec: { restartPolicy: 'Never' } }));
+  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Failed', 'pod/reader', '--timeout=60s');
+  const log = await lifepod.kubectlOk('logs', 'reader');
+  expect(log).toMatch(/^default-----BEGIN CERTIFICATE-----\n\d{3,}\n/);
+  expect(log).toContain('Read-only file system');
+});
+
+test('anonymous requests get 401, but for health and version', async () => {
+  expect((await anonymous('/api/v1/namespaces/default/pods')).code).toBe(401);
+  expect((await anonymous('/apis')).code).toBe(401);
+  for (const path of ['/healthz', '/readyz', '/livez'])
+    expect(await anonymous(path)).toMatchObject({ code: 200, body: 'ok' });
+  expect(JSON.parse((await anonymous('/version')).body)).toMatchObject({ major: '1', minor: '33' });
+});
+
+test('lists are read in pieces and selected by labels and fields', async () => {
+  for (const name of ['a', 'b', 'c']) await lifepod.kubectlOk('create', 'configmap', `list-${name}`);
+  await lifepod.kubectlOk('label', 'configmap', 'list-b', 'chosen=yes');
+  const all = await lifepod.kubectlOk('get', 'configmap', '--chunk-size=1', '-o', 'name');
+  expect(all).toMatch(/list-a\n[\s\S]*list-b\n[\s\S]*list-c\n/);
+  expect(await lifepod.kubectlOk('get', 'configmap', '-l', 'chosen', '-o', 'name')).toBe('configmap/list-b\n');
+  expect(await lifepod.kubectlOk('get', 'configmap', '--field-selector=metadata.name=list-c', '-o', 'name')).toBe(
+    'configmap/list-c\n',
+  );
+});
+
+test('an update with an old resourceVersion is a Conflict', async () => {
+  await lifepod.kubectlOk('create', 'configmap', 'raced');
+  const old = await lifepod.get('configmap', 'raced');
+  await lifepod.kubectlOk('label', 'configmap', 'raced', 'won=yes');
+  const result = await lifepod.kubectlInput(JSON.stringify(old), 'replace', '-f', '-');
+  expect(result.code).toBe(1);
+  expect(result.stderr).toContain('(Conflict)');
+  expect(result.stderr).toContain(
+    'the object has been modified; please apply your changes to the latest version and try again',
+  );
+});
+
+test('lifepod status names what runs, with versions and memory', async () => {
+  const text = await lifepod.cliOk('status');
+  expect(text).toMatch(/lifepod \d+\.\d+\.\d+/);
+  expect(text).toMatch(/v1\.33\./);
+  expect(text).toMatch(/containerd:\/\/\d/);
+  expect(text).toMatch(/MiB/);
+});

@@ -1,0 +1,25 @@
+/**
+ * Cleans up for a test process that was ended half-way: it waits until the pipe from the test closes, then ends the engine
+ * of the data folder given as argument and removes the folder. A test that cleaned up itself leaves nothing to do.
+ */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { removeLeftovers } from '../../src/cli/leftovers.ts';
+import { runCommand } from '../../src/platform/processes.ts';
+
+const dataDir = process.argv[2] ?? '';
+const launcher = join(import.meta.dirname, '../../bin/lifepod');
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+process.stdin.resume();
+process.stdin.once('close', () => {
+  if (existsSync(dataDir)) void cleanUp();
+});
+
+async function cleanUp(): Promise<void> {
+  await runCommand(launcher, ['down', '--data-dir', dataDir], { signal: AbortSignal.timeout(120_000) }).catch(
+    () => undefined,
+  );
+  await removeLeftovers(dataDir, AbortSignal.timeout(30_000));
+  rmSync(dataDir, { recursive: true, force: true });
+}

@@ -1,0 +1,176 @@
+/**
+ * An engine for end-to-end tests: a scratch data folder, a free port, own networks, the unmodified kubectl.
+ * Whatever happens to the test process, guardian.ts ends the engine and removes the folder.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { chooseFreeRanges } from '../../src/cli/cidr.ts';
+import { removeLeftovers } from '../../src/cli/leftovers.ts';
+import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
+import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
+import { busyboxArchive } from './images.ts';
+
+export const REPOSITORY = join(import.meta.dirname, '../..');
+export const LAUNCHER = join(REPOSITORY, 'bin/lifepod');
+const DEADLINE_MILLIS = 120_000;
+
+/** A folder with a guardian. */
+export interface Scratch {
+  path: string;
+  remove(): Promise<void>;
+}
+
+export function scratchFolder(): Scratch {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-test-')));
+  const guardian: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'guardian.ts'), path], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  return {
+    path,
+    async remove() {
+      await removeLeftovers(path, AbortSignal.timeout(DEADLINE_MILLIS));
+      rmSync(path, { recursive: true, force: true });
+      const ended = once(guardian, 'exit');
+      guardian.stdin?.end();
+      await ended;
+    },
+  };
+}
+
+export interface Lifepod {
+  dataDir: string;
+  kubeconfig: string;
+  nodeName: string;
+  /** Options that `lifepod up` was started with. */
+  options: string[];
+  /** The engine's process. Throws where it does not run. */
+  pid(): number;
+  /** bin/lifepod with --data-dir. */
+  cli(command: string, ...args: string[]): Promise<CommandResult>;
+  /** As cli(), but throws where the exit code is not 0. */
+  cliOk(command: string, ...args: string[]): Promise<string>;
+  /** `lifepod up --detach` again, after a kill or stop. */
+  up(): Promise<void>;
+  /** kill -9 of the engine's process alone; resolves when it is gone. */
+  kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  kubectl(...args: string[]): Promise<CommandResult>;
+  kubectlOk(...args: string[]): Promise<string>;
+  /** kubectl with standard input. */
+  kubectlInput(input: string, ...args: string[]): Promise<CommandResult>;
+  apply(manifest: object | string): Promise<void>;
+  /** Runs kubectl until its lines of output satisfy `done`, then ends it; fails with the output where kubectl ends before. */
+  until(args: string[], done: (line: string, lines: readonly string[]) => boolean): Promise<string[]>;
+  /** The object, parsed. */
+  get<T = Record<string, unknown>>(...args: string[]): Promise<T>;
+  /** Ends all, removes all; fails where `lifepod down` fails. */
+  stop(): Promise<void>;
+}
+
+const succeeded = (what: string, result: CommandResult): string => {
+  if (result.code !== 0) throw new Error(`${what}: exit code ${result.code}\n${result.stdout}${result.stderr}`);
+  return result.stdout;
+};
+
+export const launch = (args: string[], env: NodeJS.ProcessEnv = {}): Promise<CommandResult> =>
+  runCommand(LAUNCHER, args, { signal: AbortSignal.timeout(DEADLINE_MILLIS), env: { ...process.env, ...env } });
+
+/** Starts an engine, with the image busybox:1.28 loaded. */
+export async function startLifepod(extra: { options?: string[]; scratch?: Scratch } = {}): Promise<Lifepod> {
+  const scratch = extra.scratch ?? scratchFolder();
+  try {
+    const ranges = await chooseFreeRanges();
+    const network = ['--pod-cidr', ranges.podCidr, '--service-cidr', ranges.serviceCidr];
+    const lifepod = lifepodOf(scratch, ['--port', '0', '--node-name', 'node-1', ...network, ...(extra.options ?? [])]);
+    await lifepod.up();
+    await lifepod.cliOk('image', 'load', await busyboxArchive());
+    return lifepod;
+  } catch (error) {
+    await launch(['down', '--data-dir', scratch.path]);
+    await scratch.remove();
+    throw error;
+  }
+}
+
+function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
+  const dataDir = scratch.path;
+  const kubeconfig = join(dataDir, 'kubeconfig');
+  const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: dataDir };
+  const kubectl = (args: string[], input?: string): Promise<CommandResult> =>
+    runCommand('kubectl', args, {
+      env,
+      signal: AbortSignal.timeout(DEADLINE_MILLIS),
+      ...(input === undefined ? {} : { input }),
+    });
+
+  const self: Lifepod = {
+    dataDir,
+    kubeconfig,
+    nodeName: 'node-1',
+    options,
+    pid() {
+      const pid = dataDirOwner(dataDir);
+      if (pid === undefined) throw new Error('the engine does not run');
+      return pid;
+    },
+    cli: (command, ...args) => {
+      const words = command === 'image' ? ['image', ...args.splice(0, 1)] : [command];
+      return launch([...words, '--data-dir', dataDir, ...args]);
+    },
+    cliOk: async (command, ...args) =>
+      succeeded(`lifepod ${command} ${args.join(' ')}`, await self.cli(command, ...args)),
+    async up() {
+      await self.cliOk('up', '--detach', ...options);
+    },
+    async kill(signal) {
+      const released = dataDirReleased(dataDir, AbortSignal.timeout(DEADLINE_MILLIS));
+      process.kill(self.pid(), signal);
+      await released;
+    },
+    kubectl: (...args) => kubectl(args),
+    kubectlInput: (input, ...args) => kubectl(args, input),
+    kubectlOk: async (...args) => succeeded(`kubectl ${args.join(' ')}`, await kubectl(args)),
+    async apply(manifest) {
+      const text = typeof manifest === 'string' ? manifest : JSON.stringify(manifest);
+      succeeded('kubectl apply', await kubectl(['apply', '-f', '-'], text));
+    },
+    until: (args, done) => untilLine('kubectl', args, env, done),
+    get: async (...args) => JSON.parse(succeeded('kubectl get', await kubectl(['get', ...args, '-o', 'json']))),
+    async stop() {
+      const result = await self.cli('down');
+      await scratch.remove();
+      succeeded('lifepod down', result);
+    },
+  };
+  return self;
+}
+
+/** Runs a program until a line of its output satisfies `done`. */
+export async function untilLine(
+  command: string,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  done: (line: string, lines: readonly string[]) => boolean,
+): Promise<string[]> {
+  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: DEADLINE_MILLIS });
+  const closed = once(child, 'close');
+  const lines: string[] = [];
+  let errors = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      lines.push(line);
+      if (done(line, lines)) return lines;
+    }
+    throw new Error(`${command} ${args.join(' ')} ended before what was waited for:\n${lines.join('\n')}\n${errors}`);
+  } finally {
+    child.kill('SIGKILL');
+    await closed;
+  }
+}

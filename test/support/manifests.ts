@@ -1,0 +1,45 @@
+/** Manifests of the tests: Pods whose containers run a shell line of busybox. */
+
+export interface ScriptedContainer {
+  name: string;
+  script: string;
+  [field: string]: unknown;
+}
+
+const container = ({ name, script, ...rest }: ScriptedContainer): Record<string, unknown> => ({
+  name,
+  image: 'busybox:1.28',
+  command: ['sh', '-c', script],
+  ...rest,
+});
+
+/** Runs until it is asked to stop, and stops at once. */
+export const WAIT = 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done';
+
+/** A Pod; by default its one app container waits for SIGTERM. */
+export function pod(
+  name: string,
+  options: {
+    init?: ScriptedContainer[];
+    app?: ScriptedContainer[];
+    spec?: Record<string, unknown>;
+    labels?: Record<string, string>;
+  } = {},
+): Record<string, unknown> {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, ...(options.labels === undefined ? {} : { labels: options.labels }) },
+    spec: {
+      ...(options.init === undefined ? {} : { initContainers: options.init.map(container) }),
+      containers: (options.app ?? [{ name: 'app', script: WAIT }]).map(container),
+      ...options.spec,
+    },
+  };
+}
+
+/** A folder that all containers of a Pod share, mounted at /work. */
+export const SHARED = {
+  volumes: [{ name: 'work', emptyDir: {} }],
+  mount: { volumeMounts: [{ name: 'work', mountPath: '/work' }] },
+};
