@@ -30,6 +30,8 @@ export interface SandboxConfig {
   hostPid?: boolean;
   hostIpc?: boolean;
   shareProcessNamespace?: boolean;
+  /** Some container of the Pod is privileged; CRI wants to know when the sandbox is made. */
+  privileged?: boolean;
   sysctls?: Record<string, string>;
 }
 

@@ -1,0 +1,205 @@
+/**
+ * One gRPC channel to the runtime's socket: calls that an AbortSignal cancels, and errors in upstream's words.
+ */
+import { fileURLToPath } from 'node:url';
+import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
+import {
+  loadSync,
+  type MessageTypeDefinition,
+  type MethodDefinition,
+  type PackageDefinition,
+  type ServiceDefinition,
+} from '@grpc/proto-loader';
+import type { Timers } from '../../platform/platform.ts';
+
+/** Names of gRPC's codes as Go prints them, by number. */
+const CODE_NAMES = [
+  'OK',
+  'Canceled',
+  'Unknown',
+  'InvalidArgument',
+  'DeadlineExceeded',
+  'NotFound',
+  'AlreadyExists',
+  'PermissionDenied',
+  'ResourceExhausted',
+  'FailedPrecondition',
+  'Aborted',
+  'OutOfRange',
+  'Unimplemented',
+  'Internal',
+  'Unavailable',
+  'DataLoss',
+  'Unauthenticated',
+] as const;
+
+export type RuntimeErrorCode = (typeof CODE_NAMES)[number];
+
+/** The runtime refused or failed a call; the message is `rpc error: code = … desc = …`, as the kubelet shows it in Events. */
+export class RuntimeCallError extends Error {
+  override readonly name = 'RuntimeCallError';
+  readonly code: RuntimeErrorCode;
+  /** The runtime's own words. */
+  readonly details: string;
+  constructor(code: RuntimeErrorCode, details: string) {
+    super(`rpc error: code = ${code} desc = ${details}`);
+    this.code = code;
+    this.details = details;
+  }
+}
+
+export const hasCode = (error: unknown, code: RuntimeErrorCode): boolean =>
+  error instanceof RuntimeCallError && error.code === code;
+
+/** Most a response may hold: containerd's own bound. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
+export interface Connection {
+  unary<Response>(method: string, request: object, signal: AbortSignal): Promise<Response>;
+  /** Waits until the runtime can be reached, then calls `onMessage` until the stream ends; rejects with why it ended. */
+  stream<Message>(
+    method: string,
+    request: object,
+    onMessage: (message: Message) => void,
+    signal: AbortSignal,
+  ): Promise<never>;
+  /** Decodes a message that came inside another, by its full name. */
+  decode<Message>(type: string, bytes: Buffer): Message;
+  encode(type: string, message: object): Buffer;
+  /** As unary, but waits until the runtime can be reached. */
+  unaryWhenReachable<Response>(method: string, request: object, signal: AbortSignal): Promise<Response>;
+  close(): void;
+}
+
+let definitions: PackageDefinition | undefined;
+
+function loadDefinitions(): PackageDefinition {
+  const options = { longs: Number, enums: String, defaults: true } as const;
+  definitions ??= {
+    ...loadSync(fileURLToPath(new URL('cri.proto', import.meta.url)), options),
+    ...loadSync(fileURLToPath(new URL('containerd-events.proto', import.meta.url)), options),
+  };
+  return definitions;
+}
+
+/** containerd's own services want a namespace; CRI keeps its objects in this one. */
+export const CRI_NAMESPACE = 'k8s.io';
+
+/** `endpoint` such as unix:///run/containerd/containerd.sock. Does not wait for anybody to listen there. */
+export function connect(endpoint: string): Connection {
+  const types = loadDefinitions();
+  const insecure: ChannelCredentials = credentials.createInsecure();
+  const client = new Client(endpoint, insecure, {
+    'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
+    // The runtime is on this machine and back within a second of a crash.
+    'grpc.initial_reconnect_backoff_ms': 20,
+    'grpc.min_reconnect_backoff_ms': 20,
+    'grpc.max_reconnect_backoff_ms': 500,
+    // Channels of one process to one target share a connection unless told otherwise, also its back-off.
+    'grpc.use_local_subchannel_pool': 1,
+  });
+
+  const methodOf = (name: string): MethodDefinition<object, object> => {
+    const slash = name.indexOf('/');
+    const service = types[name.slice(0, slash)] as ServiceDefinition;
+    return service[name.slice(slash + 1)] as MethodDefinition<object, object>;
+  };
+  const newMetadata = (waitForReady: boolean): Metadata => {
+    const metadata = new Metadata({ waitForReady });
+    metadata.set('containerd-namespace', CRI_NAMESPACE);
+    return metadata;
+  };
+  const call = <Response>(
+    name: string,
+    request: object,
+    signal: AbortSignal,
+    waitForReady: boolean,
+  ): Promise<Response> =>
+    new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const method = methodOf(name);
+      const cancel = (): void => running.cancel();
+      const running = client.makeUnaryRequest(
+        method.path,
+        method.requestSerialize,
+        method.responseDeserialize,
+        request,
+        newMetadata(waitForReady),
+        (error, response) => {
+          signal.removeEventListener('abort', cancel);
+          if (error === null) resolve(response as Response);
+          else reject(signal.aborted ? signal.reason : toCallError(error));
+        },
+      );
+      signal.addEventListener('abort', cancel, { once: true });
+    });
+
+  return {
+    unary: (name, request, signal) => call(name, request, signal, false),
+    unaryWhenReachable: (name, request, signal) => call(name, request, signal, true),
+    stream: (name, request, onMessage, signal) =>
+      new Promise((_, reject) => {
+        signal.throwIfAborted();
+        const method = methodOf(name);
+        const stream = client.makeServerStreamRequest(
+          method.path,
+          method.requestSerialize,
+          method.responseDeserialize,
+          request,
+          newMetadata(true),
+        );
+        const cancel = (): void => stream.cancel();
+        signal.addEventListener('abort', cancel, { once: true });
+        const end = (error: unknown): void => {
+          signal.removeEventListener('abort', cancel);
+          reject(error);
+        };
+        stream.on('data', (message) => onMessage(message));
+        stream.on('error', (error) => end(signal.aborted ? signal.reason : toCallError(error as ServiceError)));
+        stream.on('end', () => end(new RuntimeCallError('Unavailable', 'the runtime ended the stream')));
+      }),
+    decode: (type, bytes) => (types[type] as MessageTypeDefinition<object, object>).deserialize(bytes) as never,
+    encode: (type, message) => (types[type] as MessageTypeDefinition<object, object>).serialize(message),
+    close: () => client.close(),
+  };
+}
+
+function toCallError(error: ServiceError): RuntimeCallError {
+  return new RuntimeCallError(CODE_NAMES[error.code] ?? 'Unknown', error.details);
+}
+
+/** How long to wait before asking containerd again whether its CRI plugin is initialized. */
+const INITIALIZED_RETRY_MILLIS = 10;
+
+/**
+ * Resolves when the runtime serves CRI. containerd listens before its CRI plugin has recovered its state, refuses calls
+ * meanwhile, and has no event for the end of it: hence the repeated question.
+ */
+export async function runtimeInitialized(connection: Connection, timers: Timers, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await connection.unaryWhenReachable('runtime.v1.RuntimeService/Status', {}, signal);
+      return;
+    } catch (error) {
+      const starting = error instanceof RuntimeCallError && error.details.includes('not initialized');
+      if (!starting && !hasCode(error, 'Unavailable')) throw error;
+    }
+    await delay(INITIALIZED_RETRY_MILLIS, timers, signal);
+  }
+}
+
+/** Resolves after the time; rejects when `signal` aborts. */
+export function delay(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const abort = (): void => {
+      timer.cancel();
+      reject(signal.reason);
+    };
+    const timer = timers.at(timers.now() + millis, () => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    });
+    signal.addEventListener('abort', abort, { once: true });
+  });
+}

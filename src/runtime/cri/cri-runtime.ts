@@ -1,0 +1,190 @@
+/**
+ * A container runtime behind a CRI v1 socket (containerd, CRI-O). Maps the node's verbs to CRI's calls and makes each
+ * idempotent; what is running is only ever told by the runtime itself.
+ *
+ * Invariants:
+ * 1. No call retries: who asked decides with a new observation.
+ * 2. What is gone counts as stopped and as removed.
+ */
+import type { Log, Timers } from '../../platform/platform.ts';
+import type { ContainerRuntime, RuntimeVersion } from '../runtime.ts';
+import { type Connection, connect, hasCode, RuntimeCallError } from './connection.ts';
+import { followEvents } from './events.ts';
+import { containerFacts, emptyFacts, type Facts, sandboxFacts } from './facts.ts';
+import { imageStatus, listImages, pullImage, removeImage } from './images.ts';
+import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, type Labels, POD_UID_LABEL } from './labels.ts';
+import { createObserver, type Observer } from './observer.ts';
+import { containerMessage, sandboxMessage } from './requests.ts';
+
+export interface RuntimeOptions {
+  /** unix:///run/containerd/containerd.sock */
+  endpoint: string;
+  log: Log;
+  timers: Timers;
+  /** Put on everything that is made and wanted of everything that is looked at: several engines can share a runtime. */
+  namespaceLabels?: Labels;
+}
+
+const SERVICE = 'runtime.v1.RuntimeService';
+
+/** Rejects with a RuntimeCallError where nobody answers at the endpoint, or not CRI v1. */
+export async function connectRuntime(options: RuntimeOptions): Promise<ContainerRuntime> {
+  const connection = connect(options.endpoint);
+  const facts = emptyFacts();
+  const scope = options.namespaceLabels ?? {};
+  const observer = createObserver(connection, facts, scope);
+  const version = async (signal: AbortSignal): Promise<RuntimeVersion> => {
+    const answer = await connection.unary<Record<'runtimeName' | 'runtimeVersion' | 'runtimeApiVersion', string>>(
+      `${SERVICE}/Version`,
+      { version: 'v1' },
+      signal,
+    );
+    return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
+  };
+  const runtime: ContainerRuntime = {
+    version,
+    notReady: (signal) => notReady(connection, signal),
+    ...sandboxCalls(connection, facts, observer, scope),
+    ...containerCalls(connection, facts, observer, scope),
+    observeAll: observer.observeAll,
+    observe: observer.observe,
+    events: (listener, signal) => followEvents({ ...options, connection, facts, observer, scope }, listener, signal),
+    imageStatus: (reference, signal) => imageStatus(connection, reference, signal),
+    pullImage: (reference, sandbox, signal) => pullImage(connection, reference, sandbox, scope, signal),
+    listImages: (signal) => listImages(connection, signal),
+    removeImage: (id, signal) => removeImage(connection, id, signal),
+    close: async () => connection.close(),
+  };
+  try {
+    await version(new AbortController().signal);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+  return runtime;
+}
+
+async function notReady(connection: Connection, signal: AbortSignal): Promise<string[]> {
+  const { status } = await connection.unary<{
+    status: { conditions: { type: string; status: boolean; reason: string; message: string }[] } | null;
+  }>(`${SERVICE}/Status`, {}, signal);
+  return (status?.conditions ?? [])
+    .filter((condition) => !condition.status)
+    .map(({ type, reason, message }) => `${type} is false: ${reason}: ${message}`);
+}
+
+type SandboxCalls = Pick<ContainerRuntime, 'runSandbox' | 'stopSandbox' | 'removeSandbox'>;
+
+function sandboxCalls(connection: Connection, facts: Facts, observer: Observer, scope: Labels): SandboxCalls {
+  return {
+    runSandbox: async (config, signal) => {
+      const id = await createOrFind(
+        async () => {
+          const request = { config: sandboxMessage(config, scope) };
+          const answer = await connection.unary<{ podSandboxId: string }>(`${SERVICE}/RunPodSandbox`, request, signal);
+          return answer.podSandboxId;
+        },
+        () =>
+          observer.listSandboxes(
+            { labels: { [POD_UID_LABEL]: config.pod.uid, [ATTEMPT_LABEL]: String(config.attempt) } },
+            signal,
+          ),
+      );
+      sandboxFacts(facts, id, config.pod.uid);
+      return id;
+    },
+    stopSandbox: (id, signal) =>
+      unlessGone(connection.unary(`${SERVICE}/StopPodSandbox`, { podSandboxId: id }, signal)),
+    removeSandbox: async (id, signal) => {
+      facts.sandboxes.delete(id);
+      await unlessGone(connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal));
+    },
+  };
+}
+
+type ContainerCalls = Pick<
+  ContainerRuntime,
+  'createContainer' | 'startContainer' | 'stopContainer' | 'removeContainer' | 'reopenContainerLog'
+>;
+
+function containerCalls(connection: Connection, facts: Facts, observer: Observer, scope: Labels): ContainerCalls {
+  return {
+    createContainer: async (sandboxId, sandbox, config, signal) => {
+      const labels = {
+        [POD_UID_LABEL]: config.pod.uid,
+        [CONTAINER_NAME_LABEL]: config.name,
+        [ATTEMPT_LABEL]: String(config.attempt),
+      };
+      const id = await createOrFind(
+        async () => {
+          const privileged = sandbox.privileged ?? config.security.privileged ?? false;
+          const answer = await connection.unary<{ containerId: string }>(
+            `${SERVICE}/CreateContainer`,
+            {
+              podSandboxId: sandboxId,
+              config: containerMessage(config, sandbox, scope),
+              sandboxConfig: sandboxMessage(sandbox, scope, privileged),
+            },
+            signal,
+          );
+          return answer.containerId;
+        },
+        () => observer.listContainers({ labels }, signal),
+      );
+      containerFacts(facts, id, config.pod.uid);
+      return id;
+    },
+    startContainer: async (id, signal) => {
+      facts.starting.add(id);
+      try {
+        await connection.unary(`${SERVICE}/StartContainer`, { containerId: id }, signal);
+      } catch (error) {
+        if (signal.aborted || !(await wasStarted(observer, id, signal))) throw error;
+      } finally {
+        facts.starting.delete(id);
+      }
+    },
+    // CRI lets two stops of one container wait side by side; the shorter grace ends first and kills.
+    stopContainer: (id, graceSeconds, signal) =>
+      unlessGone(connection.unary(`${SERVICE}/StopContainer`, { containerId: id, timeout: graceSeconds }, signal)),
+    removeContainer: async (id, signal) => {
+      // First, so that the event of it is nobody's: who asks looks by himself.
+      facts.containers.delete(id);
+      await unlessGone(connection.unary(`${SERVICE}/RemoveContainer`, { containerId: id }, signal));
+    },
+    reopenContainerLog: async (id, signal) => {
+      await connection.unary(`${SERVICE}/ReopenContainerLog`, { containerId: id }, signal);
+    },
+  };
+}
+
+/** A runtime keeps a name to one object; it says so in words of its own, under no particular code. */
+const isNameTaken = (error: unknown): boolean =>
+  error instanceof RuntimeCallError &&
+  (error.code === 'AlreadyExists' || /is reserved for|already exists|already in use/.test(error.details));
+
+/** The name may also be held by a creation that is still under way elsewhere: then there is nothing to find yet. */
+async function createOrFind(create: () => Promise<string>, find: () => Promise<{ id: string }[]>): Promise<string> {
+  try {
+    return await create();
+  } catch (error) {
+    if (!isNameTaken(error)) throw error;
+    const existing = (await find())[0];
+    if (existing === undefined) throw error;
+    return existing.id;
+  }
+}
+
+/** Whether a start that was refused had in truth happened before. One that failed has no start time. */
+async function wasStarted(observer: Observer, id: string, signal: AbortSignal): Promise<boolean> {
+  const status = await observer.containerStatus(id, signal).catch(() => undefined);
+  return status !== undefined && status.startedAt > 0;
+}
+
+async function unlessGone(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!hasCode(error, 'NotFound')) throw error;
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * The runtime's events as "this Pod changed". CRI's own stream where the runtime has it (CRI-O, containerd from 1.7), else
+ * containerd's events service.
+ *
+ * Invariants:
+ * 1. `resync` is said once events cannot be missed any more and CRI answers: at the start and after every cut.
+ * 2. An exit is noted in the facts before its Pod is announced, so that who looks then sees it.
+ */
+import type { Log, Timers } from '../../platform/platform.ts';
+import type { RuntimeEvent } from '../runtime.ts';
+import { type Connection, CRI_NAMESPACE, delay, hasCode, runtimeInitialized } from './connection.ts';
+import { containerFacts, type Facts, sandboxFacts } from './facts.ts';
+import { isOurs, type Labels, podUidOf } from './labels.ts';
+import type { Observer } from './observer.ts';
+import type { SandboxStatus } from './responses.ts';
+
+const CRI = 'runtime.v1.RuntimeService';
+const CONTAINERD = 'containerd.services.events.v1';
+
+/** Published by lifepod itself: containerd does not say when a subscription has begun. */
+const MARKER_TOPIC = '/lifepod/subscribed';
+const MARKER_RETRY_MILLIS = 20;
+const FIRST_RECONNECT_MILLIS = 20;
+const LONGEST_RECONNECT_MILLIS = 2000;
+
+interface Timestamp {
+  seconds: number;
+  nanos: number;
+}
+interface Envelope {
+  timestamp: Timestamp | null;
+  namespace: string;
+  topic: string;
+  event: { typeUrl: string; value: Buffer } | null;
+}
+interface TaskExit {
+  containerId: string;
+  id: string;
+  exitStatus: number;
+  exitedAt: Timestamp | null;
+}
+
+export interface EventSource {
+  connection: Connection;
+  facts: Facts;
+  observer: Observer;
+  scope: Labels;
+  log: Log;
+  timers: Timers;
+}
+
+type Listener = (event: RuntimeEvent) => void;
+
+/** Resolves when `signal` aborts. */
+export async function followEvents(source: EventSource, listener: Listener, signal: AbortSignal): Promise<void> {
+  let wait = FIRST_RECONNECT_MILLIS;
+  const resync = (): void => {
+    wait = FIRST_RECONNECT_MILLIS;
+    listener({ type: 'resync' });
+  };
+  while (!signal.aborted) {
+    try {
+      await followCri(source, listener, resync, signal).catch((error) => {
+        if (!hasCode(error, 'Unimplemented')) throw error;
+        return followContainerd(source, listener, resync, signal);
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      source.log.warn('the stream of runtime events ended; connecting again', { error: String(error) });
+      await delay(wait, source.timers, signal).catch(() => undefined);
+      wait = Math.min(wait * 2, LONGEST_RECONNECT_MILLIS);
+    }
+  }
+}
+
+/** Runs `stream` and `begin` side by side; the first to fail ends both. */
+async function whileBeginning(
+  stream: (signal: AbortSignal) => Promise<never>,
+  begin: (signal: AbortSignal) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  try {
+    await Promise.race([stream(either), begin(either).then(() => new Promise<never>(() => undefined))]);
+  } finally {
+    failed.abort(new Error('the stream ended'));
+  }
+}
+
+async function followCri(source: EventSource, listener: Listener, resync: () => void, signal: AbortSignal) {
+  const { connection, timers } = source;
+  const onEvent = (event: { containerId: string; podSandboxStatus: SandboxStatus | null }): void => {
+    const sandbox = event.podSandboxStatus;
+    if (sandbox === null || !isOurs(sandbox.labels) || !hasLabels(sandbox.labels, source.scope)) return;
+    listener({ type: 'changed', podUid: sandbox.metadata.uid });
+  };
+  await whileBeginning(
+    (either) => connection.stream(`${CRI}/GetContainerEvents`, {}, onEvent, either),
+    async (either) => {
+      // The stream says nothing until something happens: a runtime that lacks the call has said so by the second answer.
+      await runtimeInitialized(connection, timers, either);
+      await runtimeInitialized(connection, timers, either);
+      resync();
+    },
+    signal,
+  );
+}
+
+async function followContainerd(source: EventSource, listener: Listener, resync: () => void, signal: AbortSignal) {
+  const { connection, timers, log } = source;
+  const marker = `${process.pid}-${performance.now()}`;
+  let subscribed = (): void => undefined;
+  const began = new Promise<void>((resolve) => {
+    subscribed = resolve;
+  });
+  const onEnvelope = (envelope: Envelope): void => {
+    const value = envelope.event?.value ?? Buffer.alloc(0);
+    if (envelope.topic === MARKER_TOPIC) {
+      if (connection.decode<{ id: string }>(`${CONTAINERD}.ContainerDelete`, value).id === marker) subscribed();
+      return;
+    }
+    const changed = onTaskEvent(source, envelope, value, signal);
+    void changed.then(
+      (podUid) => {
+        if (podUid !== undefined && !signal.aborted) listener({ type: 'changed', podUid });
+      },
+      (error) => {
+        // The runtime went away meanwhile: the stream ends too, and resync tells what was missed.
+        log.debug('no Pod found for a runtime event', { error: String(error) });
+      },
+    );
+  };
+  await whileBeginning(
+    (either) =>
+      connection.stream(
+        `${CONTAINERD}.Events/Subscribe`,
+        {
+          filters: [
+            `namespace==${CRI_NAMESPACE},topic~="^/tasks/(start|exit|oom)$"`,
+            `namespace==${CRI_NAMESPACE},topic=="/containers/delete"`,
+            `namespace==${CRI_NAMESPACE},topic=="${MARKER_TOPIC}"`,
+          ],
+        },
+        onEnvelope,
+        either,
+      ),
+    async (either) => {
+      await publishUntilSeen(source, marker, began, either);
+      await runtimeInitialized(connection, timers, either);
+      resync();
+    },
+    signal,
+  );
+}
+
+/** The marker may arrive at containerd before the subscription does, and is then seen by nobody: hence again. */
+async function publishUntilSeen(
+  { connection, timers }: EventSource,
+  marker: string,
+  began: Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  const value = connection.encode(`${CONTAINERD}.ContainerDelete`, { id: marker });
+  const request = { topic: MARKER_TOPIC, event: { typeUrl: 'containerd.events.ContainerDelete', value } };
+  let seen = false;
+  const beganSeen = began.then(() => {
+    seen = true;
+  });
+  while (!seen) {
+    await connection.unaryWhenReachable(`${CONTAINERD}.Events/Publish`, request, signal);
+    await Promise.race([beganSeen, delay(MARKER_RETRY_MILLIS, timers, signal)]);
+  }
+}
+
+/** Notes what the event tells; the UID of the Pod to look at, if any. */
+async function onTaskEvent(
+  source: EventSource,
+  envelope: Envelope,
+  value: Buffer,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { connection, facts } = source;
+  switch (envelope.topic) {
+    case '/tasks/start': {
+      const { containerId } = connection.decode<{ containerId: string }>(`${CONTAINERD}.TaskStart`, value);
+      const known = facts.containers.get(containerId);
+      if (known === undefined) return undefined;
+      known.startedAt ??= millisOf(envelope.timestamp);
+      return facts.starting.has(containerId) ? undefined : known.podUid;
+    }
+    case '/tasks/exit': {
+      const exit = connection.decode<TaskExit>(`${CONTAINERD}.TaskExit`, value);
+      if (exit.id !== exit.containerId) return undefined;
+      const owner = await ownerOf(source, exit.containerId, signal);
+      if (owner?.kind === 'sandbox') owner.known.exited = true;
+      if (owner?.kind === 'container') {
+        owner.known.exit = { exitCode: exit.exitStatus, finishedAt: millisOf(exit.exitedAt) ?? source.timers.now() };
+      }
+      return owner?.known.podUid;
+    }
+    case '/tasks/oom': {
+      const { containerId } = connection.decode<{ containerId: string }>(`${CONTAINERD}.TaskOOM`, value);
+      const owner = await ownerOf(source, containerId, signal);
+      if (owner?.kind !== 'container') return undefined;
+      owner.known.outOfMemory = true;
+      owner.known.final = undefined;
+      return owner.known.podUid;
+    }
+    case '/containers/delete': {
+      const { id } = connection.decode<{ id: string }>(`${CONTAINERD}.ContainerDelete`, value);
+      const known = facts.containers.get(id) ?? facts.sandboxes.get(id);
+      facts.containers.delete(id);
+      facts.sandboxes.delete(id);
+      return known?.podUid;
+    }
+    default:
+      return undefined;
+  }
+}
+
+type Owner =
+  | { kind: 'container'; known: ReturnType<typeof containerFacts> }
+  | { kind: 'sandbox'; known: ReturnType<typeof sandboxFacts> };
+
+/** undefined where the task is not of this lifepod. */
+async function ownerOf({ facts, observer }: EventSource, id: string, signal: AbortSignal): Promise<Owner | undefined> {
+  const container = facts.containers.get(id);
+  if (container !== undefined) return { kind: 'container', known: container };
+  const sandbox = facts.sandboxes.get(id);
+  if (sandbox !== undefined) return { kind: 'sandbox', known: sandbox };
+  const [containers, sandboxes] = await Promise.all([
+    observer.listContainers({ id }, signal),
+    observer.listSandboxes({ id }, signal),
+  ]);
+  const [listedContainer, listedSandbox] = [containers[0], sandboxes[0]];
+  if (listedContainer !== undefined) {
+    return { kind: 'container', known: containerFacts(facts, id, podUidOf(listedContainer.labels)) };
+  }
+  if (listedSandbox !== undefined) {
+    return { kind: 'sandbox', known: sandboxFacts(facts, id, podUidOf(listedSandbox.labels)) };
+  }
+  return undefined;
+}
+
+const hasLabels = (labels: Labels, wanted: Labels): boolean =>
+  Object.entries(wanted).every(([name, value]) => labels[name] === value);
+
+const millisOf = (time: Timestamp | null): number | undefined =>
+  time === null ? undefined : time.seconds * 1000 + Math.floor(time.nanos / 1e6);

@@ -1,0 +1,124 @@
+/**
+ * From the node's configurations to CRI's messages. Where a field is absent the runtime's default holds, but for /proc:
+ * CRI masks only what it is told to.
+ */
+import type { ContainerConfig, SandboxConfig } from '../runtime.ts';
+import { containerLabels, type Labels, podLabels, withImageName } from './labels.ts';
+
+/** Hidden from unprivileged containers (k8s.io/kubernetes pkg/securitycontext, v1.33). */
+const MASKED_PATHS = [
+  '/proc/asound',
+  '/proc/acpi',
+  '/proc/interrupts',
+  '/proc/kcore',
+  '/proc/keys',
+  '/proc/latency_stats',
+  '/proc/timer_list',
+  '/proc/timer_stats',
+  '/proc/sched_debug',
+  '/proc/scsi',
+  '/sys/firmware',
+  '/sys/devices/virtual/powercap',
+];
+const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
+
+const MOUNT_PROPAGATION = {
+  None: 'PROPAGATION_PRIVATE',
+  HostToContainer: 'PROPAGATION_HOST_TO_CONTAINER',
+  Bidirectional: 'PROPAGATION_BIDIRECTIONAL',
+} as const;
+
+const namespaceOptions = (config: SandboxConfig): object => ({
+  network: config.hostNetwork === true ? 'NODE' : 'POD',
+  pid: config.hostPid === true ? 'NODE' : config.shareProcessNamespace === true ? 'POD' : 'CONTAINER',
+  ipc: config.hostIpc === true ? 'NODE' : 'POD',
+});
+
+/** `scope` are the labels of this lifepod instance; they and the identity win over the Pod's own labels. */
+export function sandboxMessage(config: SandboxConfig, scope: Labels, privileged = config.privileged ?? false): object {
+  return {
+    metadata: {
+      name: config.pod.name,
+      uid: config.pod.uid,
+      namespace: config.pod.namespace,
+      attempt: config.attempt,
+    },
+    hostname: config.hostname,
+    logDirectory: config.logDirectory,
+    dnsConfig: config.dns,
+    portMappings: config.portMappings,
+    labels: { ...config.labels, ...podLabels(config.pod, config.attempt), ...scope },
+    annotations: config.annotations,
+    linux: {
+      cgroupParent: config.cgroupParent ?? '',
+      sysctls: config.sysctls,
+      securityContext: {
+        namespaceOptions: namespaceOptions(config),
+        privileged,
+        seccomp: { profileType: 'RuntimeDefault' },
+      },
+    },
+  };
+}
+
+export function containerMessage(config: ContainerConfig, sandbox: SandboxConfig, scope: Labels): object {
+  return {
+    metadata: { name: config.name, attempt: config.attempt },
+    image: { image: config.imageId, userSpecifiedImage: config.imageName },
+    command: config.command,
+    args: config.args,
+    workingDir: config.workingDir ?? '',
+    envs: config.env.map(({ name, value }) => ({ key: name, value })),
+    mounts: config.mounts.map((mount) => ({
+      hostPath: mount.hostPath,
+      containerPath: mount.containerPath,
+      readonly: mount.readOnly ?? false,
+      propagation: MOUNT_PROPAGATION[mount.propagation ?? 'None'],
+    })),
+    labels: { ...containerLabels(config.pod, config.name, config.kind, config.attempt), ...scope },
+    annotations: withImageName(config.annotations, config.imageName),
+    logPath: config.logPath,
+    stdin: config.stdin ?? false,
+    stdinOnce: config.stdinOnce ?? false,
+    tty: config.tty ?? false,
+    linux: {
+      resources: {
+        cpuPeriod: config.resources.cpuPeriod,
+        cpuQuota: config.resources.cpuQuota,
+        cpuShares: config.resources.cpuShares,
+        memoryLimitInBytes: config.resources.memoryLimitBytes,
+        oomScoreAdj: config.resources.oomScoreAdj,
+      },
+      securityContext: securityMessage(config.security, sandbox),
+    },
+  };
+}
+
+function securityMessage(security: ContainerConfig['security'], sandbox: SandboxConfig): object {
+  const unmasked = security.procMount === 'Unmasked';
+  return {
+    capabilities: {
+      addCapabilities: security.addCapabilities,
+      dropCapabilities: security.dropCapabilities,
+    },
+    privileged: security.privileged ?? false,
+    namespaceOptions: namespaceOptions(sandbox),
+    runAsUser: int64(security.runAsUser),
+    runAsGroup: int64(security.runAsGroup),
+    runAsUsername: security.runAsUserName ?? '',
+    readonlyRootfs: security.readOnlyRootFilesystem ?? false,
+    supplementalGroups: security.supplementalGroups,
+    noNewPrivs: security.noNewPrivileges ?? false,
+    maskedPaths: unmasked ? [] : MASKED_PATHS,
+    readonlyPaths: unmasked ? [] : READONLY_PATHS,
+    seccomp: profile(security.seccomp),
+    apparmor: profile(security.apparmor),
+  };
+}
+
+const int64 = (value: number | undefined): object | undefined => (value === undefined ? undefined : { value });
+
+const profile = (
+  value: { type: 'RuntimeDefault' | 'Unconfined' | 'Localhost'; localhostRef?: string } | undefined,
+): object | undefined =>
+  value === undefined ? undefined : { profileType: value.type, localhostRef: value.localhostRef ?? '' };

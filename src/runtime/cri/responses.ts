@@ -1,0 +1,58 @@
+/** CRI's answers as proto-loader decodes them: times in nanoseconds, 0 and '' where nothing was sent. */
+
+export type SandboxStateName = 'SANDBOX_READY' | 'SANDBOX_NOTREADY';
+export type ContainerStateName = 'CONTAINER_CREATED' | 'CONTAINER_RUNNING' | 'CONTAINER_EXITED' | 'CONTAINER_UNKNOWN';
+
+export interface ListedSandbox {
+  id: string;
+  metadata: { name: string; uid: string; namespace: string; attempt: number };
+  state: SandboxStateName;
+  createdAt: number;
+  labels: Record<string, string>;
+}
+
+export interface SandboxStatus {
+  id: string;
+  metadata: { name: string; uid: string; namespace: string; attempt: number };
+  state: SandboxStateName;
+  network: { ip: string; additionalIps: { ip: string }[] } | null;
+  labels: Record<string, string>;
+}
+
+export interface ListedContainer {
+  id: string;
+  podSandboxId: string;
+  metadata: { name: string; attempt: number };
+  image: { image: string } | null;
+  imageRef: string;
+  state: ContainerStateName;
+  createdAt: number;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+}
+
+export interface ContainerStatus {
+  id: string;
+  state: ContainerStateName;
+  startedAt: number;
+  finishedAt: number;
+  exitCode: number;
+  imageRef: string;
+  reason: string;
+  message: string;
+}
+
+export interface Image {
+  id: string;
+  repoTags: string[];
+  repoDigests: string[];
+  size: number;
+  uid: { value: number } | null;
+  username: string;
+}
+
+const NANOS_PER_MILLI = 1e6;
+
+/** CRI's time to milliseconds; undefined for 0, which CRI says of what has not happened. */
+export const millisOf = (nanos: number): number | undefined =>
+  nanos > 0 ? Math.floor(nanos / NANOS_PER_MILLI) : undefined;
