@@ -1,0 +1,86 @@
+/** containerd's configuration file (version 2, which 1.6 to 2.x read) for lifepod's private instance. */
+import type { ContainerdPaths } from './paths.ts';
+
+export interface ConfigOptions {
+  sandboxImage: string;
+  cniConfDir: string;
+  cniBinDir: string;
+  /** Without CAP_SYS_RESOURCE nobody may lower an oom_score_adj: sandboxes would fail. */
+  restrictOomScoreAdj: boolean;
+}
+
+/** Plugins that lifepod does not use; each costs time at the start. */
+const DISABLED_PLUGINS = [
+  'io.containerd.snapshotter.v1.aufs',
+  'io.containerd.snapshotter.v1.blockfile',
+  'io.containerd.snapshotter.v1.btrfs',
+  'io.containerd.snapshotter.v1.devmapper',
+  'io.containerd.snapshotter.v1.erofs',
+  'io.containerd.snapshotter.v1.native',
+  'io.containerd.snapshotter.v1.zfs',
+  'io.containerd.internal.v1.opt',
+  'io.containerd.internal.v1.restart',
+  'io.containerd.internal.v1.tracing',
+  'io.containerd.monitor.v1.cgroups',
+  'io.containerd.nri.v1.nri',
+  'io.containerd.tracing.processor.v1.otlp',
+];
+
+/** A TOML basic string: its escapes are those of JSON. */
+const text = (value: string): string => JSON.stringify(value);
+
+export function containerdConfig(paths: ContainerdPaths, options: ConfigOptions): string {
+  const cri = 'plugins."io.containerd.grpc.v1.cri"';
+  return `version = 2
+root = ${text(paths.root)}
+state = ${text(paths.state)}
+disabled_plugins = [${DISABLED_PLUGINS.map(text).join(', ')}]
+
+[grpc]
+  address = ${text(paths.socket)}
+
+[debug]
+  level = "warn"
+
+[${cri}]
+  sandbox_image = ${text(options.sandboxImage)}
+  restrict_oom_score_adj = ${options.restrictOomScoreAdj}
+  # Network namespaces are mounted beside the rest of the state: one folder tells what is left.
+  netns_mounts_under_state_dir = true
+
+[${cri}.cni]
+  conf_dir = ${text(options.cniConfDir)}
+  bin_dir = ${text(options.cniBinDir)}
+
+[${cri}.registry]
+  config_path = ${text(paths.registries)}
+
+[${cri}.containerd]
+  snapshotter = "overlayfs"
+  default_runtime_name = "runc"
+
+[${cri}.containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+
+[${cri}.containerd.runtimes.runc.options]
+  SystemdCgroup = false
+  Root = ${text(paths.runcRoot)}
+`;
+}
+
+export interface RegistryHost {
+  /** As image references name it: docker.io, 127.0.0.1:5000. */
+  registry: string;
+  /** Where it is asked: http://127.0.0.1:5000. */
+  url: string;
+  caFile?: string;
+  skipVerify?: boolean;
+}
+
+/** containerd's hosts.toml for one registry. */
+export function registryHostFile(host: RegistryHost): string {
+  const lines = [`[host.${text(host.url)}]`, '  capabilities = ["pull", "resolve"]'];
+  if (host.caFile !== undefined) lines.push(`  ca = ${text(host.caFile)}`);
+  if (host.skipVerify === true) lines.push('  skip_verify = true');
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,280 @@
+/**
+ * A private containerd as a child of the engine: configured, started, watched and brought back.
+ *
+ * Containers never depend on it living: their shims hold them, and each new containerd adopts them. So it is ended and
+ * started freely; only clearRunState() ends containers.
+ *
+ * Invariants:
+ * 1. One containerd a data folder: a leftover of a killed engine is ended before a new one starts.
+ * 2. Until stop(), an end of the child is answered with a new one, later and later while it does not hold.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, readFileSync, rmSync, watch } from 'node:fs';
+import { join } from 'node:path';
+import { ensurePrivateFolder, UserError, writeFileAtomic } from '../../platform/files.ts';
+import type { Log, Millis, Timers } from '../../platform/platform.ts';
+import { findProgram } from '../../platform/processes.ts';
+import { type Connection, connect, runtimeInitialized } from '../cri/connection.ts';
+import { containerdConfig, type RegistryHost, registryHostFile } from './config.ts';
+import { openLogFile } from './log-file.ts';
+import { type ContainerdPaths, containerdPaths } from './paths.ts';
+import { clearRunState, endLeftover, prepareRunFolder } from './run-state.ts';
+
+export interface ContainerdOptions {
+  dataDir: string;
+  log: Log;
+  timers: Timers;
+  /** Reference of an image that is present or can be pulled. */
+  sandboxImage: string;
+  cniConfDir: string;
+  cniBinDir: string;
+  registryHosts?: RegistryHost[];
+}
+
+export interface ContainerdExit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+export interface Containerd {
+  /** unix:///… for connectRuntime. */
+  readonly endpoint: string;
+  readonly version: string;
+  /** undefined while it is down. */
+  pid(): number | undefined;
+  /** Ends it and waits; containers go on. */
+  stop(): Promise<void>;
+  /** stop(), then leaves nothing behind but images: see clearRunState. */
+  shutdown(): Promise<void>;
+  /** Called when it ended without being asked to; it is started again by itself. */
+  onExit(listener: (exit: ContainerdExit) => void): void;
+}
+
+const START_MILLIS = 60_000;
+const STOP_MILLIS = 10_000;
+const FIRST_RESTART_MILLIS = 50;
+const LONGEST_RESTART_MILLIS = 10_000;
+/** After living so long it counts as holding. */
+const STABLE_MILLIS = 30_000;
+
+/** Resolves when it serves CRI. Rejects with a UserError that says what is missing. */
+export async function startContainerd(options: ContainerdOptions): Promise<Containerd> {
+  const { log, timers } = options;
+  const program = findProgram('containerd');
+  if (program === undefined) throw new UserError(`the command 'containerd' is missing: install the package containerd`);
+  if (findProgram('runc') === undefined) throw new UserError(`the command 'runc' is missing: install the package runc`);
+  const paths = containerdPaths(options.dataDir);
+  await endLeftover(paths, log, timers);
+  await prepareRunFolder(paths);
+  writeConfiguration(paths, options);
+
+  const logFile = openLogFile(paths.log);
+  const exitListeners: ((exit: ContainerdExit) => void)[] = [];
+  const stopping = new AbortController();
+  let child: ChildProcess | undefined;
+  let restartWait = FIRST_RESTART_MILLIS;
+  let restarting = Promise.resolve();
+
+  const start = async (): Promise<string> => {
+    const startedAt = timers.now();
+    const spawned = spawnContainerd(program, paths, logFile.fd);
+    child = spawned.child;
+    const exited = spawned.exited.then((exit) => {
+      child = undefined;
+      return exit;
+    });
+    try {
+      return await ready(paths, exited, () => logFile.tail(), timers);
+    } catch (error) {
+      spawned.child.kill('SIGKILL');
+      await exited;
+      throw error;
+    } finally {
+      void exited.then((exit) => onChildExit(exit, startedAt));
+    }
+  };
+  const onChildExit = (exit: ContainerdExit, startedAt: Millis): void => {
+    if (stopping.signal.aborted || !keep) return;
+    if (timers.now() - startedAt > STABLE_MILLIS) restartWait = FIRST_RESTART_MILLIS;
+    log.warn('containerd ended; starting it again', { ...exit, waitMillis: restartWait });
+    for (const listener of exitListeners) listener(exit);
+    restarting = restart();
+  };
+  const restart = async (): Promise<void> => {
+    const wait = restartWait;
+    restartWait = Math.min(restartWait * 2, LONGEST_RESTART_MILLIS);
+    await sleep(wait, timers, stopping.signal);
+    if (stopping.signal.aborted) return;
+    await start().then(
+      () => log.info('containerd is back'),
+      (error) => log.error('containerd does not start', { error: String(error) }),
+    );
+  };
+  const stop = async (): Promise<void> => {
+    stopping.abort();
+    if (child !== undefined) await endChild(child, timers);
+    await restarting;
+    logFile.close();
+  };
+
+  // A first start that fails is the caller's to answer, not the restarter's.
+  let keep = false;
+  let version: string;
+  try {
+    version = await start();
+    keep = true;
+  } catch (error) {
+    logFile.close();
+    throw error;
+  }
+  let stopped: Promise<void> | undefined;
+  const stopOnce = (): Promise<void> => {
+    stopped ??= stop();
+    return stopped;
+  };
+  return {
+    endpoint: `unix://${paths.socket}`,
+    version,
+    pid: () => child?.pid,
+    stop: stopOnce,
+    shutdown: async () => {
+      await stopOnce();
+      await clearRunState(options);
+    },
+    onExit: (listener) => {
+      exitListeners.push(listener);
+    },
+  };
+}
+
+function writeConfiguration(paths: ContainerdPaths, options: ContainerdOptions): void {
+  for (const folder of [paths.home, paths.registries, options.cniConfDir]) ensurePrivateFolder(folder);
+  const restrictOomScoreAdj = !hasCapability(CAP_SYS_RESOURCE);
+  writeFileAtomic(paths.config, containerdConfig(paths, { ...options, restrictOomScoreAdj }));
+  rmSync(paths.registries, { recursive: true });
+  for (const host of options.registryHosts ?? []) {
+    const folder = join(paths.registries, host.registry);
+    ensurePrivateFolder(folder);
+    writeFileAtomic(join(folder, 'hosts.toml'), registryHostFile(host));
+  }
+}
+
+const CAP_SYS_RESOURCE = 24n;
+
+function hasCapability(bit: bigint): boolean {
+  const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0';
+  return ((BigInt(`0x${effective}`) >> bit) & 1n) === 1n;
+}
+
+/** What containerd, its shims and CNI plugins need; nothing else of the engine's environment reaches them. */
+const PASSED_VARIABLES = [
+  'TZ',
+  'LANG',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+];
+
+function spawnContainerd(program: string, paths: ContainerdPaths, logFd: number) {
+  const env: NodeJS.ProcessEnv = { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/bin:/sbin:/bin` };
+  for (const name of PASSED_VARIABLES) if (process.env[name] !== undefined) env[name] = process.env[name];
+  rmSync(paths.socket, { force: true });
+  // A session of its own: Ctrl-C on the engine's terminal is for the engine.
+  const child = spawn(program, ['--config', paths.config], {
+    cwd: '/',
+    detached: true,
+    env,
+    stdio: ['ignore', logFd, logFd],
+  });
+  const exited = new Promise<ContainerdExit>((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('error', () => resolve({ code: null, signal: null }));
+  });
+  return { child, exited };
+}
+
+/** Resolves with its version once it serves CRI. */
+async function ready(
+  paths: ContainerdPaths,
+  exited: Promise<ContainerdExit>,
+  logTail: () => string,
+  timers: Timers,
+): Promise<string> {
+  const giveUp = new AbortController();
+  const timer = timers.at(timers.now() + START_MILLIS, () => giveUp.abort(new Error('containerd does not answer')));
+  const connection = connect(`unix://${paths.socket}`);
+  const ended = exited.then((exit) => {
+    throw new Error(`containerd ended with ${exit.signal ?? `exit code ${exit.code}`}`);
+  });
+  try {
+    return await Promise.race([ended, servesCri(connection, paths, timers, giveUp.signal)]);
+  } catch (error) {
+    throw new UserError(`containerd does not start (its log is ${paths.log}): ${reason(error)}: ${logTail()}`);
+  } finally {
+    giveUp.abort();
+    timer.cancel();
+    connection.close();
+  }
+}
+
+const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+async function servesCri(
+  connection: Connection,
+  paths: ContainerdPaths,
+  timers: Timers,
+  signal: AbortSignal,
+): Promise<string> {
+  await socketMade(paths, signal);
+  await runtimeInitialized(connection, timers, signal);
+  chmodSync(paths.socket, 0o600);
+  const { runtimeVersion } = await connection.unary<{ runtimeVersion: string }>(
+    'runtime.v1.RuntimeService/Version',
+    { version: 'v1' },
+    signal,
+  );
+  return runtimeVersion;
+}
+
+/** The socket was removed before the start, so its name appears when containerd begins to listen. */
+function socketMade(paths: ContainerdPaths, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const watcher = watch(paths.run, { signal }, (_, name) => {
+      if (name !== 'containerd.sock') return;
+      watcher.close();
+      resolve();
+    });
+    watcher.once('error', reject);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+async function endChild(child: ChildProcess, timers: Timers): Promise<void> {
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill('SIGTERM');
+  const timer = timers.at(timers.now() + STOP_MILLIS, () => child.kill('SIGKILL'));
+  await exited;
+  timer.cancel();
+}
+
+/** Resolves after the time or when `signal` aborts. */
+function sleep(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const timer = timers.at(timers.now() + millis, resolve);
+    signal.addEventListener(
+      'abort',
+      () => {
+        timer.cancel();
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}

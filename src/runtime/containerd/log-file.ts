@@ -1,0 +1,37 @@
+/**
+ * containerd's log: a file that it writes itself (so it goes on when the engine ends), kept within a bound.
+ */
+import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, readFileSync, watch } from 'node:fs';
+
+const MAX_BYTES = 8 * 1024 * 1024;
+const TAIL_BYTES = 2000;
+
+export interface LogFile {
+  /** Open for appending, for the child's standard output and error. */
+  fd: number;
+  /** The last lines written since it was opened. */
+  tail(): string;
+  close(): void;
+}
+
+/** The previous 8 MiB are kept in `<path>.1`. */
+export function openLogFile(path: string): LogFile {
+  const fd = openSync(path, 'a', 0o600);
+  let openedAt = fstatSync(fd).size;
+  const bound = (): void => {
+    if (fstatSync(fd).size <= MAX_BYTES) return;
+    copyFileSync(path, `${path}.1`);
+    ftruncateSync(fd);
+    openedAt = 0;
+  };
+  bound();
+  const watcher = watch(path, { persistent: false }, bound);
+  return {
+    fd,
+    tail: () => readFileSync(path).subarray(openedAt).subarray(-TAIL_BYTES).toString().trim(),
+    close: () => {
+      watcher.close();
+      closeSync(fd);
+    },
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * Processes of the machine that belong to a private containerd, found by their arguments: a containerd that outlived its
+ * engine, and shims. Their command lines name files of one data folder, so no other instance's can be meant.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { Timers } from '../../platform/platform.ts';
+import type { ContainerdPaths } from './paths.ts';
+
+interface Process {
+  pid: number;
+  args: string[];
+}
+
+const readOrEmpty = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // It ended while we looked.
+    return '';
+  }
+};
+
+function processes(): Process[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({ pid: Number(name), args: readOrEmpty(`/proc/${name}/cmdline`).split('\0') }));
+}
+
+const hasOption = (args: string[], names: string[], value: string): boolean =>
+  args.some((arg, i) => names.includes(arg) && args[i + 1] === value);
+
+export function findContainerd(paths: ContainerdPaths): number[] {
+  return processes()
+    .filter(({ args }) => basename(args[0] ?? '') === 'containerd' && hasOption(args, ['--config'], paths.config))
+    .map(({ pid }) => pid);
+}
+
+export function findShims(paths: ContainerdPaths): number[] {
+  return processes()
+    .filter(
+      ({ args }) =>
+        basename(args[0] ?? '').startsWith('containerd-shim') &&
+        hasOption(args, ['-address', '--address'], paths.socket),
+    )
+    .map(({ pid }) => pid);
+}
+
+/** The processes whose parent is one of these. */
+export function childrenOf(pids: number[]): number[] {
+  const parents = new Set(pids);
+  return processes()
+    .map(({ pid }) => pid)
+    .filter((pid) => parents.has(Number(statFields(pid)?.[1])));
+}
+
+/** State, parent, …: what follows the command's name in /proc/<pid>/stat; undefined where the process is gone. */
+function statFields(pid: number): string[] | undefined {
+  const stat = readOrEmpty(`/proc/${pid}/stat`);
+  return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+const isAlive = (pid: number): boolean => {
+  const state = statFields(pid)?.[0];
+  return state !== undefined && state !== 'Z' && state !== 'X';
+};
+
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+const LOOK_AGAIN_MILLIS = 10;
+
+/**
+ * Resolves with whether all have ended within the time. The kernel tells only a parent of an end (Node has no pidfd), and
+ * these are not our children: hence the looking.
+ */
+export function haveEnded(pids: number[], withinMillis: number, timers: Timers): Promise<boolean> {
+  const deadline = timers.now() + withinMillis;
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (!pids.some(isAlive)) resolve(true);
+      else if (timers.now() >= deadline) resolve(false);
+      else timers.at(timers.now() + LOOK_AGAIN_MILLIS, look);
+    };
+    look();
+  });
+}

@@ -1,0 +1,77 @@
+/**
+ * What a containerd leaves in its run folder, and how it is cleared: after a reboot (nothing of it is true any more) and
+ * when lifepod ends for good.
+ */
+import { readFileSync, rmSync } from 'node:fs';
+import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import { runCommandOk } from '../../platform/processes.ts';
+import { type ContainerdPaths, containerdPaths } from './paths.ts';
+import { childrenOf, findContainerd, findShims, haveEnded, sendSignal } from './process-table.ts';
+
+const STOP_MILLIS = 10_000;
+const KILL_MILLIS = 5_000;
+
+/** Makes the run folder; empties one that is from before the last boot. */
+export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
+  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  const filled = readTextIfPresent(paths.bootId)?.trim();
+  if (filled !== undefined && filled !== boot) {
+    await unmountUnder([paths.run]);
+    rmSync(paths.run, { recursive: true, force: true });
+  }
+  ensurePrivateFolder(paths.run);
+  if (filled !== boot) writeFileAtomic(paths.bootId, `${boot}\n`);
+}
+
+/** Ends a containerd of this data folder that outlived its engine. Containers and their shims go on. */
+export async function endLeftover(paths: ContainerdPaths, log: Log, timers: Timers): Promise<void> {
+  const pids = findContainerd(paths);
+  if (pids.length === 0) return;
+  log.info('ending a containerd that outlived its engine', { pids });
+  await end(pids, 'SIGTERM', timers);
+}
+
+async function end(pids: number[], signal: 'SIGTERM' | 'SIGKILL', timers: Timers): Promise<void> {
+  for (const pid of pids) sendSignal(pid, signal);
+  if (await haveEnded(pids, signal === 'SIGKILL' ? KILL_MILLIS : STOP_MILLIS, timers)) return;
+  if (signal === 'SIGKILL') throw new Error(`the processes ${pids.join(', ')} do not end`);
+  await end(pids, 'SIGKILL', timers);
+}
+
+/**
+ * Leaves nothing behind of a data folder's containerd but its images: no process, no mount, no run folder. For when all
+ * Pods are gone; containers that still live are killed.
+ */
+export async function clearRunState(options: { dataDir: string; log: Log; timers: Timers }): Promise<void> {
+  const { log, timers } = options;
+  const paths = containerdPaths(options.dataDir);
+  await endLeftover(paths, log, timers);
+  const shims = findShims(paths);
+  if (shims.length > 0) {
+    const all = [...childrenOf(shims), ...shims];
+    log.warn('killing containers that were left behind', { pids: all });
+    await end(all, 'SIGKILL', timers);
+  }
+  await unmountUnder([paths.run, paths.home]);
+  rmSync(paths.run, { recursive: true, force: true });
+}
+
+/** Lazily: what still uses a mount must not keep the others. */
+async function unmountUnder(folders: string[]): Promise<void> {
+  const mounts = mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).filter((point) =>
+    folders.some((folder) => point === folder || point.startsWith(`${folder}/`)),
+  );
+  if (mounts.length > 0) await runCommandOk('umount', ['--lazy', ...mounts.reverse()]);
+}
+
+/** Mount points in the order of mounting; the kernel writes space, tab, newline and backslash as \ooo. */
+export function mountPoints(mountinfo: string): string[] {
+  return mountinfo
+    .split('\n')
+    .map((line) => line.split(' ')[4])
+    .filter((point) => point !== undefined)
+    .map((point) =>
+      point.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8))),
+    );
+}
