@@ -1,0 +1,98 @@
+/** Finds out what an archive of images holds: `docker save` and OCI layouts, plain or compressed with gzip. */
+import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { extract } from 'tar-stream';
+import { UserError } from '../../platform/files.ts';
+
+/** Larger ones are layers. */
+const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
+
+interface DockerManifest {
+  RepoTags?: string[] | null;
+}
+interface OciIndex {
+  manifests?: { annotations?: Record<string, string> }[];
+}
+
+/** The names of the images in it, as it writes them. Throws a UserError where it is not an archive of named images. */
+export async function archiveReferences(file: string, signal: AbortSignal): Promise<string[]> {
+  let indexes: Map<string, string>;
+  try {
+    indexes = await readIndexes(file, signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT') throw new UserError(`there is no file ${file}`);
+    if (code === 'EACCES' || code === 'EISDIR') throw new UserError(`the file ${file} cannot be read (${code})`);
+    throw notAnArchive(file);
+  }
+  const [docker, oci] = [indexes.get('manifest.json'), indexes.get('index.json')];
+  if (docker === undefined && oci === undefined) throw notAnArchive(file);
+  const names = new Set([
+    ...dockerNames(parse<DockerManifest[]>(file, docker ?? '[]')),
+    ...ociNames(parse<OciIndex>(file, oci ?? '{}')),
+  ]);
+  if (names.size === 0) {
+    throw new UserError(`the images in ${file} have no name: save them by name, as in 'docker save busybox:1.28'`);
+  }
+  return [...names];
+}
+
+const notAnArchive = (file: string): UserError =>
+  new UserError(
+    `${file} is not an archive of images: give a file made by 'docker save' or one with an OCI image layout`,
+  );
+
+async function readIndexes(file: string, signal: AbortSignal): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  const tar = extract();
+  const read = (async () => {
+    for await (const entry of tar) {
+      const name = entry.header.name.replace(/^\.\//, '');
+      if ((name === 'manifest.json' || name === 'index.json') && (entry.header.size ?? 0) <= MAX_MANIFEST_BYTES) {
+        const chunks: Buffer[] = [];
+        for await (const chunk of entry) chunks.push(chunk as Buffer);
+        found.set(name, Buffer.concat(chunks).toString());
+      } else {
+        entry.resume();
+      }
+    }
+  })();
+  const source = createReadStream(file);
+  const unpacked = (await isGzip(file))
+    ? pipeline(source, createGunzip(), tar, { signal })
+    : pipeline(source, tar, { signal });
+  await Promise.all([unpacked, read]);
+  return found;
+}
+
+async function isGzip(file: string): Promise<boolean> {
+  const handle = await open(file);
+  try {
+    const magic = Buffer.alloc(2);
+    await handle.read(magic, 0, 2, 0);
+    return magic[0] === 0x1f && magic[1] === 0x8b;
+  } finally {
+    await handle.close();
+  }
+}
+
+function parse<T>(file: string, json: string): T {
+  try {
+    return JSON.parse(json) as T;
+  } catch {
+    throw notAnArchive(file);
+  }
+}
+
+const dockerNames = (manifests: DockerManifest[]): string[] => manifests.flatMap((manifest) => manifest.RepoTags ?? []);
+
+const ociNames = (index: OciIndex): string[] =>
+  (index.manifests ?? [])
+    .map(
+      ({ annotations }) =>
+        annotations?.['io.containerd.image.name'] ?? annotations?.['org.opencontainers.image.ref.name'] ?? '',
+    )
+    .filter((name) => name !== '');

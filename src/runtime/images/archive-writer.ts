@@ -1,0 +1,89 @@
+/**
+ * Writes image archives in the format of `docker save`: one layer, a configuration, a manifest. The same input gives the
+ * same bytes, so an image keeps its ID.
+ */
+import { createHash } from 'node:crypto';
+import { chmodSync, createWriteStream, renameSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { type Pack, pack } from 'tar-stream';
+
+/** One file of the image; folders above it must come first. */
+export type Entry =
+  | { type: 'directory'; path: string; mode: number }
+  | { type: 'file'; path: string; mode: number; content: Buffer | string }
+  /** To the path of an earlier file. */
+  | { type: 'link'; path: string; target: string }
+  | { type: 'symlink'; path: string; target: string };
+
+export interface ImageConfig {
+  entrypoint?: string[];
+  command?: string[];
+  env: string[];
+}
+
+/** Everything in an archive is of this time: nothing may depend on when it was made. */
+const EPOCH = new Date(0);
+
+const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
+
+/** Names of architectures in images, by Node's. */
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', arm: 'arm' };
+
+function addEntry(tar: Pack, entry: Entry): void {
+  const common = { name: entry.path, mtime: EPOCH, uid: 0, gid: 0 };
+  switch (entry.type) {
+    case 'directory':
+      tar.entry({ ...common, type: 'directory', mode: entry.mode });
+      break;
+    case 'file':
+      tar.entry({ ...common, type: 'file', mode: entry.mode }, entry.content);
+      break;
+    case 'link':
+      tar.entry({ ...common, type: 'link', mode: 0o755, linkname: entry.target });
+      break;
+    case 'symlink':
+      tar.entry({ ...common, type: 'symlink', mode: 0o777, linkname: entry.target });
+  }
+}
+
+async function bytesOf(tar: Pack): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of tar) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+/** `reference` in full: docker.io/library/busybox:1.28. */
+export async function writeImageArchive(
+  file: string,
+  reference: string,
+  entries: Entry[],
+  image: ImageConfig,
+): Promise<void> {
+  const layerTar = pack();
+  for (const entry of entries) addEntry(layerTar, entry);
+  layerTar.finalize();
+  const layer = await bytesOf(layerTar);
+  const config = JSON.stringify({
+    architecture: ARCHITECTURES[process.arch] ?? process.arch,
+    os: 'linux',
+    created: EPOCH.toISOString(),
+    config: {
+      Env: image.env,
+      ...(image.entrypoint === undefined ? {} : { Entrypoint: image.entrypoint }),
+      ...(image.command === undefined ? {} : { Cmd: image.command }),
+    },
+    rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
+    history: [{ created: EPOCH.toISOString() }],
+  });
+  const [configName, layerName] = [`${sha256(config)}.json`, `${sha256(layer)}/layer.tar`];
+  const archive = pack();
+  addEntry(archive, { type: 'file', path: layerName, mode: 0o644, content: layer });
+  addEntry(archive, { type: 'file', path: configName, mode: 0o644, content: config });
+  const manifest = JSON.stringify([{ Config: configName, RepoTags: [reference], Layers: [layerName] }]);
+  addEntry(archive, { type: 'file', path: 'manifest.json', mode: 0o644, content: manifest });
+  archive.finalize();
+  const temporary = `${file}.new`;
+  await pipeline(archive, createWriteStream(temporary, { mode: 0o600 }));
+  chmodSync(temporary, 0o600);
+  renameSync(temporary, file);
+}

@@ -1,0 +1,84 @@
+/**
+ * Images made from programs of the machine, for where no registry can be reached: busybox from busybox-static, the
+ * sandbox's from catatonit.
+ */
+import { readFileSync } from 'node:fs';
+import { UserError } from '../../platform/files.ts';
+import { findProgram, runCommandOk } from '../../platform/processes.ts';
+import { type Entry, writeImageArchive } from './archive-writer.ts';
+
+const PATH_VARIABLE = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+const USERS: [name: string, uid: number, gid: number, home: string, shell: string][] = [
+  ['root', 0, 0, '/root', '/bin/sh'],
+  ['daemon', 1, 1, '/usr/sbin', '/bin/false'],
+  ['bin', 2, 2, '/bin', '/bin/false'],
+  ['sys', 3, 3, '/dev', '/bin/false'],
+  ['mail', 8, 8, '/var/spool/mail', '/bin/false'],
+  ['www-data', 33, 33, '/var/www', '/bin/false'],
+  ['nobody', 65534, 65534, '/home', '/bin/false'],
+];
+const passwd = USERS.map(([name, uid, gid, home, shell]) => `${name}:x:${uid}:${gid}:${name}:${home}:${shell}\n`).join(
+  '',
+);
+const group = USERS.map(([name, , gid]) => `${name}:x:${gid}:\n`).join('');
+
+const folder = (path: string, mode = 0o755): Entry => ({ type: 'directory', path: `${path}/`, mode });
+const file = (path: string, content: string): Entry => ({ type: 'file', path, mode: 0o644, content });
+
+function requiredProgram(name: string, debianPackage: string): string {
+  const found = findProgram(name);
+  if (found === undefined) {
+    throw new UserError(`the command '${name}' is missing: install the package ${debianPackage}`);
+  }
+  return found;
+}
+
+/**
+ * An image like busybox of the public registry: every applet in /bin, a root user, the usual folders.
+ * `reference` in full: docker.io/library/busybox:1.28. Throws a UserError where busybox-static is not installed.
+ */
+export async function makeBusyboxArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
+  const busybox = requiredProgram('busybox', 'busybox-static');
+  const program = readFileSync(busybox);
+  if (isDynamic(program)) throw new UserError(`${busybox} needs shared libraries: install the package busybox-static`);
+  const applets = (await runCommandOk(busybox, ['--list'])).split('\n').filter((name) => name !== '');
+  const entries: Entry[] = [
+    folder('bin'),
+    { type: 'file', path: 'bin/busybox', mode: 0o755, content: program },
+    ...applets
+      .filter((name) => name !== 'busybox')
+      .map((name): Entry => ({ type: 'link', path: `bin/${name}`, target: 'bin/busybox' })),
+    folder('dev'),
+    folder('etc'),
+    file('etc/group', group),
+    // Names come from /etc/hosts, then from DNS; without this file some programs ask DNS for localhost.
+    file('etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files dns\n'),
+    file('etc/passwd', passwd),
+    folder('home'),
+    folder('root', 0o700),
+    folder('tmp', 0o1777),
+    folder('usr'),
+    folder('usr/bin'),
+    { type: 'symlink', path: 'usr/bin/env', target: '../../bin/env' },
+    folder('usr/sbin'),
+    folder('var'),
+    folder('var/spool'),
+    folder('var/spool/mail'),
+    folder('var/www'),
+  ];
+  await writeImageArchive(outFile, reference, entries, { command: ['sh'], env: [PATH_VARIABLE] });
+}
+
+/**
+ * The image of Pod sandboxes: catatonit as a process that does nothing but reap. `reference` in full.
+ * Throws a UserError where catatonit is not installed.
+ */
+export async function makePauseArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
+  const program = readFileSync(requiredProgram('catatonit', 'catatonit'));
+  const entries: Entry[] = [{ type: 'file', path: 'pause', mode: 0o755, content: program }];
+  await writeImageArchive(outFile, reference, entries, { entrypoint: ['/pause', '-P'], env: [PATH_VARIABLE] });
+}
+
+/** Whether the ELF program asks for a dynamic loader: it holds the loader's path as its interpreter. */
+const isDynamic = (program: Buffer): boolean => program.subarray(0, 4096).includes('/ld-');
