@@ -53,7 +53,7 @@ export const notSupported = (field: string, value: unknown, supported: readonly 
   type: 'FieldValueNotSupported',
   field,
   body: `Unsupported value: ${shown(value)}${
-    supported.length === 0 ? '' : `: supported values: ${[...supported].sort().map(shown).join(', ')}`
+    supported.length === 0 ? '' : `: supported values: ${supported.map(shown).join(', ')}`
   }`,
 });
 

@@ -1,0 +1,40 @@
+/**
+ * The Pod: its defaults, validation, writes, subresources and table.
+ *
+ * Boundary: pure functions of the object. What needs other objects is in admission.ts, which the API server calls on
+ * create after the defaults: admitPriority, then admitServiceAccount with the Pod's ServiceAccount.
+ * Invariants: defaults are idempotent; a Pod that was valid stays valid by them; a stored Pod has a phase, a
+ * qosClass that never changes and a generation that counts the changes of its spec.
+ */
+import type { Pod } from '../../../generated/types.ts';
+import type { KindDefinition } from '../../../kind.ts';
+import { defaultPod } from './defaults.ts';
+import { podDeletion, podSelectableFields, preparePodForCreate, preparePodForUpdate } from './strategy.ts';
+import { podSubresources } from './subresources.ts';
+import { podColumns, podRow } from './table.ts';
+import { validatePodUpdate } from './validate-update.ts';
+import { validatePodCreate } from './validation.ts';
+import { podWarnings } from './warnings.ts';
+
+export const podKind: KindDefinition<Pod> = {
+  group: '',
+  version: 'v1',
+  kind: 'Pod',
+  plural: 'pods',
+  singular: 'pod',
+  shortNames: ['po'],
+  categories: ['all'],
+  namespaced: true,
+  schema: 'Pod',
+  defaults: defaultPod,
+  prepareForCreate: preparePodForCreate,
+  prepareForUpdate: preparePodForUpdate,
+  validateCreate: validatePodCreate,
+  validateUpdate: validatePodUpdate,
+  warnings: podWarnings,
+  subresources: podSubresources,
+  deletion: podDeletion,
+  selectableFields: podSelectableFields,
+  columns: podColumns,
+  row: podRow,
+};

@@ -1,0 +1,96 @@
+/**
+ * What a Pod as a whole requests and may use, of its containers' resources.
+ *
+ * Init containers run one after another and before the app containers, so the Pod needs the larger of the largest
+ * init container and the sum of the app containers. A sidecar keeps running: it adds to the app containers' sum and
+ * to every init container after it. Overhead is added on top.
+ * Sources: Init Containers, "Resources" (v1.23 pages); KEP-753; resource helpers of v1.33.
+ */
+import {
+  addQuantities,
+  formatQuantity,
+  maxQuantity,
+  parseQuantity,
+  type Quantity,
+  zeroQuantity,
+} from '../../../../machinery/quantity.ts';
+import type { Container, Pod } from '../../../generated/types.ts';
+import { isSidecar } from './containers.ts';
+
+/** Quantities by resource name (cpu in cores, memory in bytes). */
+export type ResourceQuantities = ReadonlyMap<string, Quantity>;
+
+/** Of the texts that the API serves; what is no quantity is left out (validation refuses it). */
+export function resourceQuantities(texts: Readonly<Record<string, string>> | undefined): Map<string, Quantity> {
+  const quantities = new Map<string, Quantity>();
+  for (const [name, text] of Object.entries(texts ?? {})) {
+    const quantity = parseQuantity(text);
+    if (quantity !== undefined) quantities.set(name, quantity);
+  }
+  return quantities;
+}
+
+/** The canonical texts, sorted by name. */
+export const resourceTexts = (quantities: ResourceQuantities): Record<string, string> =>
+  Object.fromEntries(
+    [...quantities].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, quantity]) => [name, formatQuantity(quantity)]),
+  );
+
+export function addResources(into: Map<string, Quantity>, more: ResourceQuantities): void {
+  for (const [name, quantity] of more) into.set(name, addQuantities(into.get(name) ?? zeroQuantity, quantity));
+}
+
+function raiseResources(into: Map<string, Quantity>, other: ResourceQuantities): void {
+  for (const [name, quantity] of other) {
+    const current = into.get(name);
+    into.set(name, current === undefined ? quantity : maxQuantity(current, quantity));
+  }
+}
+
+function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): Map<string, Quantity> {
+  const running = new Map<string, Quantity>();
+  for (const container of pod.spec?.containers ?? []) addResources(running, of(container));
+  const sidecars = new Map<string, Quantity>();
+  const initializing = new Map<string, Quantity>();
+  for (const container of pod.spec?.initContainers ?? []) {
+    const own = of(container);
+    if (isSidecar(container)) {
+      addResources(running, own);
+      addResources(sidecars, own);
+      raiseResources(initializing, sidecars);
+    } else {
+      const withSidecars = new Map(own);
+      addResources(withSidecars, sidecars);
+      raiseResources(initializing, withSidecars);
+    }
+  }
+  raiseResources(running, initializing);
+  return running;
+}
+
+/** What the scheduler, the node and quotas count for the Pod. A container without a request counts its limit. */
+export function effectiveRequests(pod: Pod): Map<string, Quantity> {
+  const requests = aggregate(
+    pod,
+    ({ resources }) => new Map([...resourceQuantities(resources?.limits), ...resourceQuantities(resources?.requests)]),
+  );
+  addResources(requests, resourceQuantities(pod.spec?.overhead));
+  return requests;
+}
+
+/**
+ * What the Pod may use at most. A container without a limit for a resource may use any amount of it, so a resource
+ * that one container leaves open is unlimited for the Pod, and absent here.
+ */
+export function effectiveLimits(pod: Pod): Map<string, Quantity> {
+  const limits = aggregate(pod, ({ resources }) => resourceQuantities(resources?.limits));
+  const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+  for (const name of limits.keys()) {
+    if (containers.some((container) => container.resources?.limits?.[name] === undefined)) limits.delete(name);
+  }
+  for (const [name, quantity] of resourceQuantities(pod.spec?.overhead)) {
+    const limit = limits.get(name);
+    if (limit !== undefined) limits.set(name, addQuantities(limit, quantity));
+  }
+  return limits;
+}

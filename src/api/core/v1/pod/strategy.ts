@@ -1,0 +1,77 @@
+/** What the API server does to a Pod at each write and delete. Source: pkg/registry/core/pod of v1.33 (behaviour). */
+import type { DeleteOptions } from '../../../../machinery/backend.ts';
+import { formatTime } from '../../../../machinery/time.ts';
+import type { Pod, PodCondition } from '../../../generated/types.ts';
+import type { WriteContext } from '../../../kind.ts';
+import { sameValue } from './compare.ts';
+import { qosClass } from './qos.ts';
+
+/** A client cannot set the status of a new Pod. */
+export function preparePodForCreate(pod: Pod, context: WriteContext): void {
+  pod.metadata.generation = 1;
+  pod.status = { phase: 'Pending', qosClass: qosClass(pod) };
+  if ((pod.spec?.schedulingGates ?? []).length > 0) {
+    pod.status.conditions = [
+      {
+        type: 'PodScheduled',
+        status: 'False',
+        lastTransitionTime: formatTime(context.now),
+        reason: 'SchedulingGated',
+        message: 'Scheduling is blocked due to non-empty scheduling gates',
+      },
+    ];
+  }
+}
+
+/** The status stays as it is; a changed spec is a new generation. */
+export function preparePodForUpdate(pod: Pod, old: Pod): void {
+  if (old.status === undefined) delete pod.status;
+  else pod.status = structuredClone(old.status);
+  const generation = old.metadata.generation ?? 0;
+  pod.metadata.generation = sameValue(pod.spec, old.spec) ? old.metadata.generation : generation + 1;
+}
+
+/** The conditions with this one in place of an older one of its type; its transition time moves with its status. */
+export function withCondition(
+  conditions: readonly PodCondition[] | undefined,
+  condition: PodCondition,
+  now: string,
+): PodCondition[] {
+  const old = conditions?.find((other) => other.type === condition.type);
+  const transition = old?.status === condition.status ? (old.lastTransitionTime ?? now) : now;
+  const updated = { ...condition, lastTransitionTime: transition };
+  return old === undefined
+    ? [...(conditions ?? []), updated]
+    : (conditions ?? []).map((other) => (other.type === condition.type ? updated : other));
+}
+
+const ended = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+
+/**
+ * How long a deleted Pod has to end, in seconds. `now`: nothing of it runs, or nobody is to wait for it.
+ * A Pod that is terminating already keeps its time, unless a delete asks for less: then graceSeconds is smaller than
+ * metadata.deletionGracePeriodSeconds, and counts from when the termination began.
+ */
+export function podDeletion(pod: Pod, options: DeleteOptions): { now: true } | { now: false; graceSeconds: number } {
+  const graceful = (seconds: number) =>
+    seconds === 0 ? ({ now: true } as const) : ({ now: false, graceSeconds: seconds < 0 ? 1 : seconds } as const);
+  const asked = options.gracePeriodSeconds;
+  if (pod.metadata.deletionTimestamp !== undefined) {
+    const current = pod.metadata.deletionGracePeriodSeconds;
+    if (current === undefined) return { now: true };
+    return graceful(asked === undefined ? current : Math.min(asked < 0 ? 1 : asked, current));
+  }
+  if (!pod.spec?.nodeName || ended(pod)) return { now: true };
+  return graceful(asked ?? pod.spec.terminationGracePeriodSeconds ?? 0);
+}
+
+export const podSelectableFields = (pod: Pod): Record<string, string> => ({
+  'spec.nodeName': pod.spec?.nodeName ?? '',
+  'spec.restartPolicy': pod.spec?.restartPolicy ?? '',
+  'spec.schedulerName': pod.spec?.schedulerName ?? '',
+  'spec.serviceAccountName': pod.spec?.serviceAccountName ?? '',
+  'spec.hostNetwork': String(pod.spec?.hostNetwork ?? false),
+  'status.phase': pod.status?.phase ?? '',
+  'status.podIP': pod.status?.podIPs?.[0]?.ip ?? pod.status?.podIP ?? '',
+  'status.nominatedNodeName': pod.status?.nominatedNodeName ?? '',
+});

@@ -1,0 +1,94 @@
+/** status, binding, ephemeralcontainers and log of a Pod. Source: pkg/registry/core/pod of v1.33. */
+import { type FieldError, notSupported, required } from '../../../../machinery/field-error.ts';
+import type { KubeObject } from '../../../../machinery/meta.ts';
+import { badRequest, conflict, invalidObject } from '../../../../machinery/status.ts';
+import { formatTime } from '../../../../machinery/time.ts';
+import type { Binding, Pod } from '../../../generated/types.ts';
+import type { SubresourceDefinition, WriteContext } from '../../../kind.ts';
+import { defaultPod } from './defaults.ts';
+import { preparePodForUpdate, withCondition } from './strategy.ts';
+import { validateEphemeralContainersUpdate, validatePodStatusUpdate } from './validate-update.ts';
+
+/** The new status; labels, annotations and finalizers where the body has them; the rest stays. */
+function applyStatus(old: Pod, body: KubeObject): Pod {
+  const asked = structuredClone(body) as Pod;
+  const status = { ...asked.status };
+  if (status.qosClass === undefined && old.status?.qosClass !== undefined) status.qosClass = old.status.qosClass;
+  const { labels, annotations, finalizers } = asked.metadata;
+  const pod: Pod = { ...structuredClone(old), status };
+  if (labels !== undefined) pod.metadata.labels = labels;
+  if (annotations !== undefined) pod.metadata.annotations = annotations;
+  if (finalizers !== undefined) pod.metadata.finalizers = finalizers;
+  return pod;
+}
+
+function validateBinding(binding: Binding): FieldError[] {
+  const { kind, name } = binding.target ?? {};
+  return [
+    ...(kind && kind !== 'Node' ? [notSupported('target.kind', kind, ['Node', '<empty>'])] : []),
+    ...(name ? [] : [required('target.name')]),
+  ];
+}
+
+/**
+ * Binds the Pod to a node. 409 where it is bound already, on its way out or gated; 400 where the binding is for
+ * another Pod. The binding's labels and annotations are added to the Pod's.
+ */
+function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
+  const binding = body as Binding;
+  const name = old.metadata.name;
+  if (binding.metadata?.name && binding.metadata.name !== name) {
+    throw badRequest('name in URL does not match name in Binding object');
+  }
+  const errors = validateBinding(binding);
+  if (errors.length > 0) throw invalidObject({ group: '', kind: 'Binding' }, name, errors);
+  const refuse = (cause: string) => conflict({ group: '', resource: 'pods/binding' }, name, cause);
+  const { uid } = binding.metadata ?? {};
+  if (uid && uid !== old.metadata.uid) {
+    throw refuse(`Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid ?? ''}`);
+  }
+  if (old.metadata.deletionTimestamp !== undefined) {
+    throw refuse(`pod ${name} is being deleted, cannot be assigned to a host`);
+  }
+  if (old.spec?.nodeName) {
+    throw refuse(`pod ${name} is already assigned to node ${JSON.stringify(old.spec.nodeName)}`);
+  }
+  if ((old.spec?.schedulingGates ?? []).length > 0) throw refuse(`pod ${name} has non-empty .spec.schedulingGates`);
+
+  const pod = structuredClone(old);
+  pod.spec = { ...(pod.spec ?? { containers: [] }), nodeName: binding.target.name };
+  const now = formatTime(context.now);
+  const conditions = withCondition(pod.status?.conditions, { type: 'PodScheduled', status: 'True' }, now);
+  pod.status = { ...pod.status, conditions };
+  for (const field of ['labels', 'annotations'] as const) {
+    const added = binding.metadata?.[field];
+    if (added !== undefined) pod.metadata[field] = { ...pod.metadata[field], ...added };
+  }
+  return pod;
+}
+
+function applyEphemeralContainers(old: Pod, body: KubeObject): Pod {
+  const asked = structuredClone(body) as Pod;
+  const pod = structuredClone(old);
+  pod.spec = { ...(pod.spec ?? { containers: [] }) };
+  if (asked.spec?.ephemeralContainers === undefined) delete pod.spec.ephemeralContainers;
+  else pod.spec.ephemeralContainers = asked.spec.ephemeralContainers;
+  defaultPod(pod);
+  preparePodForUpdate(pod, old);
+  return pod;
+}
+
+export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>>> = {
+  status: { verbs: ['get', 'update', 'patch'], apply: applyStatus, validate: validatePodStatusUpdate },
+  binding: {
+    bodyKind: { group: '', version: 'v1', kind: 'Binding', schema: 'Binding' },
+    verbs: ['create'],
+    apply: applyBinding,
+  },
+  ephemeralcontainers: {
+    verbs: ['get', 'update', 'patch'],
+    apply: applyEphemeralContainers,
+    validate: validateEphemeralContainersUpdate,
+  },
+  log: { verbs: ['get'] },
+};

@@ -1,0 +1,51 @@
+/** The columns and cells of `kubectl get pods`. Source: the Pod printer of v1.33. */
+import { formatTime } from '../../../../machinery/time.ts';
+import type { Pod } from '../../../generated/types.ts';
+import type { TableColumn, WriteContext } from '../../../kind.ts';
+import { ageCell } from '../../../table.ts';
+import { podSummary } from './summary.ts';
+
+const column = (name: string, description: string, priority = 0): TableColumn => ({
+  name,
+  type: 'string',
+  ...(name === 'Name' ? { format: 'name' as const } : {}),
+  description,
+  priority,
+});
+
+export const podColumns: readonly TableColumn[] = [
+  column('Name', 'The name of the Pod, unique in its namespace.'),
+  column('Ready', 'Containers that are ready, of all that keep running.'),
+  column('Status', 'The state of the Pod, or what keeps it from running.'),
+  column('Restarts', 'How often containers of the Pod were restarted, and how long ago the last time.'),
+  column('Age', 'How long ago the Pod was created.'),
+  column('IP', 'The address of the Pod.', 1),
+  column('Node', 'The node that the Pod is bound to.', 1),
+  column('Nominated Node', 'The node that is being made free for the Pod.', 1),
+  column('Readiness Gates', 'Conditions of the readiness gates that hold, of all.', 1),
+];
+
+export function podRow(pod: Pod, context: WriteContext): (string | number)[] {
+  const { ready, total, status, restarts, lastRestart } = podSummary(pod);
+  const since = restarts > 0 && lastRestart !== undefined ? ageCell(formatTime(lastRestart), context.now) : undefined;
+  return [
+    pod.metadata.name,
+    `${ready}/${total}`,
+    status,
+    since === undefined ? `${restarts}` : `${restarts} (${since} ago)`,
+    ageCell(pod.metadata.creationTimestamp, context.now),
+    pod.status?.podIPs?.[0]?.ip || pod.status?.podIP || '<none>',
+    pod.spec?.nodeName || '<none>',
+    pod.status?.nominatedNodeName || '<none>',
+    readinessGates(pod),
+  ];
+}
+
+function readinessGates(pod: Pod): string {
+  const gates = pod.spec?.readinessGates ?? [];
+  if (gates.length === 0) return '<none>';
+  const holding = gates.filter(({ conditionType }) =>
+    pod.status?.conditions?.some(({ type, status }) => type === conditionType && status === 'True'),
+  );
+  return `${holding.length}/${gates.length}`;
+}

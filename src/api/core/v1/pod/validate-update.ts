@@ -1,0 +1,270 @@
+/**
+ * What an update of a Pod may change: of its spec only images, the deadline (set or lowered), more tolerations, fewer
+ * scheduling gates, and while it is gated, tighter node selection.
+ * Source: ValidatePodUpdate, ValidatePodStatusUpdate and ValidatePodEphemeralContainersUpdate of v1.33.
+ */
+import { duplicate, type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
+import {
+  dns1123SubdomainErrors,
+  inclusiveRangeText,
+  ipErrors,
+  ipFamily,
+  qualifiedNameErrors,
+} from '../../../../machinery/names.ts';
+import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import type {
+  Container,
+  ContainerStatus,
+  NodeSelectorRequirement,
+  Pod,
+  PodSpec,
+  Toleration,
+} from '../../../generated/types.ts';
+import { differences, sameValue } from './compare.ts';
+import { isSidecar } from './containers.ts';
+import { MAX_INT32, nameErrors } from './validate-values.ts';
+import { validatePod } from './validation.ts';
+
+const updatableFields = [
+  '`spec.containers[*].image`',
+  '`spec.initContainers[*].image`',
+  '`spec.activeDeadlineSeconds`',
+  '`spec.tolerations` (only additions to existing tolerations)',
+  '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
+].join(',');
+
+const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
+
+export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
+  const spec = specOf(pod);
+  const oldSpec = specOf(old);
+  const errors = [...validateObjectMetaUpdate(pod.metadata, old.metadata), ...validatePod(pod)];
+  for (const field of ['containers', 'initContainers'] as const) {
+    if ((spec[field] ?? []).length !== (oldSpec[field] ?? []).length) {
+      return [...errors, forbidden(`spec.${field}`, 'pod updates may not add or remove containers')];
+    }
+  }
+  errors.push(...validateDeadline(spec, oldSpec));
+  errors.push(...validateTolerationAdditions(spec.tolerations ?? [], oldSpec.tolerations ?? []));
+  errors.push(...validateGateRemovals(spec, oldSpec));
+  if (sameValue(spec, oldSpec)) return errors;
+
+  const allowed = withUpdatesUndone(spec, oldSpec);
+  if ((oldSpec.schedulingGates ?? []).length > 0) errors.push(...undoGatedUpdates(allowed, oldSpec));
+  const changes = differences(oldSpec, allowed, 'spec');
+  if (changes.length > 0) {
+    errors.push(
+      forbidden('spec', `pod updates may not change fields other than ${updatableFields}\n${changes.join('\n')}\n`),
+    );
+  }
+  return errors;
+}
+
+/** The new spec with every change undone that is allowed as such; what still differs is not. */
+function withUpdatesUndone(spec: PodSpec, old: PodSpec): PodSpec {
+  const withImagesOf = (containers: Container[] | undefined, oldContainers: Container[] | undefined) =>
+    containers?.map((container, index) => ({ ...container, image: oldContainers?.[index]?.image }));
+  const undone: PodSpec = {
+    ...spec,
+    containers: withImagesOf(spec.containers, old.containers) ?? [],
+    initContainers: withImagesOf(spec.initContainers, old.initContainers),
+    activeDeadlineSeconds: old.activeDeadlineSeconds,
+    schedulingGates: old.schedulingGates,
+    tolerations: old.tolerations,
+  };
+  if ((old.terminationGracePeriodSeconds ?? 0) < 0 && spec.terminationGracePeriodSeconds === 1) {
+    undone.terminationGracePeriodSeconds = old.terminationGracePeriodSeconds;
+  }
+  return undone;
+}
+
+function validateDeadline(spec: PodSpec, old: PodSpec): FieldError[] {
+  const path = 'spec.activeDeadlineSeconds';
+  const deadline = spec.activeDeadlineSeconds;
+  const oldDeadline = old.activeDeadlineSeconds;
+  if (deadline === undefined) {
+    return oldDeadline === undefined
+      ? []
+      : [invalid(path, null, 'must not update from a positive integer to nil value')];
+  }
+  if (deadline < 0 || deadline > MAX_INT32) return [invalid(path, deadline, inclusiveRangeText(0, MAX_INT32))];
+  return oldDeadline !== undefined && oldDeadline < deadline
+    ? [invalid(path, deadline, 'must be less than or equal to previous value')]
+    : [];
+}
+
+function validateTolerationAdditions(tolerations: readonly Toleration[], old: readonly Toleration[]): FieldError[] {
+  const kept = old.every((before) =>
+    tolerations.some((now) => sameValue({ ...before, tolerationSeconds: now.tolerationSeconds }, now)),
+  );
+  return kept
+    ? []
+    : [forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')];
+}
+
+function validateGateRemovals(spec: PodSpec, old: PodSpec): FieldError[] {
+  const before = new Set((old.schedulingGates ?? []).map((gate) => gate.name));
+  return (spec.schedulingGates ?? []).flatMap(({ name }, index) =>
+    before.has(name)
+      ? []
+      : [
+          forbidden(
+            `spec.schedulingGates[${index}].name`,
+            `only deletion is allowed, but found new scheduling gate '${name}'`,
+          ),
+        ],
+  );
+}
+
+/** Judges the node selection of a gated Pod, which may become tighter, and undoes it in `spec`. */
+function undoGatedUpdates(spec: PodSpec, old: PodSpec): FieldError[] {
+  const errors: FieldError[] = [];
+  const oldSelector = old.nodeSelector ?? {};
+  const kept = Object.entries(oldSelector).every(([key, value]) => spec.nodeSelector?.[key] === value);
+  if (!kept) {
+    errors.push(
+      invalid(
+        'spec.nodeSelector',
+        spec.nodeSelector ?? {},
+        'only additions to spec.nodeSelector are allowed (no mutations or deletions)',
+      ),
+    );
+  }
+  spec.nodeSelector = old.nodeSelector;
+
+  const terms = requiredTerms(spec);
+  const oldTerms = requiredTerms(old);
+  const path = 'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms';
+  if (oldTerms.length > 0) {
+    if (terms.length !== oldTerms.length) {
+      errors.push(invalid(path, terms, 'no additions/deletions to non-empty NodeSelectorTerms list are allowed'));
+    } else {
+      terms.forEach((term, index) => {
+        const before = oldTerms[index] ?? {};
+        const extended =
+          startsWith(term.matchExpressions, before.matchExpressions) &&
+          startsWith(term.matchFields, before.matchFields);
+        const wasEmpty = (before.matchExpressions ?? []).length + (before.matchFields ?? []).length === 0;
+        if (!extended || (wasEmpty && !sameValue(term, before))) {
+          errors.push(invalid(`${path}[${index}]`, term, 'only additions are allowed (no mutations or deletions)'));
+        }
+      });
+    }
+  }
+  const { nodeAffinity: _dropped, ...affinity } = spec.affinity ?? {};
+  const oldAffinity = old.affinity?.nodeAffinity;
+  spec.affinity = oldAffinity === undefined ? affinity : { ...affinity, nodeAffinity: oldAffinity };
+  return errors;
+}
+
+const requiredTerms = (spec: PodSpec) =>
+  spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+
+const startsWith = (list: NodeSelectorRequirement[] | undefined, head: NodeSelectorRequirement[] | undefined) =>
+  sameValue((list ?? []).slice(0, (head ?? []).length), head ?? []);
+
+/** An update of the status subresource. */
+export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
+  const status = pod.status ?? {};
+  const oldStatus = old.status ?? {};
+  const policy = old.spec?.restartPolicy ?? 'Always';
+  const sidecars = new Set((old.spec?.initContainers ?? []).filter(isSidecar).map((container) => container.name));
+  const errors = validateObjectMetaUpdate(pod.metadata, old.metadata);
+  (status.conditions ?? []).forEach(({ type }, index) => {
+    errors.push(...nameErrors(type ?? '', `metadata.conditions[${index}].Type`, qualifiedNameErrors));
+  });
+  const nominated = status.nominatedNodeName;
+  if (nominated && nominated !== oldStatus.nominatedNodeName) {
+    errors.push(...nameErrors(nominated, 'status.nominatedNodeName', dns1123SubdomainErrors));
+  }
+  if (status.qosClass !== oldStatus.qosClass) {
+    errors.push(invalid('status.qosClass', status.qosClass, 'field is immutable'));
+  }
+  const none = new Set<string>();
+  errors.push(
+    ...revivals(status.containerStatuses, oldStatus.containerStatuses, 'status.containerStatuses', policy, none),
+    ...revivals(
+      status.initContainerStatuses,
+      oldStatus.initContainerStatuses,
+      'status.initContainerStatuses',
+      policy,
+      sidecars,
+    ),
+    ...revivals(
+      status.ephemeralContainerStatuses,
+      oldStatus.ephemeralContainerStatuses,
+      'status.ephemeralContainerStatuses',
+      'Never',
+      none,
+    ),
+    ...validateIps(
+      (status.podIPs ?? []).map(({ ip }) => ip),
+      'status.podIPs',
+    ),
+    ...validateIps(
+      (status.hostIPs ?? []).map(({ ip }) => ip),
+      'status.hostIPs',
+    ),
+  );
+  const firstHostIp = status.hostIPs?.[0]?.ip;
+  if (firstHostIp !== undefined && firstHostIp !== status.hostIP) {
+    errors.push(invalid('status.hostIPs[0].ip', firstHostIp, 'must be equal to `hostIP`'));
+  }
+  return errors;
+}
+
+/** Containers that had ended for good and are said to run again. */
+function revivals(
+  statuses: readonly ContainerStatus[] | undefined,
+  old: readonly ContainerStatus[] | undefined,
+  path: string,
+  restartPolicy: string,
+  restartable: ReadonlySet<string>,
+): FieldError[] {
+  if (restartPolicy === 'Always') return [];
+  return (old ?? []).flatMap((before, index) => {
+    const ended = before.state?.terminated;
+    if (ended === undefined || restartable.has(before.name)) return [];
+    if (ended.exitCode !== 0 && restartPolicy === 'OnFailure') return [];
+    const revived = (statuses ?? []).some((now) => now.name === before.name && now.state?.terminated === undefined);
+    return revived ? [forbidden(`${path}[${index}].state`, 'may not be transitioned to non-terminated state')] : [];
+  });
+}
+
+/** At most one address of each family. */
+function validateIps(ips: readonly string[], path: string): FieldError[] {
+  const errors = ips.flatMap((ip, index) => nameErrors(ip, `${path}[${index}]`, ipErrors));
+  if (ips.length > 1) {
+    const families = ips.map((ip) => ipFamily(ip));
+    if (new Set(families).size !== 2 || ips.length > 2) {
+      errors.push(
+        invalid(
+          path,
+          ips.map((ip) => ({ ip })),
+          'may specify no more than one IP for each IP family',
+        ),
+      );
+    }
+    ips.forEach((ip, index) => {
+      if (ips.indexOf(ip) < index) errors.push(duplicate(`${path}[${index}]`, { ip }));
+    });
+  }
+  return errors;
+}
+
+/** An update of the ephemeralcontainers subresource: containers are only added. */
+export function validateEphemeralContainersUpdate(pod: Pod, old: Pod): FieldError[] {
+  const path = 'spec.ephemeralContainers';
+  const errors = validatePod(pod);
+  for (const before of old.spec?.ephemeralContainers ?? []) {
+    const now = pod.spec?.ephemeralContainers?.find((container) => container.name === before.name);
+    const named = `existing ephemeral containers ${JSON.stringify(before.name)}`;
+    if (now === undefined) errors.push(forbidden(path, `${named} may not be removed\n`));
+    else if (!sameValue(now, before)) {
+      errors.push(
+        forbidden(path, `${named} may not be changed\n${differences(before, now, before.name).join('\n')}\n`),
+      );
+    }
+  }
+  return errors;
+}

@@ -1,0 +1,155 @@
+/** Sentences for whoever creates a Pod that is valid but hardly what was meant. Source: v1.33 (rules and wording). */
+import { dns1123LabelErrors } from '../../../../machinery/names.ts';
+import { parseQuantity, quantityMilli } from '../../../../machinery/quantity.ts';
+import type { ContainerPort, EnvVar, Pod, PodAffinityTerm, PodSpec, Volume } from '../../../generated/types.ts';
+import { containersWithPath } from './containers.ts';
+
+export function podWarnings(pod: Pod): string[] {
+  const spec = pod.spec ?? { containers: [] };
+  const nameErrors = dns1123LabelErrors(pod.metadata.name ?? '');
+  return [
+    ...(nameErrors.length === 0
+      ? []
+      : [
+          `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${nameErrors.join(' ')}]`,
+        ]),
+    ...nodeLabelWarnings(spec),
+    ...(spec.volumes ?? []).flatMap(volumeWarnings),
+    ...duplicates(
+      spec.hostAliases?.map(({ ip }) => ip),
+      (index, ip) => `spec.hostAliases[${index}].ip: duplicate ip ${ip}`,
+    ),
+    ...pullSecretWarnings(spec),
+    ...containersWithPath(spec).flatMap(({ container, path }) => [
+      ...fractionWarnings(container.resources?.limits, `${path}.resources.limits`),
+      ...fractionWarnings(container.resources?.requests, `${path}.resources.requests`),
+      ...envWarnings(container.env, `${path}.env`),
+    ]),
+    ...portWarnings(spec),
+    ...((spec.terminationGracePeriodSeconds ?? 0) < 0
+      ? ['spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1']
+      : []),
+    ...affinityWarnings(spec),
+  ];
+}
+
+const deprecatedLabels: Readonly<Record<string, string>> = {
+  'beta.kubernetes.io/arch': 'deprecated since v1.14; use "kubernetes.io/arch" instead',
+  'beta.kubernetes.io/os': 'deprecated since v1.14; use "kubernetes.io/os" instead',
+  'failure-domain.beta.kubernetes.io/region': 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
+  'failure-domain.beta.kubernetes.io/zone': 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
+  'beta.kubernetes.io/instance-type': 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
+};
+
+const nodeLabelWarnings = (spec: PodSpec): string[] => [
+  ...Object.keys(spec.nodeSelector ?? {}).flatMap((key) =>
+    deprecatedLabels[key] ? [`spec.nodeSelector[${key}]: ${deprecatedLabels[key]}`] : [],
+  ),
+  ...(spec.topologySpreadConstraints ?? []).flatMap(({ labelSelector }, index) =>
+    labelSelector
+      ? []
+      : [`spec.topologySpreadConstraints[${index}].labelSelector: a null labelSelector results in matching no pod`],
+  ),
+];
+
+const deprecatedVolumes: Partial<Record<keyof Volume, string>> = {
+  photonPersistentDisk: 'deprecated in v1.11, non-functional in v1.16+',
+  gitRepo: 'deprecated in v1.11',
+  scaleIO: 'deprecated in v1.16, non-functional in v1.22+',
+  flocker: 'deprecated in v1.22, non-functional in v1.25+',
+  storageos: 'deprecated in v1.22, non-functional in v1.25+',
+  quobyte: 'deprecated in v1.22, non-functional in v1.25+',
+  glusterfs: 'deprecated in v1.25, non-functional in v1.26+',
+  cephfs: 'deprecated in v1.28, non-functional in v1.31+',
+  rbd: 'deprecated in v1.28, non-functional in v1.31+',
+};
+
+const volumeWarnings = (volume: Volume, index: number): string[] =>
+  (Object.keys(deprecatedVolumes) as (keyof Volume)[])
+    .filter((source) => volume[source] != null)
+    .map((source) => `spec.volumes[${index}].${source}: ${deprecatedVolumes[source]}`);
+
+function duplicates(
+  values: readonly string[] | undefined,
+  warning: (index: number, shown: string) => string,
+): string[] {
+  return (values ?? []).flatMap((value, index) =>
+    values?.indexOf(value) === index ? [] : [warning(index, JSON.stringify(value))],
+  );
+}
+
+function pullSecretWarnings({ imagePullSecrets }: PodSpec): string[] {
+  const names = (imagePullSecrets ?? []).map(({ name }) => name ?? '');
+  return [
+    ...duplicates(names, (index, name) => `spec.imagePullSecrets[${index}].name: duplicate name ${name}`),
+    ...names.flatMap((name, index) =>
+      name === '' ? [`spec.imagePullSecrets[${index}].name: invalid empty name ""`] : [],
+    ),
+  ];
+}
+
+/** A byte cannot be split: memory: 100m is a tenth of one, and surely not meant. */
+function fractionWarnings(texts: Record<string, string> | undefined, path: string): string[] {
+  return ['memory', 'ephemeral-storage'].flatMap((name) => {
+    const text = texts?.[name];
+    const quantity = parseQuantity(text ?? '');
+    return quantity === undefined || quantityMilli(quantity) % 1000n === 0n
+      ? []
+      : [`${path}[${name}]: fractional byte value ${JSON.stringify(text)} is invalid, must be an integer`];
+  });
+}
+
+/** A second definition of a variable is fine where it extends the first: X=$(X)123. */
+function envWarnings(variables: readonly EnvVar[] | undefined, path: string): string[] {
+  const seen = new Set<string>();
+  return (variables ?? []).flatMap(({ name, value = '', valueFrom }, index) => {
+    const first = !seen.has(name);
+    seen.add(name);
+    const reference = `$(${name})`;
+    if (first || (!valueFrom && value !== reference && value.includes(reference))) return [];
+    const shown = JSON.stringify(name);
+    return [`${path}[${index}]: hides previous definition of ${shown}, which may be dropped when using apply`];
+  });
+}
+
+function portWarnings(spec: PodSpec): string[] {
+  const seen: { port: ContainerPort; path: string }[] = [];
+  return containersWithPath(spec).flatMap(({ container, path }) =>
+    (container.ports ?? []).flatMap((port, index) => {
+      const at = `${path}.ports[${index}]`;
+      const warnings = seen.flatMap((other) => {
+        const relation = portRelation(port, other.port);
+        return relation === undefined ? [] : [`${at}: ${relation} port definition with ${other.path}`];
+      });
+      seen.push({ port, path: at });
+      return warnings;
+    }),
+  );
+}
+
+function portRelation(a: ContainerPort, b: ContainerPort): string | undefined {
+  if (a.containerPort !== b.containerPort || a.protocol !== b.protocol) return undefined;
+  const [ipA, ipB, hostA, hostB] = [a.hostIP ?? '', b.hostIP ?? '', a.hostPort ?? 0, b.hostPort ?? 0];
+  if (ipA === ipB && hostA === hostB) return 'duplicate';
+  if (hostA === 0 || hostB === 0) return 'overlapping';
+  return hostA === hostB && (ipA === '') !== (ipB === '') ? 'dangerously ambiguous' : undefined;
+}
+
+function affinityWarnings({ affinity }: PodSpec): string[] {
+  const warn = (terms: readonly PodAffinityTerm[], path: (index: number) => string): string[] =>
+    terms.flatMap((term, index) =>
+      term.labelSelector ? [] : [`${path(index)}.labelSelector: a null labelSelector results in matching no pod`],
+    );
+  return (['podAffinity', 'podAntiAffinity'] as const).flatMap((kind) => {
+    const path = `spec.affinity.${kind}`;
+    const needed = affinity?.[kind]?.requiredDuringSchedulingIgnoredDuringExecution ?? [];
+    const preferred = affinity?.[kind]?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
+    return [
+      ...warn(needed, (index) => `${path}.requiredDuringSchedulingIgnoredDuringExecution[${index}]`),
+      ...warn(
+        preferred.map((term) => term.podAffinityTerm),
+        (index) => `${path}.preferredDuringSchedulingIgnoredDuringExecution[${index}].podAffinityTerm`,
+      ),
+    ];
+  });
+}
