@@ -77,6 +77,9 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
     context: WriteContext,
   ): { now: true } | { now: false; graceSeconds: number };
 
+  /** A delete answers with the object as it was, not with a Status. */
+  returnsDeletedObject?: boolean;
+
   /** Field selectors that the kind has besides metadata.name and metadata.namespace. */
   selectableFields?(object: T): Record<string, string>;
 

@@ -30,7 +30,10 @@ export interface WatchOptions {
   fieldSelector?: string;
   /** Undefined or '0': synthetic ADDED events for what exists, then changes. */
   resourceVersion?: string;
+  /** Only with sendInitialEvents, and then required. */
+  resourceVersionMatch?: 'Exact' | 'NotOlderThan';
   allowWatchBookmarks?: boolean;
+  /** True: ADDED events for what exists, then a BOOKMARK annotated k8s.io/initial-events-end. False: only changes. */
   sendInitialEvents?: boolean;
   timeoutSeconds?: number;
 }

@@ -1,0 +1,40 @@
+/** The objects that clients send: an own copy, decoded against the schema. */
+import type { SubresourceDefinition } from '../../api/kind.ts';
+import { decode, unknownFieldText } from '../../api/schema.ts';
+import type { WriteOptions } from '../../machinery/backend.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { type ApiError, badRequest } from '../../machinery/status.ts';
+import { apiVersionOf, type Resource } from './resources.ts';
+
+export interface DecodeOptions extends Pick<WriteOptions, 'fieldValidation' | 'onWarning'> {
+  /** Where its body is of another kind. */
+  subresource?: SubresourceDefinition;
+  /** How a body that does not fit its type is refused; absent: 400 BadRequest. */
+  refuse?: (cause: string) => ApiError;
+}
+
+/**
+ * A copy of `body` that the caller may modify, without the fields that its type does not have. These are ignored, named
+ * in a warning, or refused, as fieldValidation says. Wording: v1.33.
+ */
+export function decodeBody({ kind: own }: Resource, body: KubeObject, options: DecodeOptions): KubeObject {
+  const { group, schema, kind, version } = options.subresource?.bodyKind ?? own;
+  const apiVersion = apiVersionOf(group, version);
+  const given = body.kind || kind;
+  const unfit = (cause: string) =>
+    badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${cause}`);
+  const refuse = options.refuse ?? unfit;
+  if (body.apiVersion && body.apiVersion !== apiVersion) {
+    const text = `the API version in the data (${body.apiVersion}) does not match the expected API version (${apiVersion})`;
+    throw badRequest(text);
+  }
+  if (given !== kind) throw unfit(`converting (${version}.${given}) to (${version}.${kind}): unknown conversion`);
+  const { value, unknownFields, typeErrors } = decode(schema, body);
+  if (typeErrors[0] !== undefined) throw refuse(typeErrors[0]);
+  const { fieldValidation = 'Warn', onWarning } = options;
+  const unknown = unknownFields.map(unknownFieldText);
+  if (unknown.length > 0 && fieldValidation === 'Strict') throw refuse(`strict decoding error: ${unknown.join(', ')}`);
+  if (fieldValidation === 'Warn') for (const text of unknown) onWarning?.(text);
+  const object = value as unknown as KubeObject;
+  return { ...object, apiVersion, kind, metadata: object.metadata ?? { name: '' } };
+}

@@ -1,0 +1,76 @@
+/**
+ * What a cluster has from its beginning: the system namespaces and the Service of the API itself.
+ * Source: the controllers of v1.33's API server (system namespaces, kubernetesservice).
+ */
+import type { Service } from '../../api/generated/types.ts';
+import type { ResourceBackend } from '../../machinery/backend.ts';
+import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { kubernetesServiceAddress } from './service-range.ts';
+
+const NAMESPACES: ResourceRef = { group: '', version: 'v1', resource: 'namespaces' };
+const SERVICES: ResourceRef = { group: '', version: 'v1', resource: 'services' };
+
+export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
+
+export interface BootstrapOptions {
+  serviceCidr: string;
+  /** Where the API server listens: what port 443 of the Service leads to. */
+  apiServerPort: number;
+}
+
+/** Makes what is missing; a Service `kubernetes` that does not fit the options any more is put right. */
+export async function bootstrap(backend: ResourceBackend, options: BootstrapOptions): Promise<void> {
+  for (const name of SYSTEM_NAMESPACES) {
+    await ensure(() =>
+      backend.create(NAMESPACES, undefined, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
+    );
+  }
+  await ensureKubernetesService(backend, options);
+}
+
+async function ensureKubernetesService(backend: ResourceBackend, options: BootstrapOptions): Promise<void> {
+  const wanted = kubernetesService(options);
+  const { name } = wanted.metadata;
+  const found = (await backend.get(SERVICES, 'default', name).catch(absent)) as Service | undefined;
+  // A cluster IP cannot be changed.
+  if (found !== undefined && found.spec?.clusterIP !== wanted.spec?.clusterIP) {
+    await backend.delete(SERVICES, 'default', name);
+    await backend.create(SERVICES, 'default', wanted as KubeObject);
+  } else if (found === undefined) {
+    await ensure(() => backend.create(SERVICES, 'default', wanted as KubeObject));
+  } else if (found.spec?.ports?.[0]?.targetPort !== options.apiServerPort) {
+    const spec = { ...found.spec, ports: wanted.spec?.ports };
+    await backend.update(SERVICES, { ...found, spec } as KubeObject);
+  }
+}
+
+const kubernetesService = ({ serviceCidr, apiServerPort }: BootstrapOptions): Service => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: {
+    name: 'kubernetes',
+    namespace: 'default',
+    labels: { component: 'apiserver', provider: 'kubernetes' },
+  },
+  spec: {
+    type: 'ClusterIP',
+    clusterIP: kubernetesServiceAddress(serviceCidr),
+    ports: [{ name: 'https', protocol: 'TCP', port: 443, targetPort: apiServerPort }],
+    sessionAffinity: 'None',
+  },
+});
+
+/** Already there is as good. */
+async function ensure(create: () => Promise<unknown>): Promise<void> {
+  try {
+    await create();
+  } catch (error) {
+    if (!isApiError(error, 'AlreadyExists')) throw error;
+  }
+}
+
+function absent(error: unknown): undefined {
+  if (isApiError(error, 'NotFound')) return undefined;
+  throw error;
+}

@@ -1,0 +1,87 @@
+/** Writes to the store: compare-and-swap on the object's revision, tried again on what another writer left. */
+import type { KubeObject } from '../../machinery/meta.ts';
+import { insufficientStorage, notFound } from '../../machinery/status.ts';
+import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
+import { atRevision, decodeStored, deepFreeze, encodeStored, revisionOf } from '../cache/stored-object.ts';
+import type { RegistryContext } from './context.ts';
+import type { Resource } from './resources.ts';
+
+async function transact(store: Store, txn: Txn): Promise<TxnResult> {
+  try {
+    return await store.txn(txn);
+  } catch (error) {
+    if (error instanceof StorageFullError) throw insufficientStorage(error.message);
+    throw error;
+  }
+}
+
+/** The written object as everyone sees it; the cache's own where it is still there, so that it is encoded once. */
+function written({ cache }: RegistryContext, key: string, resource: Resource, object: KubeObject, revision: number) {
+  const cached = cache.get(key);
+  if (cached !== undefined && revisionOf(cached) === revision) return resource.fromStored(cached);
+  return deepFreeze(atRevision(object, revision));
+}
+
+/** Undefined where the key is taken or one of `guards` does not hold any more. */
+export async function insert(
+  context: RegistryContext,
+  resource: Resource,
+  key: string,
+  object: KubeObject,
+  guards: Compare[],
+): Promise<KubeObject | undefined> {
+  const value = encodeStored(resource.toStored(object));
+  const result = await transact(context.store, {
+    compare: [{ key, modRevision: 0 }, ...guards],
+    puts: [{ key, value }],
+  });
+  return result.succeeded ? written(context, key, resource, object, result.revision) : undefined;
+}
+
+/** What a change does to the object that it was given. */
+export type Change = { action: 'put'; object: KubeObject } | { action: 'delete' } | { action: 'keep' };
+
+export interface Outcome {
+  action: Change['action'];
+  /** As it is now, or as it was when it went (with the deletion's resourceVersion). */
+  object: KubeObject;
+}
+
+/**
+ * Applies `change` to the object until no other writer comes between. `change` may throw an ApiError; `settled` is called
+ * after each attempt. Throws 404 where there is no such object.
+ */
+export async function modify(
+  context: RegistryContext,
+  resource: Resource,
+  at: { key: string; name: string; dryRun: boolean | undefined },
+  change: (old: KubeObject) => Change,
+  settled: () => void = () => {},
+): Promise<Outcome> {
+  let stored = context.cache.get(at.key);
+  for (;;) {
+    if (stored === undefined) throw notFound(resource.groupResource, at.name);
+    const old = resource.fromStored(stored);
+    try {
+      const wanted = change(old);
+      if (wanted.action === 'keep') return { action: 'keep', object: old };
+      if (at.dryRun) return { action: wanted.action, object: wanted.action === 'put' ? wanted.object : old };
+      const compare = [{ key: at.key, modRevision: revisionOf(stored) }];
+      const result = await transact(
+        context.store,
+        wanted.action === 'delete'
+          ? { compare, deletes: [at.key] }
+          : { compare, puts: [{ key: at.key, value: encodeStored(resource.toStored(wanted.object)) }] },
+      );
+      if (result.succeeded) {
+        const { action } = wanted;
+        if (action === 'delete') return { action, object: atRevision(old, result.revision) };
+        return { action, object: written(context, at.key, resource, wanted.object, result.revision) };
+      }
+      const current = result.current[0];
+      stored = current === undefined ? undefined : decodeStored(current);
+    } finally {
+      settled();
+    }
+  }
+}

@@ -1,0 +1,18 @@
+/** What the parts of the registry share. */
+import type { Log, Timers } from '../../platform/platform.ts';
+import type { Store } from '../../store/store.ts';
+import type { WatchCache } from '../cache/watch-cache.ts';
+import type { TokenIssuer } from '../pki/tokens.ts';
+import type { ResourceIndex } from './resources.ts';
+import type { ServiceAllocator } from './service-allocator.ts';
+
+export interface RegistryContext {
+  store: Store;
+  cache: WatchCache;
+  resources: ResourceIndex;
+  timers: Timers;
+  log: Log;
+  services: ServiceAllocator;
+  randomBytes: (size: number) => Uint8Array;
+  issueToken: TokenIssuer['issue'] | undefined;
+}

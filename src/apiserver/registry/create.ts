@@ -1,0 +1,119 @@
+/**
+ * create. Order: decode, defaults, name, admission, prepare, validate, allocate, store.
+ * Source: upstream's rest.BeforeCreate and generic registry (behaviour).
+ */
+import type { WriteOptions } from '../../machinery/backend.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machinery/status.ts';
+import { formatTime } from '../../machinery/time.ts';
+import { admitNamespace, admitPod } from './admission.ts';
+import { decodeBody } from './body.ts';
+import { insert } from './commit.ts';
+import type { RegistryContext } from './context.ts';
+import { keyOf } from './list.ts';
+import { generatedName, randomUid } from './random-names.ts';
+import type { Resource } from './resources.ts';
+
+/** How often another generated name is tried. Source: upstream's RetryGenerateName. */
+const GENERATE_ATTEMPTS = 8;
+
+export async function createObject(
+  context: RegistryContext,
+  resource: Resource,
+  namespace: string | undefined,
+  body: KubeObject,
+  options: WriteOptions,
+): Promise<KubeObject> {
+  const { kind, groupResource } = resource;
+  const object = decodeBody(resource, body, options);
+  kind.defaults?.(object);
+  placeInNamespace(resource, namespace, object);
+  if (object.metadata.resourceVersion) throw resourceVersionOnCreate();
+  setSystemFields(context, object);
+  if (kind.namespaced) admitNamespace(context, resource, object);
+  await admitPod(context, resource, object);
+  const generated = !object.metadata.name && object.metadata.generateName;
+  if (generated) object.metadata.name = generatedName(generated, context.randomBytes);
+
+  const now = context.timers.now();
+  kind.prepareForCreate?.(object, { now });
+  const errors = kind.validateCreate(object);
+  if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
+  for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);
+
+  const release = isService(resource) ? context.services.admit(object, undefined) : undefined;
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const created = await insertNew(context, resource, object, options);
+      if (created !== undefined) return created;
+      if (!generated) throw alreadyExists(groupResource, object.metadata.name);
+      if (attempt === GENERATE_ATTEMPTS) throw generatedNameTaken(resource, object.metadata.name);
+      object.metadata.name = generatedName(generated, context.randomBytes);
+    }
+  } finally {
+    release?.();
+  }
+}
+
+export const isService = ({ kind }: Resource): boolean => kind.group === '' && kind.kind === 'Service';
+
+/** Undefined where the name is taken. */
+async function insertNew(
+  context: RegistryContext,
+  resource: Resource,
+  object: KubeObject,
+  options: WriteOptions,
+): Promise<KubeObject | undefined> {
+  const key = keyOf(resource, object.metadata.namespace, object.metadata.name);
+  for (;;) {
+    if (context.cache.get(key) !== undefined) return undefined;
+    // Nothing may appear in a namespace that begins to end in the same moment: its revision is part of the comparison.
+    const guards = resource.kind.namespaced ? [admitNamespace(context, resource, object)] : [];
+    if (options.dryRun) return object;
+    const created = await insert(context, resource, key, object, guards);
+    if (created !== undefined) return created;
+  }
+}
+
+/** Source: upstream's EnsureObjectNamespaceMatchesRequestNamespace (behaviour and wording). */
+function placeInNamespace({ kind }: Resource, requested: string | undefined, { metadata }: KubeObject): void {
+  if (!kind.namespaced) {
+    delete metadata.namespace;
+    return;
+  }
+  if (!requested && !metadata.namespace) throw badRequest('an empty namespace may not be set during creation');
+  if (requested && metadata.namespace && metadata.namespace !== requested) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
+  }
+  metadata.namespace ||= requested;
+}
+
+function setSystemFields({ timers, randomBytes }: RegistryContext, { metadata }: KubeObject): void {
+  metadata.uid = randomUid(randomBytes);
+  metadata.creationTimestamp = formatTime(timers.now());
+  delete metadata.resourceVersion;
+  delete metadata.deletionTimestamp;
+  delete metadata.deletionGracePeriodSeconds;
+  delete metadata.selfLink;
+  delete metadata.managedFields;
+}
+
+/** Upstream answers this with code 500 and no reason. */
+const resourceVersionOnCreate = (): ApiError =>
+  new ApiError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'resourceVersion should not be set on objects to be created',
+    code: 500,
+  });
+
+function generatedNameTaken({ groupResource }: Resource, name: string): ApiError {
+  const { status } = alreadyExists(groupResource, name);
+  return new ApiError({
+    ...status,
+    message: `${status.message}, the server was not able to generate a unique name for the object`,
+    details: { ...status.details, retryAfterSeconds: 1 },
+  });
+}

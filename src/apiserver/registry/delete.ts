@@ -1,0 +1,136 @@
+/**
+ * delete and deleteCollection: at once, gracefully, or when the last finalizer is gone.
+ * Source: upstream's rest.BeforeDelete and generic registry (behaviour and wording).
+ */
+import type { Namespace } from '../../api/generated/types.ts';
+import type { DeleteOptions, ListOptions } from '../../machinery/backend.ts';
+import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/meta.ts';
+import { conflict, forbidden, isApiError, methodNotAllowed } from '../../machinery/status.ts';
+import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
+import { IMMORTAL_NAMESPACES } from './admission.ts';
+import { type Change, modify } from './commit.ts';
+import type { RegistryContext } from './context.ts';
+import { keyOf, listObjects } from './list.ts';
+import type { Resource } from './resources.ts';
+
+export async function deleteObject(
+  context: RegistryContext,
+  resource: Resource,
+  at: { namespace: string | undefined; name: string },
+  options: DeleteOptions,
+): Promise<KubeObject | Status> {
+  const { kind, groupResource } = resource;
+  if (kind.createOnly) throw methodNotAllowed();
+  if (kind.group === '' && kind.kind === 'Namespace' && IMMORTAL_NAMESPACES.has(at.name)) {
+    throw forbidden(groupResource, at.name, 'this namespace may not be deleted');
+  }
+  const target = { key: keyOf(resource, at.namespace, at.name), name: at.name, dryRun: options.dryRun };
+  const { action, object } = await modify(context, resource, target, (old) =>
+    deletionOf(resource, old, options, context.timers.now()),
+  );
+  return action === 'delete' && !kind.returnsDeletedObject ? deleted(resource, object) : object;
+}
+
+const deleted = ({ groupResource }: Resource, { metadata }: KubeObject): Status => ({
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  details: {
+    name: metadata.name,
+    ...(groupResource.group === '' ? {} : { group: groupResource.group }),
+    kind: groupResource.resource,
+    ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+  },
+});
+
+function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions, now: Millis): Change {
+  checkPreconditions(resource, old.metadata, options);
+  // Source: v1.33 takes a negative grace period for one second.
+  const asked = options.gracePeriodSeconds;
+  const gracePeriodSeconds = asked !== undefined && asked < 0 ? 1 : asked;
+  const decision = resource.kind.deletion?.(old, { ...options, gracePeriodSeconds }, { now }) ?? { now: true };
+  if (!decision.now) return graceful(old, decision.graceSeconds, gracePeriodSeconds !== undefined, now);
+  if ((old.metadata.finalizers ?? []).length === 0) return { action: 'delete' };
+  return waitForFinalizers(old, now);
+}
+
+function checkPreconditions({ kind }: Resource, metadata: ObjectMeta, { preconditions }: DeleteOptions): void {
+  const { uid, resourceVersion } = preconditions ?? {};
+  // Upstream names the kind where other conflicts name the resource.
+  const named = { group: kind.group, resource: kind.kind };
+  if (uid !== undefined && uid !== metadata.uid) {
+    const text = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`;
+    throw conflict(named, metadata.name, text);
+  }
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion) {
+    const text = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`;
+    throw conflict(named, metadata.name, text);
+  }
+}
+
+const changed = (old: KubeObject, metadata: Partial<ObjectMeta>): Change => ({
+  action: 'put',
+  object: { ...old, metadata: { ...old.metadata, ...metadata } },
+});
+
+/** The first wish to delete changes what the object is meant to be. */
+const bumpedGeneration = ({ generation }: ObjectMeta): Partial<ObjectMeta> =>
+  generation === undefined || generation === 0 ? {} : { generation: generation + 1 };
+
+/** A namespace that is asked to go shows it in its phase at once: nothing is created in it from then on. */
+function terminatingNamespace(old: KubeObject): KubeObject {
+  if (old.apiVersion !== 'v1' || old.kind !== 'Namespace') return old;
+  const namespace = old as Namespace;
+  return { ...namespace, status: { ...namespace.status, phase: 'Terminating' } } as KubeObject;
+}
+
+/** Sets the end of the grace period; a later delete can only bring it nearer. */
+function graceful(old: KubeObject, graceSeconds: number, asked: boolean, now: Millis): Change {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;
+  if (deletionTimestamp === undefined) {
+    return changed(terminatingNamespace(old), {
+      deletionTimestamp: formatTime(now + graceSeconds * 1000),
+      deletionGracePeriodSeconds: graceSeconds,
+      ...bumpedGeneration(old.metadata),
+    });
+  }
+  if (!asked || graceSeconds >= deletionGracePeriodSeconds) return { action: 'keep' };
+  const start = (parseTime(deletionTimestamp) ?? now) - deletionGracePeriodSeconds * 1000;
+  const end = start + graceSeconds * 1000;
+  // A period that is over is not moved into the past: one second remains for whoever has to end the object.
+  const shortened = end < now ? { end: now, graceSeconds: Math.min(graceSeconds, 1) } : { end, graceSeconds };
+  return changed(old, {
+    deletionTimestamp: formatTime(shortened.end),
+    deletionGracePeriodSeconds: shortened.graceSeconds,
+  });
+}
+
+function waitForFinalizers(old: KubeObject, now: Millis): Change {
+  const { deletionTimestamp, deletionGracePeriodSeconds } = old.metadata;
+  const end = parseTime(deletionTimestamp);
+  if (end !== undefined && end <= now && deletionGracePeriodSeconds === 0) return { action: 'keep' };
+  return changed(old, {
+    deletionTimestamp: end === undefined || end > now ? formatTime(now) : deletionTimestamp,
+    deletionGracePeriodSeconds: 0,
+    ...(end === undefined ? bumpedGeneration(old.metadata) : {}),
+  });
+}
+
+/** Deletes what the list finds; the answer is what was found. What is gone by itself meanwhile is no failure. */
+export async function deleteObjects(
+  context: RegistryContext,
+  resource: Resource,
+  options: ListOptions & DeleteOptions,
+): Promise<KubeList> {
+  const list = await listObjects(context, resource, options);
+  const { preconditions: _, ...each } = options;
+  for (const { metadata } of list.items) {
+    try {
+      await deleteObject(context, resource, { namespace: metadata.namespace, name: metadata.name }, each);
+    } catch (error) {
+      if (!isApiError(error, 'NotFound')) throw error;
+    }
+  }
+  return list;
+}

@@ -1,0 +1,25 @@
+/** Names and UIDs of random bytes. */
+
+/** No vowels and no digits that look like them. Source: k8s.io/apimachinery/pkg/util/rand. */
+const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
+const SUFFIX_CHARACTERS = 5;
+/** A generated name fits a DNS label. Source: k8s.io/apiserver/pkg/storage/names. */
+const MAX_BASE_CHARACTERS = 63 - SUFFIX_CHARACTERS;
+
+export type RandomBytes = (size: number) => Uint8Array;
+
+/** Five characters, such as `x7k2p`. */
+export const randomSuffix = (randomBytes: RandomBytes): string =>
+  Array.from(randomBytes(SUFFIX_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join('');
+
+export const generatedName = (base: string, randomBytes: RandomBytes): string =>
+  `${base.slice(0, MAX_BASE_CHARACTERS)}${randomSuffix(randomBytes)}`;
+
+/** A version 4 UUID. */
+export function randomUid(randomBytes: RandomBytes): string {
+  const bytes = Buffer.from(randomBytes(16));
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}

@@ -1,0 +1,99 @@
+/**
+ * The registry: the resource verbs of the API over a store, for whatever kinds it is given.
+ *
+ * Boundary: knows no HTTP and no users. All it does with a kind comes from the kind's definition, but for the few steps
+ * of admission that need other objects: namespaces, ServiceAccounts, cluster IPs.
+ *
+ * Invariants:
+ *  1. Reads come from the watch cache, which is never behind an acknowledged write.
+ *  2. Every write compares the revision of what it was made from; who comes second starts again from the newest state,
+ *     so no update is lost.
+ *  3. Objects that come out are frozen and shared; objects that come in are copied.
+ *  4. A write with dryRun passes every check and leaves no trace.
+ */
+import { randomBytes as systemRandomBytes } from 'node:crypto';
+import type { KindDefinition } from '../../api/kind.ts';
+import type { ResourceBackend } from '../../machinery/backend.ts';
+import { methodNotAllowed } from '../../machinery/status.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import type { Store } from '../../store/store.ts';
+import { loadWatchCache } from '../cache/watch-cache.ts';
+import type { TokenIssuer } from '../pki/tokens.ts';
+import type { RegistryContext } from './context.ts';
+import { createObject } from './create.ts';
+import { deleteObject, deleteObjects } from './delete.ts';
+import { getObject, listObjects } from './list.ts';
+import { indexResources } from './resources.ts';
+import { createServiceAllocator } from './service-allocator.ts';
+import { createBinding, createSubresource } from './subresource.ts';
+import { patchObject, updateObject } from './update.ts';
+import { watchObjects } from './watch.ts';
+
+export interface RegistryOptions {
+  store: Store;
+  kinds: readonly KindDefinition[];
+  timers: Timers;
+  log: Log;
+  /** The cluster IPs of Services: IPv4, /8 to /28. */
+  serviceCidr: string;
+  /** Of UIDs, generated names and choices; absent: the system's. */
+  randomBytes?: (size: number) => Uint8Array;
+  /** Answers the token subresource of ServiceAccounts; absent: it is refused. */
+  issueToken?: TokenIssuer['issue'];
+}
+
+export interface Registry extends ResourceBackend {
+  /** The revision of the newest write. */
+  revision(): number;
+  /** Follows the store no longer; running watches fall silent. The store stays open. */
+  close(): void;
+}
+
+/** Loads everything that is stored. Rejects where the store cannot be read or the Service CIDR is none. */
+export async function createRegistry(options: RegistryOptions): Promise<Registry> {
+  const { store, timers, log, randomBytes = systemRandomBytes } = options;
+  const cache = await loadWatchCache({ store, log });
+  const services = createServiceAllocator(cache, options.serviceCidr, randomBytes);
+  const resources = indexResources(options.kinds);
+  const { issueToken } = options;
+  const context: RegistryContext = { store, cache, resources, timers, log, services, randomBytes, issueToken };
+  return { ...createBackend(context), revision: () => cache.revision(), close: () => cache.close() };
+}
+
+/** Each method is async, so that failures come as rejections only. */
+function createBackend(context: RegistryContext): ResourceBackend {
+  const { resources } = context;
+  return {
+    async get(ref, namespace, name) {
+      return getObject(context, resources.find(ref), namespace, name);
+    },
+    async list(ref, options) {
+      return listObjects(context, resources.find(ref), options);
+    },
+    async watch(ref, options, sink, signal) {
+      return watchObjects(context, resources.find(ref), options, sink, signal);
+    },
+    async create(ref, namespace, object, options = {}) {
+      const resource = resources.find(ref);
+      const { name, subresource } = options;
+      if (subresource) return createSubresource(context, resource, { namespace, name, subresource }, object, options);
+      if (resource.kind.createOnly) {
+        if (resource.kind.kind !== 'Binding') throw methodNotAllowed();
+        return createBinding(context, namespace, object, options);
+      }
+      return createObject(context, resource, namespace, object, options);
+    },
+    async update(ref, object, options = {}) {
+      return updateObject(context, resources.find(ref), object, options);
+    },
+    async patch(ref, namespace, name, type, body, options = {}) {
+      return patchObject(context, resources.find(ref), { namespace, name }, { type, body }, options);
+    },
+    async delete(ref, namespace, name, options = {}) {
+      return deleteObject(context, resources.find(ref), { namespace, name }, options);
+    },
+    async deleteCollection(ref, options) {
+      return deleteObjects(context, resources.find(ref), options);
+    },
+  };
+}

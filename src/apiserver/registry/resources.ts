@@ -1,0 +1,64 @@
+/** The kinds by their place in the API, and their objects between the form that is stored and the one that is served. */
+import type { KindDefinition } from '../../api/kind.ts';
+import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import { type GroupResource, pathNotFound } from '../../machinery/status.ts';
+import { resourcePrefix } from '../cache/keys.ts';
+
+export interface Resource {
+  kind: KindDefinition;
+  groupResource: GroupResource;
+  /** `v1`, `events.k8s.io/v1` */
+  apiVersion: string;
+  /** Of its keys in the store. */
+  prefix: string;
+  /** An object of the cache in this kind's form: the same object each time. */
+  fromStored(object: KubeObject): KubeObject;
+  toStored(object: KubeObject): KubeObject;
+}
+
+export interface ResourceIndex {
+  /** Throws 404 where there is no such resource. */
+  find(ref: ResourceRef): Resource;
+}
+
+export const apiVersionOf = (group: string, version: string): string =>
+  group === '' ? version : `${group}/${version}`;
+
+/** Another form of a stored kind, converted once an object. */
+function memoized(convert: (object: KubeObject) => KubeObject): (object: KubeObject) => KubeObject {
+  const known = new WeakMap<KubeObject, KubeObject>();
+  return (object) => {
+    let converted = known.get(object);
+    if (converted === undefined) {
+      converted = convert(object);
+      known.set(object, converted);
+    }
+    return converted;
+  };
+}
+
+const same = (object: KubeObject): KubeObject => object;
+
+export function indexResources(kinds: readonly KindDefinition[]): ResourceIndex {
+  const byRef = new Map<string, Resource>();
+  for (const kind of kinds) {
+    const { storage } = kind;
+    const stored = storage === undefined ? kind : kinds.find((one) => one.plural === storage.plural && !one.storage);
+    if (stored === undefined) throw new Error(`${kind.kind}: no kind stores ${storage?.plural}`);
+    byRef.set(`${kind.group}/${kind.version}/${kind.plural}`, {
+      kind,
+      groupResource: { group: kind.group, resource: kind.plural },
+      apiVersion: apiVersionOf(kind.group, kind.version),
+      prefix: resourcePrefix(stored.group, stored.plural),
+      fromStored: storage === undefined ? same : memoized(storage.fromStored),
+      toStored: storage === undefined ? same : storage.toStored,
+    });
+  }
+  return {
+    find(ref) {
+      const resource = byRef.get(`${ref.group}/${ref.version}/${ref.resource}`);
+      if (resource === undefined) throw pathNotFound();
+      return resource;
+    },
+  };
+}

@@ -1,0 +1,232 @@
+/**
+ * update and patch of an object or of a subresource that is part of it.
+ * Source: upstream's rest.BeforeUpdate, generic registry and patch handler (behaviour and wording).
+ */
+import type { SubresourceDefinition } from '../../api/kind.ts';
+import { strategyFor } from '../../api/patch-strategy.ts';
+import type { PatchType, WriteOptions } from '../../machinery/backend.ts';
+import { invalid } from '../../machinery/field-error.ts';
+import { goText, isJsonObject, jsonEqual } from '../../machinery/json-value.ts';
+import type { KubeObject, ObjectMeta } from '../../machinery/meta.ts';
+import { applyPatch } from '../../machinery/patch.ts';
+import {
+  type ApiError,
+  badRequest,
+  conflict,
+  invalidObject,
+  methodNotAllowed,
+  objectModified,
+  pathNotFound,
+  unsupportedMediaType,
+} from '../../machinery/status.ts';
+import { decodeBody } from './body.ts';
+import { type Change, modify } from './commit.ts';
+import type { RegistryContext } from './context.ts';
+import { isService } from './create.ts';
+import { keyOf } from './list.ts';
+import type { Resource } from './resources.ts';
+
+export interface UpdateOptions extends WriteOptions {
+  subresource?: string;
+}
+
+/** One request to change one object. */
+interface Request {
+  context: RegistryContext;
+  resource: Resource;
+  key: string;
+  namespace: string | undefined;
+  name: string;
+  options: UpdateOptions;
+  subresource: SubresourceDefinition | undefined;
+  /** How a body that does not fit its type is refused. */
+  refuse?: (cause: string) => ApiError;
+  /** What of the allocated is to be given back when the attempt is over. */
+  release: () => void;
+}
+
+/** Throws 404 or 405 where the subresource cannot be written so. */
+export function findSubresource(
+  { kind }: Resource,
+  name: string | undefined,
+  verb: 'update' | 'patch' | 'create',
+): SubresourceDefinition | undefined {
+  if (name === undefined || name === '') return undefined;
+  const subresource = kind.subresources[name];
+  if (subresource === undefined) throw pathNotFound();
+  if (!subresource.verbs.includes(verb)) throw methodNotAllowed();
+  return subresource;
+}
+
+export async function updateObject(
+  context: RegistryContext,
+  resource: Resource,
+  body: KubeObject,
+  options: UpdateOptions,
+): Promise<KubeObject> {
+  if (resource.kind.createOnly) throw methodNotAllowed();
+  const subresource = findSubresource(resource, options.subresource, 'update');
+  const { name, namespace } = body.metadata;
+  if (!name) throw badRequest('name must be provided');
+  return run({ context, resource, namespace, name, options, subresource }, () => body);
+}
+
+export async function patchObject(
+  context: RegistryContext,
+  resource: Resource,
+  at: { namespace: string | undefined; name: string },
+  patch: { type: PatchType; body: unknown },
+  options: UpdateOptions,
+): Promise<KubeObject> {
+  if (resource.kind.createOnly) throw methodNotAllowed();
+  const { type, body } = patch;
+  if (type === 'application/apply-patch+yaml') {
+    throw unsupportedMediaType([
+      'application/json-patch+json',
+      'application/merge-patch+json',
+      'application/strategic-merge-patch+json',
+    ]);
+  }
+  const subresource = findSubresource(resource, options.subresource, 'patch');
+  // Upstream shows the patch as Go prints a map.
+  const shown = isJsonObject(body) ? goText(body) : JSON.stringify(body);
+  const refuse = (cause: string) => invalidObject({ group: '', kind: '' }, '', [invalid('patch', shown, cause)]);
+  return run({ context, resource, ...at, options, subresource, refuse }, (old) => {
+    const patched = applyPatch(type, old, body, strategyFor(resource.kind.schema)) as unknown as KubeObject;
+    checkSamePlace(patched, at);
+    return patched;
+  });
+}
+
+/** Source: upstream's checkName (wording). */
+function checkSamePlace({ metadata }: KubeObject, at: { namespace: string | undefined; name: string }): void {
+  const { name = '', namespace = '' } = (metadata ?? {}) as Partial<ObjectMeta>;
+  if (name !== at.name) {
+    throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
+  }
+  if (at.namespace && namespace && namespace !== at.namespace) {
+    const text = `the namespace of the object (${namespace}) does not match the namespace on the request (${at.namespace})`;
+    throw badRequest(text);
+  }
+}
+
+async function run(
+  target: Omit<Request, 'key' | 'release'>,
+  bodyFor: (old: KubeObject) => KubeObject,
+): Promise<KubeObject> {
+  const { context, resource, namespace, name } = target;
+  const options = { ...target.options, onWarning: onceEach(target.options.onWarning) };
+  const request: Request = { ...target, options, key: keyOf(resource, namespace, name), release: () => {} };
+  const at = { key: request.key, name, dryRun: options.dryRun };
+  const { object } = await modify(
+    context,
+    resource,
+    at,
+    (old) => changeOf(request, bodyFor(old), old),
+    () => {
+      request.release();
+      request.release = () => {};
+    },
+  );
+  return object;
+}
+
+/** Another attempt warns of the same again. */
+function onceEach(onWarning: ((text: string) => void) | undefined): (text: string) => void {
+  const said = new Set<string>();
+  return (text) => {
+    if (!said.has(text)) onWarning?.(text);
+    said.add(text);
+  };
+}
+
+function changeOf(request: Request, body: KubeObject, old: KubeObject): Change {
+  const { resource, options, subresource, context, refuse } = request;
+  const own = decodeBody(resource, body, { ...options, subresource, refuse });
+  checkPreconditions(request, own.metadata, old.metadata);
+  if (subresource === undefined) resource.kind.defaults?.(own);
+  const object = subresource === undefined ? replaced(request, own, old) : applied(request, subresource, own, old);
+  if (removedByUpdate(resource, object, old, context.timers.now())) return { action: 'delete' };
+  return jsonEqual(object, old) ? { action: 'keep' } : { action: 'put', object };
+}
+
+function checkPreconditions({ resource, key, name }: Request, sent: ObjectMeta, old: ObjectMeta): void {
+  if (sent.uid && sent.uid !== old.uid) {
+    const text = `Precondition failed: UID in precondition: ${sent.uid}, UID in object meta: ${old.uid}`;
+    const cause = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${text}`;
+    throw conflict(resource.groupResource, name, cause);
+  }
+  const { resourceVersion } = sent;
+  if (resourceVersion && resourceVersion !== '0' && resourceVersion !== old.resourceVersion) {
+    throw objectModified(resource.groupResource, name);
+  }
+}
+
+/** The fields of metadata that no update changes. */
+function keepSystemFields(metadata: ObjectMeta, old: ObjectMeta): void {
+  metadata.name = old.name;
+  metadata.resourceVersion = old.resourceVersion;
+  for (const field of ['namespace', 'uid', 'creationTimestamp', 'deletionTimestamp'] as const) {
+    if (old[field] === undefined) delete metadata[field];
+    else metadata[field] = old[field];
+  }
+  if (old.deletionGracePeriodSeconds === undefined) delete metadata.deletionGracePeriodSeconds;
+  else metadata.deletionGracePeriodSeconds = old.deletionGracePeriodSeconds;
+  delete metadata.selfLink;
+  delete metadata.managedFields;
+}
+
+function replaced(request: Request, object: KubeObject, old: KubeObject): KubeObject {
+  const { context, resource, options } = request;
+  const { kind } = resource;
+  keepSystemFields(object.metadata, old.metadata);
+  if (old.metadata.generation === undefined) delete object.metadata.generation;
+  else object.metadata.generation = old.metadata.generation;
+  if (isService(resource)) keepAllocated(object, old);
+  kind.prepareForUpdate?.(object, old, { now: context.timers.now() });
+  const errors = kind.validateUpdate(object, old);
+  if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
+  for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);
+  if (isService(resource)) request.release = context.services.admit(object, old);
+  return object;
+}
+
+function applied(
+  { context, resource }: Request,
+  subresource: SubresourceDefinition,
+  body: KubeObject,
+  old: KubeObject,
+): KubeObject {
+  if (subresource.apply === undefined) throw methodNotAllowed();
+  const result = subresource.apply(old, body, { now: context.timers.now() });
+  const object = { ...result, metadata: { ...result.metadata } };
+  keepSystemFields(object.metadata, old.metadata);
+  const errors = subresource.validate?.(object, old) ?? [];
+  if (errors.length > 0) throw invalidObject(resource.kind, object.metadata.name, errors);
+  return object;
+}
+
+/**
+ * A Service that is replaced without its cluster IP keeps it, where both need one.
+ * Source: upstream's patchAllocatedValues (behaviour).
+ */
+function keepAllocated(object: KubeObject, old: KubeObject): void {
+  interface Allocated {
+    spec?: { type?: string; clusterIP?: string; clusterIPs?: string[] };
+  }
+  const { spec } = object as Allocated;
+  const { spec: oldSpec } = old as Allocated;
+  if (spec === undefined || oldSpec === undefined) return;
+  if (spec.type === 'ExternalName' || oldSpec.type === 'ExternalName') return;
+  if (!spec.clusterIP) spec.clusterIP = oldSpec.clusterIP;
+  if (!spec.clusterIPs?.length && spec.clusterIP === oldSpec.clusterIP)
+    spec.clusterIPs = [...(oldSpec.clusterIPs ?? [])];
+}
+
+/** An object that waits for its finalizers goes with the last of them. Source: upstream's ShouldDeleteDuringUpdate. */
+function removedByUpdate({ kind }: Resource, object: KubeObject, old: KubeObject, now: number): boolean {
+  if ((object.metadata.finalizers ?? []).length > 0) return false;
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;
+  if (deletionTimestamp === undefined || deletionGracePeriodSeconds !== 0) return false;
+  return kind.deletion?.(object, { gracePeriodSeconds: 0 }, { now }).now ?? true;
+}
