@@ -1,0 +1,85 @@
+/**
+ * How strategic merge patch treats the lists of the kinds served: which are merged, and by which key. What is not
+ * here is replaced as a whole. Also the x-kubernetes-patch-merge-key and -strategy of the OpenAPI documents.
+ * Source: the patchStrategy and patchMergeKey tags of the types of v1.33.
+ */
+import type { FieldStrategy, StrategyLookup } from '../machinery/strategic-merge-patch.ts';
+import { type Shape, schemaTypes } from './schema.ts';
+
+export interface PatchStrategy {
+  strategy: 'merge' | 'merge,retainKeys';
+  /** Absent for lists of scalars. */
+  mergeKey?: string;
+}
+
+const by = (mergeKey: string): PatchStrategy => ({ strategy: 'merge', mergeKey });
+
+/** Keyed by `Type.field` of the generated schema. */
+export const patchStrategies: Readonly<Record<string, PatchStrategy>> = {
+  'ObjectMeta.ownerReferences': by('uid'),
+  'ObjectMeta.finalizers': { strategy: 'merge' },
+
+  'PodSpec.volumes': { strategy: 'merge,retainKeys', mergeKey: 'name' },
+  'PodSpec.initContainers': by('name'),
+  'PodSpec.containers': by('name'),
+  'PodSpec.deferContainers': by('name'),
+  'PodSpec.ephemeralContainers': by('name'),
+  'PodSpec.imagePullSecrets': by('name'),
+  'PodSpec.hostAliases': by('ip'),
+  'PodSpec.topologySpreadConstraints': by('topologyKey'),
+  'PodSpec.schedulingGates': by('name'),
+  'PodSpec.resourceClaims': { strategy: 'merge,retainKeys', mergeKey: 'name' },
+  'PodStatus.conditions': by('type'),
+  'PodStatus.hostIPs': by('ip'),
+  'PodStatus.podIPs': by('ip'),
+  'PodStatus.resourceClaimStatuses': { strategy: 'merge,retainKeys', mergeKey: 'name' },
+
+  'Container.ports': by('containerPort'),
+  'Container.env': by('name'),
+  'Container.volumeMounts': by('mountPath'),
+  'Container.volumeDevices': by('devicePath'),
+  'EphemeralContainer.ports': by('containerPort'),
+  'EphemeralContainer.env': by('name'),
+  'EphemeralContainer.volumeMounts': by('mountPath'),
+  'EphemeralContainer.volumeDevices': by('devicePath'),
+  'ContainerStatus.volumeMounts': by('mountPath'),
+  'ContainerStatus.allocatedResourcesStatus': by('name'),
+
+  'ServiceSpec.ports': by('port'),
+  'ServiceStatus.conditions': by('type'),
+  'ServiceAccount.secrets': by('name'),
+  'NodeSpec.podCIDRs': { strategy: 'merge' },
+  'NodeStatus.conditions': by('type'),
+  'NodeStatus.addresses': by('type'),
+  'NamespaceStatus.conditions': by('type'),
+};
+
+/** The type of a field's objects: the field's own, or that of its elements. */
+function objectType(shape: Shape): string | undefined {
+  if (typeof shape !== 'object' || 'map' in shape) return undefined;
+  return 'ref' in shape ? shape.ref : objectType(shape.array);
+}
+
+const lookups = new Map<string, StrategyLookup>();
+
+/** The lookup that strategic merge patch needs for objects of a type of the generated schema. */
+export function strategyFor(typeName: string): StrategyLookup {
+  const existing = lookups.get(typeName);
+  if (existing !== undefined) return existing;
+  const fields = new Map<string, FieldStrategy>();
+  const lookup: StrategyLookup = (name) => {
+    const known = fields.get(name);
+    if (known !== undefined) return known;
+    const type = schemaTypes[typeName];
+    if (type === undefined || !Object.hasOwn(type, name)) return undefined;
+    const inner = objectType(type[name]?.shape ?? 'any');
+    const strategy: FieldStrategy = {
+      ...patchStrategies[`${typeName}.${name}`],
+      ...(inner === undefined ? {} : { fields: strategyFor(inner) }),
+    };
+    fields.set(name, strategy);
+    return strategy;
+  };
+  lookups.set(typeName, lookup);
+  return lookup;
+}

@@ -1,0 +1,84 @@
+/**
+ * The scalar types of the API that JSON has no type of its own for: times, bytes and quantities, from what a client
+ * wrote to what is stored and served.
+ * Source: metav1.Time, metav1.MicroTime, []byte and resource.Quantity of v1.33 (behaviour and wording).
+ */
+import { canonicalQuantity } from '../machinery/quantity.ts';
+import { formatTime, parseTime } from '../machinery/time.ts';
+
+export type ScalarResult = { value: string } | { error: string };
+
+const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/;
+/** Go's layout, one element after another. */
+const layout: readonly (readonly [string, RegExp])[] = [
+  ['2006', /^\d{4}/],
+  ['-', /^-/],
+  ['01', /^(0[1-9]|1[0-2])/],
+  ['-', /^-/],
+  ['02', /^(0[1-9]|[12]\d|3[01])/],
+  ['T', /^T/],
+  ['15', /^([01]\d|2[0-3])/],
+  [':', /^:/],
+  ['04', /^[0-5]\d/],
+  [':', /^:/],
+  ['05', /^[0-5]\d(\.\d+)?/],
+  ['Z07:00', /^(Z|[+-]\d\d:\d\d)/],
+];
+
+function timeError(text: string): string {
+  const start = `parsing time ${JSON.stringify(text)}`;
+  let rest = text;
+  for (const [element, pattern] of layout) {
+    const match = pattern.exec(rest);
+    if (match === null) {
+      return `${start} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(rest)} as ${JSON.stringify(element)}`;
+    }
+    rest = rest.slice(match[0].length);
+  }
+  return rest === '' ? `${start}: day out of range` : `${start}: extra text: ${JSON.stringify(rest)}`;
+}
+
+/** Undefined where the text is no RFC 3339 time; a day that does not exist is none. */
+function secondsOf(text: string): { seconds: string; fraction: string } | undefined {
+  const match = timePattern.exec(text);
+  if (match === null) return undefined;
+  const [, local = '', fraction = '', zone = ''] = match;
+  // Date.parse takes 31 February for 3 March.
+  const asUtc = parseTime(`${local}Z`);
+  if (asUtc === undefined || formatTime(asUtc) !== `${local}Z`) return undefined;
+  const millis = parseTime(`${local}${zone}`);
+  return millis === undefined ? undefined : { seconds: formatTime(millis).slice(0, 19), fraction };
+}
+
+/** UTC, whole seconds. */
+export function canonicalTime(text: string): ScalarResult {
+  const time = secondsOf(text);
+  return time === undefined ? { error: timeError(text) } : { value: `${time.seconds}Z` };
+}
+
+/** UTC, microseconds. */
+export function canonicalMicroTime(text: string): ScalarResult {
+  const time = secondsOf(text);
+  return time === undefined
+    ? { error: timeError(text) }
+    : { value: `${time.seconds}.${time.fraction.slice(0, 6).padEnd(6, '0')}Z` };
+}
+
+/** Standard base64 with padding; line breaks are dropped. */
+export function canonicalBytes(text: string): ScalarResult {
+  const plain = /[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, '') : text;
+  if (/^[A-Za-z0-9+/]*={0,2}$/.test(plain) && plain.length % 4 === 0) return { value: plain };
+  const bad = plain.search(/[^A-Za-z0-9+/]/);
+  return { error: `illegal base64 data at input byte ${bad >= 0 ? bad : plain.length - (plain.length % 4)}` };
+}
+
+const quantityPattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$';
+const quantityRegexp = new RegExp(quantityPattern);
+
+export function canonicalQuantityValue(input: string | number): ScalarResult {
+  const value = canonicalQuantity(input);
+  if (value !== undefined) return { value };
+  return quantityRegexp.test(String(input))
+    ? { error: "unable to parse quantity's suffix" }
+    : { error: `quantities must match the regular expression '${quantityPattern}'` };
+}

@@ -1,0 +1,232 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decode, decodeFailure, type Shape, schemaTypes } from './schema.ts';
+
+const pod = (spec: unknown, metadata: unknown = { name: 'p' }): Record<string, unknown> => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata,
+  spec,
+});
+
+describe('decode', () => {
+  it('keeps what it knows, drops null and what it does not know, and says what it dropped', () => {
+    const input = pod({
+      foo: 1,
+      restartPolicy: null,
+      containers: [{ name: 'a', bar: {}, env: [{ name: 'X', baz: 1 }], ports: null }, { name: 'b' }],
+    });
+    const { value, unknownFields, typeErrors } = decode('Pod', { ...input, zap: 1 });
+    expect(value).toEqual(pod({ containers: [{ name: 'a', env: [{ name: 'X' }] }, { name: 'b' }] }));
+    expect(unknownFields).toEqual(['spec.foo', 'spec.containers[0].bar', 'spec.containers[0].env[0].baz', 'zap']);
+    expect(typeErrors).toEqual([]);
+  });
+
+  it.each<[string, unknown, unknown]>([
+    [
+      'quantities',
+      { containers: [], overhead: { cpu: 0.5, memory: '1024Mi' } },
+      { containers: [], overhead: { cpu: '500m', memory: '1Gi' } },
+    ],
+    ['what Go always writes', { containers: [{}] }, { containers: [{ name: '' }] }],
+    ['a list that Go always writes', {}, { containers: [] }],
+    [
+      'null in lists',
+      { containers: [{ name: 'a', args: ['x', null] }, null] },
+      { containers: [{ name: 'a', args: ['x', ''] }, { name: '' }] },
+    ],
+    [
+      'null in maps',
+      { containers: [], nodeSelector: { a: null, __proto__x: 'y' } },
+      { containers: [], nodeSelector: { a: '', __proto__x: 'y' } },
+    ],
+    [
+      'an integer or a string',
+      { containers: [{ name: 'a', livenessProbe: { httpGet: { port: 'http' }, tcpSocket: { port: 80 } } }] },
+      { containers: [{ name: 'a', livenessProbe: { httpGet: { port: 'http' }, tcpSocket: { port: 80 } } }] },
+    ],
+  ])('%s', (_, spec, expected) => {
+    const decoded = decode('Pod', pod(spec));
+    expect(decoded.value['spec']).toEqual(expected);
+    expect(decoded.typeErrors).toEqual([]);
+    expect(decoded.unknownFields).toEqual([]);
+  });
+
+  it('times become UTC', () => {
+    const metadata = { creationTimestamp: '2026-01-31T11:30:00.123+02:00', deletionTimestamp: null };
+    expect(decode('Pod', { metadata }).value).toEqual({ metadata: { creationTimestamp: '2026-01-31T09:30:00Z' } });
+    expect(decode('Lease', { spec: { renewTime: '2026-01-31T09:30:00.1234567Z' } }).value).toEqual({
+      spec: { renewTime: '2026-01-31T09:30:00.123456Z' },
+    });
+  });
+
+  it.each<[string, unknown, string]>([
+    [
+      'PodSpec',
+      pod({ activeDeadlineSeconds: 'x' }),
+      'json: cannot unmarshal string into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64',
+    ],
+    [
+      'fraction',
+      pod({ activeDeadlineSeconds: 1.5 }),
+      'json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.activeDeadlineSeconds of type int64',
+    ],
+    [
+      'int32',
+      pod({ priority: 2 ** 31 }),
+      'json: cannot unmarshal number 2147483648 into Go struct field PodSpec.spec.priority of type int32',
+    ],
+    [
+      'env',
+      pod({ containers: [{ env: [{ value: 1 }] }] }),
+      'json: cannot unmarshal number into Go struct field EnvVar.spec.containers.env.value of type string',
+    ],
+    [
+      'bool',
+      pod({ hostNetwork: 'true' }),
+      'json: cannot unmarshal string into Go struct field PodSpec.spec.hostNetwork of type bool',
+    ],
+    [
+      'list',
+      pod({ containers: {} }),
+      'json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container',
+    ],
+    [
+      'element',
+      pod({ containers: ['a'] }),
+      'json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type v1.Container',
+    ],
+    [
+      'named string',
+      pod({ restartPolicy: true }),
+      'json: cannot unmarshal bool into Go struct field PodSpec.spec.restartPolicy of type v1.RestartPolicy',
+    ],
+    [
+      'label',
+      pod({}, { labels: { a: 1 } }),
+      'json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string',
+    ],
+    [
+      'labels',
+      pod({}, { labels: [] }),
+      'json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type map[string]string',
+    ],
+    ['struct', { spec: 'x' }, 'json: cannot unmarshal string into Go struct field Pod.spec of type v1.PodSpec'],
+    [
+      'quantity',
+      pod({ overhead: { cpu: 'x' } }),
+      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    ],
+    ['quantity suffix', pod({ overhead: { cpu: '1mi' } }), "unable to parse quantity's suffix"],
+    [
+      'quantity type',
+      pod({ overhead: { cpu: {} } }),
+      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+    ],
+    [
+      'time',
+      pod({}, { creationTimestamp: 'now' }),
+      'parsing time "now" as "2006-01-02T15:04:05Z07:00": cannot parse "now" as "2006"',
+    ],
+    [
+      'time part',
+      pod({}, { creationTimestamp: '2026-01-01 00:00' }),
+      'parsing time "2026-01-01 00:00" as "2006-01-02T15:04:05Z07:00": cannot parse " 00:00" as "T"',
+    ],
+    [
+      'day',
+      pod({}, { creationTimestamp: '2026-02-31T00:00:00Z' }),
+      'parsing time "2026-02-31T00:00:00Z": day out of range',
+    ],
+    ['time type', pod({}, { creationTimestamp: 1 }), 'json: cannot unmarshal number into Go value of type string'],
+    ['root', [], 'json: cannot unmarshal array into Go value of type v1.Pod'],
+    [
+      'what stops the decoder comes first',
+      pod({ priority: 'x', overhead: { cpu: '1mi' } }),
+      "unable to parse quantity's suffix",
+    ],
+  ])('refuses: %s', (_, input, message) => {
+    expect(decode('Pod', input).typeErrors[0]).toBe(message);
+  });
+
+  it.each<[unknown, string | undefined]>([
+    ['aGk=', undefined],
+    ['aG\nk=', undefined],
+    ['', undefined],
+    ['aGk', 'illegal base64 data at input byte 0'],
+    ['aGVsbG8', 'illegal base64 data at input byte 4'],
+    ['a!k=', 'illegal base64 data at input byte 1'],
+    [1, 'json: cannot unmarshal number into Go struct field Secret.data of type []uint8'],
+  ])('bytes %j', (bytes, message) => {
+    const { value, typeErrors } = decode('Secret', { data: { k: bytes } });
+    expect(typeErrors[0]).toBe(message);
+    if (message === undefined) expect(value).toEqual({ data: { k: String(bytes).replace('\n', '') } });
+  });
+
+  it('does not touch prototypes', () => {
+    const decoded = decode('Pod', JSON.parse('{"__proto__":{"x":1},"metadata":{"labels":{"__proto__":"1"}}}'));
+    expect(decoded.unknownFields).toEqual(['__proto__']);
+    expect(({} as { x?: number }).x).toBeUndefined();
+  });
+});
+
+it('decodeFailure words it as the API server does', () => {
+  const kind = { version: 'v1', kind: 'Pod' };
+  const bad = decode('Pod', { spec: { priority: 'x', foo: 1 } });
+  expect(decodeFailure(kind, bad, false)?.message).toBe(
+    'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32',
+  );
+  const unknown = decode('Pod', { spec: { foo: 1, bar: 1 } });
+  expect(decodeFailure(kind, unknown, false)).toBeUndefined();
+  expect(decodeFailure(kind, unknown, true)?.message).toBe(
+    'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.foo", unknown field "spec.bar"',
+  );
+});
+
+/** Any value of a type, as a client may write it. */
+function anyValue(shape: Shape, depth: number): fc.Arbitrary<unknown> {
+  if (typeof shape === 'object') {
+    if ('array' in shape) return fc.array(anyValue(shape.array, depth), { maxLength: 2 });
+    if ('map' in shape) return fc.dictionary(fc.constantFrom('a', 'b'), anyValue(shape.map, depth), { maxKeys: 2 });
+    if (depth === 0) return fc.constant({});
+    const fields = Object.entries(schemaTypes[shape.ref] ?? {});
+    return fc.record(Object.fromEntries(fields.map(([name, field]) => [name, anyValue(field.shape, depth - 1)])), {
+      requiredKeys: [],
+    });
+  }
+  switch (shape) {
+    case 'string':
+      return fc.string({ maxLength: 3 });
+    case 'integer':
+      return fc.integer();
+    case 'number':
+      return fc.double({ noNaN: true, noDefaultInfinity: true });
+    case 'boolean':
+      return fc.boolean();
+    case 'time':
+    case 'microtime':
+      return fc.constantFrom('2026-01-31T11:30:00+02:00', '2000-02-29T00:00:00.5Z');
+    case 'bytes':
+      return fc.base64String({ maxLength: 8 });
+    case 'quantity':
+      return fc.constantFrom('1.5Gi', '100m', '1e3', 2, 0.1);
+    case 'intOrString':
+      return fc.oneof(fc.nat(100), fc.constant('http'));
+    case 'any':
+      return fc.constant({ 'f:x': {} });
+  }
+}
+
+it('every value of every type decodes without complaint, and decoding twice is decoding once', () => {
+  for (const typeName of Object.keys(schemaTypes)) {
+    fc.assert(
+      fc.property(anyValue({ ref: typeName }, 3), (value) => {
+        const once = decode(typeName, value);
+        expect(once.typeErrors).toEqual([]);
+        expect(once.unknownFields).toEqual([]);
+        expect(decode(typeName, once.value)).toEqual(once);
+      }),
+      { numRuns: 10 },
+    );
+  }
+});

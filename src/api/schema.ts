@@ -1,0 +1,344 @@
+/**
+ * Decodes JSON that came from a client, against the generated field table: what Go's decoder and types do upstream.
+ *
+ * Boundary: shapes alone. What a value may be is the kinds' validation.
+ * Invariants of the value that comes out:
+ * 1. Every field is one of its type and has the type's shape; there is no null and no unknown field.
+ * 2. Times are UTC, quantities canonical, bytes padded base64.
+ * 3. A field that Go writes even when it is empty (required in the schema) is there: '', 0, false, [] or {}.
+ * 4. It shares nothing with the input but `any` values (the fields of managedFields).
+ *
+ * Each type is compiled to a function once, when it is first used. Wording: encoding/json and sigs.k8s.io/json.
+ */
+import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../machinery/json-value.ts';
+import { type ApiError, badRequest } from '../machinery/status.ts';
+import table from './generated/schema.json' with { type: 'json' };
+import { goTypeName, int64Fields, namedStrings } from './go-types.ts';
+import {
+  canonicalBytes,
+  canonicalMicroTime,
+  canonicalQuantityValue,
+  canonicalTime,
+  type ScalarResult,
+} from './scalars.ts';
+
+export type Shape =
+  | 'string'
+  | 'integer'
+  | 'number'
+  | 'boolean'
+  | 'time'
+  | 'microtime'
+  | 'bytes'
+  | 'quantity'
+  | 'intOrString'
+  | 'any'
+  | { ref: string }
+  | { array: Shape }
+  | { map: Shape };
+
+export interface FieldSchema {
+  shape: Shape;
+  required?: boolean;
+}
+
+/** Per type, its fields by JSON name. */
+export const schemaTypes = table as unknown as Readonly<Record<string, Readonly<Record<string, FieldSchema>>>>;
+
+export interface Decoded {
+  value: JsonObject;
+  /** Paths such as spec.containers[0].foo, in the order of the document. */
+  unknownFields: string[];
+  /** Upstream's sentences; the first is the one that upstream answers. */
+  typeErrors: string[];
+}
+
+interface Context {
+  /** Field names and list indexes from the root. */
+  path: (string | number)[];
+  unknownFields: string[];
+  /** What stops Go's decoder at once, before mere mismatches of types. */
+  fatal: string[];
+  mismatches: string[];
+}
+
+/** Returns undefined where the value is absent or wrong (and then notes why in the context). */
+type Decoder = (value: unknown, context: Context) => JsonValue | undefined;
+
+/** Where a decoder stands, for the text of its errors: the struct whose field it decodes, and the Go type. */
+interface Place {
+  struct: string;
+  goType: string;
+}
+
+const kindOf = (value: unknown): string => {
+  if (Array.isArray(value)) return 'array';
+  return typeof value === 'boolean' ? 'bool' : typeof value;
+};
+
+function mismatch(context: Context, value: unknown, { struct, goType }: Place): undefined {
+  const field = context.path.filter((part) => typeof part === 'string').join('.');
+  const target = field === '' ? 'value' : `struct field ${struct}.${field}`;
+  const shown = typeof value === 'number' && /^u?int/.test(goType) ? `number ${value}` : kindOf(value);
+  context.mismatches.push(`json: cannot unmarshal ${shown} into Go ${target} of type ${goType}`);
+  return undefined;
+}
+
+const pathText = (path: readonly (string | number)[], name: string): string => {
+  let text = '';
+  for (const part of [...path, name]) {
+    if (typeof part === 'number') text += `[${part}]`;
+    else text += text === '' ? part : `.${part}`;
+  }
+  return text;
+};
+
+const stringDecoder =
+  (place: Place): Decoder =>
+  (value, context) =>
+    typeof value === 'string' ? value : mismatch(context, value, place);
+
+const booleanDecoder =
+  (place: Place): Decoder =>
+  (value, context) =>
+    typeof value === 'boolean' ? value : mismatch(context, value, place);
+
+const numberDecoder =
+  (place: Place): Decoder =>
+  (value, context) =>
+    typeof value === 'number' ? value : mismatch(context, value, place);
+
+function integerDecoder(place: Place): Decoder {
+  const limit = place.goType === 'int32' ? 2 ** 31 : 2 ** 63;
+  return (value, context) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= -limit && value < limit
+      ? value
+      : mismatch(context, value, place);
+}
+
+/** Types with a decoder of their own in Go: their errors name no field and stop the decoding. */
+const ownDecoder =
+  (canonical: (text: string) => ScalarResult, goType: string): Decoder =>
+  (value, context) => {
+    if (typeof value !== 'string') {
+      context.fatal.push(`json: cannot unmarshal ${kindOf(value)} into Go value of type ${goType}`);
+      return undefined;
+    }
+    const result = canonical(value);
+    if ('value' in result) return result.value;
+    context.fatal.push(result.error);
+    return undefined;
+  };
+
+const quantityDecoder: Decoder = (value, context) => {
+  const result = canonicalQuantityValue(
+    typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value),
+  );
+  if ('value' in result) return result.value;
+  context.fatal.push(result.error);
+  return undefined;
+};
+
+const intOrStringDecoder: Decoder = (value, context) => {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value;
+  const shown = typeof value === 'number' ? `number ${value}` : kindOf(value);
+  context.fatal.push(`json: cannot unmarshal ${shown} into Go value of type int32`);
+  return undefined;
+};
+
+function bytesDecoder(place: Place): Decoder {
+  const own = ownDecoder(canonicalBytes, place.goType);
+  return (value, context) => (typeof value === 'string' ? own(value, context) : mismatch(context, value, place));
+}
+
+function arrayDecoder(element: Shape, inner: Decoder, place: Place): Decoder {
+  return (value, context) => {
+    if (!Array.isArray(value)) return mismatch(context, value, place);
+    const result: JsonValue[] = [];
+    value.forEach((item, index) => {
+      context.path.push(index);
+      const decoded = item === null ? zeroOf(element) : inner(item, context);
+      if (decoded !== undefined) result.push(decoded);
+      context.path.pop();
+    });
+    return result;
+  };
+}
+
+function mapDecoder(element: Shape, inner: Decoder, place: Place): Decoder {
+  return (value, context) => {
+    if (!isJsonObject(value)) return mismatch(context, value, place);
+    const result: JsonObject = {};
+    for (const [key, item] of Object.entries(value)) {
+      const decoded = item === null ? zeroOf(element) : inner(item, context);
+      if (decoded !== undefined) setOwn(result, key, decoded);
+    }
+    return result;
+  };
+}
+
+/** What Go has where JSON has null in a list or map, or lacks a field that is always written. */
+function zeroOf(shape: Shape): JsonValue | undefined {
+  if (typeof shape === 'object') {
+    if ('array' in shape) return [];
+    if ('map' in shape) return {};
+    return structDecoder(shape.ref)({}, newContext());
+  }
+  switch (shape) {
+    case 'string':
+    case 'bytes':
+      return '';
+    case 'integer':
+    case 'number':
+    case 'intOrString':
+      return 0;
+    case 'boolean':
+      return false;
+    case 'quantity':
+      return '0';
+    default:
+      return undefined;
+  }
+}
+
+function goTypeOf(shape: Shape, key: string): string {
+  if (typeof shape === 'object') {
+    if ('array' in shape) return `[]${goTypeOf(shape.array, key)}`;
+    if ('map' in shape) return shape.map === 'quantity' ? 'v1.ResourceList' : `map[string]${goTypeOf(shape.map, key)}`;
+    return goTypeName(shape.ref);
+  }
+  switch (shape) {
+    case 'string':
+      return namedStrings[key] ?? 'string';
+    case 'integer':
+      return int64Fields.has(key) ? 'int64' : 'int32';
+    case 'number':
+      return 'float64';
+    case 'boolean':
+      return 'bool';
+    case 'bytes':
+      return '[]uint8';
+    default:
+      return shape;
+  }
+}
+
+function decoderOf(shape: Shape, struct: string, key: string): Decoder {
+  const place: Place = { struct, goType: goTypeOf(shape, key) };
+  if (typeof shape === 'object') {
+    if ('array' in shape) return arrayDecoder(shape.array, decoderOf(shape.array, struct, key), place);
+    if ('map' in shape) return mapDecoder(shape.map, decoderOf(shape.map, struct, key), place);
+    const { ref } = shape;
+    let inner: Decoder | undefined;
+    return (value, context) => {
+      if (!isJsonObject(value)) return mismatch(context, value, place);
+      // Looked up late: types refer to themselves.
+      inner ??= structDecoder(ref);
+      return inner(value, context);
+    };
+  }
+  switch (shape) {
+    case 'string':
+      return stringDecoder(place);
+    case 'integer':
+      return integerDecoder(place);
+    case 'number':
+      return numberDecoder(place);
+    case 'boolean':
+      return booleanDecoder(place);
+    case 'time':
+      return ownDecoder(canonicalTime, 'string');
+    case 'microtime':
+      return ownDecoder(canonicalMicroTime, 'string');
+    case 'bytes':
+      return bytesDecoder(place);
+    case 'quantity':
+      return quantityDecoder;
+    case 'intOrString':
+      return intOrStringDecoder;
+    case 'any':
+      return (value) => value as JsonValue;
+  }
+}
+
+const compiled = new Map<string, Decoder>();
+
+function structDecoder(typeName: string): Decoder {
+  const existing = compiled.get(typeName);
+  if (existing !== undefined) return existing;
+  const type = schemaTypes[typeName];
+  if (type === undefined) throw new Error(`no type ${typeName} in the field table`);
+  const struct = goTypeName(typeName).slice('v1.'.length);
+  const fields = new Map<string, Decoder>();
+  const required: [string, Shape][] = [];
+  for (const [name, field] of Object.entries(type)) {
+    fields.set(name, decoderOf(field.shape, struct, `${typeName}.${name}`));
+    if (field.required) required.push([name, field.shape]);
+  }
+  const decoder: Decoder = (value, context) => {
+    const result: JsonObject = {};
+    for (const [name, item] of Object.entries(value as JsonObject)) {
+      const field = fields.get(name);
+      if (field === undefined) {
+        context.unknownFields.push(pathText(context.path, name));
+      } else if (item !== null && item !== undefined) {
+        context.path.push(name);
+        const decoded = field(item, context);
+        if (decoded !== undefined) result[name] = decoded;
+        context.path.pop();
+      }
+    }
+    for (const [name, shape] of required) {
+      if (result[name] !== undefined) continue;
+      const zero = zeroOf(shape);
+      if (zero !== undefined) result[name] = zero;
+    }
+    return result;
+  };
+  compiled.set(typeName, decoder);
+  return decoder;
+}
+
+const newContext = (): Context => ({ path: [], unknownFields: [], fatal: [], mismatches: [] });
+
+/** The value as the type `typeName` of the field table. Throws Error where there is no such type. */
+export function decode(typeName: string, value: unknown): Decoded {
+  const decoder = structDecoder(typeName);
+  if (!isJsonObject(value)) {
+    const goType = goTypeName(typeName);
+    return {
+      value: {},
+      unknownFields: [],
+      typeErrors: [`json: cannot unmarshal ${kindOf(value)} into Go value of type ${goType}`],
+    };
+  }
+  const context = newContext();
+  const decoded = decoder(value, context) as JsonObject;
+  return {
+    value: decoded,
+    unknownFields: context.unknownFields,
+    typeErrors: [...context.fatal, ...context.mismatches],
+  };
+}
+
+/** `unknown field "spec.foo"`: what a warning says and a strict decoding error lists. */
+export const unknownFieldText = (path: string): string => `unknown field ${JSON.stringify(path)}`;
+
+/**
+ * The failure of a request whose body decoded so: for a wrong type, and, where the client asked for strict field
+ * validation, for unknown fields. Undefined where the body is fine.
+ */
+export function decodeFailure(
+  kind: { version: string; kind: string },
+  decoded: Decoded,
+  strict: boolean,
+): ApiError | undefined {
+  const start = `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}`;
+  const [first] = decoded.typeErrors;
+  if (first !== undefined) return badRequest(`${start}: ${first}`);
+  if (!strict || decoded.unknownFields.length === 0) return undefined;
+  return badRequest(
+    `${start}: strict decoding error: ${decoded.unknownFields.map((path) => unknownFieldText(path)).join(', ')}`,
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * What the rows of every kind's table have in common.
+ * Source: k8s.io/apimachinery/pkg/util/duration (HumanDuration) and the printers of v1.33 (behaviour).
+ */
+import { type Millis, parseTime } from '../machinery/time.ts';
+import type { TableColumn } from './kind.ts';
+
+/** A column; `wide` columns are shown with -o wide. */
+export const column = (
+  name: string,
+  description: string,
+  options: { wide?: boolean; type?: TableColumn['type']; format?: 'name' } = {},
+): TableColumn => ({
+  name,
+  type: options.type ?? 'string',
+  format: options.format ?? '',
+  description,
+  priority: options.wide === true ? 1 : 0,
+});
+
+export const nameColumn = column(
+  'Name',
+  'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically.',
+  { format: 'name' },
+);
+
+export const ageColumn = column('Age', 'How long ago the object was made.');
+
+/** Two or three significant figures: 45s, 3m20s, 2h, 5d3h, 1y20d. */
+export function humanDuration(millis: number): string {
+  const seconds = Math.trunc(millis / 1000);
+  if (seconds < -1) return '<invalid>';
+  if (seconds < 0) return '0s';
+  if (seconds < 120) return `${seconds}s`;
+  const minutes = Math.trunc(seconds / 60);
+  if (minutes < 10) return seconds % 60 === 0 ? `${minutes}m` : `${minutes}m${seconds % 60}s`;
+  if (minutes < 180) return `${minutes}m`;
+  const hours = Math.trunc(minutes / 60);
+  if (hours < 8) return minutes % 60 === 0 ? `${hours}h` : `${hours}h${minutes % 60}m`;
+  if (hours < 48) return `${hours}h`;
+  const days = Math.trunc(hours / 24);
+  if (hours < 24 * 8) return hours % 24 === 0 ? `${days}d` : `${days}d${hours % 24}h`;
+  if (hours < 24 * 365 * 2) return `${days}d`;
+  const years = Math.trunc(days / 365);
+  if (hours < 24 * 365 * 8) return days % 365 === 0 ? `${years}y` : `${years}y${days % 365}d`;
+  return `${years}y`;
+}
+
+/** How long before `now` a timestamp was; `<unknown>` where it is absent. */
+export function ageCell(timestamp: string | undefined, now: Millis): string {
+  const then = parseTime(timestamp);
+  return then === undefined ? '<unknown>' : humanDuration(now - then);
+}
+
+/** `a=b,c=d`, sorted by key; `<none>` where there is none. */
+export function labelsCell(labels: Record<string, string> | undefined): string {
+  const entries = Object.entries(labels ?? {});
+  if (entries.length === 0) return '<none>';
+  return entries
+    .map(([key, value]) => `${key}=${value}`)
+    .sort()
+    .join(',');
+}
