@@ -19,6 +19,7 @@ export interface Plan {
 
 export function newPlan(observed: Observed, now: Millis): Plan {
   const actions: Action[] = [];
+  const asked = new Set<string>();
   let wakeAt: Millis | undefined;
   const wake = (at: Millis): void => {
     if (at > now && (wakeAt === undefined || at < wakeAt)) wakeAt = at;
@@ -32,12 +33,13 @@ export function newPlan(observed: Observed, now: Millis): Plan {
     pending: (action) => observed.inFlight.has(actionKey(action)),
     act(action) {
       const key = actionKey(action);
-      if (observed.inFlight.has(key)) return;
+      if (observed.inFlight.has(key) || asked.has(key)) return;
       const failure = observed.failures[key];
       if (failure !== undefined) {
         const due = action.kind === 'pullImage' ? pullRetryAt(failure) : retryAt(failure);
         if (due > now) return wake(due);
       }
+      asked.add(key);
       actions.push(action);
     },
   };

@@ -53,33 +53,15 @@ function containerStatus(
   old: ContainerStatus[] | undefined,
   given: StatusInput,
 ): ContainerStatus {
-  const { input, view } = given;
+  const { input } = given;
   const { name, image = '' } = container.spec;
   const run = container.latest;
   const recorded = old?.find((status) => status.name === name);
   if (run === undefined && recorded?.containerID !== undefined && recordEnded(recorded)) return recorded;
 
-  const previous = container.runs[1];
-  const ended = (each: ContainerState): State => ({ terminated: terminatedState(each, input.node.runtimeName) });
-  const waiting = waitingState(container, given);
-  let state: State;
-  let lastState: State = previous?.state === 'exited' ? ended(previous) : (recorded?.lastState ?? {});
-  if (waiting !== undefined) {
-    state = { waiting };
-    if (run?.state === 'exited') lastState = ended(run);
-  } else if (run === undefined) {
-    state = { waiting: { reason: view.init.length > 0 ? 'PodInitializing' : 'ContainerCreating' } };
-  } else if (run.state === 'exited') {
-    state = ended(run);
-  } else if (run.state === 'created') {
-    state = { waiting: { reason: view.init.length > 0 ? 'PodInitializing' : 'ContainerCreating' } };
-  } else {
-    state = { running: { startedAt: formatTime(run.startedAt ?? run.createdAt) } };
-  }
-
-  const running = run?.state === 'running' && waiting === undefined;
-  const completedInit =
-    container.kind === 'init' && !container.sidecar && run?.state === 'exited' && run.exitCode === 0;
+  const { state, lastState } = containerStates(container, recorded, given);
+  const running = state.running !== undefined;
+  const completedInit = container.kind === 'init' && !container.sidecar && state.terminated?.exitCode === 0;
   return {
     name,
     state,
@@ -92,6 +74,40 @@ function containerStatus(
     ...(run === undefined ? {} : { containerID: `${input.node.runtimeName}://${run.id}` }),
   };
 }
+
+function containerStates(
+  container: ContainerView,
+  recorded: ContainerStatus | undefined,
+  given: StatusInput,
+): { state: State; lastState: State } {
+  const { input, view } = given;
+  const { latest: run, runs } = container;
+  const ended = (each: ContainerState): State => ({ terminated: terminatedState(each, input.node.runtimeName) });
+  const lastState = runs[1]?.state === 'exited' ? ended(runs[1]) : (recorded?.lastState ?? {});
+  const toStart: State = { waiting: { reason: view.init.length > 0 ? 'PodInitializing' : 'ContainerCreating' } };
+
+  const waiting = waitingState(container, given);
+  if (waiting !== undefined) return { state: { waiting }, lastState: run?.state === 'exited' ? ended(run) : lastState };
+  if (run === undefined || run.state === 'created') return { state: toStart, lastState };
+  if (run.state !== 'exited') {
+    return { state: { running: { startedAt: formatTime(run.startedAt ?? run.createdAt) } }, lastState };
+  }
+  return startsOver(container, run, given)
+    ? { state: toStart, lastState: ended(run) }
+    : { state: ended(run), lastState };
+}
+
+/** The run belongs to a sandbox that was lost, and the container's turn in the new one is still to come. */
+const startsOver = (
+  container: ContainerView,
+  run: ContainerState,
+  { view, termination, progress }: StatusInput,
+): boolean =>
+  termination === undefined &&
+  progress.stage !== 'finished' &&
+  view.sandbox?.ready === true &&
+  container.current === undefined &&
+  (container.kind === 'init' || wantsRestart(container, view.restartPolicy, run));
 
 const recordEnded = (status: ContainerStatus): boolean => status.state?.terminated !== undefined;
 
