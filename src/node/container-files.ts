@@ -6,6 +6,7 @@ import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, mkdir, open, readFile, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
+import type { SandboxConfig } from '../runtime/runtime.ts';
 import {
   containerLogPath,
   etcHostsFile,
@@ -24,9 +25,8 @@ import { bindMount, unmountUnder } from './mounts.ts';
 const O_PATH = 0o10000000;
 
 /** Before runSandbox. */
-export async function prepareSandbox(pod: Pod, env: PodEnvironment): Promise<void> {
-  await mkdir(env.podDirectory, { recursive: true, mode: 0o750 });
-  await mkdir(podLogDirectory(pod, env.logsRoot), { recursive: true, mode: 0o755 });
+export async function prepareSandbox(config: SandboxConfig): Promise<void> {
+  await mkdir(config.logDirectory, { recursive: true, mode: 0o755 });
 }
 
 /** Before createContainer. Throws ContainerConfigError where a subPath cannot be had. */
@@ -41,6 +41,7 @@ export async function prepareContainer(
     recursive: true,
     mode: 0o755,
   });
+  await mkdir(env.podDirectory, { recursive: true, mode: 0o750 });
   if (podAddresses(pod, env).length > 0) await writeEtcHosts(pod, env);
   if ((container.terminationMessagePath ?? '') !== '') {
     const file = terminationMessageFile(env.podDirectory, container.name, attempt);

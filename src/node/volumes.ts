@@ -25,19 +25,12 @@ import {
   type PayloadSource,
 } from './volumes/payload.ts';
 
-/** A volume cannot be made as things are; trying later may succeed. */
+/** A volume cannot be made as things are; trying later may succeed. Reason and message are those of the Event. */
 export class VolumeError extends Error {
   override readonly name = 'VolumeError';
-  /** Reason of the Event. */
   readonly reason = 'FailedMount';
-  readonly volumeName: string;
   constructor(volumeName: string, cause: string) {
-    super(cause);
-    this.volumeName = volumeName;
-  }
-  /** Message of the Event. */
-  get eventMessage(): string {
-    return `MountVolume.SetUp failed for volume ${JSON.stringify(this.volumeName)} : ${this.message}`;
+    super(`MountVolume.SetUp failed for volume ${JSON.stringify(volumeName)} : ${cause}`);
   }
 }
 

@@ -1,0 +1,215 @@
+/**
+ * The network of one machine's Pods: a bridge with the Pods' gateway and the address of the cluster's DNS, the CNI
+ * configuration that attaches sandboxes to it, and masquerading of what leaves the Pods' range.
+ * Boundary: ip(8), nft(8), /proc/sys and files under <dataDir>/cni. The runtime calls the CNI plugins.
+ * Invariants:
+ *  1. Every name bears the instance's hash: two instances never touch each other's bridge, table or addresses.
+ *  2. setUpNetwork() may be repeated at any time, also over what a crash left; attached Pods keep their network.
+ *  3. After tearDownNetwork() nothing of the instance is left in the kernel, and no address is taken.
+ */
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { UserError, writeFileAtomic } from '../platform/files.ts';
+import { runCommand, runCommandOk } from '../platform/processes.ts';
+import { formatCidr, formatIpv4, overlaps, parseCidr } from './cidr.ts';
+
+export interface NetworkOptions {
+  dataDir: string;
+  /** Tells this engine from others on the machine, for example its data folder. */
+  instance: string;
+  /** The range of the Pods' addresses; its first address becomes the gateway. */
+  podCidr: string;
+  /** Checked for overlaps alone. */
+  serviceCidr?: string;
+  /** The address on which the cluster's DNS listens. */
+  dnsIp: string;
+  signal: AbortSignal;
+}
+
+export interface NetworkNames {
+  /** Of the network interface, at most 15 characters. */
+  bridge: string;
+  /** Of the nftables table. */
+  table: string;
+  /** Of the CNI network. */
+  network: string;
+  /** The folder of CNI configuration that the runtime reads. */
+  cniConfigDirectory: string;
+}
+
+/** Results of CNI calls that libcni keeps on the machine. */
+const CNI_CACHE = '/var/lib/cni/results';
+
+export function networkNames({ dataDir, instance }: Pick<NetworkOptions, 'dataDir' | 'instance'>): NetworkNames {
+  const hash = createHash('sha256').update(instance).digest('hex').slice(0, 8);
+  return {
+    bridge: `lp${hash}`,
+    table: `lifepod-${hash}`,
+    network: `lifepod-${hash}`,
+    cniConfigDirectory: join(dataDir, 'cni', 'net.d'),
+  };
+}
+
+/** Rejects with a UserError where a range is taken by another network. */
+export async function setUpNetwork(options: NetworkOptions): Promise<NetworkNames & { gateway: string }> {
+  const { signal } = options;
+  const names = networkNames(options);
+  const range = parseCidr(options.podCidr);
+  const gateway = formatIpv4(range.base + 1);
+  await checkRanges(options, names.bridge);
+  await setUpBridge(names.bridge, [`${gateway}/${range.prefixLength}`, `${options.dnsIp}/32`], signal);
+  await writeFile('/proc/sys/net/ipv4/ip_forward', '1');
+  await loadTable(names, formatCidr(range), signal);
+  await mkdir(names.cniConfigDirectory, { recursive: true, mode: 0o700 });
+  writeFileAtomic(
+    join(names.cniConfigDirectory, '10-lifepod.conflist'),
+    `${JSON.stringify(cniConfiguration(options, names), null, 2)}\n`,
+  );
+  return { ...names, gateway };
+}
+
+function cniConfiguration(options: NetworkOptions, names: NetworkNames): object {
+  return {
+    cniVersion: '1.0.0',
+    name: names.network,
+    plugins: [
+      {
+        type: 'bridge',
+        bridge: names.bridge,
+        isGateway: true,
+        ipMasq: false,
+        hairpinMode: true,
+        ipam: {
+          type: 'host-local',
+          dataDir: ipamDirectory(options.dataDir),
+          ranges: [[{ subnet: formatCidr(parseCidr(options.podCidr)) }]],
+          routes: [{ dst: '0.0.0.0/0' }],
+        },
+      },
+      { type: 'portmap', capabilities: { portMappings: true } },
+    ],
+  };
+}
+
+const ipamDirectory = (dataDir: string): string => join(dataDir, 'cni', 'networks');
+
+interface Route {
+  dst: string;
+  dev?: string;
+}
+
+async function checkRanges({ podCidr, serviceCidr, signal }: NetworkOptions, bridge: string): Promise<void> {
+  const pods = parseCidr(podCidr);
+  if (pods.prefixLength > 30) {
+    throw new UserError(`the range of Pods ${podCidr} is too small: choose one of at most /30 with --pod-cidr`);
+  }
+  const services = serviceCidr === undefined ? undefined : parseCidr(serviceCidr);
+  if (services !== undefined && overlaps(pods, services)) {
+    throw new UserError(
+      `the range of Pods ${podCidr} and that of Services ${serviceCidr} overlap: choose another --pod-cidr or --service-cidr`,
+    );
+  }
+  const routes = JSON.parse(await runCommandOk('ip', ['-json', '-4', 'route', 'show'], { signal })) as Route[];
+  for (const { dst, dev } of routes) {
+    if (dst === 'default' || dev === bridge) continue;
+    const route = parseCidr(dst.includes('/') ? dst : `${dst}/32`);
+    const taken = overlaps(pods, route)
+      ? { what: 'Pods', range: podCidr, option: '--pod-cidr' }
+      : services !== undefined && overlaps(services, route)
+        ? { what: 'Services', range: serviceCidr, option: '--service-cidr' }
+        : undefined;
+    if (taken !== undefined) {
+      throw new UserError(
+        `the range of ${taken.what} ${taken.range} overlaps the route ${dst} of the interface ${dev ?? 'unknown'}: choose another with ${taken.option}`,
+      );
+    }
+  }
+}
+
+interface Link {
+  ifname: string;
+  ifindex: number;
+  link_netnsid?: number;
+  addr_info?: { family: string; local: string; prefixlen: number }[];
+}
+
+async function readLinks(args: string[], signal: AbortSignal): Promise<Link[]> {
+  const { code, stdout } = await runCommand('ip', ['-json', ...args], { signal });
+  return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as Link[]) : [];
+}
+
+/** The bridge plugin takes the first address of the bridge for its gateway, so their order counts. */
+async function setUpBridge(bridge: string, addresses: string[], signal: AbortSignal): Promise<void> {
+  const ip = (...args: string[]): Promise<string> => runCommandOk('ip', args, { signal });
+  if ((await readLinks(['link', 'show', 'dev', bridge], signal)).length === 0) {
+    // A fixed address: the bridge would else take that of a Pod's interface, and Pods would lose their gateway with it.
+    const hash = createHash('sha256').update(bridge).digest('hex');
+    const hardware = `02:${(hash.slice(0, 10).match(/../g) ?? []).join(':')}`;
+    await ip('link', 'add', bridge, 'address', hardware, 'type', 'bridge');
+  }
+  const [link] = await readLinks(['-4', 'address', 'show', 'dev', bridge], signal);
+  const present = (link?.addr_info ?? []).map(({ local, prefixlen }) => `${local}/${prefixlen}`);
+  if (present.join() !== addresses.join()) {
+    await ip('-4', 'address', 'flush', 'dev', bridge);
+    for (const address of addresses) await ip('address', 'add', address, 'dev', bridge);
+  }
+  await ip('link', 'set', bridge, 'up');
+}
+
+async function loadTable({ table, bridge }: NetworkNames, podCidr: string, signal: AbortSignal): Promise<void> {
+  const rules = `
+table ip ${table} {}
+delete table ip ${table}
+table ip ${table} {
+  chain postrouting {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${podCidr} ip daddr != ${podCidr} oifname != "${bridge}" masquerade
+  }
+}
+`;
+  await runCommandOk('nft', ['-f', '-'], { input: rules, signal });
+}
+
+/** Removes everything of the instance's network. Safe to repeat; what is gone is success. */
+export async function tearDownNetwork(options: Pick<NetworkOptions, 'dataDir' | 'instance' | 'signal'>): Promise<void> {
+  const { signal } = options;
+  const names = networkNames(options);
+  const ports = await readLinks(['link', 'show', 'master', names.bridge], signal);
+  await removeNamespaces(ports, signal);
+  for (const port of ports) await runCommand('ip', ['link', 'delete', port.ifname], { signal });
+  await runCommand('ip', ['link', 'delete', names.bridge], { signal });
+  const deletion = `table ip ${names.table} {}\ndelete table ip ${names.table}\n`;
+  await runCommandOk('nft', ['-f', '-'], { input: deletion, signal });
+  for (const entry of await readdir(CNI_CACHE).catch(() => [])) {
+    if (entry.startsWith(`${names.network}-`)) await rm(join(CNI_CACHE, entry), { force: true });
+  }
+  await rm(join(options.dataDir, 'cni'), { recursive: true, force: true });
+  const left = await readLinks(['link', 'show', 'dev', names.bridge], signal);
+  if (left.length > 0) throw new Error(`the bridge ${names.bridge} could not be removed`);
+}
+
+/** Removes the network namespaces that the runtime made for sandboxes (cni-…) at the other ends of the bridge's ports. */
+async function removeNamespaces(ports: Link[], signal: AbortSignal): Promise<void> {
+  const { stdout } = await runCommand('ip', ['-json', 'netns', 'list'], { signal });
+  const known = (stdout.trim() === '' ? [] : JSON.parse(stdout)) as { name: string; id?: number }[];
+  const peers = new Set(ports.map((port) => port.link_netnsid));
+  for (const { name, id } of known) {
+    if (id !== undefined && peers.has(id) && name.startsWith('cni-'))
+      await runCommand('ip', ['netns', 'delete', name], { signal });
+  }
+}
+
+/** The addresses that Pods hold, by the sandbox's ID, as the IPAM plugin has written them. */
+export async function leasedAddresses(
+  options: Pick<NetworkOptions, 'dataDir' | 'instance'>,
+): Promise<Map<string, string>> {
+  const folder = join(ipamDirectory(options.dataDir), networkNames(options).network);
+  const leases = new Map<string, string>();
+  for (const entry of await readdir(folder).catch(() => [])) {
+    if (!/^\d+\.\d+\.\d+\.\d+$/.test(entry)) continue;
+    const [id] = (await readFile(join(folder, entry), 'utf8')).split(/\s/);
+    if (id !== undefined) leases.set(id, entry);
+  }
+  return leases;
+}

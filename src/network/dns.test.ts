@@ -1,0 +1,145 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decode, encode, type Packet } from 'dns-packet';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { memoryBackend, silentLog } from '../client/testing.ts';
+import { inProcessClient } from '../client/typed-client.ts';
+import type { KubeObject } from '../machinery/meta.ts';
+import { systemTimers } from '../platform/node.ts';
+import { startDns } from './dns.ts';
+import { createForwarder } from './dns-forward.ts';
+
+const servicesRef = { group: '', version: 'v1', resource: 'services' };
+const service = (name: string, spec: object): KubeObject =>
+  ({ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: 'default' }, spec }) as KubeObject;
+
+let folder: string;
+let controller: AbortController;
+let backend: ReturnType<typeof memoryBackend>;
+let port: number;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
+  controller = new AbortController();
+  backend = memoryBackend();
+  // Nothing but the server itself: every foreign name must fail, and not come back.
+  writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n');
+  const server = await startDns({
+    client: inProcessClient(backend),
+    ip: '127.0.0.1',
+    port: 0,
+    clusterDomain: 'cluster.local',
+    upstreamFrom: join(folder, 'resolv.conf'),
+    timers: systemTimers(),
+    log: silentLog,
+    signal: controller.signal,
+  });
+  port = server.port;
+});
+afterEach(() => {
+  controller.abort();
+  rmSync(folder, { recursive: true });
+});
+
+async function askRaw(message: Buffer): Promise<Buffer> {
+  const socket = createSocket('udp4');
+  try {
+    socket.send(message, port, '127.0.0.1');
+    return (await once(socket, 'message'))[0] as Buffer;
+  } finally {
+    socket.close();
+  }
+}
+const question = (name: string, type: 'A' | 'AAAA' | 'SRV' = 'A', additionals: Packet['additionals'] = []): Buffer =>
+  encode({ type: 'query', id: 4711, flags: 256, questions: [{ name, type }], additionals });
+const ask = async (...args: Parameters<typeof question>) => {
+  const answer = decode(await askRaw(question(...args)));
+  expect(answer.id).toBe(4711);
+  return answer as typeof answer & { rcode: string };
+};
+
+describe('startDns', () => {
+  it('answers for a Service as soon as it exists, and no more when it is gone', async () => {
+    expect((await ask('web.default.svc.cluster.local')).rcode).toBe('NXDOMAIN');
+    backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
+    const found = await ask('web.default.svc.cluster.local');
+    expect(found).toMatchObject({ rcode: 'NOERROR', flag_aa: true, flag_ra: true, flag_rd: true });
+    expect(found.answers).toMatchObject([{ type: 'A', data: '10.96.0.5', ttl: 5 }]);
+    const none = await ask('web.default.svc.cluster.local', 'AAAA');
+    expect(none).toMatchObject({ rcode: 'NOERROR', answers: [], authorities: [{ type: 'SOA', ttl: 5 }] });
+    backend.remove(servicesRef, 'default', 'web');
+    expect(await ask('web.default.svc.cluster.local')).toMatchObject({
+      rcode: 'NXDOMAIN',
+      authorities: [{ type: 'SOA', name: 'cluster.local' }],
+    });
+  });
+
+  it('tolerates EDNS and truncates what is too long for UDP', async () => {
+    const ports = Array.from({ length: 20 }, (_, i) => ({ name: `port-${i}`, port: 1000 + i }));
+    backend.set(servicesRef, service('wide', { clusterIP: '10.96.0.6', ports }));
+    const opt = {
+      type: 'OPT' as const,
+      name: '.',
+      udpPayloadSize: 4096,
+      extendedRcode: 0,
+      ednsVersion: 0,
+      flags: 0,
+      flag_do: false,
+      options: [],
+    };
+    expect((await ask('wide.default.svc.cluster.local', 'A', [opt])).additionals).toMatchObject([{ type: 'OPT' }]);
+    const cut = await ask('wide.default.svc.cluster.local', 'SRV');
+    expect(cut).toMatchObject({ flag_tc: true, answers: [] });
+
+    const socket = connect(port, '127.0.0.1');
+    const query = question('wide.default.svc.cluster.local', 'SRV');
+    // Length and message in pieces, as TCP may deliver them.
+    socket.write(Buffer.from([0]));
+    socket.write(Buffer.concat([Buffer.from([query.length]), query.subarray(0, 5)]));
+    socket.write(query.subarray(5));
+    let bytes = Buffer.alloc(0);
+    while (bytes.length < 2 || bytes.length < 2 + bytes.readUInt16BE(0)) {
+      bytes = Buffer.concat([bytes, (await once(socket, 'data'))[0] as Buffer]);
+    }
+    socket.destroy();
+    expect(decode(bytes.subarray(2)).answers).toHaveLength(20);
+  });
+
+  it('fails names that nobody can answer, and lives on after nonsense', async () => {
+    expect((await ask('example.com')).rcode).toBe('SERVFAIL');
+    const bad = Buffer.concat([question('a.cluster.local').subarray(0, 14), Buffer.from([0xff])]);
+    expect((await askRaw(bad)).readUInt8(3) & 15).toBe(1);
+    const notify = question('a.cluster.local');
+    notify.writeUInt8(0x20, 2);
+    expect((await askRaw(notify)).readUInt8(3) & 15).toBe(4);
+    expect((await ask('a.cluster.local')).rcode).toBe('NXDOMAIN');
+  });
+
+  it('says so when its address is taken', async () => {
+    const options = { client: inProcessClient(backend), ip: '127.0.0.1', port, clusterDomain: 'cluster.local' };
+    const more = { upstreamFrom: '/dev/null', timers: systemTimers(), log: silentLog, signal: controller.signal };
+    await expect(startDns({ ...options, ...more })).rejects.toThrow(`the DNS address 127.0.0.1:${port} is in use`);
+  });
+});
+
+describe('createForwarder', () => {
+  it('asks the next server where one does not answer, over UDP and TCP', async () => {
+    backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));
+    // 127.0.0.2 has no listener on that port: refused at once.
+    const file = join(folder, 'two.conf');
+    writeFileSync(file, 'nameserver 127.0.0.2\nnameserver 127.0.0.1\n');
+    const forwarder = createForwarder(file, '10.96.0.10', port);
+    for (const transport of ['udp', 'tcp'] as const) {
+      const answer = decode(
+        await forwarder.ask(question('web.default.svc.cluster.local'), transport, controller.signal),
+      );
+      expect(answer).toMatchObject({ id: 4711, answers: [{ data: '10.96.0.5' }] });
+    }
+    writeFileSync(file, 'search none\n');
+    await expect(forwarder.ask(question('x'), 'udp', controller.signal)).rejects.toThrow('no name server');
+  });
+});

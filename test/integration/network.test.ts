@@ -1,0 +1,178 @@
+/** The Pods' network with the real bridge, CNI plugins, nftables and busybox's resolver. */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { memoryBackend, silentLog } from '../../src/client/testing.ts';
+import { inProcessClient } from '../../src/client/typed-client.ts';
+import type { KubeObject } from '../../src/machinery/meta.ts';
+import { leasedAddresses, networkNames, setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
+import { startDns } from '../../src/network/dns.ts';
+import { systemTimers } from '../../src/platform/node.ts';
+import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
+
+const PLUGINS = '/usr/lib/cni';
+const controller = new AbortController();
+const { signal } = controller;
+const unique = randomBytes(3).toString('hex');
+const namespaces = [`cni-${unique}-a`, `cni-${unique}-b`];
+const servicesRef = { group: '', version: 'v1', resource: 'services' };
+
+let dataDir: string;
+let options: Parameters<typeof setUpNetwork>[0];
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'lifepod-network-'));
+  options = {
+    dataDir,
+    instance: dataDir,
+    podCidr: '10.213.77.0/24',
+    serviceCidr: '10.214.77.0/24',
+    dnsIp: '10.214.77.10',
+    signal,
+  };
+});
+afterAll(async () => {
+  controller.abort();
+  const { signal: cleaning } = new AbortController();
+  await tearDownNetwork({ ...options, signal: cleaning });
+  for (const name of namespaces) await runCommand('ip', ['netns', 'delete', name]);
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+/** What libcni does: each plugin of the list, with the result of the one before. */
+async function callPlugins(command: 'ADD' | 'DEL', namespace: string): Promise<string | undefined> {
+  const file = join(networkNames(options).cniConfigDirectory, '10-lifepod.conflist');
+  const list = JSON.parse(readFileSync(file, 'utf8')) as {
+    cniVersion: string;
+    name: string;
+    plugins: { type: string }[];
+  };
+  let prevResult: { ips: { address: string }[] } | undefined;
+  const plugins = command === 'ADD' ? list.plugins : list.plugins.toReversed();
+  for (const plugin of plugins) {
+    const input = JSON.stringify({ ...plugin, cniVersion: list.cniVersion, name: list.name, prevResult });
+    const env = {
+      PATH: process.env['PATH'],
+      CNI_COMMAND: command,
+      CNI_CONTAINERID: namespace,
+      CNI_NETNS: `/run/netns/${namespace}`,
+      CNI_IFNAME: 'eth0',
+      CNI_PATH: PLUGINS,
+    };
+    const { code, stdout } = await runCommand(join(PLUGINS, plugin.type), [], { input, env });
+    if (code !== 0) throw new Error(`${plugin.type}: ${stdout}`);
+    if (stdout !== '') prevResult = JSON.parse(stdout);
+  }
+  return prevResult?.ips[0]?.address.split('/')[0];
+}
+const inside = (namespace: string | undefined, ...command: string[]) =>
+  runCommand('ip', ['netns', 'exec', namespace ?? '', ...command]);
+
+describe('the network of Pods', () => {
+  const addresses: string[] = [];
+
+  it('connects sandboxes with each other and with the node', async () => {
+    const { gateway, bridge } = await setUpNetwork(options);
+    expect(gateway).toBe('10.213.77.1');
+    expect(bridge).toMatch(/^lp[0-9a-f]{8}$/);
+    for (const name of namespaces) {
+      await runCommandOk('ip', ['netns', 'add', name]);
+      addresses.push((await callPlugins('ADD', name)) as string);
+    }
+    expect(new Set(addresses).size).toBe(2);
+    expect(addresses.every((address) => address.startsWith('10.213.77.'))).toBe(true);
+    for (const target of [addresses[1] as string, gateway, options.dnsIp]) {
+      const { code, stdout } = await inside(namespaces[0], 'busybox', 'ping', '-c', '1', '-W', '5', target);
+      expect(code, stdout).toBe(0);
+    }
+    expect((await leasedAddresses(options)).get(namespaces[0] as string)).toBe(addresses[0]);
+  });
+
+  it('can be set up again without cutting anyone off', async () => {
+    // As a crash between two steps would leave it.
+    const { table } = networkNames(options);
+    await runCommandOk('nft', ['delete', 'table', 'ip', table]);
+    await setUpNetwork(options);
+    await setUpNetwork(options);
+    const { code } = await inside(namespaces[0], 'busybox', 'ping', '-c', '1', '-W', '5', addresses[1] as string);
+    expect(code).toBe(0);
+    const rules = await runCommandOk('nft', ['list', 'table', 'ip', table]);
+    expect(rules.match(/masquerade/g)).toHaveLength(1);
+  });
+
+  it('hides the Pods behind the node where they leave their range', async () => {
+    // The "world": a namespace beyond the node that knows no way to the Pods.
+    const world = `lpw-${unique}`;
+    await runCommandOk('ip', ['netns', 'add', world]);
+    try {
+      await runCommandOk('ip', ['link', 'add', `lpw${unique}`, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', world]);
+      await runCommandOk('ip', ['address', 'add', '10.215.77.1/24', 'dev', `lpw${unique}`]);
+      await runCommandOk('ip', ['link', 'set', `lpw${unique}`, 'up']);
+      await inside(world, 'ip', 'address', 'add', '10.215.77.2/24', 'dev', 'eth0');
+      await inside(world, 'ip', 'link', 'set', 'eth0', 'up');
+      const { code, stdout } = await inside(namespaces[0], 'busybox', 'ping', '-c', '1', '-W', '5', '10.215.77.2');
+      expect(code, stdout).toBe(0);
+    } finally {
+      await runCommand('ip', ['link', 'delete', `lpw${unique}`]);
+      await runCommand('ip', ['netns', 'delete', world]);
+    }
+  });
+
+  it("resolves Services for busybox's nslookup", async () => {
+    const backend = memoryBackend();
+    await writeFile(join(dataDir, 'resolv.conf'), '');
+    await startDns({
+      client: inProcessClient(backend),
+      ip: options.dnsIp,
+      port: 53,
+      clusterDomain: 'cluster.local',
+      upstreamFrom: join(dataDir, 'resolv.conf'),
+      timers: systemTimers(),
+      log: silentLog,
+      signal,
+    });
+    const lookUp = () =>
+      inside(namespaces[0], 'busybox', 'nslookup', 'myservice.default.svc.cluster.local', options.dnsIp);
+    const before = await lookUp();
+    expect(before.code, before.stdout).not.toBe(0);
+    expect(before.stdout).toContain('NXDOMAIN');
+    backend.set(servicesRef, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'myservice', namespace: 'default' },
+      spec: { clusterIP: '10.214.77.20' },
+    } as KubeObject);
+    const after = await lookUp();
+    expect(after.code, after.stdout + after.stderr).toBe(0);
+    expect(after.stdout).toContain('Address: 10.214.77.20');
+  });
+
+  it('refuses ranges that are taken, and says by what', async () => {
+    const { bridge } = networkNames(options);
+    const other = { ...options, instance: 'another', dataDir: join(dataDir, 'other') };
+    await expect(setUpNetwork(other)).rejects.toThrow(
+      `the range of Pods 10.213.77.0/24 overlaps the route 10.213.77.0/24 of the interface ${bridge}: choose another with --pod-cidr`,
+    );
+    await expect(setUpNetwork({ ...other, podCidr: '10.214.0.0/16' })).rejects.toThrow('and that of Services');
+    await expect(setUpNetwork({ ...other, podCidr: '10.213.78.0/24', serviceCidr: '10.213.0.0/16' })).rejects.toThrow(
+      'overlap',
+    );
+  });
+
+  it('leaves nothing behind', async () => {
+    const { bridge, table } = networkNames(options);
+    await callPlugins('DEL', namespaces[1] as string);
+    // The first sandbox was left by a crash: it still has its interface and its address.
+    expect((await leasedAddresses(options)).size).toBe(1);
+    await tearDownNetwork(options);
+    await tearDownNetwork(options);
+    const links = await runCommandOk('ip', ['-oneline', 'link', 'show']);
+    expect(links).not.toContain(bridge);
+    expect(await runCommandOk('nft', ['list', 'tables'])).not.toContain(table);
+    expect(await runCommandOk('ip', ['netns', 'list'])).not.toContain(namespaces[0]);
+    expect((await leasedAddresses(options)).size).toBe(0);
+  });
+});
