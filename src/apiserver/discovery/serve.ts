@@ -1,0 +1,50 @@
+/** The discovery paths over HTTP. */
+import { notAcceptable, pathNotFound } from '../../machinery/status.ts';
+import type { ServerContext } from '../http/context.ts';
+import { type Exchange, sendBody, sendJson } from '../http/exchange.ts';
+import { acceptedRanges, isJson } from '../http/negotiate.ts';
+import {
+  type AggregatedVersion,
+  aggregatedDiscovery,
+  apiGroupDocument,
+  apiGroupList,
+  apiResourceList,
+  apiVersions,
+} from './discovery.ts';
+
+/** undefined: the plain documents. Throws 406 NotAcceptable. */
+function aggregatedForm(accept: string | undefined): AggregatedVersion | undefined {
+  for (const range of acceptedRanges(accept)) {
+    if (!isJson(range)) continue;
+    const { as, g, v } = range.parameters;
+    if (as === undefined) return undefined;
+    if (as === 'APIGroupDiscoveryList' && g === 'apidiscovery.k8s.io' && (v === 'v2' || v === 'v2beta1')) return v;
+  }
+  throw notAcceptable(['application/json', 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList']);
+}
+
+export const isDiscoveryPath = (segments: readonly string[]): boolean =>
+  segments[0] === 'api' ? segments.length <= 2 : segments[0] === 'apis' && segments.length <= 3;
+
+/** Rejects with 404 NotFound where the group or version is not served. */
+export async function serveDiscovery(
+  server: ServerContext,
+  exchange: Exchange,
+  segments: readonly string[],
+): Promise<void> {
+  const { kinds } = server;
+  const [root, group, version] = segments;
+  const core = root === 'api';
+  if (group === undefined) {
+    const form = aggregatedForm(exchange.request.headers.accept);
+    // Caches on the way must keep the two forms apart.
+    exchange.response.setHeader('Vary', 'Accept');
+    if (form === undefined) return sendJson(exchange, 200, core ? apiVersions(kinds) : apiGroupList(kinds));
+    const type = `application/json;g=apidiscovery.k8s.io;v=${form};as=APIGroupDiscoveryList`;
+    return sendBody(exchange, 200, type, `${JSON.stringify(aggregatedDiscovery(kinds, core, form))}\n`);
+  }
+  if (core) return sendJson(exchange, 200, apiResourceList(kinds, '', group));
+  if (group === '') throw pathNotFound();
+  if (version === undefined) return sendJson(exchange, 200, apiGroupDocument(kinds, group));
+  return sendJson(exchange, 200, apiResourceList(kinds, group, version));
+}

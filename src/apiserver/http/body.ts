@@ -1,0 +1,170 @@
+/** Bodies of requests: read up to the limit, decoded from JSON or YAML, checked to be of the path's kind. */
+import type { IncomingMessage } from 'node:http';
+import type { PatchType } from '../../machinery/backend.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { badRequest, requestEntityTooLarge, unsupportedMediaType } from '../../machinery/status.ts';
+
+/** Upstream's limit of a request body. */
+export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
+const OBJECT_TYPES = ['application/json', 'application/yaml'] as const;
+const PATCH_TYPES: readonly PatchType[] = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+  'application/apply-patch+yaml',
+];
+/** Of a body that cannot be read, this much is quoted. Source: apiserver's summarizeData. */
+const SUMMARY_BYTES = 30;
+
+export interface ExpectedKind {
+  group: string;
+  version: string;
+  kind: string;
+}
+
+/** Rejects with 413 RequestEntityTooLarge as soon as the limit is passed; the rest of the body is then not read. */
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) throw requestEntityTooLarge(BODY_LIMIT_BYTES);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  return await new Promise<Buffer>((resolve, reject) => {
+    const end = (): void => settle(() => resolve(Buffer.concat(chunks)));
+    const fail = (): void => settle(() => reject(badRequest('the request body ended early')));
+    const data = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes > BODY_LIMIT_BYTES) {
+        request.pause();
+        settle(() => reject(requestEntityTooLarge(BODY_LIMIT_BYTES)));
+        return;
+      }
+      chunks.push(chunk);
+    };
+    const settle = (finish: () => void): void => {
+      request.off('data', data).off('end', end).off('close', fail).off('error', fail);
+      finish();
+    };
+    request.on('data', data).on('end', end).on('close', fail).on('error', fail);
+  });
+}
+
+const mediaType = (request: IncomingMessage): string =>
+  (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+
+/** Throws 415 UnsupportedMediaType. */
+export function objectMediaType(request: IncomingMessage): (typeof OBJECT_TYPES)[number] {
+  const type = mediaType(request);
+  if (type === '' || type === '*/*') return 'application/json';
+  const known = OBJECT_TYPES.find((candidate) => candidate === type);
+  if (known === undefined) throw unsupportedMediaType(OBJECT_TYPES);
+  return known;
+}
+
+/** Throws 415 UnsupportedMediaType. */
+export function patchMediaType(request: IncomingMessage): PatchType {
+  const known = PATCH_TYPES.find((candidate) => candidate === mediaType(request));
+  if (known === undefined) throw unsupportedMediaType(PATCH_TYPES);
+  return known;
+}
+
+function utf8(body: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    throw badRequest('the body of the request is not valid UTF-8');
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** YAML is rare here (kubectl sends JSON), so its library is loaded with the first YAML body. */
+async function parseYaml(text: string): Promise<unknown> {
+  const { parse } = await import('yaml');
+  return parse(text, { maxAliasCount: 1000 });
+}
+
+function summary(body: Buffer): string {
+  if (body.length === 0) return '<empty>';
+  const shown = body.subarray(0, SUMMARY_BYTES).toString(body[0] === 0x7b ? 'utf8' : 'hex');
+  return body.length > SUMMARY_BYTES ? `${shown} ...` : shown;
+}
+
+const firstLine = (error: unknown): string => String((error as Error).message).split('\n', 1)[0] ?? '';
+
+async function parseObject(
+  body: Buffer,
+  type: (typeof OBJECT_TYPES)[number],
+  kind: string,
+): Promise<Record<string, unknown>> {
+  const unrecognized = (cause: string): Error =>
+    badRequest(`the object provided is unrecognized (must be of type ${kind}): ${cause} (${summary(body)})`);
+  const text = utf8(body);
+  let parsed: unknown;
+  try {
+    parsed = type === 'application/yaml' ? await parseYaml(text) : JSON.parse(text);
+  } catch (error) {
+    const format = type === 'application/yaml' ? 'yaml' : 'json';
+    throw unrecognized(`couldn't get version/kind; ${format} parse error: ${firstLine(error)}`);
+  }
+  if (!isObject(parsed)) throw unrecognized("couldn't get version/kind; json parse error: the body is not an object");
+  return parsed;
+}
+
+const groupVersion = (group: string, version: string): string => (group === '' ? version : `${group}/${version}`);
+
+/**
+ * The object of a POST or PUT; an absent apiVersion or kind is that of the path.
+ * Rejects with 400 BadRequest where the body is not an object of the expected kind, worded as upstream words it.
+ */
+export async function decodeObject(
+  body: Buffer,
+  type: (typeof OBJECT_TYPES)[number],
+  expected: ExpectedKind,
+): Promise<KubeObject> {
+  const parsed = await parseObject(body, type, expected.kind);
+  const apiVersion = parsed['apiVersion'] || groupVersion(expected.group, expected.version);
+  const kind = parsed['kind'] || expected.kind;
+  if (apiVersion !== groupVersion(expected.group, expected.version)) {
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version ` +
+        `(${groupVersion(expected.group, expected.version)})`,
+    );
+  }
+  if (kind !== expected.kind) {
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(expected.version)} cannot be handled as a ${expected.kind}: ` +
+        `converting (${expected.version}.${kind}) to (${expected.version}.${expected.kind}): unknown conversion`,
+    );
+  }
+  const metadata = parsed['metadata'] ?? {};
+  return { ...parsed, apiVersion, kind, metadata } as KubeObject;
+}
+
+/** The body of a PATCH. Rejects with 400 BadRequest. */
+export async function decodePatch(body: Buffer, type: PatchType): Promise<unknown> {
+  const text = utf8(body);
+  let parsed: unknown;
+  try {
+    parsed = type === 'application/apply-patch+yaml' ? await parseYaml(text) : JSON.parse(text);
+  } catch (error) {
+    throw badRequest(`error decoding patch: ${firstLine(error)}`);
+  }
+  if (type === 'application/json-patch+json' ? !Array.isArray(parsed) : !isObject(parsed)) {
+    const wanted = type === 'application/json-patch+json' ? 'a list of operations' : 'an object';
+    throw badRequest(`error decoding patch: the patch must be ${wanted}`);
+  }
+  return parsed;
+}
+
+/** The DeleteOptions of a DELETE; undefined where it has no body. Rejects with 400 BadRequest. */
+export async function decodeDeleteOptions(
+  body: Buffer,
+  request: IncomingMessage,
+): Promise<Record<string, unknown> | undefined> {
+  if (body.length === 0) return undefined;
+  const parsed = await parseObject(body, objectMediaType(request), 'DeleteOptions');
+  if (parsed['kind'] !== undefined && parsed['kind'] !== 'DeleteOptions') {
+    throw badRequest('decoded object cannot be converted to DeleteOptions');
+  }
+  return parsed;
+}

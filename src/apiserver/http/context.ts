@@ -1,0 +1,13 @@
+/** What the handlers share. */
+import type { KindDefinition } from '../../api/kind.ts';
+import type { ResourceBackend } from '../../machinery/backend.ts';
+import type { NodeConnection } from '../../machinery/node-connection.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+
+export interface ServerContext {
+  readonly backend: ResourceBackend;
+  readonly kinds: readonly KindDefinition[];
+  readonly nodes: NodeConnection;
+  readonly timers: Timers;
+  readonly log: Log;
+}

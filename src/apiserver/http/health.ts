@@ -1,0 +1,49 @@
+/** /healthz, /livez and /readyz, whole or one check, with ?verbose. Wording: v1.33 health endpoints. */
+import { pathNotFound } from '../../machinery/status.ts';
+import { type Exchange, sendText } from './exchange.ts';
+
+/** Resolves where all is well; rejects, or throws, where it is not. */
+export type HealthCheck = () => void | Promise<void>;
+export type HealthChecks = Readonly<Record<string, HealthCheck>>;
+
+async function passes(check: HealthCheck): Promise<boolean> {
+  try {
+    await check();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `segments` are those of the path: ['readyz'] or ['readyz', check]. */
+export async function serveHealth(
+  exchange: Exchange,
+  segments: readonly string[],
+  checks: HealthChecks,
+): Promise<void> {
+  const [endpoint = '', only, ...rest] = segments;
+  if (rest.length > 0) throw pathNotFound();
+  if (only !== undefined) {
+    const check = Object.hasOwn(checks, only) ? checks[only] : undefined;
+    if (check === undefined) throw pathNotFound();
+    const well = await passes(check);
+    return sendText(exchange, well ? 200 : 500, well ? 'ok' : 'internal server error: check failed\n');
+  }
+  const excluded = new Set(exchange.query.getAll('exclude'));
+  const lines: string[] = [];
+  let failed = 0;
+  for (const [name, check] of Object.entries(checks)) {
+    if (excluded.has(name)) {
+      lines.push(`[+]${name} excluded: ok`);
+    } else if (await passes(check)) {
+      lines.push(`[+]${name} ok`);
+    } else {
+      failed += 1;
+      // The reason is in the log: this answer is open to everyone.
+      lines.push(`[-]${name} failed: reason withheld`);
+    }
+  }
+  if (failed > 0) return sendText(exchange, 500, `${lines.join('\n')}\n${endpoint} check failed\n`);
+  if (!exchange.query.has('verbose')) return sendText(exchange, 200, 'ok');
+  return sendText(exchange, 200, `${lines.join('\n')}\n${endpoint} check passed\n`);
+}

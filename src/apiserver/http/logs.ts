@@ -1,0 +1,100 @@
+/** The log subresource of Pods: chooses the container, streams what the node gives. Wording: v1.33 pod strategy. */
+import type { Pod } from '../../api/generated/types.ts';
+import { type FieldError, forbidden, invalid, notSupported } from '../../machinery/field-error.ts';
+import type { LogOptions } from '../../machinery/node-connection.ts';
+import { badRequest, invalidObject } from '../../machinery/status.ts';
+import { parseTime } from '../../machinery/time.ts';
+import type { ServerContext } from './context.ts';
+import { drained, type Exchange, startAnswer } from './exchange.ts';
+import { flag, integer } from './query.ts';
+import type { ResourceRoute } from './routes.ts';
+
+const STREAMS = ['All', 'Stdout', 'Stderr'] as const;
+
+/** Throws 422 Invalid or 400 BadRequest. */
+export function logOptions(query: URLSearchParams, podName: string): LogOptions {
+  const sinceSeconds = integer(query, 'sinceSeconds');
+  const sinceTime = query.get('sinceTime') || undefined;
+  const tailLines = integer(query, 'tailLines');
+  const limitBytes = integer(query, 'limitBytes');
+  const stream = query.get('stream') || undefined;
+  if (sinceTime !== undefined && parseTime(sinceTime) === undefined) {
+    throw badRequest(`parsing time ${JSON.stringify(sinceTime)}: not an RFC 3339 time`);
+  }
+  const errors: FieldError[] = [];
+  if (tailLines !== undefined && tailLines < 0) {
+    errors.push(invalid('tailLines', tailLines, 'must be greater than or equal to 0'));
+  }
+  if (limitBytes !== undefined && limitBytes < 1)
+    errors.push(invalid('limitBytes', limitBytes, 'must be greater than 0'));
+  if (sinceSeconds !== undefined && sinceTime !== undefined) {
+    errors.push(forbidden('', 'at most one of `sinceTime` or `sinceSeconds` may be specified'));
+  } else if (sinceSeconds !== undefined && sinceSeconds < 1) {
+    errors.push(invalid('sinceSeconds', sinceSeconds, 'must be greater than 0'));
+  }
+  if (stream !== undefined && !STREAMS.includes(stream as 'All')) errors.push(notSupported('stream', stream, STREAMS));
+  if (errors.length > 0) throw invalidObject({ group: '', kind: 'PodLogOptions' }, podName, errors);
+  return {
+    follow: flag(query, 'follow') ?? false,
+    previous: flag(query, 'previous') ?? false,
+    timestamps: flag(query, 'timestamps') ?? false,
+    ...(sinceSeconds === undefined ? {} : { sinceSeconds }),
+    ...(sinceTime === undefined ? {} : { sinceTime }),
+    ...(tailLines === undefined ? {} : { tailLines }),
+    ...(limitBytes === undefined ? {} : { limitBytes }),
+    ...(stream === undefined ? {} : { stream: stream as (typeof STREAMS)[number] }),
+  };
+}
+
+/** The container whose log is meant. Throws 400 BadRequest. Lists of later kinds of containers count as well. */
+export function chooseContainer(pod: Pod, asked: string | undefined): string {
+  const spec = (pod.spec ?? {}) as unknown as Record<string, unknown>;
+  const namesOf = (list: string): string[] => {
+    const containers = spec[list];
+    return Array.isArray(containers) ? containers.map((container: { name: string }) => container.name) : [];
+  };
+  const { name } = pod.metadata;
+  if (asked !== undefined && asked !== '') {
+    const lists = ['containers', 'initContainers', 'deferContainers', 'ephemeralContainers'];
+    if (lists.some((list) => namesOf(list).includes(asked))) return asked;
+    throw badRequest(`container ${asked} is not valid for pod ${name}`);
+  }
+  const containers = namesOf('containers');
+  const [only] = containers;
+  if (containers.length === 1 && only !== undefined) return only;
+  if (only === undefined) throw badRequest(`a container name must be specified for pod ${name}`);
+  const initContainers = namesOf('initContainers');
+  const choice = `a container name must be specified for pod ${name}, choose one of: [${containers.join(' ')}]`;
+  throw badRequest(
+    initContainers.length === 0 ? choice : `${choice} or one of the init containers: [${initContainers.join(' ')}]`,
+  );
+}
+
+/** Rejects with an ApiError until the first bytes are sent; after that a failure cuts the connection. */
+export async function serveLogs(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
+  const { response, query } = exchange;
+  const options = logOptions(query, route.name ?? '');
+  const pod = (await server.backend.get(route.ref, route.namespace, route.name ?? '')) as Pod;
+  const container = chooseContainer(pod, query.get('container') ?? undefined);
+  if (pod.spec?.nodeName === undefined || pod.spec.nodeName === '') {
+    // There is no node yet that could have a log.
+    startAnswer(exchange, 204, {});
+    response.end();
+    return;
+  }
+  if (options.follow === true) exchange.endWithServer();
+  const { namespace = '', name, uid = '' } = pod.metadata;
+  const chunks = server.nodes.logs({ namespace, name, uid }, container, options, exchange.signal);
+  const iterator = chunks[Symbol.asyncIterator]();
+  try {
+    let next = await iterator.next();
+    startAnswer(exchange, 200, { 'Content-Type': 'text/plain' });
+    response.flushHeaders();
+    for (; next.done !== true && !response.destroyed; next = await iterator.next()) {
+      if (!response.write(next.value)) await drained(response);
+    }
+    if (!response.destroyed) response.end();
+  } finally {
+    await iterator.return?.();
+  }
+}

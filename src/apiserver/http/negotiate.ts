@@ -1,0 +1,39 @@
+/** What form of answer the client takes. Source: RFC 9110 Accept; v1.33 "Receiving resources as Tables". */
+import { notAcceptable } from '../../machinery/status.ts';
+
+export interface MediaRange {
+  type: string;
+  parameters: Readonly<Record<string, string>>;
+}
+
+/** The media ranges of an Accept header, best first; none or an empty header means anything. */
+export function acceptedRanges(header: string | undefined): MediaRange[] {
+  const ranges = (header === undefined || header.trim() === '' ? '*/*' : header).split(',').map((range) => {
+    const [type = '', ...rest] = range.split(';').map((part) => part.trim());
+    const parameters: Record<string, string> = {};
+    for (const part of rest) {
+      const separator = part.indexOf('=');
+      if (separator > 0) parameters[part.slice(0, separator).toLowerCase()] = part.slice(separator + 1);
+    }
+    const quality = Number(parameters['q'] ?? 1);
+    delete parameters['q'];
+    return { type: type.toLowerCase(), parameters, quality: Number.isNaN(quality) ? 0 : quality };
+  });
+  return ranges.filter((range) => range.quality > 0).sort((a, b) => b.quality - a.quality);
+}
+
+export const isJson = (range: MediaRange): boolean =>
+  range.type === 'application/json' || range.type === 'application/*' || range.type === '*/*';
+
+export type ObjectForm = 'object' | 'table';
+
+/** Throws 406 NotAcceptable. */
+export function objectForm(header: string | undefined): ObjectForm {
+  for (const range of acceptedRanges(header)) {
+    if (!isJson(range)) continue;
+    const { as, g, v } = range.parameters;
+    if (as === undefined) return 'object';
+    if (as === 'Table' && g === 'meta.k8s.io' && v === 'v1') return 'table';
+  }
+  throw notAcceptable(['application/json', 'application/json;as=Table;v=v1;g=meta.k8s.io']);
+}

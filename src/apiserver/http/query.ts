@@ -1,0 +1,198 @@
+/**
+ * The options of a request, out of its query and its DeleteOptions. Values that cannot be read are refused, parameters
+ * that are not known are passed over, as upstream does.
+ * Source: v1.33 meta/v1 ListOptions, CreateOptions, UpdateOptions, PatchOptions, DeleteOptions and their validation.
+ */
+import type { DeleteOptions, ListOptions, PatchType, WatchOptions, WriteOptions } from '../../machinery/backend.ts';
+import { type FieldError, forbidden, invalid, notSupported, required } from '../../machinery/field-error.ts';
+import { badRequest, invalidObject } from '../../machinery/status.ts';
+
+const FIELD_MANAGER_MAX_LENGTH = 128;
+const PROPAGATION_POLICIES = ['Background', 'Foreground', 'Orphan', 'nil'];
+const FIELD_VALIDATIONS = ['Ignore', 'Strict', 'Warn'] as const;
+
+function text(query: URLSearchParams, name: string): string | undefined {
+  const value = query.get(name);
+  return value === null || value === '' ? undefined : value;
+}
+
+/** Throws 400 BadRequest where the value is not a whole number. */
+export function integer(query: URLSearchParams, name: string): number | undefined {
+  const value = text(query, name);
+  if (value === undefined) return undefined;
+  if (!/^[+-]?\d+$/.test(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`);
+  const parsed = Number(value);
+  if (!Number.isSafeInteger(parsed)) {
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: value out of range`);
+  }
+  return parsed;
+}
+
+/** Present and neither false nor 0. Source: apimachinery, Convert_Slice_string_To_bool. */
+export function flag(query: URLSearchParams, name: string): boolean | undefined {
+  const value = query.get(name);
+  return value === null ? undefined : value.toLowerCase() !== 'false' && value !== '0';
+}
+
+const refuse = (kind: string, errors: FieldError[]): void => {
+  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors);
+};
+
+function resourceVersionMatch(query: URLSearchParams, watch: boolean): FieldError[] {
+  const field = 'resourceVersionMatch';
+  const match = text(query, field);
+  const initial = flag(query, 'sendInitialEvents');
+  const errors: FieldError[] = [];
+  if (initial !== undefined) {
+    if (!watch) errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
+    else if (match !== 'NotOlderThan') {
+      errors.push(
+        match === undefined
+          ? forbidden(field, 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
+          : notSupported(field, match, ['NotOlderThan']),
+      );
+    }
+    return errors;
+  }
+  if (match === undefined) return errors;
+  const version = text(query, 'resourceVersion');
+  if (watch) {
+    errors.push(forbidden(field, 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'));
+    return errors;
+  }
+  if (version === undefined) {
+    errors.push(forbidden(field, 'resourceVersionMatch is forbidden unless resourceVersion is provided'));
+  }
+  if (text(query, 'continue') !== undefined) {
+    errors.push(forbidden(field, 'resourceVersionMatch is forbidden when continue is provided'));
+  }
+  if (match !== 'Exact' && match !== 'NotOlderThan') {
+    errors.push(notSupported(field, match, ['Exact', 'NotOlderThan', '']));
+  } else if (match === 'Exact' && version === '0') {
+    errors.push(forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'));
+  }
+  return errors;
+}
+
+export function listOptions(query: URLSearchParams, namespace: string | undefined): ListOptions {
+  refuse('ListOptions', resourceVersionMatch(query, false));
+  const limit = integer(query, 'limit');
+  integer(query, 'timeoutSeconds');
+  return {
+    ...selection(query, namespace),
+    ...(limit === undefined || limit <= 0 ? {} : { limit }),
+    ...defined('continue', text(query, 'continue')),
+    ...defined('resourceVersion', text(query, 'resourceVersion')),
+    ...defined('resourceVersionMatch', text(query, 'resourceVersionMatch') as ListOptions['resourceVersionMatch']),
+  };
+}
+
+export function watchOptions(query: URLSearchParams, namespace: string | undefined): WatchOptions {
+  refuse('ListOptions', resourceVersionMatch(query, true));
+  const timeoutSeconds = integer(query, 'timeoutSeconds');
+  return {
+    ...selection(query, namespace),
+    ...defined('resourceVersion', text(query, 'resourceVersion')),
+    ...defined('allowWatchBookmarks', flag(query, 'allowWatchBookmarks')),
+    ...defined('sendInitialEvents', flag(query, 'sendInitialEvents')),
+    ...(timeoutSeconds === undefined || timeoutSeconds <= 0 ? {} : { timeoutSeconds }),
+  };
+}
+
+const selection = (query: URLSearchParams, namespace: string | undefined): ListOptions => ({
+  ...defined('namespace', namespace),
+  ...defined('labelSelector', text(query, 'labelSelector')),
+  ...defined('fieldSelector', text(query, 'fieldSelector')),
+});
+
+function defined<K extends string, V>(name: K, value: V | undefined): { [P in K]?: V } {
+  return value === undefined ? {} : ({ [name]: value } as { [P in K]?: V });
+}
+
+function dryRunErrors(values: readonly unknown[]): FieldError[] {
+  const unknown = values.filter((value) => value !== 'All');
+  return unknown.length === 0 ? [] : [notSupported('dryRun', unknown, ['All'])];
+}
+
+/** Upstream's default manager is the first word of the User-Agent, as kubectl in kubectl/v1.32.4 (linux/amd64). */
+const managerOf = (userAgent: string | undefined): string | undefined => {
+  const name = (userAgent ?? '').split('/', 1)[0]?.slice(0, FIELD_MANAGER_MAX_LENGTH);
+  return name === '' ? undefined : name;
+};
+
+export function writeOptions(
+  kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
+  query: URLSearchParams,
+  userAgent: string | undefined,
+  patchType?: PatchType,
+): WriteOptions {
+  const manager = text(query, 'fieldManager');
+  const validation = text(query, 'fieldValidation');
+  const dryRun = query.getAll('dryRun').filter((value) => value !== '');
+  const errors = dryRunErrors(dryRun);
+  if (manager !== undefined && Buffer.byteLength(manager) > FIELD_MANAGER_MAX_LENGTH) {
+    errors.push({
+      type: 'FieldValueTooLong',
+      field: 'fieldManager',
+      body: `Too long: may not be more than ${FIELD_MANAGER_MAX_LENGTH} bytes`,
+    });
+  }
+  if (manager === undefined && patchType === 'application/apply-patch+yaml') {
+    errors.push(required('fieldManager', 'is required for apply patch'));
+  }
+  if (validation !== undefined && !FIELD_VALIDATIONS.includes(validation as 'Warn')) {
+    errors.push(notSupported('fieldValidation', validation, FIELD_VALIDATIONS));
+  }
+  refuse(kind, errors);
+  return {
+    ...(dryRun.length === 0 ? {} : { dryRun: true }),
+    ...defined('fieldManager', manager ?? managerOf(userAgent)),
+    ...defined('fieldValidation', validation as WriteOptions['fieldValidation']),
+  };
+}
+
+/** `body` is the decoded DeleteOptions, or undefined where none was sent: then the query counts. */
+export function deleteOptions(query: URLSearchParams, body: Record<string, unknown> | undefined): DeleteOptions {
+  const given = body ?? {
+    gracePeriodSeconds: integer(query, 'gracePeriodSeconds'),
+    propagationPolicy: text(query, 'propagationPolicy'),
+    orphanDependents: flag(query, 'orphanDependents'),
+    dryRun: query.getAll('dryRun').filter((value) => value !== ''),
+  };
+  const { gracePeriodSeconds, propagationPolicy, orphanDependents } = given;
+  if (gracePeriodSeconds !== undefined && gracePeriodSeconds !== null && !Number.isSafeInteger(gracePeriodSeconds)) {
+    throw badRequest(
+      'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: gracePeriodSeconds is not an integer',
+    );
+  }
+  const dryRun = Array.isArray(given.dryRun) ? given.dryRun : [];
+  const errors = dryRunErrors(dryRun);
+  if (propagationPolicy !== undefined && propagationPolicy !== null) {
+    if (orphanDependents !== undefined && orphanDependents !== null) {
+      errors.push(
+        invalid('propagationPolicy', propagationPolicy, 'orphanDependents and deletionPropagation cannot be both set'),
+      );
+    }
+    if (!PROPAGATION_POLICIES.slice(0, 3).includes(propagationPolicy as string)) {
+      errors.push(notSupported('propagationPolicy', propagationPolicy, PROPAGATION_POLICIES));
+    }
+  }
+  refuse('DeleteOptions', errors);
+  const preconditions = preconditionsOf(given);
+  return {
+    ...(dryRun.length === 0 ? {} : { dryRun: true }),
+    ...(typeof gracePeriodSeconds === 'number' ? { gracePeriodSeconds } : {}),
+    ...(typeof propagationPolicy === 'string' ? { propagationPolicy } : {}),
+    ...defined('preconditions', preconditions),
+  };
+}
+
+function preconditionsOf(given: Record<string, unknown>): DeleteOptions['preconditions'] {
+  const preconditions = given['preconditions'];
+  if (typeof preconditions !== 'object' || preconditions === null) return undefined;
+  const { uid, resourceVersion } = preconditions as Record<string, unknown>;
+  return {
+    ...(typeof uid === 'string' ? { uid } : {}),
+    ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
+  };
+}

@@ -1,0 +1,188 @@
+/** The verbs of the resources over HTTP: decode the request, call the backend, encode what it gives. */
+import type { DeleteOptions, PatchType, WriteOptions } from '../../machinery/backend.ts';
+import { encodeOnce } from '../../machinery/encode.ts';
+import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
+import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
+import { encodeTable, includeObjectOf } from '../tables/table.ts';
+import {
+  decodeDeleteOptions,
+  decodeObject,
+  decodePatch,
+  type ExpectedKind,
+  objectMediaType,
+  patchMediaType,
+  readBody,
+} from './body.ts';
+import type { ServerContext } from './context.ts';
+import { type Exchange, sendBody } from './exchange.ts';
+import { serveLogs } from './logs.ts';
+import { objectForm } from './negotiate.ts';
+import { deleteOptions, listOptions, writeOptions } from './query.ts';
+import type { ResourceRoute } from './routes.ts';
+import { serveWatch } from './watch.ts';
+
+/** Answers one request for a resource. Rejects with an ApiError, before anything was answered. */
+export async function serveResource(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
+  const { kind, verb, subresource } = route;
+  if (verb === 'get' && subresource === 'log' && kind.plural === 'pods') return serveLogs(server, exchange, route);
+  const form = objectForm(exchange.request.headers.accept);
+  if (verb === 'watch') return serveWatch(server, exchange, route, form);
+  if (verb === 'list') {
+    const list = await server.backend.list(route.ref, listOptions(exchange.query, route.namespace));
+    return sendList(server, exchange, route, list);
+  }
+  if (verb === 'deletecollection') return sendList(server, exchange, route, await deleteAll(server, exchange, route));
+  const answer = await answerOne(server, exchange, route);
+  const code = verb === 'create' ? 201 : 200;
+  if (form === 'table' && answer.kind === kind.kind) {
+    const object = answer as KubeObject;
+    return sendTable(server, exchange, route, code, [object], {
+      metadata: { ...(object.metadata.resourceVersion && { resourceVersion: object.metadata.resourceVersion }) },
+    });
+  }
+  return sendBody(exchange, code, 'application/json', `${encodeOnce(answer)}\n`);
+}
+
+function answerOne(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject | Status> {
+  switch (route.verb) {
+    case 'get':
+      return server.backend.get(route.ref, route.namespace, nameOf(route));
+    case 'create':
+      return create(server, exchange, route);
+    case 'update':
+      return update(server, exchange, route);
+    case 'patch':
+      return patch(server, exchange, route);
+    case 'delete':
+      return remove(server, exchange, route);
+    default:
+      throw methodNotAllowed();
+  }
+}
+
+const nameOf = (route: ResourceRoute): string => {
+  if (route.name === undefined) throw badRequest('name must be provided');
+  return route.name;
+};
+
+/** The kind of the body: the subresource's own, or the path's. */
+function expectedKind(route: ResourceRoute): ExpectedKind {
+  const own = route.subresource === undefined ? undefined : route.kind.subresources[route.subresource]?.bodyKind;
+  return own ?? route.kind;
+}
+
+const onWarning =
+  (exchange: Exchange) =>
+  (text: string): void => {
+    exchange.warnings.push(text);
+  };
+
+function write(
+  exchange: Exchange,
+  route: ResourceRoute,
+  kind: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions',
+  patchType?: PatchType,
+): WriteOptions & { subresource?: string } {
+  return {
+    ...writeOptions(kind, exchange.query, exchange.request.headers['user-agent'], patchType),
+    ...(route.subresource === undefined ? {} : { subresource: route.subresource }),
+    onWarning: onWarning(exchange),
+  };
+}
+
+async function create(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
+  const type = objectMediaType(exchange.request);
+  const options = write(exchange, route, 'CreateOptions');
+  const object = await decodeObject(await readBody(exchange.request), type, expectedKind(route));
+  const { namespace, name } = route;
+  checkNamespace(
+    object,
+    namespace,
+    'the namespace of the provided object does not match the namespace sent on the request',
+  );
+  return server.backend.create(route.ref, namespace, object, { ...options, ...(name === undefined ? {} : { name }) });
+}
+
+async function update(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
+  const type = objectMediaType(exchange.request);
+  const options = write(exchange, route, 'UpdateOptions');
+  const object = await decodeObject(await readBody(exchange.request), type, expectedKind(route));
+  const { namespace } = route;
+  const name = nameOf(route);
+  const given = metadataOf(object).name ?? '';
+  if (given !== name) {
+    throw badRequest(
+      given === ''
+        ? `the name of the object (${name} based on URL) was undeterminable: name must be provided`
+        : `the name of the object (${given}) does not match the name on the URL (${name})`,
+    );
+  }
+  checkNamespace(
+    object,
+    namespace,
+    `the namespace of the object (${metadataOf(object).namespace}) does not match the namespace on the request (${namespace})`,
+  );
+  const metadata = namespace === undefined ? object.metadata : { ...object.metadata, namespace };
+  return server.backend.update(route.ref, { ...object, metadata }, options);
+}
+
+/** The metadata as far as it is an object: the registry says what is wrong with another one. */
+const metadataOf = (object: KubeObject): Partial<KubeObject['metadata']> =>
+  typeof object.metadata === 'object' && object.metadata !== null ? object.metadata : {};
+
+function checkNamespace(object: KubeObject, namespace: string | undefined, message: string): void {
+  const given = metadataOf(object).namespace ?? '';
+  if (given !== '' && namespace !== undefined && given !== namespace) throw badRequest(message);
+}
+
+async function patch(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
+  const type = patchMediaType(exchange.request);
+  const options = write(exchange, route, 'PatchOptions', type);
+  const body = await decodePatch(await readBody(exchange.request), type);
+  return server.backend.patch(route.ref, route.namespace, nameOf(route), type, body, options);
+}
+
+async function readDeleteOptions(exchange: Exchange): Promise<DeleteOptions> {
+  const body = await decodeDeleteOptions(await readBody(exchange.request), exchange.request);
+  return { ...deleteOptions(exchange.query, body), onWarning: onWarning(exchange) };
+}
+
+async function remove(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject | Status> {
+  const options = await readDeleteOptions(exchange);
+  return server.backend.delete(route.ref, route.namespace, nameOf(route), options);
+}
+
+async function deleteAll(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeList> {
+  const options = await readDeleteOptions(exchange);
+  return server.backend.deleteCollection(route.ref, { ...listOptions(exchange.query, route.namespace), ...options });
+}
+
+function sendList(server: ServerContext, exchange: Exchange, route: ResourceRoute, list: KubeList): Promise<void> {
+  if (objectForm(exchange.request.headers.accept) === 'table') {
+    return sendTable(server, exchange, route, 200, list.items, list);
+  }
+  const { items, ...head } = list;
+  const text = JSON.stringify(head);
+  return sendBody(
+    exchange,
+    200,
+    'application/json',
+    `${text.slice(0, -1)},"items":[${items.map(encodeOnce).join(',')}]}\n`,
+  );
+}
+
+function sendTable(
+  server: ServerContext,
+  exchange: Exchange,
+  route: ResourceRoute,
+  code: number,
+  objects: readonly KubeObject[],
+  list: { metadata: KubeList['metadata'] },
+): Promise<void> {
+  const table = encodeTable(route.kind, objects, list.metadata, {
+    includeObject: includeObjectOf(exchange.query.get('includeObject')),
+    context: { now: server.timers.now() },
+    withColumns: true,
+  });
+  return sendBody(exchange, code, 'application/json', `${table}\n`);
+}

@@ -1,0 +1,121 @@
+/**
+ * The OpenAPI documents over HTTP: /openapi/v3, one for each group version, and /openapi/v2.
+ *
+ * Boundary: made from the kinds, the field table, the descriptions and the patch strategies; kubectl reads them for
+ * `explain`, for validation, and for the merge keys of `apply`.
+ * Invariant: between requests only compressed documents that were asked for stay in memory; the descriptions, which are
+ * large, are read to make one and forgotten.
+ */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import fieldTable from '../../api/generated/schema.json' with { type: 'json' };
+import type { KindDefinition } from '../../api/kind.ts';
+import { strategyFor } from '../../api/patch-strategy.ts';
+import { notAcceptable, pathNotFound } from '../../machinery/status.ts';
+import { acceptsGzip, type Exchange, sendJson, startAnswer } from '../http/exchange.ts';
+import { acceptedRanges, isJson } from '../http/negotiate.ts';
+import { kindPaths } from './paths.ts';
+import { componentSchemas, type Descriptions, type FieldTable } from './schemas.ts';
+import { type OpenApiDocument, swaggerDocument } from './swagger.ts';
+
+const gzipAsync = promisify(gzip);
+const gunzipAsync = promisify(gunzip);
+const DESCRIPTIONS = new URL('../../api/generated/docs.json', import.meta.url);
+const YEAR_SECONDS = 365 * 24 * 60 * 60;
+
+export interface OpenApi {
+  /** `segments` are those of the path, from 'openapi' on. Rejects with 404 NotFound or 406 NotAcceptable. */
+  serve(exchange: Exchange, segments: readonly string[]): Promise<void>;
+}
+
+/** `api/v1`, `apis/events.k8s.io/v1` */
+const pathOf = (kind: KindDefinition): string =>
+  kind.group === '' ? `api/${kind.version}` : `apis/${kind.group}/${kind.version}`;
+
+export function openApiDocument(kinds: readonly KindDefinition[], descriptions: Descriptions, version: string) {
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes', version },
+    paths: Object.assign({}, ...kinds.map(kindPaths)) as OpenApiDocument['paths'],
+    components: {
+      schemas: componentSchemas(kinds, {
+        fields: fieldTable as unknown as FieldTable,
+        descriptions,
+        strategies: strategyFor,
+      }),
+    },
+  };
+}
+
+export function openApi(kinds: readonly KindDefinition[], version: string): OpenApi {
+  const groupVersions = [...new Set(kinds.map(pathOf))];
+  const compressed = new Map<string, Promise<Buffer>>();
+  let contentHash: Promise<string> | undefined;
+
+  const readDescriptions = async (): Promise<Descriptions> => JSON.parse(await readFile(DESCRIPTIONS, 'utf8'));
+  const hash = (): Promise<string> =>
+    (contentHash ??= readFile(DESCRIPTIONS).then((descriptions) =>
+      createHash('sha256')
+        .update(`${version} ${JSON.stringify(groupVersions)} ${JSON.stringify(fieldTable)}`)
+        .update(descriptions)
+        .digest('hex')
+        .toUpperCase(),
+    ));
+  const build = (path: string, descriptions: Descriptions): OpenApiDocument =>
+    openApiDocument(
+      kinds.filter((kind) => pathOf(kind) === path),
+      descriptions,
+      version,
+    );
+
+  /** Makes a document at the first request for it. */
+  const document = (key: string, make: (descriptions: Descriptions) => unknown): Promise<Buffer> => {
+    const known = compressed.get(key);
+    if (known !== undefined) return known;
+    const made = readDescriptions().then((descriptions) => gzipAsync(JSON.stringify(make(descriptions))));
+    compressed.set(key, made);
+    made.catch(() => compressed.delete(key));
+    return made;
+  };
+
+  const serveIndex = async (exchange: Exchange): Promise<void> => {
+    const suffix = await hash();
+    const paths = groupVersions.map((path) => [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${suffix}` }]);
+    return sendJson(exchange, 200, { paths: Object.fromEntries(paths) });
+  };
+
+  return {
+    async serve(exchange, segments) {
+      if (!acceptedRanges(exchange.request.headers.accept).some(isJson)) throw notAcceptable(['application/json']);
+      const [, form, ...rest] = segments;
+      const path = rest.join('/');
+      if (form === 'v2' && path === '') {
+        const all = (descriptions: Descriptions): unknown =>
+          swaggerDocument(groupVersions.map((each) => build(each, descriptions)));
+        return send(exchange, await document('v2', all));
+      }
+      if (form !== 'v3') throw pathNotFound();
+      if (path === '') return serveIndex(exchange);
+      if (!groupVersions.includes(path)) throw pathNotFound();
+      const bytes = await document(path, (descriptions) => build(path, descriptions));
+      if (exchange.query.get('hash') === (await hash())) {
+        exchange.response.setHeader('Cache-Control', `public, immutable, max-age=${YEAR_SECONDS}`);
+      }
+      return send(exchange, bytes);
+    },
+  };
+}
+
+async function send(exchange: Exchange, compressed: Buffer): Promise<void> {
+  const asIs = acceptsGzip(exchange.request);
+  const body = asIs ? compressed : await gunzipAsync(compressed);
+  startAnswer(exchange, 200, {
+    'Content-Type': 'application/json',
+    Vary: 'Accept-Encoding',
+    'Content-Length': body.length,
+    ...(asIs ? { 'Content-Encoding': 'gzip' } : {}),
+  });
+  exchange.response.end(body);
+}

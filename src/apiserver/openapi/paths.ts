@@ -1,0 +1,182 @@
+/** The paths of the kinds with their operations, as OpenAPI v3 writes them. */
+import type { KindDefinition } from '../../api/kind.ts';
+import { type Verb, verbsOf } from '../http/routes.ts';
+import { componentName, META_PREFIX } from './names.ts';
+import { componentRef, groupVersionKind, listComponentName, type Schema } from './schemas.ts';
+
+type Parameter = Record<string, unknown>;
+export type Operation = Record<string, unknown>;
+export type PathItem = Record<string, Operation | Parameter[]>;
+
+const query = (name: string, type: 'string' | 'integer' | 'boolean', description: string): Parameter => ({
+  name,
+  in: 'query',
+  description,
+  schema: { type, uniqueItems: true },
+});
+
+const inPath = (name: string, description: string): Parameter => ({
+  name,
+  in: 'path',
+  required: true,
+  description,
+  schema: { type: 'string', uniqueItems: true },
+});
+
+const SELECT: Parameter[] = [
+  query('labelSelector', 'string', 'Restricts the objects to those whose labels match.'),
+  query('fieldSelector', 'string', 'Restricts the objects to those whose fields match.'),
+  query('limit', 'integer', 'The most objects in one answer; the rest follows with continue.'),
+  query('continue', 'string', 'Where to go on: metadata.continue of the answer before.'),
+  query('resourceVersion', 'string', 'The version of the data that is wanted, or that a watch begins after.'),
+  query('resourceVersionMatch', 'string', 'How resourceVersion is meant: Exact or NotOlderThan.'),
+  query('timeoutSeconds', 'integer', 'The call ends after this time, whatever happened.'),
+];
+const WATCH: Parameter[] = [
+  query('watch', 'boolean', 'Answer with a stream of changes instead of a list.'),
+  query('allowWatchBookmarks', 'boolean', 'Send events of type BOOKMARK in a watch.'),
+  query('sendInitialEvents', 'boolean', 'Begin a watch with events for the objects that exist.'),
+];
+const DRY_RUN = query('dryRun', 'string', 'All: go through every step of the write but the last one.');
+const WRITE: Parameter[] = [
+  DRY_RUN,
+  query('fieldManager', 'string', 'The name of who makes these changes.'),
+  query('fieldValidation', 'string', 'What to do with unknown and duplicate fields: Ignore, Warn or Strict.'),
+];
+const DELETE: Parameter[] = [
+  DRY_RUN,
+  query('gracePeriodSeconds', 'integer', 'How long the object may take to end; 0: at once.'),
+  query('propagationPolicy', 'string', 'What becomes of dependents: Orphan, Background or Foreground.'),
+];
+const LOG: Parameter[] = [
+  query('container', 'string', 'The container whose log is wanted; may be left out where there is one.'),
+  query('follow', 'boolean', 'Go on with what is written later.'),
+  query('previous', 'boolean', 'The log of the instance before this one.'),
+  query('timestamps', 'boolean', 'Begin each line with its time.'),
+  query('sinceSeconds', 'integer', 'Only lines of the last so many seconds.'),
+  query('sinceTime', 'string', 'Only lines after this time (RFC 3339).'),
+  query('tailLines', 'integer', 'Only so many lines from the end.'),
+  query('limitBytes', 'integer', 'Only so many bytes.'),
+];
+const PARAMETERS: Readonly<Record<Verb, readonly Parameter[]>> = {
+  get: [],
+  list: [...SELECT, ...WATCH],
+  watch: [...SELECT, ...WATCH],
+  create: WRITE,
+  update: WRITE,
+  patch: [...WRITE, query('force', 'boolean', 'Take over fields of other managers (apply patches only).')],
+  delete: DELETE,
+  deletecollection: [...SELECT, ...DELETE],
+};
+const METHODS: Readonly<Partial<Record<Verb, string>>> = {
+  get: 'get',
+  list: 'get',
+  create: 'post',
+  update: 'put',
+  patch: 'patch',
+  delete: 'delete',
+  deletecollection: 'delete',
+};
+const ACTIONS: Readonly<Partial<Record<Verb, string>>> = { create: 'post', update: 'put' };
+const PATCH_CONTENT = [
+  'application/apply-patch+yaml',
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+];
+
+const title = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+const groupTitle = (kind: KindDefinition): string =>
+  kind.group === '' ? 'Core' : title(kind.group.split('.', 1)[0] ?? '');
+
+interface OperationSpec {
+  kind: KindDefinition;
+  verb: Verb;
+  scope: '' | 'Namespaced' | 'AllNamespaces';
+  subresource?: string;
+}
+
+function requestBody(verb: Verb, component: string): Record<string, unknown> {
+  if (verb === 'create' || verb === 'update') {
+    return { requestBody: { required: true, content: { '*/*': { schema: componentRef(component) } } } };
+  }
+  if (verb === 'patch') {
+    const content = Object.fromEntries(PATCH_CONTENT.map((type) => [type, { schema: { type: 'object' } }]));
+    return { requestBody: { required: true, content } };
+  }
+  if (verb === 'delete' || verb === 'deletecollection') {
+    return { requestBody: { content: { '*/*': { schema: componentRef(`${META_PREFIX}.DeleteOptions`) } } } };
+  }
+  return {};
+}
+
+function answerSchema(verb: Verb, kind: KindDefinition, component: string): Schema {
+  if (verb === 'list') return componentRef(listComponentName(kind));
+  if (verb === 'deletecollection') return componentRef(`${META_PREFIX}.Status`);
+  return componentRef(component);
+}
+
+function operation(spec: OperationSpec): Operation {
+  const { kind, verb, scope, subresource } = spec;
+  const body = subresource === undefined ? undefined : kind.subresources[subresource]?.bodyKind;
+  const component = componentName(body?.schema ?? kind.schema);
+  const where = scope === 'AllNamespaces' ? 'ForAllNamespaces' : '';
+  const what = `${scope === 'Namespaced' ? 'Namespaced' : ''}${kind.kind}${subresource === undefined ? '' : title(subresource)}`;
+  const log = subresource === 'log';
+  const answer = log
+    ? { 'text/plain': { schema: { type: 'string' } } }
+    : { 'application/json': { schema: answerSchema(verb, kind, component) } };
+  return {
+    description: `${verb} ${subresource === undefined ? '' : `${subresource} of `}${kind.plural}`,
+    operationId: `${verb === 'deletecollection' ? 'deleteCollection' : verb}${groupTitle(kind)}${title(kind.version)}${what}${where}`,
+    tags: [kind.group === '' ? `core_${kind.version}` : `${kind.group.split('.', 1)[0]}_${kind.version}`],
+    parameters: log ? LOG : PARAMETERS[verb],
+    ...requestBody(verb, component),
+    responses: {
+      [verb === 'create' ? '201' : '200']: { description: 'OK', content: answer },
+      401: { description: 'Unauthorized' },
+    },
+    'x-kubernetes-action': ACTIONS[verb] ?? verb,
+    'x-kubernetes-group-version-kind': groupVersionKind(body ?? kind),
+  };
+}
+
+function pathItem(
+  kind: KindDefinition,
+  verbs: readonly Verb[],
+  scope: OperationSpec['scope'],
+  parameters: Parameter[],
+  subresource?: string,
+): PathItem {
+  const item: PathItem = {};
+  for (const verb of verbs) {
+    const method = METHODS[verb];
+    if (method === undefined) continue;
+    item[method] = operation({ kind, verb, scope, ...(subresource === undefined ? {} : { subresource }) });
+  }
+  item['parameters'] = [...parameters, query('pretty', 'string', 'Has no effect.')];
+  return item;
+}
+
+const COLLECTION: readonly Verb[] = ['list', 'create', 'deletecollection'];
+const ITEM: readonly Verb[] = ['get', 'update', 'patch', 'delete'];
+
+/** The paths of one kind below the group version's root, as /api/v1. */
+export function kindPaths(kind: KindDefinition): Record<string, PathItem> {
+  const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
+  const known = verbsOf(kind);
+  const only = (verbs: readonly Verb[]): Verb[] => verbs.filter((verb) => known.includes(verb));
+  const scope = kind.namespaced ? 'Namespaced' : '';
+  const base = kind.namespaced ? `${root}/namespaces/{namespace}/${kind.plural}` : `${root}/${kind.plural}`;
+  const inNamespace = kind.namespaced ? [inPath('namespace', 'The Namespace of the objects.')] : [];
+  const named = [inPath('name', `The name of the ${kind.kind}.`), ...inNamespace];
+  const paths: Record<string, PathItem> = { [base]: pathItem(kind, only(COLLECTION), scope, inNamespace) };
+  if (kind.namespaced && known.includes('list')) {
+    paths[`${root}/${kind.plural}`] = pathItem(kind, ['list'], 'AllNamespaces', []);
+  }
+  if (only(ITEM).length > 0) paths[`${base}/{name}`] = pathItem(kind, only(ITEM), scope, named);
+  for (const [name, { verbs }] of Object.entries(kind.subresources)) {
+    paths[`${base}/{name}/${name}`] = pathItem(kind, verbs, scope, named, name);
+  }
+  return paths;
+}

@@ -1,0 +1,304 @@
+/** For the tests of the API server: a small backend of objects in a Map, two kinds, and an HTTPS client. */
+import { EventEmitter, once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { Agent, type RequestOptions, request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { KindDefinition } from '../api/kind.ts';
+import type { ResourceBackend, WatchEvent } from '../machinery/backend.ts';
+import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
+import type { NodeConnection } from '../machinery/node-connection.ts';
+import { alreadyExists, notFound } from '../machinery/status.ts';
+import { systemTimers } from '../platform/node.ts';
+import type { Log } from '../platform/platform.ts';
+import { loadOrCreatePki, type Pki } from './pki/pki.ts';
+import { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts';
+
+const noErrors = (): never[] => [];
+const base = { version: 'v1', categories: [], validateCreate: noErrors, validateUpdate: noErrors } as const;
+
+export const configMapKind: KindDefinition = {
+  ...base,
+  group: '',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  singular: 'configmap',
+  shortNames: ['cm'],
+  namespaced: true,
+  schema: 'ConfigMap',
+  subresources: {},
+  columns: [
+    { name: 'Name', type: 'string', format: 'name', description: 'The name.', priority: 0 },
+    { name: 'Data', type: 'integer', description: 'How many entries.', priority: 0 },
+  ],
+  row: (object) => [
+    object.metadata.name,
+    Object.keys((object as KubeObject & { data?: Record<string, string> }).data ?? {}).length,
+  ],
+};
+
+export const podKind: KindDefinition = {
+  ...base,
+  group: '',
+  kind: 'Pod',
+  plural: 'pods',
+  singular: 'pod',
+  shortNames: ['po'],
+  categories: ['all'],
+  namespaced: true,
+  schema: 'Pod',
+  subresources: {
+    status: { verbs: ['get', 'update', 'patch'] },
+    log: { verbs: ['get'] },
+    binding: {
+      bodyKind: { group: '', version: 'v1', kind: 'Binding', schema: 'Binding' },
+      verbs: ['create'],
+    },
+  },
+  columns: [{ name: 'Name', type: 'string', format: 'name', description: 'The name.', priority: 0 }],
+  row: (object) => [object.metadata.name],
+};
+
+export const leaseKind: KindDefinition = {
+  ...configMapKind,
+  group: 'coordination.k8s.io',
+  kind: 'Lease',
+  plural: 'leases',
+  singular: 'lease',
+  shortNames: [],
+  schema: 'Lease',
+};
+
+export const bindingKind: KindDefinition = {
+  ...configMapKind,
+  kind: 'Binding',
+  plural: 'bindings',
+  singular: 'binding',
+  shortNames: [],
+  schema: 'Binding',
+  createOnly: true,
+};
+
+export const nodeKind: KindDefinition = {
+  ...configMapKind,
+  kind: 'Node',
+  plural: 'nodes',
+  singular: 'node',
+  shortNames: ['no'],
+  namespaced: false,
+  schema: 'Node',
+};
+
+export const fixtureKinds = [bindingKind, configMapKind, podKind, nodeKind, leaseKind];
+
+export interface MapBackend extends ResourceBackend {
+  /** Every call: its verb and arguments. */
+  readonly calls: { verb: string; arguments: unknown[] }[];
+  /** How many watches run. */
+  watches(): number;
+  /** Resolves when the next watch has ended. */
+  watchEnded(): Promise<void>;
+  emit(event: WatchEvent): void;
+}
+
+export function mapBackend(): MapBackend {
+  const objects = new Map<string, KubeObject>();
+  const sinks = new Set<(event: WatchEvent) => void>();
+  const calls: MapBackend['calls'] = [];
+  const endings = new EventEmitter();
+  let revision = 0;
+  const key = (ref: ResourceRef, namespace: string | undefined, name: string): string =>
+    `${ref.resource}/${namespace ?? ''}/${name}`;
+  const emit = (event: WatchEvent): void => {
+    for (const sink of sinks) sink(event);
+  };
+  const find = (ref: ResourceRef, namespace: string | undefined, name: string): KubeObject => {
+    const found = objects.get(key(ref, namespace, name));
+    if (found === undefined) throw notFound(ref, name);
+    return found;
+  };
+  const put = (ref: ResourceRef, object: KubeObject, type: 'ADDED' | 'MODIFIED'): KubeObject => {
+    revision += 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+    objects.set(key(ref, object.metadata.namespace, object.metadata.name), stored);
+    emit({ type, object: stored });
+    return stored;
+  };
+  const note = (verb: string, ...rest: unknown[]): void => void calls.push({ verb, arguments: rest });
+  return {
+    calls,
+    emit,
+    watches: () => sinks.size,
+    watchEnded: async () => void (await once(endings, 'ended')),
+    async get(ref, namespace, name) {
+      return find(ref, namespace, name);
+    },
+    async list(ref, options) {
+      note('list', ref, options);
+      const prefix = `${ref.resource}/${options.namespace === undefined ? '' : `${options.namespace}/`}`;
+      const items = [...objects].filter(([each]) => each.startsWith(prefix)).map(([, object]) => object);
+      return { kind: 'ConfigMapList', apiVersion: 'v1', metadata: { resourceVersion: String(revision) }, items };
+    },
+    async watch(ref, options, sink, signal) {
+      note('watch', ref, options);
+      sinks.add(sink);
+      for (const object of objects.values()) sink({ type: 'ADDED', object });
+      if (!signal.aborted) await once(signal, 'abort');
+      sinks.delete(sink);
+      endings.emit('ended');
+    },
+    async create(ref, namespace, object, options) {
+      note('create', ref, namespace, object, options);
+      if (options?.subresource !== undefined) return { ...object, apiVersion: 'v1', kind: 'Status' };
+      options?.onWarning?.('metadata.name: this is only a "test"');
+      if (objects.has(key(ref, namespace, object.metadata.name))) throw alreadyExists(ref, object.metadata.name);
+      const metadata = { ...object.metadata, ...(namespace === undefined ? {} : { namespace }) };
+      return put(ref, { ...object, metadata }, 'ADDED');
+    },
+    async update(ref, object, options) {
+      note('update', ref, object, options);
+      find(ref, object.metadata.namespace, object.metadata.name);
+      return put(ref, object, 'MODIFIED');
+    },
+    async patch(ref, namespace, name, type, body, options) {
+      note('patch', ref, namespace, name, type, body, options);
+      return put(ref, { ...find(ref, namespace, name), ...(body as object) }, 'MODIFIED');
+    },
+    async delete(ref, namespace, name, options) {
+      note('delete', ref, namespace, name, options);
+      const object = find(ref, namespace, name);
+      objects.delete(key(ref, namespace, name));
+      emit({ type: 'DELETED', object });
+      return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
+    },
+    async deleteCollection(ref, options) {
+      note('deleteCollection', ref, options);
+      return { kind: 'ConfigMapList', apiVersion: 'v1', metadata: {}, items: [] };
+    },
+  };
+}
+
+export const noNodes: NodeConnection = {
+  // biome-ignore lint/correctness/useYield: there is no log to give
+  async *logs() {
+    throw new Error('no node in this test');
+  },
+};
+
+export interface Recorded {
+  log: Log;
+  errors: { message: string; fields: Record<string, unknown> | undefined }[];
+}
+
+export function recordingLog(): Recorded {
+  const errors: Recorded['errors'] = [];
+  const ignore = (): void => undefined;
+  const log: Log = {
+    debug: ignore,
+    info: ignore,
+    warn: ignore,
+    error: (message, fields) => void errors.push({ message, fields }),
+    child: () => log,
+  };
+  return { log, errors };
+}
+
+export interface Answer {
+  code: number;
+  headers: IncomingMessage['headers'];
+  text: string;
+  /** The parsed body. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read the answers of many kinds
+  json: any;
+}
+
+export interface TestServer extends AsyncDisposable {
+  server: ApiServer;
+  backend: MapBackend;
+  pki: Pki;
+  errors: Recorded['errors'];
+  dataDir: string;
+  /** `agent` absent: the administrator. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** The response once its headers have arrived. */
+  open(method: string, path: string, options?: CallOptions): Promise<IncomingMessage>;
+  anonymous: Agent;
+}
+
+export interface CallOptions {
+  body?: string | Uint8Array;
+  headers?: Record<string, string>;
+  agent?: Agent;
+  signal?: AbortSignal;
+}
+
+export async function readText(response: IncomingMessage): Promise<string> {
+  response.setEncoding('utf8');
+  let text = '';
+  for await (const chunk of response) text += chunk;
+  return text;
+}
+
+export async function startTestServer(overrides: Partial<ApiServerOptions> = {}): Promise<TestServer> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-apiserver-'));
+  const pki = await loadOrCreatePki(dataDir, { hostnames: [], ips: [], now: Date.now() });
+  const backend = mapBackend();
+  const { log, errors } = recordingLog();
+  const server = await startApiServer({
+    backend,
+    kinds: fixtureKinds,
+    nodes: noNodes,
+    pki,
+    port: 0,
+    version: '0.0.0',
+    timers: systemTimers(),
+    log,
+    ...overrides,
+  });
+  const trust = { ca: pki.caCertificate, keepAlive: true };
+  const admin = new Agent({ ...trust, cert: pki.admin.certificate, key: pki.admin.key });
+  const anonymous = new Agent(trust);
+  const open = async (method: string, path: string, options: CallOptions = {}): Promise<IncomingMessage> => {
+    const settings: RequestOptions = {
+      host: server.host,
+      port: server.port,
+      method,
+      path,
+      agent: options.agent ?? admin,
+    };
+    const length = options.body === undefined ? {} : { 'content-length': String(Buffer.byteLength(options.body)) };
+    settings.headers = { ...length, ...options.headers };
+    if (options.signal !== undefined) settings.signal = options.signal;
+    const outgoing = request(settings);
+    outgoing.end(options.body);
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    return response;
+  };
+  return {
+    server,
+    backend,
+    pki,
+    errors,
+    dataDir,
+    anonymous,
+    open,
+    async call(method, path, options) {
+      const response = await open(method, path, options);
+      const text = await readText(response);
+      const isJson = response.headers['content-type']?.startsWith('application/json') === true;
+      return {
+        code: response.statusCode ?? 0,
+        headers: response.headers,
+        text,
+        json: isJson && response.headers['content-encoding'] === undefined ? JSON.parse(text) : undefined,
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      admin.destroy();
+      anonymous.destroy();
+      await server.close();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,542 @@
+import { createPrivateKey } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { LogOptions } from '../machinery/node-connection.ts';
+import { badRequest } from '../machinery/status.ts';
+import { makeAuthority, makeLeaf } from './pki/certificates.ts';
+import { readText, startTestServer, type TestServer } from './server-fixture.ts';
+
+const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
+const TABLE =
+  'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json';
+const configMap = (name: string, data: Record<string, string> = { a: 'b' }): string =>
+  JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data });
+
+let at: TestServer;
+beforeAll(async () => {
+  at = await startTestServer();
+});
+afterAll(() => at[Symbol.asyncDispose]());
+
+async function clientWith(issuer: { certificate: string; key: string }, commonName: string, organization: string) {
+  const authority = { certificate: issuer.certificate, key: createPrivateKey(issuer.key) };
+  const leaf = await makeLeaf(authority, { commonName, organization, usage: 'client' }, Date.now());
+  return new Agent({ ca: at.pki.caCertificate, cert: leaf.certificate, key: leaf.key });
+}
+
+describe('who may ask', () => {
+  test('without a certificate only health and version are answered', async () => {
+    const { anonymous: agent } = at;
+    for (const path of ['/healthz', '/livez', '/readyz', '/readyz/ping', '/version']) {
+      expect((await at.call('GET', path, { agent })).code).toBe(200);
+    }
+    for (const path of ['/api', '/apis', '/openapi/v3', '/api/v1/pods', '/nothing', '/readyzz']) {
+      const { code, json } = await at.call('GET', path, { agent });
+      expect(code).toBe(401);
+      expect(json).toMatchObject({
+        kind: 'Status',
+        status: 'Failure',
+        reason: 'Unauthorized',
+        message: 'Unauthorized',
+      });
+    }
+  });
+
+  test('a certificate of another authority is none', async () => {
+    const agent = await clientWith(await makeAuthority('another', Date.now()), 'kubernetes-admin', 'system:masters');
+    expect((await at.call('GET', '/api/v1/pods', { agent })).code).toBe(401);
+    agent.destroy();
+  });
+
+  test('who is not of system:masters is told what was refused', async () => {
+    const key = readFileSync(join(at.dataDir, 'pki', 'ca.key'), 'utf8');
+    const agent = await clientWith({ certificate: at.pki.caCertificate, key }, 'jane', 'developers');
+    const message = async (method: string, path: string) => (await at.call(method, path, { agent })).json;
+    expect(await message('GET', '/api/v1/namespaces/default/pods')).toMatchObject({
+      code: 403,
+      reason: 'Forbidden',
+      message: 'pods is forbidden: User "jane" cannot list resource "pods" in API group "" in the namespace "default"',
+      details: { kind: 'pods' },
+    });
+    expect((await message('GET', '/api/v1/namespaces/default/pods/a/log')).message).toBe(
+      'pods "a" is forbidden: User "jane" cannot get resource "pods/log" in API group "" in the namespace "default"',
+    );
+    expect((await message('GET', '/apis/coordination.k8s.io/v1/leases?watch=1')).message).toBe(
+      'leases.coordination.k8s.io is forbidden: User "jane" cannot watch resource "leases" in API group "coordination.k8s.io" at the cluster scope',
+    );
+    expect((await message('GET', '/openapi/v3')).message).toBe('forbidden: User "jane" cannot get path "/openapi/v3"');
+    agent.destroy();
+  });
+});
+
+test('health is told check by check', async () => {
+  let well = true;
+  const store = (): void => {
+    if (!well) throw new Error('secret reason');
+  };
+  await using own = await startTestServer({ readyChecks: { store } });
+  expect((await own.call('GET', '/readyz?verbose')).text).toBe(
+    '[+]ping ok\n[+]store ok\n[+]shutdown ok\nreadyz check passed\n',
+  );
+  well = false;
+  const failed = await own.call('GET', '/readyz');
+  expect(failed.code).toBe(500);
+  expect(failed.text).toBe('[+]ping ok\n[-]store failed: reason withheld\n[+]shutdown ok\nreadyz check failed\n');
+  expect((await own.call('GET', '/readyz/store')).code).toBe(500);
+  expect((await own.call('GET', '/readyz?exclude=store')).code).toBe(200);
+  expect((await own.call('GET', '/livez')).text).toBe('ok');
+  expect((await own.call('GET', '/readyz/unknown')).code).toBe(404);
+});
+
+test('the version is that of the API', async () => {
+  expect((await at.call('GET', '/version')).json).toMatchObject({
+    major: '1',
+    minor: '33',
+    gitVersion: 'v1.33.0+lifepod-0.0.0',
+  });
+});
+
+describe('objects', () => {
+  test('create, get, update, patch and delete; a warning gets its header', async () => {
+    const created = await at.call('POST', `${CONFIG_MAPS}?dryRun=All&fieldValidation=Strict`, {
+      body: configMap('one'),
+      headers: { 'user-agent': 'kubectl/v1.32.4 (linux/amd64)' },
+    });
+    expect(created.code).toBe(201);
+    expect(created.json.metadata).toMatchObject({ name: 'one', namespace: 'default' });
+    expect(created.headers['warning']).toBe('299 - "metadata.name: this is only a \\"test\\""');
+    expect(created.headers['audit-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(at.backend.calls.at(-1)?.arguments[3]).toMatchObject({
+      dryRun: true,
+      fieldValidation: 'Strict',
+      fieldManager: 'kubectl',
+    });
+    expect((await at.call('GET', `${CONFIG_MAPS}/one`)).json).toEqual(created.json);
+    const updated = await at.call('PUT', `${CONFIG_MAPS}/one`, { body: configMap('one', { a: 'c' }) });
+    expect(updated.json.data).toEqual({ a: 'c' });
+    const patched = await at.call('PATCH', `${CONFIG_MAPS}/one`, {
+      body: '{"data":{"x":"y"}}',
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+    expect(patched.json.data).toEqual({ x: 'y' });
+    const options = { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 7, preconditions: { uid: 'u' } };
+    const deleted = await at.call('DELETE', `${CONFIG_MAPS}/one`, { body: JSON.stringify(options) });
+    expect(deleted).toMatchObject({ code: 200, json: { status: 'Success' } });
+    expect(at.backend.calls.at(-1)?.arguments[3]).toMatchObject({
+      gracePeriodSeconds: 7,
+      preconditions: { uid: 'u' },
+    });
+    expect((await at.call('GET', `${CONFIG_MAPS}/one`)).json).toMatchObject({
+      code: 404,
+      message: 'configmaps "one" not found',
+    });
+  });
+
+  test('a body may be YAML', async () => {
+    const { code, json } = await at.call('POST', CONFIG_MAPS, {
+      body: 'metadata:\n  name: from-yaml\ndata: {a: "1"}\n',
+      headers: { 'content-type': 'application/yaml; charset=utf-8' },
+    });
+    expect(code).toBe(201);
+    expect(json).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMap', data: { a: '1' } });
+  });
+
+  test('a Binding is posted below its Pod or beside it', async () => {
+    const body = JSON.stringify({ apiVersion: 'v1', kind: 'Binding', metadata: { name: 'p' }, target: { name: 'n' } });
+    expect((await at.call('POST', '/api/v1/namespaces/default/pods/p/binding', { body })).code).toBe(201);
+    expect(at.backend.calls.at(-1)?.arguments[3]).toMatchObject({ name: 'p', subresource: 'binding' });
+    expect((await at.call('POST', '/api/v1/namespaces/default/bindings', { body })).code).toBe(201);
+    expect((await at.call('GET', '/api/v1/namespaces/default/bindings')).code).toBe(405);
+  });
+
+  test.each([
+    [
+      'an object of another kind',
+      '{"apiVersion":"v1","kind":"Pod"}',
+      'Pod in version "v1" cannot be handled as a ConfigMap: converting (v1.Pod) to (v1.ConfigMap): unknown conversion',
+    ],
+    [
+      'another version',
+      '{"apiVersion":"apps/v1","kind":"ConfigMap"}',
+      'the API version in the data (apps/v1) does not match the expected API version (v1)',
+    ],
+    [
+      'another namespace',
+      '{"metadata":{"name":"a","namespace":"b"}}',
+      'the namespace of the provided object does not match the namespace sent on the request',
+    ],
+    [
+      'nothing',
+      '',
+      /^the object provided is unrecognized \(must be of type ConfigMap\): couldn't get version\/kind; json parse error: .* \(<empty>\)$/,
+    ],
+    [
+      'broken JSON',
+      '{"kind": "ConfigMap", "apiVersion": ',
+      /^the object provided is unrecognized .* json parse error: .* \(\{"kind": "ConfigMap", "apiVers \.\.\.\)$/,
+    ],
+    ['a list', '[]', /^the object provided is unrecognized/],
+    ['bytes that are no text', new Uint8Array([0x7b, 0xff, 0x7d]), 'the body of the request is not valid UTF-8'],
+  ])('refuses %s', async (_what, body, message) => {
+    const { code, json } = await at.call('POST', CONFIG_MAPS, { body });
+    expect(code).toBe(400);
+    expect(json.message).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
+  });
+
+  test('refuses a PUT whose object has another name or none', async () => {
+    const put = async (body: string) => (await at.call('PUT', `${CONFIG_MAPS}/one`, { body })).json.message;
+    expect(await put(configMap('two'))).toBe('the name of the object (two) does not match the name on the URL (one)');
+    expect(await put('{}')).toBe('the name of the object (one based on URL) was undeterminable: name must be provided');
+  });
+
+  test('refuses what it cannot read or write by its media type', async () => {
+    const protobuf = { 'content-type': 'application/vnd.kubernetes.protobuf' };
+    expect(await at.call('POST', CONFIG_MAPS, { body: 'k8s', headers: protobuf })).toMatchObject({
+      code: 415,
+      json: { reason: 'UnsupportedMediaType' },
+    });
+    const patch = await at.call('PATCH', `${CONFIG_MAPS}/a`, { body: '{}', headers: { 'content-type': 'text/plain' } });
+    expect(patch.json.message).toBe(
+      'the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml',
+    );
+    for (const accept of ['application/vnd.kubernetes.protobuf', 'application/json;as=Table;v=v9;g=meta.k8s.io']) {
+      expect((await at.call('GET', CONFIG_MAPS, { headers: { accept } })).code).toBe(406);
+    }
+    const accept = 'application/vnd.kubernetes.protobuf,application/json;q=0.5';
+    expect((await at.call('GET', CONFIG_MAPS, { headers: { accept } })).code).toBe(200);
+  });
+
+  test.each([
+    ['GET', '?limit=x', 400, 'strconv.ParseInt: parsing "x": invalid syntax'],
+    [
+      'GET',
+      '?resourceVersionMatch=Exact',
+      422,
+      'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided',
+    ],
+    [
+      'POST',
+      '?dryRun=Some',
+      422,
+      'CreateOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["Some"]: supported values: "All"',
+    ],
+    [
+      'POST',
+      '?fieldValidation=Loud',
+      422,
+      'CreateOptions.meta.k8s.io "" is invalid: fieldValidation: Unsupported value: "Loud": supported values: "Ignore", "Strict", "Warn"',
+    ],
+    [
+      'DELETE',
+      '?propagationPolicy=Sometimes',
+      422,
+      'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Sometimes": supported values: "Background", "Foreground", "Orphan", "nil"',
+    ],
+  ])('refuses %s %s', async (method, query, code, message) => {
+    const { json } = await at.call(method, `${CONFIG_MAPS}${query}`, method === 'POST' ? { body: configMap('x') } : {});
+    expect(json).toMatchObject({ code, message });
+  });
+
+  test.each([
+    ['GET', '/api/v1/namespaces/default/nothings', 404],
+    ['GET', '/api/v1/configmaps/one', 404],
+    ['GET', '/api/v1/namespaces/default/nodes', 404],
+    ['GET', `${CONFIG_MAPS}/one/status`, 404],
+    ['GET', `${CONFIG_MAPS}/one/status/more`, 404],
+    ['GET', '/api/v1/namespaces/default/configmaps/%ff', 400],
+    ['GET', '/nothing', 404],
+    ['POST', '/api/v1/configmaps', 405],
+    ['POST', `${CONFIG_MAPS}/one`, 405],
+    ['PUT', CONFIG_MAPS, 405],
+    ['POST', '/apis', 405],
+  ])('%s %s is %i', async (method, path, code) => {
+    expect(await at.call(method, path)).toMatchObject({ code, json: { kind: 'Status', code } });
+  });
+
+  test('an unexpected failure is logged and answered without its details', async () => {
+    await using own = await startTestServer();
+    own.backend.get = () => Promise.reject(new Error('the password is 1234'));
+    const { code, text } = await own.call('GET', `${CONFIG_MAPS}/one`);
+    expect(code).toBe(500);
+    expect(JSON.parse(text).reason).toBe('InternalError');
+    expect(text).not.toContain('1234');
+    expect(own.errors).toHaveLength(1);
+    expect(String(own.errors[0]?.fields?.['error'])).toContain('1234');
+  });
+});
+
+describe('a body that is too large', () => {
+  test('is refused with 413 by its Content-Length, and the whole answer arrives', async () => {
+    const body = JSON.stringify({ data: { a: 'x'.repeat(8 * 1024 * 1024) } });
+    const { code, json, headers: answered } = await at.call('POST', CONFIG_MAPS, { body });
+    expect(code).toBe(413);
+    expect(json).toMatchObject({
+      reason: 'RequestEntityTooLarge',
+      message: 'Request entity too large: limit is 3145728',
+    });
+    expect(answered.connection).toBe('close');
+  });
+
+  test('is refused with 413 when it comes in chunks', async () => {
+    const outgoing = request({
+      host: at.server.host,
+      port: at.server.port,
+      method: 'POST',
+      path: CONFIG_MAPS,
+      ca: at.pki.caCertificate,
+      cert: at.pki.admin.certificate,
+      key: at.pki.admin.key,
+      agent: false,
+    });
+    const answered = once(outgoing, 'response');
+    for (let sent = 0; sent < 6; sent += 1) outgoing.write('x'.repeat(1024 * 1024));
+    outgoing.end();
+    const [response] = await answered;
+    expect(response.statusCode).toBe(413);
+    expect(JSON.parse(await readText(response)).reason).toBe('RequestEntityTooLarge');
+  });
+});
+
+describe('lists', () => {
+  test('hand their options to the backend and come as a list or a Table', async () => {
+    await using own = await startTestServer();
+    await own.call('POST', CONFIG_MAPS, { body: configMap('one') });
+    const query =
+      '?limit=5&labelSelector=a%3Db&fieldSelector=metadata.name%3Done&resourceVersion=3&resourceVersionMatch=NotOlderThan&unknown=1';
+    const { json } = await own.call('GET', `${CONFIG_MAPS}${query}`);
+    expect(json).toMatchObject({ kind: 'ConfigMapList', metadata: { resourceVersion: '1' } });
+    expect(json.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(['one']);
+    expect(own.backend.calls.at(-1)?.arguments[1]).toEqual({
+      namespace: 'default',
+      limit: 5,
+      labelSelector: 'a=b',
+      fieldSelector: 'metadata.name=one',
+      resourceVersion: '3',
+      resourceVersionMatch: 'NotOlderThan',
+    });
+    const table = (await own.call('GET', '/api/v1/configmaps', { headers: { accept: TABLE } })).json;
+    expect(table).toMatchObject({
+      kind: 'Table',
+      apiVersion: 'meta.k8s.io/v1',
+      metadata: { resourceVersion: '1' },
+      columnDefinitions: [
+        { name: 'Name', type: 'string', format: 'name', priority: 0 },
+        { name: 'Data', type: 'integer', format: '', priority: 0 },
+      ],
+      rows: [
+        {
+          cells: ['one', 1],
+          object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: { name: 'one' } },
+        },
+      ],
+    });
+    expect(table.rows[0].object.data).toBeUndefined();
+    const rows = async (include: string) =>
+      (await own.call('GET', `${CONFIG_MAPS}?includeObject=${include}`, { headers: { accept: TABLE } })).json;
+    expect((await rows('Object')).rows[0].object).toMatchObject({ kind: 'ConfigMap', data: { a: 'b' } });
+    expect((await rows('None')).rows[0].object).toBeNull();
+    expect((await rows('Everything')).code).toBe(400);
+    const one = (await own.call('GET', `${CONFIG_MAPS}/one`, { headers: { accept: TABLE } })).json;
+    expect(one.rows).toHaveLength(1);
+  });
+
+  test('are compressed when they are large and the client takes it', async () => {
+    await using own = await startTestServer();
+    await own.call('POST', CONFIG_MAPS, { body: configMap('large', { a: 'x'.repeat(200_000) }) });
+    expect((await own.call('GET', CONFIG_MAPS)).headers['content-encoding']).toBeUndefined();
+    const response = await own.open('GET', CONFIG_MAPS, { headers: { 'accept-encoding': 'gzip' } });
+    expect(response.headers['content-encoding']).toBe('gzip');
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk);
+    const bytes = Buffer.concat(chunks);
+    expect(bytes.length).toBeLessThan(10_000);
+    expect(JSON.parse(gunzipSync(bytes).toString()).items).toHaveLength(1);
+  });
+});
+
+describe('watches', () => {
+  test('stream what exists and what happens, and end with the client', async () => {
+    await using own = await startTestServer();
+    await own.call('POST', CONFIG_MAPS, { body: configMap('one') });
+    const leave = new AbortController();
+    const path = `${CONFIG_MAPS}?watch=true&resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=9`;
+    const response = await own.open('GET', path, { signal: leave.signal });
+    expect(response.headers['content-type']).toBe('application/json');
+    expect(own.backend.calls.at(-1)?.arguments[1]).toEqual({
+      namespace: 'default',
+      resourceVersion: '0',
+      allowWatchBookmarks: true,
+      timeoutSeconds: 9,
+    });
+    const lines = createInterface(response)[Symbol.asyncIterator]();
+    const next = async () => JSON.parse((await lines.next()).value ?? '');
+    expect(await next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'one' } } });
+    await own.call('POST', CONFIG_MAPS, { body: configMap('two') });
+    expect(await next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'two' } } });
+    expect(own.backend.watches()).toBe(1);
+    const watchEnded = own.backend.watchEnded();
+    response.once('error', () => undefined);
+    leave.abort();
+    await watchEnded;
+    expect(own.backend.watches()).toBe(0);
+  });
+
+  test('answer before the first event; as Tables with the columns in the first one', async () => {
+    await using own = await startTestServer();
+    const response = await own.open('GET', `${CONFIG_MAPS}?watch=1`, { headers: { accept: TABLE } });
+    const lines = createInterface(response)[Symbol.asyncIterator]();
+    const next = async () => JSON.parse((await lines.next()).value ?? '');
+    await own.call('POST', CONFIG_MAPS, { body: configMap('one') });
+    expect(await next()).toMatchObject({
+      type: 'ADDED',
+      object: {
+        kind: 'Table',
+        metadata: { resourceVersion: '1' },
+        columnDefinitions: [{}, {}],
+        rows: [{ cells: ['one', 1] }],
+      },
+    });
+    await own.call('POST', CONFIG_MAPS, { body: configMap('two') });
+    expect(await next()).toMatchObject({ object: { columnDefinitions: null, rows: [{ cells: ['two', 1] }] } });
+    own.backend.emit({ type: 'ERROR', object: badRequest('no more').status });
+    expect(await next()).toMatchObject({ type: 'ERROR', object: { kind: 'Status', message: 'no more' } });
+    response.destroy();
+  });
+
+  test('that cannot start answer with their failure', async () => {
+    await using own = await startTestServer();
+    own.backend.watch = () => Promise.reject(badRequest('invalid field selector'));
+    expect(await own.call('GET', `${CONFIG_MAPS}?watch=1`)).toMatchObject({
+      code: 400,
+      json: { message: 'invalid field selector' },
+    });
+  });
+
+  test('of a client that does not read are cut', async () => {
+    await using own = await startTestServer();
+    const response = await own.open('GET', `${CONFIG_MAPS}?watch=1`);
+    response.pause();
+    const watchEnded = own.backend.watchEnded();
+    const cut = once(response, 'aborted');
+    const object = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'big' },
+      data: { a: 'x'.repeat(1024 * 1024) },
+    };
+    for (let sent = 0; sent < 40; sent += 1) own.backend.emit({ type: 'MODIFIED', object });
+    await watchEnded;
+    response.resume();
+    await cut;
+  });
+
+  test('end when the server closes, and requests under way get their answer', async () => {
+    const own = await startTestServer();
+    let answer = (): void => undefined;
+    const asked = new Promise<void>((resolveAsked) => {
+      own.backend.get = () =>
+        new Promise((resolve) => {
+          answer = () => resolve({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'late' } });
+          resolveAsked();
+        });
+    });
+    const watch = await own.open('GET', `${CONFIG_MAPS}?watch=1`);
+    const slow = own.call('GET', `${CONFIG_MAPS}/late`);
+    await asked;
+    const closed = own.server.close();
+    expect(await readText(watch)).toBe('');
+    answer();
+    const began = performance.now();
+    expect(await slow).toMatchObject({ code: 200, json: { metadata: { name: 'late' } } });
+    await closed;
+    // Far below the time after which close() cuts connections.
+    expect(performance.now() - began).toBeLessThan(3_000);
+    const fresh = new Agent({ ca: own.pki.caCertificate });
+    await expect(own.call('GET', '/healthz', { agent: fresh })).rejects.toThrow(/ECONNREFUSED/);
+    await own[Symbol.asyncDispose]();
+  });
+});
+
+describe('logs', () => {
+  const pod = (names: string[], initNames: string[] = [], nodeName = 'node-1') => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', namespace: 'default', uid: 'u' },
+    spec: {
+      ...(nodeName === '' ? {} : { nodeName }),
+      containers: names.map((name) => ({ name })),
+      initContainers: initNames.map((name) => ({ name })),
+    },
+  });
+  const LOG = '/api/v1/namespaces/default/pods/p/log';
+
+  test('stream from the node with the options of the query, and end with the client', async () => {
+    const seen: unknown[] = [];
+    let aborted: Promise<unknown> = Promise.resolve();
+    await using own = await startTestServer({
+      nodes: {
+        async *logs(of, container, options: LogOptions, signal) {
+          seen.push(of, container, options);
+          yield Buffer.from('one\n');
+          aborted = once(signal, 'abort');
+          await aborted;
+        },
+      },
+    });
+    own.backend.get = async () => pod(['a', 'b'], ['c']);
+    const leave = new AbortController();
+    const query = 'container=c&follow=true&tailLines=3&timestamps=true&sinceSeconds=60&limitBytes=100';
+    const response = await own.open('GET', `${LOG}?${query}`, { signal: leave.signal });
+    expect(response.headers['content-type']).toBe('text/plain');
+    const [chunk] = await once(response, 'data');
+    expect(chunk.toString()).toBe('one\n');
+    expect(seen).toEqual([
+      { namespace: 'default', name: 'p', uid: 'u' },
+      'c',
+      { follow: true, previous: false, timestamps: true, tailLines: 3, sinceSeconds: 60, limitBytes: 100 },
+    ]);
+    response.once('error', () => undefined);
+    leave.abort();
+    await aborted;
+  });
+
+  test('of an unknown or unclear container are refused as upstream words it', async () => {
+    await using own = await startTestServer();
+    const message = async (query = '') => (await own.call('GET', `${LOG}${query}`)).json.message;
+    own.backend.get = async () => pod(['a', 'b'], ['c', 'd']);
+    expect(await message()).toBe(
+      'a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [c d]',
+    );
+    expect(await message('?container=x')).toBe('container x is not valid for pod p');
+    expect(await message('?tailLines=-1')).toBe(
+      'PodLogOptions "p" is invalid: tailLines: Invalid value: -1: must be greater than or equal to 0',
+    );
+    own.backend.get = async () => pod(['a'], [], '');
+    expect((await own.call('GET', LOG)).code).toBe(204);
+  });
+
+  test('that the node refuses answer with its failure', async () => {
+    const refusal = 'container "a" in pod "p" is waiting to start: PodInitializing';
+    await using own = await startTestServer({
+      nodes: {
+        // biome-ignore lint/correctness/useYield: it refuses
+        async *logs() {
+          throw badRequest(refusal);
+        },
+      },
+    });
+    own.backend.get = async () => pod(['a']);
+    expect(await own.call('GET', LOG)).toMatchObject({ code: 400, json: { message: refusal } });
+  });
+});
+
+test('a taken port is said in one sentence', async () => {
+  await expect(startTestServer({ port: at.server.port })).rejects.toThrow(
+    `port ${at.server.port} on 127.0.0.1 is taken: choose another with --port`,
+  );
+});

@@ -1,0 +1,284 @@
+/**
+ * The API server: the Kubernetes API over HTTPS, on top of a ResourceBackend.
+ *
+ * Job: decode requests, authenticate and authorize them, call the backend, encode the answers: objects, lists, Tables,
+ * watches, logs, discovery, OpenAPI, health, version.
+ * Boundary: it knows the kinds as data alone (src/api/kind.ts) and keeps no objects; the rules of a write are the
+ * registry's, the streams of containers the node's.
+ *
+ * Invariants:
+ *  1. Every failure is answered with a metav1.Status; what was not expected is logged and answered without its details.
+ *  2. Without a certificate of our authority a client gets 401, but for health and version.
+ *  3. The work of a request ends with its client's connection.
+ *  4. close() ends watches and followed logs at once, and lets every other request have its answer.
+ */
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { KindDefinition } from '../api/kind.ts';
+import type { ResourceBackend, UserInfo } from '../machinery/backend.ts';
+import type { NodeConnection } from '../machinery/node-connection.ts';
+import { ApiError, internalError, methodNotAllowed, pathNotFound, unauthorized } from '../machinery/status.ts';
+import { UserError } from '../platform/files.ts';
+import type { Log, Timers } from '../platform/platform.ts';
+import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
+import { authenticate } from './http/authenticate.ts';
+import { authorizePath, authorizeResource } from './http/authorize.ts';
+import type { ServerContext } from './http/context.ts';
+import { type Exchange, sendJson, sendStatus } from './http/exchange.ts';
+import { type HealthChecks, serveHealth } from './http/health.ts';
+import { flag } from './http/query.ts';
+import { serveResource } from './http/resources.ts';
+import { findPath, findRoute, pathSegments, type RouteIndex, routeIndex } from './http/routes.ts';
+import { discardBody } from './http/unread-body.ts';
+import { type OpenApi, openApi } from './openapi/openapi.ts';
+import type { Pki } from './pki/pki.ts';
+
+/** Go's clients keep idle connections for 90 s: the server must not be the first to close one. */
+const KEEP_ALIVE_MILLIS = 120_000;
+/** How long close() waits for requests under way. */
+const CLOSE_GRACE_MILLIS = 5_000;
+
+export interface ApiServerOptions {
+  backend: ResourceBackend;
+  kinds: readonly KindDefinition[];
+  nodes: NodeConnection;
+  pki: Pki;
+  /** Absent: 127.0.0.1 */
+  host?: string;
+  /** 0: any free port */
+  port: number;
+  /** lifepod's own version, as 0.1.0: part of /version. */
+  version: string;
+  timers: Timers;
+  log: Log;
+  /** Beside ping and shutdown: what /readyz looks at. */
+  readyChecks?: HealthChecks;
+}
+
+export interface ApiServer {
+  host: string;
+  port: number;
+  close(): Promise<void>;
+}
+
+/** Rejects with a UserError where the address cannot be listened on. */
+export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
+  const host = options.host ?? '127.0.0.1';
+  const requests = createRequestHandler(options);
+  const server = createServer(
+    {
+      cert: options.pki.serving.certificate,
+      key: options.pki.serving.key,
+      ca: options.pki.caCertificate,
+      // Asked for, not demanded: health and version are open to everyone. authenticate() looks at the result.
+      requestCert: true,
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1.2',
+      keepAliveTimeout: KEEP_ALIVE_MILLIS,
+    },
+    (request, response) => void requests.handle(request, response),
+  );
+  // Of a server that closes, a connection whose last answer is out has no further use.
+  requests.onIdleWhileClosing = () => server.closeIdleConnections();
+  server.on('tlsClientError', (error) => options.log.debug('TLS handshake failed', { error: error.message }));
+  await listen(server, host, options.port);
+  const { port } = server.address() as AddressInfo;
+  options.log.info('API server is listening', { host, port });
+  let closed: Promise<void> | undefined;
+  return {
+    host,
+    port,
+    close: () => (closed ??= close(server, requests, options.timers)),
+  };
+}
+
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') throw new UserError(`port ${port} on ${host} is taken: choose another with --port`);
+    if (code === 'EADDRNOTAVAIL') throw new UserError(`this machine does not have the address ${host}`);
+    if (code === 'EACCES') throw new UserError(`not allowed to listen on port ${port}: run as root or choose another`);
+    throw error;
+  }
+}
+
+async function close(server: Server, requests: RequestHandler, timers: Timers): Promise<void> {
+  const ended = once(server, 'close');
+  server.close();
+  requests.close();
+  const cut = timers.at(timers.now() + CLOSE_GRACE_MILLIS, () => server.closeAllConnections());
+  await ended;
+  cut.cancel();
+}
+
+interface RequestHandler {
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Ends long requests; the answers of all others tell the client to close the connection. */
+  close(): void;
+  /** Called when an answer is out and the server is closing. */
+  onIdleWhileClosing: () => void;
+}
+
+interface Handling extends ServerContext {
+  routes: RouteIndex;
+  documents: OpenApi;
+  version: Record<string, string>;
+  liveChecks: HealthChecks;
+  readyChecks: HealthChecks;
+}
+
+function createRequestHandler(options: ApiServerOptions): RequestHandler {
+  let closing = false;
+  const shutdown = (): void => {
+    if (closing) throw new Error('the server is closing');
+  };
+  const handling: Handling = {
+    ...options,
+    routes: routeIndex(options.kinds),
+    documents: openApi(options.kinds, options.version),
+    version: versionInfo(options.version),
+    liveChecks: { ping: () => undefined },
+    readyChecks: { ping: () => undefined, ...options.readyChecks, shutdown },
+  };
+  const longRunning = new Set<AbortController>();
+  const open = new Set<ServerResponse>();
+  const handler: RequestHandler = {
+    onIdleWhileClosing: () => undefined,
+    async handle(request, response) {
+      const abort = new AbortController();
+      open.add(response);
+      response.once('close', () => {
+        open.delete(response);
+        longRunning.delete(abort);
+        abort.abort();
+        // The connection counts as idle only after this event.
+        if (closing) setImmediate(handler.onIdleWhileClosing);
+      });
+      if (closing) response.setHeader('Connection', 'close');
+      const endWithServer = (): void => {
+        if (closing) abort.abort();
+        else longRunning.add(abort);
+      };
+      const exchange = createExchange(request, response, abort.signal, endWithServer);
+      await answer(handling, exchange).catch((error: unknown) => fail(handling, exchange, error));
+    },
+    close() {
+      closing = true;
+      for (const abort of longRunning) abort.abort();
+      for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
+    },
+  };
+  return handler;
+}
+
+function createExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+  signal: AbortSignal,
+  endWithServer: () => void,
+): Exchange {
+  const url = request.url ?? '/';
+  const mark = url.indexOf('?');
+  return {
+    request,
+    response,
+    method: request.method ?? 'GET',
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)),
+    signal,
+    endWithServer,
+    user: { name: 'system:anonymous', groups: ['system:unauthenticated'] },
+    warnings: [],
+  };
+}
+
+const users = new WeakMap<TLSSocket, UserInfo>();
+
+function userOf(request: IncomingMessage): UserInfo {
+  const socket = request.socket as TLSSocket;
+  const user = users.get(socket) ?? authenticate(socket);
+  if (user === undefined) throw unauthorized();
+  users.set(socket, user);
+  return user;
+}
+
+const HEALTH_ENDPOINTS = ['healthz', 'livez', 'readyz'];
+
+async function answer(handling: Handling, exchange: Exchange): Promise<void> {
+  const { request, response, method } = exchange;
+  response.setHeader('Audit-Id', String(request.headers['audit-id'] ?? randomUUID()).replace(/[^\x21-\x7e]/g, ''));
+  response.setHeader('Cache-Control', 'no-cache, private');
+  const segments = pathSegments(exchange.path);
+  const [root = ''] = segments;
+  if (HEALTH_ENDPOINTS.includes(root)) {
+    onlyGet(method);
+    return serveHealth(exchange, segments, root === 'readyz' ? handling.readyChecks : handling.liveChecks);
+  }
+  if (root === 'version' && segments.length === 1) {
+    onlyGet(method);
+    return sendJson(exchange, 200, handling.version);
+  }
+  exchange.user = userOf(request);
+  if (root === 'openapi') {
+    authorizePath(exchange.user, method, exchange.path);
+    onlyGet(method);
+    return handling.documents.serve(exchange, segments);
+  }
+  if (isDiscoveryPath(segments)) {
+    authorizePath(exchange.user, method, exchange.path);
+    onlyGet(method);
+    return serveDiscovery(handling, exchange, segments);
+  }
+  if (root !== 'api' && root !== 'apis') {
+    authorizePath(exchange.user, method, exchange.path);
+    throw pathNotFound();
+  }
+  const route = findRoute(findPath(handling.routes, segments), method, flag(exchange.query, 'watch') ?? false);
+  authorizeResource(exchange.user, route);
+  return serveResource(handling, exchange, route);
+}
+
+function onlyGet(method: string): void {
+  if (method !== 'GET') throw methodNotAllowed();
+}
+
+async function fail(handling: Handling, exchange: Exchange, error: unknown): Promise<void> {
+  const { response, method, path, signal } = exchange;
+  // The client is gone: nobody reads an answer.
+  if (signal.aborted && response.destroyed) return;
+  let failure = error;
+  if (!(error instanceof ApiError)) {
+    handling.log.error('request failed', { method, path, error: (error as Error)?.stack ?? String(error) });
+    failure = internalError('an unexpected failure was logged');
+  }
+  if (response.headersSent) {
+    // Half an answer: only a broken connection tells the client so.
+    response.destroy();
+    return;
+  }
+  const { status } = failure as ApiError;
+  if (status.code === 413) return discardBody(exchange, status, handling.timers);
+  await sendStatus(exchange, status);
+}
+
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
+
+/** /version: the version of Kubernetes whose API this is. */
+const versionInfo = (version: string): Record<string, string> => ({
+  major: '1',
+  minor: '33',
+  gitVersion: `v1.33.0+lifepod-${version}`,
+  gitCommit: '',
+  gitTreeState: '',
+  buildDate: '1970-01-01T00:00:00Z',
+  goVersion: '',
+  compiler: `node ${process.version}`,
+  platform: `${process.platform}/${ARCHITECTURES[process.arch] ?? process.arch}`,
+});
