@@ -1,0 +1,377 @@
+/** Volumes with real mounts, owners and links; the objects come from a backend in memory. */
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Container, Pod } from '../../src/api/generated/types.ts';
+import { memoryBackend, silentLog, testTimers } from '../../src/client/testing.ts';
+import { inProcessClient } from '../../src/client/typed-client.ts';
+import type { KubeObject } from '../../src/machinery/meta.ts';
+import { formatTime } from '../../src/machinery/time.ts';
+import type { PodEnvironment } from '../../src/node/container-config.ts';
+import { prepareContainer } from '../../src/node/container-files.ts';
+import { bindMount, mountsUnder, mountTmpfs, unmountUnder } from '../../src/node/mounts.ts';
+import { createVolumeManager, type VolumeManager } from '../../src/node/volumes.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+
+const ref = (resource: string) => ({ group: '', version: 'v1', resource });
+const { signal } = new AbortController();
+
+let root: string;
+let timers: ReturnType<typeof testTimers>;
+let backend: ReturnType<typeof memoryBackend>;
+let manager: VolumeManager;
+let tokens: { request: KubeObject; account: string }[];
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'lifepod-volumes-'));
+  timers = testTimers();
+  backend = memoryBackend();
+  tokens = [];
+  const create = backend.create.bind(backend);
+  backend.create = async (resource, namespace, object, options) => {
+    if (options?.subresource !== 'token') return create(resource, namespace, object, options);
+    tokens.push({ request: object, account: `${namespace}/${options.name}` });
+    const expirationTimestamp = formatTime(timers.now() + 1000 * 1000);
+    return { ...object, status: { token: `token-${tokens.length}`, expirationTimestamp } } as KubeObject;
+  };
+  manager = createVolumeManager({
+    rootDirectory: join(root, 'pods'),
+    client: inProcessClient(backend),
+    timers,
+    log: silentLog,
+    nodeName: 'n1',
+    allocatable: { cpu: '4' },
+  });
+});
+afterEach(async () => {
+  manager.close();
+  await unmountUnder(root, signal);
+  await rm(root, { recursive: true, force: true });
+});
+
+const podOf = (spec: Partial<Pod['spec']>): Pod =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p1', namespace: 'ns1', uid: 'u-1', labels: { b: '2', a: 'one "x"' } },
+    spec: { containers: [{ name: 'c' }], serviceAccountName: 'robot', ...spec },
+  }) as Pod;
+const mode = async (path: string) => ((await stat(path)).mode & 0o7777).toString(8);
+const configMap = (data: Record<string, string>): KubeObject =>
+  ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'conf', namespace: 'ns1' }, data }) as KubeObject;
+
+const accountVolume = {
+  name: 'kube-api-access',
+  projected: {
+    defaultMode: 0o644,
+    sources: [
+      { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
+      { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+      { downwardAPI: { items: [{ path: 'namespace', fieldRef: { fieldPath: 'metadata.namespace' } }] } },
+    ],
+  },
+};
+const rootCa = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'kube-root-ca.crt', namespace: 'ns1' },
+  data: { 'ca.crt': 'CERT' },
+} as KubeObject;
+
+describe('emptyDir', () => {
+  it('is a folder for everyone, and keeps its content when mounted again', async () => {
+    const pod = podOf({ volumes: [{ name: 'data', emptyDir: {} }] });
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'data');
+    expect(path).toBe(join(root, 'pods/u-1/volumes/kubernetes.io~empty-dir/data'));
+    expect(await mode(path)).toBe('777');
+    await writeFile(join(path, 'f'), 'kept');
+    await manager.mount(pod, signal);
+    expect(await readFile(join(path, 'f'), 'utf8')).toBe('kept');
+  });
+
+  it('in memory has its size, and belongs to the fsGroup', async () => {
+    const volumes = [{ name: 'm', emptyDir: { medium: 'Memory', sizeLimit: '2Mi' } }];
+    const pod = podOf({ volumes, securityContext: { fsGroup: 4242 } });
+    await manager.mount(pod, signal);
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'm');
+    expect(await mountsUnder(path)).toEqual([path]);
+    expect(await mode(path)).toBe('2777');
+    expect((await stat(path)).gid).toBe(4242);
+    await expect(writeFile(join(path, 'big'), Buffer.alloc(3 << 20))).rejects.toThrow('ENOSPC');
+  });
+});
+
+describe('projected', () => {
+  it("holds the ServiceAccount's token, the CA and the namespace, in memory", async () => {
+    backend.set(ref('configmaps'), rootCa);
+    const pod = podOf({ volumes: [accountVolume] });
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'kube-api-access');
+    expect(await mountsUnder(path)).toEqual([path]);
+    const text = (name: string) => readFile(join(path, name), 'utf8');
+    expect([await text('token'), await text('ca.crt'), await text('namespace')]).toEqual(['token-1', 'CERT', 'ns1']);
+    expect(await mode(join(path, 'token'))).toBe('644');
+    expect(await readlink(join(path, 'token'))).toBe('..data/token');
+    expect(await readlink(join(path, '..data'))).toMatch(/^\.\.2026_01_31_00_00_00\.\d+$/);
+    expect(tokens).toMatchObject([
+      {
+        account: 'ns1/robot',
+        request: {
+          kind: 'TokenRequest',
+          spec: { expirationSeconds: 3607, boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'p1', uid: 'u-1' } },
+        },
+      },
+    ]);
+  });
+
+  it('gets a new token before 80% of its life, in one step', async () => {
+    backend.set(ref('configmaps'), rootCa);
+    const pod = podOf({ volumes: [accountVolume] });
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'kube-api-access');
+    const reader = await open(join(path, 'token'));
+    timers.advance(799_000);
+    expect(tokens).toHaveLength(1);
+    timers.advance(2000);
+    await manager.mount(podOf({ volumes: [] }), signal); // Runs after the renewal: operations of a Pod are serial.
+    expect(await readFile(join(path, 'token'), 'utf8')).toBe('token-2');
+    const old = await reader.readFile('utf8').finally(() => reader.close());
+    expect(old).toBe('token-1');
+    expect((await readdir(path)).filter((name) => /^\.\.\d/.test(name))).toHaveLength(1);
+    await manager.unmount('u-1', signal);
+    timers.advance(10_000_000);
+    expect(tokens).toHaveLength(2);
+  });
+
+  it('keeps the token for the one user of the Pod and its group', async () => {
+    const sources = [{ serviceAccountToken: { path: 'deep/token' } }];
+    const pod = podOf({
+      volumes: [{ name: 't', projected: { sources } }],
+      securityContext: { runAsUser: 77, fsGroup: 88 },
+    });
+    await manager.mount(pod, signal);
+    const file = join(manager.hostPath('u-1', pod, 't'), 'deep/token');
+    expect(await mode(file)).toBe('640');
+    expect(await stat(file)).toMatchObject({ uid: 77, gid: 88 });
+  });
+});
+
+describe('configMap, secret and downwardAPI', () => {
+  it('write chosen keys with their modes, and change at once', async () => {
+    backend.set(ref('configmaps'), configMap({ a: '1', b: '2' }));
+    const items = [
+      { key: 'a', path: 'x/y', mode: 0o400 },
+      { key: 'b', path: 'z' },
+    ];
+    const pod = podOf({ volumes: [{ name: 'v', configMap: { name: 'conf', defaultMode: 0o600, items } }] });
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'v');
+    expect([await mode(join(path, 'x/y')), await mode(join(path, 'z'))]).toEqual(['400', '600']);
+    const generation = await readlink(join(path, '..data'));
+    await manager.mount(pod, signal);
+    expect(await readlink(join(path, '..data'))).toBe(generation);
+
+    backend.set(ref('configmaps'), configMap({ a: 'new', b: '2' }));
+    timers.advance(5000);
+    await manager.mount(
+      podOf({ volumes: [{ name: 'v', configMap: { name: 'conf', items: items.slice(0, 1) } }] }),
+      signal,
+    );
+    expect(await readFile(join(path, 'x/y'), 'utf8')).toBe('new');
+    expect((await readdir(path)).filter((name) => !name.startsWith('..'))).toEqual(['x']);
+  });
+
+  it('write binary data and fields', async () => {
+    const data = { key: Buffer.from([0, 255, 1]).toString('base64') };
+    backend.set(ref('secrets'), {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 's', namespace: 'ns1' },
+      data,
+    } as KubeObject);
+    const fields = [
+      { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } },
+      { path: 'cpu', resourceFieldRef: { containerName: 'c', resource: 'limits.cpu' } },
+    ];
+    const pod = podOf({
+      volumes: [
+        { name: 's', secret: { secretName: 's' } },
+        { name: 'd', downwardAPI: { items: fields } },
+      ],
+    });
+    await manager.mount(pod, signal);
+    const secret = manager.hostPath('u-1', pod, 's');
+    expect(await mountsUnder(secret)).toEqual([secret]);
+    expect(await readFile(join(secret, 'key'))).toEqual(Buffer.from([0, 255, 1]));
+    const downward = manager.hostPath('u-1', pod, 'd');
+    expect(await readFile(join(downward, 'labels'), 'utf8')).toBe('a="one \\"x\\""\nb="2"');
+    expect(await readFile(join(downward, 'cpu'), 'utf8')).toBe('4');
+  });
+
+  it.each([
+    [{ configMap: { name: 'x' } }, 'configmap "x" not found'],
+    [{ secret: { secretName: 'x' } }, 'secret "x" not found'],
+    [
+      { configMap: { name: 'conf', items: [{ key: 'no', path: 'p' }] } },
+      'configmap references non-existent config key: no',
+    ],
+    [{ nfs: { server: 's', path: '/' } }, 'volume kind "nfs" is not supported'],
+    [
+      { hostPath: { path: '/etc/passwd', type: 'Directory' } },
+      'hostPath type check failed: /etc/passwd is not a directory',
+    ],
+    [
+      { hostPath: { path: '/nonexistent/x', type: 'File' } },
+      'hostPath type check failed: /nonexistent/x is not a file',
+    ],
+  ])('refuse %j', async (source, message) => {
+    backend.set(ref('configmaps'), configMap({ a: '1' }));
+    await expect(manager.mount(podOf({ volumes: [{ name: 'v', ...source }] }), signal)).rejects.toMatchObject({
+      reason: 'FailedMount',
+      message: `MountVolume.SetUp failed for volume "v" : ${message}`,
+    });
+  });
+
+  it('are empty where an optional object is missing', async () => {
+    const pod = podOf({ volumes: [{ name: 'v', configMap: { name: 'x', optional: true } }] });
+    await manager.mount(pod, signal);
+    const visible = (await readdir(manager.hostPath('u-1', pod, 'v'))).filter((name) => !name.startsWith('..'));
+    expect(visible).toEqual([]);
+  });
+});
+
+describe('unmount', () => {
+  it('removes everything of the Pod, follows no link, and may be repeated', async () => {
+    const outside = join(root, 'outside');
+    await mkdir(outside);
+    await writeFile(join(outside, 'precious'), '');
+    backend.set(ref('configmaps'), rootCa);
+    const pod = podOf({
+      volumes: [accountVolume, { name: 'data', emptyDir: {} }, { name: 'm', emptyDir: { medium: 'Memory' } }],
+    });
+    await manager.mount(pod, signal);
+    await symlink(outside, join(manager.hostPath('u-1', pod, 'data'), 'link'));
+    await symlink(outside, join(manager.hostPath('u-1', pod, 'm'), 'link'));
+    await manager.unmount('u-1', signal);
+    await manager.unmount('u-1', signal);
+    await expect(lstat(manager.podDirectory('u-1'))).rejects.toThrow('ENOENT');
+    expect(await mountsUnder(root)).toEqual([]);
+    expect(await readdir(outside)).toEqual(['precious']);
+  });
+
+  it('fails clearly while a mount is busy, and succeeds afterwards', async () => {
+    const pod = podOf({ volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] });
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'm');
+    const user = await open(join(path, 'used'), 'w');
+    await expect(manager.unmount('u-1', signal)).rejects.toThrow(`cannot unmount ${path}`);
+    expect(await mountsUnder(path)).toEqual([path]);
+    await user.close();
+    await manager.unmount('u-1', signal);
+    expect(await mountsUnder(root)).toEqual([]);
+  });
+
+  it('refuses what is no UID, and cleans the folders of unknown Pods alone', async () => {
+    await expect(async () => manager.unmount('../outside', signal)).rejects.toThrow('not a Pod UID');
+    await manager.mount(podOf({ volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] }), signal);
+    const other = podOf({ volumes: [{ name: 'm', emptyDir: {} }] });
+    other.metadata.uid = 'u-2';
+    await manager.mount(other, signal);
+    await manager.cleanOrphans(new Set(['u-2']), signal);
+    expect(await readdir(join(root, 'pods'))).toEqual(['u-2']);
+  });
+});
+
+describe('subPath', () => {
+  const container: Container = { name: 'c', volumeMounts: [{ name: 'data', mountPath: '/x', subPath: 'a/b' }] };
+  const prepare = async () => {
+    const pod = podOf({ volumes: [{ name: 'data', emptyDir: {} }], containers: [container] });
+    await manager.mount(pod, signal);
+    const env: PodEnvironment = {
+      nodeName: 'n1',
+      hostIps: [],
+      podIps: ['10.0.0.7'],
+      allocatable: {},
+      services: [],
+      configMap: () => undefined,
+      secret: () => undefined,
+      dns: { clusterDns: [], clusterDomain: 'cluster.local', host: { servers: [], searches: [], options: [] } },
+      podDirectory: manager.podDirectory('u-1'),
+      logsRoot: join(root, 'logs'),
+      seccompRoot: '/nonexistent',
+      memoryCapacityBytes: 1,
+      volumePath: (name) => manager.hostPath('u-1', pod, name),
+    };
+    return {
+      volume: env.volumePath('data'),
+      target: join(env.podDirectory, 'volume-subpaths/data/c/0'),
+      run: () =>
+        prepareContainer(pod, { ...container, terminationMessagePath: '/dev/termination-log' }, 2, env, signal),
+    };
+  };
+
+  it('is made in the volume and mounted for the container, at each start anew', async () => {
+    const { volume, target, run } = await prepare();
+    await run();
+    await run();
+    expect(await mountsUnder(target)).toEqual([target]);
+    await writeFile(join(target, 'f'), 'through');
+    expect(await readFile(join(volume, 'a/b/f'), 'utf8')).toBe('through');
+    expect(await mode(join(volume, 'a/b'))).toBe('777');
+    expect(await readFile(join(manager.podDirectory('u-1'), 'etc-hosts'), 'utf8')).toContain('10.0.0.7\tp1\n');
+    expect(await mode(join(manager.podDirectory('u-1'), 'containers/c/2'))).toBe('666');
+    expect((await stat(join(root, 'logs/ns1_p1_u-1/c'))).isDirectory()).toBe(true);
+    await manager.unmount('u-1', signal);
+    expect(await mountsUnder(root)).toEqual([]);
+  });
+
+  it('may follow links inside the volume, never out of it', async () => {
+    const { volume, target, run } = await prepare();
+    await mkdir(join(volume, 'real/b'), { recursive: true });
+    await symlink('real', join(volume, 'a'));
+    await run();
+    await writeFile(join(target, 'f'), '');
+    expect(await readdir(join(volume, 'real/b'))).toEqual(['f']);
+
+    await unmountUnder(target, signal);
+    await rm(join(volume, 'a'));
+    await mkdir(join(root, 'outside/b'), { recursive: true });
+    await symlink(join(root, 'outside'), join(volume, 'a'));
+    await expect(run()).rejects.toMatchObject({
+      reason: 'CreateContainerConfigError',
+      message: 'failed to prepare subPath for volumeMount "data" of container "c"',
+    });
+    expect(await mountsUnder(target)).toEqual([]);
+  });
+});
+
+describe('mounts', () => {
+  it('finds and ends mounts with odd names, the deepest first', async () => {
+    const odd = join(root, 'with space\tand tab');
+    await mkdir(odd);
+    await mountTmpfs(odd, ['size=1m'], signal);
+    await mkdir(join(odd, 'inner'));
+    await bindMount(root, join(odd, 'inner'), signal);
+    await runCommandOk('mount', ['--make-private', join(odd, 'inner')]);
+    expect(await mountsUnder(odd)).toEqual([odd, join(odd, 'inner')]);
+    await unmountUnder(odd, signal);
+    expect(await mountsUnder(root)).toEqual([]);
+    await chmod(odd, 0o700);
+  });
+});
