@@ -33,13 +33,17 @@ export function missingPackages(privateContainerd: boolean): string[] {
   return missing;
 }
 
+export function requireRoot(): void {
+  if (process.geteuid?.() !== 0) {
+    throw new UserError('lifepod must run as root to start and end containers: run it with sudo');
+  }
+}
+
 export function checkMachine(options: { privateContainerd: boolean }): void {
   if (process.platform !== 'linux') {
     throw new UserError(`lifepod runs on Linux, not on ${process.platform}: use a Linux machine`);
   }
-  if (process.geteuid?.() !== 0) {
-    throw new UserError(`lifepod must run as root to start containers: run it with sudo`);
-  }
+  requireRoot();
   const missing = missingPackages(options.privateContainerd);
   if (missing.length > 0) {
     const [noun, verb] = missing.length === 1 ? ['package', 'is'] : ['packages', 'are'];

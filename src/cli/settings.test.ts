@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { type EngineRecord, readEngineRecord, resolveSettings, writeEngineRecord } from './settings.ts';
 
 const record: EngineRecord = {
+  version: '0.1.0',
   port: 7000,
   podCidr: '10.1.0.0/16',
   serviceCidr: '10.2.0.0/16',

@@ -5,8 +5,9 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { dns1123SubdomainErrors } from '../machinery/names.ts';
+import { overlaps } from '../network/cidr.ts';
 import { readTextIfPresent, UserError, writeFileAtomic } from '../platform/files.ts';
-import { overlaps, requireCidr } from './cidr.ts';
+import { requireCidr } from './cidr.ts';
 
 export const DEFAULT_DATA_DIR = '/var/lib/lifepod';
 export const DEFAULT_PORT = 6443;
@@ -42,6 +43,8 @@ export interface Settings {
 
 /** <data-dir>/engine.json */
 export interface EngineRecord {
+  /** Of the lifepod that wrote it. */
+  version: string;
   port: number;
   podCidr: string;
   serviceCidr: string;

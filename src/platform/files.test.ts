@@ -18,6 +18,7 @@ import {
   DATA_FORMAT_VERSION,
   dataDirOwner,
   dataDirReleased,
+  ensureDataDir,
   ensurePrivateFolder,
   lockDataDir,
   readTextIfPresent,
@@ -38,6 +39,14 @@ test('a folder is made private, an existing one too', () => {
   chmodSync(join(folder, 'a'), 0o755);
   ensurePrivateFolder(join(folder, 'a'));
   expect(modeOf(join(folder, 'a'))).toBe(0o700);
+});
+
+test('a data folder that is a file, or lies in one, is refused with one sentence', () => {
+  const file = join(folder, 'file');
+  writeFileSync(file, '');
+  for (const path of [file, join(file, 'below')]) {
+    expect(() => ensureDataDir(path)).toThrow(`${path} is not a folder: choose another --data-dir`);
+  }
 });
 
 test('an atomic write replaces the content and the mode and leaves no other file', () => {

@@ -33,6 +33,18 @@ export function ensurePrivateFolder(path: string): void {
   chmodSync(path, 0o700);
 }
 
+/** As ensurePrivateFolder, for the folder that a user names; what stands in its way is a UserError. */
+export function ensureDataDir(path: string): void {
+  try {
+    ensurePrivateFolder(path);
+  } catch (error) {
+    if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR')) {
+      throw new UserError(`${path} is not a folder: choose another --data-dir`);
+    }
+    throw new UserError(`the data folder ${path} cannot be made: ${(error as Error).message}`);
+  }
+}
+
 /** Replaces the file at once and durably: a reader sees the old content or the new, also after a crash. */
 export function writeFileAtomic(path: string, content: string | Uint8Array, mode = 0o600): void {
   const temporary = `${path}.${process.pid}.new`;

@@ -158,7 +158,7 @@ describe('lifepod up', () => {
     const result = await runCommand('setpriv', args);
     expect(result).toMatchObject({
       code: 1,
-      stderr: 'lifepod: lifepod must run as root to start containers: run it with sudo\n',
+      stderr: 'lifepod: lifepod must run as root to start and end containers: run it with sudo\n',
     });
   });
 

@@ -1,6 +1,6 @@
 /** Point 5: the engine and its containerd are killed at any moment, and started again. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { processesOf } from '../../src/cli/leftovers.ts';
+import { processesNaming } from '../../src/cli/leftovers.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 
@@ -129,7 +129,7 @@ test('SIGTERM to the engine leaves the Pods running, and the next start adopts t
   await waitFor('stays', 'condition=Ready');
   const before = await statusOf('stays');
   await lifepod.kill('SIGTERM');
-  expect(processesOf(marker)).toHaveLength(1);
+  expect(processesNaming(marker)).toHaveLength(1);
   await lifepod.up();
   await waitFor('stays', 'condition=Ready');
   expect(identity((await statusOf('stays')).containerStatuses)).toEqual(identity(before.containerStatuses));
@@ -139,7 +139,7 @@ test('kill -9 of containerd: the engine brings it back and adopts the Pods again
   await lifepod.apply(pod('survivor'));
   await waitFor('survivor', 'condition=Ready');
   const before = await statusOf('survivor');
-  const containerd = processesOf(lifepod.dataDir).filter(({ commandLine }) =>
+  const containerd = processesNaming(lifepod.dataDir).filter(({ commandLine }) =>
     /\/?containerd$/.test(commandLine[0] ?? ''),
   );
   expect(containerd).toHaveLength(1);

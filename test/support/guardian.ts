@@ -4,7 +4,8 @@
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeLeftovers } from '../../src/cli/leftovers.ts';
+import { clearMachine } from '../../src/cli/leftovers.ts';
+import { nodePlatform } from '../../src/platform/node.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 
 const dataDir = process.argv[2] ?? '';
@@ -20,6 +21,6 @@ async function cleanUp(): Promise<void> {
   await runCommand(launcher, ['down', '--data-dir', dataDir], { signal: AbortSignal.timeout(120_000) }).catch(
     () => undefined,
   );
-  await removeLeftovers(dataDir, AbortSignal.timeout(30_000));
+  await clearMachine(dataDir, nodePlatform('error'), AbortSignal.timeout(30_000));
   rmSync(dataDir, { recursive: true, force: true });
 }

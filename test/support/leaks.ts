@@ -1,6 +1,6 @@
 /** What of the system an engine may leave behind, as names: a test compares before and after. */
 import { existsSync, readdirSync } from 'node:fs';
-import { mountsIn, processesOf } from '../../src/cli/leftovers.ts';
+import { mountsOf, processesNaming } from '../../src/cli/leftovers.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 
 const NETNS_FOLDER = '/run/netns';
@@ -26,10 +26,10 @@ export async function networkState(): Promise<Set<string>> {
 export async function leaks(dataDir: string, before: ReadonlySet<string>): Promise<string[]> {
   const network = await networkState();
   return [
-    ...processesOf(dataDir)
+    ...processesNaming(dataDir)
       .filter(({ commandLine }) => !commandLine.some((argument) => argument.endsWith('guardian.ts')))
       .map(({ pid, commandLine }) => `process ${pid} ${commandLine.join(' ')}`),
-    ...mountsIn(dataDir).map((point) => `mount ${point}`),
+    ...mountsOf(dataDir).map((point) => `mount ${point}`),
     ...[...network].filter((entry) => !before.has(entry)),
   ];
 }

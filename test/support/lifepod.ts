@@ -9,8 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { chooseFreeRanges } from '../../src/cli/cidr.ts';
-import { removeLeftovers } from '../../src/cli/leftovers.ts';
+import { clearMachine } from '../../src/cli/leftovers.ts';
 import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
+import { nodePlatform } from '../../src/platform/node.ts';
 import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
 import { busyboxArchive } from './images.ts';
 
@@ -33,7 +34,7 @@ export function scratchFolder(): Scratch {
   return {
     path,
     async remove() {
-      await removeLeftovers(path, AbortSignal.timeout(DEADLINE_MILLIS));
+      await clearMachine(path, nodePlatform('error'), AbortSignal.timeout(DEADLINE_MILLIS));
       rmSync(path, { recursive: true, force: true });
       const ended = once(guardian, 'exit');
       guardian.stdin?.end();

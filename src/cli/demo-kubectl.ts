@@ -1,0 +1,67 @@
+/** What the demo does with kubectl, or through the client where there is no kubectl. */
+import { readFile } from 'node:fs/promises';
+import { parseAllDocuments } from 'yaml';
+import { clientFromKubeconfig } from '../client/kubeconfig.ts';
+import type { KubeObject } from '../machinery/meta.ts';
+import { runCommandOk } from '../platform/processes.ts';
+
+export interface DemoKubectl {
+  apply(file: string): Promise<void>;
+  /** Prints the last line of the container's log. */
+  logs(pod: string, container: string): Promise<void>;
+  delete(pod: string, graceSeconds: number): Promise<void>;
+}
+
+const RESOURCES: Readonly<Record<string, string>> = { Pod: 'pods', Service: 'services' };
+const NAMESPACE = 'default';
+
+/** `program`: the path of kubectl; undefined: none. */
+export function createDemoKubectl(
+  kubeconfig: string,
+  program: string | undefined,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): DemoKubectl {
+  return program === undefined ? withClient(kubeconfig, say) : withKubectl(kubeconfig, program, say, signal);
+}
+
+function withKubectl(
+  kubeconfig: string,
+  program: string,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): DemoKubectl {
+  const run = async (args: string[]): Promise<void> => {
+    say(`\n$ kubectl ${args.join(' ')}`);
+    const output = await runCommandOk(program, args, { env: { ...process.env, KUBECONFIG: kubeconfig }, signal });
+    if (output.trim() !== '') say(output.trimEnd());
+  };
+  return {
+    apply: (file) => run(['apply', '-f', file]),
+    logs: (pod, container) => run(['logs', pod, '-c', container, '--tail=1']),
+    delete: (pod, graceSeconds) => run(['delete', 'pod', pod, `--grace-period=${graceSeconds}`]),
+  };
+}
+
+function withClient(kubeconfig: string, say: (line: string) => void): DemoKubectl {
+  const resource = async (plural: string) =>
+    (await clientFromKubeconfig(kubeconfig)).resource({ group: '', version: 'v1', resource: plural });
+  return {
+    async apply(file) {
+      for (const document of parseAllDocuments(await readFile(file, 'utf8'))) {
+        const object = document.toJS() as KubeObject | null;
+        if (object === null) continue;
+        await (await resource(RESOURCES[object.kind] ?? '')).create({
+          ...object,
+          metadata: { ...object.metadata, namespace: NAMESPACE },
+        });
+        say(`\ncreated ${object.kind} ${object.metadata.name}`);
+      }
+    },
+    logs: async () => undefined,
+    async delete(pod, graceSeconds) {
+      say(`\ndeleting the Pod ${pod}`);
+      await (await resource('pods')).delete(pod, NAMESPACE, { gracePeriodSeconds: graceSeconds });
+    },
+  };
+}

@@ -1,0 +1,70 @@
+/** `lifepod up --detach`: the engine in a process of its own, in the background. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, renameSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { ensureDataDir, UserError } from '../platform/files.ts';
+import { checkMachine } from './machine.ts';
+import type { UpOptions } from './settings.ts';
+import { printReady, type ReadyEngine, type StartReport } from './up.ts';
+
+/** At a start, a longer log becomes lifepod.log.1. */
+const LONG_LOG_BYTES = 10 * 1024 * 1024;
+
+const MAIN = process.argv[1] ?? '';
+
+export async function upDetached(options: UpOptions): Promise<void> {
+  printReady(options.dataDir, await startDetached(options));
+}
+
+/** Resolves when the engine is ready. Rejects with a UserError where it does not start. Ctrl+C until then ends it too. */
+export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
+  checkMachine({ privateContainerd: options.containerRuntimeEndpoint === undefined });
+  ensureDataDir(options.dataDir);
+  const logPath = join(options.dataDir, 'lifepod.log');
+  const log = openLog(logPath);
+  const child = spawn(process.execPath, [...process.execArgv, MAIN, 'up', ...argumentsOf(options)], {
+    detached: true,
+    stdio: ['ignore', log, log, 'ipc'],
+  });
+  closeSync(log);
+  const interrupt = (): void => void child.kill('SIGTERM');
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  try {
+    const report = await startReport(child);
+    if (report === undefined) throw new UserError(`the engine ended before it was ready: its log is ${logPath}`);
+    if ('error' in report) throw new UserError(report.error);
+    return report.ready;
+  } finally {
+    process.off('SIGINT', interrupt);
+    process.off('SIGTERM', interrupt);
+    child.unref();
+  }
+}
+
+function argumentsOf(options: UpOptions): string[] {
+  const flags: [string, string | number | undefined][] = [
+    ['--data-dir', options.dataDir],
+    ['--port', options.port],
+    ['--pod-cidr', options.podCidr],
+    ['--service-cidr', options.serviceCidr],
+    ['--node-name', options.nodeName],
+    ['--container-runtime-endpoint', options.containerRuntimeEndpoint],
+    ['--log-level', options.logLevel],
+  ];
+  return flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));
+}
+
+function openLog(path: string): number {
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > LONG_LOG_BYTES) renameSync(path, `${path}.1`);
+  return openSync(path, 'a', 0o600);
+}
+
+/** undefined: it ended without a word. */
+function startReport(child: ChildProcess): Promise<StartReport | undefined> {
+  return new Promise((resolve, reject) => {
+    child.once('message', (message) => resolve(message as StartReport));
+    child.once('exit', () => resolve(undefined));
+    child.once('error', reject);
+  });
+}

@@ -1,0 +1,58 @@
+/** `lifepod down`: ends every Pod, then the engine, then whatever is left of them on the machine. May be repeated. */
+import { clientFromKubeconfig } from '../client/kubeconfig.ts';
+import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
+import { nodePlatform } from '../platform/node.ts';
+import { startDetached } from './detach.ts';
+import { endAllPods } from './end-pods.ts';
+import { clearMachine } from './leftovers.ts';
+import { requireRoot } from './machine.ts';
+import { kubeconfigPath, readEngineRecord, writeEngineRecord } from './settings.ts';
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+export async function down(dataDir: string): Promise<void> {
+  requireRoot();
+  const record = readEngineRecord(dataDir);
+  if (record === undefined) {
+    say(`no lifepod has run in ${dataDir}: nothing to do`);
+    return;
+  }
+  let pid = dataDirOwner(dataDir);
+  if (pid === undefined && record.state === 'up') {
+    say('the engine does not run: starting it, to end its Pods gracefully');
+    // Any port: its own may be taken meanwhile.
+    await startDetached({ dataDir, port: 0 });
+    pid = dataDirOwner(dataDir);
+  }
+  if (pid !== undefined) await endEngine(dataDir, pid);
+
+  const lock = lockDataDir(dataDir);
+  try {
+    await clearMachine(dataDir, nodePlatform('warn'), new AbortController().signal);
+    writeEngineRecord(dataDir, { ...record, state: 'down' });
+  } finally {
+    lock.release();
+  }
+  say(`nothing of ${dataDir} is running or mounted`);
+}
+
+/** Ends the Pods, then the engine; resolves when its process is gone. */
+async function endEngine(dataDir: string, pid: number): Promise<void> {
+  const waiting = new AbortController();
+  const released = dataDirReleased(dataDir, waiting.signal);
+  released.catch(() => undefined);
+  const ended = new AbortController();
+  void released.then(
+    () => ended.abort(new UserError(`the engine ended by itself: run 'lifepod down --data-dir ${dataDir}' again`)),
+    () => undefined,
+  );
+  try {
+    const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+    await endAllPods(client, nodePlatform('error'), say, ended.signal);
+    say(`ending the engine (PID ${pid})`);
+    process.kill(pid, 'SIGTERM');
+    await released;
+  } finally {
+    waiting.abort();
+  }
+}

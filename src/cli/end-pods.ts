@@ -1,0 +1,67 @@
+/** Ends every Pod through the API, gracefully, and waits by watch until they are gone. */
+import type { Pod } from '../api/generated/types.ts';
+import type { Client } from '../client/client.ts';
+import { createInformer } from '../client/informer.ts';
+import { isApiError } from '../machinery/status.ts';
+import type { Platform } from '../platform/platform.ts';
+
+const PODS = { group: '', version: 'v1', resource: 'pods' };
+
+const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
+
+/** The node has ended it (grace 0), but someone's finalizers keep the object. */
+const onlyFinalizersLeft = (pod: Pod): boolean =>
+  pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
+
+/**
+ * Resolves when no Pod has anything running; Pods that appear meanwhile are ended too. `say` gets a line a Pod.
+ * Rejects where the API refuses a delete, or `signal` aborts.
+ */
+export async function endAllPods(
+  client: Client,
+  platform: Platform,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const pods = client.resource<Pod>(PODS);
+  const ended = Promise.withResolvers<void>();
+  const watching = new AbortController();
+  const stop = (): void => ended.reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  const open = new Set<string>();
+  const begin = platform.timers.now();
+  let synced = false;
+
+  const settle = (pod: Pod, how: string): void => {
+    if (!open.delete(pod.metadata.uid ?? '')) return;
+    say(`${how} ${nameOf(pod)} after ${((platform.timers.now() - begin) / 1000).toFixed(1)} s`);
+    if (synced && open.size === 0) ended.resolve();
+  };
+  const added = (pod: Pod): void => {
+    if (onlyFinalizersLeft(pod)) return;
+    open.add(pod.metadata.uid ?? '');
+    say(`ending ${nameOf(pod)} (grace ${pod.spec?.terminationGracePeriodSeconds ?? 30} s)`);
+    pods.delete(pod.metadata.name, pod.metadata.namespace).catch((error: unknown) => {
+      if (!isApiError(error, 'NotFound')) ended.reject(error);
+    });
+  };
+  const informer = createInformer(
+    pods,
+    { ...platform, signal: watching.signal },
+    {
+      added,
+      updated: (pod) => {
+        if (onlyFinalizersLeft(pod)) settle(pod, `ended, but its finalizers keep the object:`);
+      },
+      deleted: (pod) => settle(pod, 'ended'),
+    },
+  );
+  try {
+    await Promise.race([informer.synced, ended.promise]);
+    synced = true;
+    if (open.size > 0) await ended.promise;
+  } finally {
+    watching.abort();
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,107 @@
+/** `lifepod status`: what runs, versions, memory, what is unhealthy and why. Exit code 1 where nothing runs or answers. */
+import { statSync } from 'node:fs';
+import { podSummary } from '../api/core/v1/pod/summary.ts';
+import type { Node, Pod } from '../api/generated/types.ts';
+import type { Client } from '../client/client.ts';
+import { clientFromKubeconfig } from '../client/kubeconfig.ts';
+import { dataDirOwner, UserError } from '../platform/files.ts';
+import { residentBytes, runtimeProcesses } from './leftovers.ts';
+import { kubeconfigPath, readEngineRecord } from './settings.ts';
+import { LIFEPOD_VERSION } from './version.ts';
+
+const NODES = { group: '', version: 'v1', resource: 'nodes' };
+const PODS = { group: '', version: 'v1', resource: 'pods' };
+
+export async function status(dataDir: string): Promise<void> {
+  const pid = dataDirOwner(dataDir);
+  const record = readEngineRecord(dataDir);
+  if (pid === undefined || record === undefined) {
+    throw new UserError(notRunning(dataDir, record?.state));
+  }
+  const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+  const [nodes, pods] = await readAll(client, pid);
+  const lines = [
+    ['lifepod', `${record.version ?? LIFEPOD_VERSION}, PID ${pid}, up ${ageText(pid)}, data in ${dataDir}`],
+    ['API', `https://127.0.0.1:${record.port}, Kubernetes ${nodes[0]?.status?.nodeInfo?.kubeletVersion ?? 'unknown'}`],
+    ...nodes.map((node) => ['node', nodeText(node)]),
+    ['networks', `Pods ${record.podCidr}, Services ${record.serviceCidr}`],
+    ['memory', memoryText(dataDir, pid)],
+    ['Pods', podsText(pods)],
+  ];
+  for (const [name = '', text] of lines) process.stdout.write(`${name.padEnd(10)}${text}\n`);
+  const unhealthy = [...nodes.flatMap(nodeTroubles), ...pods.flatMap(podTroubles)];
+  process.stdout.write(unhealthy.length === 0 ? 'unhealthy nothing\n' : 'unhealthy\n');
+  for (const line of unhealthy) process.stdout.write(`  ${line}\n`);
+}
+
+function notRunning(dataDir: string, state: 'up' | 'down' | undefined): string {
+  const start = `start it with 'lifepod up --detach --data-dir ${dataDir}'`;
+  if (state !== 'up') return `lifepod is not running in ${dataDir}: ${start}`;
+  const containers = runtimeProcesses(dataDir).filter(({ commandLine }) => /shim/.test(commandLine[0] ?? '')).length;
+  return `lifepod is not running in ${dataDir}, but ${containers} Pods of it may be: ${start}, or end them with 'lifepod down'`;
+}
+
+async function readAll(client: Client, pid: number): Promise<[Node[], Pod[]]> {
+  try {
+    const [nodes, pods] = await Promise.all([client.resource<Node>(NODES).list(), client.resource<Pod>(PODS).list()]);
+    return [nodes.items, pods.items];
+  } catch (error) {
+    throw new UserError(`lifepod runs (PID ${pid}), but its API does not answer: ${(error as Error).message}`);
+  }
+}
+
+/** How long the process has run: /proc/PID is made with it. */
+function ageText(pid: number): string {
+  const seconds = Math.max(0, Math.round((Date.now() - statSync(`/proc/${pid}`).ctimeMs) / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
+  return `${Math.floor(seconds / 3600)} h`;
+}
+
+function memoryText(dataDir: string, pid: number): string {
+  const mebibytes = (pids: number[]): string =>
+    `${Math.round(pids.reduce((sum, each) => sum + residentBytes(each), 0) / 2 ** 20)} MiB`;
+  const runtime = runtimeProcesses(dataDir);
+  const shims = runtime.filter(({ commandLine }) => /shim/.test(commandLine[0] ?? ''));
+  const daemon = runtime.filter((each) => !shims.includes(each));
+  const parts = [`engine ${mebibytes([pid])}`];
+  if (daemon.length > 0) parts.push(`containerd ${mebibytes(daemon.map((each) => each.pid))}`);
+  if (shims.length > 0) parts.push(`${shims.length} shims ${mebibytes(shims.map((each) => each.pid))}`);
+  return parts.join(', ');
+}
+
+function nodeText(node: Node): string {
+  const ready = node.status?.conditions?.find((condition) => condition.type === 'Ready')?.status === 'True';
+  const runtime = node.status?.nodeInfo?.containerRuntimeVersion ?? 'no runtime';
+  return `${node.metadata.name}, ${ready ? 'Ready' : 'NotReady'}, ${runtime}`;
+}
+
+function podsText(pods: readonly Pod[]): string {
+  const counts = new Map<string, number>();
+  for (const pod of pods) {
+    const text = podSummary(pod).status;
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  return [String(pods.length), ...[...counts].map(([text, count]) => `${count} ${text}`)].join(', ');
+}
+
+function nodeTroubles(node: Node): string[] {
+  return (node.status?.conditions ?? [])
+    .filter(({ type, status: value }) => (type === 'Ready' ? value !== 'True' : value === 'True'))
+    .map(({ type, reason, message }) => `node ${node.metadata.name}: ${type}: ${reason}: ${message}`);
+}
+
+/** What a Pod shows while all is well. */
+const WELL = /^(Running|Completed|Succeeded|Pending|ContainerCreating|PodInitializing|Terminating|Init:\d+\/\d+)$/;
+
+function podTroubles(pod: Pod): string[] {
+  const shown = podSummary(pod).status;
+  const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
+  const waiting = statuses.find(({ state }) => state?.waiting?.message !== undefined)?.state?.waiting?.message;
+  const unscheduled = pod.status?.conditions?.find(
+    ({ type, status: value }) => type === 'PodScheduled' && value === 'False',
+  );
+  const why = waiting ?? pod.status?.message ?? unscheduled?.message;
+  if (WELL.test(shown) && unscheduled === undefined) return [];
+  return [`Pod ${pod.metadata.namespace}/${pod.metadata.name}: ${shown}${why === undefined ? '' : `: ${why}`}`];
+}

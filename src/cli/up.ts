@@ -1,0 +1,65 @@
+/** `lifepod up`: the engine in the foreground, or the process that upDetached() started. */
+import { UserError } from '../platform/files.ts';
+import { createLog, systemTimers } from '../platform/node.ts';
+import { type Engine, startEngine } from './engine.ts';
+import { kubeconfigPath, type UpOptions } from './settings.ts';
+import { LIFEPOD_VERSION } from './version.ts';
+
+/** What the process of an engine tells the one that started it. */
+export type StartReport = { ready: ReadyEngine } | { error: string };
+
+export interface ReadyEngine {
+  server: string;
+  nodeName: string;
+  startMillis: number;
+}
+
+/** Resolves when the engine has ended after SIGTERM or SIGINT. */
+export async function up(options: UpOptions): Promise<void> {
+  const stopping = new AbortController();
+  let signals = 0;
+  for (const name of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(name, () => {
+      if (signals++ === 0) stopping.abort(new UserError(`stopped by ${name}`));
+      else process.exit(1);
+    });
+  }
+  const platform = { timers: systemTimers(), log: createLog({ level: options.logLevel ?? 'info' }) };
+  let engine: Engine;
+  try {
+    engine = await startEngine(options, platform, stopping.signal);
+  } catch (error) {
+    if (process.send === undefined) throw error;
+    await report({ error: error instanceof UserError ? error.message : String((error as Error).stack) });
+    process.exitCode = 1;
+    return;
+  }
+  const ready = {
+    server: engine.server,
+    nodeName: engine.settings.nodeName,
+    startMillis: Math.round(process.uptime() * 1000),
+  };
+  if (process.send === undefined) printReady(options.dataDir, ready);
+  else await report({ ready });
+  await engine.stopped;
+}
+
+/** Sends to the starting process and lets it go. */
+function report(message: StartReport): Promise<void> {
+  return new Promise((resolve) => {
+    process.send?.(message, undefined, {}, () => {
+      if (process.connected) process.disconnect();
+      resolve();
+    });
+  });
+}
+
+/** Words for a person on standard error; on standard output what a shell can evaluate. */
+export function printReady(dataDir: string, { server, nodeName, startMillis }: ReadyEngine): void {
+  const seconds = (startMillis / 1000).toFixed(1);
+  process.stderr.write(`lifepod ${LIFEPOD_VERSION} is ready after ${seconds} s: ${server}, node ${nodeName}\n`);
+  process.stdout.write(`export KUBECONFIG=${shellQuoted(kubeconfigPath(dataDir))}\n`);
+}
+
+const shellQuoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,0 +1,206 @@
+/** The HTTP client against a server that says what a test tells it to, over real TLS with client certificates. */
+import { createPrivateKey } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { makeAuthority, makeLeaf } from '../../src/apiserver/pki/certificates.ts';
+import type { Client } from '../../src/client/client.ts';
+import { httpClient } from '../../src/client/http-client.ts';
+import type { WatchEvent } from '../../src/machinery/backend.ts';
+import { notFound } from '../../src/machinery/status.ts';
+
+const pods = { group: '', version: 'v1', resource: 'pods' };
+const pod = (name: string) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a' } });
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>;
+let server: Server;
+let client: Client;
+let handler: Handler;
+let credentials: { caPem: string; certPem: string; keyPem: string };
+let connections: Set<Duplex>;
+
+beforeAll(async () => {
+  const now = Date.now();
+  const authority = await makeAuthority('test', now);
+  const issuer = { certificate: authority.certificate, key: createPrivateKey(authority.key) };
+  const serving = await makeLeaf(issuer, { commonName: 'server', usage: 'server', ips: ['127.0.0.1'] }, now);
+  const admin = await makeLeaf(issuer, { commonName: 'admin', usage: 'client' }, now);
+  credentials = { caPem: authority.certificate, certPem: admin.certificate, keyPem: admin.key };
+  connections = new Set();
+  server = createServer(
+    {
+      key: serving.key,
+      cert: serving.certificate,
+      ca: authority.certificate,
+      requestCert: true,
+      rejectUnauthorized: true,
+    },
+    (request, response) => void handler(request, response),
+  );
+  server.on('connection', (socket) => {
+    connections.add(socket);
+    socket.on('close', () => connections.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+beforeEach(() => {
+  const { port } = server.address() as AddressInfo;
+  client = httpClient({ server: `https://127.0.0.1:${port}`, ...credentials });
+});
+
+/** Answers every request, and returns what was asked. */
+function answer(code: number, body: unknown, headers: Record<string, string | string[]> = {}) {
+  const asked: { line: string; type: string | undefined; body: unknown }[] = [];
+  handler = async (request, response) => {
+    const sent = await text(request);
+    asked.push({
+      line: `${request.method} ${request.url}`,
+      type: request.headers['content-type'],
+      body: sent && JSON.parse(sent),
+    });
+    response.writeHead(code, { 'content-type': 'application/json', ...headers });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  };
+  return asked;
+}
+
+test('each verb asks what the API expects', async () => {
+  const { backend } = client;
+  const asked = answer(200, pod('x'));
+  await backend.get(pods, 'a', 'x');
+  await backend.list(pods, { labelSelector: 'a in (b,c)', limit: 5, continue: 'next' });
+  await backend.create(pods, 'a', pod('x'), { fieldManager: 'me', fieldValidation: 'Strict', dryRun: true });
+  await backend.create(pods, 'a', pod('x'), { name: 'x', subresource: 'binding' });
+  await backend.update(pods, pod('x'), { subresource: 'status' });
+  await backend.patch(pods, 'a', 'x', 'application/merge-patch+json', { a: 1 });
+  await backend.delete(pods, 'a', 'x', { gracePeriodSeconds: 0, preconditions: { uid: 'u' } });
+  await backend.deleteCollection(pods, { namespace: 'a', labelSelector: 'a=b' });
+  expect(asked.map((each) => each.line)).toEqual([
+    'GET /api/v1/namespaces/a/pods/x',
+    'GET /api/v1/pods?labelSelector=a+in+%28b%2Cc%29&limit=5&continue=next',
+    'POST /api/v1/namespaces/a/pods?dryRun=All&fieldManager=me&fieldValidation=Strict',
+    'POST /api/v1/namespaces/a/pods/x/binding',
+    'PUT /api/v1/namespaces/a/pods/x/status',
+    'PATCH /api/v1/namespaces/a/pods/x',
+    'DELETE /api/v1/namespaces/a/pods/x',
+    'DELETE /api/v1/namespaces/a/pods?labelSelector=a%3Db',
+  ]);
+  expect(asked[5]).toMatchObject({ type: 'application/merge-patch+json', body: { a: 1 } });
+  expect(asked[6]?.body).toEqual({
+    kind: 'DeleteOptions',
+    apiVersion: 'v1',
+    gracePeriodSeconds: 0,
+    preconditions: { uid: 'u' },
+  });
+});
+
+test('one connection serves many calls', async () => {
+  answer(200, pod('x'));
+  const before = connections.size;
+  for (let i = 0; i < 5; i++) await client.backend.get(pods, 'a', 'x');
+  expect(connections.size).toBe(before + 1);
+});
+
+test('a Status is thrown as the ApiError that it is', async () => {
+  const { status } = notFound(pods, 'x');
+  answer(404, status);
+  await expect(client.backend.get(pods, 'a', 'x')).rejects.toMatchObject({
+    name: 'ApiError',
+    status,
+    code: 404,
+    reason: 'NotFound',
+  });
+  answer(502, 'bad gateway');
+  await expect(client.backend.get(pods, 'a', 'x')).rejects.toMatchObject({
+    name: 'ApiError',
+    code: 502,
+    message: 'bad gateway',
+  });
+  answer(200, '{"half":');
+  await expect(client.backend.get(pods, 'a', 'x')).rejects.toMatchObject({ name: 'ApiError', code: 503 });
+});
+
+test('warnings are handed on', async () => {
+  answer(201, pod('x'), { warning: ['299 - "unknown field \\"spec.x\\""', '299 - "two, three"'] });
+  const warnings: string[] = [];
+  await client.backend.create(pods, 'a', pod('x'), { onWarning: (text) => warnings.push(text) });
+  expect(warnings).toEqual(['unknown field "spec.x"', 'two, three']);
+});
+
+test('a server that is not there is 503', async () => {
+  const gone = httpClient({ server: 'https://127.0.0.1:1', ...credentials });
+  await expect(gone.backend.get(pods, 'a', 'x')).rejects.toMatchObject({
+    code: 503,
+    message: expect.stringMatching(/^cannot reach the API server at https:\/\/127.0.0.1:1: .*ECONNREFUSED/),
+  });
+});
+
+test('a read over a connection that the server closed meanwhile is sent again', async () => {
+  answer(200, pod('x'));
+  await client.backend.get(pods, 'a', 'x');
+  let requests = 0;
+  handler = (request, response) => {
+    requests++;
+    if (requests === 1) request.socket.resetAndDestroy();
+    else response.end(JSON.stringify(pod('y')));
+  };
+  expect((await client.backend.get(pods, 'a', 'y')).metadata.name).toBe('y');
+  expect(requests).toBe(2);
+});
+
+test('a watch hands on events whatever the chunks are, until it is ended', async () => {
+  const stop = new AbortController();
+  const line = Buffer.from(`${JSON.stringify({ type: 'ADDED', object: { ...pod('x'), data: 'Grüße 🎉' } })}\n`);
+  const serverClosed = Promise.withResolvers<void>();
+  handler = async (request, response) => {
+    expect(request.url).toBe('/api/v1/namespaces/a/pods?resourceVersion=5&allowWatchBookmarks=true&watch=true');
+    response.on('close', () => serverClosed.resolve());
+    response.writeHead(200, { 'content-type': 'application/json' });
+    for (const byte of line) {
+      response.write(Buffer.of(byte));
+      await new Promise(setImmediate);
+    }
+    response.write(Buffer.concat([line, line]));
+  };
+  const seen: WatchEvent[] = [];
+  const options = { namespace: 'a', resourceVersion: '5', allowWatchBookmarks: true };
+  await client.backend.watch(
+    pods,
+    options,
+    (event) => {
+      seen.push(event);
+      if (seen.length === 3) stop.abort();
+    },
+    stop.signal,
+  );
+  expect(seen).toHaveLength(3);
+  expect(new Set(seen.map((event) => JSON.stringify(event)))).toEqual(new Set([line.toString().trim()]));
+  await serverClosed.promise;
+});
+
+test('a watch that cannot start rejects; one that the server ends or loses resolves', async () => {
+  const { signal } = new AbortController();
+  const { status } = notFound(pods, 'x');
+  answer(404, status);
+  await expect(client.backend.watch(pods, {}, () => {}, signal)).rejects.toMatchObject({ status });
+  handler = (_request, response) => {
+    response.end(`${JSON.stringify({ type: 'ADDED', object: pod('x') })}\n`);
+  };
+  let count = 0;
+  await client.backend.watch(pods, {}, () => count++, signal);
+  handler = (request, response) => {
+    response.write(`${JSON.stringify({ type: 'ADDED', object: pod('x') })}\n`, () => request.socket.resetAndDestroy());
+  };
+  await client.backend.watch(pods, {}, () => count++, signal);
+  expect(count).toBe(2);
+  await client.backend.watch(pods, {}, () => count++, AbortSignal.abort());
+});

@@ -1,0 +1,122 @@
+/** A real, private containerd in a scratch folder, with a bridge network of its own and a busybox image. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemTimers } from '../../src/platform/node.ts';
+import type { Log } from '../../src/platform/platform.ts';
+import { runCommand } from '../../src/platform/processes.ts';
+import { type Containerd, type ContainerdOptions, startContainerd } from '../../src/runtime/containerd/containerd.ts';
+import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
+import { loadImageArchives } from '../../src/runtime/images/load.ts';
+import { makeBusyboxArchive, makePauseArchive } from '../../src/runtime/images/local-images.ts';
+import type { ContainerRuntime } from '../../src/runtime/runtime.ts';
+
+export const BUSYBOX = 'docker.io/library/busybox:1.28';
+const PAUSE = 'localhost/lifepod/pause:test';
+
+/** What went wrong is in the rejections; tests that want the log pass their own. */
+export const quiet: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => quiet,
+};
+
+let serial = 0;
+
+export interface Scratch {
+  dataDir: string;
+  logDirectory: string;
+  bridge: string;
+  /** The bridge's own address, reachable from containers. */
+  gateway: string;
+  options: ContainerdOptions;
+  /** Removes folder and bridge; containerd must have been shut down. */
+  remove(): Promise<void>;
+}
+
+/** A folder, a network that no other process of this machine uses, and options for a containerd in them. */
+export function scratch(nested = ''): Scratch {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-cri-'));
+  const dataDir = join(folder, nested);
+  const cniConfDir = join(folder, 'cni');
+  const logDirectory = join(folder, 'logs');
+  for (const each of [dataDir, cniConfDir, logDirectory]) mkdirSync(each, { recursive: true });
+  const number = process.pid * 4 + serial++;
+  const bridge = `lpt${number.toString(36)}`;
+  const network = `10.${192 + ((number >> 8) % 48)}.${number & 255}`;
+  const plugin = {
+    type: 'bridge',
+    bridge,
+    isGateway: true,
+    ipam: {
+      type: 'host-local',
+      ranges: [[{ subnet: `${network}.0/24` }]],
+      routes: [{ dst: '0.0.0.0/0' }],
+      dataDir: join(folder, 'ipam'),
+    },
+  };
+  writeFileSync(
+    join(cniConfDir, '10-test.conflist'),
+    JSON.stringify({ cniVersion: '1.0.0', name: bridge, plugins: [plugin] }),
+  );
+  return {
+    dataDir,
+    logDirectory,
+    bridge,
+    gateway: `${network}.1`,
+    options: {
+      dataDir,
+      log: quiet,
+      timers: systemTimers(),
+      sandboxImage: PAUSE,
+      cniConfDir,
+      cniBinDir: '/usr/lib/cni',
+    },
+    remove: async () => {
+      await runCommand('ip', ['link', 'delete', bridge]);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Makes the images and loads them. */
+export async function loadImages(where: Scratch, endpoint: string): Promise<void> {
+  const [busybox, pause] = [join(where.dataDir, 'busybox.tar'), join(where.dataDir, 'pause.tar')];
+  await makeBusyboxArchive(busybox, { reference: BUSYBOX });
+  await makePauseArchive(pause, { reference: PAUSE });
+  await loadImageArchives({ endpoint, timers: where.options.timers }, [busybox, pause], AbortSignal.timeout(60_000));
+}
+
+export interface RealRuntime {
+  where: Scratch;
+  containerd: Containerd;
+  runtime: ContainerRuntime;
+  close(): Promise<void>;
+}
+
+export async function startRealRuntime(nested = ''): Promise<RealRuntime> {
+  const where = scratch(nested);
+  let containerd: Containerd | undefined;
+  try {
+    containerd = await startContainerd(where.options);
+    await loadImages(where, containerd.endpoint);
+    const runtime = await connectRuntime({ endpoint: containerd.endpoint, log: quiet, timers: where.options.timers });
+    const { shutdown } = containerd;
+    return {
+      where,
+      containerd,
+      runtime,
+      close: async () => {
+        await runtime.close();
+        await shutdown();
+        await where.remove();
+      },
+    };
+  } catch (error) {
+    await containerd?.shutdown();
+    await where.remove();
+    throw error;
+  }
+}
