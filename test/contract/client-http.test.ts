@@ -150,7 +150,7 @@ test('a read over a connection that the server closed meanwhile is sent again', 
   let requests = 0;
   handler = (request, response) => {
     requests++;
-    if (requests === 1) request.socket.resetAndDestroy();
+    if (requests === 1) request.socket.destroy();
     else response.end(JSON.stringify(pod('y')));
   };
   expect((await client.backend.get(pods, 'a', 'y')).metadata.name).toBe('y');
@@ -198,7 +198,7 @@ test('a watch that cannot start rejects; one that the server ends or loses resol
   let count = 0;
   await client.backend.watch(pods, {}, () => count++, signal);
   handler = (request, response) => {
-    response.write(`${JSON.stringify({ type: 'ADDED', object: pod('x') })}\n`, () => request.socket.resetAndDestroy());
+    response.write(`${JSON.stringify({ type: 'ADDED', object: pod('x') })}\n`, () => request.socket.destroy());
   };
   await client.backend.watch(pods, {}, () => count++, signal);
   expect(count).toBe(2);

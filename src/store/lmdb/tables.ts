@@ -8,6 +8,7 @@
 import { chmod, mkdir, open as openFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
+import { UserError } from '../../platform/files.ts';
 import type { HistoryRecord, UndoChange } from '../history.ts';
 import type { StoredValue } from '../store.ts';
 import { diskFull } from './commit-failure.ts';
@@ -28,7 +29,7 @@ const MAP_BYTES = 4 * 2 ** 30;
 const LOCK_FILE_BYTES = 16 * 1024;
 const NEW_DATABASE_BYTES = 128 * 1024;
 
-/** Opens the environment in the folder, and makes it where there is none. Files 0600. Rejects with one clear sentence. */
+/** Opens the environment in the folder, and makes it where there is none. Files 0600. Rejects with a UserError. */
 export async function openTables(directory: string): Promise<Tables> {
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -42,7 +43,7 @@ export async function openTables(directory: string): Promise<Tables> {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOSPC') throw diskFull(directory, error);
     const question = 'is it a data folder of lifepod, intact and yours?';
-    throw new Error(`cannot open the store in ${directory}: ${message}; ${question}`, { cause: error });
+    throw new UserError(`cannot open the store in ${directory}: ${message}; ${question}`, { cause: error });
   }
 }
 

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import type { CoreV1Event } from '../api/generated/types.ts';
+import type { KubeObject } from '../machinery/meta.ts';
+import { forbidden, serviceUnavailable } from '../machinery/status.ts';
+import { createEventRecorder } from './events.ts';
+import { memoryBackend, silentLog, testTimers } from './testing.ts';
+import { inProcessClient } from './typed-client.ts';
+
+const ref = { group: '', version: 'v1', resource: 'events' };
+const pod: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'x', namespace: 'a', uid: 'u', resourceVersion: '7' },
+};
+
+function setUp() {
+  const backend = memoryBackend();
+  const timers = testTimers(Date.UTC(2026, 0, 31, 9, 30));
+  const recorder = createEventRecorder(inProcessClient(backend), {
+    component: 'kubelet',
+    host: 'n1',
+    timers,
+    log: silentLog,
+  });
+  const stored = () => backend.objects(ref) as CoreV1Event[];
+  return { backend, timers, recorder, stored };
+}
+
+test('an Event has the fields that the kubelet of v1.33 gives it', async () => {
+  const { recorder, stored, timers } = setUp();
+  recorder.event(pod, 'Normal', 'Pulled', 'Container image present', 'spec.initContainers{init}');
+  await recorder.flushed();
+  const { metadata, ...event } = stored()[0] as CoreV1Event;
+  expect(metadata.name).toBe(`x.${(BigInt(timers.now()) * 1_000_000n).toString(16)}`);
+  expect(metadata.namespace).toBe('a');
+  expect(event).toEqual({
+    apiVersion: 'v1',
+    kind: 'Event',
+    involvedObject: {
+      kind: 'Pod',
+      namespace: 'a',
+      name: 'x',
+      uid: 'u',
+      apiVersion: 'v1',
+      resourceVersion: '7',
+      fieldPath: 'spec.initContainers{init}',
+    },
+    type: 'Normal',
+    reason: 'Pulled',
+    message: 'Container image present',
+    source: { component: 'kubelet', host: 'n1' },
+    firstTimestamp: '2026-01-31T09:30:00Z',
+    lastTimestamp: '2026-01-31T09:30:00Z',
+    count: 1,
+    reportingComponent: 'kubelet',
+    reportingInstance: 'n1',
+  });
+});
+
+test('the same Event again is counted by a patch; another message is another Event', async () => {
+  const { backend, recorder, stored, timers } = setUp();
+  recorder.event(pod, 'Warning', 'BackOff', 'one');
+  timers.advance(5000);
+  recorder.event({ ...pod, metadata: { ...pod.metadata, resourceVersion: '8' } }, 'Warning', 'BackOff', 'one');
+  recorder.event(pod, 'Warning', 'BackOff', 'two');
+  await recorder.flushed();
+  expect(backend.calls.map((call) => call.split(' ')[0])).toEqual(['create', 'patch', 'create']);
+  expect(
+    stored().map((each) => [each.message, each.count, each.firstTimestamp?.slice(17), each.lastTimestamp?.slice(17)]),
+  ).toEqual([
+    ['one', 2, '00Z', '05Z'],
+    ['two', 1, '05Z', '05Z'],
+  ]);
+  expect(new Set(stored().map((each) => each.metadata.name)).size).toBe(2);
+});
+
+test('an Event that has expired meanwhile is written anew with its count', async () => {
+  const { backend, recorder, stored } = setUp();
+  recorder.event(pod, 'Warning', 'BackOff', 'one');
+  await recorder.flushed();
+  backend.remove(ref, 'a', stored()[0]?.metadata.name as string);
+  recorder.event(pod, 'Warning', 'BackOff', 'one');
+  await recorder.flushed();
+  expect(stored().map((each) => each.count)).toEqual([2]);
+});
+
+test('a server that is not there is asked again, in order; one that refuses is not', async () => {
+  const { backend, recorder, stored, timers } = setUp();
+  backend.failNext('create', serviceUnavailable('not yet'));
+  recorder.event(pod, 'Normal', 'First', 'one');
+  recorder.event(pod, 'Normal', 'Second', 'two');
+  await new Promise(setImmediate);
+  expect(backend.calls).toHaveLength(1);
+  timers.advance(1000);
+  await recorder.flushed();
+  expect(stored().map((each) => each.reason)).toEqual(['First', 'Second']);
+
+  backend.failNext('create', forbidden(ref, '', 'the namespace is being terminated'));
+  recorder.event(pod, 'Normal', 'Third', 'three');
+  recorder.event(pod, 'Normal', 'Fourth', 'four');
+  await recorder.flushed();
+  expect(stored().map((each) => each.reason)).toEqual(['First', 'Second', 'Fourth']);
+});
+
+test('too many are dropped, the caller is never held up', async () => {
+  const { backend, recorder, stored, timers } = setUp();
+  backend.failNext('create', serviceUnavailable('not yet'));
+  for (let i = 0; i < 3000; i++) recorder.event(pod, 'Normal', 'Many', `${i}`);
+  await new Promise(setImmediate);
+  timers.advance(1000);
+  await recorder.flushed();
+  expect(stored()).toHaveLength(1001);
+});

@@ -1,0 +1,150 @@
+/**
+ * Records core/v1 Events. Never blocks and never fails its caller: Events are sent one after another, in order, from a
+ * bounded queue; an Event that repeats is counted on the one that is there.
+ * Source: client-go's tools/record of v1.33 (behaviour, names and fields).
+ */
+import type { CoreV1Event, ObjectReference } from '../api/generated/types.ts';
+import type { KubeObject } from '../machinery/meta.ts';
+import { ApiError, isApiError } from '../machinery/status.ts';
+import { formatTime } from '../machinery/time.ts';
+import type { Log, Timers } from '../platform/platform.ts';
+import { backOffMillis, pause } from './back-off.ts';
+import type { Client } from './client.ts';
+
+/** More are dropped. */
+const MAX_QUEUED = 1000;
+/** Of so many different Events it is known that they are there. */
+const MAX_REMEMBERED = 4096;
+const MAX_TRIES = 12;
+const RETRY_BASE_MILLIS = 100;
+const RETRY_MAX_MILLIS = 10_000;
+
+export interface EventRecorderOptions {
+  /** kubelet, default-scheduler */
+  component: string;
+  /** The node's name. */
+  host?: string;
+  timers: Timers;
+  log: Log;
+  /** Ends it; what is queued is dropped. */
+  signal?: AbortSignal;
+}
+
+export interface EventRecorder {
+  /** `fieldPath`: spec.initContainers{name} */
+  event(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, fieldPath?: string): void;
+  /** Resolves when all that was recorded until now has been sent or given up. */
+  flushed(): Promise<void>;
+}
+
+type Draft = Pick<CoreV1Event, 'involvedObject' | 'type' | 'reason' | 'message'> & { at: number };
+
+interface Known {
+  name: string;
+  count: number;
+  firstTimestamp: string;
+}
+
+export function createEventRecorder(client: Client, options: EventRecorderOptions): EventRecorder {
+  const { timers, log } = options;
+  const signal = options.signal ?? new AbortController().signal;
+  const events = client.resource<CoreV1Event>({ group: '', version: 'v1', resource: 'events' });
+  const source = { component: options.component, host: options.host };
+  const queue: Draft[] = [];
+  /** By what makes Events the same; the oldest first. */
+  const known = new Map<string, Known>();
+  let sending: Promise<void> | undefined;
+  let lastNanos = 0n;
+
+  /** Nanoseconds since the epoch as the names of Events have them, each one once. */
+  const uniqueNanos = (at: number): bigint => {
+    const nanos = BigInt(Math.floor(at)) * 1_000_000n;
+    lastNanos = nanos > lastNanos ? nanos : lastNanos + 1n;
+    return lastNanos;
+  };
+  const remember = (key: string, value: Known): void => {
+    known.delete(key);
+    known.set(key, value);
+    if (known.size > MAX_REMEMBERED) known.delete(known.keys().next().value as string);
+  };
+
+  async function store(draft: Draft): Promise<void> {
+    const key = sameness(draft);
+    const namespace = draft.involvedObject.namespace ?? 'default';
+    const time = formatTime(draft.at);
+    const before = known.get(key);
+    if (before !== undefined) {
+      const count = before.count + 1;
+      remember(key, { ...before, count });
+      try {
+        const change = { count, lastTimestamp: time };
+        await events.patch(before.name, namespace, 'application/strategic-merge-patch+json', change);
+        return;
+      } catch (error) {
+        // It has expired: written anew, with its count.
+        if (!isApiError(error, 'NotFound')) {
+          remember(key, before);
+          throw error;
+        }
+      }
+    }
+    const { at, ...content } = draft;
+    const name = `${draft.involvedObject.name}.${uniqueNanos(at).toString(16)}`;
+    const next: Known = { name, count: (before?.count ?? 0) + 1, firstTimestamp: before?.firstTimestamp ?? time };
+    await events.create({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name, namespace },
+      ...content,
+      source,
+      firstTimestamp: next.firstTimestamp,
+      lastTimestamp: time,
+      count: next.count,
+      reportingComponent: options.component,
+      reportingInstance: options.host ?? '',
+    });
+    remember(key, next);
+  }
+
+  async function send(draft: Draft): Promise<void> {
+    for (let tries = 1; !signal.aborted; tries++) {
+      try {
+        return await store(draft);
+      } catch (error) {
+        const fields = { reason: draft.reason, object: draft.involvedObject.name, error: (error as Error).message };
+        if (!mayWorkLater(error)) return log.debug('events: the server rejected an event', fields);
+        if (tries === MAX_TRIES) return log.warn('events: gave up an event', fields);
+        await pause(timers, backOffMillis(tries, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
+      }
+    }
+  }
+
+  async function drain(): Promise<void> {
+    for (let draft = queue.shift(); draft !== undefined; draft = queue.shift()) await send(draft);
+    sending = undefined;
+  }
+
+  return {
+    event(object, type, reason, message, fieldPath) {
+      if (signal.aborted) return;
+      if (queue.length >= MAX_QUEUED) {
+        log.warn('events: dropped an event, too many are waiting', { reason, object: object.metadata.name });
+        return;
+      }
+      queue.push({ involvedObject: referenceTo(object, fieldPath), type, reason, message, at: timers.now() });
+      sending ??= drain();
+    },
+    flushed: async () => sending,
+  };
+}
+
+const mayWorkLater = (error: unknown): boolean =>
+  !(error instanceof ApiError) || error.code >= 500 || error.code === 429;
+
+function referenceTo(object: KubeObject, fieldPath: string | undefined): ObjectReference {
+  const { name, namespace, uid, resourceVersion } = object.metadata;
+  return { kind: object.kind, namespace, name, uid, apiVersion: object.apiVersion, resourceVersion, fieldPath };
+}
+
+const sameness = ({ involvedObject: on, type, reason, message }: Draft): string =>
+  JSON.stringify([on.kind, on.namespace, on.name, on.uid, on.apiVersion, on.fieldPath, type, reason, message]);

@@ -1,0 +1,216 @@
+/**
+ * The client of an API server elsewhere: HTTPS with a client certificate, connections kept alive.
+ * Idle connections do not keep the process alive.
+ *
+ * Every failure is an ApiError: the server's Status, or 503 ServiceUnavailable where it cannot be reached.
+ */
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { Agent, request } from 'node:https';
+import { text as readText } from 'node:stream/consumers';
+import type { DeleteOptions, ResourceBackend, WatchEvent, WriteOptions } from '../machinery/backend.ts';
+import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
+import { ApiError, isApiError, serviceUnavailable } from '../machinery/status.ts';
+import type { Client } from './client.ts';
+import { jsonLines } from './json-lines.ts';
+import { queryText, resourcePath } from './paths.ts';
+import { inProcessClient } from './typed-client.ts';
+
+export interface HttpClientOptions {
+  /** https://127.0.0.1:6443 */
+  server: string;
+  caPem: string;
+  certPem: string;
+  keyPem: string;
+}
+
+/** A call other than a watch fails when the server says nothing for this long. */
+const SILENCE_MILLIS = 60_000;
+
+export const httpClient = (options: HttpClientOptions): Client => inProcessClient(httpBackend(connection(options)));
+
+interface Call {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: string;
+  body?: { contentType: string; value: unknown };
+  onWarning?: (text: string) => void;
+}
+
+interface Connection {
+  /** The response's head, 2xx; its body is still to be read. */
+  open(call: Call, options: { signal?: AbortSignal; timeoutMillis?: number }): Promise<IncomingMessage>;
+}
+
+function connection(options: HttpClientOptions): Connection {
+  const agent = new Agent({ keepAlive: true, ca: options.caPem, cert: options.certPem, key: options.keyPem });
+  const send = (call: Call, settings: { signal?: AbortSignal; timeoutMillis?: number }): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body.value));
+      const headers = {
+        accept: 'application/json',
+        'user-agent': 'lifepod',
+        ...(body === undefined ? {} : { 'content-type': call.body?.contentType, 'content-length': body.length }),
+      };
+      const url = new URL(call.path, options.server);
+      const outgoing = request(url, { method: call.method, agent, headers, signal: settings.signal }, resolve);
+      if (settings.timeoutMillis !== undefined) {
+        outgoing.setTimeout(settings.timeoutMillis, () => outgoing.destroy(new Error('the server does not answer')));
+      }
+      outgoing.on('error', (error) => reject(isStale(outgoing, error, call) ? new StaleConnection() : error));
+      outgoing.end(body);
+    });
+
+  return {
+    async open(call, settings) {
+      const response = await send(call, settings)
+        .catch((error) => {
+          if (error instanceof StaleConnection) return send(call, settings);
+          throw error;
+        })
+        .catch((error: Error) => {
+          throw serviceUnavailable(`cannot reach the API server at ${options.server}: ${error.message}`);
+        });
+      for (const warning of response.headersDistinct['warning'] ?? []) call.onWarning?.(warningText(warning));
+      if ((response.statusCode ?? 0) >= 300) throw await failureOf(response);
+      return response;
+    },
+  };
+}
+
+/** The server closed a kept connection while the request was on its way. */
+class StaleConnection extends Error {}
+
+const isStale = (outgoing: ClientRequest, error: NodeJS.ErrnoException, call: Call): boolean =>
+  outgoing.reusedSocket && error.code === 'ECONNRESET' && call.method === 'GET';
+
+/** `299 - "text"` -> text. Source: RFC 7234 5.5 */
+function warningText(header: string): string {
+  const quoted = /"((?:[^"\\]|\\.)*)"/.exec(header)?.[1];
+  return quoted === undefined ? header : quoted.replace(/\\(.)/g, '$1');
+}
+
+async function failureOf(response: IncomingMessage): Promise<ApiError> {
+  const body = await readText(response).catch(() => '');
+  const code = response.statusCode ?? 500;
+  try {
+    const status = JSON.parse(body) as Status;
+    if (status.kind === 'Status') return new ApiError({ ...status, code: status.code ?? code });
+  } catch {
+    // Not JSON: something between us and the API server has answered.
+  }
+  const message = body.trim() || `the server answered ${code}`;
+  return new ApiError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message,
+    reason: 'Unknown',
+    code,
+  });
+}
+
+function httpBackend(connection: Connection): ResourceBackend {
+  async function call<T>(each: Call): Promise<T> {
+    const response = await connection.open(each, { timeoutMillis: SILENCE_MILLIS });
+    try {
+      return JSON.parse(await readText(response)) as T;
+    } catch (error) {
+      throw serviceUnavailable(`the answer of the API server is not whole: ${(error as Error).message}`);
+    }
+  }
+  const json = (value: unknown): Call['body'] => ({ contentType: 'application/json', value });
+
+  return {
+    get: (ref, namespace, name) => call<KubeObject>({ method: 'GET', path: resourcePath(ref, namespace, name) }),
+    list: (ref, { namespace, ...query }) =>
+      call<KubeList>({ method: 'GET', path: resourcePath(ref, namespace) + queryText(query) }),
+    create: (ref, namespace, object, options = {}) =>
+      call<KubeObject>({
+        method: 'POST',
+        path: resourcePath(ref, namespace, options.name, options.subresource) + queryText(writeQuery(options)),
+        body: json(object),
+        onWarning: options.onWarning,
+      }),
+    update: (ref, object, options = {}) =>
+      call<KubeObject>({
+        method: 'PUT',
+        path:
+          resourcePath(ref, object.metadata.namespace, object.metadata.name, options.subresource) +
+          queryText(writeQuery(options)),
+        body: json(object),
+        onWarning: options.onWarning,
+      }),
+    patch: (ref, namespace, name, type, value, options = {}) =>
+      call<KubeObject>({
+        method: 'PATCH',
+        path: resourcePath(ref, namespace, name, options.subresource) + queryText(writeQuery(options)),
+        body: { contentType: type, value },
+        onWarning: options.onWarning,
+      }),
+    delete: (ref, namespace, name, options = {}) =>
+      call<KubeObject | Status>({
+        method: 'DELETE',
+        path: resourcePath(ref, namespace, name) + queryText(writeQuery(options)),
+        body: json(deleteBody(options)),
+        onWarning: options.onWarning,
+      }),
+    deleteCollection: (ref, options) => {
+      const { namespace, labelSelector, fieldSelector, resourceVersion } = options;
+      const query = { labelSelector, fieldSelector, resourceVersion, ...writeQuery(options) };
+      return call<KubeList>({
+        method: 'DELETE',
+        path: resourcePath(ref, namespace) + queryText(query),
+        body: json(deleteBody(options)),
+        onWarning: options.onWarning,
+      });
+    },
+    watch: (ref, options, sink, signal) => watch(connection, ref, options, sink, signal),
+  };
+}
+
+const writeQuery = (options: WriteOptions): Record<string, string | undefined> => ({
+  dryRun: options.dryRun === true ? 'All' : undefined,
+  fieldManager: options.fieldManager,
+  fieldValidation: options.fieldValidation,
+});
+
+const deleteBody = ({ gracePeriodSeconds, preconditions, propagationPolicy }: DeleteOptions): object => ({
+  kind: 'DeleteOptions',
+  apiVersion: 'v1',
+  gracePeriodSeconds,
+  preconditions,
+  propagationPolicy,
+});
+
+const watch = async (
+  connection: Connection,
+  ref: ResourceRef,
+  { namespace, ...query }: Parameters<ResourceBackend['watch']>[1],
+  sink: (event: WatchEvent) => void,
+  signal: AbortSignal,
+): Promise<void> => {
+  const path = resourcePath(ref, namespace) + queryText({ ...query, watch: true });
+  let response: IncomingMessage;
+  try {
+    response = await connection.open({ method: 'GET', path }, { signal });
+  } catch (error) {
+    if (signal.aborted && isApiError(error, 'ServiceUnavailable')) return;
+    throw error;
+  }
+  const feed = jsonLines((event) => {
+    if (!signal.aborted) sink(event as WatchEvent);
+  });
+  await new Promise<void>((resolve, reject) => {
+    response.on('data', (chunk: Buffer) => {
+      try {
+        feed(chunk);
+      } catch (error) {
+        response.destroy();
+        reject(serviceUnavailable(`the watch of the API server is broken: ${(error as Error).message}`));
+      }
+    });
+    // A lost connection ends a watch like a server that ends it: the caller watches again from where it was.
+    response.on('error', () => {});
+    response.on('close', () => resolve());
+  });
+};

@@ -1,0 +1,154 @@
+import { expect, test } from 'vitest';
+import type { KubeObject } from '../machinery/meta.ts';
+import { serviceUnavailable } from '../machinery/status.ts';
+import { createInformer } from './informer.ts';
+import { memoryBackend, silentLog, testTimers } from './testing.ts';
+import { inProcessClient } from './typed-client.ts';
+
+const ref = { group: '', version: 'v1', resource: 'configmaps' };
+const object = (name: string, extra: object = {}): KubeObject & { data?: unknown } => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace: 'a' },
+  ...extra,
+});
+
+function setUp(options: { fieldSelector?: string } = {}) {
+  const backend = memoryBackend();
+  const timers = testTimers();
+  const stop = new AbortController();
+  const heard: string[] = [];
+  let wake = (): void => {};
+  const tell = (text: string): void => {
+    heard.push(text);
+    wake();
+  };
+  const start = () =>
+    createInformer(
+      inProcessClient(backend).resource(ref),
+      { ...options, log: silentLog, timers, signal: stop.signal },
+      {
+        added: (each) => tell(`added ${each.metadata.name}`),
+        updated: (each, old) =>
+          tell(`updated ${each.metadata.name} ${old.metadata.resourceVersion}>${each.metadata.resourceVersion}`),
+        deleted: (each) => tell(`deleted ${each.metadata.name}`),
+      },
+    );
+  /** Resolves once so much was heard. */
+  const until = async (count: number): Promise<void> => {
+    while (heard.length < count) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  /** Resolves once the call was made so often; the calls are made in microtasks. */
+  const called = async (text: string, count: number): Promise<void> => {
+    while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
+  };
+  return { backend, timers, stop, heard, start, until, called };
+}
+
+test('tells of what is there, then of each change, and keeps a copy', async () => {
+  const { backend, heard, start, stop, called } = setUp();
+  backend.set(ref, object('x'));
+  const informer = start();
+  await informer.synced;
+  expect(heard).toEqual(['added x']);
+  await called('watch configmaps /', 1);
+  backend.set(ref, object('y'));
+  backend.set(ref, object('x', { data: { k: '1' } }));
+  backend.remove(ref, 'a', 'y');
+  expect(heard.slice(1)).toEqual(['added y', 'updated x 1>3', 'deleted y']);
+  expect(informer.list().map((each) => each.metadata.name)).toEqual(['x']);
+  expect(informer.get('a', 'x')?.metadata.resourceVersion).toBe('3');
+  stop.abort();
+});
+
+test('an object that leaves the selection is deleted from it', async () => {
+  const { backend, heard, start, stop, called } = setUp({ fieldSelector: 'metadata.name=x' });
+  backend.set(ref, object('y'));
+  await start().synced;
+  await called('watch configmaps /', 1);
+  backend.set(ref, object('x'));
+  expect(heard).toEqual(['added x']);
+  stop.abort();
+});
+
+test('after a lost watch it goes on from where it was', async () => {
+  const { backend, timers, heard, start, stop, until, called } = setUp();
+  await start().synced;
+  await called('watch configmaps /', 1);
+  backend.set(ref, object('x'));
+  timers.advance(1000);
+  backend.endWatches();
+  backend.set(ref, object('y'));
+  await until(2);
+  expect(heard).toEqual(['added x', 'added y']);
+  expect(backend.calls.filter((call) => call.startsWith('list'))).toHaveLength(1);
+  stop.abort();
+});
+
+test('when the history is gone (410) it lists again and tells the difference', async () => {
+  const { backend, timers, heard, start, stop, until, called } = setUp();
+  for (const name of ['same', 'changed', 'gone', 'replaced']) backend.set(ref, object(name));
+  await start().synced;
+  await called('watch configmaps /', 1);
+  timers.advance(1000);
+  backend.endWatches({ lost: true });
+  backend.set(ref, object('changed', { data: {} }));
+  backend.remove(ref, 'a', 'gone');
+  backend.remove(ref, 'a', 'replaced');
+  backend.set(ref, object('replaced'));
+  backend.set(ref, object('new'));
+  await until(9);
+  expect(heard.slice(4).sort()).toEqual(
+    ['added new', 'added replaced', 'deleted gone', 'deleted replaced', 'updated changed 2>6'].sort(),
+  );
+  expect(heard.indexOf('deleted replaced')).toBeLessThan(heard.lastIndexOf('added replaced'));
+  stop.abort();
+});
+
+test('a list that fails is tried again after a pause that grows', async () => {
+  const { backend, timers, heard, start, stop, called } = setUp();
+  backend.set(ref, object('x'));
+  for (let i = 0; i < 3; i++) backend.failNext('list', serviceUnavailable('not yet'));
+  const informer = start();
+  await called('list configmaps /', 2);
+  timers.advance(99);
+  await new Promise(setImmediate);
+  expect(backend.calls).toHaveLength(2);
+  timers.advance(101);
+  await called('list configmaps /', 3);
+  timers.advance(400);
+  await informer.synced;
+  expect(heard).toEqual(['added x']);
+  stop.abort();
+});
+
+test('a handler that throws does not stop the others', async () => {
+  const { backend, timers, stop } = setUp();
+  backend.set(ref, object('x'));
+  backend.set(ref, object('y'));
+  const seen: string[] = [];
+  const client = inProcessClient(backend).resource(ref);
+  const added = (each: KubeObject): void => {
+    seen.push(each.metadata.name);
+    throw new Error('boom');
+  };
+  await createInformer(client, { log: silentLog, timers, signal: stop.signal }, { added }).synced;
+  expect(seen).toEqual(['x', 'y']);
+  stop.abort();
+});
+
+test('ended, it resolves synced and asks no more', async () => {
+  const { backend, timers, start, stop, called } = setUp();
+  for (let i = 0; i < 2; i++) backend.failNext('list', serviceUnavailable('not yet'));
+  const informer = start();
+  await called('list configmaps /', 2);
+  stop.abort();
+  await informer.synced;
+  timers.advance(60_000);
+  await new Promise(setImmediate);
+  expect(backend.calls).toHaveLength(2);
+});

@@ -1,0 +1,162 @@
+/**
+ * A local copy of a resource, kept by list and watch, that tells its handlers of each change.
+ *
+ * Invariants:
+ *  1. Handlers of one object are called in the order of its changes; `added` first, `deleted` last.
+ *  2. A change between a lost watch and the next list is told too (as one update, or as a delete with the last known object).
+ *  3. get() and list() show a change before the handlers hear of it.
+ *
+ * Source: client-go's reflector and shared informer (behaviour).
+ */
+import type { WatchEvent } from '../machinery/backend.ts';
+import type { KubeList, KubeObject, Status } from '../machinery/meta.ts';
+import { ApiError, isApiError } from '../machinery/status.ts';
+import type { Log, Timers } from '../platform/platform.ts';
+import { backOffMillis, pause } from './back-off.ts';
+import type { ResourceClient } from './client.ts';
+
+const BACKOFF_BASE_MILLIS = 100;
+const BACKOFF_MAX_MILLIS = 30_000;
+
+export interface InformerOptions {
+  namespace?: string;
+  labelSelector?: string;
+  fieldSelector?: string;
+  log: Log;
+  timers: Timers;
+  /** Ends the informer. */
+  signal: AbortSignal;
+}
+
+/** Objects are shared: they must not be modified. */
+export interface InformerHandlers<T extends KubeObject> {
+  added?(object: T): void;
+  updated?(object: T, old: T): void;
+  /** With the last known state. */
+  deleted?(object: T): void;
+}
+
+export interface Informer<T extends KubeObject> {
+  /** Resolves once the handlers have heard of everything in the first list (or the informer has ended before). */
+  readonly synced: Promise<void>;
+  get(namespace: string | undefined, name: string): T | undefined;
+  list(): T[];
+}
+
+const keyOf = (object: KubeObject): string => `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+const isExpired = (error: unknown): boolean =>
+  error instanceof ApiError && (error.code === 410 || error.reason === 'Expired' || error.reason === 'Gone');
+
+export function createInformer<T extends KubeObject>(
+  client: ResourceClient<T>,
+  options: InformerOptions,
+  handlers: InformerHandlers<T>,
+): Informer<T> {
+  const { log, timers, signal } = options;
+  const selection = {
+    namespace: options.namespace,
+    labelSelector: options.labelSelector,
+    fieldSelector: options.fieldSelector,
+  };
+  const objects = new Map<string, T>();
+  const synced = Promise.withResolvers<void>();
+  /** From where to watch; undefined: list first. */
+  let resourceVersion: string | undefined;
+  let failures = 0;
+
+  const tell = (call: () => void): void => {
+    try {
+      call();
+    } catch (error) {
+      log.error('informer: a handler failed', { resource: client.ref.resource, error: (error as Error).stack });
+    }
+  };
+  const put = (object: T): void => {
+    const key = keyOf(object);
+    const old = objects.get(key);
+    if (old !== undefined && old.metadata.uid !== object.metadata.uid) remove(old);
+    else if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    const known = objects.get(key);
+    objects.set(key, object);
+    tell(() => (known === undefined ? handlers.added?.(object) : handlers.updated?.(object, known)));
+  };
+  const remove = (object: T): void => {
+    if (objects.delete(keyOf(object))) tell(() => handlers.deleted?.(object));
+  };
+  const replace = (list: KubeList<T>): void => {
+    const items = list.items.map((item) => withKind(item, list));
+    const present = new Set(items.map(keyOf));
+    for (const [key, object] of [...objects]) if (!present.has(key)) remove(object);
+    for (const item of items) put(item);
+  };
+  const onEvent = (event: WatchEvent<T>): void => {
+    if (event.type === 'ERROR') throw new ApiError(event.object as Status);
+    failures = 0;
+    if (event.type === 'DELETED') remove(event.object);
+    else if (event.type !== 'BOOKMARK') put(event.object);
+    resourceVersion = event.object.metadata.resourceVersion;
+  };
+
+  /** Lists where it must, then watches until the watch ends. */
+  async function follow(): Promise<void> {
+    if (resourceVersion === undefined) {
+      const list = await client.list(selection);
+      if (signal.aborted) return;
+      replace(list);
+      resourceVersion = list.metadata.resourceVersion;
+      synced.resolve();
+    }
+    // An ERROR event ends the watch, and its error is thrown here and not into the sender of the event.
+    const ended = new AbortController();
+    let failure: unknown;
+    const sink = (event: WatchEvent<T>): void => {
+      if (ended.signal.aborted) return;
+      try {
+        onEvent(event);
+      } catch (error) {
+        failure = error;
+        ended.abort();
+      }
+    };
+    const watching = { ...selection, resourceVersion, allowWatchBookmarks: true };
+    await client.watch(watching, sink, AbortSignal.any([signal, ended.signal]));
+    if (failure !== undefined) throw failure;
+  }
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      const startedAt = timers.now();
+      try {
+        await follow();
+        // A server that ends every watch at once must not be asked in a loop.
+        failures = timers.now() - startedAt < BACKOFF_BASE_MILLIS ? failures + 1 : 0;
+      } catch (error) {
+        if (isExpired(error)) resourceVersion = undefined;
+        failures++;
+        const level = isExpired(error) || isApiError(error, 'ServiceUnavailable') ? 'debug' : 'warn';
+        log[level]('informer: list or watch failed', {
+          resource: client.ref.resource,
+          error: (error as Error).message,
+        });
+      }
+      // The first 410 after a while is answered by a list at once.
+      if (failures > 1 || (failures === 1 && resourceVersion !== undefined)) {
+        await pause(timers, backOffMillis(failures, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS), signal);
+      }
+    }
+    synced.resolve();
+  }
+  void run();
+
+  return {
+    synced: synced.promise,
+    get: (namespace, name) => objects.get(`${namespace ?? ''}/${name}`),
+    list: () => [...objects.values()],
+  };
+}
+
+/** Lists of an API server leave out what their items have in common. */
+function withKind<T extends KubeObject>(item: T, list: KubeList<T>): T {
+  if (item.kind) return item;
+  return { ...item, kind: list.kind.replace(/List$/, ''), apiVersion: list.apiVersion };
+}

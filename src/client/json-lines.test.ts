@@ -1,0 +1,27 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { jsonLines } from './json-lines.ts';
+
+test('property: lines come out whole wherever the chunks end, also inside a character', () => {
+  fc.assert(
+    fc.property(fc.array(fc.jsonValue()), fc.array(fc.nat(20)), (values, cuts) => {
+      const bytes = Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
+      const seen: unknown[] = [];
+      const feed = jsonLines((value) => seen.push(value));
+      let at = 0;
+      for (const size of [...cuts, bytes.length]) {
+        feed(bytes.subarray(at, at + size));
+        at += size;
+      }
+      expect(JSON.stringify(seen)).toBe(JSON.stringify(values));
+    }),
+  );
+});
+
+test('a line without an end is not told; a broken one throws', () => {
+  const seen: unknown[] = [];
+  const feed = jsonLines((value) => seen.push(value));
+  feed(Buffer.from('{"a":1}\n\n{"b":'));
+  expect(seen).toEqual([{ a: 1 }]);
+  expect(() => feed(Buffer.from('oops\n'))).toThrow(SyntaxError);
+});

@@ -1,0 +1,205 @@
+/** For unit tests of what uses the client: a backend in memory, timers that a test moves on, a silent log. */
+import type { ListOptions, ResourceBackend, WatchEvent, WatchOptions } from '../machinery/backend.ts';
+import { matchesFields, parseFieldSelector } from '../machinery/field-selector.ts';
+import { parseLabelSelector } from '../machinery/labels.ts';
+import { applyMergePatch } from '../machinery/merge-patch.ts';
+import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
+import { type ApiError, alreadyExists, expired, notFound } from '../machinery/status.ts';
+import type { Log, Millis, Timers } from '../platform/platform.ts';
+import { createTimerHeap } from '../platform/timer-heap.ts';
+
+export const silentLog: Log = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  child: () => silentLog,
+};
+
+export interface TestTimers extends Timers {
+  /** Calls what is due until then, in order. */
+  advance(millis: Millis): void;
+}
+
+export function testTimers(start: Millis = Date.UTC(2026, 0, 31)): TestTimers {
+  const heap = createTimerHeap();
+  let now = start;
+  return {
+    now: () => now,
+    at(time, callback) {
+      const entry = heap.add(time, callback);
+      return { cancel: () => heap.remove(entry) };
+    },
+    advance(millis) {
+      now += millis;
+      for (const callback of heap.takeDue(now)) callback();
+    },
+  };
+}
+
+/** Everything that was asked of the backend: `create pods/binding a/x`. */
+export interface MemoryBackend extends ResourceBackend {
+  readonly calls: string[];
+  /** The next call whose text begins so fails with the error. */
+  failNext(begin: string, error: ApiError | Error): void;
+  /** Ends the watches; with `lost`, a watch from an older revision gets 410. */
+  endWatches(options?: { lost: boolean }): void;
+  /** Writes as another client would, past failures and calls. */
+  set(ref: ResourceRef, object: KubeObject): KubeObject;
+  remove(ref: ResourceRef, namespace: string | undefined, name: string): void;
+  objects(ref: ResourceRef): KubeObject[];
+}
+
+interface Watch {
+  ref: ResourceRef;
+  options: WatchOptions;
+  sink: (event: WatchEvent) => void;
+  end: () => void;
+}
+
+const fieldOf = (object: unknown, path: string): string =>
+  String(
+    path.split('.').reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], object) ??
+      '',
+  );
+
+function selects(options: ListOptions | WatchOptions, object: KubeObject): boolean {
+  if (options.namespace !== undefined && options.namespace !== object.metadata.namespace) return false;
+  if (options.labelSelector && !parseLabelSelector(options.labelSelector)(object.metadata.labels)) return false;
+  const requirements = options.fieldSelector ? parseFieldSelector(options.fieldSelector) : [];
+  const fields = Object.fromEntries(requirements.map(({ field }) => [field, fieldOf(object, field)]));
+  return matchesFields(requirements, fields);
+}
+
+export function memoryBackend(): MemoryBackend {
+  const objects = new Map<string, { ref: ResourceRef; object: KubeObject }>();
+  const events: { ref: ResourceRef; event: WatchEvent; revision: number }[] = [];
+  const watches = new Set<Watch>();
+  const failures: { begin: string; error: Error }[] = [];
+  const calls: string[] = [];
+  let revision = 0;
+  let oldest = 0;
+
+  const keyOf = (ref: ResourceRef, namespace: string | undefined, name: string): string =>
+    `${ref.resource} ${namespace ?? ''}/${name}`;
+  const note = (
+    verb: string,
+    ref: ResourceRef,
+    namespace: string | undefined,
+    name = '',
+    subresource?: string,
+  ): void => {
+    const text = `${verb} ${ref.resource}${subresource === undefined ? '' : `/${subresource}`} ${namespace ?? ''}/${name}`;
+    calls.push(text);
+    const at = failures.findIndex(({ begin }) => text.startsWith(begin));
+    if (at !== -1) throw failures.splice(at, 1)[0]?.error;
+  };
+  const find = (ref: ResourceRef, namespace: string | undefined, name: string): KubeObject => {
+    const found = objects.get(keyOf(ref, namespace, name));
+    if (found === undefined) throw notFound(ref, name);
+    return found.object;
+  };
+  const publish = (ref: ResourceRef, event: WatchEvent): void => {
+    events.push({ ref, event, revision });
+    for (const watch of [...watches]) deliver(watch, ref, event);
+  };
+  const deliver = (watch: Watch, ref: ResourceRef, event: WatchEvent): void => {
+    if (watch.ref.resource === ref.resource && selects(watch.options, event.object as KubeObject)) watch.sink(event);
+  };
+  const set = (ref: ResourceRef, given: KubeObject): KubeObject => {
+    const { namespace, name } = given.metadata;
+    const old = objects.get(keyOf(ref, namespace, name))?.object;
+    revision++;
+    const uid = given.metadata.uid ?? old?.metadata.uid ?? `uid-${revision}`;
+    const object = structuredClone({ ...given, metadata: { ...given.metadata, uid, resourceVersion: `${revision}` } });
+    objects.set(keyOf(ref, namespace, name), { ref, object });
+    publish(ref, { type: old === undefined ? 'ADDED' : 'MODIFIED', object });
+    return object;
+  };
+  const remove = (ref: ResourceRef, namespace: string | undefined, name: string): void => {
+    const object = find(ref, namespace, name);
+    objects.delete(keyOf(ref, namespace, name));
+    revision++;
+    const gone = { ...object, metadata: { ...object.metadata, resourceVersion: `${revision}` } };
+    publish(ref, { type: 'DELETED', object: gone });
+  };
+  const all = (ref: ResourceRef): KubeObject[] =>
+    [...objects.values()].filter((each) => each.ref.resource === ref.resource).map((each) => each.object);
+  const list = (ref: ResourceRef, options: ListOptions) => ({
+    apiVersion: 'v1',
+    kind: 'List',
+    metadata: { resourceVersion: `${revision}` },
+    items: all(ref).filter((object) => selects(options, object)),
+  });
+
+  return {
+    calls,
+    failNext: (begin, error) => {
+      failures.push({ begin, error });
+    },
+    endWatches(options) {
+      if (options?.lost) {
+        revision++;
+        oldest = revision;
+      }
+      for (const watch of [...watches]) watch.end();
+    },
+    set,
+    remove,
+    objects: all,
+    async get(ref, namespace, name) {
+      note('get', ref, namespace, name);
+      return find(ref, namespace, name);
+    },
+    async list(ref, options) {
+      note('list', ref, options.namespace);
+      return list(ref, options);
+    },
+    async watch(ref, options, sink, signal) {
+      note('watch', ref, options.namespace);
+      const from = Number(options.resourceVersion ?? revision);
+      if (from < oldest) throw expired(`too old resource version: ${from} (${oldest})`);
+      const ended = Promise.withResolvers<void>();
+      const watch: Watch = { ref, options, sink, end: () => ended.resolve() };
+      for (const past of events) if (past.revision > from) deliver(watch, past.ref, past.event);
+      watches.add(watch);
+      signal.addEventListener('abort', watch.end);
+      if (signal.aborted) watch.end();
+      await ended.promise;
+      watches.delete(watch);
+    },
+    async create(ref, namespace, object, options = {}) {
+      note('create', ref, namespace, options.name ?? object.metadata.name, options.subresource);
+      if (options.subresource === 'binding') {
+        const pod = find(ref, namespace, options.name as string) as KubeObject & { spec?: object };
+        const { target } = object as KubeObject & { target?: { name: string } };
+        return set(ref, { ...pod, spec: { ...pod.spec, nodeName: target?.name } } as KubeObject);
+      }
+      if (objects.has(keyOf(ref, namespace, object.metadata.name))) throw alreadyExists(ref, object.metadata.name);
+      return set(ref, object);
+    },
+    async update(ref, object, options = {}) {
+      note('update', ref, object.metadata.namespace, object.metadata.name, options.subresource);
+      find(ref, object.metadata.namespace, object.metadata.name);
+      return set(ref, object);
+    },
+    async patch(ref, namespace, name, _type, body, options = {}) {
+      note('patch', ref, namespace, name, options.subresource);
+      const old = find(ref, namespace, name);
+      type Json = Parameters<typeof applyMergePatch>[0];
+      return set(ref, applyMergePatch(structuredClone(old) as unknown as Json, body) as unknown as KubeObject);
+    },
+    async delete(ref, namespace, name) {
+      note('delete', ref, namespace, name);
+      const object = find(ref, namespace, name);
+      remove(ref, namespace, name);
+      return object;
+    },
+    async deleteCollection(ref, options) {
+      note('deleteCollection', ref, options.namespace);
+      const found = list(ref, options);
+      for (const { metadata } of found.items) remove(ref, metadata.namespace, metadata.name);
+      return found;
+    },
+  };
+}

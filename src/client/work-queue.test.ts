@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest';
+import { silentLog, testTimers } from './testing.ts';
+import { createWorkQueue } from './work-queue.ts';
+
+function setUp() {
+  const timers = testTimers();
+  const stop = new AbortController();
+  const begun: string[] = [];
+  /** Ends the work on a key; the queue then goes on. */
+  const finish = new Map<string, (error?: Error) => Promise<void>>();
+  const queue = createWorkQueue({
+    name: 'test',
+    log: silentLog,
+    timers,
+    signal: stop.signal,
+    process: (key) => {
+      begun.push(key);
+      return new Promise((resolve, reject) => {
+        finish.set(key, async (error) => {
+          if (error === undefined) resolve();
+          else reject(error);
+          await new Promise(setImmediate);
+        });
+      });
+    },
+  });
+  return { timers, stop, begun, finish, queue };
+}
+
+test('different keys run at once, one key never twice at a time', async () => {
+  const { begun, finish, queue } = setUp();
+  queue.add('x');
+  queue.add('y');
+  expect(begun).toEqual(['x', 'y']);
+  queue.add('x');
+  queue.add('x');
+  expect(begun).toEqual(['x', 'y']);
+  await finish.get('x')?.();
+  expect(begun).toEqual(['x', 'y', 'x']);
+  await finish.get('x')?.();
+  expect(begun).toEqual(['x', 'y', 'x']);
+});
+
+test('at most 16 keys at a time', async () => {
+  const { begun, finish, queue } = setUp();
+  for (let i = 0; i < 20; i++) queue.add(`k${i}`);
+  expect(begun).toHaveLength(16);
+  await finish.get('k3')?.();
+  expect(begun).toHaveLength(17);
+});
+
+test('a key that fails comes again after a pause that doubles; success forgets it', async () => {
+  const { timers, begun, finish, queue } = setUp();
+  queue.add('x');
+  for (const pause of [10, 20, 40]) {
+    await finish.get('x')?.(new Error('no'));
+    const before = begun.length;
+    timers.advance(pause / 2 - 1);
+    expect(begun).toHaveLength(before);
+    timers.advance(pause / 2 + 1);
+    expect(begun).toHaveLength(before + 1);
+  }
+  await finish.get('x')?.();
+  queue.add('x');
+  await finish.get('x')?.(new Error('no'));
+  timers.advance(10);
+  expect(begun).toHaveLength(6);
+});
+
+test('adding a key that pauses works on it at once, and once', async () => {
+  const { timers, begun, finish, queue } = setUp();
+  queue.add('x');
+  await finish.get('x')?.(new Error('no'));
+  queue.add('x');
+  expect(begun).toEqual(['x', 'x']);
+  await finish.get('x')?.();
+  timers.advance(100_000);
+  expect(begun).toEqual(['x', 'x']);
+});
+
+test('nothing is begun after its end', async () => {
+  const { timers, stop, begun, finish, queue } = setUp();
+  queue.add('x');
+  queue.add('y');
+  await finish.get('x')?.(new Error('no'));
+  stop.abort();
+  timers.advance(100_000);
+  queue.add('z');
+  await finish.get('y')?.(new Error('no'));
+  timers.advance(100_000);
+  expect(begun).toEqual(['x', 'y']);
+});

@@ -1,0 +1,78 @@
+/**
+ * A queue of keys to reconcile: a key waits at most once, is never worked on twice at a time, and comes again after
+ * a growing pause while it fails. Source: client-go's workqueue (behaviour).
+ */
+import type { Log, Timer, Timers } from '../platform/platform.ts';
+import { backOffMillis } from './back-off.ts';
+
+const BACKOFF_BASE_MILLIS = 10;
+const BACKOFF_MAX_MILLIS = 60_000;
+const CONCURRENCY = 16;
+
+export interface WorkQueueOptions {
+  name: string;
+  /** Rejects to be called again with the key later. */
+  process(key: string): Promise<void>;
+  log: Log;
+  timers: Timers;
+  /** Nothing is begun any more once it aborts. */
+  signal: AbortSignal;
+}
+
+export interface WorkQueue {
+  /** Works on the key soon; also if it is being worked on now (then again) or waits after a failure (then at once). */
+  add(key: string): void;
+}
+
+export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
+  const { log, timers, signal } = options;
+  const waiting = new Set<string>();
+  const active = new Set<string>();
+  const failures = new Map<string, number>();
+  const pauses = new Map<string, Timer>();
+  signal.addEventListener('abort', () => {
+    for (const timer of pauses.values()) timer.cancel();
+    pauses.clear();
+    waiting.clear();
+  });
+
+  const add = (key: string): void => {
+    if (signal.aborted) return;
+    pauses.get(key)?.cancel();
+    pauses.delete(key);
+    waiting.add(key);
+    pump();
+  };
+  const pump = (): void => {
+    for (const key of waiting) {
+      if (active.size >= CONCURRENCY) return;
+      if (active.has(key)) continue;
+      waiting.delete(key);
+      active.add(key);
+      void work(key);
+    }
+  };
+  const work = async (key: string): Promise<void> => {
+    try {
+      await options.process(key);
+      failures.delete(key);
+    } catch (error) {
+      if (!signal.aborted) retryLater(key, error as Error);
+    } finally {
+      active.delete(key);
+      if (!signal.aborted) pump();
+    }
+  };
+  const retryLater = (key: string, error: Error): void => {
+    const count = (failures.get(key) ?? 0) + 1;
+    failures.set(key, count);
+    log.warn('work queue: a key failed', { queue: options.name, key, failures: count, error: error.message });
+    if (waiting.has(key)) return;
+    const time = timers.now() + backOffMillis(count, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS);
+    pauses.set(
+      key,
+      timers.at(time, () => add(key)),
+    );
+  };
+  return { add };
+}
