@@ -1,5 +1,4 @@
 /** Defaults of volumes and of the references that volumes and environment variables share. Source: v1.33. */
-import { canonicalQuantity } from '../../../../machinery/quantity.ts';
 import type {
   DownwardAPIVolumeFile,
   ObjectFieldSelector,
@@ -15,9 +14,6 @@ const DEFAULT_TOKEN_SECONDS = 3600;
 export function defaultVolume(volume: Volume): void {
   const sources = Object.entries(volume).filter(([field, value]) => field !== 'name' && value != null);
   if (sources.length === 0) volume.emptyDir = {};
-  if (volume.emptyDir?.sizeLimit !== undefined) {
-    volume.emptyDir.sizeLimit = canonicalQuantity(volume.emptyDir.sizeLimit) ?? volume.emptyDir.sizeLimit;
-  }
   if (volume.configMap) volume.configMap.defaultMode ??= DEFAULT_FILE_MODE;
   if (volume.secret) volume.secret.defaultMode ??= DEFAULT_FILE_MODE;
   if (volume.hostPath) volume.hostPath.type ??= '';
@@ -68,5 +64,5 @@ export function defaultFieldRef(reference: ObjectFieldSelector): void {
 
 /** A divisor of zero means one of the resource's own unit; it is served so. */
 export function defaultResourceFieldRef(reference: ResourceFieldSelector): void {
-  reference.divisor = canonicalQuantity(reference.divisor ?? '0') ?? reference.divisor;
+  reference.divisor ??= '0';
 }

@@ -3,7 +3,6 @@
  * Sources: the API defaults of v1.33, and its admission plugins Priority and DefaultTolerationSeconds, which every
  * cluster runs; the ServiceAccount plugin's part is in admission.ts, for it needs the account.
  */
-import { canonicalQuantity } from '../../../../machinery/quantity.ts';
 import type { EnvVar, HTTPGetAction, Lifecycle, Pod, PodSpec, Probe } from '../../../generated/types.ts';
 import { priorityOfClass } from './admission.ts';
 import { type AnyContainer, containersWithPath } from './containers.ts';
@@ -36,7 +35,6 @@ function defaultSpec(spec: PodSpec): void {
   defaultServiceAccountAlias(spec);
   dropFalse(spec, ['hostNetwork', 'hostPID', 'hostIPC']);
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
-  canonicalizeQuantities(spec.overhead);
   spec.priority ??= priorityOfClass(spec.priorityClassName);
   spec.preemptionPolicy ??= 'PreemptLowerPriority';
   defaultTolerations(spec);
@@ -56,8 +54,6 @@ function defaultContainer(container: AnyContainer): void {
   container.terminationMessagePath ||= '/dev/termination-log';
   container.terminationMessagePolicy ||= 'File';
   container.resources ??= {};
-  canonicalizeQuantities(container.resources.limits);
-  canonicalizeQuantities(container.resources.requests);
   for (const port of container.ports ?? []) port.protocol ||= 'TCP';
   for (const variable of container.env ?? []) defaultEnv(variable);
   for (const probe of [container.livenessProbe, container.readinessProbe, container.startupProbe]) {
@@ -119,14 +115,6 @@ function defaultTolerations(spec: PodSpec): void {
       ...(spec.tolerations ?? []),
       { key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: DEFAULT_TOLERATION_SECONDS },
     ];
-  }
-}
-
-/** Quantities are served in one form whatever form they came in; what is no quantity is left for validation. */
-function canonicalizeQuantities(texts: Record<string, string> | undefined): void {
-  for (const [name, text] of Object.entries(texts ?? {})) {
-    const canonical = canonicalQuantity(text);
-    if (texts !== undefined && canonical !== undefined) texts[name] = canonical;
   }
 }
 

@@ -2,27 +2,21 @@
 import { formatTime } from '../../../../machinery/time.ts';
 import type { Pod } from '../../../generated/types.ts';
 import type { TableColumn, WriteContext } from '../../../kind.ts';
-import { ageCell } from '../../../table.ts';
+import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 import { podSummary } from './summary.ts';
 
-const column = (name: string, description: string, priority = 0): TableColumn => ({
-  name,
-  type: 'string',
-  ...(name === 'Name' ? { format: 'name' as const } : {}),
-  description,
-  priority,
-});
+const wide = { wide: true };
 
 export const podColumns: readonly TableColumn[] = [
-  column('Name', 'The name of the Pod, unique in its namespace.'),
+  nameColumn,
   column('Ready', 'Containers that are ready, of all that keep running.'),
   column('Status', 'The state of the Pod, or what keeps it from running.'),
   column('Restarts', 'How often containers of the Pod were restarted, and how long ago the last time.'),
-  column('Age', 'How long ago the Pod was created.'),
-  column('IP', 'The address of the Pod.', 1),
-  column('Node', 'The node that the Pod is bound to.', 1),
-  column('Nominated Node', 'The node that is being made free for the Pod.', 1),
-  column('Readiness Gates', 'Conditions of the readiness gates that hold, of all.', 1),
+  ageColumn,
+  column('IP', 'The address of the Pod.', wide),
+  column('Node', 'The node that the Pod is bound to.', wide),
+  column('Nominated Node', 'The node that is being made free for the Pod.', wide),
+  column('Readiness Gates', 'Conditions of the readiness gates that hold, of all.', wide),
 ];
 
 export function podRow(pod: Pod, context: WriteContext): (string | number)[] {

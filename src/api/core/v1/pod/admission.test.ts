@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import type { ServiceAccount } from '../../../generated/types.ts';
+import { admitPriority, admitServiceAccount } from './admission.ts';
+import { containerOf, defaulted, podOf } from './pod-fixtures.ts';
+import { validatePodCreate } from './validation.ts';
+
+const account = (more: Partial<ServiceAccount> = {}): ServiceAccount => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name: 'default' },
+  ...more,
+});
+const path = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+describe('the ServiceAccount of a new Pod', () => {
+  it('is mounted in init and app containers that have nothing there', () => {
+    const own = { name: 'own', mountPath: path };
+    const pod = defaulted(
+      podOf({
+        initContainers: [containerOf('init')],
+        containers: [containerOf('app'), containerOf('other', { volumeMounts: [own] })],
+        volumes: [{ name: 'own' }],
+      }),
+    );
+    admitServiceAccount(pod, account(), 'abc12');
+    const mount = { name: 'kube-api-access-abc12', readOnly: true, mountPath: path };
+    expect(pod.spec?.initContainers?.[0]?.volumeMounts).toEqual([mount]);
+    expect(pod.spec?.containers.map((container) => container.volumeMounts)).toEqual([[mount], [own]]);
+    expect(pod.spec).toMatchObject({ serviceAccountName: 'default', serviceAccount: 'default' });
+    expect(pod.spec?.volumes?.at(-1)).toEqual({
+      name: 'kube-api-access-abc12',
+      projected: {
+        defaultMode: 420,
+        sources: [
+          { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
+          { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+          {
+            downwardAPI: {
+              items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }],
+            },
+          },
+        ],
+      },
+    });
+    expect(validatePodCreate(pod)).toEqual([]);
+    expect(defaulted(pod)).toEqual(pod);
+  });
+
+  it.each([
+    ['the account', {}, { automountServiceAccountToken: false }, false],
+    ['the Pod', { automountServiceAccountToken: false }, {}, false],
+    ['the Pod over the account', { automountServiceAccountToken: true }, { automountServiceAccountToken: false }, true],
+  ])('is mounted as %s says', (_name, spec, accountSpec, mounted) => {
+    const pod = defaulted(podOf(spec));
+    admitServiceAccount(pod, account(accountSpec), 'abc12');
+    expect((pod.spec?.volumes ?? []).length).toBe(mounted ? 1 : 0);
+  });
+
+  it('gives its pull secrets to a Pod without any', () => {
+    const secrets = [{ name: 'pull' }];
+    const pod = defaulted(podOf());
+    admitServiceAccount(pod, account({ imagePullSecrets: secrets }), 'abc12');
+    expect(pod.spec?.imagePullSecrets).toEqual(secrets);
+    const own = defaulted(podOf({ imagePullSecrets: [{ name: 'own' }] }));
+    admitServiceAccount(own, account({ imagePullSecrets: secrets }), 'abc12');
+    expect(own.spec?.imagePullSecrets).toEqual([{ name: 'own' }]);
+  });
+});
+
+describe('the priority of a new Pod', () => {
+  it('comes from its class alone', () => {
+    expect(() => admitPriority(defaulted(podOf({ priorityClassName: 'system-cluster-critical' })))).not.toThrow();
+    expect(() => admitPriority(defaulted(podOf({ priorityClassName: 'gold' })))).toThrow(
+      'pods "web" is forbidden: no PriorityClass with name gold was found',
+    );
+    expect(() => admitPriority(defaulted(podOf({ priority: 5 })))).toThrow(
+      'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name',
+    );
+  });
+});

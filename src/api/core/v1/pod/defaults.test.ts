@@ -1,0 +1,166 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Pod, PodSpec } from '../../../generated/types.ts';
+import { podSpecs } from './pod-arbitrary.ts';
+import { containerOf, defaulted, podOf } from './pod-fixtures.ts';
+import { validatePodCreate } from './validation.ts';
+
+const specOf = (spec: Partial<PodSpec>): PodSpec => defaulted(podOf(spec)).spec as PodSpec;
+
+describe('defaults of a Pod', () => {
+  it('fills in a Pod as upstream serves it', () => {
+    expect(specOf({})).toEqual({
+      containers: [
+        {
+          name: 'app',
+          image: 'busybox:1.28',
+          imagePullPolicy: 'IfNotPresent',
+          resources: {},
+          terminationMessagePath: '/dev/termination-log',
+          terminationMessagePolicy: 'File',
+        },
+      ],
+      dnsPolicy: 'ClusterFirst',
+      enableServiceLinks: true,
+      preemptionPolicy: 'PreemptLowerPriority',
+      priority: 0,
+      restartPolicy: 'Always',
+      schedulerName: 'default-scheduler',
+      securityContext: {},
+      terminationGracePeriodSeconds: 30,
+      tolerations: [
+        { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 },
+        { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 },
+      ],
+    });
+  });
+
+  it.each([
+    ['busybox', 'Always'],
+    ['busybox:latest', 'Always'],
+    ['registry:5000/busybox', 'Always'],
+    ['registry:5000/busybox:1.28', 'IfNotPresent'],
+    ['busybox:1.28', 'IfNotPresent'],
+    ['busybox@sha256:aa', 'IfNotPresent'],
+    ['', 'IfNotPresent'],
+  ])('pulls %s %s', (image, policy) => {
+    const { containers, initContainers } = specOf({
+      containers: [containerOf('app', { image })],
+      initContainers: [containerOf('init', { image })],
+    });
+    expect([containers[0]?.imagePullPolicy, initContainers?.[0]?.imagePullPolicy]).toEqual([policy, policy]);
+  });
+
+  it('requests what is limited', () => {
+    const resources = { limits: { cpu: '500m', memory: '1536Mi' }, requests: { cpu: '100m' } };
+    const { containers } = specOf({ containers: [containerOf('app', { resources })] });
+    expect(containers[0]?.resources).toEqual({
+      limits: { cpu: '500m', memory: '1536Mi' },
+      requests: { cpu: '100m', memory: '1536Mi' },
+    });
+  });
+
+  it('completes probes, hooks and ports', () => {
+    const { containers } = specOf({
+      hostNetwork: true,
+      containers: [
+        containerOf('app', {
+          ports: [{ containerPort: 80 }],
+          livenessProbe: { httpGet: { port: 80 } },
+          readinessProbe: { grpc: { port: 9 }, periodSeconds: 3 },
+          lifecycle: { preStop: { httpGet: { port: 80, path: '/bye' } } },
+        }),
+      ],
+    });
+    expect(containers[0]).toMatchObject({
+      ports: [{ containerPort: 80, hostPort: 80, protocol: 'TCP' }],
+      livenessProbe: {
+        httpGet: { port: 80, path: '/', scheme: 'HTTP' },
+        timeoutSeconds: 1,
+        periodSeconds: 10,
+        successThreshold: 1,
+        failureThreshold: 3,
+      },
+      readinessProbe: { grpc: { port: 9, service: '' }, periodSeconds: 3 },
+      lifecycle: { preStop: { httpGet: { port: 80, path: '/bye', scheme: 'HTTP' } } },
+    });
+  });
+
+  it('completes volumes', () => {
+    const { volumes } = specOf({
+      volumes: [
+        { name: 'a' },
+        { name: 'b', configMap: { name: 'c' } },
+        { name: 'c', secret: { secretName: 's', defaultMode: 256 } },
+        { name: 'd', hostPath: { path: '/x' } },
+        {
+          name: 'e',
+          projected: {
+            sources: [
+              { serviceAccountToken: { path: 't' } },
+              { downwardAPI: { items: [{ path: 'n', fieldRef: { fieldPath: 'metadata.name' } }] } },
+            ],
+          },
+        },
+        {
+          name: 'f',
+          downwardAPI: { items: [{ path: 'n', resourceFieldRef: { containerName: 'app', resource: 'limits.cpu' } }] },
+        },
+      ],
+    });
+    expect(volumes).toEqual([
+      { name: 'a', emptyDir: {} },
+      { name: 'b', configMap: { name: 'c', defaultMode: 420 } },
+      { name: 'c', secret: { secretName: 's', defaultMode: 256 } },
+      { name: 'd', hostPath: { path: '/x', type: '' } },
+      {
+        name: 'e',
+        projected: {
+          defaultMode: 420,
+          sources: [
+            { serviceAccountToken: { path: 't', expirationSeconds: 3600 } },
+            { downwardAPI: { items: [{ path: 'n', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } }] } },
+          ],
+        },
+      },
+      {
+        name: 'f',
+        downwardAPI: {
+          defaultMode: 420,
+          items: [{ path: 'n', resourceFieldRef: { containerName: 'app', resource: 'limits.cpu', divisor: '0' } }],
+        },
+      },
+    ]);
+  });
+
+  it('serves both names of the service account, the new one first', () => {
+    expect(specOf({ serviceAccount: 'old' })).toMatchObject({ serviceAccount: 'old', serviceAccountName: 'old' });
+    expect(specOf({ serviceAccount: 'old', serviceAccountName: 'new' })).toMatchObject({
+      serviceAccount: 'new',
+      serviceAccountName: 'new',
+    });
+  });
+
+  it('adds no toleration that the Pod has in another form', () => {
+    expect(specOf({ tolerations: [{ operator: 'Exists' }] }).tolerations).toEqual([{ operator: 'Exists' }]);
+  });
+
+  it('knows the priority classes that every cluster has', () => {
+    expect(specOf({ priorityClassName: 'system-node-critical' }).priority).toBe(2_000_001_000);
+  });
+
+  it('takes a Pod without a spec', () => {
+    const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' } };
+    expect(defaulted(pod).spec?.containers).toEqual([]);
+  });
+
+  it('is idempotent, and makes every such Pod valid', () => {
+    fc.assert(
+      fc.property(podSpecs, (spec) => {
+        const once = defaulted(podOf(spec));
+        expect(defaulted(once)).toEqual(once);
+        expect(validatePodCreate(once)).toEqual([]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,97 @@
+/** Valid Pods without defaults, for property tests. */
+import fc from 'fast-check';
+import type { Container, PodSpec, Probe, ResourceRequirements, Volume } from '../../../generated/types.ts';
+
+const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
+
+/** JSON has no undefined. */
+const compact = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+
+export const resources: fc.Arbitrary<ResourceRequirements> = fc
+  .record({
+    cpu: optional(fc.nat(4000)),
+    memory: optional(fc.nat(4096)),
+    limitCpu: optional(fc.nat(4000)),
+    limitMemory: optional(fc.nat(4096)),
+  })
+  .map(({ cpu, memory, limitCpu, limitMemory }) =>
+    compact({
+      requests: {
+        cpu: cpu === undefined ? undefined : `${Math.min(cpu, limitCpu ?? cpu)}m`,
+        memory: memory === undefined ? undefined : `${Math.min(memory, limitMemory ?? memory)}Mi`,
+      } as Record<string, string>,
+      limits: {
+        cpu: limitCpu === undefined ? undefined : `${limitCpu}m`,
+        memory: limitMemory === undefined ? undefined : `${limitMemory}Mi`,
+      } as Record<string, string>,
+    }),
+  );
+
+const probe: fc.Arbitrary<Probe> = fc
+  .record({
+    handler: fc.constantFrom<Probe>(
+      { exec: { command: ['true'] } },
+      { httpGet: { port: 'http' } },
+      { tcpSocket: { port: 80 } },
+      { grpc: { port: 80 } },
+    ),
+    periodSeconds: optional(fc.integer({ min: 0, max: 100 })),
+    initialDelaySeconds: optional(fc.nat(100)),
+  })
+  .map(({ handler, ...rest }) => ({ ...handler, ...rest }));
+
+const container = (name: string, kind: 'init' | 'sidecar' | 'app'): fc.Arbitrary<Container> =>
+  fc
+    .record({
+      image: fc.constantFrom('busybox', 'busybox:1.28', 'registry:5000/a/b', 'a@sha256:aa'),
+      resources: optional(resources),
+      ports: optional(fc.constant<Container['ports']>([{ name: 'http', containerPort: 80 }])),
+      env: optional(
+        fc.constant<Container['env']>([{ name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }]),
+      ),
+      volumeMounts: optional(fc.constant<Container['volumeMounts']>([{ name: 'v0', mountPath: '/v' }])),
+      livenessProbe: kind === 'init' ? fc.constant(undefined) : optional(probe),
+      readinessProbe: kind === 'init' ? fc.constant(undefined) : optional(probe),
+      restartPolicy: fc.constant(kind === 'sidecar' ? 'Always' : undefined),
+    })
+    .map((rest) => compact({ name, ...rest }));
+
+const volumeSource: fc.Arbitrary<Omit<Volume, 'name'>> = fc.constantFrom<Omit<Volume, 'name'>>(
+  {},
+  { emptyDir: { sizeLimit: '0.5Gi' } },
+  { configMap: { name: 'c' } },
+  { secret: { secretName: 's' } },
+  { hostPath: { path: '/x' } },
+  { projected: { sources: [{ configMap: { name: 'c' } }] } },
+);
+
+export const podSpecs: fc.Arbitrary<PodSpec> = fc
+  .record({
+    apps: fc.integer({ min: 1, max: 3 }),
+    inits: fc.array(fc.constantFrom<'init' | 'sidecar'>('init', 'sidecar'), { maxLength: 4 }),
+    sources: fc.array(volumeSource, { minLength: 1, maxLength: 3 }),
+    restartPolicy: optional(fc.constantFrom('Always', 'OnFailure', 'Never')),
+    hostNetwork: optional(fc.boolean()),
+    tolerations: optional(
+      fc.constantFrom<PodSpec['tolerations']>([{ operator: 'Exists' }], [{ key: 'a', value: 'b' }]),
+    ),
+    activeDeadlineSeconds: optional(fc.integer({ min: 1, max: 1000 })),
+    overhead: optional(fc.constant({ cpu: '0.25' })),
+  })
+  .chain(({ apps, inits, sources, hostNetwork, ...rest }) =>
+    fc
+      .record({
+        containers: fc.tuple(...Array.from({ length: apps }, (_, index) => container(`app${index}`, 'app'))),
+        initContainers: fc.tuple(...inits.map((kind, index) => container(`init${index}`, kind))),
+      })
+      .map(({ containers, initContainers }) =>
+        compact({
+          ...rest,
+          // Two containers with the same port do not go together on the host's network.
+          hostNetwork: apps === 1 ? hostNetwork : undefined,
+          containers,
+          initContainers,
+          volumes: sources.map((source, index) => ({ name: `v${index}`, ...source })),
+        }),
+      ),
+  );

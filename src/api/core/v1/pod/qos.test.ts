@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import type { ResourceRequirements } from '../../../generated/types.ts';
+import { containerOf, podOf } from './pod-fixtures.ts';
+import { type QosClass, qosClass } from './qos.ts';
+
+const both = { cpu: '1', memory: '1Gi' };
+const guaranteed: ResourceRequirements = { requests: both, limits: { cpu: '1000m', memory: '1024Mi' } };
+
+describe('the class of a Pod', () => {
+  it.each<[QosClass, string, ResourceRequirements[], ResourceRequirements[]]>([
+    ['BestEffort', 'nothing', [{}], []],
+    ['BestEffort', 'zero', [{ requests: { cpu: '0' }, limits: { memory: '0' } }], []],
+    ['BestEffort', 'another resource', [{ requests: { 'ephemeral-storage': '1Gi' } }], []],
+    ['Guaranteed', 'requests equal to limits', [guaranteed], []],
+    ['Guaranteed', 'the same of an init container', [guaranteed], [guaranteed]],
+    ['Burstable', 'an init container without limits', [guaranteed], [{}]],
+    ['Burstable', 'a request alone', [{ requests: { cpu: '1' } }], []],
+    ['Burstable', 'a request below its limit', [{ requests: { cpu: '1', memory: '1Mi' }, limits: both }], []],
+    ['Burstable', 'one resource limited', [{ requests: { cpu: '1' }, limits: { cpu: '1' } }], []],
+  ])('is %s for %s', (expected, _name, apps, inits) => {
+    const containers = apps.map((resources, index) => containerOf(`a${index}`, { resources }));
+    const initContainers = inits.map((resources, index) => containerOf(`i${index}`, { resources }));
+    expect(qosClass(podOf({ containers, initContainers }))).toBe(expected);
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * Whether a Pod can run on a node, and if not, why: the first filter that refuses says so.
+ * Source: the filter plugins of v1.33's default scheduler profile, in their order (behaviour and wording).
+ */
+import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
+import type { ContainerPort, Node, Pod } from '../api/generated/types.ts';
+import { addQuantities, compareQuantities, quantityValue, zeroQuantity } from '../machinery/quantity.ts';
+import { allocatableOf, isEnded, requestedBy } from './node-resources.ts';
+import { matchesNodeSelection, tolerates, untoleratedTaint } from './requirements.ts';
+
+export type Feasibility = { fits: true } | { fits: false; reasons: string[] };
+
+type Filter = (pod: Pod, node: Node, podsOnNode: readonly Pod[]) => string[];
+
+/** `podsOnNode`: all Pods that are bound to the node; those that have ended do not count. */
+export function feasible(pod: Pod, node: Node, podsOnNode: readonly Pod[]): Feasibility {
+  const running = podsOnNode.filter((other) => !isEnded(other));
+  for (const filter of filters) {
+    const reasons = filter(pod, node, running);
+    if (reasons.length > 0) return { fits: false, reasons };
+  }
+  return { fits: true };
+}
+
+const unschedulableTaint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+
+const schedulable: Filter = (pod, node) =>
+  node.spec?.unschedulable !== true ||
+  (pod.spec?.tolerations ?? []).some((toleration) => tolerates(toleration, unschedulableTaint))
+    ? []
+    : ['node(s) were unschedulable'];
+
+const nodeName: Filter = (pod, node) =>
+  !pod.spec?.nodeName || pod.spec.nodeName === node.metadata.name
+    ? []
+    : ["node(s) didn't match the requested node name"];
+
+const taints: Filter = (pod, node) => {
+  const taint = untoleratedTaint(pod, node);
+  return taint === undefined ? [] : [`node(s) had untolerated taint {${taint.key}: ${taint.value ?? ''}}`];
+};
+
+const nodeSelection: Filter = (pod, node) =>
+  matchesNodeSelection(pod, node) ? [] : ["node(s) didn't match Pod's node affinity/selector"];
+
+const hostPorts: Filter = (pod, _node, podsOnNode) => {
+  const taken = podsOnNode.flatMap(hostPortsOf);
+  return hostPortsOf(pod).some((port) => taken.some((other) => portsClash(port, other)))
+    ? ["node(s) didn't have free ports for the requested pod ports"]
+    : [];
+};
+
+const hostPortsOf = (pod: Pod): ContainerPort[] =>
+  [
+    ...(pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
+    ...(pod.spec?.containers ?? []),
+  ]
+    .flatMap((container) => container.ports ?? [])
+    .filter(({ hostPort }) => (hostPort ?? 0) > 0);
+
+const everyAddress = '0.0.0.0';
+
+function portsClash(a: ContainerPort, b: ContainerPort): boolean {
+  const [ipA, ipB] = [a.hostIP || everyAddress, b.hostIP || everyAddress];
+  return (
+    a.hostPort === b.hostPort &&
+    (a.protocol || 'TCP') === (b.protocol || 'TCP') &&
+    (ipA === ipB || ipA === everyAddress || ipB === everyAddress)
+  );
+}
+
+/** Requests that fit beside those of the Pods already there. A request of zero always fits. */
+const resources: Filter = (pod, node, podsOnNode) => {
+  const allocatable = allocatableOf(node);
+  const reasons: string[] = [];
+  const maxPods = allocatable.get('pods');
+  if (maxPods !== undefined && BigInt(podsOnNode.length) + 1n > quantityValue(maxPods)) reasons.push('Too many pods');
+  const used = requestedBy(podsOnNode);
+  for (const [name, request] of effectiveRequests(pod)) {
+    if (compareQuantities(request, zeroQuantity) <= 0) continue;
+    const needed = addQuantities(used.get(name) ?? zeroQuantity, request);
+    if (compareQuantities(needed, allocatable.get(name) ?? zeroQuantity) > 0) reasons.push(`Insufficient ${name}`);
+  }
+  return reasons;
+};
+
+const filters: readonly Filter[] = [schedulable, nodeName, taints, nodeSelection, hostPorts, resources];

@@ -1,0 +1,58 @@
+/** Which nodes a Pod asks for: taints and tolerations, node selectors, node affinity. Source: v1.33. */
+import type {
+  Node,
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  Pod,
+  Taint,
+  Toleration,
+} from '../api/generated/types.ts';
+import { type LabelOperator, matchesRequirement } from '../machinery/labels.ts';
+
+export const tolerates = (toleration: Toleration, taint: Pick<Taint, 'key' | 'effect' | 'value'>): boolean =>
+  (!toleration.effect || toleration.effect === taint.effect) &&
+  (!toleration.key || toleration.key === taint.key) &&
+  (toleration.operator === 'Exists' || (toleration.value ?? '') === (taint.value ?? ''));
+
+/** The first taint that keeps the Pod off the node; PreferNoSchedule keeps nothing off. */
+export const untoleratedTaint = (pod: Pod, node: Node): Taint | undefined =>
+  (node.spec?.taints ?? []).find(
+    (taint) =>
+      (taint.effect === 'NoSchedule' || taint.effect === 'NoExecute') &&
+      !(pod.spec?.tolerations ?? []).some((toleration) => tolerates(toleration, taint)),
+  );
+
+/** nodeSelector and required node affinity both hold. */
+export function matchesNodeSelection(pod: Pod, node: Node): boolean {
+  const labels = node.metadata.labels ?? {};
+  for (const [key, value] of Object.entries(pod.spec?.nodeSelector ?? {})) {
+    if (labels[key] !== value) return false;
+  }
+  const needed = pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return needed === undefined || needed.nodeSelectorTerms.some((term) => matchesTerm(term, node));
+}
+
+/** Every requirement of the term holds; a term without any matches no node. */
+function matchesTerm(term: NodeSelectorTerm, node: Node): boolean {
+  const expressions = term.matchExpressions ?? [];
+  const fields = term.matchFields ?? [];
+  return (
+    expressions.length + fields.length > 0 &&
+    expressions.every((requirement) => matches(requirement, node.metadata.labels ?? {})) &&
+    fields.every((requirement) => matches(requirement, { 'metadata.name': node.metadata.name }))
+  );
+}
+
+const operators: Readonly<Record<string, LabelOperator>> = {
+  In: 'in',
+  NotIn: 'notin',
+  Exists: 'exists',
+  DoesNotExist: '!',
+  Gt: 'gt',
+  Lt: 'lt',
+};
+
+function matches({ key, operator, values = [] }: NodeSelectorRequirement, labels: Record<string, string>): boolean {
+  const known = operators[operator];
+  return known !== undefined && matchesRequirement({ key, operator: known, values }, labels);
+}

@@ -1,0 +1,27 @@
+/** How good a feasible node is for a Pod. Source: NodeResourcesFit with LeastAllocated of v1.33. */
+import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
+import type { Node, Pod } from '../api/generated/types.ts';
+import { parseQuantity, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
+import { allocatableOf, isEnded } from './node-resources.ts';
+
+/** What a Pod that requests nothing is taken to use, so that such Pods spread too. */
+const assumed: Readonly<Record<'cpu' | 'memory', Quantity>> = {
+  cpu: parseQuantity('100m') ?? zeroQuantity,
+  memory: parseQuantity('200Mi') ?? zeroQuantity,
+};
+
+/** 0 to 100: the mean over cpu and memory of the part that would be left free. */
+export function leastAllocatedScore(pod: Pod, node: Node, podsOnNode: readonly Pod[]): number {
+  const allocatable = allocatableOf(node);
+  const pods = [...podsOnNode.filter((other) => !isEnded(other)), pod];
+  let score = 0n;
+  let weights = 0n;
+  for (const name of ['cpu', 'memory'] as const) {
+    const capacity = allocatable.get(name)?.nano ?? 0n;
+    if (capacity === 0n) continue;
+    weights++;
+    const used = pods.reduce((sum, other) => sum + (effectiveRequests(other).get(name) ?? assumed[name]).nano, 0n);
+    if (used <= capacity) score += ((capacity - used) * 100n) / capacity;
+  }
+  return weights === 0n ? 0 : Number(score / weights);
+}
