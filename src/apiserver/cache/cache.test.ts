@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import type { Log } from '../../platform/platform.ts';
+import { createMemoryStore } from '../../store/memory/memory-store.ts';
+import type { Store } from '../../store/store.ts';
+import { parseKey } from './keys.ts';
+import { encodeStored } from './stored-object.ts';
+import { loadWatchCache, type WatchCache } from './watch-cache.ts';
+
+const PREFIX = '/registry/core/pods/';
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
+
+const put = (store: Store, path: string, value = 0) =>
+  store.txn({
+    compare: [],
+    puts: [
+      {
+        key: `${PREFIX}${path}`,
+        value: encodeStored({ apiVersion: 'v1', kind: 'Pod', metadata: { name: path }, value } as never),
+      },
+    ],
+  });
+const remove = (store: Store, path: string) => store.txn({ compare: [], deletes: [`${PREFIX}${path}`] });
+
+async function started(windowEvents?: number): Promise<{ store: Store; cache: WatchCache }> {
+  const store = createMemoryStore();
+  return { store, cache: await loadWatchCache({ store, log: silent, windowEvents }) };
+}
+
+const shown = (cache: WatchCache, namespace?: string): string[] =>
+  cache.list(PREFIX, namespace).map((object) => object.metadata.name);
+
+describe('objects', () => {
+  test('are listed in the order of their keys, as the store ranges them', async () => {
+    const { store, cache } = await started();
+    // '-' sorts before the '/' that ends a namespace.
+    for (const path of ['b/2', 'a/1', 'a-b/9', 'b/1', 'a/0', 'b/10']) await put(store, path);
+    const { items } = await store.range({ prefix: PREFIX });
+    expect(shown(cache)).toEqual(items.map(({ key }) => key.slice(PREFIX.length)));
+    expect(shown(cache, 'b')).toEqual(['b/1', 'b/10', 'b/2']);
+    await remove(store, 'b/10');
+    await put(store, 'b/1', 1);
+    expect(shown(cache, 'b')).toEqual(['b/1', 'b/2']);
+    for (const path of ['b/1', 'b/2']) await remove(store, path);
+    expect(shown(cache, 'b')).toEqual([]);
+    expect(shown(cache)).toEqual(['a-b/9', 'a/0', 'a/1']);
+  });
+
+  test('are frozen to their depth, with their revision', async () => {
+    const { store, cache } = await started();
+    const { revision } = await put(store, 'a/1');
+    const object = cache.get(`${PREFIX}a/1`);
+    expect(object?.metadata.resourceVersion).toBe(String(revision));
+    expect(Object.isFrozen(object?.metadata)).toBe(true);
+    expect(cache.revision()).toBe(revision);
+  });
+
+  test('that were there at the start are loaded', async () => {
+    const { store } = await started();
+    await put(store, 'a/1');
+    const cache = await loadWatchCache({ store, log: silent });
+    expect(shown(cache)).toEqual(['a/1']);
+    expect(cache.revision()).toBe(store.revision());
+  });
+});
+
+describe('subscribers', () => {
+  test('get what the window has of their namespace, then what follows', async () => {
+    const { store, cache } = await started();
+    await put(store, 'a/1');
+    await put(store, 'b/1');
+    const seen: string[] = [];
+    const stop = cache.subscribe(PREFIX, 'b', 0, ({ type, object }) => seen.push(`${type} ${object.metadata.name}`));
+    await put(store, 'b/1', 1);
+    await put(store, 'a/1', 1);
+    await remove(store, 'b/1');
+    stop();
+    await put(store, 'b/1');
+    expect(seen).toEqual(['ADDED b/1', 'MODIFIED b/1', 'DELETED b/1']);
+  });
+
+  test('that come too late are told from where they can have events', async () => {
+    const { store, cache } = await started(2);
+    for (const n of [1, 2, 3, 4]) await put(store, 'a/1', n);
+    expect(() => cache.subscribe(PREFIX, undefined, 1, () => {})).toThrow('too old resource version: 1 (2)');
+    const seen: number[] = [];
+    cache.subscribe(PREFIX, undefined, 2, (event) => seen.push(event.revision));
+    await put(store, 'a/1', 5);
+    expect(seen).toEqual([3, 4, 5]);
+  });
+
+  test('hear of a transaction in whole, and in order although another one subscribes within', async () => {
+    const { store, cache } = await started();
+    const first: string[] = [];
+    const second: string[] = [];
+    cache.subscribe(PREFIX, undefined, 0, (event) => {
+      first.push(event.object.metadata.name);
+      expect(shown(cache)).toEqual(['a/1', 'a/2']);
+      if (first.length === 1) {
+        cache.subscribe(PREFIX, undefined, 0, (inner) => second.push(inner.object.metadata.name));
+      }
+    });
+    const puts = ['a/1', 'a/2'].map((path) => ({
+      key: `${PREFIX}${path}`,
+      value: encodeStored({ apiVersion: 'v1', kind: 'Pod', metadata: { name: path } }),
+    }));
+    await store.txn({ compare: [], puts });
+    expect(first).toEqual(['a/1', 'a/2']);
+    expect(second).toEqual(['a/1', 'a/2']);
+  });
+
+  test('do not suffer from one that fails', async () => {
+    const { store, cache } = await started();
+    const seen: number[] = [];
+    cache.subscribe(PREFIX, undefined, 0, () => {
+      throw new Error('broken');
+    });
+    cache.subscribe(PREFIX, undefined, 0, (event) => seen.push(event.revision));
+    await put(store, 'a/1');
+    expect(seen).toEqual([1]);
+  });
+});
+
+test.each([
+  ['/registry/core/pods/default/a', { prefix: '/registry/core/pods/', namespace: 'default', name: 'a' }],
+  ['/registry/core/nodes/n', { prefix: '/registry/core/nodes/', namespace: '', name: 'n' }],
+  ['/registry/core', undefined],
+  ['/other/core/pods/a', undefined],
+])('key %s', (key, parts) => {
+  expect(parseKey(key)).toEqual(parts);
+});

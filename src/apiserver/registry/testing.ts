@@ -1,0 +1,200 @@
+/** What the tests of the registry share: a few small kinds beside the real Pod, hand-driven timers, a started registry. */
+import { podKind } from '../../api/core/v1/pod/index.ts';
+import type { Namespace, Pod, Service } from '../../api/generated/types.ts';
+import type { KindDefinition } from '../../api/kind.ts';
+import { invalid } from '../../machinery/field-error.ts';
+import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import { dns1123SubdomainErrors } from '../../machinery/names.ts';
+import { validateObjectMeta, validateObjectMetaUpdate } from '../../machinery/object-meta.ts';
+import type { ApiError } from '../../machinery/status.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import { createTimerHeap } from '../../platform/timer-heap.ts';
+import { createMemoryStore } from '../../store/memory/memory-store.ts';
+import type { Store } from '../../store/store.ts';
+import { bootstrap } from './bootstrap.ts';
+import { createRegistry, type Registry, type RegistryOptions } from './registry.ts';
+
+export const ref = (resource: string, group = ''): ResourceRef => ({ group, version: 'v1', resource });
+export const PODS = ref('pods');
+export const CONFIG_MAPS = ref('configmaps');
+export const NAMESPACES = ref('namespaces');
+export const SERVICES = ref('services');
+export const SERVICE_ACCOUNTS = ref('serviceaccounts');
+
+function kindOf<T extends KubeObject>(
+  definition: Pick<KindDefinition<T>, 'kind' | 'plural'> & Partial<KindDefinition<T>>,
+): KindDefinition {
+  const namespaced = definition.namespaced ?? true;
+  const complete: KindDefinition<T> = {
+    group: '',
+    version: 'v1',
+    singular: definition.kind.toLowerCase(),
+    shortNames: [],
+    categories: [],
+    namespaced,
+    schema: definition.kind,
+    validateCreate: ({ metadata }) => validateObjectMeta(metadata, { namespaced, nameErrors: dns1123SubdomainErrors }),
+    validateUpdate: (object, old) => validateObjectMetaUpdate(object.metadata, old.metadata),
+    subresources: {},
+    columns: [],
+    row: () => [],
+    ...definition,
+  };
+  return complete as unknown as KindDefinition;
+}
+
+const namespaceKind = kindOf<Namespace>({
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+  prepareForCreate: (namespace) => {
+    namespace.spec = { finalizers: ['kubernetes'] };
+    namespace.status = { phase: 'Active' };
+  },
+  subresources: {
+    finalize: { verbs: ['update'], apply: (old, body) => ({ ...old, spec: { ...(body as Namespace).spec } }) },
+  },
+  deletion: (namespace) =>
+    (namespace.spec?.finalizers ?? []).length > 0 ? { now: false, graceSeconds: 0 } : { now: true },
+});
+
+const configMapKind = kindOf({
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  validateUpdate: (object, old) => {
+    const forbidden = (object as { data?: Record<string, string> }).data?.['forbidden'];
+    return [
+      ...validateObjectMetaUpdate(object.metadata, old.metadata),
+      ...(forbidden === undefined ? [] : [invalid('data[forbidden]', forbidden, 'not allowed')]),
+    ];
+  },
+});
+
+const eventKind = kindOf({ kind: 'Event', plural: 'events', schema: 'CoreV1Event' });
+const newEventKind = kindOf({
+  group: 'events.k8s.io',
+  kind: 'Event',
+  plural: 'events',
+  schema: 'EventsV1Event',
+  storage: {
+    plural: 'events',
+    toStored: ({ note, ...rest }: KubeObject & { note?: string }) =>
+      ({ ...rest, apiVersion: 'v1', message: note }) as KubeObject,
+    fromStored: ({ message, ...rest }: KubeObject & { message?: string }) =>
+      ({ ...rest, apiVersion: 'events.k8s.io/v1', note: message }) as KubeObject,
+  },
+});
+
+export const testKinds: KindDefinition[] = [
+  podKind as unknown as KindDefinition,
+  namespaceKind,
+  configMapKind,
+  eventKind,
+  newEventKind,
+  kindOf<Service>({
+    kind: 'Service',
+    plural: 'services',
+    returnsDeletedObject: true,
+    defaults: (service) => {
+      if (service.spec !== undefined) service.spec.type ??= 'ClusterIP';
+      for (const port of service.spec?.ports ?? []) port.protocol ??= 'TCP';
+    },
+  }),
+  kindOf({
+    kind: 'ServiceAccount',
+    plural: 'serviceaccounts',
+    subresources: {
+      token: {
+        bodyKind: {
+          group: 'authentication.k8s.io',
+          version: 'v1',
+          kind: 'TokenRequest',
+          schema: 'AuthenticationV1TokenRequest',
+        },
+        verbs: ['create'],
+      },
+    },
+  }),
+  kindOf({ kind: 'Binding', plural: 'bindings', createOnly: true }),
+];
+
+export interface ManualTimers extends Timers {
+  /** Moves the clock, calling what becomes due on the way, each at its time. */
+  advance(millis: number): void;
+}
+
+export function manualTimers(start = Date.UTC(2026, 0, 1)): ManualTimers {
+  const heap = createTimerHeap();
+  let now = start;
+  return {
+    now: () => now,
+    at(time, callback) {
+      const entry = heap.add(time, callback);
+      return { cancel: () => heap.remove(entry) };
+    },
+    advance(millis) {
+      const end = now + millis;
+      for (let next = heap.nextTime(); next !== undefined && next <= end; next = heap.nextTime()) {
+        now = Math.max(now, next);
+        for (const callback of heap.takeDue(now)) callback();
+      }
+      now = end;
+    },
+  };
+}
+
+/** Fails the test that a part logs an error in. */
+export const strictLog: Log = {
+  debug: () => {},
+  info: () => {},
+  warn: () => {},
+  error: (message, fields) => {
+    throw new Error(`${message} ${JSON.stringify(fields)}`);
+  },
+  child: () => strictLog,
+};
+
+export const SERVICE_CIDR = '10.96.0.0/24';
+
+export interface Started {
+  registry: Registry;
+  store: Store;
+  timers: ManualTimers;
+}
+
+/** A registry with the system's namespaces and the ServiceAccount default/default. */
+export async function startRegistry(options: Partial<RegistryOptions> = {}): Promise<Started> {
+  const store = options.store ?? createMemoryStore();
+  const timers = manualTimers();
+  const registry = await createRegistry({
+    store,
+    kinds: testKinds,
+    timers,
+    log: strictLog,
+    serviceCidr: SERVICE_CIDR,
+    ...options,
+  });
+  await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
+  await registry.create(SERVICE_ACCOUNTS, 'default', object('ServiceAccount', 'default')).catch(() => {});
+  return { registry, store, timers };
+}
+
+export const object = (kind: string, name: string, rest: object = {}, metadata: object = {}): KubeObject =>
+  ({ apiVersion: 'v1', kind, metadata: { name, ...metadata }, ...rest }) as KubeObject;
+
+export const configMap = (name: string, data: Record<string, string> = {}, metadata: object = {}): KubeObject =>
+  object('ConfigMap', name, { data }, metadata);
+
+export const pod = (name: string, spec: object = {}, metadata: object = {}): Pod =>
+  object('Pod', name, { spec: { containers: [{ name: 'app', image: 'busybox' }], ...spec } }, metadata) as Pod;
+
+/** The code, reason and message of the ApiError that the promise rejects with. */
+export async function failure(promise: Promise<unknown>): Promise<{ code: number; reason: string; message: string }> {
+  try {
+    await promise;
+  } catch (error) {
+    const { code, reason, message } = error as ApiError;
+    return { code, reason, message };
+  }
+  throw new Error('expected a failure');
+}

@@ -1,0 +1,432 @@
+import { describe, expect, test } from 'vitest';
+import type { Pod } from '../../api/generated/types.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { createMemoryStore } from '../../store/memory/memory-store.ts';
+import { StorageFullError } from '../../store/store.ts';
+import {
+  CONFIG_MAPS,
+  configMap,
+  failure,
+  NAMESPACES,
+  object,
+  PODS,
+  pod,
+  ref,
+  SERVICE_ACCOUNTS,
+  startRegistry,
+} from './testing.ts';
+
+const data = (object: KubeObject): Record<string, string> => (object as { data?: Record<string, string> }).data ?? {};
+
+describe('create', () => {
+  test('fills in the metadata of the system, and answers what is stored', async () => {
+    const { registry } = await startRegistry();
+    const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: 'v' }, { uid: 'mine' }));
+    expect(created).toMatchObject({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'a', namespace: 'default', creationTimestamp: '2026-01-01T00:00:00Z' },
+      data: { k: 'v' },
+    });
+    expect(created.metadata.uid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(created.metadata.resourceVersion).toBe(String(registry.revision()));
+    expect(await registry.get(CONFIG_MAPS, 'default', 'a')).toBe(created);
+    expect(() => {
+      created.metadata.name = 'b';
+    }).toThrow(TypeError);
+  });
+
+  test.each([
+    ['a name that is taken', configMap('taken'), 409, 'AlreadyExists', 'configmaps "taken" already exists'],
+    [
+      'another namespace than the request has',
+      configMap('a', {}, { namespace: 'other' }),
+      400,
+      'BadRequest',
+      'the namespace of the provided object does not match the namespace sent on the request',
+    ],
+    [
+      'a resourceVersion',
+      configMap('a', {}, { resourceVersion: '7' }),
+      500,
+      '',
+      'resourceVersion should not be set on objects to be created',
+    ],
+    [
+      'another kind',
+      object('Secret', 'a'),
+      400,
+      'BadRequest',
+      'Secret in version "v1" cannot be handled as a ConfigMap: converting (v1.Secret) to (v1.ConfigMap): unknown conversion',
+    ],
+    [
+      'another version',
+      { ...configMap('a'), apiVersion: 'v2' },
+      400,
+      'BadRequest',
+      'the API version in the data (v2) does not match the expected API version (v1)',
+    ],
+    [
+      'no name',
+      configMap(''),
+      422,
+      'Invalid',
+      'ConfigMap "" is invalid: metadata.name: Required value: name or generateName is required',
+    ],
+    [
+      'a wrong type',
+      object('ConfigMap', 'a', { data: { k: 1 } }),
+      400,
+      'BadRequest',
+      'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string',
+    ],
+  ])('refuses %s', async (_, body, code, reason, message) => {
+    const { registry } = await startRegistry();
+    await registry.create(CONFIG_MAPS, 'default', configMap('taken'));
+    expect(await failure(registry.create(CONFIG_MAPS, 'default', body))).toEqual({ code, reason, message });
+  });
+
+  test('generates a name from upstream’s alphabet, and another one where that is taken', async () => {
+    let calls = 0;
+    // The first two suffixes are equal; everything else counts up.
+    const randomBytes = (size: number) => {
+      const first = size === 5 && calls++ < 2;
+      return Uint8Array.from({ length: size }, (_, index) => (first ? 0 : calls + index));
+    };
+    const { registry } = await startRegistry({ randomBytes });
+    const base = { generateName: 'web-' };
+    const one = await registry.create(CONFIG_MAPS, 'default', configMap('', {}, base));
+    const two = await registry.create(CONFIG_MAPS, 'default', configMap('', {}, base));
+    expect(one.metadata.name).toBe('web-bbbbb');
+    expect(two.metadata.name).toMatch(/^web-[bcdfghjklmnpqrstvwxz2456789]{5}$/);
+    expect(two.metadata.name).not.toBe('web-bbbbb');
+  });
+
+  test('gives up on a generated name that stays taken', async () => {
+    const { registry } = await startRegistry({ randomBytes: (size) => new Uint8Array(size) });
+    await registry.create(CONFIG_MAPS, 'default', configMap('web-bbbbb'));
+    expect(await failure(registry.create(CONFIG_MAPS, 'default', configMap('', {}, { generateName: 'web-' })))).toEqual(
+      {
+        code: 409,
+        reason: 'AlreadyExists',
+        message:
+          'configmaps "web-bbbbb" already exists, the server was not able to generate a unique name for the object',
+      },
+    );
+  });
+
+  test('a dry run is checked and leaves nothing', async () => {
+    const { registry } = await startRegistry();
+    const before = registry.revision();
+    const answer = await registry.create(CONFIG_MAPS, 'default', configMap('a'), { dryRun: true });
+    expect(answer.metadata.uid).toBeDefined();
+    expect(registry.revision()).toBe(before);
+    expect((await failure(registry.get(CONFIG_MAPS, 'default', 'a'))).message).toBe('configmaps "a" not found');
+  });
+
+  test('unknown fields are dropped, named or refused', async () => {
+    const { registry } = await startRegistry();
+    const body = (name: string) => object('ConfigMap', name, { foo: 1, data: { a: 'b' } });
+    const warnings: string[] = [];
+    const onWarning = (text: string) => warnings.push(text);
+    const created = await registry.create(CONFIG_MAPS, 'default', body('a'), { onWarning });
+    expect(created).not.toHaveProperty('foo');
+    expect(warnings).toEqual(['unknown field "foo"']);
+    await registry.create(CONFIG_MAPS, 'default', body('b'), { onWarning, fieldValidation: 'Ignore' });
+    expect(warnings).toHaveLength(1);
+    expect(
+      await failure(registry.create(CONFIG_MAPS, 'default', body('c'), { onWarning, fieldValidation: 'Strict' })),
+    ).toEqual({
+      code: 400,
+      reason: 'BadRequest',
+      message: 'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "foo"',
+    });
+  });
+
+  test('a full store is 507', async () => {
+    const store = createMemoryStore();
+    const { registry } = await startRegistry({ store });
+    store.txn = () => Promise.reject(new StorageFullError('/data', 'no space', 'free some', undefined));
+    expect(await failure(registry.create(CONFIG_MAPS, 'default', configMap('a')))).toMatchObject({ code: 507 });
+  });
+});
+
+describe('namespaces and ServiceAccounts', () => {
+  test('content needs its namespace', async () => {
+    const { registry } = await startRegistry();
+    expect(await failure(registry.create(CONFIG_MAPS, 'nowhere', configMap('a')))).toEqual({
+      code: 404,
+      reason: 'NotFound',
+      message: 'namespaces "nowhere" not found',
+    });
+  });
+
+  test('nothing is created in a namespace that ends', async () => {
+    const { registry } = await startRegistry();
+    await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
+    await registry.delete(NAMESPACES, undefined, 'x');
+    await expect(registry.create(CONFIG_MAPS, 'x', configMap('a'))).rejects.toMatchObject({
+      message:
+        'configmaps "a" is forbidden: unable to create new content in namespace x because it is being terminated',
+      status: {
+        code: 403,
+        details: {
+          causes: [
+            {
+              reason: 'NamespaceTerminating',
+              message: 'namespace x is being terminated',
+              field: 'metadata.namespace',
+            },
+          ],
+        },
+      },
+    });
+  });
+
+  test('a namespace that begins to end in the same moment takes nothing more', async () => {
+    const store = createMemoryStore();
+    const { registry } = await startRegistry({ store });
+    await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
+    const { txn } = store;
+    store.txn = async (request) => {
+      store.txn = txn;
+      await registry.delete(NAMESPACES, undefined, 'x');
+      return txn(request);
+    };
+    expect(await failure(registry.create(CONFIG_MAPS, 'x', configMap('a')))).toMatchObject({ reason: 'Forbidden' });
+  });
+
+  test('a Pod waits for its ServiceAccount, and runs as it', async () => {
+    const { registry, timers } = await startRegistry();
+    await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
+    const creating = registry.create(PODS, 'x', pod('a'));
+    timers.advance(1999);
+    await registry.create(SERVICE_ACCOUNTS, 'x', object('ServiceAccount', 'default'));
+    const created = (await creating) as Pod;
+    expect(created.spec?.serviceAccountName).toBe('default');
+    expect(created.spec?.volumes?.[0]?.name).toMatch(/^kube-api-access-[a-z0-9]{5}$/);
+  });
+
+  test('a Pod whose ServiceAccount does not come is refused after 2 s', async () => {
+    const { registry, timers } = await startRegistry();
+    const creating = failure(registry.create(PODS, 'default', pod('a', { serviceAccountName: 'robot' })));
+    timers.advance(2000);
+    expect(await creating).toEqual({
+      code: 403,
+      reason: 'Forbidden',
+      message:
+        'pods "a" is forbidden: error looking up service account default/robot: serviceaccount "robot" not found',
+    });
+  });
+});
+
+describe('update', () => {
+  test('replaces, keeps what belongs to the system, and compares the resourceVersion', async () => {
+    const { registry } = await startRegistry();
+    const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: '1' }));
+    const { resourceVersion } = created.metadata;
+    const place = { namespace: 'default' };
+    const updated = await registry.update(CONFIG_MAPS, configMap('a', { k: '2' }, { ...place, resourceVersion }));
+    expect(data(updated)).toEqual({ k: '2' });
+    expect(updated.metadata.uid).toBe(created.metadata.uid);
+    expect(updated.metadata.creationTimestamp).toBe(created.metadata.creationTimestamp);
+    const stale = configMap('a', { k: '3' }, { ...place, resourceVersion });
+    expect(await failure(registry.update(CONFIG_MAPS, stale))).toEqual({
+      code: 409,
+      reason: 'Conflict',
+      message:
+        'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again',
+    });
+    expect(data(await registry.update(CONFIG_MAPS, configMap('a', { k: '4' }, place)))).toEqual({ k: '4' });
+  });
+
+  test('another uid is a conflict', async () => {
+    const { registry } = await startRegistry();
+    const { metadata } = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
+    const other = configMap('a', {}, { namespace: 'default', uid: 'other' });
+    expect(await failure(registry.update(CONFIG_MAPS, other))).toEqual({
+      code: 409,
+      reason: 'Conflict',
+      message: `Operation cannot be fulfilled on configmaps "a": StorageError: invalid object, Code: 4, Key: /registry/core/configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: ${metadata.uid}`,
+    });
+  });
+
+  test('without a change it writes nothing', async () => {
+    const { registry } = await startRegistry();
+    const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { x: '1', y: '2' }));
+    const same = configMap('a', { y: '2', x: '1' }, { namespace: 'default' });
+    expect(await registry.update(CONFIG_MAPS, same)).toBe(created);
+    expect(String(registry.revision())).toBe(created.metadata.resourceVersion);
+  });
+
+  test('what is invalid or not there is refused', async () => {
+    const { registry } = await startRegistry();
+    await registry.create(CONFIG_MAPS, 'default', configMap('a'));
+    const place = { namespace: 'default' };
+    expect(await failure(registry.update(CONFIG_MAPS, configMap('a', { forbidden: 'x' }, place)))).toEqual({
+      code: 422,
+      reason: 'Invalid',
+      message: 'ConfigMap "a" is invalid: data[forbidden]: Invalid value: "x": not allowed',
+    });
+    expect(await failure(registry.update(CONFIG_MAPS, configMap('b', {}, place)))).toMatchObject({
+      code: 404,
+      message: 'configmaps "b" not found',
+    });
+  });
+
+  test('a dry run changes nothing', async () => {
+    const { registry } = await startRegistry();
+    const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: '1' }));
+    const body = configMap('a', { k: '2' }, { namespace: 'default' });
+    expect(data(await registry.update(CONFIG_MAPS, body, { dryRun: true }))).toEqual({ k: '2' });
+    expect(await registry.get(CONFIG_MAPS, 'default', 'a')).toBe(created);
+  });
+});
+
+describe('subresources', () => {
+  test('status leaves the rest as it is', async () => {
+    const { registry } = await startRegistry();
+    const created = (await registry.create(PODS, 'default', pod('a'))) as Pod;
+    const body = { ...created, spec: { ...created.spec, nodeName: 'n' }, status: { phase: 'Running' } } as Pod;
+    const updated = (await registry.update(PODS, body, { subresource: 'status' })) as Pod;
+    expect(updated.status?.phase).toBe('Running');
+    expect(updated.spec?.nodeName).toBeUndefined();
+    expect(await failure(registry.update(PODS, body, { subresource: 'status' }))).toMatchObject({ reason: 'Conflict' });
+  });
+
+  test.each([
+    ['its subresource', (name: string) => ({ name, subresource: 'binding' }), PODS],
+    ['a Binding', () => ({}), ref('bindings')],
+  ])('a Pod is bound by %s', async (_, options, target) => {
+    const { registry } = await startRegistry();
+    await registry.create(PODS, 'default', pod('a'));
+    const binding = object('Binding', 'a', { target: { kind: 'Node', name: 'n1' } });
+    expect(await registry.create(target, 'default', binding, options('a'))).toMatchObject({ status: 'Success' });
+    expect(((await registry.get(PODS, 'default', 'a')) as Pod).spec?.nodeName).toBe('n1');
+    expect(await failure(registry.create(target, 'default', binding, options('a')))).toMatchObject({
+      reason: 'Conflict',
+      message: 'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n1"',
+    });
+  });
+
+  test('a token is issued for the account and the Pod that it is bound to', async () => {
+    const asked: unknown[] = [];
+    const { registry } = await startRegistry({
+      issueToken: async (...request) => {
+        asked.push(request);
+        return { token: 'secret', expirationTimestamp: '2026-01-01T01:00:00Z' };
+      },
+    });
+    const created = await registry.create(PODS, 'default', pod('a', { nodeName: 'n1' }));
+    const account = await registry.get(SERVICE_ACCOUNTS, 'default', 'default');
+    const uid = created.metadata.uid as string;
+    const request = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: {
+        audiences: ['vault'],
+        expirationSeconds: 3607,
+        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name: 'a', uid },
+      },
+    } as unknown as KubeObject;
+    const options = { name: 'default', subresource: 'token' };
+    const answer = await registry.create(SERVICE_ACCOUNTS, 'default', request, options);
+    expect(answer).toMatchObject({ kind: 'TokenRequest', status: { token: 'secret' } });
+    expect(asked).toEqual([
+      [
+        'default',
+        { name: 'default', uid: account.metadata.uid },
+        { audiences: ['vault'], expirationSeconds: 3607, pod: { name: 'a', uid }, node: { name: 'n1' } },
+      ],
+    ]);
+  });
+
+  test('what a kind does not have is not found, what it does not take not allowed', async () => {
+    const { registry } = await startRegistry();
+    const created = await registry.create(PODS, 'default', pod('a'));
+    expect(await failure(registry.update(PODS, created, { subresource: 'scale' }))).toMatchObject({ code: 404 });
+    expect(await failure(registry.update(PODS, created, { subresource: 'log' }))).toMatchObject({ code: 405 });
+    expect(await failure(registry.get(ref('bindings'), 'default', 'a'))).toMatchObject({ code: 405 });
+    expect(await failure(registry.get(ref('frogs'), 'default', 'a'))).toMatchObject({ code: 404 });
+  });
+});
+
+describe('patch', () => {
+  const merge = 'application/merge-patch+json';
+
+  test.each([
+    [merge, { data: { k: '2', gone: null } }],
+    ['application/strategic-merge-patch+json', { data: { k: '2', gone: null } }],
+    [
+      'application/json-patch+json',
+      [
+        { op: 'replace', path: '/data/k', value: '2' },
+        { op: 'remove', path: '/data/gone' },
+      ],
+    ],
+  ] as const)('%s', async (type, body) => {
+    const { registry } = await startRegistry();
+    await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: '1', gone: 'x' }));
+    expect(data(await registry.patch(CONFIG_MAPS, 'default', 'a', type, body))).toEqual({ k: '2' });
+  });
+
+  test('a strategic patch merges lists by their key', async () => {
+    const { registry } = await startRegistry();
+    await registry.create(PODS, 'default', pod('a'));
+    const patched = (await registry.patch(PODS, 'default', 'a', 'application/strategic-merge-patch+json', {
+      spec: { containers: [{ name: 'app', image: 'busybox:2' }] },
+    })) as Pod;
+    expect(patched.spec?.containers).toHaveLength(1);
+    expect(patched.spec?.containers[0]).toMatchObject({ image: 'busybox:2', terminationMessagePolicy: 'File' });
+    expect(patched.metadata.generation).toBe(2);
+  });
+
+  test.each([
+    [
+      'another name',
+      { metadata: { name: 'b' } },
+      400,
+      'the name of the object (b) does not match the name on the URL (a)',
+    ],
+    [
+      'another namespace',
+      { metadata: { namespace: 'kube-system' } },
+      400,
+      'the namespace of the object (kube-system) does not match the namespace on the request (default)',
+    ],
+    [
+      'an old resourceVersion',
+      { metadata: { resourceVersion: '1' } },
+      409,
+      'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again',
+    ],
+    [
+      'an unknown field',
+      { foo: 1 },
+      422,
+      ' "" is invalid: patch: Invalid value: "map[foo:1]": strict decoding error: unknown field "foo"',
+    ],
+  ])('refuses %s', async (_, body, code, message) => {
+    const { registry } = await startRegistry();
+    await registry.create(CONFIG_MAPS, 'default', configMap('a'));
+    const patching = registry.patch(CONFIG_MAPS, 'default', 'a', merge, body, { fieldValidation: 'Strict' });
+    expect(await failure(patching)).toMatchObject({ code, message });
+  });
+
+  test('of what is not there, and of a type that is not taken', async () => {
+    const { registry } = await startRegistry();
+    expect(await failure(registry.patch(CONFIG_MAPS, 'default', 'a', merge, {}))).toMatchObject({ code: 404 });
+    const apply = registry.patch(CONFIG_MAPS, 'default', 'a', 'application/apply-patch+yaml', {});
+    expect(await failure(apply)).toMatchObject({ code: 415 });
+  });
+});
+
+test('two kinds show one stored object', async () => {
+  const { registry } = await startRegistry();
+  const events = ref('events', 'events.k8s.io');
+  const body = { ...object('Event', 'e', { note: 'hello' }), apiVersion: 'events.k8s.io/v1' };
+  const created = await registry.create(events, 'default', body);
+  expect(created).toMatchObject({ apiVersion: 'events.k8s.io/v1', note: 'hello' });
+  expect(await registry.get(events, 'default', 'e')).toBe(created);
+  expect(await registry.get(ref('events'), 'default', 'e')).toMatchObject({ apiVersion: 'v1', message: 'hello' });
+});
