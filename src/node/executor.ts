@@ -27,7 +27,13 @@ export interface ExecutorPorts {
   /** The facts for the Pod's configuration; the container's references are resolved where one is given. */
   environment(pod: Pod, container: Container | undefined, signal: AbortSignal): Promise<PodEnvironment>;
   /** Makes the files and mounts that the container's configuration names. */
-  prepareContainer(pod: Pod, container: Container, attempt: number, env: PodEnvironment): Promise<void>;
+  prepareContainer(
+    pod: Pod,
+    container: Container,
+    attempt: number,
+    env: PodEnvironment,
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Makes the folder of the Pod's logs. */
   prepareSandbox(config: SandboxConfig): Promise<void>;
 }
@@ -130,7 +136,7 @@ export function createExecutor(
       runtime.imageStatus(action.imageId, signal),
     ]);
     if (info === undefined) throw new ActionError('ErrImageNeverPull', `image ${action.imageId} has been removed`);
-    await ports.prepareContainer(pod, container, action.attempt, env);
+    await ports.prepareContainer(pod, container, action.attempt, env, signal);
     const sandbox = sandboxConfig(pod, 0, env);
     const config = containerConfig(
       pod,

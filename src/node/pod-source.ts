@@ -2,27 +2,59 @@
  * Turns what the runtime shows of a Pod into what the core is given, and the records of a Pod whose object is gone
  * into a Pod that can be ended.
  */
+import { join } from 'node:path';
 import type { Container, Pod } from '../api/generated/types.ts';
 import type { ContainerState } from '../lifecycle/types.ts';
 import type { ContainerObservation, PodObservation } from '../runtime/runtime.ts';
-import { BACKOFF_ANNOTATION } from './container-config.ts';
+import { BACKOFF_ANNOTATION, containerLogPath, terminationMessageFile } from './container-config.ts';
+import { readTerminationMessage } from './termination-message.ts';
 import type { RuntimeView } from './worker.ts';
 
-/** `messageOf` reads the termination message of an ended run; it is asked once a run. */
-export function runtimeView(
-  seen: PodObservation,
-  messageOf: (run: ContainerObservation) => string | undefined,
-): RuntimeView {
+/** Reads the termination messages of one Pod's ended runs; each run is asked about once. */
+export function createMessageReader(folders: { podDirectory: string; logDirectory: string }) {
+  const known = new Map<string, string>();
+  return async (
+    pod: Pod,
+    runs: readonly ContainerObservation[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, string>> => {
+    for (const id of known.keys()) if (!runs.some((run) => run.id === id)) known.delete(id);
+    const fresh = runs.filter((run) => run.state === 'exited' && !known.has(run.id));
+    for (const run of fresh) known.set(run.id, await readMessage(pod, run, folders, signal));
+    return known;
+  };
+}
+
+function readMessage(
+  pod: Pod,
+  { name, attempt, exitCode = 0 }: ContainerObservation,
+  { podDirectory, logDirectory }: { podDirectory: string; logDirectory: string },
+  signal: AbortSignal,
+): Promise<string> {
+  const spec = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
+    (each) => each.name === name,
+  );
+  return readTerminationMessage(
+    {
+      file: spec?.terminationMessagePath ? terminationMessageFile(podDirectory, name, attempt) : undefined,
+      logFile: join(logDirectory, containerLogPath(name, attempt)),
+      policy: spec?.terminationMessagePolicy,
+      exitCode,
+    },
+    signal,
+  );
+}
+
+export function runtimeView(seen: PodObservation, messages: ReadonlyMap<string, string>): RuntimeView {
   return {
     sandboxes: seen.sandboxes.map(({ id, attempt, ready, createdAt, ips }) => ({ id, attempt, ready, createdAt, ips })),
-    containers: seen.containers.map((run): ContainerState => {
-      const message = run.state === 'exited' ? messageOf(run) : undefined;
-      return {
+    containers: seen.containers.map(
+      (run): ContainerState => ({
         ...run,
         backoffSeconds: Number(run.annotations[BACKOFF_ANNOTATION] ?? 0),
-        message: message || run.message,
-      };
-    }),
+        message: messages.get(run.id) || run.message,
+      }),
+    ),
   };
 }
 

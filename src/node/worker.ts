@@ -64,8 +64,8 @@ export interface PodWorker {
   update(pod: Pod, removed: boolean): void;
   /** The runtime may have something new of this Pod. */
   changed(): void;
-  /** What was observed last. */
-  view(): { pod: Pod; containers: readonly ContainerState[] };
+  /** The object as it is known now. */
+  pod(): Pod;
   /** Ends the worker and what it has under way; containers go on. */
   stop(): void;
 }
@@ -211,7 +211,7 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
       mustObserve = true;
       wake();
     },
-    view: () => ({ pod, containers: runtime.containers }),
+    pod: () => pod,
     stop,
   };
 }

@@ -121,8 +121,7 @@ export async function live(life: Life): Promise<LifeResult> {
         timers,
         log: silent,
         node: { ips: ['192.0.2.1'], runtimeName: 'simulated' },
-        observe: async (_pod, signal) =>
-          runtimeView(await runtime.observe(pod.metadata.uid ?? '', signal), () => undefined),
+        observe: async (_pod, signal) => runtimeView(await runtime.observe(pod.metadata.uid ?? '', signal), new Map()),
         execute: async (action, of, signal) => {
           const key = actionKey(action);
           if (underWay.has(key)) result.duplicates.push(key);

@@ -1,0 +1,70 @@
+/** A lifepod in a scratch folder for a benchmark, with its API client and its containerd. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Client } from '../src/client/client.ts';
+import { clientFromKubeconfig } from '../src/client/kubeconfig.ts';
+import { makeBusyboxArchive } from '../src/runtime/images/local-images.ts';
+
+const run = promisify(execFile);
+const lifepod = join(import.meta.dirname, '../bin/lifepod');
+
+export const BUSYBOX = 'docker.io/library/busybox:1.28';
+
+export interface BenchEngine {
+  client: Client;
+  dataDir: string;
+  pid: number;
+  stop(): Promise<void>;
+}
+
+export async function startEngine(): Promise<BenchEngine> {
+  const scratch = await mkdtemp(join(tmpdir(), 'lifepod-bench-'));
+  const dataDir = join(scratch, 'data');
+  const options = ['--data-dir', dataDir];
+  const stop = async (): Promise<void> => {
+    await run(lifepod, ['down', ...options]);
+    await rm(scratch, { recursive: true, force: true });
+  };
+  try {
+    await run(lifepod, [
+      'up',
+      '--detach',
+      ...options,
+      '--port',
+      '0',
+      '--pod-cidr',
+      '10.213.0.0/16',
+      '--service-cidr',
+      '10.214.0.0/16',
+    ]);
+    const archive = join(scratch, 'busybox.tar');
+    await makeBusyboxArchive(archive, { reference: BUSYBOX });
+    await run(lifepod, ['image', 'load', ...options, archive]);
+    const pid = Number(/"pid": *(\d+)/.exec((await run(lifepod, ['status', ...options, '-o', 'json'])).stdout)?.[1]);
+    return { client: await clientFromKubeconfig(join(dataDir, 'kubeconfig')), dataDir, pid, stop };
+  } catch (error) {
+    await stop().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Resident memory of a process, in MiB. */
+export async function residentMebibytes(pid: number): Promise<number> {
+  return Number(/VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+}
+
+/** CPU time that a process has used, in milliseconds (at Linux's 100 ticks a second). */
+export async function cpuMillis(pid: number): Promise<number> {
+  const fields = (await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\) /, '').split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+export function median(values: number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const at = (index: number): number => sorted[index] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? at(middle) : (at(middle - 1) + at(middle)) / 2;
+}

@@ -1,0 +1,10 @@
+/** `npm run bench [name]`: runs the benchmarks; each prints its figures as Markdown and what they have to reach. */
+import { startup } from './startup.ts';
+
+const benchmarks: Record<string, () => Promise<void>> = { startup };
+const wanted = process.argv.slice(2);
+for (const name of wanted.length > 0 ? wanted : Object.keys(benchmarks)) {
+  const benchmark = benchmarks[name];
+  if (benchmark === undefined) throw new Error(`no benchmark ${name}: there are ${Object.keys(benchmarks).join(', ')}`);
+  await benchmark();
+}

@@ -1,0 +1,212 @@
+/**
+ * What lifepod adds to the start and the end of a Pod, against a bare loop of the same CRI calls on the same containerd
+ * in the same run; and what the engine costs at rest.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Pod } from '../src/api/generated/types.ts';
+import type { Client } from '../src/client/client.ts';
+import type { WatchEvent } from '../src/machinery/backend.ts';
+import { nodePlatform } from '../src/platform/node.ts';
+import { containerdPaths } from '../src/runtime/containerd/paths.ts';
+import { connectRuntime } from '../src/runtime/cri/cri-runtime.ts';
+import type { ContainerConfig, ContainerRuntime, SandboxConfig } from '../src/runtime/runtime.ts';
+import { type BenchEngine, BUSYBOX, cpuMillis, median, residentMebibytes, startEngine } from './engine.ts';
+
+const ROUNDS = 10;
+const INIT_COUNTS = [0, 1, 2, 4];
+const APP = ['sh', '-c', 'trap "exit 0" TERM; sleep 3600 & wait'];
+const INIT = ['true'];
+const IDLE_MILLIS = 20_000;
+
+interface Times {
+  readyMillis: number;
+  goneMillis: number;
+}
+
+export async function startup(): Promise<void> {
+  const engine = await startEngine();
+  const floorRuntime = await connectRuntime({
+    endpoint: `unix://${containerdPaths(engine.dataDir).socket}`,
+    ...nodePlatform('warn'),
+    namespaceLabels: { 'lifepod.io/instance': 'bench-floor' },
+  });
+  const logs = await mkdtemp(join(tmpdir(), 'lifepod-bench-logs-'));
+  try {
+    console.log('| init containers | floor ready | lifepod ready | ratio | floor gone | lifepod gone | ratio |');
+    console.log('|---|---|---|---|---|---|---|');
+    await floor(floorRuntime, 1, logs);
+    await throughLifepod(engine.client, 1);
+    for (const count of INIT_COUNTS) {
+      const bare: Times[] = [];
+      const own: Times[] = [];
+      // Taken in turns, so that whatever else the machine does weighs on both.
+      for (let round = 0; round < ROUNDS; round++) {
+        bare.push(await floor(floorRuntime, count, logs));
+        own.push(await throughLifepod(engine.client, count));
+      }
+      const ready = [bare, own].map((times) => median(times.map(({ readyMillis }) => readyMillis))) as [number, number];
+      const gone = [bare, own].map((times) => median(times.map(({ goneMillis }) => goneMillis))) as [number, number];
+      const cells = (pair: [number, number]): string =>
+        `${pair[0].toFixed(0)} ms | ${pair[1].toFixed(0)} ms | ${(pair[1] / pair[0]).toFixed(2)}`;
+      console.log(`| ${count} | ${cells(ready)} | ${cells(gone)} |`);
+    }
+    await atRest(engine);
+  } finally {
+    await floorRuntime.close();
+    await rm(logs, { recursive: true, force: true });
+    await engine.stop();
+  }
+}
+
+/** The same calls, one after another, with nothing between them. */
+async function floor(runtime: ContainerRuntime, initCount: number, logs: string): Promise<Times> {
+  const ends = new AbortController();
+  const { signal } = ends;
+  const pod = { uid: randomUUID(), namespace: 'bench', name: `floor-${initCount}` };
+  const exits = exitsOf(runtime, pod.uid, signal);
+  const sandbox: SandboxConfig = {
+    pod,
+    attempt: 0,
+    hostname: pod.name,
+    logDirectory: join(logs, pod.uid),
+    labels: {},
+    annotations: {},
+  };
+  const config = (name: string, command: string[]): ContainerConfig => ({
+    pod,
+    name,
+    kind: 'app',
+    attempt: 0,
+    imageId: BUSYBOX,
+    imageName: BUSYBOX,
+    command,
+    env: [],
+    mounts: [],
+    logPath: `${name}.log`,
+    annotations: {},
+    resources: {},
+    security: {},
+  });
+  const began = performance.now();
+  const sandboxId = await runtime.runSandbox(sandbox, signal);
+  for (let i = 0; i < initCount; i++) {
+    const id = await runtime.createContainer(sandboxId, sandbox, config(`init-${i}`, INIT), signal);
+    await runtime.startContainer(id, signal);
+    await exits(id);
+  }
+  const app = await runtime.createContainer(sandboxId, sandbox, config('app', APP), signal);
+  await runtime.startContainer(app, signal);
+  const readyMillis = performance.now() - began;
+  await pause(200);
+  const stopped = performance.now();
+  await runtime.stopContainer(app, 30, signal);
+  await runtime.stopSandbox(sandboxId, signal);
+  for (const { id } of (await runtime.observe(pod.uid, signal)).containers) await runtime.removeContainer(id, signal);
+  await runtime.removeSandbox(sandboxId, signal);
+  const goneMillis = performance.now() - stopped;
+  ends.abort();
+  return { readyMillis, goneMillis };
+}
+
+/** Resolves when the container has exited, by the runtime's events. */
+function exitsOf(runtime: ContainerRuntime, podUid: string, signal: AbortSignal): (id: string) => Promise<void> {
+  let wake = (): void => undefined;
+  void runtime.events(() => wake(), signal).catch(() => undefined);
+  return async (id) => {
+    for (;;) {
+      const changed = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      const { containers } = await runtime.observe(podUid, signal);
+      if (containers.some((run) => run.id === id && run.state === 'exited')) return;
+      await changed;
+    }
+  };
+}
+
+async function throughLifepod(client: Client, initCount: number): Promise<Times> {
+  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const name = `bench-${initCount}-${randomUUID().slice(0, 8)}`;
+  const watch = await watchPod(client, name);
+  const began = performance.now();
+  await pods.create(pod(name, initCount));
+  await watch.until((event) => event.type === 'MODIFIED' && isReady(event.object));
+  const readyMillis = performance.now() - began;
+  await pause(200);
+  const deleted = performance.now();
+  await pods.delete(name, 'default');
+  await watch.until((event) => event.type === 'DELETED');
+  const goneMillis = performance.now() - deleted;
+  watch.stop();
+  return { readyMillis, goneMillis };
+}
+
+const isReady = (pod: Pod): boolean =>
+  pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
+
+const pod = (name: string, initCount: number): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'default' },
+  spec: {
+    initContainers: Array.from({ length: initCount }, (_, i) => ({ name: `init-${i}`, image: BUSYBOX, command: INIT })),
+    containers: [{ name: 'app', image: BUSYBOX, command: APP }],
+  },
+});
+
+async function watchPod(client: Client, name: string) {
+  const ends = new AbortController();
+  const seen: WatchEvent<Pod>[] = [];
+  let wake = (): void => undefined;
+  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const options = { namespace: 'default', fieldSelector: `metadata.name=${name}` };
+  const { metadata } = await pods.list(options);
+  void pods
+    .watch(
+      { ...options, resourceVersion: metadata.resourceVersion },
+      (event) => {
+        seen.push(event);
+        wake();
+      },
+      ends.signal,
+    )
+    .catch((error: unknown) => {
+      if (!ends.signal.aborted) throw error;
+    });
+  return {
+    async until(holds: (event: WatchEvent<Pod>) => boolean): Promise<void> {
+      for (;;) {
+        for (let event = seen.shift(); event !== undefined; event = seen.shift()) if (holds(event)) return;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    stop: () => ends.abort(),
+  };
+}
+
+/** Memory and CPU of the engine's own process with ten Pods that do nothing. */
+async function atRest({ client, pid }: BenchEngine): Promise<void> {
+  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const names = Array.from({ length: 10 }, (_, i) => `rest-${i}`);
+  await Promise.all(
+    names.map(async (name) => {
+      const watch = await watchPod(client, name);
+      await pods.create(pod(name, 1));
+      await watch.until((event) => event.type === 'MODIFIED' && isReady(event.object));
+      watch.stop();
+    }),
+  );
+  await pause(2000);
+  const before = await cpuMillis(pid);
+  await pause(IDLE_MILLIS);
+  const share = ((await cpuMillis(pid)) - before) / IDLE_MILLIS;
+  console.log(
+    `\nAt rest with 10 Pods: ${(await residentMebibytes(pid)).toFixed(0)} MiB resident, ${(share * 100).toFixed(2)}% of a core.`,
+  );
+}

@@ -1,0 +1,194 @@
+/**
+ * The node agent: a worker for each Pod that is bound to this node, and for each that the runtime still has though
+ * its object is gone.
+ *
+ * Boundary: rules are in src/lifecycle, calls in executor.ts; here is only who is told what.
+ * Invariants:
+ *  1. One worker a Pod UID. A Pod of the same name with another UID gets its own.
+ *  2. After a start, what the runtime holds is adopted, never restarted; what no object stands for is cleaned up.
+ */
+import { rm } from 'node:fs/promises';
+import { totalmem } from 'node:os';
+import { join } from 'node:path';
+import type { Pod, PodStatus, Service } from '../api/generated/types.ts';
+import type { Client } from '../client/client.ts';
+import { createEventRecorder } from '../client/events.ts';
+import { createInformer } from '../client/informer.ts';
+import type { NodeConnection } from '../machinery/node-connection.ts';
+import { isApiError } from '../machinery/status.ts';
+import type { Platform } from '../platform/platform.ts';
+import type { ContainerRuntime } from '../runtime/runtime.ts';
+import { podLogDirectory } from './container-config.ts';
+import { prepareContainer, prepareSandbox } from './container-files.ts';
+import { createExecutor } from './executor.ts';
+import { createLogLookup } from './log-lookup.ts';
+import { createLogSource } from './logs.ts';
+import { createEnvironmentSource } from './pod-environment.ts';
+import { createMessageReader, podFromRecords, runtimeView } from './pod-source.ts';
+import { createVolumeManager } from './volumes.ts';
+import { type PodWorker, type RuntimeView, startWorker } from './worker.ts';
+
+export interface NodeAgentOptions extends Platform {
+  client: Client;
+  runtime: ContainerRuntime;
+  runtimeName: string;
+  nodeName: string;
+  nodeIps: readonly string[];
+  dataDir: string;
+  clusterDns: readonly string[];
+  clusterDomain: string;
+  signal: AbortSignal;
+}
+
+export interface NodeAgent {
+  /** For the API server: the streams of the containers. */
+  connection: NodeConnection;
+  /** Resolves when the Events recorded until now are written. */
+  flushed(): Promise<void>;
+}
+
+export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
+  const { client, runtime, timers, log, signal, nodeName, dataDir } = options;
+  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const logsRoot = join(dataDir, 'logs', 'pods');
+  const recorder = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
+  const volumes = createVolumeManager({ rootDirectory: join(dataDir, 'pods'), client, timers, log, nodeName });
+  signal.addEventListener('abort', () => volumes.close(), { once: true });
+  const services = createInformer<Service>(
+    client.resource({ group: '', version: 'v1', resource: 'services' }),
+    { log, timers, signal },
+    {},
+  );
+  const sandboxIps = new Map<string, readonly string[]>();
+  const environment = createEnvironmentSource({
+    client,
+    nodeName,
+    hostIps: options.nodeIps,
+    allocatable: {},
+    memoryCapacityBytes: totalmem(),
+    clusterDns: options.clusterDns,
+    clusterDomain: options.clusterDomain,
+    resolvConf: '/etc/resolv.conf',
+    logsRoot,
+    seccompRoot: join(dataDir, 'seccomp'),
+    services: () => services.list(),
+    podIps: (pod) => sandboxIps.get(pod.metadata.uid ?? '') ?? [],
+    podDirectory: volumes.podDirectory,
+    volumePath: volumes.hostPath,
+  });
+  const execute = createExecutor({ timers, runtime, client, volumes, environment, prepareContainer, prepareSandbox });
+
+  const writeStatus = async (pod: Pod, status: PodStatus): Promise<void> => {
+    const { name, namespace, uid } = pod.metadata;
+    try {
+      await pods.patch(
+        name,
+        namespace,
+        'application/strategic-merge-patch+json',
+        { metadata: { uid }, status: statusPatch(pod, status) },
+        'status',
+      );
+    } catch (error) {
+      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+    }
+  };
+
+  const workers = new Map<string, PodWorker>();
+  const logLookup = createLogLookup(logsRoot, (uid) => workers.get(uid)?.pod());
+  const start = (pod: Pod, removed: boolean): void => {
+    const uid = pod.metadata.uid ?? '';
+    const readMessages = createMessageReader({
+      podDirectory: volumes.podDirectory(uid),
+      logDirectory: podLogDirectory(pod, logsRoot),
+    });
+    const observe = async (of: Pod, abort: AbortSignal): Promise<RuntimeView> => {
+      const seen = await runtime.observe(uid, abort);
+      const ips = seen.sandboxes.find(({ ready }) => ready)?.ips;
+      if (ips !== undefined) sandboxIps.set(uid, ips);
+      const view = runtimeView(seen, await readMessages(of, seen.containers, abort));
+      logLookup.observed(uid, view.containers);
+      return view;
+    };
+    const worker = startWorker(
+      { pod, removed },
+      {
+        timers,
+        log: log.child({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }),
+        node: { ips: options.nodeIps, runtimeName: options.runtimeName },
+        observe,
+        execute,
+        writeStatus,
+        event: (of, { type, reason, message, fieldPath }) => recorder.event(of, type, reason, message, fieldPath),
+        done: () => {
+          workers.delete(uid);
+          sandboxIps.delete(uid);
+          logLookup.observed(uid, []);
+          rm(podLogDirectory(pod, logsRoot), { recursive: true, force: true }).catch((error: unknown) =>
+            log.warn('logs of a removed Pod stay', { uid, error: String(error) }),
+          );
+        },
+      },
+    );
+    workers.set(uid, worker);
+    if (signal.aborted) worker.stop();
+  };
+  const apply = (pod: Pod, removed: boolean): void => {
+    const worker = workers.get(pod.metadata.uid ?? '');
+    if (worker !== undefined) worker.update(pod, removed);
+    else if (!removed) start(pod, false);
+  };
+
+  signal.addEventListener(
+    'abort',
+    () => {
+      for (const worker of workers.values()) worker.stop();
+    },
+    { once: true },
+  );
+
+  // Events are listened to before the first observation, so that nothing falls between the two.
+  const resync = async (): Promise<void> => {
+    const records = await runtime.observeAll(signal);
+    for (const [uid, seen] of records) if (!workers.has(uid)) start(podFromRecords(uid, seen), true);
+    for (const worker of workers.values()) worker.changed();
+  };
+  runtime
+    .events((event) => {
+      if (event.type === 'changed') workers.get(event.podUid)?.changed();
+      else resync().catch((error: unknown) => log.warn('resync failed', { error: String(error) }));
+    }, signal)
+    .catch((error: unknown) => log.error('runtime events ended', { error: String(error) }));
+
+  const informer = createInformer<Pod>(
+    pods,
+    { fieldSelector: `spec.nodeName=${nodeName}`, log, timers, signal },
+    {
+      added: (pod) => apply(pod, false),
+      updated: (pod, old) => {
+        if (pod.metadata.uid !== old.metadata.uid) apply(old, true);
+        apply(pod, false);
+      },
+      deleted: (pod) => apply(pod, true),
+    },
+  );
+  await Promise.all([informer.synced, services.synced]);
+  await resync();
+  await volumes.cleanOrphans(new Set(workers.keys()), signal);
+  return {
+    connection: createLogSource(logLookup.lookup, timers.now),
+    flushed: () => recorder.flushed(),
+  };
+}
+
+/** The status as a strategic merge patch: conditions of others stay, what the node no longer says goes. */
+function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown> {
+  const gone = Object.keys(pod.status ?? {}).filter((key) => !(key in status));
+  const replaced = (list: object[] | undefined): object[] | undefined =>
+    list === undefined ? undefined : [{ $patch: 'replace' }, ...list];
+  return {
+    ...Object.fromEntries(gone.map((key) => [key, null])),
+    ...status,
+    podIPs: replaced(status.podIPs),
+    hostIPs: replaced(status.hostIPs),
+  };
+}
