@@ -1,0 +1,171 @@
+import { expect, test } from 'vitest';
+import type { CoreV1Event, Node, Pod } from '../api/generated/types.ts';
+import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
+import { inProcessClient } from '../client/typed-client.ts';
+import type { WatchEvent } from '../machinery/backend.ts';
+import { conflict, serviceUnavailable } from '../machinery/status.ts';
+import { startScheduler } from './scheduler.ts';
+
+const PODS = { group: '', version: 'v1', resource: 'pods' };
+const NODES = { group: '', version: 'v1', resource: 'nodes' };
+const EVENTS = { group: '', version: 'v1', resource: 'events' };
+
+const node = (name: string, change: { spec?: object; status?: object } = {}): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name },
+  spec: { ...change.spec },
+  status: { allocatable: { cpu: '1', memory: '1Gi', pods: '110' }, conditions: [], ...change.status } as Node['status'],
+});
+const pod = (name: string, spec: object = {}, cpu = '100m'): Pod =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'a' },
+    spec: {
+      schedulerName: 'default-scheduler',
+      containers: [{ name: 'app', resources: { requests: { cpu } } }],
+      ...spec,
+    },
+    status: { phase: 'Pending' },
+  }) as unknown as Pod;
+
+async function setUp(objects: { nodes?: Node[]; pods?: Pod[] } = {}) {
+  const backend = memoryBackend();
+  const timers = testTimers();
+  const stop = new AbortController();
+  for (const each of objects.nodes ?? []) backend.set(NODES, each);
+  for (const each of objects.pods ?? []) backend.set(PODS, each);
+  const client = inProcessClient(backend);
+  let wake = (): void => {};
+  for (const ref of [PODS, EVENTS]) {
+    void backend.watch(ref, { resourceVersion: '0' }, (_: WatchEvent) => wake(), stop.signal);
+  }
+  /** Resolves once it holds; looked at after each change of a Pod or an Event. */
+  const until = async (holds: () => boolean): Promise<void> => {
+    while (!holds()) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  const nodeOf = (name: string): string | undefined =>
+    (backend.objects(PODS) as Pod[]).find((each) => each.metadata.name === name)?.spec?.nodeName;
+  const events = () =>
+    (backend.objects(EVENTS) as CoreV1Event[]).map(({ type, reason, message }) => `${type} ${reason} ${message}`);
+  await startScheduler({ client, timers, log: silentLog, schedulerName: 'default-scheduler', signal: stop.signal });
+  // The watches of the informers begin after the lists.
+  while (backend.calls.filter((call) => call.startsWith('watch')).length < 4) await new Promise(setImmediate);
+  return { backend, timers, stop, until, nodeOf, events };
+}
+
+test('binds a Pod that was there, and one that appears, at once and with an Event', async () => {
+  const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [node('n')], pods: [pod('x')] });
+  await until(() => nodeOf('x') === 'n');
+  backend.set(PODS, pod('y'));
+  await until(() => nodeOf('y') === 'n' && events().length === 2);
+  expect(events()).toEqual([
+    'Normal Scheduled Successfully assigned a/x to n',
+    'Normal Scheduled Successfully assigned a/y to n',
+  ]);
+  expect(backend.calls.filter((call) => call.includes('/binding'))).toEqual([
+    'create pods/binding a/x',
+    'create pods/binding a/y',
+  ]);
+  stop.abort();
+});
+
+test('leaves alone Pods that are bound, end, wait for a gate, or are of another scheduler', async () => {
+  const deleting = pod('deleting');
+  deleting.metadata.deletionTimestamp = '2026-01-31T00:00:00Z';
+  const pods = [
+    pod('bound', { nodeName: 'elsewhere' }),
+    deleting,
+    pod('gated', { schedulingGates: [{ name: 'wait' }] }),
+    pod('foreign', { schedulerName: 'mine' }),
+    { ...pod('ended'), status: { phase: 'Failed' } } as Pod,
+  ];
+  const { backend, until, nodeOf, stop } = await setUp({ nodes: [node('n')], pods });
+  backend.set(PODS, pod('ours'));
+  await until(() => nodeOf('ours') === 'n');
+  expect(backend.calls.filter((call) => call.includes('/binding'))).toEqual(['create pods/binding a/ours']);
+  backend.set(PODS, pod('gated'));
+  await until(() => nodeOf('gated') === 'n');
+  stop.abort();
+});
+
+test('what was given away is taken before the API has said so', async () => {
+  const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [node('n')] });
+  backend.set(PODS, pod('x', {}, '600m'));
+  backend.set(PODS, pod('y', {}, '600m'));
+  await until(() => nodeOf('x') === 'n' && events().length === 2);
+  expect(nodeOf('y')).toBeUndefined();
+  expect(events().sort()).toEqual([
+    'Normal Scheduled Successfully assigned a/x to n',
+    'Warning FailedScheduling 0/1 nodes are available: 1 Insufficient cpu.',
+  ]);
+  stop.abort();
+});
+
+test('a Pod that fits nowhere says why, and is tried again when room appears', async () => {
+  const { backend, until, nodeOf, events, stop } = await setUp({ pods: [pod('x', {}, '600m')] });
+  const condition = () => (backend.objects(PODS)[0] as Pod).status?.conditions?.[0];
+  await until(() => condition() !== undefined && events().length === 1);
+  expect(condition()).toMatchObject({
+    type: 'PodScheduled',
+    status: 'False',
+    reason: 'Unschedulable',
+    message: 'no nodes available to schedule pods',
+  });
+  const since = condition()?.lastTransitionTime;
+  backend.set(NODES, node('n', { spec: { unschedulable: true } }));
+  await until(() => condition()?.message?.includes('unschedulable') === true);
+  expect(condition()?.lastTransitionTime).toBe(since);
+  backend.set(NODES, node('n'));
+  await until(() => nodeOf('x') === 'n');
+
+  backend.set(PODS, pod('y', {}, '600m'));
+  await until(() => events().some((event) => event.includes('Insufficient')));
+  backend.set(PODS, { ...(backend.objects(PODS)[0] as Pod), status: { phase: 'Succeeded' } } as Pod);
+  await until(() => nodeOf('y') === 'n');
+  backend.set(PODS, pod('z', {}, '600m'));
+  await until(() => events().filter((event) => event.includes('FailedScheduling')).length === 4);
+  backend.remove(PODS, 'a', 'y');
+  await until(() => nodeOf('z') === 'n');
+  stop.abort();
+});
+
+test('the heartbeat of a node tries nothing again', async () => {
+  const full = node('n', { spec: { unschedulable: true } });
+  const { backend, until, events, stop } = await setUp({ nodes: [full], pods: [pod('x')] });
+  await until(() => events().length === 1);
+  const heartbeat = { type: 'Ready', status: 'True', lastHeartbeatTime: '2026-01-31T00:00:00Z' };
+  const changed = node('n', { spec: { unschedulable: true }, status: { conditions: [heartbeat] } });
+  backend.set(NODES, changed);
+  await until(() => events().length === 1 && (backend.objects(EVENTS)[0] as CoreV1Event).count === 2);
+  const again = { ...heartbeat, lastHeartbeatTime: '2026-01-31T00:00:10Z' };
+  backend.set(NODES, node('n', { spec: { unschedulable: true }, status: { conditions: [again] } }));
+  for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+  expect((backend.objects(EVENTS)[0] as CoreV1Event).count).toBe(2);
+  stop.abort();
+});
+
+test('a binding that fails is made again after a pause; one that came too late is not', async () => {
+  const { backend, timers, until, nodeOf, stop } = await setUp({ nodes: [node('n')] });
+  backend.failNext('create pods/binding a/x', serviceUnavailable('not now'));
+  backend.set(PODS, pod('x'));
+  const tries = (name: string) => backend.calls.filter((call) => call === `create pods/binding a/${name}`).length;
+  while (tries('x') < 1) await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  expect(nodeOf('x')).toBeUndefined();
+  timers.advance(1000);
+  await until(() => nodeOf('x') === 'n');
+
+  backend.failNext('create pods/binding a/y', conflict(PODS, 'y', 'pod y is already assigned to node "m"'));
+  backend.set(PODS, pod('y'));
+  while (tries('y') < 1) await new Promise(setImmediate);
+  timers.advance(100_000);
+  await new Promise(setImmediate);
+  expect(tries('y')).toBe(1);
+  stop.abort();
+});
