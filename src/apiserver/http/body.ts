@@ -1,12 +1,13 @@
-/** Bodies of requests: read up to the limit, decoded from JSON or YAML, checked to be of the path's kind. */
+/** Bodies of requests: read up to the limit, decoded from JSON, YAML or protobuf, checked to be of the path's kind. */
 import type { IncomingMessage } from 'node:http';
 import type { PatchType } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
-import { badRequest, requestEntityTooLarge, unsupportedMediaType } from '../../machinery/status.ts';
+import { ApiError, badRequest, requestEntityTooLarge, unsupportedMediaType } from '../../machinery/status.ts';
 
 /** Upstream's limit of a request body. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
-const OBJECT_TYPES = ['application/json', 'application/yaml'] as const;
+const OBJECT_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
+type ObjectType = (typeof OBJECT_TYPES)[number];
 const PATCH_TYPES: readonly PatchType[] = [
   'application/json-patch+json',
   'application/merge-patch+json',
@@ -20,6 +21,8 @@ export interface ExpectedKind {
   group: string;
   version: string;
   kind: string;
+  /** The type in the field table. */
+  schema: string;
 }
 
 /** Rejects with 413 RequestEntityTooLarge as soon as the limit is passed; the rest of the body is then not read. */
@@ -51,7 +54,7 @@ const mediaType = (request: IncomingMessage): string =>
   (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
 /** Throws 415 UnsupportedMediaType. */
-export function objectMediaType(request: IncomingMessage): (typeof OBJECT_TYPES)[number] {
+export function objectMediaType(request: IncomingMessage): ObjectType {
   const type = mediaType(request);
   if (type === '' || type === '*/*') return 'application/json';
   const known = OBJECT_TYPES.find((candidate) => candidate === type);
@@ -91,20 +94,28 @@ function summary(body: Buffer): string {
 
 const firstLine = (error: unknown): string => String((error as Error).message).split('\n', 1)[0] ?? '';
 
-async function parseObject(
-  body: Buffer,
-  type: (typeof OBJECT_TYPES)[number],
-  kind: string,
-): Promise<Record<string, unknown>> {
+async function parse(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<unknown> {
+  if (type === 'application/json') return JSON.parse(utf8(body));
+  if (type === 'application/yaml') return parseYaml(utf8(body));
+  const { decodeProtobuf } = await import('../protobuf/decode.ts');
+  return decodeProtobuf(body, (_apiVersion, kind) => (kind === expected.kind ? expected.schema : undefined));
+}
+
+const FORMATS: Readonly<Record<ObjectType, string>> = {
+  'application/json': 'json',
+  'application/yaml': 'yaml',
+  'application/vnd.kubernetes.protobuf': 'protobuf',
+};
+
+async function parseObject(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<Record<string, unknown>> {
   const unrecognized = (cause: string): Error =>
-    badRequest(`the object provided is unrecognized (must be of type ${kind}): ${cause} (${summary(body)})`);
-  const text = utf8(body);
+    badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${cause} (${summary(body)})`);
   let parsed: unknown;
   try {
-    parsed = type === 'application/yaml' ? await parseYaml(text) : JSON.parse(text);
+    parsed = await parse(body, type, expected);
   } catch (error) {
-    const format = type === 'application/yaml' ? 'yaml' : 'json';
-    throw unrecognized(`couldn't get version/kind; ${format} parse error: ${firstLine(error)}`);
+    if (error instanceof ApiError) throw error;
+    throw unrecognized(`couldn't get version/kind; ${FORMATS[type]} parse error: ${firstLine(error)}`);
   }
   if (!isObject(parsed)) throw unrecognized("couldn't get version/kind; json parse error: the body is not an object");
   return parsed;
@@ -116,12 +127,8 @@ const groupVersion = (group: string, version: string): string => (group === '' ?
  * The object of a POST or PUT; an absent apiVersion or kind is that of the path.
  * Rejects with 400 BadRequest where the body is not an object of the expected kind, worded as upstream words it.
  */
-export async function decodeObject(
-  body: Buffer,
-  type: (typeof OBJECT_TYPES)[number],
-  expected: ExpectedKind,
-): Promise<KubeObject> {
-  const parsed = await parseObject(body, type, expected.kind);
+export async function decodeObject(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<KubeObject> {
+  const parsed = await parseObject(body, type, expected);
   const apiVersion = parsed['apiVersion'] || groupVersion(expected.group, expected.version);
   const kind = parsed['kind'] || expected.kind;
   if (apiVersion !== groupVersion(expected.group, expected.version)) {
@@ -156,13 +163,15 @@ export async function decodePatch(body: Buffer, type: PatchType): Promise<unknow
   return parsed;
 }
 
+const DELETE_OPTIONS: ExpectedKind = { group: '', version: 'v1', kind: 'DeleteOptions', schema: 'DeleteOptions' };
+
 /** The DeleteOptions of a DELETE; undefined where it has no body. Rejects with 400 BadRequest. */
 export async function decodeDeleteOptions(
   body: Buffer,
   request: IncomingMessage,
 ): Promise<Record<string, unknown> | undefined> {
   if (body.length === 0) return undefined;
-  const parsed = await parseObject(body, objectMediaType(request), 'DeleteOptions');
+  const parsed = await parseObject(body, objectMediaType(request), DELETE_OPTIONS);
   if (parsed['kind'] !== undefined && parsed['kind'] !== 'DeleteOptions') {
     throw badRequest('decoded object cannot be converted to DeleteOptions');
   }

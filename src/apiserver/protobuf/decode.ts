@@ -1,0 +1,196 @@
+/**
+ * Objects that clients send as protobuf, as the JSON value that they mean. kubectl's create commands send them since
+ * v1.32; answers are always JSON, which every client takes.
+ *
+ * Boundary: shapes and numbers alone; what is unknown is passed over, what a value may be is decided later.
+ * Source: runtime.Unknown of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
+ */
+import protobuf from 'protobufjs/minimal.js';
+import { type FieldSchema, type Shape, schemaTypes } from '../../api/schema.ts';
+import { type JsonObject, type JsonValue, setOwn } from '../../machinery/json-value.ts';
+import { formatMicroTime, formatTime } from '../../machinery/time.ts';
+import { protobufFields } from './fields.ts';
+
+const { Reader } = protobuf;
+type Reader = protobuf.Reader;
+type Json = Record<string, unknown>;
+
+/** What every body begins with: k8s and a zero byte. */
+const MAGIC = [0x6b, 0x38, 0x73, 0];
+const LENGTH_DELIMITED = 2;
+
+interface Field {
+  name: string;
+  schema: FieldSchema;
+  /** Zero is a value and not the absence of one. */
+  pointer: boolean;
+}
+
+/** The fields of a message by number; an embedded message has its own map. */
+type Message = Map<number, Field | Message>;
+
+const messages = new Map<string, Message>();
+
+function messageOf(type: string): Message {
+  const known = messages.get(type);
+  if (known !== undefined) return known;
+  const message: Message = new Map();
+  messages.set(type, message);
+  const words = (protobufFields[type] ?? '').split(' ');
+  for (let at = 0; at + 1 < words.length; at += 2) {
+    const name = words[at] ?? '';
+    const number = words[at + 1] ?? '';
+    const schema = schemaTypes[type]?.[name];
+    if (schema === undefined) continue;
+    const [outer, inner] = number.replace('?', '').split('.').map(Number);
+    const field = { name, schema, pointer: number.endsWith('?') };
+    if (inner === undefined) message.set(outer ?? 0, field);
+    else embedded(message, outer ?? 0).set(inner, field);
+  }
+  return message;
+}
+
+function embedded(message: Message, number: number): Message {
+  const inner = message.get(number);
+  if (inner instanceof Map) return inner;
+  const made: Message = new Map();
+  message.set(number, made);
+  return made;
+}
+
+const sub = (reader: Reader): Reader => Reader.create(reader.bytes());
+const integer = (reader: Reader): number => Number(reader.int64().toString());
+
+/** The fields of a small message whose numbers are fixed: varints and strings. */
+function plain(reader: Reader): Map<number, number | string> {
+  const values = new Map<number, number | string>();
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32();
+    if ((tag & 7) === LENGTH_DELIMITED) values.set(tag >>> 3, reader.string());
+    else if ((tag & 7) === 0) values.set(tag >>> 3, integer(reader));
+    else reader.skipType(tag & 7);
+  }
+  return values;
+}
+
+function time(reader: Reader, format: (millis: number) => string): string | undefined {
+  const values = plain(sub(reader));
+  // The zero time is an empty message.
+  if (values.size === 0) return undefined;
+  return format(Number(values.get(1) ?? 0) * 1000 + Math.floor(Number(values.get(2) ?? 0) / 1_000_000));
+}
+
+function scalar(reader: Reader, shape: string): unknown {
+  switch (shape) {
+    case 'integer':
+      return integer(reader);
+    case 'boolean':
+      return reader.bool();
+    case 'number':
+      return reader.double();
+    case 'bytes':
+      return Buffer.from(reader.bytes()).toString('base64');
+    case 'time':
+      return time(reader, formatTime);
+    case 'microtime':
+      return time(reader, formatMicroTime);
+    case 'quantity':
+      return plain(sub(reader)).get(1) ?? '0';
+    case 'intOrString': {
+      const values = plain(sub(reader));
+      return values.get(1) === 1 ? (values.get(3) ?? '') : (values.get(2) ?? 0);
+    }
+    case 'any':
+      return JSON.parse(String(plain(sub(reader)).get(1) ?? 'null'));
+    default:
+      return reader.string();
+  }
+}
+
+function value(reader: Reader, shape: Shape): unknown {
+  if (typeof shape === 'string') return scalar(reader, shape);
+  if ('ref' in shape) return readMessage(sub(reader), messageOf(shape.ref), {});
+  throw new Error('a list or map within a list or map');
+}
+
+function entry(reader: Reader, shape: Shape): [string, unknown] {
+  let key = '';
+  let content: unknown;
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32();
+    if (tag >>> 3 === 1) key = reader.string();
+    else if (tag >>> 3 === 2) content = value(reader, shape);
+    else reader.skipType(tag & 7);
+  }
+  return [key, content ?? (shape === 'string' || shape === 'bytes' ? '' : undefined)];
+}
+
+const isZero = (content: unknown): boolean =>
+  content === '' ||
+  content === 0 ||
+  content === false ||
+  (typeof content === 'object' && content !== null && Object.keys(content).length === 0);
+
+function readField(reader: Reader, wireType: number, field: Field, into: Json): void {
+  const { name, schema, pointer } = field;
+  const { shape } = schema;
+  if (typeof shape === 'object' && 'array' in shape) {
+    into[name] ??= [];
+    const list = into[name] as unknown[];
+    const packed = wireType === LENGTH_DELIMITED && (shape.array === 'integer' || shape.array === 'boolean');
+    if (!packed) {
+      list.push(value(reader, shape.array));
+      return;
+    }
+    for (const elements = sub(reader); elements.pos < elements.len; ) list.push(value(elements, shape.array));
+    return;
+  }
+  if (typeof shape === 'object' && 'map' in shape) {
+    const [key, content] = entry(sub(reader), shape.map);
+    into[name] ??= {};
+    setOwn(into[name] as JsonObject, key, content as JsonValue);
+    return;
+  }
+  const content = value(reader, shape);
+  // Go writes its zero values, which JSON leaves out.
+  if (content === undefined || (!pointer && isZero(content))) return;
+  into[name] = content;
+}
+
+function readMessage(reader: Reader, message: Message, into: Json): Json {
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32();
+    const field = message.get(tag >>> 3);
+    if (field === undefined) reader.skipType(tag & 7);
+    else if (field instanceof Map) readMessage(sub(reader), field, into);
+    else readField(reader, tag & 7, field, into);
+  }
+  return into;
+}
+
+/**
+ * The object in the body, its apiVersion and kind as the body has them. `schemaOf` gives the type of the field table.
+ * Throws an Error where the bytes are no such object.
+ */
+export function decodeProtobuf(
+  body: Uint8Array,
+  schemaOf: (apiVersion: string, kind: string) => string | undefined,
+): Json {
+  if (!MAGIC.every((byte, index) => body[index] === byte))
+    throw new Error('the body does not begin with the magic bytes');
+  const reader = Reader.create(body.subarray(MAGIC.length));
+  let typeMeta = new Map<number, number | string>();
+  let raw: Uint8Array = new Uint8Array();
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32();
+    if (tag >>> 3 === 1) typeMeta = plain(sub(reader));
+    else if (tag >>> 3 === 2) raw = reader.bytes();
+    else reader.skipType(tag & 7);
+  }
+  const apiVersion = String(typeMeta.get(1) ?? '');
+  const kind = String(typeMeta.get(2) ?? '');
+  const schema = schemaOf(apiVersion, kind);
+  // An object of a kind that is not expected is not read any further: its kind is what will be refused.
+  if (schema === undefined) return { apiVersion, kind };
+  return readMessage(Reader.create(raw), messageOf(schema), { apiVersion, kind });
+}
