@@ -77,6 +77,8 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
 
   const start = async (): Promise<string> => {
     const startedAt = timers.now();
+    const giveUp = new AbortController();
+    const listening = socketMade(paths, giveUp.signal);
     const spawned = spawnContainerd(program, paths, logFile.fd);
     child = spawned.child;
     const exited = spawned.exited.then((exit) => {
@@ -84,7 +86,7 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
       return exit;
     });
     try {
-      return await ready(paths, exited, () => logFile.tail(), timers);
+      return await ready(paths, { listening, exited, giveUp }, () => logFile.tail(), timers);
     } catch (error) {
       spawned.child.kill('SIGKILL');
       await exited;
@@ -183,7 +185,6 @@ const PASSED_VARIABLES = [
 function spawnContainerd(program: string, paths: ContainerdPaths, logFd: number) {
   const env: NodeJS.ProcessEnv = { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/bin:/sbin:/bin` };
   for (const name of PASSED_VARIABLES) if (process.env[name] !== undefined) env[name] = process.env[name];
-  rmSync(paths.socket, { force: true });
   // A session of its own: Ctrl-C on the engine's terminal is for the engine.
   const child = spawn(program, ['--config', paths.config], {
     cwd: '/',
@@ -201,18 +202,18 @@ function spawnContainerd(program: string, paths: ContainerdPaths, logFd: number)
 /** Resolves with its version once it serves CRI. */
 async function ready(
   paths: ContainerdPaths,
-  exited: Promise<ContainerdExit>,
+  spawned: { listening: Promise<void>; exited: Promise<ContainerdExit>; giveUp: AbortController },
   logTail: () => string,
   timers: Timers,
 ): Promise<string> {
-  const giveUp = new AbortController();
+  const { listening, exited, giveUp } = spawned;
   const timer = timers.at(timers.now() + START_MILLIS, () => giveUp.abort(new Error('containerd does not answer')));
   const connection = connect(`unix://${paths.socket}`);
   const ended = exited.then((exit) => {
     throw new Error(`containerd ended with ${exit.signal ?? `exit code ${exit.code}`}`);
   });
   try {
-    return await Promise.race([ended, servesCri(connection, paths, timers, giveUp.signal)]);
+    return await Promise.race([ended, servesCri(connection, paths, listening, timers, giveUp.signal)]);
   } catch (error) {
     throw new UserError(`containerd does not start (its log is ${paths.log}): ${reason(error)}: ${logTail()}`);
   } finally {
@@ -227,10 +228,11 @@ const reason = (error: unknown): string => (error instanceof Error ? error.messa
 async function servesCri(
   connection: Connection,
   paths: ContainerdPaths,
+  listening: Promise<void>,
   timers: Timers,
   signal: AbortSignal,
 ): Promise<string> {
-  await socketMade(paths, signal);
+  await listening;
   await runtimeInitialized(connection, timers, signal);
   chmodSync(paths.socket, 0o600);
   const { runtimeVersion } = await connection.unary<{ runtimeVersion: string }>(
@@ -241,8 +243,9 @@ async function servesCri(
   return runtimeVersion;
 }
 
-/** The socket was removed before the start, so its name appears when containerd begins to listen. */
+/** Resolves when containerd begins to listen. To be called before it is spawned: the socket's name appears but once. */
 function socketMade(paths: ContainerdPaths, signal: AbortSignal): Promise<void> {
+  rmSync(paths.socket, { force: true });
   return new Promise((resolve, reject) => {
     const watcher = watch(paths.run, { signal }, (_, name) => {
       if (name !== 'containerd.sock') return;
