@@ -1,0 +1,94 @@
+/**
+ * Collects, for one Pod, the facts that its configuration needs: the Services, the objects that the container's
+ * variables name, the Pod's addresses, the node's resolver.
+ */
+import { readFile } from 'node:fs/promises';
+import type { ConfigMap, Container, EphemeralContainer, Pod, Secret, Service } from '../api/generated/types.ts';
+import type { Client } from '../client/client.ts';
+import type { KubeObject } from '../machinery/meta.ts';
+import { isApiError } from '../machinery/status.ts';
+import type { PodEnvironment } from './container-config.ts';
+import { type DnsFacts, parseResolvConf } from './dns-config.ts';
+import { environmentReferences } from './environment.ts';
+
+export interface PodEnvironmentOptions {
+  client: Client;
+  nodeName: string;
+  /** Addresses of the node, the primary one first. */
+  hostIps: readonly string[];
+  /** Of the node (machine.ts). */
+  allocatable: Readonly<Record<string, string>>;
+  memoryCapacityBytes: number;
+  clusterDns: readonly string[];
+  clusterDomain: string;
+  /** The node's resolv.conf. */
+  resolvConf: string;
+  logsRoot: string;
+  seccompRoot: string;
+  cgroupParent?: string;
+  /** All Services, of an informer. */
+  services(): readonly Service[];
+  /** The addresses of the Pod's ready sandbox; empty before there is one. */
+  podIps(pod: Pod): readonly string[];
+  podDirectory(podUid: string): string;
+  volumePath(podUid: string, pod: Pod, volumeName: string): string;
+}
+
+/** With a container, its references are read; without one, none are. */
+export type EnvironmentSource = (
+  pod: Pod,
+  container: Container | EphemeralContainer | undefined,
+  signal: AbortSignal,
+) => Promise<PodEnvironment>;
+
+export function createEnvironmentSource(options: PodEnvironmentOptions): EnvironmentSource {
+  const { client, clusterDns, clusterDomain, resolvConf } = options;
+
+  /** The objects that exist, by name. */
+  async function readAll<T extends KubeObject>(resource: string, namespace: string, names: Iterable<string>) {
+    const api = client.resource<T>({ group: '', version: 'v1', resource });
+    const found = new Map<string, T>();
+    await Promise.all(
+      [...names].map(async (name) => {
+        try {
+          found.set(name, await api.get(name, namespace));
+        } catch (error) {
+          if (!isApiError(error, 'NotFound')) throw error;
+        }
+      }),
+    );
+    return found;
+  }
+
+  async function dnsFacts(): Promise<DnsFacts> {
+    const text = await readFile(resolvConf, 'utf8').catch(() => '');
+    return { clusterDns, clusterDomain, host: parseResolvConf(text) };
+  }
+
+  return async (pod, container, signal) => {
+    const { uid = '', namespace = '' } = pod.metadata;
+    const references = container === undefined ? undefined : environmentReferences(container);
+    const [configMaps, secrets, dns] = await Promise.all([
+      readAll<ConfigMap>('configmaps', namespace, references?.configMaps ?? []),
+      readAll<Secret>('secrets', namespace, references?.secrets ?? []),
+      dnsFacts(),
+    ]);
+    signal.throwIfAborted();
+    return {
+      nodeName: options.nodeName,
+      hostIps: options.hostIps,
+      podIps: options.podIps(pod),
+      allocatable: options.allocatable,
+      services: options.services(),
+      configMap: (name) => configMaps.get(name),
+      secret: (name) => secrets.get(name),
+      dns,
+      podDirectory: options.podDirectory(uid),
+      logsRoot: options.logsRoot,
+      seccompRoot: options.seccompRoot,
+      memoryCapacityBytes: options.memoryCapacityBytes,
+      volumePath: (name) => options.volumePath(uid, pod, name),
+      ...(options.cgroupParent === undefined ? {} : { cgroupParent: options.cgroupParent }),
+    };
+  };
+}
