@@ -18,11 +18,9 @@ export const column = (
   priority: options.wide === true ? 1 : 0,
 });
 
-export const nameColumn = column(
-  'Name',
-  'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically.',
-  { format: 'name' },
-);
+export const nameColumn = column('Name', 'What the object is called, among those of its kind and namespace.', {
+  format: 'name',
+});
 
 export const ageColumn = column('Age', 'How long ago the object was made.');
 

@@ -1,0 +1,64 @@
+/** The ConfigMap: configuration as keys and values. Source: pkg/registry/core/configmap and pkg/apis/core of v1.33. */
+import { type FieldError, forbidden, invalid, tooLong } from '../../../../machinery/field-error.ts';
+import { jsonEqual } from '../../../../machinery/json-value.ts';
+import { configMapKeyErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
+import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import type { ConfigMap } from '../../../generated/types.ts';
+import type { KindDefinition } from '../../../kind.ts';
+import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+
+const LIMIT_BYTES = 1024 * 1024;
+const IMMUTABLE = 'field is immutable when `immutable` is set';
+
+function validateContent({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
+  const errors: FieldError[] = [];
+  let bytes = 0;
+  for (const [key, value] of Object.entries(data)) {
+    const field = `data[${key}]`;
+    errors.push(...configMapKeyErrors(key).map((text) => invalid(field, key, text)));
+    if (Object.hasOwn(binaryData, key)) errors.push(invalid(field, key, 'duplicate of key present in binaryData'));
+    bytes += Buffer.byteLength(value);
+  }
+  for (const [key, value] of Object.entries(binaryData)) {
+    errors.push(...configMapKeyErrors(key).map((text) => invalid(`binaryData[${key}]`, key, text)));
+    bytes += Buffer.byteLength(value, 'base64');
+  }
+  // Upstream names no field: the error is of the whole object.
+  if (bytes > LIMIT_BYTES) errors.push(tooLong('', LIMIT_BYTES));
+  return errors;
+}
+
+function validateUpdate(map: ConfigMap, old: ConfigMap): FieldError[] {
+  const errors = validateObjectMetaUpdate(map.metadata, old.metadata);
+  if (old.immutable) {
+    if (!map.immutable) errors.push(forbidden('immutable', IMMUTABLE));
+    for (const field of ['data', 'binaryData'] as const) {
+      if (!jsonEqual(map[field] ?? {}, old[field] ?? {})) errors.push(forbidden(field, IMMUTABLE));
+    }
+  }
+  return [...errors, ...validateContent(map)];
+}
+
+export const configMapKind: KindDefinition<ConfigMap> = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  singular: 'configmap',
+  shortNames: ['cm'],
+  categories: [],
+  namespaced: true,
+  schema: 'ConfigMap',
+  validateCreate: (map) => [
+    ...validateObjectMeta(map.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
+    ...validateContent(map),
+  ],
+  validateUpdate,
+  subresources: {},
+  columns: [nameColumn, column('Data', 'How many keys it has.'), ageColumn],
+  row: ({ metadata, data = {}, binaryData = {} }, { now }) => [
+    metadata.name,
+    Object.keys(data).length + Object.keys(binaryData).length,
+    ageCell(metadata.creationTimestamp, now),
+  ],
+};

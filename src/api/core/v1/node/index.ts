@@ -1,0 +1,45 @@
+/** The Node: a machine that runs Pods. Source: pkg/registry/core/node and pkg/apis/core of v1.33. */
+import type { Node } from '../../../generated/types.ts';
+import type { KindDefinition } from '../../../kind.ts';
+import { statusSubresource } from '../../../status-subresource.ts';
+import { nodeColumns, nodeRow } from './table.ts';
+import { validateNodeCreate, validateNodeUpdate } from './validation.ts';
+
+/** podCIDR is the first of podCIDRs, whichever of them a client wrote. */
+function syncPodCidrs({ spec }: Node): void {
+  if (spec === undefined) return;
+  if (spec.podCIDR) {
+    if (spec.podCIDRs?.[0] !== spec.podCIDR) spec.podCIDRs = [spec.podCIDR];
+  } else if (spec.podCIDRs?.[0] !== undefined) {
+    spec.podCIDR = spec.podCIDRs[0];
+  }
+}
+
+export const nodeKind: KindDefinition<Node> = {
+  group: '',
+  version: 'v1',
+  kind: 'Node',
+  plural: 'nodes',
+  singular: 'node',
+  shortNames: ['no'],
+  categories: [],
+  namespaced: false,
+  schema: 'Node',
+  defaults(node) {
+    node.spec ??= {};
+    syncPodCidrs(node);
+    // What is not reserved can be used.
+    if (node.status?.capacity !== undefined) node.status.allocatable ??= { ...node.status.capacity };
+  },
+  // A node that registers brings its status along: nothing is dropped on create.
+  prepareForUpdate(node, old) {
+    if (old.status === undefined) delete node.status;
+    else node.status = old.status;
+  },
+  validateCreate: validateNodeCreate,
+  validateUpdate: validateNodeUpdate,
+  subresources: { status: statusSubresource(validateNodeUpdate) },
+  selectableFields: (node) => ({ 'spec.unschedulable': String(node.spec?.unschedulable ?? false) }),
+  columns: nodeColumns,
+  row: nodeRow,
+};

@@ -1,0 +1,73 @@
+/** What a valid Secret is. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+import { type FieldError, forbidden, invalid, required, tooLong } from '../../../../machinery/field-error.ts';
+import { jsonEqual } from '../../../../machinery/json-value.ts';
+import { configMapKeyErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
+import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import type { Secret } from '../../../generated/types.ts';
+
+const LIMIT_BYTES = 1024 * 1024;
+const IMMUTABLE = 'field is immutable when `immutable` is set';
+const ACCOUNT_ANNOTATION = 'kubernetes.io/service-account.name';
+
+function validateJsonKey(data: Record<string, string>, key: string): FieldError[] {
+  const encoded = data[key];
+  if (encoded === undefined) return [required(`data[${key}]`)];
+  try {
+    const content: unknown = JSON.parse(Buffer.from(encoded, 'base64').toString());
+    if (typeof content === 'object' && !Array.isArray(content)) return [];
+  } catch {
+    // Its message may quote the content.
+  }
+  return [invalid(`data[${key}]`, '<secret contents redacted>', 'must be a JSON object')];
+}
+
+/** What each well-known type must hold. */
+function validateType({ metadata, type, data = {} }: Secret): FieldError[] {
+  switch (type) {
+    case 'kubernetes.io/service-account-token':
+      return metadata.annotations?.[ACCOUNT_ANNOTATION]
+        ? []
+        : [required(`metadata.annotations[${ACCOUNT_ANNOTATION}]`)];
+    case 'kubernetes.io/dockercfg':
+      return validateJsonKey(data, '.dockercfg');
+    case 'kubernetes.io/dockerconfigjson':
+      return validateJsonKey(data, '.dockerconfigjson');
+    case 'kubernetes.io/basic-auth':
+      // The paths are upstream's, formatting left undone included.
+      return data['username'] === undefined && data['password'] === undefined
+        ? [required('data[%s][username]'), required('data[%s][password]')]
+        : [];
+    case 'kubernetes.io/ssh-auth':
+      return data['ssh-privatekey'] ? [] : [required('data[%s][ssh-privatekey]')];
+    case 'kubernetes.io/tls':
+      return ['tls.crt', 'tls.key'].filter((key) => data[key] === undefined).map((key) => required(`data[${key}]`));
+    default:
+      return [];
+  }
+}
+
+function validateContent(secret: Secret): FieldError[] {
+  const errors: FieldError[] = [];
+  let bytes = 0;
+  for (const [key, value] of Object.entries(secret.data ?? {})) {
+    errors.push(...configMapKeyErrors(key).map((text) => invalid(`data[${key}]`, key, text)));
+    bytes += Buffer.byteLength(value, 'base64');
+  }
+  if (bytes > LIMIT_BYTES) errors.push(tooLong('data', LIMIT_BYTES));
+  return [...errors, ...validateType(secret)];
+}
+
+export const validateSecretCreate = (secret: Secret): FieldError[] => [
+  ...validateObjectMeta(secret.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
+  ...validateContent(secret),
+];
+
+export function validateSecretUpdate(secret: Secret, old: Secret): FieldError[] {
+  const errors = validateObjectMetaUpdate(secret.metadata, old.metadata);
+  if (secret.type !== old.type) errors.push(invalid('type', secret.type, IMMUTABLE_TEXT));
+  if (old.immutable) {
+    if (!secret.immutable) errors.push(forbidden('immutable', IMMUTABLE));
+    if (!jsonEqual(secret.data ?? {}, old.data ?? {})) errors.push(forbidden('data', IMMUTABLE));
+  }
+  return [...errors, ...validateContent(secret)];
+}

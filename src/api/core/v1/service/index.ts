@@ -1,0 +1,36 @@
+/**
+ * The Service: a stable address and DNS name of a set of Pods.
+ *
+ * Boundary: addresses, node ports and IP families are allocated by the API server, after the validation here, and kept by it
+ * when an update leaves them out.
+ * Source: pkg/registry/core/service and pkg/apis/core of v1.33.
+ */
+import type { Service } from '../../../generated/types.ts';
+import type { KindDefinition } from '../../../kind.ts';
+import { statusSubresource } from '../../../status-subresource.ts';
+import { defaultService } from './defaults.ts';
+import { prepareServiceForCreate, prepareServiceForUpdate } from './strategy.ts';
+import { serviceColumns, serviceRow } from './table.ts';
+import { validateServiceCreate, validateServiceStatusUpdate, validateServiceUpdate } from './validation.ts';
+
+export const serviceKind: KindDefinition<Service> = {
+  group: '',
+  version: 'v1',
+  kind: 'Service',
+  plural: 'services',
+  singular: 'service',
+  shortNames: ['svc'],
+  categories: ['all'],
+  namespaced: true,
+  schema: 'Service',
+  returnsDeletedObject: true,
+  defaults: defaultService,
+  prepareForCreate: prepareServiceForCreate,
+  prepareForUpdate: prepareServiceForUpdate,
+  validateCreate: validateServiceCreate,
+  validateUpdate: validateServiceUpdate,
+  subresources: { status: statusSubresource(validateServiceStatusUpdate) },
+  selectableFields: ({ spec }) => ({ 'spec.clusterIP': spec?.clusterIP ?? '', 'spec.type': spec?.type ?? '' }),
+  columns: serviceColumns,
+  row: serviceRow,
+};

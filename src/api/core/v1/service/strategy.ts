@@ -1,0 +1,58 @@
+/**
+ * What the API server does to a Service at each write.
+ * Source: pkg/registry/core/service/strategy.go and pkg/registry/core/service/storage of v1.33 (behaviour).
+ */
+import { jsonEqual } from '../../../../machinery/json-value.ts';
+import type { Service, ServiceSpec } from '../../../generated/types.ts';
+import { isExternallyAccessible } from './defaults.ts';
+
+const same = (a: unknown, b: unknown): boolean => jsonEqual(a ?? null, b ?? null);
+
+/** A client of old writes clusterIP alone. */
+export function prepareServiceForCreate(service: Service): void {
+  service.status = { loadBalancer: {} };
+  const { spec } = service;
+  if (spec?.clusterIP && (spec.clusterIPs ?? []).length === 0) spec.clusterIPs = [spec.clusterIP];
+}
+
+export function prepareServiceForUpdate(service: Service, old: Service): void {
+  if (old.status === undefined) delete service.status;
+  else service.status = old.status;
+  const spec = service.spec ?? {};
+  const oldSpec = old.spec ?? {};
+  followClusterIp(spec, oldSpec);
+  dropWhatTheTypeLost(spec, oldSpec);
+}
+
+/** A client that changes or clears clusterIP, and does not know clusterIPs, means both. */
+function followClusterIp(spec: ServiceSpec, old: ServiceSpec): void {
+  if (spec.clusterIP === old.clusterIP) {
+    if ((spec.clusterIPs ?? []).length === 0 && old.clusterIPs !== undefined) spec.clusterIPs = [...old.clusterIPs];
+  } else if (same(spec.clusterIPs, old.clusterIPs)) {
+    if (spec.clusterIP) spec.clusterIPs = [spec.clusterIP];
+    else delete spec.clusterIPs;
+  }
+}
+
+const needsClusterIp = ({ type }: ServiceSpec): boolean => type !== 'ExternalName';
+const needsNodePort = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSpec): boolean =>
+  type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts);
+
+/** Drops what only made sense for the old type, unless the client changed it on purpose: then validation speaks. */
+function dropWhatTheTypeLost(spec: ServiceSpec, old: ServiceSpec): void {
+  const drop = (...fields: (keyof ServiceSpec)[]): void => {
+    for (const field of fields) if (same(spec[field], old[field])) delete spec[field];
+  };
+  if (needsClusterIp(old) && !needsClusterIp(spec)) {
+    drop('clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy');
+  }
+  if (needsNodePort(old) && !needsNodePort(spec)) {
+    const oldPorts = new Set((old.ports ?? []).map((port) => port.nodePort));
+    for (const port of spec.ports ?? []) if (oldPorts.has(port.nodePort)) delete port.nodePort;
+  }
+  if (isExternallyAccessible(old) && !isExternallyAccessible(spec)) drop('externalTrafficPolicy');
+  const wasBalanced = old.type === 'LoadBalancer';
+  if (wasBalanced && spec.type !== 'LoadBalancer') {
+    drop('allocateLoadBalancerNodePorts', 'loadBalancerClass', 'healthCheckNodePort');
+  }
+}

@@ -1,0 +1,149 @@
+/** What a valid Service is. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
+import { dns1035LabelErrors, dns1123SubdomainErrors, ipErrors, ipFamily } from '../../../../machinery/names.ts';
+import { validateLabels, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import type { Service, ServiceSpec } from '../../../generated/types.ts';
+import { isExternallyAccessible } from './defaults.ts';
+import { validateClusterIps, validateClusterIpsUpdate } from './validate-cluster-ips.ts';
+import { isHeadless, validatePorts } from './validate-ports.ts';
+
+const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
+const AFFINITIES = ['ClientIP', 'None'];
+const TRAFFIC_POLICIES = ['Cluster', 'Local'];
+const MAX_AFFINITY_SECONDS = 86_400;
+/** The port of the node's agent. */
+const NODE_AGENT_PORT = 10_250;
+
+function validateType(spec: ServiceSpec): FieldError[] {
+  const errors: FieldError[] = [];
+  const headless = isHeadless(spec);
+  if (spec.type === 'LoadBalancer') {
+    spec.ports?.forEach(({ port }, index) => {
+      if (port !== NODE_AGENT_PORT) return;
+      const text = `may not expose port ${NODE_AGENT_PORT} externally since it is used by kubelet`;
+      errors.push(invalid(`spec.ports[${index}]`, port, text));
+    });
+  }
+  if (headless && (spec.type === 'LoadBalancer' || spec.type === 'NodePort')) {
+    errors.push(invalid('spec.clusterIPs[0]', 'None', `may not be set to 'None' for ${spec.type} services`));
+  }
+  if (spec.type !== 'ExternalName') return errors;
+  for (const field of ['clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const) {
+    if ((spec[field] ?? []).length > 0) {
+      errors.push(forbidden(`spec.${field}`, 'may not be set for ExternalName services'));
+    }
+  }
+  const name = (spec.externalName ?? '').replace(/\.$/, '');
+  if (name === '') errors.push(required('spec.externalName'));
+  else errors.push(...dns1123SubdomainErrors(name).map((text) => invalid('spec.externalName', name, text)));
+  return errors;
+}
+
+function validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpec): FieldError[] {
+  if (!sessionAffinity) return [required('spec.sessionAffinity')];
+  if (!AFFINITIES.includes(sessionAffinity)) {
+    return [notSupported('spec.sessionAffinity', sessionAffinity, AFFINITIES)];
+  }
+  if (sessionAffinity === 'None') return [];
+  const seconds = sessionAffinityConfig?.clientIP?.timeoutSeconds ?? 0;
+  if (seconds > 0 && seconds <= MAX_AFFINITY_SECONDS) return [];
+  const text = `must be greater than 0 and less than ${MAX_AFFINITY_SECONDS}`;
+  return [invalid('spec.sessionAffinityConfig.clientIP.timeoutSeconds', seconds, text)];
+}
+
+/** Addresses that mean the machine itself or its link can be nobody's external address. */
+function specialIpErrors(ip: string): string[] {
+  const lower = ip.toLowerCase();
+  if (lower === '0.0.0.0' || lower === '::') return ['may not be unspecified (0.0.0.0 or ::)'];
+  if (/^127\./.test(lower) || lower === '::1') return ['may not be in the loopback range (127.0.0.0/8, ::1/128)'];
+  if (/^169\.254\./.test(lower) || /^fe[89ab][0-9a-f]:/.test(lower)) {
+    return ['may not be in the link-local range (169.254.0.0/16, fe80::/10)'];
+  }
+  if (/^224\.0\.0\./.test(lower) || /^ff[0-9a-f]2:/.test(lower)) {
+    return ['may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'];
+  }
+  return [];
+}
+
+const validateExternalIps = ({ externalIPs = [] }: ServiceSpec): FieldError[] =>
+  externalIPs.flatMap((ip, index) => {
+    const errors = ipErrors(ip);
+    return (errors.length > 0 ? errors : specialIpErrors(ip)).map((text) =>
+      invalid(`spec.externalIPs[${index}]`, ip, text),
+    );
+  });
+
+function validateTraffic(spec: ServiceSpec): FieldError[] {
+  const errors: FieldError[] = [];
+  const { type, externalTrafficPolicy, internalTrafficPolicy, healthCheckNodePort = 0, trafficDistribution } = spec;
+  if (externalTrafficPolicy) {
+    const field = 'spec.externalTrafficPolicy';
+    if (!isExternallyAccessible(spec)) {
+      errors.push(invalid(field, externalTrafficPolicy, 'may only be set for externally-accessible services'));
+    } else if (!TRAFFIC_POLICIES.includes(externalTrafficPolicy)) {
+      errors.push(notSupported(field, externalTrafficPolicy, TRAFFIC_POLICIES));
+    }
+  }
+  if (healthCheckNodePort !== 0 && !(type === 'LoadBalancer' && externalTrafficPolicy === 'Local')) {
+    const text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+    errors.push(invalid('spec.healthCheckNodePort', healthCheckNodePort, text));
+  }
+  if (internalTrafficPolicy && !TRAFFIC_POLICIES.includes(internalTrafficPolicy)) {
+    errors.push(notSupported('spec.internalTrafficPolicy', internalTrafficPolicy, TRAFFIC_POLICIES));
+  }
+  if (trafficDistribution !== undefined && trafficDistribution !== 'PreferClose') {
+    errors.push(notSupported('spec.trafficDistribution', trafficDistribution, ['PreferClose']));
+  }
+  if (type !== 'LoadBalancer') {
+    for (const field of ['allocateLoadBalancerNodePorts', 'loadBalancerClass'] as const) {
+      if (spec[field] !== undefined) {
+        errors.push(forbidden(`spec.${field}`, "may only be used when `type` is 'LoadBalancer'"));
+      }
+    }
+    if ((spec.loadBalancerSourceRanges ?? []).length > 0) {
+      errors.push(forbidden('spec.LoadBalancerSourceRanges', "may only be used when `type` is 'LoadBalancer'"));
+    }
+  }
+  return errors;
+}
+
+function validateService(service: Service): FieldError[] {
+  const spec = service.spec ?? {};
+  const errors: FieldError[] = [];
+  if ((spec.ports ?? []).length === 0 && !isHeadless(spec) && spec.type !== 'ExternalName') {
+    errors.push(required('spec.ports'));
+  }
+  errors.push(...validateType(spec), ...validatePorts(spec));
+  errors.push(...validateLabels(spec.selector, 'spec.selector'));
+  errors.push(...validateAffinity(spec), ...validateClusterIps(spec), ...validateExternalIps(spec));
+  if (!spec.type) errors.push(required('spec.type'));
+  else if (!TYPES.includes(spec.type)) errors.push(notSupported('spec.type', spec.type, TYPES));
+  return [...errors, ...validateTraffic(spec)];
+}
+
+export const validateServiceCreate = (service: Service): FieldError[] => [
+  ...validateObjectMeta(service.metadata, { namespaced: true, nameErrors: dns1035LabelErrors }),
+  ...validateService(service),
+];
+
+export const validateServiceUpdate = (service: Service, old: Service): FieldError[] => [
+  ...validateObjectMetaUpdate(service.metadata, old.metadata),
+  ...validateClusterIpsUpdate(service.spec ?? {}, old.spec ?? {}),
+  ...validateService(service),
+];
+
+/** The addresses of a load balancer must be addresses, its names names. */
+export function validateServiceStatusUpdate(service: Service, old: Service): FieldError[] {
+  const errors = validateObjectMetaUpdate(service.metadata, old.metadata);
+  service.status?.loadBalancer?.ingress?.forEach(({ ip, hostname }, index) => {
+    const field = `status.loadBalancer.ingress[${index}]`;
+    if (ip && ipFamily(ip) === 0) errors.push(invalid(`${field}.ip`, ip, ipErrors(ip)[0] ?? ''));
+    if (!hostname) return;
+    if (ipFamily(hostname) !== 0) {
+      errors.push(invalid(`${field}.hostname`, hostname, 'must be a DNS name, not an IP address'));
+    } else {
+      errors.push(...dns1123SubdomainErrors(hostname).map((text) => invalid(`${field}.hostname`, hostname, text)));
+    }
+  });
+  return errors;
+}

@@ -1,0 +1,51 @@
+/** The two forms of an Event, field by field; nothing is lost either way. Source: pkg/apis/events/v1 of v1.33. */
+import type { CoreV1Event, EventsV1Event } from '../../../generated/types.ts';
+
+/** Without the fields that are undefined. */
+function present<T extends object>(object: T): T {
+  for (const key of Object.keys(object) as (keyof T)[]) if (object[key] === undefined) delete object[key];
+  return object;
+}
+
+export const toCoreEvent = (event: EventsV1Event): CoreV1Event =>
+  present<CoreV1Event>({
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: event.metadata,
+    involvedObject: event.regarding ?? {},
+    reason: event.reason,
+    message: event.note,
+    source: event.deprecatedSource,
+    firstTimestamp: event.deprecatedFirstTimestamp,
+    lastTimestamp: event.deprecatedLastTimestamp,
+    count: event.deprecatedCount,
+    type: event.type,
+    eventTime: event.eventTime,
+    series: event.series,
+    action: event.action,
+    related: event.related,
+    reportingComponent: event.reportingController,
+    reportingInstance: event.reportingInstance,
+  });
+
+export const fromCoreEvent = (event: CoreV1Event): EventsV1Event =>
+  present<EventsV1Event>({
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: event.metadata,
+    // An Event that was written in the other form may have none.
+    eventTime: event.eventTime as string,
+    series: event.series as EventsV1Event['series'],
+    reportingController: event.reportingComponent,
+    reportingInstance: event.reportingInstance,
+    action: event.action,
+    reason: event.reason,
+    regarding: event.involvedObject,
+    related: event.related,
+    note: event.message,
+    type: event.type,
+    deprecatedSource: event.source,
+    deprecatedFirstTimestamp: event.firstTimestamp,
+    deprecatedLastTimestamp: event.lastTimestamp,
+    deprecatedCount: event.count,
+  });

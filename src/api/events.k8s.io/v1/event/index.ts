@@ -1,0 +1,47 @@
+/**
+ * The Event of events.k8s.io: another form of the core Event, stored as one.
+ * Source: pkg/apis/events and pkg/registry/core/event of v1.33.
+ */
+import type { KubeObject } from '../../../../machinery/meta.ts';
+import { eventColumns, eventRow } from '../../../core/v1/event/table.ts';
+import type { CoreV1Event, EventsV1Event } from '../../../generated/types.ts';
+import type { KindDefinition } from '../../../kind.ts';
+import { fromCoreEvent, toCoreEvent } from './conversion.ts';
+import { validateNewEvent, validateNewEventUpdate } from './validation.ts';
+
+export const newEventKind: KindDefinition<EventsV1Event> = {
+  group: 'events.k8s.io',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  singular: 'event',
+  shortNames: ['ev'],
+  categories: [],
+  namespaced: true,
+  schema: 'EventsV1Event',
+  storage: {
+    plural: 'events',
+    toStored: (object: KubeObject) => toCoreEvent(object as EventsV1Event),
+    fromStored: (object: KubeObject) => fromCoreEvent(object as CoreV1Event),
+  },
+  validateCreate: (event) => validateNewEvent(toCoreEvent(event)),
+  validateUpdate: (event, old) => validateNewEventUpdate(toCoreEvent(event), toCoreEvent(old)),
+  subresources: {},
+  selectableFields(event) {
+    const object = event.regarding ?? {};
+    return {
+      'regarding.kind': object.kind ?? '',
+      'regarding.namespace': object.namespace ?? '',
+      'regarding.name': object.name ?? '',
+      'regarding.uid': object.uid ?? '',
+      'regarding.apiVersion': object.apiVersion ?? '',
+      'regarding.resourceVersion': object.resourceVersion ?? '',
+      'regarding.fieldPath': object.fieldPath ?? '',
+      reason: event.reason ?? '',
+      reportingController: event.reportingController ?? '',
+      type: event.type ?? '',
+    };
+  },
+  columns: eventColumns,
+  row: (event, context) => eventRow(toCoreEvent(event), context),
+};

@@ -1,0 +1,42 @@
+/** The kinds that are served. Adding one: its folder, and its line here. */
+import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
+import { leaseKind } from './coordination.k8s.io/v1/lease/index.ts';
+import { bindingKind } from './core/v1/binding/index.ts';
+import { configMapKind } from './core/v1/config-map/index.ts';
+import { eventKind } from './core/v1/event/index.ts';
+import { namespaceKind } from './core/v1/namespace/index.ts';
+import { nodeKind } from './core/v1/node/index.ts';
+import { podKind } from './core/v1/pod/index.ts';
+import { secretKind } from './core/v1/secret/index.ts';
+import { serviceKind } from './core/v1/service/index.ts';
+import { serviceAccountKind } from './core/v1/service-account/index.ts';
+import { newEventKind } from './events.k8s.io/v1/event/index.ts';
+import type { KindDefinition } from './kind.ts';
+
+/** A definition is only ever called with objects of its own kind. */
+const general = <T extends KubeObject>(kind: KindDefinition<T>): KindDefinition => kind as unknown as KindDefinition;
+
+export const kinds: readonly KindDefinition[] = [
+  general(bindingKind),
+  general(configMapKind),
+  general(eventKind),
+  general(namespaceKind),
+  general(nodeKind),
+  general(podKind),
+  general(secretKind),
+  general(serviceKind),
+  general(serviceAccountKind),
+  general(leaseKind),
+  general(newEventKind),
+];
+
+const byRef = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.plural}`, kind]));
+const byName = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.kind}`, kind]));
+
+/** The kind behind a resource (`pods`), or undefined where none is served there. */
+export const findKind = ({ group, version, resource }: ResourceRef): KindDefinition | undefined =>
+  byRef.get(`${group}/${version}/${resource}`);
+
+/** The kind with this name (`Pod`), or undefined. */
+export const kindByName = (group: string, version: string, kind: string): KindDefinition | undefined =>
+  byName.get(`${group}/${version}/${kind}`);

@@ -1,0 +1,22 @@
+/**
+ * The status subresource as most kinds have it: status and metadata come from the body, the rest stays.
+ * Source: the status strategies in pkg/registry of v1.33 (behaviour).
+ */
+import type { FieldError } from '../machinery/field-error.ts';
+import type { KubeObject } from '../machinery/meta.ts';
+import type { SubresourceDefinition } from './kind.ts';
+
+export function statusSubresource<T extends KubeObject & { status?: unknown }>(
+  validate: (object: T, old: T) => FieldError[],
+): SubresourceDefinition<T> {
+  return {
+    verbs: ['get', 'update', 'patch'],
+    apply(old, body) {
+      const { metadata, status } = body as T;
+      const { generation: _, ...rest } = metadata;
+      const { generation } = old.metadata;
+      return { ...old, metadata: { ...rest, ...(generation === undefined ? {} : { generation }) }, status };
+    },
+    validate,
+  };
+}
