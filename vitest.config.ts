@@ -1,9 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
+/** A file for the results as JSON. */
+const report = process.env['LIFEPOD_TEST_REPORT'];
+
 /** `unit` and `tidy` touch no system resource; the other projects run real containers, one file at a time. */
 export default defineConfig({
   test: {
-    reporters: process.env['CI'] ? ['default'] : ['default'],
+    reporters: report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]],
     projects: [
       {
         test: { name: 'unit', include: ['src/**/*.test.ts', 'test/tidy/**/*.test.ts'], testTimeout: 60_000 },

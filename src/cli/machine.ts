@@ -1,7 +1,7 @@
 /** What the machine must offer before an engine can start; each lack is one sentence that says what to do. */
 import { createServer } from 'node:net';
 import { UserError } from '../platform/files.ts';
-import { findProgram } from '../platform/processes.ts';
+import { findProgram, runCommand } from '../platform/processes.ts';
 
 interface Requirement {
   program: string;
@@ -69,4 +69,15 @@ export async function checkPortFree(host: string, port: number): Promise<void> {
     });
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));
   });
+}
+
+interface Route {
+  prefsrc?: string;
+}
+
+/** The machine's address to the world, or undefined where it has no default route. */
+export async function nodeAddress(signal: AbortSignal): Promise<string | undefined> {
+  // No packet is sent: the kernel says which way it would take.
+  const { code, stdout } = await runCommand('ip', ['-json', '-4', 'route', 'get', '192.0.2.1'], { signal });
+  return code === 0 ? (JSON.parse(stdout) as Route[])[0]?.prefsrc : undefined;
 }

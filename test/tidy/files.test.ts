@@ -1,0 +1,43 @@
+/** The shape of the sources: their size and their names. */
+import { basename } from 'node:path';
+import { expect, test } from 'vitest';
+import { read, typeScript } from './sources.ts';
+
+const USUAL_LINES = 300;
+const MOST_LINES = 400;
+/** Files over the usual size that are better whole, each with why. */
+const LONGER: Readonly<Record<string, string>> = {
+  'src/api/schema.ts': 'one walker over the field table: its cases refer to each other',
+  'src/apiserver/server-fixture.ts': 'the server of many tests',
+  'src/machinery/labels.ts': 'lexer, parser and matcher of one small language',
+};
+
+const sizes = new Map(typeScript.map((path) => [path, read(path).split('\n').length - 1]));
+const isTest = (path: string): boolean => /(\.test|^test\/contract\/.*-contract)\.ts$/.test(path);
+
+test(`no source file has more than ${MOST_LINES} lines, and only those with a reason more than ${USUAL_LINES}`, () => {
+  const tooLong = [...sizes].filter(
+    ([path, lines]) => !isTest(path) && (lines > MOST_LINES || (lines > USUAL_LINES && LONGER[path] === undefined)),
+  );
+  expect(tooLong).toEqual([]);
+});
+
+test('the exceptions are still needed', () => {
+  expect(Object.keys(LONGER).filter((path) => (sizes.get(path) ?? 0) <= USUAL_LINES)).toEqual([]);
+});
+
+test('file names are in kebab-case, and none says utils or helpers', () => {
+  const names = typeScript.map((path) => basename(path, '.ts').replace(/\.(test|config|property)$/, ''));
+  expect(names.filter((name) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name) || /^(utils?|helpers?)$/.test(name))).toEqual(
+    [],
+  );
+});
+
+test('tests neither sleep nor are left out', () => {
+  const sleeping = /\bsetTimeout\(\s*(resolve|r|done)\b|\bsleep\(\d|from 'node:timers\/promises'/;
+  const wrong = typeScript
+    .filter(isTest)
+    .filter((path) => path !== 'test/tidy/files.test.ts')
+    .filter((path) => sleeping.test(read(path)) || /\b(test|it|describe)\.(only|skip|todo)\(/.test(read(path)));
+  expect(wrong).toEqual([]);
+});

@@ -1,0 +1,26 @@
+/** The repository's files, for the tidy tests. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const REPOSITORY = join(import.meta.dirname, '../..');
+
+/** What git knows or would add, relative to the repository. */
+export const files: readonly string[] = execFileSync(
+  'git',
+  ['ls-files', '--cached', '--others', '--exclude-standard'],
+  { cwd: REPOSITORY, encoding: 'utf8' },
+)
+  .split('\n')
+  .filter((path) => path !== '' && existsSync(join(REPOSITORY, path)));
+
+export const read = (path: string): string => readFileSync(join(REPOSITORY, path), 'utf8');
+
+export const typeScript = files.filter((path) => path.endsWith('.ts'));
+
+/** Module specifiers of static and dynamic imports and of re-exports; comments are left out. */
+export function importsOf(source: string): string[] {
+  const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+  const statements = /(?:^|[;\s])(?:import|export)\s(?:[^'";]*?\sfrom\s)?\s*'([^']+)'|import\(\s*'([^']+)'\s*\)/g;
+  return [...code.matchAll(statements)].map((match) => match[1] ?? match[2] ?? '');
+}
