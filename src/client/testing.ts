@@ -123,6 +123,15 @@ export function memoryBackend(): MemoryBackend {
     const gone = { ...object, metadata: { ...object.metadata, resourceVersion: `${revision}` } };
     publish(ref, { type: 'DELETED', object: gone });
   };
+  /** An object with finalizers only begins to go. */
+  const end = (ref: ResourceRef, object: KubeObject): KubeObject => {
+    const { metadata } = object;
+    if (metadata.finalizers === undefined) remove(ref, metadata.namespace, metadata.name);
+    else if (metadata.deletionTimestamp === undefined) {
+      return set(ref, { ...object, metadata: { ...metadata, deletionTimestamp: '2026-01-31T00:00:00Z' } });
+    }
+    return object;
+  };
   const all = (ref: ResourceRef): KubeObject[] =>
     [...objects.values()].filter((each) => each.ref.resource === ref.resource).map((each) => each.object);
   const list = (ref: ResourceRef, options: ListOptions) => ({
@@ -179,9 +188,13 @@ export function memoryBackend(): MemoryBackend {
       return set(ref, object);
     },
     async update(ref, object, options = {}) {
-      note('update', ref, object.metadata.namespace, object.metadata.name, options.subresource);
-      find(ref, object.metadata.namespace, object.metadata.name);
-      return set(ref, object);
+      const { namespace, name } = object.metadata;
+      note('update', ref, namespace, name, options.subresource);
+      find(ref, namespace, name);
+      const stored = set(ref, object);
+      const { spec } = object as KubeObject & { spec?: { finalizers?: string[] } };
+      if (options.subresource === 'finalize' && spec?.finalizers?.length === 0) remove(ref, namespace, name);
+      return stored;
     },
     async patch(ref, namespace, name, _type, body, options = {}) {
       note('patch', ref, namespace, name, options.subresource);
@@ -191,14 +204,12 @@ export function memoryBackend(): MemoryBackend {
     },
     async delete(ref, namespace, name) {
       note('delete', ref, namespace, name);
-      const object = find(ref, namespace, name);
-      remove(ref, namespace, name);
-      return object;
+      return end(ref, find(ref, namespace, name));
     },
     async deleteCollection(ref, options) {
       note('deleteCollection', ref, options.namespace);
       const found = list(ref, options);
-      for (const { metadata } of found.items) remove(ref, metadata.namespace, metadata.name);
+      for (const object of found.items) end(ref, object);
       return found;
     },
   };

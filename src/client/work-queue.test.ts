@@ -78,6 +78,21 @@ test('adding a key that pauses works on it at once, and once', async () => {
   expect(begun).toEqual(['x', 'x']);
 });
 
+test('it is idle when no key waits or is worked on', async () => {
+  const { finish, queue } = setUp();
+  await queue.idle();
+  queue.add('x');
+  queue.add('x');
+  let idle = false;
+  const done = queue.idle().then(() => {
+    idle = true;
+  });
+  await finish.get('x')?.();
+  expect(idle).toBe(false);
+  await finish.get('x')?.(new Error('no'));
+  await done;
+});
+
 test('nothing is begun after its end', async () => {
   const { timers, stop, begun, finish, queue } = setUp();
   queue.add('x');

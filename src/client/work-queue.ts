@@ -22,6 +22,8 @@ export interface WorkQueueOptions {
 export interface WorkQueue {
   /** Works on the key soon; also if it is being worked on now (then again) or waits after a failure (then at once). */
   add(key: string): void;
+  /** Resolves when no key waits or is worked on; those that pause after a failure do not count. */
+  idle(): Promise<void>;
 }
 
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
@@ -30,6 +32,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const active = new Set<string>();
   const failures = new Map<string, number>();
   const pauses = new Map<string, Timer>();
+  let idlers: (() => void)[] = [];
   signal.addEventListener('abort', () => {
     for (const timer of pauses.values()) timer.cancel();
     pauses.clear();
@@ -61,6 +64,10 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     } finally {
       active.delete(key);
       if (!signal.aborted) pump();
+      if (isIdle()) {
+        for (const idler of idlers) idler();
+        idlers = [];
+      }
     }
   };
   const retryLater = (key: string, error: Error): void => {
@@ -74,5 +81,13 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
       timers.at(time, () => add(key)),
     );
   };
-  return { add };
+  const isIdle = (): boolean => active.size === 0 && waiting.size === 0;
+  return {
+    add,
+    idle: () =>
+      new Promise((resolve) => {
+        if (isIdle()) resolve();
+        else idlers.push(resolve);
+      }),
+  };
 }

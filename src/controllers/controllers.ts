@@ -1,0 +1,26 @@
+/**
+ * The controllers: loops that bring the objects of the API to where they should be. Each has a folder, whose main
+ * file declares what it reads and what it writes.
+ *
+ * Boundary: only the client; a controller knows no other and no node.
+ * Invariant: every step is made from the newest state and may be repeated, so a crash between two loses nothing.
+ */
+import { kinds } from '../api/kinds.ts';
+import type { ControllerOptions } from './controller.ts';
+import { startEventsTtl } from './events-ttl/events-ttl.ts';
+import { startNamespaceController } from './namespace/namespace.ts';
+import { namespacedResources } from './namespace/namespaced-resources.ts';
+import { startPodGc } from './pod-gc/pod-gc.ts';
+import { startRootCaPublisher } from './root-ca/root-ca.ts';
+import { startServiceAccountController } from './service-account/service-account.ts';
+
+/** Resolves once all of them have looked at everything that was there; they go on until the signal aborts. */
+export async function startControllers(options: ControllerOptions & { caPem: string }): Promise<void> {
+  await Promise.all([
+    startNamespaceController({ ...options, resources: namespacedResources(kinds) }),
+    startServiceAccountController(options),
+    startRootCaPublisher(options),
+    startEventsTtl(options),
+    startPodGc(options),
+  ]);
+}

@@ -1,0 +1,113 @@
+/**
+ * Empties a namespace that is being deleted, then lets it go.
+ *
+ * Reads: namespaces, and what is left in one that goes. Writes: deletes everything in it, resource by resource; its
+ * status; its spec.finalizers, last.
+ * Source: upstream's namespaced_resources_deleter of v1.33 (behaviour, condition and wording).
+ */
+import type { Namespace, NamespaceCondition } from '../../api/generated/types.ts';
+import { createInformer } from '../../client/informer.ts';
+import { createWorkQueue } from '../../client/work-queue.ts';
+import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { formatTime } from '../../machinery/time.ts';
+import type { ControllerOptions } from '../controller.ts';
+import { NAMESPACES } from '../resources.ts';
+
+/** The entry in spec.finalizers that is this controller's. */
+const FINALIZER = 'kubernetes';
+
+export interface NamespaceControllerOptions extends ControllerOptions {
+  /** What is deleted, in this order; each is gone before the next is begun. */
+  resources: readonly ResourceRef[];
+}
+
+export async function startNamespaceController(options: NamespaceControllerOptions): Promise<void> {
+  const { client, timers, log, signal, resources } = options;
+  const namespaceClient = client.resource<Namespace>(NAMESPACES);
+  const queue = createWorkQueue({ name: 'namespace', process: reconcile, log, timers, signal });
+  /** Waits for the rest of a namespace to go, by namespace. */
+  const waits = new Map<string, AbortController>();
+  const consider = (namespace: Namespace): void => {
+    if (namespace.metadata.deletionTimestamp !== undefined) queue.add(namespace.metadata.name);
+  };
+
+  const namespaces = createInformer(
+    namespaceClient,
+    { log, timers, signal },
+    {
+      added: consider,
+      updated(namespace, old) {
+        // Its own writes of the status are no news.
+        if (old.metadata.deletionTimestamp === undefined) consider(namespace);
+      },
+      deleted: ({ metadata }) => endWait(metadata.name),
+    },
+  );
+  await namespaces.synced;
+
+  async function reconcile(name: string): Promise<void> {
+    const namespace = namespaces.get(undefined, name);
+    if (namespace?.metadata.deletionTimestamp === undefined) return;
+    if (!(namespace.spec?.finalizers ?? []).includes(FINALIZER)) return;
+    endWait(name);
+    for (const ref of resources) {
+      const left = await deleteAll(ref, name);
+      if (left.length === 0) continue;
+      await tell(name, remaining(ref, left.length));
+      waitUntilGone(ref, name);
+      return;
+    }
+    await finalize(name);
+  }
+
+  /** What is still there afterwards: it ends gracefully, or has finalizers. */
+  async function deleteAll(ref: ResourceRef, namespace: string): Promise<KubeObject[]> {
+    const found = await client.backend.list(ref, { namespace });
+    if (found.items.length === 0) return [];
+    await client.backend.deleteCollection(ref, { namespace });
+    return (await client.backend.list(ref, { namespace })).items;
+  }
+
+  function waitUntilGone(ref: ResourceRef, namespace: string): void {
+    const wait = new AbortController();
+    waits.set(namespace, wait);
+    const again = (): void => {
+      if (!wait.signal.aborted && left.list().length === 0) queue.add(namespace);
+    };
+    const until = AbortSignal.any([signal, wait.signal]);
+    const left = createInformer(client.resource(ref), { namespace, log, timers, signal: until }, { deleted: again });
+    void left.synced.then(again);
+  }
+
+  function endWait(namespace: string): void {
+    waits.get(namespace)?.abort();
+    waits.delete(namespace);
+  }
+
+  async function tell(name: string, message: string): Promise<void> {
+    const condition: NamespaceCondition = {
+      type: 'NamespaceContentRemaining',
+      status: 'True',
+      reason: 'SomeResourcesRemain',
+      message,
+      lastTransitionTime: formatTime(timers.now()),
+    };
+    const change = { status: { conditions: [condition] } };
+    await namespaceClient.patch(name, undefined, 'application/strategic-merge-patch+json', change, 'status');
+  }
+
+  async function finalize(name: string): Promise<void> {
+    try {
+      const namespace = await namespaceClient.get(name);
+      const finalizers = (namespace.spec?.finalizers ?? []).filter((each) => each !== FINALIZER);
+      const emptied = { ...namespace, spec: { ...namespace.spec, finalizers } } as Namespace;
+      await client.backend.update(NAMESPACES, emptied, { subresource: 'finalize' });
+    } catch (error) {
+      if (!isApiError(error, 'NotFound')) throw error;
+    }
+  }
+}
+
+const remaining = ({ group, resource }: ResourceRef, count: number): string =>
+  `Some resources are remaining: ${resource}.${group} has ${count} resource instances`;

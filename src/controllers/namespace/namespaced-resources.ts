@@ -1,0 +1,12 @@
+/** What a namespace can hold. */
+import type { KindDefinition } from '../../api/kind.ts';
+import type { ResourceRef } from '../../machinery/meta.ts';
+
+/** Every namespaced kind that is stored, Pods first: what they use goes after them. Source: KEP-5080. */
+export const namespacedResources = (kinds: readonly KindDefinition[]): ResourceRef[] =>
+  kinds
+    .filter((kind) => kind.namespaced && !kind.createOnly && kind.storage === undefined)
+    .map(({ group, version, plural }) => ({ group, version, resource: plural }))
+    .sort((a, b) => Number(isPods(b)) - Number(isPods(a)));
+
+const isPods = ({ group, resource }: ResourceRef): boolean => group === '' && resource === 'pods';
