@@ -58,7 +58,7 @@ function embedded(message: Message, number: number): Message {
   return made;
 }
 
-const sub = (reader: Reader): Reader => Reader.create(reader.bytes());
+const sub = (reader: Reader): Reader => new Reader(reader.bytes());
 const integer = (reader: Reader): number => Number(reader.int64().toString());
 
 /** The fields of a small message whose numbers are fixed: varints and strings. */
@@ -178,7 +178,7 @@ export function decodeProtobuf(
 ): Json {
   if (!MAGIC.every((byte, index) => body[index] === byte))
     throw new Error('the body does not begin with the magic bytes');
-  const reader = Reader.create(body.subarray(MAGIC.length));
+  const reader = new Reader(body.subarray(MAGIC.length));
   let typeMeta = new Map<number, number | string>();
   let raw: Uint8Array = new Uint8Array();
   while (reader.pos < reader.len) {
@@ -192,5 +192,5 @@ export function decodeProtobuf(
   const schema = schemaOf(apiVersion, kind);
   // An object of a kind that is not expected is not read any further: its kind is what will be refused.
   if (schema === undefined) return { apiVersion, kind };
-  return readMessage(Reader.create(raw), messageOf(schema), { apiVersion, kind });
+  return readMessage(new Reader(raw), messageOf(schema), { apiVersion, kind });
 }

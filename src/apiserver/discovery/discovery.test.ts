@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../server-fixture.ts';
+
+const AGGREGATED =
+  'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json';
+
+let at: TestServer;
+beforeAll(async () => {
+  at = await startTestServer();
+});
+afterAll(() => at[Symbol.asyncDispose]());
+
+const get = async (path: string, accept = 'application/json') => at.call('GET', path, { headers: { accept } });
+
+test('the plain documents name versions, groups and resources', async () => {
+  expect((await get('/api')).json).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
+  const preferredVersion = { groupVersion: 'coordination.k8s.io/v1', version: 'v1' };
+  const group = { name: 'coordination.k8s.io', versions: [preferredVersion], preferredVersion };
+  expect((await get('/apis')).json).toEqual({ kind: 'APIGroupList', apiVersion: 'v1', groups: [group] });
+  expect((await get('/apis/coordination.k8s.io')).json).toEqual({ kind: 'APIGroup', apiVersion: 'v1', ...group });
+  const core = (await get('/api/v1')).json;
+  expect(core).toMatchObject({ kind: 'APIResourceList', groupVersion: 'v1' });
+  expect(core.resources.map((resource: { name: string }) => resource.name)).toEqual([
+    'bindings',
+    'configmaps',
+    'nodes',
+    'pods',
+    'pods/binding',
+    'pods/log',
+    'pods/status',
+  ]);
+  expect(core.resources).toContainEqual({
+    name: 'pods',
+    singularName: 'pod',
+    namespaced: true,
+    kind: 'Pod',
+    verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+    shortNames: ['po'],
+    categories: ['all'],
+    storageVersionHash: 'xPOwRZ+Yhw8=',
+  });
+  expect(core.resources).toContainEqual({
+    name: 'bindings',
+    singularName: 'binding',
+    namespaced: true,
+    kind: 'Binding',
+    verbs: ['create'],
+  });
+  expect(core.resources).toContainEqual({
+    name: 'pods/binding',
+    singularName: '',
+    namespaced: true,
+    kind: 'Binding',
+    verbs: ['create'],
+  });
+});
+
+test.each(['/apis/apps', '/api/v2', '/apis/coordination.k8s.io/v9', '/apis/apps/v1'])(
+  '%s is not found',
+  async (path) => {
+    expect(await get(path)).toMatchObject({ code: 404, json: { reason: 'NotFound' } });
+  },
+);
+
+test('the aggregated documents hold everything', async () => {
+  const answer = await get('/api', AGGREGATED);
+  expect(answer.headers['content-type']).toBe('application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList');
+  expect(answer.json).toMatchObject({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2' });
+  const [core] = answer.json.items;
+  expect(core.versions[0]).toMatchObject({ version: 'v1', freshness: 'Current' });
+  const pods = core.versions[0].resources.find((resource: { resource: string }) => resource.resource === 'pods');
+  expect(pods).toEqual({
+    resource: 'pods',
+    responseKind: { group: '', version: 'v1', kind: 'Pod' },
+    scope: 'Namespaced',
+    singularResource: 'pod',
+    verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+    shortNames: ['po'],
+    categories: ['all'],
+    subresources: [
+      { subresource: 'binding', responseKind: { group: '', version: 'v1', kind: 'Binding' }, verbs: ['create'] },
+      { subresource: 'log', responseKind: { group: '', version: 'v1', kind: 'Pod' }, verbs: ['get'] },
+      {
+        subresource: 'status',
+        responseKind: { group: '', version: 'v1', kind: 'Pod' },
+        verbs: ['get', 'patch', 'update'],
+      },
+    ],
+  });
+  const groups = (await get('/apis', 'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList')).json;
+  expect(groups.apiVersion).toBe('apidiscovery.k8s.io/v2beta1');
+  expect(groups.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual([
+    'coordination.k8s.io',
+  ]);
+});

@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fixtureKinds, startTestServer, type TestServer } from '../server-fixture.ts';
+import { openApiDocument } from './openapi.ts';
+import { swaggerDocument } from './swagger.ts';
+
+const descriptions = JSON.parse(readFileSync(new URL('../../api/generated/docs.json', import.meta.url), 'utf8'));
+const core = fixtureKinds.filter((kind) => kind.group === '');
+const document = openApiDocument(core, descriptions, '0.0.0');
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into documents
+type Any = any;
+
+function references(value: unknown, found = new Set<string>()): Set<string> {
+  if (Array.isArray(value)) for (const inner of value) references(inner, found);
+  else if (typeof value === 'object' && value !== null) {
+    for (const [key, inner] of Object.entries(value)) {
+      if (key === '$ref') found.add(String(inner));
+      else references(inner, found);
+    }
+  }
+  return found;
+}
+
+describe('the document of a group version', () => {
+  const schemas = document.components.schemas as Record<string, Any>;
+
+  test('holds every schema that it refers to, under the name of upstream', () => {
+    const referred = [...references(document)].map((ref) => ref.replace('#/components/schemas/', ''));
+    expect(referred.filter((name) => schemas[name] === undefined)).toEqual([]);
+    for (const name of [
+      'io.k8s.api.core.v1.Pod',
+      'io.k8s.api.core.v1.PodList',
+      'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta',
+      'io.k8s.apimachinery.pkg.apis.meta.v1.Time',
+      'io.k8s.apimachinery.pkg.api.resource.Quantity',
+      'io.k8s.apimachinery.pkg.util.intstr.IntOrString',
+    ]) {
+      expect(Object.keys(schemas)).toContain(name);
+    }
+    expect(schemas['io.k8s.api.core.v1.Pod']['x-kubernetes-group-version-kind']).toEqual([
+      { group: '', version: 'v1', kind: 'Pod' },
+    ]);
+  });
+
+  test('says how lists are merged', () => {
+    const pod = schemas['io.k8s.api.core.v1.PodSpec'].properties;
+    expect(pod.initContainers).toMatchObject({
+      type: 'array',
+      items: { $ref: '#/components/schemas/io.k8s.api.core.v1.Container' },
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+      'x-kubernetes-patch-merge-key': 'name',
+      'x-kubernetes-patch-strategy': 'merge',
+    });
+    expect(pod.initContainers.description).toMatch(/^List of initialization containers/);
+    expect(schemas['io.k8s.api.core.v1.Container'].properties.ports['x-kubernetes-list-map-keys']).toEqual([
+      'containerPort',
+      'protocol',
+    ]);
+    expect(pod.tolerations['x-kubernetes-list-type']).toBe('atomic');
+    const { finalizers } = schemas['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'].properties;
+    expect(finalizers).toMatchObject({ 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' });
+  });
+
+  test('offers validation and dry runs on every write', () => {
+    const item = document.paths['/api/v1/namespaces/{namespace}/pods/{name}'] as Any;
+    const list = document.paths['/api/v1/namespaces/{namespace}/pods'] as Any;
+    for (const operation of [item.patch, item.put, list.post]) {
+      const names = operation.parameters.map((parameter: Any) => parameter.name);
+      expect(names).toEqual(expect.arrayContaining(['dryRun', 'fieldManager', 'fieldValidation']));
+      expect(operation['x-kubernetes-group-version-kind']).toEqual({ group: '', version: 'v1', kind: 'Pod' });
+    }
+    expect(item.patch['x-kubernetes-action']).toBe('patch');
+    expect(Object.keys(item.patch.requestBody.content)).toContain('application/strategic-merge-patch+json');
+    expect(Object.keys(document.paths)).toEqual(
+      expect.arrayContaining([
+        '/api/v1/pods',
+        '/api/v1/nodes/{name}',
+        '/api/v1/namespaces/{namespace}/pods/{name}/log',
+      ]),
+    );
+    const operations = Object.values(document.paths).flatMap((path) => Object.values(path) as Any[]);
+    const ids = operations.map((operation) => operation.operationId).filter((id) => id !== undefined);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+test('the Swagger document has the same schemas, without what Swagger does not know', () => {
+  const swagger = swaggerDocument([document]) as Any;
+  expect(swagger.swagger).toBe('2.0');
+  const referred = [...references(swagger)];
+  expect(referred.filter((ref) => swagger.definitions[ref.replace('#/definitions/', '')] === undefined)).toEqual([]);
+  expect(JSON.stringify(swagger)).not.toMatch(/"(allOf|oneOf|requestBody)":/);
+  const { spec } = swagger.definitions['io.k8s.api.core.v1.Pod'].properties;
+  expect(spec).toMatchObject({ $ref: '#/definitions/io.k8s.api.core.v1.PodSpec' });
+  const post = swagger.paths['/api/v1/namespaces/{namespace}/pods'].post;
+  expect(post.parameters[0]).toEqual({
+    name: 'body',
+    in: 'body',
+    required: true,
+    schema: { $ref: '#/definitions/io.k8s.api.core.v1.Pod' },
+  });
+});
+
+describe('over HTTP', () => {
+  let at: TestServer;
+  beforeAll(async () => {
+    at = await startTestServer();
+  });
+  afterAll(() => at[Symbol.asyncDispose]());
+
+  test('the index leads to the documents, which may be kept by their hash', async () => {
+    const { paths } = (await at.call('GET', '/openapi/v3')).json;
+    expect(Object.keys(paths)).toEqual(['api/v1', 'apis/coordination.k8s.io/v1']);
+    const url = paths['apis/coordination.k8s.io/v1'].serverRelativeURL;
+    expect(url).toMatch(/^\/openapi\/v3\/apis\/coordination\.k8s\.io\/v1\?hash=[0-9A-F]{64}$/);
+    const answer = await at.call('GET', url);
+    expect(answer.headers['cache-control']).toBe('public, immutable, max-age=31536000');
+    expect(answer.json.components.schemas['io.k8s.api.coordination.v1.LeaseSpec']).toBeDefined();
+    const old = await at.call('GET', '/openapi/v3/apis/coordination.k8s.io/v1?hash=OLD');
+    expect(old.headers['cache-control']).toBe('no-cache, private');
+  });
+
+  test('Swagger is served as JSON alone', async () => {
+    expect((await at.call('GET', '/openapi/v2')).json.swagger).toBe('2.0');
+    const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+    expect((await at.call('GET', '/openapi/v2', { headers: { accept } })).code).toBe(406);
+    expect((await at.call('GET', '/openapi/v3/apis/apps/v1')).code).toBe(404);
+    expect((await at.call('GET', '/openapi/v1')).code).toBe(404);
+  });
+});

@@ -1,0 +1,225 @@
+import protobuf from 'protobufjs/minimal.js';
+import { expect, test } from 'vitest';
+import { schemaTypes } from '../../api/schema.ts';
+import { decodeProtobuf } from './decode.ts';
+import { protobufFields } from './fields.ts';
+
+type Field = [number, string | number | boolean | Uint8Array | Field[]];
+
+/** A message of strings, varints, bytes and messages, as a Go client writes it. */
+function message(fields: Field[]): Uint8Array {
+  const writer = protobuf.Writer.create();
+  for (const [number, content] of fields) {
+    if (typeof content === 'string') writer.uint32((number << 3) | 2).string(content);
+    else if (typeof content === 'number') writer.uint32(number << 3).int64(content);
+    else if (typeof content === 'boolean') writer.uint32(number << 3).bool(content);
+    else writer.uint32((number << 3) | 2).bytes(content instanceof Uint8Array ? content : message(content));
+  }
+  return writer.finish();
+}
+
+const wrapped = (apiVersion: string, kind: string, fields: Field[]): Buffer =>
+  Buffer.concat([
+    Buffer.from('k8s\0'),
+    message([
+      [
+        1,
+        [
+          [1, apiVersion],
+          [2, kind],
+        ],
+      ],
+      [2, message(fields)],
+      [3, ''],
+      [4, ''],
+    ]),
+  ]);
+
+const decode = (bytes: Uint8Array, schema = 'Pod') => decodeProtobuf(bytes, () => schema);
+
+test('a Pod: maps, lists, embedded messages, times, quantities; what Go leaves zero is absent', () => {
+  const pod = wrapped('v1', 'Pod', [
+    [
+      1,
+      [
+        [1, 'web'],
+        [3, ''],
+        [8, [[1, 1769851800]]],
+        [
+          11,
+          [
+            [1, 'app'],
+            [2, 'web'],
+          ],
+        ],
+        [
+          11,
+          [
+            [1, 'empty'],
+            [2, ''],
+          ],
+        ],
+        [15, []],
+      ],
+    ],
+    [
+      2,
+      [
+        [
+          1,
+          [
+            [1, 'scratch'],
+            [2, [[2, []]]],
+          ],
+        ],
+        [
+          1,
+          [
+            [1, 'settings'],
+            [
+              2,
+              [
+                [
+                  19,
+                  [
+                    [1, [[1, 'one']]],
+                    [3, 420],
+                  ],
+                ],
+              ],
+            ],
+          ],
+        ],
+        [
+          2,
+          [
+            [1, 'web'],
+            [
+              6,
+              [
+                [1, ''],
+                [2, 0],
+                [3, 80],
+              ],
+            ],
+            [
+              8,
+              [
+                [
+                  2,
+                  [
+                    [1, 'cpu'],
+                    [2, [[1, '500m']]],
+                  ],
+                ],
+              ],
+            ],
+            [
+              10,
+              [
+                [
+                  1,
+                  [
+                    [
+                      2,
+                      [
+                        [1, '/'],
+                        [
+                          2,
+                          [
+                            [1, 1],
+                            [2, 0],
+                            [3, 'http'],
+                          ],
+                        ],
+                      ],
+                    ],
+                  ],
+                ],
+                [2, 0],
+                [4, 5],
+              ],
+            ],
+            [
+              15,
+              [
+                [4, 0],
+                [6, false],
+              ],
+            ],
+          ],
+        ],
+        [4, 0],
+        [21, false],
+        [99, 'a field of later'],
+      ],
+    ],
+    [3, []],
+  ]);
+  expect(decode(pod)).toEqual({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: 'web',
+      creationTimestamp: '2026-01-31T09:30:00Z',
+      labels: { app: 'web', empty: '' },
+      ownerReferences: undefined,
+    },
+    spec: {
+      volumes: [
+        { name: 'scratch', emptyDir: {} },
+        { name: 'settings', configMap: { name: 'one', defaultMode: 420 } },
+      ],
+      containers: [
+        {
+          name: 'web',
+          ports: [{ containerPort: 80 }],
+          resources: { requests: { cpu: '500m' } },
+          livenessProbe: { httpGet: { path: '/', port: 'http' }, periodSeconds: 5 },
+          securityContext: { runAsUser: 0, readOnlyRootFilesystem: false },
+        },
+      ],
+      terminationGracePeriodSeconds: 0,
+      automountServiceAccountToken: false,
+    },
+  });
+});
+
+test('bytes are base64, negative numbers stay negative', () => {
+  const secret = wrapped('v1', 'Secret', [
+    [1, [[1, 'one']]],
+    [
+      2,
+      [
+        [1, 'password'],
+        [2, new Uint8Array([0, 255, 16])],
+      ],
+    ],
+  ]);
+  expect(decode(secret, 'Secret')).toMatchObject({ data: { password: 'AP8Q' } });
+  const options = wrapped('v1', 'DeleteOptions', [[1, -1]]);
+  expect(decode(options, 'DeleteOptions')).toMatchObject({ gracePeriodSeconds: -1 });
+});
+
+test('of a kind that is not expected, only the kind is read', () => {
+  const pod = wrapped('v1', 'Pod', [[1, [[1, 'web']]]]);
+  expect(decodeProtobuf(pod, () => undefined)).toEqual({ apiVersion: 'v1', kind: 'Pod' });
+});
+
+test('what is not protobuf of an object is refused', () => {
+  expect(() => decode(Buffer.from('{"kind":"Pod"}'))).toThrow(/magic/);
+  expect(() => decode(Buffer.from('k8s\0\xff\xff\xff', 'latin1'))).toThrow();
+  expect(() => decode(wrapped('v1', 'Pod', [[1, new Uint8Array([0x0a, 0x7f])]]))).toThrow();
+});
+
+test('the table knows the types and fields of the field table alone', () => {
+  for (const [type, fields] of Object.entries(protobufFields)) {
+    const words = fields.split(' ');
+    expect(words.length % 2).toBe(0);
+    const numbers = words.filter((_, index) => index % 2 === 1);
+    expect(new Set(numbers).size, type).toBe(numbers.length);
+    for (const number of numbers) expect(number, type).toMatch(/^\d+(\.\d+)?\??$/);
+    for (const name of words.filter((_, index) => index % 2 === 0))
+      expect(schemaTypes[type], type).toHaveProperty(name);
+  }
+});
