@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import type { CoreV1Event } from '../../../generated/types.ts';
+import { created, headings, row } from '../../../testing.ts';
+import { eventKind } from './index.ts';
+
+const involvedObject = { kind: 'Pod', namespace: 'default', name: 'p', fieldPath: 'spec.containers{c}' };
+
+describe('validation', () => {
+  const newer = {
+    eventTime: '2026-01-31T11:00:00.000000Z',
+    reportingComponent: 'x',
+    reportingInstance: 'y',
+    action: 'z',
+    reason: 'r',
+  };
+  it.each<[Partial<CoreV1Event>, string[]]>([
+    [{ involvedObject }, []],
+    [{ involvedObject: { kind: 'Node', name: 'n' } }, []],
+    [
+      { involvedObject: { namespace: 'other' } },
+      ['involvedObject.namespace: Invalid value: "other": does not match event.namespace'],
+    ],
+    [{ involvedObject, ...newer }, []],
+    [
+      { involvedObject, eventTime: newer.eventTime, action: 'a'.repeat(129) },
+      [
+        'reportingComponent: Required value',
+        'reportingComponent: Invalid value: "": name part must be non-empty',
+        expect.stringContaining(
+          'reportingComponent: Invalid value: "": name part must consist of',
+        ) as unknown as string,
+        'reportingInstance: Required value',
+        'action: Invalid value: "": can have at most 128 characters',
+        'reason: Required value',
+      ],
+    ],
+  ])('%#', (event, expected) => {
+    expect(created(eventKind, event).errors).toEqual(expected);
+  });
+});
+
+describe('table', () => {
+  it('has the headings', () => {
+    expect(headings(eventKind)).toEqual({
+      narrow: 'LAST SEEN | TYPE | REASON | OBJECT | MESSAGE',
+      all: 'LAST SEEN | TYPE | REASON | OBJECT | SUBOBJECT | SOURCE | MESSAGE | FIRST SEEN | COUNT | NAME',
+    });
+  });
+  it.each<[string, Partial<CoreV1Event>, (string | number)[]]>([
+    [
+      'of old',
+      {
+        involvedObject,
+        type: 'Normal',
+        reason: 'Pulled',
+        message: ' done\n',
+        source: { component: 'kubelet', host: 'n1' },
+        firstTimestamp: '2026-01-31T11:00:00Z',
+        lastTimestamp: '2026-01-31T11:59:00Z',
+        count: 3,
+      },
+      ['60s', 'Normal', 'Pulled', 'pod/p', 'spec.containers{c}', 'kubelet, n1', 'done', '60m', 3, 'a'],
+    ],
+    [
+      'newer, once',
+      { involvedObject: { kind: 'Node' }, eventTime: '2026-01-31T11:58:00.000000Z', reportingComponent: 'scheduler' },
+      ['2m', '', '', 'node', '', 'scheduler', '', '2m', 1, 'a'],
+    ],
+    [
+      'newer, a series',
+      {
+        involvedObject,
+        eventTime: '2026-01-31T11:50:00.000000Z',
+        series: { count: 7, lastObservedTime: '2026-01-31T11:59:30.000000Z' },
+      },
+      ['30s', '', '', 'pod/p', 'spec.containers{c}', '', '', '10m', 7, 'a'],
+    ],
+    [
+      'without any time',
+      { involvedObject },
+      ['<unknown>', '', '', 'pod/p', 'spec.containers{c}', '', '', '<unknown>', 1, 'a'],
+    ],
+  ])('%s', (_, event, expected) => {
+    expect(row(eventKind, event)).toEqual(expected);
+  });
+});
+
+it('can be selected by what it is about', () => {
+  const { object } = created(eventKind, { involvedObject, reason: 'r', type: 'Normal', reportingComponent: 'x' });
+  expect(eventKind.selectableFields?.(object)).toMatchObject({
+    'involvedObject.kind': 'Pod',
+    'involvedObject.name': 'p',
+    'involvedObject.fieldPath': 'spec.containers{c}',
+    'involvedObject.uid': '',
+    reason: 'r',
+    type: 'Normal',
+    source: 'x',
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { fieldErrorText } from '../../../../machinery/field-error.ts';
+import type { Namespace } from '../../../generated/types.ts';
+import { created, headings, row, updated } from '../../../testing.ts';
+import { namespaceKind } from './index.ts';
+
+describe('create', () => {
+  it('adds the finalizer, the phase and the label of the name', () => {
+    const { object, errors } = created(namespaceKind, {
+      spec: { finalizers: ['x.io/y'] },
+      status: { phase: 'Terminating' },
+    });
+    expect(errors).toEqual([]);
+    expect(object.spec).toEqual({ finalizers: ['x.io/y', 'kubernetes'] });
+    expect(object.status).toEqual({ phase: 'Active' });
+    expect(object.metadata.labels).toEqual({ 'kubernetes.io/metadata.name': 'a' });
+  });
+  it('judges names and finalizers', () => {
+    expect(created(namespaceKind, { metadata: { name: 'a.b' }, spec: { finalizers: ['odd'] } }).errors).toEqual([
+      'metadata.name: Invalid value: "a.b": must not contain dots',
+      'spec.finalizers: Invalid value: "odd": name is neither a standard finalizer name nor is it fully qualified',
+    ]);
+  });
+});
+
+it('an update keeps finalizers, status and the label of the name', () => {
+  const { object, errors } = updated(
+    namespaceKind,
+    {},
+    { metadata: { labels: { x: 'y' } }, spec: { finalizers: [] }, status: { phase: 'Odd' } },
+  );
+  expect(errors).toEqual([]);
+  expect(object.spec?.finalizers).toEqual(['kubernetes']);
+  expect(object.status).toEqual({ phase: 'Active' });
+  expect(object.metadata.labels).toEqual({ x: 'y', 'kubernetes.io/metadata.name': 'a' });
+});
+
+describe('its end', () => {
+  const live: Namespace = { ...created(namespaceKind, {}).object };
+  const stored = (extra: Partial<Namespace['metadata']>): Namespace => ({
+    ...live,
+    metadata: { ...live.metadata, resourceVersion: '1', ...extra },
+  });
+  it('a delete waits for the finalizers of the spec', () => {
+    expect(namespaceKind.deletion?.(live, {}, { now: 0 })).toEqual({ now: false, graceSeconds: 0 });
+    expect(namespaceKind.deletion?.({ ...live, spec: { finalizers: [] } }, {}, { now: 0 })).toEqual({ now: true });
+  });
+  it('finalize replaces the spec alone', () => {
+    const old = stored({ deletionTimestamp: 't' });
+    const { apply, validate } = namespaceKind.subresources['finalize'] ?? {};
+    const result = apply?.(old, { ...old, spec: {}, status: { phase: 'Odd' } } as Namespace, { now: 0 });
+    expect(result).toEqual({ ...old, spec: {} });
+    expect(validate?.(result as Namespace, old)).toEqual([]);
+  });
+  it.each<[string | undefined, string, string[]]>([
+    [undefined, 'Active', []],
+    [
+      undefined,
+      'Terminating',
+      ['status.Phase: Invalid value: "Terminating": may only be \'Active\' if `deletionTimestamp` is empty'],
+    ],
+    ['t', 'Terminating', []],
+    [
+      't',
+      'Active',
+      ['status.Phase: Invalid value: "Active": may only be \'Terminating\' if `deletionTimestamp` is not empty'],
+    ],
+  ])('deleted %s may be %s', (deletionTimestamp, phase, expected) => {
+    const old = stored(deletionTimestamp === undefined ? {} : { deletionTimestamp });
+    const errors = namespaceKind.subresources['status']?.validate?.({ ...old, status: { phase } }, old) ?? [];
+    expect(errors.map(fieldErrorText)).toEqual(expected);
+  });
+});
+
+it('table', () => {
+  expect(headings(namespaceKind).all).toBe('NAME | STATUS | AGE');
+  expect(
+    row(namespaceKind, { metadata: { creationTimestamp: '2026-01-30T11:00:00Z' }, status: { phase: 'Active' } }),
+  ).toEqual(['a', 'Active', '25h']);
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { NodeStatus } from '../../../generated/types.ts';
+import { created, headings, row, updated } from '../../../testing.ts';
+import { nodeKind } from './index.ts';
+
+describe('create', () => {
+  it('keeps the status that a node registers with, and fills in what follows from it', () => {
+    const status = { capacity: { cpu: '2' }, conditions: [{ type: 'Ready', status: 'True' }] };
+    const { object, errors } = created(nodeKind, { spec: { podCIDR: '10.1.0.0/24' }, status });
+    expect(errors).toEqual([]);
+    expect(object.status).toEqual({ ...status, allocatable: { cpu: '2' } });
+    expect(object.spec).toEqual({ podCIDR: '10.1.0.0/24', podCIDRs: ['10.1.0.0/24'] });
+  });
+  it.each<[Record<string, unknown>, string[]]>([
+    [
+      {
+        taints: [
+          { key: 'a', effect: 'NoSchedule' },
+          { key: 'a', effect: 'NoExecute' },
+        ],
+      },
+      [],
+    ],
+    [
+      {
+        taints: [
+          { key: 'a', effect: 'NoSchedule' },
+          { key: 'a', effect: 'NoSchedule' },
+        ],
+      },
+      [
+        'metadata.taints[1]: Duplicate value: {"key":"a","effect":"NoSchedule"}: taints must be unique by key and effect pair',
+      ],
+    ],
+    [
+      { taints: [{ key: 'a', effect: 'Odd' }, { key: 'b' }] },
+      [
+        'metadata.taints[0].effect: Unsupported value: "Odd": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
+        'metadata.taints[1].effect: Required value',
+      ],
+    ],
+    [
+      { podCIDRs: ['10.0.0.0/33'] },
+      [
+        'spec.podCIDRs[0]: Invalid value: "10.0.0.0/33": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)',
+      ],
+    ],
+  ])('%j', (spec, expected) => {
+    expect(created(nodeKind, { spec }).errors).toEqual(expected);
+  });
+  it('has no negative capacity', () => {
+    expect(created(nodeKind, { status: { capacity: { cpu: '-1' }, allocatable: {} } }).errors).toEqual([
+      'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0',
+    ]);
+  });
+});
+
+describe('update', () => {
+  it('keeps the status', () => {
+    expect(
+      updated(nodeKind, { status: { phase: 'Running' } }, { spec: { unschedulable: true } }).object.status,
+    ).toEqual({ phase: 'Running' });
+  });
+  it('sets podCIDR and providerID once', () => {
+    const spec = { podCIDR: '10.1.0.0/24', providerID: 'x' };
+    expect(updated(nodeKind, {}, { spec }).errors).toEqual([]);
+    expect(updated(nodeKind, { spec }, {}).errors).toEqual([
+      'spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid',
+      'spec.providerID: Forbidden: node updates may not change providerID except from "" to valid',
+    ]);
+  });
+  it('a status names an address once', () => {
+    const old = created(nodeKind, { metadata: { resourceVersion: '1' } }).object;
+    const address = { type: 'InternalIP', address: '10.0.0.1' };
+    const errors = nodeKind.subresources['status']?.validate?.(
+      { ...old, status: { addresses: [address, address] } },
+      old,
+    );
+    expect(errors?.map((error) => error.field)).toEqual(['status.addresses[1]']);
+  });
+});
+
+describe('table', () => {
+  const nodeInfo: NodeStatus['nodeInfo'] = {
+    kubeletVersion: 'v1.33.0',
+    osImage: 'Debian 12',
+    kernelVersion: '6.18',
+    containerRuntimeVersion: 'containerd://1.6.20',
+    architecture: 'amd64',
+    bootID: '',
+    kubeProxyVersion: '',
+    machineID: '',
+    operatingSystem: 'linux',
+    systemUUID: '',
+  };
+  it('has the headings', () => {
+    expect(headings(nodeKind)).toEqual({
+      narrow: 'NAME | STATUS | ROLES | AGE | VERSION',
+      all: 'NAME | STATUS | ROLES | AGE | VERSION | INTERNAL-IP | EXTERNAL-IP | OS-IMAGE | KERNEL-VERSION | CONTAINER-RUNTIME',
+    });
+  });
+  it('shows a node', () => {
+    const node = {
+      metadata: {
+        creationTimestamp: '2026-01-31T11:59:00Z',
+        labels: { 'node-role.kubernetes.io/worker': '', 'node-role.kubernetes.io/control-plane': '' },
+      },
+      spec: { unschedulable: true },
+      status: {
+        nodeInfo,
+        conditions: [{ type: 'Ready', status: 'True' }],
+        addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
+      },
+    };
+    expect(row(nodeKind, node)).toEqual([
+      'a',
+      'Ready,SchedulingDisabled',
+      'control-plane,worker',
+      '60s',
+      'v1.33.0',
+      '10.0.0.1',
+      '<none>',
+      'Debian 12',
+      '6.18',
+      'containerd://1.6.20',
+    ]);
+  });
+  it.each([
+    [{ conditions: [{ type: 'Ready', status: 'Unknown' }] }, 'NotReady'],
+    [{}, 'Unknown'],
+  ])('%j is %s', (status, expected) => {
+    expect(row(nodeKind, { status })[1]).toBe(expected);
+  });
+});

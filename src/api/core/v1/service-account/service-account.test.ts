@@ -1,0 +1,26 @@
+import { expect, it } from 'vitest';
+import { created, headings, row, updated } from '../../../testing.ts';
+import { serviceAccountKind } from './index.ts';
+
+const secrets = [{ name: 's', namespace: 'other', kind: 'Secret' }];
+
+it('keeps the names of Secrets alone', () => {
+  expect(created(serviceAccountKind, { secrets }).object.secrets).toEqual([{ name: 's' }]);
+  expect(updated(serviceAccountKind, {}, { secrets }).object.secrets).toEqual([{ name: 's' }]);
+});
+
+it('judges the name', () => {
+  expect(created(serviceAccountKind, { metadata: { name: 'A' } }).errors).toHaveLength(1);
+  expect(created(serviceAccountKind, {}).errors).toEqual([]);
+});
+
+it('leaves the token to the API server', () => {
+  const token = serviceAccountKind.subresources['token'];
+  expect(token?.bodyKind?.kind).toBe('TokenRequest');
+  expect(token?.apply).toBeUndefined();
+});
+
+it('table', () => {
+  expect(headings(serviceAccountKind).all).toBe('NAME | SECRETS | AGE');
+  expect(row(serviceAccountKind, { secrets })).toEqual(['a', 1, '<unknown>']);
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { fieldErrorText } from '../../../../machinery/field-error.ts';
+import { eventKind } from '../../../core/v1/event/index.ts';
+import type { CoreV1Event, EventsV1Event } from '../../../generated/types.ts';
+import { created, NOW } from '../../../testing.ts';
+import { fromCoreEvent, toCoreEvent } from './conversion.ts';
+import { newEventKind } from './index.ts';
+import { validateNewEventUpdate } from './validation.ts';
+
+const regarding = { kind: 'Pod', namespace: 'default', name: 'p' };
+const event: Omit<EventsV1Event, 'apiVersion' | 'kind' | 'metadata'> = {
+  eventTime: '2026-01-31T11:59:00.000000Z',
+  reportingController: 'x.io/c',
+  reportingInstance: 'i',
+  action: 'Doing',
+  reason: 'Done',
+  type: 'Normal',
+  regarding,
+  note: 'n',
+};
+const stored = (): CoreV1Event => {
+  const core = toCoreEvent(created(newEventKind, event).object);
+  return { ...core, metadata: { ...core.metadata, resourceVersion: '1' } };
+};
+
+it('is stored as a core Event and comes back whole', () => {
+  const full = {
+    ...event,
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name: 'a', namespace: 'default' },
+    related: { name: 'r' },
+    series: { count: 2, lastObservedTime: '2026-01-31T11:59:00.000000Z' },
+    deprecatedCount: 1,
+    deprecatedSource: { component: 'c' },
+    deprecatedFirstTimestamp: '2026-01-31T11:59:00Z',
+    deprecatedLastTimestamp: '2026-01-31T11:59:00Z',
+  };
+  const core = toCoreEvent(full);
+  expect(core).toMatchObject({
+    apiVersion: 'v1',
+    involvedObject: regarding,
+    message: 'n',
+    reportingComponent: 'x.io/c',
+    count: 1,
+  });
+  expect(fromCoreEvent(core)).toEqual(full);
+  expect(eventKind.row(core, { now: NOW })).toEqual(newEventKind.row(full, { now: NOW }));
+});
+
+describe('create', () => {
+  it('takes a good one', () => {
+    expect(created(newEventKind, event).errors).toEqual([]);
+  });
+  it('asks for more than the core group', () => {
+    const { eventTime: _, ...timeless } = event;
+    const bad = {
+      ...timeless,
+      type: 'Odd',
+      deprecatedCount: 1,
+      deprecatedSource: { host: 'h' },
+      series: { count: 1, lastObservedTime: '2026-01-31T11:59:00Z' },
+    };
+    expect(created(newEventKind, bad).errors).toEqual([
+      'series.count: Invalid value: "": should be at least 2',
+      'eventTime: Required value',
+      'type: Invalid value: "": has invalid value: Odd',
+      'count: Invalid value: "": needs to be unset',
+      'source: Invalid value: "": needs to be unset',
+    ]);
+  });
+  it('names the field as the newer API does', () => {
+    expect(created(newEventKind, { ...event, reportingController: 'a b' }).errors).toEqual([
+      expect.stringMatching(/^reportingController: Invalid value: "a b": name part must/),
+    ]);
+  });
+});
+
+it('an update may change the series alone', () => {
+  const old = stored();
+  const series = { count: 2, lastObservedTime: '2026-01-31T11:59:00.000000Z' };
+  expect(validateNewEventUpdate({ ...old, series }, old)).toEqual([]);
+  expect(
+    validateNewEventUpdate({ ...old, message: 'm', reportingComponent: 'x.io/d' }, old).map(fieldErrorText),
+  ).toEqual([
+    'message: Invalid value: "m": field is immutable',
+    'reportingController: Invalid value: "x.io/d": field is immutable',
+  ]);
+});
