@@ -135,6 +135,14 @@ describe('properties', () => {
       }),
     );
   });
+  it('what is plainly canonical is so by the rules as well', () => {
+    const plain = fc.tuple(fc.integer({ min: 1, max: 999 }), fc.constantFrom(...suffixes.slice(0, 16)));
+    fc.assert(
+      fc.property(plain, ([digits, suffix]) => {
+        expect(canonicalQuantity(`${digits}${suffix}`)).toBe(formatQuantity(quantity(`${digits}${suffix}`)));
+      }),
+    );
+  });
   it('comparison agrees with subtraction, addition commutes, and multiplication repeats addition', () => {
     fc.assert(
       fc.property(any, any, fc.integer({ min: 0, max: 5 }), (a, b, times) => {

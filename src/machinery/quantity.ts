@@ -108,8 +108,12 @@ export function formatQuantity({ nano, format }: Quantity): string {
   return `${amount}${decimalSuffixes.get(exponent) ?? ''}`;
 }
 
+/** What nearly everyone writes, and canonical: nothing to reduce by 1000 or 1024. (8Ei and more is capped.) */
+const plainPattern = /^[1-9]\d{0,2}(?:[numkMGTPE]|[KMGTP]i)?$/;
+
 /** The canonical text of what a client wrote, a JSON number included; undefined where it is no quantity. */
 export function canonicalQuantity(value: string | number): string | undefined {
+  if (typeof value === 'string' && plainPattern.test(value)) return value;
   const quantity = parseQuantity(typeof value === 'number' ? String(value) : value.trim());
   return quantity === undefined ? undefined : formatQuantity(quantity);
 }
