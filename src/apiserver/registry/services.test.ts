@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Service, ServiceSpec } from '../../api/generated/types.ts';
+import { kinds } from '../../api/kinds.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import { bootstrap } from './bootstrap.ts';
@@ -14,7 +15,6 @@ import {
   SERVICES,
   startRegistry,
   strictLog,
-  testKinds,
 } from './testing.ts';
 
 const service = (name: string, spec: Partial<ServiceSpec> = {}, metadata: object = {}): KubeObject =>
@@ -174,7 +174,12 @@ describe('node ports', () => {
 
   test('TCP and UDP of one Service may share one', async () => {
     const { registry } = await startRegistry();
-    const ports = ['TCP', 'UDP'].map((protocol) => ({ name: protocol, port: 53, protocol, nodePort: 30_053 }));
+    const ports = ['TCP', 'UDP'].map((protocol) => ({
+      name: protocol.toLowerCase(),
+      port: 53,
+      protocol,
+      nodePort: 30_053,
+    }));
     const created = await registry.create(SERVICES, 'default', service('dns', { type: 'NodePort', ports }));
     expect(specOf(created).ports?.map((port) => port.nodePort)).toEqual([30_053, 30_053]);
   });
@@ -202,7 +207,7 @@ describe('bootstrap', () => {
   test('follows another port and another range', async () => {
     const store = createMemoryStore();
     await startRegistry({ store });
-    const options = { store, kinds: testKinds, timers: manualTimers(), log: strictLog, serviceCidr: '10.5.0.0/16' };
+    const options = { store, kinds, timers: manualTimers(), log: strictLog, serviceCidr: '10.5.0.0/16' };
     const registry = await createRegistry(options);
     await bootstrap(registry, { serviceCidr: '10.5.0.0/16', apiServerPort: 7443 });
     expect(specOf(await registry.get(SERVICES, 'default', 'kubernetes'))).toMatchObject({
@@ -222,7 +227,7 @@ async function smallRegistry() {
   const serviceCidr = '10.9.0.0/28';
   const registry = await createRegistry({
     store: createMemoryStore(),
-    kinds: testKinds,
+    kinds,
     timers: manualTimers(),
     log: strictLog,
     serviceCidr,

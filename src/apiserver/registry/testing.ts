@@ -1,11 +1,7 @@
-/** What the tests of the registry share: a few small kinds beside the real Pod, hand-driven timers, a started registry. */
-import { podKind } from '../../api/core/v1/pod/index.ts';
-import type { Namespace, Pod, Service } from '../../api/generated/types.ts';
-import type { KindDefinition } from '../../api/kind.ts';
-import { invalid } from '../../machinery/field-error.ts';
+/** What the tests of the registry share: hand-driven timers, a started registry, objects to put into it. */
+import type { Pod } from '../../api/generated/types.ts';
+import { kinds } from '../../api/kinds.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
-import { dns1123SubdomainErrors } from '../../machinery/names.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../machinery/object-meta.ts';
 import type { ApiError } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { createTimerHeap } from '../../platform/timer-heap.ts';
@@ -20,103 +16,6 @@ export const CONFIG_MAPS = ref('configmaps');
 export const NAMESPACES = ref('namespaces');
 export const SERVICES = ref('services');
 export const SERVICE_ACCOUNTS = ref('serviceaccounts');
-
-function kindOf<T extends KubeObject>(
-  definition: Pick<KindDefinition<T>, 'kind' | 'plural'> & Partial<KindDefinition<T>>,
-): KindDefinition {
-  const namespaced = definition.namespaced ?? true;
-  const complete: KindDefinition<T> = {
-    group: '',
-    version: 'v1',
-    singular: definition.kind.toLowerCase(),
-    shortNames: [],
-    categories: [],
-    namespaced,
-    schema: definition.kind,
-    validateCreate: ({ metadata }) => validateObjectMeta(metadata, { namespaced, nameErrors: dns1123SubdomainErrors }),
-    validateUpdate: (object, old) => validateObjectMetaUpdate(object.metadata, old.metadata),
-    subresources: {},
-    columns: [],
-    row: () => [],
-    ...definition,
-  };
-  return complete as unknown as KindDefinition;
-}
-
-const namespaceKind = kindOf<Namespace>({
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
-  prepareForCreate: (namespace) => {
-    namespace.spec = { finalizers: ['kubernetes'] };
-    namespace.status = { phase: 'Active' };
-  },
-  subresources: {
-    finalize: { verbs: ['update'], apply: (old, body) => ({ ...old, spec: { ...(body as Namespace).spec } }) },
-  },
-  deletion: (namespace) =>
-    (namespace.spec?.finalizers ?? []).length > 0 ? { now: false, graceSeconds: 0 } : { now: true },
-});
-
-const configMapKind = kindOf({
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  validateUpdate: (object, old) => {
-    const forbidden = (object as { data?: Record<string, string> }).data?.['forbidden'];
-    return [
-      ...validateObjectMetaUpdate(object.metadata, old.metadata),
-      ...(forbidden === undefined ? [] : [invalid('data[forbidden]', forbidden, 'not allowed')]),
-    ];
-  },
-});
-
-const eventKind = kindOf({ kind: 'Event', plural: 'events', schema: 'CoreV1Event' });
-const newEventKind = kindOf({
-  group: 'events.k8s.io',
-  kind: 'Event',
-  plural: 'events',
-  schema: 'EventsV1Event',
-  storage: {
-    plural: 'events',
-    toStored: ({ note, ...rest }: KubeObject & { note?: string }) =>
-      ({ ...rest, apiVersion: 'v1', message: note }) as KubeObject,
-    fromStored: ({ message, ...rest }: KubeObject & { message?: string }) =>
-      ({ ...rest, apiVersion: 'events.k8s.io/v1', note: message }) as KubeObject,
-  },
-});
-
-export const testKinds: KindDefinition[] = [
-  podKind as unknown as KindDefinition,
-  namespaceKind,
-  configMapKind,
-  eventKind,
-  newEventKind,
-  kindOf<Service>({
-    kind: 'Service',
-    plural: 'services',
-    returnsDeletedObject: true,
-    defaults: (service) => {
-      if (service.spec !== undefined) service.spec.type ??= 'ClusterIP';
-      for (const port of service.spec?.ports ?? []) port.protocol ??= 'TCP';
-    },
-  }),
-  kindOf({
-    kind: 'ServiceAccount',
-    plural: 'serviceaccounts',
-    subresources: {
-      token: {
-        bodyKind: {
-          group: 'authentication.k8s.io',
-          version: 'v1',
-          kind: 'TokenRequest',
-          schema: 'AuthenticationV1TokenRequest',
-        },
-        verbs: ['create'],
-      },
-    },
-  }),
-  kindOf({ kind: 'Binding', plural: 'bindings', createOnly: true }),
-];
 
 export interface ManualTimers extends Timers {
   /** Moves the clock, calling what becomes due on the way, each at its time. */
@@ -168,7 +67,7 @@ export async function startRegistry(options: Partial<RegistryOptions> = {}): Pro
   const timers = manualTimers();
   const registry = await createRegistry({
     store,
-    kinds: testKinds,
+    kinds,
     timers,
     log: strictLog,
     serviceCidr: SERVICE_CIDR,

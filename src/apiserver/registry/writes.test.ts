@@ -263,10 +263,10 @@ describe('update', () => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     const place = { namespace: 'default' };
-    expect(await failure(registry.update(CONFIG_MAPS, configMap('a', { forbidden: 'x' }, place)))).toEqual({
+    expect(await failure(registry.update(CONFIG_MAPS, configMap('a', { '..': 'x' }, place)))).toEqual({
       code: 422,
       reason: 'Invalid',
-      message: 'ConfigMap "a" is invalid: data[forbidden]: Invalid value: "x": not allowed',
+      message: `ConfigMap "a" is invalid: data[..]: Invalid value: "..": must not be '..'`,
     });
     expect(await failure(registry.update(CONFIG_MAPS, configMap('b', {}, place)))).toMatchObject({
       code: 404,
@@ -424,7 +424,17 @@ describe('patch', () => {
 test('two kinds show one stored object', async () => {
   const { registry } = await startRegistry();
   const events = ref('events', 'events.k8s.io');
-  const body = { ...object('Event', 'e', { note: 'hello' }), apiVersion: 'events.k8s.io/v1' };
+  const content = {
+    note: 'hello',
+    type: 'Normal',
+    reason: 'Started',
+    action: 'Start',
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    reportingController: 'kubelet',
+    reportingInstance: 'n1',
+    regarding: { kind: 'Pod', name: 'a', namespace: 'default' },
+  };
+  const body = { ...object('Event', 'e', content), apiVersion: 'events.k8s.io/v1' };
   const created = await registry.create(events, 'default', body);
   expect(created).toMatchObject({ apiVersion: 'events.k8s.io/v1', note: 'hello' });
   expect(await registry.get(events, 'default', 'e')).toBe(created);

@@ -26,6 +26,7 @@ export const podKind: KindDefinition<Pod> = {
   categories: ['all'],
   namespaced: true,
   schema: 'Pod',
+  returnsDeletedObject: true,
   defaults: defaultPod,
   prepareForCreate: preparePodForCreate,
   prepareForUpdate: preparePodForUpdate,
