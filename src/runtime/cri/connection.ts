@@ -75,10 +75,11 @@ let definitions: PackageDefinition | undefined;
 
 function loadDefinitions(): PackageDefinition {
   const options = { longs: Number, enums: String, defaults: true } as const;
-  definitions ??= {
-    ...loadSync(fileURLToPath(new URL('cri.proto', import.meta.url)), options),
-    ...loadSync(fileURLToPath(new URL('containerd-events.proto', import.meta.url)), options),
-  };
+  const files = ['cri.proto', 'containerd-events.proto', 'containerd-tasks.proto'];
+  definitions ??= Object.assign(
+    {},
+    ...files.map((file) => loadSync(fileURLToPath(new URL(file, import.meta.url)), options)),
+  ) as PackageDefinition;
   return definitions;
 }
 

@@ -8,11 +8,12 @@
  */
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { RuntimeEvent } from '../runtime.ts';
+import { catchUpExits } from './catch-up.ts';
 import { type Connection, CRI_NAMESPACE, delay, hasCode, runtimeInitialized } from './connection.ts';
 import { containerFacts, type Facts, sandboxFacts } from './facts.ts';
 import { isOurs, type Labels, podUidOf } from './labels.ts';
 import type { Observer } from './observer.ts';
-import type { SandboxStatus } from './responses.ts';
+import { type SandboxStatus, type Timestamp, timestampMillis } from './responses.ts';
 
 const CRI = 'runtime.v1.RuntimeService';
 const CONTAINERD = 'containerd.services.events.v1';
@@ -23,10 +24,6 @@ const MARKER_RETRY_MILLIS = 20;
 const FIRST_RECONNECT_MILLIS = 20;
 const LONGEST_RECONNECT_MILLIS = 2000;
 
-interface Timestamp {
-  seconds: number;
-  nanos: number;
-}
 interface Envelope {
   timestamp: Timestamp | null;
   namespace: string;
@@ -148,6 +145,7 @@ async function followContainerd(source: EventSource, listener: Listener, resync:
     async (either) => {
       await publishUntilSeen(source, marker, began, either);
       await runtimeInitialized(connection, timers, either);
+      await catchUpExits(source, either);
       resync();
     },
     signal,
@@ -186,7 +184,7 @@ async function onTaskEvent(
       const { containerId } = connection.decode<{ containerId: string }>(`${CONTAINERD}.TaskStart`, value);
       const known = facts.containers.get(containerId);
       if (known === undefined) return undefined;
-      known.startedAt ??= millisOf(envelope.timestamp);
+      known.startedAt ??= timestampMillis(envelope.timestamp);
       return facts.starting.has(containerId) ? undefined : known.podUid;
     }
     case '/tasks/exit': {
@@ -195,7 +193,10 @@ async function onTaskEvent(
       const owner = await ownerOf(source, exit.containerId, signal);
       if (owner?.kind === 'sandbox') owner.known.exited = true;
       if (owner?.kind === 'container') {
-        owner.known.exit = { exitCode: exit.exitStatus, finishedAt: millisOf(exit.exitedAt) ?? source.timers.now() };
+        owner.known.exit = {
+          exitCode: exit.exitStatus,
+          finishedAt: timestampMillis(exit.exitedAt) ?? source.timers.now(),
+        };
       }
       return owner?.known.podUid;
     }
@@ -245,6 +246,3 @@ async function ownerOf({ facts, observer }: EventSource, id: string, signal: Abo
 
 const hasLabels = (labels: Labels, wanted: Labels): boolean =>
   Object.entries(wanted).every(([name, value]) => labels[name] === value);
-
-const millisOf = (time: Timestamp | null): number | undefined =>
-  time === null ? undefined : time.seconds * 1000 + Math.floor(time.nanos / 1e6);

@@ -56,3 +56,12 @@ const NANOS_PER_MILLI = 1e6;
 /** CRI's time to milliseconds; undefined for 0, which CRI says of what has not happened. */
 export const millisOf = (nanos: number): number | undefined =>
   nanos > 0 ? Math.floor(nanos / NANOS_PER_MILLI) : undefined;
+
+/** google.protobuf.Timestamp */
+export interface Timestamp {
+  seconds: number;
+  nanos: number;
+}
+
+export const timestampMillis = (time: Timestamp | null): number | undefined =>
+  time === null ? undefined : time.seconds * 1000 + Math.floor(time.nanos / 1e6);

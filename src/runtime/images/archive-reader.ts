@@ -1,6 +1,7 @@
 /** Finds out what an archive of images holds: `docker save` and OCI layouts, plain or compressed with gzip. */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
@@ -60,12 +61,18 @@ async function readIndexes(file: string, signal: AbortSignal): Promise<Map<strin
       }
     }
   })();
-  const source = createReadStream(file);
-  const unpacked = (await isGzip(file))
-    ? pipeline(source, createGunzip(), tar, { signal })
-    : pipeline(source, tar, { signal });
-  await Promise.all([unpacked, read]);
+  await Promise.all([pipeline(await openArchive(file), tar, { signal }), read]);
   return found;
+}
+
+/** The archive's bytes, unpacked where it is compressed. */
+export async function openArchive(file: string): Promise<Readable> {
+  if (!(await isGzip(file))) return createReadStream(file);
+  const unpacked = createGunzip();
+  createReadStream(file)
+    .once('error', (error) => unpacked.destroy(error))
+    .pipe(unpacked);
+  return unpacked;
 }
 
 async function isGzip(file: string): Promise<boolean> {

@@ -2,12 +2,15 @@
  * Loads archives of images into containerd's k8s.io namespace, with containerd's own `ctr`, and waits until CRI lists them.
  */
 
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
-import { findProgram, runCommand, runCommandOk } from '../../platform/processes.ts';
+import { findProgram, runCommandOk } from '../../platform/processes.ts';
 import { type Connection, CRI_NAMESPACE, connect, delay } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images.ts';
-import { archiveReferences } from './archive-reader.ts';
+import { archiveReferences, openArchive } from './archive-reader.ts';
 import { normalizeReference } from './references.ts';
 
 export interface LoadOptions {
@@ -32,14 +35,11 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
     const loaded: string[] = [];
     for (const file of files) {
       const names = await archiveReferences(file, signal);
-      const result = await runCommand(ctr, [...args, 'import', file], { signal });
-      if (result.code !== 0) {
-        throw new UserError(`containerd does not accept the image archive ${file}: ${result.stderr.trim()}`);
-      }
+      const report = await importArchive(ctr, [...args, 'import', '-'], file, signal);
       for (const name of names) {
         const reference = normalizeReference(name);
         // containerd keeps a short name of an OCI layout as it is, and CRI then looks for the complete one.
-        if (!result.stdout.includes(`unpacking ${reference} `)) {
+        if (!report.includes(`unpacking ${reference} `)) {
           await runCommandOk(ctr, [...args, 'tag', '--force', name, reference], { signal });
         }
         await listed(connection, reference, options.timers, signal);
@@ -50,6 +50,21 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
   } finally {
     connection.close();
   }
+}
+
+/** Returns what ctr says of it. Fed from here: ctr of containerd 1.6 reads no compressed archives. */
+async function importArchive(ctr: string, args: string[], file: string, signal: AbortSignal): Promise<string> {
+  const source = await openArchive(file);
+  const child = spawn(ctr, args, { stdio: ['pipe', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' });
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  // ctr may end before it has read all; its own words tell why.
+  const fed = pipeline(source, child.stdin).catch(() => undefined);
+  const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr), fed]);
+  if (code === 0) return stdout;
+  throw new UserError(`containerd does not accept the image archive ${file}: ${stderr.trim()}`);
 }
 
 /** CRI takes new images in on containerd's event and says nothing when it has: hence the repeated question. */

@@ -1,0 +1,384 @@
+/** What only a real container shows: logs, failures to start, memory, DNS, security, and images from archives and a registry. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import dnsPacket from 'dns-packet';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
+import { loadImageArchives } from '../../src/runtime/images/load.ts';
+import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
+import type { ContainerConfig, ContainerObservation, SandboxConfig } from '../../src/runtime/runtime.ts';
+import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
+
+const never = new AbortController().signal;
+let real: RealRuntime;
+let serial = 0;
+beforeAll(async () => {
+  real = await startRealRuntime();
+});
+afterAll(() => real?.close());
+afterEach(async () => {
+  for (const { sandboxes, containers } of (await real.runtime.observeAll(never)).values()) {
+    for (const { id } of sandboxes) await real.runtime.stopSandbox(id, never);
+    for (const { id } of containers) await real.runtime.removeContainer(id, never);
+    for (const { id } of sandboxes) await real.runtime.removeSandbox(id, never);
+  }
+});
+
+function newSandbox(extra: Partial<SandboxConfig> = {}): SandboxConfig {
+  const uid = `uid-${++serial}`;
+  return {
+    pod: { uid, namespace: 'default', name: `pod-${serial}` },
+    attempt: 0,
+    hostname: `host-${serial}`,
+    logDirectory: real.where.logDirectory,
+    labels: {},
+    annotations: {},
+    ...extra,
+  };
+}
+
+interface Prepared {
+  sandbox: SandboxConfig;
+  sandboxId: string;
+  id: string;
+}
+
+async function prepare(
+  command: string[],
+  extra: Partial<ContainerConfig> = {},
+  sandbox = newSandbox(),
+): Promise<Prepared> {
+  const sandboxId = await real.runtime.runSandbox(sandbox, never);
+  const image = await real.runtime.imageStatus(BUSYBOX, never);
+  const config: ContainerConfig = {
+    pod: sandbox.pod,
+    name: 'main',
+    kind: 'app',
+    attempt: 0,
+    imageId: image?.id ?? '',
+    imageName: BUSYBOX,
+    command,
+    env: [],
+    mounts: [],
+    logPath: `${sandbox.pod.uid}.log`,
+    annotations: {},
+    resources: {},
+    security: {},
+    ...extra,
+  };
+  return { sandbox, sandboxId, id: await real.runtime.createContainer(sandboxId, sandbox, config, never) };
+}
+
+/** Starts it and waits for its end. */
+async function finish({ sandbox, id }: Prepared): Promise<ContainerObservation> {
+  const end = new AbortController();
+  const { promise, resolve, reject } = Promise.withResolvers<ContainerObservation>();
+  const look = (): void => {
+    real.runtime.observe(sandbox.pod.uid, never).then(({ containers }) => {
+      const found = containers.find((container) => container.id === id);
+      if (found?.state === 'exited') resolve(found);
+    }, reject);
+  };
+  const events = real.runtime.events(look, end.signal);
+  await real.runtime.startContainer(id, never);
+  look();
+  try {
+    return await promise;
+  } finally {
+    end.abort();
+    await events;
+  }
+}
+
+/** What it wrote, without time and stream. The runtime closes the log before it calls the container stopped. */
+async function output(prepared: Prepared): Promise<string> {
+  await finish(prepared);
+  await real.runtime.stopSandbox(prepared.sandboxId, never);
+  const log = readFileSync(join(real.where.logDirectory, `${prepared.sandbox.pod.uid}.log`), 'utf8');
+  return log.replace(/^\S+ (stdout|stderr) [FP] /gm, '').trim();
+}
+
+describe('a container', () => {
+  test('writes its log in the format of CRI', async () => {
+    const prepared = await prepare(['sh', '-c', 'echo out; echo err >&2']);
+    await output(prepared);
+    const log = readFileSync(join(real.where.logDirectory, `${prepared.sandbox.pod.uid}.log`), 'utf8');
+    expect(log).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d) stdout F out$/m);
+    expect(log).toMatch(/^\S+ stderr F err$/m);
+  });
+
+  test('whose program does not exist fails to start, with the reason', async () => {
+    const prepared = await prepare(['/no/such/program']);
+    await expect(real.runtime.startContainer(prepared.id, never)).rejects.toThrow(
+      /rpc error: code = \w+ desc = .*no such file or directory/s,
+    );
+    const { containers } = await real.runtime.observe(prepared.sandbox.pod.uid, never);
+    expect(containers).toMatchObject([{ state: 'exited', reason: 'StartError', exitCode: 128 }]);
+    expect(containers[0]?.message).toContain('no such file or directory');
+    expect(containers[0]).not.toHaveProperty('startedAt');
+    await expect(real.runtime.startContainer(prepared.id, never)).rejects.toThrow();
+  });
+
+  test('that takes more memory than it may is OOMKilled', async () => {
+    const prepared = await prepare(['sh', '-c', 'exec tail /dev/zero'], { resources: { memoryLimitBytes: 16 << 20 } });
+    let ended = await finish(prepared);
+    // The kernel's notice of it may come after the exit; it is an event of its own.
+    const end = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const look = async (): Promise<void> => {
+      ended = (await real.runtime.observe(prepared.sandbox.pod.uid, never)).containers[0] ?? ended;
+      if (ended.reason === 'OOMKilled') resolve();
+    };
+    const events = real.runtime.events(() => void look(), end.signal);
+    await look();
+    await promise;
+    end.abort();
+    await events;
+    expect(ended).toMatchObject({ exitCode: 137, reason: 'OOMKilled' });
+  });
+
+  test('is given its environment, folder, mounts and user', async () => {
+    const volume = join(real.where.dataDir, 'volume');
+    mkdirSync(volume);
+    writeFileSync(join(volume, 'greeting'), 'hello');
+    const prepared = await prepare(
+      ['sh', '-c', 'echo $NAME; pwd; id -u; id -g; id -G; cat /data/greeting; echo; touch /data/x'],
+      {
+        env: [{ name: 'NAME', value: 'value with spaces' }],
+        workingDir: '/var',
+        mounts: [{ hostPath: volume, containerPath: '/data', readOnly: true }],
+        security: { runAsUser: 1000, runAsGroup: 2000, supplementalGroups: [3000] },
+      },
+    );
+    expect((await output(prepared)).split('\n')).toEqual([
+      'value with spaces',
+      '/var',
+      '1000',
+      '2000',
+      '2000 3000',
+      'hello',
+      'touch: /data/x: Read-only file system',
+    ]);
+  });
+
+  test('cannot write to /proc/sys nor gain privileges, unless privileged', async () => {
+    const command = [
+      'sh',
+      '-c',
+      'echo x > /proc/sys/kernel/domainname && echo written; grep -E "CapEff|NoNewPrivs|Seccomp:" /proc/self/status',
+    ];
+    const confined = await prepare(command, {
+      security: { noNewPrivileges: true, dropCapabilities: ['ALL'], seccomp: { type: 'RuntimeDefault' } },
+    });
+    const text = await output(confined);
+    expect(text).toContain('Read-only file system');
+    expect(text).toMatch(/CapEff:\s+0+$/m);
+    expect(text).toMatch(/NoNewPrivs:\s+1/);
+    expect(text).toMatch(/Seccomp:\s+2/);
+    const privileged = await prepare(
+      ['sh', '-c', 'test -w /proc/sys/kernel/domainname && echo writable'],
+      {
+        security: { privileged: true },
+      },
+      newSandbox({ privileged: true }),
+    );
+    expect(await output(privileged)).toBe('writable');
+  });
+
+  test('resolves names with the DNS settings of its sandbox', async () => {
+    const asked: string[] = [];
+    // The bridge and its address exist once the first sandbox does.
+    await real.runtime.runSandbox(newSandbox(), never);
+    const server = createSocket('udp4', (message, from) => {
+      const query = dnsPacket.decode(message);
+      const question = query.questions?.[0];
+      if (question === undefined) return;
+      asked.push(`${question.type} ${question.name}`);
+      const known = question.name === 'web.default.svc.cluster.local';
+      server.send(
+        dnsPacket.encode({
+          type: 'response',
+          id: query.id ?? 0,
+          flags: dnsPacket.AUTHORITATIVE_ANSWER | (known ? 0 : 3),
+          questions: query.questions ?? [],
+          answers: known && question.type === 'A' ? [{ type: 'A', name: question.name, data: '10.9.8.7', ttl: 5 }] : [],
+        }),
+        from.port,
+        from.address,
+      );
+    });
+    await new Promise<void>((resolve) => server.bind(53, real.where.gateway, resolve));
+    const dns = {
+      servers: [real.where.gateway],
+      searches: ['default.svc.cluster.local', 'svc.cluster.local'],
+      options: ['ndots:5'],
+    };
+    try {
+      for (const command of [
+        ['nslookup', 'web'],
+        ['nslookup', 'web.default.svc.cluster.local'],
+        ['ping', '-c', '1', '-W', '1', 'web'],
+      ]) {
+        const text = await output(await prepare(command, {}, newSandbox({ dns })));
+        expect(text, `${command.join(' ')}; asked: ${asked.join(', ')}`).toContain('10.9.8.7');
+      }
+      const failed = await finish(await prepare(['nslookup', 'absent'], {}, newSandbox({ dns })));
+      expect(failed.exitCode).not.toBe(0);
+    } finally {
+      server.close();
+    }
+  });
+});
+
+describe('scope', () => {
+  test('two engines on one runtime do not see each other', async () => {
+    const timers = real.where.options.timers;
+    const endpoint = real.containerd.endpoint;
+    const [one, two] = await Promise.all(
+      ['one', 'two'].map((instance) =>
+        connectRuntime({ endpoint, log: quiet, timers, namespaceLabels: { 'lifepod.io/instance': instance } }),
+      ),
+    );
+    const sandbox = newSandbox();
+    await one?.runSandbox(sandbox, never);
+    expect((await one?.observeAll(never))?.size).toBe(1);
+    expect((await two?.observeAll(never))?.size).toBe(0);
+    expect(await two?.observe(sandbox.pod.uid, never)).toEqual({ sandboxes: [], containers: [] });
+    await Promise.all([one?.close(), two?.close()]);
+  });
+});
+
+describe('images', () => {
+  const load = (file: string): Promise<string[]> =>
+    loadImageArchives({ endpoint: real.containerd.endpoint, timers: real.where.options.timers }, [file], never);
+  const path = (name: string): string => join(real.where.dataDir, name);
+
+  test('from one machine are the same, byte for byte', async () => {
+    await makeBusyboxArchive(path('a.tar'), { reference: 'example.com/same:1' });
+    await makeBusyboxArchive(path('b.tar'), { reference: 'example.com/same:1' });
+    expect(readFileSync(path('a.tar')).equals(readFileSync(path('b.tar')))).toBe(true);
+  });
+
+  test('load from an archive of docker save, also compressed', async () => {
+    await makeBusyboxArchive(path('plain.tar'), { reference: 'example.com/compressed:1' });
+    writeFileSync(path('compressed.tar.gz'), gzipSync(readFileSync(path('plain.tar'))));
+    expect(await load(path('compressed.tar.gz'))).toEqual(['example.com/compressed:1']);
+    expect(await real.runtime.imageStatus('example.com/compressed:1', never)).toMatchObject({
+      tags: expect.arrayContaining(['example.com/compressed:1']),
+    });
+  });
+
+  test('load from an OCI layout, also under a short name', async () => {
+    await makeBusyboxArchive(path('docker.tar'), { reference: 'docker.io/library/short:1' });
+    for (const name of ['short:2', 'example.com/team/long:3']) {
+      await runCommandOk('skopeo', [
+        '--insecure-policy',
+        'copy',
+        `docker-archive:${path('docker.tar')}`,
+        `oci-archive:${path('oci.tar')}:${name}`,
+      ]);
+      const [reference] = await load(path('oci.tar'));
+      expect(reference).toBe(name === 'short:2' ? 'docker.io/library/short:2' : name);
+      expect((await real.runtime.imageStatus(name, never))?.tags).toContain(reference);
+      rmSync(path('oci.tar'));
+    }
+  });
+
+  test('are removed by ID, with all their names', async () => {
+    await makeBusyboxArchive(path('removed.tar'), { reference: 'example.com/removed:1' });
+    await load(path('removed.tar'));
+    const image = await real.runtime.imageStatus('example.com/removed:1', never);
+    const sameContent = image?.tags ?? [];
+    await real.runtime.removeImage(image?.id ?? '', never);
+    for (const tag of sameContent) expect(await real.runtime.imageStatus(tag, never)).toBeUndefined();
+    await makeBusyboxArchive(path('again.tar'), { reference: BUSYBOX });
+    expect(await load(path('again.tar'))).toEqual([BUSYBOX]);
+  });
+
+  test.each([
+    ['text', () => Buffer.from('this is not a tar archive'), /is not an archive of images/],
+    ['empty', () => Buffer.alloc(0), /is not an archive of images/],
+    ['zeros', () => Buffer.alloc(10240), /is not an archive of images/],
+    ['cut off', () => readFileSync(path('plain.tar')).subarray(0, 1_000_000), /is not an archive of images/],
+    ['a broken compression', () => Buffer.from([0x1f, 0x8b, 1, 2, 3]), /is not an archive of images/],
+  ])('that are %s are refused with a clear sentence', async (name, content, message) => {
+    writeFileSync(path(name), content());
+    await expect(load(path(name))).rejects.toThrow(message);
+  });
+
+  test('that are absent are refused with a clear sentence', async () => {
+    await expect(load(path('absent'))).rejects.toThrow(`there is no file ${path('absent')}`);
+  });
+
+  test('are pulled from a registry; what it lacks is refused in its words', async () => {
+    await makeBusyboxArchive(path('pulled.tar'), { reference: 'docker.io/library/pulled:1' });
+    const port = await freePort();
+    const registry = await startRegistry(port);
+    try {
+      const reference = `127.0.0.1:${port}/team/pulled:1`;
+      await runCommandOk('skopeo', [
+        '--insecure-policy',
+        'copy',
+        '--dest-tls-verify=false',
+        `docker-archive:${path('pulled.tar')}`,
+        `docker://${reference}`,
+      ]);
+      const id = await real.runtime.pullImage(reference, undefined, never);
+      const status = await real.runtime.imageStatus(reference, never);
+      expect(status).toMatchObject({ id, tags: expect.arrayContaining([reference]) });
+      expect(status?.digests).toContainEqual(expect.stringMatching(`127.0.0.1:${port}/team/pulled@sha256:`));
+      await expect(real.runtime.pullImage(`127.0.0.1:${port}/team/none:1`, undefined, never)).rejects.toThrow(
+        /rpc error: code = NotFound desc = failed to pull and unpack image/,
+      );
+    } finally {
+      await registry.stop();
+    }
+  });
+});
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
+    });
+  });
+}
+
+/** Debian's docker-registry on loopback; resolves when it listens. */
+async function startRegistry(port: number): Promise<{ stop(): Promise<void> }> {
+  const config = join(real.where.dataDir, 'registry.yml');
+  writeFileSync(
+    config,
+    `version: 0.1
+storage:
+  filesystem:
+    rootdirectory: ${join(real.where.dataDir, 'registry')}
+http:
+  addr: 127.0.0.1:${port}
+`,
+  );
+  const child: ChildProcess = spawn('docker-registry', ['serve', config], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  await new Promise<void>((resolve, reject) => {
+    let text = '';
+    child.stderr?.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.includes('listening on')) resolve();
+    });
+    child.once('exit', () => reject(new Error(`the registry ended: ${text}`)));
+  });
+  return {
+    stop: () => {
+      child.kill('SIGTERM');
+      return exited;
+    },
+  };
+}

@@ -1,0 +1,284 @@
+/** The private containerd: its deaths, its leftovers, and what it leaves behind. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type Containerd, startContainerd } from '../../src/runtime/containerd/containerd.ts';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import { clearRunState } from '../../src/runtime/containerd/run-state.ts';
+import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
+import type { ContainerRuntime, SandboxConfig } from '../../src/runtime/runtime.ts';
+import { BUSYBOX, loadImages, quiet, type Scratch, scratch } from './containerd-fixture.ts';
+
+const never = new AbortController().signal;
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+function newScratch(nested = ''): Scratch {
+  const where = scratch(nested);
+  cleanups.push(
+    () => where.remove(),
+    () => clearRunState(where.options),
+  );
+  return where;
+}
+
+async function start(where: Scratch): Promise<Containerd> {
+  const containerd = await startContainerd(where.options);
+  cleanups.push(() => containerd.stop());
+  return containerd;
+}
+
+async function runtimeOf(where: Scratch, endpoint: string): Promise<ContainerRuntime> {
+  const runtime = await connectRuntime({ endpoint, log: quiet, timers: where.options.timers });
+  cleanups.push(() => runtime.close());
+  return runtime;
+}
+
+/** A Pod with one container that runs until it is stopped. */
+async function runSleeper(where: Scratch, runtime: ContainerRuntime): Promise<{ sandbox: string; container: string }> {
+  const config: SandboxConfig = {
+    pod: { uid: 'uid-1', namespace: 'default', name: 'sleeper' },
+    attempt: 0,
+    hostname: 'sleeper',
+    logDirectory: where.logDirectory,
+    labels: {},
+    annotations: {},
+  };
+  const sandbox = await runtime.runSandbox(config, never);
+  const image = await runtime.imageStatus(BUSYBOX, never);
+  const container = await runtime.createContainer(
+    sandbox,
+    config,
+    {
+      pod: config.pod,
+      name: 'sleeper',
+      kind: 'app',
+      attempt: 0,
+      imageId: image?.id ?? '',
+      imageName: BUSYBOX,
+      command: ['sleep', '100000'],
+      env: [],
+      mounts: [],
+      logPath: 'sleeper.log',
+      annotations: {},
+      resources: {},
+      security: {},
+    },
+    never,
+  );
+  await runtime.startContainer(container, never);
+  return { sandbox, container };
+}
+
+/** Resolves at the next resync of the runtime's events, counted from now. */
+function resyncs(runtime: ContainerRuntime): { next(): Promise<void> } {
+  const end = new AbortController();
+  let said = 0;
+  let taken = 0;
+  let wake = (): void => undefined;
+  const ended = runtime.events((event) => {
+    if (event.type !== 'resync') return;
+    said++;
+    wake();
+  }, end.signal);
+  cleanups.push(() => {
+    end.abort();
+    return ended;
+  });
+  return {
+    next: async () => {
+      while (said === taken) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      taken++;
+    },
+  };
+}
+
+/** A zombie has no command line: it only waits for its parent. */
+const lives = (pid: number): boolean => {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
+  } catch {
+    return false;
+  }
+};
+const firstProcess = (where: Scratch, container: string): number =>
+  Number(
+    readFileSync(
+      join(containerdPaths(where.dataDir).state, `io.containerd.runtime.v2.task/k8s.io/${container}/init.pid`),
+    ),
+  );
+const mountsUnder = (folder: string): string[] =>
+  readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .filter((line) => line.includes(folder));
+const processesNaming = (text: string): string[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .map((name) => {
+      try {
+        return readFileSync(`/proc/${name}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      } catch {
+        return '';
+      }
+    })
+    .filter((line) => line.includes(text));
+
+describe('a private containerd', () => {
+  test('answers on a socket that is for its owner alone', async () => {
+    const where = newScratch();
+    const containerd = await start(where);
+    expect(containerd.version).toMatch(/^\d+\.\d+/);
+    const socket = containerd.endpoint.replace('unix://', '');
+    expect(statSync(socket).mode & 0o777).toBe(0o600);
+    expect(statSync(join(socket, '..')).mode & 0o777).toBe(0o700);
+    expect(statSync(containerdPaths(where.dataDir).log).mode & 0o777).toBe(0o600);
+  });
+
+  test('takes no secrets of the environment along', async () => {
+    process.env['LIFEPOD_TEST_SECRET'] = 'do-not-pass';
+    cleanups.push(() => {
+      delete process.env['LIFEPOD_TEST_SECRET'];
+    });
+    const containerd = await start(newScratch());
+    expect(readFileSync(`/proc/${containerd.pid()}/environ`, 'utf8')).not.toContain('do-not-pass');
+  });
+
+  test('works in a folder whose path is too long for a socket', async () => {
+    const where = newScratch('long/'.repeat(30));
+    const containerd = await start(where);
+    expect(containerd.endpoint).toMatch(/^unix:\/\/\/run\/lifepod\/[0-9a-f]{16}\/containerd\.sock$/);
+    const runtime = await runtimeOf(where, containerd.endpoint);
+    expect(await runtime.notReady(never)).toEqual([]);
+    await containerd.shutdown();
+    expect(existsSync(containerdPaths(where.dataDir).run)).toBe(false);
+  });
+
+  test('that cannot start says so with the reason', async () => {
+    const where = newScratch();
+    const paths = containerdPaths(where.dataDir);
+    // A file where containerd wants a folder.
+    mkdirSync(paths.home, { recursive: true });
+    writeFileSync(paths.root, '');
+    await expect(startContainerd(where.options)).rejects.toThrow(
+      /^containerd does not start \(its log is .*containerd\.log\)/,
+    );
+    expect(processesNaming(where.dataDir)).toEqual([]);
+  });
+
+  test('comes back when it is killed; its container never stopped', async () => {
+    const where = newScratch();
+    const containerd = await start(where);
+    await loadImages(where, containerd.endpoint);
+    const runtime = await runtimeOf(where, containerd.endpoint);
+    const resync = resyncs(runtime);
+    await resync.next();
+    const { container } = await runSleeper(where, runtime);
+    const before = await runtime.observe('uid-1', never);
+    expect(before.containers).toMatchObject([{ id: container, state: 'running' }]);
+
+    const exits: unknown[] = [];
+    containerd.onExit((exit) => exits.push(exit));
+    for (let round = 0; round < 2; round++) {
+      const killed = containerd.pid() ?? 0;
+      process.kill(killed, 'SIGKILL');
+      await resync.next();
+      expect(containerd.pid()).not.toBe(killed);
+      expect(await runtime.observe('uid-1', never)).toEqual(before);
+    }
+    expect(exits).toEqual(Array(2).fill({ code: null, signal: 'SIGKILL' }));
+
+    await runtime.stopContainer(container, 0, never);
+    expect((await runtime.observe('uid-1', never)).containers).toMatchObject([{ state: 'exited', exitCode: 137 }]);
+  });
+
+  test('sees what ended while it was dead', async () => {
+    const where = newScratch();
+    const first = await start(where);
+    await loadImages(where, first.endpoint);
+    const runtime = await runtimeOf(where, first.endpoint);
+    const { container } = await runSleeper(where, runtime);
+    await first.stop();
+    const sleeper = firstProcess(where, container);
+    process.kill(sleeper, 'SIGKILL');
+    await start(where);
+    await resyncs(runtime).next();
+    expect((await runtime.observe('uid-1', never)).containers).toMatchObject([
+      { id: container, state: 'exited', exitCode: 137 },
+    ]);
+  });
+
+  test('is replaced when its engine was killed; its container never stopped', async () => {
+    const where = newScratch();
+    const engine = await startInOtherProcess(where);
+    const runtime = await runtimeOf(where, engine.endpoint);
+    await loadImages(where, engine.endpoint);
+    await runSleeper(where, runtime);
+    const before = await runtime.observe('uid-1', never);
+    engine.process.kill('SIGKILL');
+    await engine.exited;
+    expect(lives(engine.containerd)).toBe(true);
+
+    const containerd = await start(where);
+    expect(lives(engine.containerd)).toBe(false);
+    expect(containerd.pid()).not.toBe(engine.containerd);
+    await resyncs(runtime).next();
+    expect(await runtime.observe('uid-1', never)).toEqual(before);
+  });
+
+  test('ends when asked to, and its containers go on', async () => {
+    const where = newScratch();
+    const containerd = await start(where);
+    await loadImages(where, containerd.endpoint);
+    const { container } = await runSleeper(where, await runtimeOf(where, containerd.endpoint));
+    const pid = containerd.pid() ?? 0;
+    await containerd.stop();
+    expect(lives(pid)).toBe(false);
+    expect(containerd.pid()).toBeUndefined();
+    expect(lives(firstProcess(where, container))).toBe(true);
+  });
+
+  test('leaves nothing behind after shutdown, though a container still ran', async () => {
+    const where = newScratch();
+    const containerd = await start(where);
+    await loadImages(where, containerd.endpoint);
+    await runSleeper(where, await runtimeOf(where, containerd.endpoint));
+    expect(mountsUnder(where.dataDir)).not.toEqual([]);
+    await containerd.shutdown();
+    expect(mountsUnder(where.dataDir)).toEqual([]);
+    expect(processesNaming(where.dataDir)).toEqual([]);
+    expect(existsSync(containerdPaths(where.dataDir).run)).toBe(false);
+  });
+});
+
+/** A process that only supervises a containerd, as the engine does. */
+async function startInOtherProcess(where: Scratch) {
+  const module = new URL('../../src/runtime/containerd/containerd.ts', import.meta.url).href;
+  const node = new URL('../../src/platform/node.ts', import.meta.url).href;
+  const { log: _log, timers: _timers, ...plain } = where.options;
+  const script = `
+    import { startContainerd } from ${JSON.stringify(module)};
+    import { nodePlatform } from ${JSON.stringify(node)};
+    const containerd = await startContainerd({ ...${JSON.stringify(plain)}, ...nodePlatform('error') });
+    console.log(JSON.stringify({ endpoint: containerd.endpoint, pid: containerd.pid() }));
+  `;
+  const child: ChildProcess = spawn(process.execPath, ['--input-type=module-typescript', '--eval', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  cleanups.push(() => {
+    child.kill('SIGKILL');
+  });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
+    const { endpoint, pid } = JSON.parse(line) as { endpoint: string; pid: number };
+    return { process: child, endpoint, containerd: pid, exited };
+  }
+  throw new Error('the supervising process ended');
+}
