@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { containerdConfig, registryHostFile } from './config.ts';
+import { containerdPaths } from './paths.ts';
+import { mountPoints } from './run-state.ts';
+
+test('the run folder is in the data folder while its sockets fit there', () => {
+  expect(containerdPaths('/var/lib/lifepod').socket).toBe('/var/lib/lifepod/run/containerd.sock');
+  const room = 104 - '/run/containerd.sock.ttrpc'.length;
+  const longest = `/${'x'.repeat(room - 1)}`;
+  expect(containerdPaths(longest).run).toBe(`${longest}/run`);
+  expect(containerdPaths(`${longest}x`).run).toMatch(/^\/run\/lifepod\/[0-9a-f]{16}$/);
+});
+
+test('two data folders never share a run folder', () => {
+  const long = `/${'x'.repeat(200)}`;
+  expect(containerdPaths(`${long}1`).run).not.toBe(containerdPaths(`${long}2`).run);
+});
+
+test('the configuration quotes what it is given', () => {
+  const options = { sandboxImage: 'a"b', cniConfDir: '/c\\d', cniBinDir: '/bin', restrictOomScoreAdj: true };
+  const text = containerdConfig(containerdPaths('/data'), options);
+  expect(text).toContain('sandbox_image = "a\\"b"');
+  expect(text).toContain('conf_dir = "/c\\\\d"');
+  expect(text).toContain('restrict_oom_score_adj = true');
+});
+
+test('a registry host file names where to ask', () => {
+  expect(registryHostFile({ registry: 'docker.io', url: 'https://mirror:5000', caFile: '/ca.crt' })).toBe(
+    '[host."https://mirror:5000"]\n  capabilities = ["pull", "resolve"]\n  ca = "/ca.crt"\n',
+  );
+});
+
+test('mount points are read with their escapes', () => {
+  const mountinfo = '36 35 98:0 / /mnt/a\\040b rw - ext4 /dev/sda rw\n37 36 0:5 / /mnt/a\\040b/c rw - tmpfs tmpfs rw\n';
+  expect(mountPoints(mountinfo)).toEqual(['/mnt/a b', '/mnt/a b/c']);
+});
