@@ -1,0 +1,300 @@
+/** One suite for the client in process and over HTTPS, against the real registry and API server; and the loops over both. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ConfigMap, CoreV1Event, Namespace, Node, Pod, ServiceAccount } from '../../src/api/generated/types.ts';
+import { kinds } from '../../src/api/kinds.ts';
+import { writeKubeconfig } from '../../src/apiserver/pki/kubeconfig.ts';
+import { loadOrCreatePki } from '../../src/apiserver/pki/pki.ts';
+import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
+import { createRegistry } from '../../src/apiserver/registry/registry.ts';
+import { startApiServer } from '../../src/apiserver/server.ts';
+import type { Client, ResourceClient } from '../../src/client/client.ts';
+import { createEventRecorder } from '../../src/client/events.ts';
+import { createInformer } from '../../src/client/informer.ts';
+import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
+import { silentLog } from '../../src/client/testing.ts';
+import { inProcessClient } from '../../src/client/typed-client.ts';
+import { startControllers } from '../../src/controllers/controllers.ts';
+import type { WatchEvent } from '../../src/machinery/backend.ts';
+import type { KubeObject } from '../../src/machinery/meta.ts';
+import { ApiError } from '../../src/machinery/status.ts';
+import { systemTimers } from '../../src/platform/node.ts';
+import { startScheduler } from '../../src/scheduler/scheduler.ts';
+import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
+
+const core = (resource: string) => ({ group: '', version: 'v1', resource });
+const SERVICE_CIDR = '10.96.0.0/24';
+
+let closers: AsyncDisposableStack;
+let directory: string;
+let signal: AbortSignal;
+const timers = systemTimers();
+const log = silentLog;
+
+beforeEach(() => {
+  closers = new AsyncDisposableStack();
+  directory = mkdtempSync(join(tmpdir(), 'lifepod-client-'));
+  closers.defer(() => rmSync(directory, { recursive: true }));
+  const stop = new AbortController();
+  signal = stop.signal;
+  closers.defer(() => stop.abort());
+});
+afterEach(() => closers.disposeAsync());
+
+async function startRegistry() {
+  const store = await openLmdbStore({ directory: join(directory, 'store') });
+  closers.defer(() => store.close());
+  const registry = await createRegistry({ store, kinds, timers, log, serviceCidr: SERVICE_CIDR });
+  closers.defer(() => registry.close());
+  await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
+  return registry;
+}
+
+async function overHttps(): Promise<Client> {
+  const backend = await startRegistry();
+  const pki = await loadOrCreatePki(directory, { hostnames: [], ips: [], now: timers.now() });
+  const nodes = {
+    logs: () => {
+      throw new Error('there are no nodes');
+    },
+  };
+  const server = await startApiServer({ backend, kinds, nodes, pki, port: 0, version: '0.0.0', timers, log });
+  closers.defer(() => server.close());
+  const path = join(directory, 'kubeconfig');
+  writeKubeconfig(path, { server: `https://127.0.0.1:${server.port}`, pki });
+  return clientFromKubeconfig(path);
+}
+
+/** Follows a resource; `until` resolves with the objects that are there once they satisfy. */
+function follow<T extends KubeObject>(client: ResourceClient<T>, namespace?: string) {
+  let changed = Promise.withResolvers<void>();
+  const tell = (): void => {
+    changed.resolve();
+    changed = Promise.withResolvers();
+  };
+  const handlers = { added: tell, updated: tell, deleted: tell };
+  const informer = createInformer(client, { namespace, log, timers, signal }, handlers);
+  return {
+    synced: informer.synced,
+    async until(satisfies: (objects: T[]) => boolean): Promise<T[]> {
+      await informer.synced;
+      while (!satisfies(informer.list())) await changed.promise;
+      return informer.list();
+    },
+  };
+}
+
+const map = (name: string, data: Record<string, string> = {}, labels: Record<string, string> = {}): ConfigMap => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace: 'default', labels },
+  data,
+});
+const pod = (name: string, namespace = 'default'): Pod =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace },
+    spec: { containers: [{ name: 'app', image: 'busybox' }] },
+  }) as Pod;
+const failure = (promise: Promise<unknown>): Promise<ApiError> =>
+  promise.then(
+    () => {
+      throw new Error('it did not fail');
+    },
+    (error) => {
+      expect(error).toBeInstanceOf(ApiError);
+      return error;
+    },
+  );
+
+describe.each([
+  { name: 'in process', create: async () => inProcessClient(await startRegistry()) },
+  { name: 'HTTPS', create: overHttps },
+])('client, $name', ({ create }) => {
+  let client: Client;
+  let maps: ResourceClient<ConfigMap>;
+  beforeEach(async () => {
+    client = await create();
+    maps = client.resource<ConfigMap>(core('configmaps'));
+  });
+
+  test('creates, reads, replaces, patches and deletes', async () => {
+    const made = await maps.create(map('m', { a: '1' }));
+    expect(made.metadata.uid).toBeDefined();
+    expect(await maps.get('m', 'default')).toEqual(made);
+    const replaced = await maps.update({ ...made, data: { a: '2' } });
+    expect(Number(replaced.metadata.resourceVersion)).toBeGreaterThan(Number(made.metadata.resourceVersion));
+    const patch = [{ op: 'add', path: '/data/b', value: '3' }];
+    expect((await maps.patch('m', 'default', 'application/json-patch+json', patch)).data).toEqual({ a: '2', b: '3' });
+    const merged = await maps.patch('m', 'default', 'application/merge-patch+json', { data: { a: null } });
+    expect(merged.data).toEqual({ b: '3' });
+    const labels = { metadata: { labels: { x: 'y' } } };
+    const labelled = await maps.patch('m', 'default', 'application/strategic-merge-patch+json', labels);
+    expect(labelled.metadata.labels).toEqual({ x: 'y' });
+    expect(await maps.delete('m', 'default')).toMatchObject({ kind: 'Status', status: 'Success' });
+    expect((await failure(maps.get('m', 'default'))).reason).toBe('NotFound');
+  });
+
+  test('failures carry the same Status', async () => {
+    expect((await failure(maps.get('none', 'default'))).status).toEqual({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: 'configmaps "none" not found',
+      reason: 'NotFound',
+      details: { name: 'none', kind: 'configmaps' },
+      code: 404,
+    });
+    const made = await maps.create(map('m'));
+    expect(await failure(maps.create(map('m')))).toMatchObject({ code: 409, reason: 'AlreadyExists' });
+    await maps.update({ ...made, data: { a: '1' } });
+    expect(await failure(maps.update({ ...made, data: { a: '2' } }))).toMatchObject({ code: 409, reason: 'Conflict' });
+    const invalid = await failure(maps.create(map('Not Valid')));
+    expect(invalid).toMatchObject({ code: 422, reason: 'Invalid' });
+    expect(invalid.status.details?.causes?.[0]).toMatchObject({ reason: 'FieldValueInvalid', field: 'metadata.name' });
+    const uid = { preconditions: { uid: 'another' } };
+    expect(await failure(maps.delete('m', 'default', uid))).toMatchObject({ code: 409, reason: 'Conflict' });
+  });
+
+  test('lists by namespace, label and field, and in pages of one revision', async () => {
+    for (const name of ['a', 'b', 'c']) await maps.create(map(name, {}, { odd: String(name !== 'b') }));
+    const names = async (options: Parameters<typeof maps.list>[0]) =>
+      (await maps.list(options)).items.map(({ metadata }) => metadata.name);
+    expect(await names({ namespace: 'default', labelSelector: 'odd=true' })).toEqual(['a', 'c']);
+    expect(await names({ namespace: 'default', fieldSelector: 'metadata.name!=a' })).toEqual(['b', 'c']);
+    expect(await names({ namespace: 'kube-system' })).toEqual([]);
+    const first = await maps.list({ namespace: 'default', limit: 2 });
+    expect(first.metadata.remainingItemCount).toBe(1);
+    await maps.delete('c', 'default');
+    const rest = await maps.list({ namespace: 'default', limit: 2, continue: first.metadata.continue });
+    expect([...first.items, ...rest.items].map(({ metadata }) => metadata.name)).toEqual(['a', 'b', 'c']);
+  });
+
+  test('deletes a collection', async () => {
+    for (const name of ['a', 'b']) await maps.create(map(name, {}, { name }));
+    await client.backend.deleteCollection(core('configmaps'), { namespace: 'default', labelSelector: 'name=a' });
+    expect((await maps.list({ namespace: 'default' })).items.map(({ metadata }) => metadata.name)).toEqual(['b']);
+  });
+
+  test('watches from a revision, with a selection, until it is ended', async () => {
+    const made = await maps.create(map('m', {}, { watched: 'yes' }));
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const watching = {
+      namespace: 'default',
+      labelSelector: 'watched=yes',
+      resourceVersion: made.metadata.resourceVersion,
+    };
+    await maps.update({ ...made, data: { a: '1' } });
+    const sink = (event: WatchEvent<ConfigMap>): void => {
+      seen.push(`${event.type} ${(event.object as ConfigMap).metadata.name}`);
+      if (seen.length === 3) stop.abort();
+    };
+    const watched = maps.watch(watching, sink, stop.signal);
+    await maps.create(map('other'));
+    await maps.create(map('n', {}, { watched: 'yes' }));
+    await maps.patch('m', 'default', 'application/merge-patch+json', { metadata: { labels: { watched: 'no' } } });
+    await watched;
+    expect(seen).toEqual(['MODIFIED m', 'ADDED n', 'DELETED m']);
+  });
+
+  test('a dry run leaves nothing; warnings reach the caller', async () => {
+    const warnings: string[] = [];
+    const unknown = { ...map('m'), nonsense: 1 } as ConfigMap;
+    await maps.create(unknown, { dryRun: true, onWarning: (text) => warnings.push(text) });
+    expect(warnings).toEqual(['unknown field "nonsense"']);
+    expect((await failure(maps.get('m', 'default'))).code).toBe(404);
+    expect(await failure(maps.create(unknown, { fieldValidation: 'Strict' }))).toMatchObject({ code: 400 });
+  });
+
+  test('an informer follows many concurrent writers without a gap', async () => {
+    const { until, synced } = follow(maps, 'default');
+    await synced;
+    const write = async (i: number): Promise<void> => {
+      const made = await maps.create(map(`m${i}`));
+      await maps.update({ ...made, data: { done: 'yes' } });
+      if (i % 3 === 0) await maps.delete(`m${i}`, 'default');
+    };
+    await Promise.all(Array.from({ length: 60 }, (_, i) => write(i)));
+    const left = await until((all) => all.length === 40 && all.every(({ data }) => data?.['done'] === 'yes'));
+    expect(left.some(({ metadata }) => Number(metadata.name.slice(1)) % 3 === 0)).toBe(false);
+  });
+
+  test('Events are recorded and counted', async () => {
+    const recorder = createEventRecorder(client, { component: 'kubelet', host: 'n1', timers, log });
+    const made = await maps.create(map('m'));
+    for (const message of ['one', 'one', 'two', 'one']) recorder.event(made, 'Warning', 'Testing', message);
+    await recorder.flushed();
+    const events = await client.resource<CoreV1Event>(core('events')).list({ namespace: 'default' });
+    expect(events.items.map(({ message, count, source }) => [message, count, source]).sort()).toEqual([
+      ['one', 3, { component: 'kubelet', host: 'n1' }],
+      ['two', 1, { component: 'kubelet', host: 'n1' }],
+    ]);
+  });
+
+  test('scheduler and controllers: a namespace, a Pod in it, and their end', async () => {
+    const loops = { client, timers, log, signal };
+    await Promise.all([
+      startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
+      startControllers({ ...loops, caPem: 'PEM' }),
+    ]);
+    const namespaces = client.resource<Namespace>(core('namespaces'));
+    const pods = client.resource<Pod>(core('pods'));
+    const followed = follow(pods, 'ns');
+    await namespaces.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns' } });
+    await follow(client.resource<ServiceAccount>(core('serviceaccounts')), 'ns').until((all) => all.length === 1);
+    const [ca] = await follow(maps, 'ns').until((all) => all.length === 1);
+    expect([ca?.metadata.name, ca?.data]).toEqual(['kube-root-ca.crt', { 'ca.crt': 'PEM' }]);
+
+    await pods.create(pod('x', 'ns'));
+    const scheduled = (all: Pod[]) => all[0]?.status?.conditions?.find(({ type }) => type === 'PodScheduled');
+    const waiting = await followed.until((all) => scheduled(all) !== undefined);
+    expect(scheduled(waiting)).toMatchObject({ status: 'False', reason: 'Unschedulable' });
+    const nodes = client.resource<Node>(core('nodes'));
+    const node = await nodes.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
+    const allocatable = { cpu: '2', memory: '1Gi', pods: '110' };
+    await nodes.updateStatus({ ...node, status: { capacity: allocatable, allocatable } });
+    const bound = await followed.until((all) => all[0]?.spec?.nodeName === 'n1');
+    expect(scheduled(bound)).toMatchObject({ status: 'True' });
+    const events = follow(client.resource<CoreV1Event>(core('events')), 'ns');
+    const told = await events.until((all) => all.some(({ reason }) => reason === 'Scheduled'));
+    expect(told.find(({ reason }) => reason === 'Scheduled')?.message).toBe('Successfully assigned ns/x to n1');
+
+    await namespaces.delete('ns');
+    await followed.until((all) => all[0]?.metadata.deletionTimestamp !== undefined);
+    expect((await namespaces.get('ns')).status?.phase).toBe('Terminating');
+    expect((await maps.list({ namespace: 'ns' })).items).toHaveLength(1);
+    await pods.delete('x', 'ns', { gracePeriodSeconds: 0 });
+    await follow(namespaces).until((all) => all.every(({ metadata }) => metadata.name !== 'ns'));
+    expect((await maps.list({ namespace: 'ns' })).items).toEqual([]);
+  });
+
+  test('a Pod is bound within milliseconds of its creation', async () => {
+    const nodes = client.resource<Node>(core('nodes'));
+    const node = await nodes.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n1' } });
+    const allocatable = { cpu: '2', memory: '1Gi', pods: '110' };
+    await nodes.updateStatus({ ...node, status: { capacity: allocatable, allocatable } });
+    const loops = { client, timers, log, signal };
+    await Promise.all([
+      startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
+      startControllers({ ...loops, caPem: 'PEM' }),
+    ]);
+    const pods = client.resource<Pod>(core('pods'));
+    const { until, synced } = follow(pods, 'default');
+    await synced;
+    const took: number[] = [];
+    for (let i = 0; i < 20; i++) {
+      const start = performance.now();
+      await pods.create(pod(`x${i}`));
+      await until((all) => all.find(({ metadata }) => metadata.name === `x${i}`)?.spec?.nodeName === 'n1');
+      took.push(performance.now() - start);
+    }
+    const median = took.sort((a, b) => a - b)[10] as number;
+    // Two durable writes and their watch events; ten times what they take on a slow machine.
+    expect(median).toBeLessThan(100);
+  });
+});
