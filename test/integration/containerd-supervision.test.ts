@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test } from 'vitest';
+import { runCommandOk } from '../../src/platform/processes.ts';
 import { type Containerd, startContainerd } from '../../src/runtime/containerd/containerd.ts';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import { clearRunState } from '../../src/runtime/containerd/run-state.ts';
@@ -115,6 +116,15 @@ const firstProcess = (where: Scratch, container: string): number =>
       join(containerdPaths(where.dataDir).state, `io.containerd.runtime.v2.task/k8s.io/${container}/init.pid`),
     ),
   );
+const shimSockets = (where: Scratch): string[] => {
+  const bundles = join(containerdPaths(where.dataDir).state, 'io.containerd.runtime.v2.task/k8s.io');
+  const addresses = readdirSync(bundles).map((id) => readFileSync(join(bundles, id, 'address'), 'utf8').trim());
+  return [...new Set(addresses)].map((address) => address.replace('unix://', ''));
+};
+const cgroupsOf = (container: string): string[] =>
+  ['', ...readdirSync('/sys/fs/cgroup')]
+    .map((controller) => join('/sys/fs/cgroup', controller, 'k8s.io', container))
+    .filter((folder) => existsSync(folder));
 const mountsUnder = (folder: string): string[] =>
   readFileSync('/proc/self/mountinfo', 'utf8')
     .split('\n')
@@ -249,12 +259,40 @@ describe('a private containerd', () => {
     const where = newScratch();
     const containerd = await start(where);
     await loadImages(where, containerd.endpoint);
-    await runSleeper(where, await runtimeOf(where, containerd.endpoint));
+    const { container } = await runSleeper(where, await runtimeOf(where, containerd.endpoint));
     expect(mountsUnder(where.dataDir)).not.toEqual([]);
+    expect(cgroupsOf(container)).not.toEqual([]);
+    const shims = shimSockets(where);
+    expect(shims.map((socket) => existsSync(socket))).toEqual([true]);
     await containerd.shutdown();
     expect(mountsUnder(where.dataDir)).toEqual([]);
     expect(processesNaming(where.dataDir)).toEqual([]);
+    expect(cgroupsOf(container)).toEqual([]);
+    expect(shims.map((socket) => existsSync(socket))).toEqual([false]);
     expect(existsSync(containerdPaths(where.dataDir).run)).toBe(false);
+    expect(await runCommandOk('ip', ['-o', 'link', 'show', 'master', where.bridge])).toBe('');
+  });
+
+  test('is cleared away without a containerd too', async () => {
+    const where = newScratch();
+    const containerd = await start(where);
+    await loadImages(where, containerd.endpoint);
+    const { container } = await runSleeper(where, await runtimeOf(where, containerd.endpoint));
+    const [sleeper, shims] = [firstProcess(where, container), shimSockets(where)];
+    await containerd.stop();
+    await clearRunState(where.options);
+    expect(lives(sleeper)).toBe(false);
+    expect(cgroupsOf(container)).toEqual([]);
+    expect(mountsUnder(where.dataDir)).toEqual([]);
+    expect(processesNaming(where.dataDir)).toEqual([]);
+    expect(shims.map((socket) => existsSync(socket))).toEqual([false]);
+    expect(existsSync(containerdPaths(where.dataDir).run)).toBe(false);
+    // Its record is there at the next start; the Pod can be ended as if it had been a crash.
+    const next = await start(where);
+    const runtime = await runtimeOf(where, next.endpoint);
+    const { sandboxes, containers } = await runtime.observe('uid-1', never);
+    expect(sandboxes).toMatchObject([{ ready: false }]);
+    expect(containers).toMatchObject([{ state: 'exited' }]);
   });
 });
 

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { ensurePrivateFolder, UserError, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Millis, Timers } from '../../platform/platform.ts';
 import { findProgram } from '../../platform/processes.ts';
-import { type Connection, connect, runtimeInitialized } from '../cri/connection.ts';
+import { type Connection, connect, delay, runtimeInitialized } from '../cri/connection.ts';
 import { containerdConfig, type RegistryHost, registryHostFile } from './config.ts';
 import { openLogFile } from './log-file.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
@@ -44,7 +44,7 @@ export interface Containerd {
   pid(): number | undefined;
   /** Ends it and waits; containers go on. */
   stop(): Promise<void>;
-  /** stop(), then leaves nothing behind but images: see clearRunState. */
+  /** Ends every container that is left, then itself, and leaves nothing behind but images: see clearRunState. */
   shutdown(): Promise<void>;
   /** Called when it ended without being asked to; it is started again by itself. */
   onExit(listener: (exit: ContainerdExit) => void): void;
@@ -105,7 +105,7 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
   const restart = async (): Promise<void> => {
     const wait = restartWait;
     restartWait = Math.min(restartWait * 2, LONGEST_RESTART_MILLIS);
-    await sleep(wait, timers, stopping.signal);
+    await delay(wait, timers, stopping.signal).catch(() => undefined);
     if (stopping.signal.aborted) return;
     await start().then(
       () => log.info('containerd is back'),
@@ -140,6 +140,7 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
     pid: () => child?.pid,
     stop: stopOnce,
     shutdown: async () => {
+      if (child !== undefined) await endSandboxes(`unix://${paths.socket}`, log);
       await stopOnce();
       await clearRunState(options);
     },
@@ -266,18 +267,23 @@ async function endChild(child: ChildProcess, timers: Timers): Promise<void> {
   timer.cancel();
 }
 
-/** Resolves after the time or when `signal` aborts. */
-function sleep(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const timer = timers.at(timers.now() + millis, resolve);
-    signal.addEventListener(
-      'abort',
-      () => {
-        timer.cancel();
-        resolve();
-      },
-      { once: true },
-    );
-  });
+const END_SANDBOXES_MILLIS = 30_000;
+
+/** Through CRI, so that networks, cgroups and sockets go too. What cannot be ended so is left to clearRunState. */
+async function endSandboxes(endpoint: string, log: Log): Promise<void> {
+  const connection = connect(endpoint);
+  const signal = AbortSignal.timeout(END_SANDBOXES_MILLIS);
+  const call = <T>(method: string, request: object): Promise<T> =>
+    connection.unary<T>(`runtime.v1.RuntimeService/${method}`, request, signal);
+  try {
+    const { items } = await call<{ items: { id: string }[] }>('ListPodSandbox', {});
+    for (const { id } of items) {
+      await call('StopPodSandbox', { podSandboxId: id });
+      await call('RemovePodSandbox', { podSandboxId: id });
+    }
+  } catch (error) {
+    log.warn('not every sandbox could be ended', { error: String(error) });
+  } finally {
+    connection.close();
+  }
 }

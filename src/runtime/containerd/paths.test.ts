@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { parseCgroups } from './cgroups.ts';
 import { containerdConfig, registryHostFile } from './config.ts';
 import { containerdPaths } from './paths.ts';
 import { mountPoints } from './run-state.ts';
@@ -33,4 +34,13 @@ test('a registry host file names where to ask', () => {
 test('mount points are read with their escapes', () => {
   const mountinfo = '36 35 98:0 / /mnt/a\\040b rw - ext4 /dev/sda rw\n37 36 0:5 / /mnt/a\\040b/c rw - tmpfs tmpfs rw\n';
   expect(mountPoints(mountinfo)).toEqual(['/mnt/a b', '/mnt/a b/c']);
+});
+
+test('cgroups of a process are found in each version', () => {
+  expect(parseCgroups('0::/k8s.io/a\n', false)).toEqual(['/sys/fs/cgroup/k8s.io/a']);
+  expect(parseCgroups('5:cpu,cpuacct:/k8s.io/a\n1:name=systemd:/k8s.io/a\n0::/k8s.io/a\n', true)).toEqual([
+    '/sys/fs/cgroup/cpu,cpuacct/k8s.io/a',
+    '/sys/fs/cgroup/systemd/k8s.io/a',
+    '/sys/fs/cgroup/unified/k8s.io/a',
+  ]);
 });

@@ -2,10 +2,13 @@
  * What a containerd leaves in its run folder, and how it is cleared: after a reboot (nothing of it is true any more) and
  * when lifepod ends for good.
  */
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { runCommandOk } from '../../platform/processes.ts';
+import { CRI_NAMESPACE } from '../cri/connection.ts';
+import { cgroupFolders, removeEmptyCgroups } from './cgroups.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
 import { childrenOf, findContainerd, findShims, haveEnded, sendSignal } from './process-table.ts';
 
@@ -41,7 +44,7 @@ async function end(pids: number[], signal: 'SIGTERM' | 'SIGKILL', timers: Timers
 
 /**
  * Leaves nothing behind of a data folder's containerd but its images: no process, no mount, no run folder. For when all
- * Pods are gone; containers that still live are killed.
+ * Pods are gone: containers that still live are killed, and then the addresses that CNI gave them stay taken.
  */
 export async function clearRunState(options: { dataDir: string; log: Log; timers: Timers }): Promise<void> {
   const { log, timers } = options;
@@ -49,12 +52,25 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
   await endLeftover(paths, log, timers);
   const shims = findShims(paths);
   if (shims.length > 0) {
-    const all = [...childrenOf(shims), ...shims];
-    log.warn('killing containers that were left behind', { pids: all });
-    await end(all, 'SIGKILL', timers);
+    const containers = childrenOf(shims);
+    const cgroups = new Set(containers.flatMap(cgroupFolders));
+    log.warn('killing containers that were left behind', { pids: containers });
+    await end([...containers, ...shims], 'SIGKILL', timers);
+    removeEmptyCgroups(cgroups);
   }
+  removeShimSockets(paths);
   await unmountUnder([paths.run, paths.home]);
   rmSync(paths.run, { recursive: true, force: true });
+}
+
+/** A shim removes its socket when it ends, but not when it is killed. Its address stands in its bundle. */
+function removeShimSockets(paths: ContainerdPaths): void {
+  const bundles = join(paths.state, 'io.containerd.runtime.v2.task', CRI_NAMESPACE);
+  if (!existsSync(bundles)) return;
+  for (const id of readdirSync(bundles)) {
+    const address = readTextIfPresent(join(bundles, id, 'address'))?.trim();
+    if (address?.startsWith('unix://')) rmSync(address.slice('unix://'.length), { force: true });
+  }
 }
 
 /** Lazily: what still uses a mount must not keep the others. */
