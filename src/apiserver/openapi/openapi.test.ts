@@ -122,10 +122,13 @@ describe('over HTTP', () => {
     expect(old.headers['cache-control']).toBe('no-cache, private');
   });
 
-  test('Swagger is served as JSON alone', async () => {
+  test('Swagger is served as JSON; as protobuf it names no kinds', async () => {
     expect((await at.call('GET', '/openapi/v2')).json.swagger).toBe('2.0');
     const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
-    expect((await at.call('GET', '/openapi/v2', { headers: { accept } })).code).toBe(406);
+    const answer = await at.call('GET', '/openapi/v2', { headers: { accept } });
+    expect(answer.headers['content-type']).toBe(accept.replace('@', '.'));
+    expect(answer.text).toBe('\n\x032.0\x12\x13\n\nKubernetes\x12\x050.0.0');
+    expect((await at.call('GET', '/openapi/v3', { headers: { accept } })).code).toBe(406);
     expect((await at.call('GET', '/openapi/v3/apis/apps/v1')).code).toBe(404);
     expect((await at.call('GET', '/openapi/v1')).code).toBe(404);
   });

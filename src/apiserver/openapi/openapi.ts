@@ -15,7 +15,7 @@ import type { KindDefinition } from '../../api/kind.ts';
 import { strategyFor } from '../../api/patch-strategy.ts';
 import { notAcceptable, pathNotFound } from '../../machinery/status.ts';
 import { acceptsGzip, type Exchange, sendJson, startAnswer } from '../http/exchange.ts';
-import { acceptedRanges, isJson } from '../http/negotiate.ts';
+import { acceptedRanges, isJson, type MediaRange } from '../http/negotiate.ts';
 import { kindPaths } from './paths.ts';
 import { componentSchemas, type Descriptions, type FieldTable } from './schemas.ts';
 import { type OpenApiDocument, swaggerDocument } from './swagger.ts';
@@ -23,6 +23,11 @@ import { type OpenApiDocument, swaggerDocument } from './swagger.ts';
 const gzipAsync = promisify(gzip);
 const gunzipAsync = promisify(gunzip);
 const DESCRIPTIONS = new URL('../../api/generated/docs.json', import.meta.url);
+/** Tags of the protobuf form of Swagger: the number of the field, shifted by 3, and 2 for "length-delimited". */
+const SWAGGER_FIELD = (1 << 3) | 2;
+const INFO_FIELD = (2 << 3) | 2;
+const TITLE_FIELD = (1 << 3) | 2;
+const VERSION_FIELD = (2 << 3) | 2;
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 export interface OpenApi {
@@ -88,9 +93,13 @@ export function openApi(kinds: readonly KindDefinition[], version: string): Open
 
   return {
     async serve(exchange, segments) {
-      if (!acceptedRanges(exchange.request.headers.accept).some(isJson)) throw notAcceptable(['application/json']);
       const [, form, ...rest] = segments;
       const path = rest.join('/');
+      const ranges = acceptedRanges(exchange.request.headers.accept);
+      if (!ranges.some(isJson)) {
+        if (form !== 'v2' || path !== '' || !ranges.some(isSwaggerProtobuf)) throw notAcceptable(['application/json']);
+        return sendSwaggerProtobuf(exchange, version);
+      }
       if (form === 'v2' && path === '') {
         const all = (descriptions: Descriptions): unknown =>
           swaggerDocument(groupVersions.map((each) => build(each, descriptions)));
@@ -106,6 +115,34 @@ export function openApi(kinds: readonly KindDefinition[], version: string): Open
       return send(exchange, bytes);
     },
   };
+}
+
+/** As clients ask for it; @ may not stand in a Content-Type, so the answer has another name, as upstream's. */
+const SWAGGER_PROTOBUF_ASKED = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+const SWAGGER_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
+const isSwaggerProtobuf = (range: MediaRange): boolean =>
+  range.type === SWAGGER_PROTOBUF || range.type === SWAGGER_PROTOBUF_ASKED;
+
+/**
+ * kubectl falls back to this form for kinds that it does not find in v3, a v1 List or one that is not served, and stops where
+ * it is refused. It names no kinds: kubectl then leaves validation to the server, as it does for the kinds in v3.
+ * Source: the message Document of openapiv2 in google/gnostic.
+ */
+async function sendSwaggerProtobuf(exchange: Exchange, version: string): Promise<void> {
+  const { default: protobuf } = await import('protobufjs/minimal.js');
+  const writer = protobuf.Writer.create();
+  writer.uint32(SWAGGER_FIELD).string('2.0');
+  writer
+    .uint32(INFO_FIELD)
+    .fork()
+    .uint32(TITLE_FIELD)
+    .string('Kubernetes')
+    .uint32(VERSION_FIELD)
+    .string(version)
+    .ldelim();
+  const body = writer.finish();
+  startAnswer(exchange, 200, { 'Content-Type': SWAGGER_PROTOBUF, 'Content-Length': body.length });
+  exchange.response.end(body);
 }
 
 async function send(exchange: Exchange, compressed: Buffer): Promise<void> {

@@ -1,0 +1,392 @@
+/**
+ * The API server with the real kubectl, without containers: registry on a memory store, Pods that nobody schedules.
+ * What needs a node is tested in test/e2e.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { kinds } from '../../src/api/kinds.ts';
+import { writeKubeconfig } from '../../src/apiserver/pki/kubeconfig.ts';
+import { loadOrCreatePki } from '../../src/apiserver/pki/pki.ts';
+import { createTokenIssuer } from '../../src/apiserver/pki/tokens.ts';
+import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
+import { createRegistry, type Registry } from '../../src/apiserver/registry/registry.ts';
+import { type ApiServer, startApiServer } from '../../src/apiserver/server.ts';
+import { createLog, systemTimers } from '../../src/platform/node.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+
+const SERVICE_CIDR = '10.99.0.0/24';
+const NODE_NAME = 'node-1';
+
+let folder: string;
+let registry: Registry;
+let server: ApiServer;
+const watching = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-kubectl-'));
+  mkdirSync(join(folder, 'home'));
+  const timers = systemTimers();
+  const log = createLog({ level: 'warn' });
+  const pki = await loadOrCreatePki(folder, { hostnames: [], ips: [], now: timers.now() });
+  const issuer = createTokenIssuer(pki, 'https://kubernetes.default.svc.cluster.local', () => timers.now());
+  registry = await createRegistry({
+    store: createMemoryStore(),
+    kinds,
+    timers,
+    log,
+    serviceCidr: SERVICE_CIDR,
+    issueToken: issuer.issue,
+  });
+  const nodes = {
+    async *logs(_pod: unknown, container: string) {
+      yield Buffer.from(`log of ${container}\n`);
+    },
+  };
+  server = await startApiServer({ backend: registry, kinds, nodes, pki, port: 0, version: '0.0.0', timers, log });
+  await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: server.port });
+  writeKubeconfig(join(folder, 'kubeconfig'), { server: `https://127.0.0.1:${server.port}`, pki });
+  await ok('create', 'serviceaccount', 'default');
+});
+
+afterAll(async () => {
+  for (const child of watching) child.kill('SIGKILL');
+  await server?.close();
+  registry?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Result {
+  code: number;
+  out: string;
+  err: string;
+}
+
+const environment = (extra: Record<string, string> = {}): NodeJS.ProcessEnv => ({
+  PATH: process.env['PATH'],
+  HOME: join(folder, 'home'),
+  KUBECONFIG: join(folder, 'kubeconfig'),
+  ...extra,
+});
+
+function kubectl(args: string[], options: { input?: string; env?: Record<string, string> } = {}): Promise<Result> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      'kubectl',
+      args,
+      { env: environment(options.env), timeout: 60_000, maxBuffer: 64 * 1024 * 1024 },
+      (error, out, err) => resolve({ code: error === null ? 0 : Number(error.code ?? 255), out, err }),
+    );
+    child.stdin?.end(options.input ?? '');
+  });
+}
+
+async function ok(...args: string[]): Promise<string> {
+  const { code, out, err } = await kubectl(args);
+  if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${err}`);
+  return out;
+}
+
+/** What kubectl says when it fails. */
+async function refused(args: string[], input?: string): Promise<string> {
+  const { code, err } = await kubectl(args, input === undefined ? {} : { input });
+  expect(code, args.join(' ')).not.toBe(0);
+  return err;
+}
+
+const get = async (...args: string[]) => JSON.parse(await ok('get', '-o', 'json', ...args));
+
+async function apply(manifest: object, ...args: string[]): Promise<string> {
+  const { code, out, err } = await kubectl(['apply', ...args, '-f', '-'], { input: JSON.stringify(manifest) });
+  if (code !== 0) throw new Error(err);
+  return out;
+}
+
+/** The lines of a kubectl that goes on. */
+function follow(...args: string[]): AsyncIterator<string> {
+  const child = spawn('kubectl', args, { env: environment(), stdio: ['ignore', 'pipe', 'inherit'] });
+  watching.add(child);
+  return createInterface(child.stdout)[Symbol.asyncIterator]();
+}
+
+const pod = (name: string, image = 'busybox:1.28') => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, labels: { app: 'myapp' } },
+  spec: {
+    initContainers: [
+      { name: 'init-myservice', image, command: ['sh', '-c', 'true'] },
+      { name: 'init-mydb', image, command: ['sh', '-c', 'true'] },
+    ],
+    containers: [{ name: 'myapp-container', image, command: ['sh', '-c', 'sleep 3600'] }],
+  },
+});
+
+describe('what the server offers', () => {
+  test('version, cluster-info, api-versions, api-resources', async () => {
+    expect(await ok('version')).toContain('Server Version: v1.33.0+lifepod-0.0.0');
+    expect(await ok('cluster-info')).toContain(`is running at`);
+    expect((await ok('api-versions')).trim().split('\n')).toEqual(['coordination.k8s.io/v1', 'events.k8s.io/v1', 'v1']);
+    const resources = await ok('api-resources');
+    expect(resources).toMatch(/^pods +po +v1 +true +Pod$/m);
+    expect(resources).toMatch(/^namespaces +ns +v1 +false +Namespace$/m);
+    expect(resources).toMatch(/^leases +coordination\.k8s\.io\/v1 +true +Lease$/m);
+    expect(await ok('api-resources', '--verbs=list', '--namespaced=false', '-o', 'name')).toBe('namespaces\nnodes\n');
+  });
+
+  test('explain', async () => {
+    const text = await ok('explain', 'pod.spec.initContainers');
+    expect(text).toContain('FIELD: initContainers <[]Container>');
+    expect(text).toMatch(/^ {2}restartPolicy\t<string>$/m);
+    expect(await ok('explain', 'pod.spec.containers.resources.limits')).toContain('<map[string]Quantity>');
+    expect(await ok('explain', 'leases.spec')).toContain('holderIdentity');
+    expect(await ok('explain', 'services.spec.ports.targetPort')).toContain('<IntOrString>');
+    expect(await ok('explain', 'events', '--api-version=events.k8s.io/v1')).toContain('reportingController');
+    expect(await ok('explain', 'pod', '--recursive')).toContain('topologySpreadConstraints');
+  });
+
+  test('raw paths: health, and OpenAPI for those who read Swagger', async () => {
+    expect(await ok('get', '--raw', '/readyz?verbose')).toMatch(/readyz check passed\n$/);
+    expect(JSON.parse(await ok('get', '--raw', '/openapi/v2')).swagger).toBe('2.0');
+  });
+});
+
+describe('objects of all kinds', () => {
+  test('create, which sends protobuf', async () => {
+    expect(await ok('create', 'namespace', 'demo')).toBe('namespace/demo created\n');
+    expect(await ok('create', 'configmap', 'settings', '-n', 'demo', '--from-literal=a=b')).toContain('created');
+    await ok('create', 'secret', 'generic', 'password', '-n', 'demo', '--from-literal=word=geheim');
+    await ok('create', 'service', 'clusterip', 'web', '-n', 'demo', '--tcp=80:8080');
+    expect((await get('cm/settings', '-n', 'demo')).data).toEqual({ a: 'b' });
+    expect((await get('secret/password', '-n', 'demo')).data).toEqual({ word: 'Z2VoZWlt' });
+    const { spec } = await get('service/web', '-n', 'demo');
+    expect(spec.ports).toEqual([{ name: '80-8080', port: 80, protocol: 'TCP', targetPort: 8080 }]);
+    expect(spec.clusterIP).toMatch(/^10\.99\.0\.\d+$/);
+    const token = (await ok('create', 'token', 'default', '--duration=20m')).trim();
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    expect(claims.sub).toBe('system:serviceaccount:default:default');
+    expect(claims.exp - claims.iat).toBe(1200);
+  });
+
+  test('get as tables and documents', async () => {
+    expect(await ok('get', 'ns')).toMatch(/^NAME +STATUS +AGE$/m);
+    expect(await ok('get', 'svc', 'kubernetes')).toMatch(
+      /^kubernetes +ClusterIP +10\.99\.0\.1 +<none> +443\/TCP +\d+s$/m,
+    );
+    expect(await ok('get', 'svc', '-A', '--no-headers')).toMatch(/^default +kubernetes /m);
+    expect(await ok('get', 'svc', '-o', 'wide')).toMatch(/ SELECTOR$/m);
+    expect(await ok('get', 'svc', 'kubernetes', '-o', 'yaml')).toContain('clusterIP: 10.99.0.1');
+    expect(await ok('get', 'svc', '--sort-by=.metadata.name', '-o', 'name')).toContain('service/kubernetes\n');
+    expect(await ok('get', 'svc', '-l', 'provider=kubernetes', '-o', 'jsonpath={.items[*].spec.clusterIP}')).toBe(
+      '10.99.0.1',
+    );
+    expect(await ok('get', 'svc', '--field-selector', 'metadata.name=none', '-o', 'name')).toBe('');
+    expect(await ok('get', 'ns', '--chunk-size=2', '-o', 'name')).toContain('namespace/kube-public');
+    expect(await ok('get', 'events')).toBe('');
+    expect(await refused(['get', 'pod', 'none'])).toBe('Error from server (NotFound): pods "none" not found\n');
+    expect(await refused(['get', 'nothings'])).toContain(`the server doesn't have a resource type "nothings"`);
+  });
+
+  test('a create that exists already is refused', async () => {
+    expect(await refused(['create', 'namespace', 'default'])).toBe(
+      'Error from server (AlreadyExists): namespaces "default" already exists\n',
+    );
+  });
+
+  test('many at once come in pages', async () => {
+    const items = Array.from({ length: 30 }, (_, index) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: `many-${index}`, namespace: 'kube-public' },
+      data: { text: 'x'.repeat(20_000) },
+    }));
+    await apply({ apiVersion: 'v1', kind: 'List', items }, '--server-side=false');
+    const names = (await ok('get', 'cm', '-n', 'kube-public', '--chunk-size=7', '-o', 'name')).trim().split('\n');
+    expect(names).toHaveLength(30);
+    expect(await ok('delete', 'cm', '--all', '-n', 'kube-public')).toMatch(/"many-29" deleted$/m);
+    expect(await ok('get', 'cm', '-n', 'kube-public', '-o', 'name')).toBe('');
+  });
+});
+
+describe('Pods', () => {
+  test('apply, apply again, apply a change of one container of the list', async () => {
+    expect(await apply(pod('applied'))).toBe('pod/applied created\n');
+    expect(await apply(pod('applied'))).toBe('pod/applied unchanged\n');
+    const changed = pod('applied', 'busybox:1.29');
+    expect(await apply(changed)).toBe('pod/applied configured\n');
+    const { spec } = await get('pod/applied');
+    expect(spec.initContainers.map((container: { image: string }) => container.image)).toEqual([
+      'busybox:1.29',
+      'busybox:1.29',
+    ]);
+    // Defaults that the manifest does not name are kept: the lists were merged by name.
+    expect(spec.containers[0]).toMatchObject({ image: 'busybox:1.29', imagePullPolicy: 'IfNotPresent' });
+    expect(await apply(changed, '--dry-run=server')).toBe('pod/applied unchanged (server dry run)\n');
+    expect(
+      (await kubectl(['diff', '-f', '-'], { input: JSON.stringify(pod('applied', 'busybox:1.30')) })).out,
+    ).toContain('+    image: busybox:1.30');
+  });
+
+  test('get and describe', async () => {
+    expect(await ok('get', 'pod', 'applied')).toMatch(/^applied +0\/1 +Pending +0 +\d+s$/m);
+    expect(await ok('get', 'pod', 'applied', '-o', 'wide')).toMatch(/ NOMINATED NODE +READINESS GATES$/m);
+    const text = await ok('describe', 'pod', 'applied');
+    expect(text).toMatch(/^Init Containers:\n {2}init-myservice:/m);
+    expect(text).toMatch(/^Status: +Pending$/m);
+    expect(text).toMatch(/^Events: +<none>$/m);
+  });
+
+  test('label, annotate and the three kinds of patch', async () => {
+    expect(await ok('label', 'pod', 'applied', 'tier=web')).toBe('pod/applied labeled\n');
+    expect(await ok('annotate', 'pod', 'applied', 'note=one')).toBe('pod/applied annotated\n');
+    const patch = async (type: string, body: unknown) =>
+      ok('patch', 'pod', 'applied', `--type=${type}`, '-p', JSON.stringify(body));
+    await patch('strategic', {
+      metadata: { labels: { strategic: 'yes' } },
+      spec: { initContainers: [{ name: 'init-mydb', image: 'busybox:1.31' }] },
+    });
+    await patch('merge', { metadata: { labels: { merge: 'yes' } } });
+    await patch('json', [{ op: 'add', path: '/metadata/labels/json', value: 'yes' }]);
+    const { metadata, spec } = await get('pod/applied');
+    expect(metadata.labels).toEqual({ app: 'myapp', tier: 'web', strategic: 'yes', merge: 'yes', json: 'yes' });
+    expect(metadata.annotations['note']).toBe('one');
+    expect(spec.initContainers.map((container: { image: string }) => container.image)).toEqual([
+      'busybox:1.29',
+      'busybox:1.31',
+    ]);
+    await ok('label', 'pod', 'applied', 'tier-');
+    expect((await get('pod/applied')).metadata.labels.tier).toBeUndefined();
+  });
+
+  test('edit with an editor; an edit that is not allowed is refused and kept', async () => {
+    const edit = (expression: string) =>
+      kubectl(['edit', 'pod', 'applied'], { env: { KUBE_EDITOR: `sed -i '${expression}'` } });
+    expect((await edit('s/busybox:1.31/busybox:1.32/')).out).toBe('pod/applied edited\n');
+    expect((await get('pod/applied')).spec.initContainers[1].image).toBe('busybox:1.32');
+    const { code, out, err } = await edit('s/restartPolicy: Always/restartPolicy: Never/');
+    expect(code).not.toBe(0);
+    expect(`${out}${err}`).toContain('pods "applied" is invalid');
+  });
+
+  test('get -w shows changes as they happen', async () => {
+    const lines = follow('get', 'pods', '-w', '--field-selector', 'metadata.name=watched');
+    const events = follow('get', 'pods', '-w', '--no-headers', '--output-watch-events', '-l', 'app=watched');
+    await apply({ ...pod('watched'), metadata: { name: 'watched', labels: { app: 'watched' } } });
+    expect((await lines.next()).value).toMatch(/^NAME +READY +STATUS +RESTARTS +AGE$/);
+    expect((await lines.next()).value).toMatch(/^watched +0\/1 +Pending +0 +\d+s$/);
+    expect((await events.next()).value).toMatch(/^ADDED +watched /);
+    await registry.patch(
+      { group: '', version: 'v1', resource: 'pods' },
+      'default',
+      'watched',
+      'application/merge-patch+json',
+      { status: { phase: 'Running' } },
+      { subresource: 'status' },
+    );
+    expect((await lines.next()).value).toMatch(/^watched +0\/1 +Running +0 +\d+s$/);
+    expect((await events.next()).value).toMatch(/^MODIFIED +watched /);
+    await ok('delete', 'pod', 'watched');
+    expect((await events.next()).value).toMatch(/^DELETED +watched /);
+  });
+
+  test('wait ends with the condition', async () => {
+    const waiting = ok('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/applied', '--timeout=60s');
+    await registry.patch(
+      { group: '', version: 'v1', resource: 'pods' },
+      'default',
+      'applied',
+      'application/merge-patch+json',
+      { status: { phase: 'Succeeded' } },
+      { subresource: 'status' },
+    );
+    expect(await waiting).toBe('pod/applied condition met\n');
+    expect(await refused(['wait', '--for=condition=Ready', 'pod/applied', '--timeout=1s'])).toContain(
+      'timed out waiting',
+    );
+  });
+
+  test('logs of a bound Pod come from its node, with the errors of upstream', async () => {
+    await apply({ ...pod('logged'), spec: { ...pod('logged').spec, nodeName: NODE_NAME } });
+    expect(await ok('logs', 'logged', '-c', 'init-mydb')).toBe('log of init-mydb\n');
+    expect(await ok('logs', 'logged')).toContain('log of myapp-container\n');
+    expect(await refused(['logs', 'logged', '-c', 'other'])).toContain('container other is not valid for pod logged');
+    expect(await ok('delete', 'pod', 'logged', '--force', '--grace-period=0')).toContain('force deleted');
+  });
+
+  test('run, events, delete', async () => {
+    expect(await ok('run', 'single', '--image=busybox:1.28', '--restart=Never')).toBe('pod/single created\n');
+    await apply({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: 'single.1', namespace: 'default' },
+      involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'single' },
+      reason: 'Scheduled',
+      message: 'Successfully assigned default/single to node-1',
+      type: 'Normal',
+      source: { component: 'default-scheduler' },
+      lastTimestamp: new Date().toISOString(),
+    });
+    expect(await ok('get', 'events')).toMatch(/ Normal +Scheduled +pod\/single +Successfully assigned/);
+    expect(await ok('events', '--for', 'pod/single')).toContain('Scheduled');
+    expect(await ok('delete', 'pod', 'single')).toMatch(/^pod "single" deleted/);
+    expect(await ok('delete', 'pod', 'single', '--ignore-not-found')).toBe('');
+    expect(await refused(['delete', 'pod', 'single'])).toBe('Error from server (NotFound): pods "single" not found\n');
+  });
+});
+
+describe('bad input', () => {
+  const unknownField = { ...pod('strict'), spec: { ...pod('strict').spec, containerz: [] } };
+
+  test('an unknown field is refused, or warned of where asked', async () => {
+    expect(await refused(['apply', '--validate=strict', '-f', '-'], JSON.stringify(unknownField))).toContain(
+      'strict decoding error: unknown field "spec.containerz"',
+    );
+    const warned = await kubectl(['apply', '--validate=warn', '-f', '-'], { input: JSON.stringify(unknownField) });
+    expect(warned).toMatchObject({ code: 0, out: 'pod/strict created\n' });
+    expect(warned.err).toContain('Warning: unknown field "spec.containerz"');
+    await ok('delete', 'pod', 'strict');
+  });
+
+  test('an invalid object is refused with every error', async () => {
+    const invalid = pod('invalid');
+    const [first] = invalid.spec.initContainers;
+    if (first !== undefined) first.name = '';
+    const text = await refused(['create', '-f', '-'], JSON.stringify(invalid));
+    expect(text).toContain('The Pod "invalid" is invalid: spec.initContainers[0].name: Required value');
+  });
+
+  test('kinds that are not served and broken YAML leave the rest alone', async () => {
+    const path = join(folder, 'mixed.yaml');
+    const configMap = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\n';
+    writeFileSync(path, `${configMap}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad}\n`);
+    expect(await refused(['apply', '-f', path])).toContain('no matches for kind "Deployment" in version "apps/v1"');
+    expect(await ok('get', 'cm', 'good', '-o', 'name')).toBe('configmap/good\n');
+    writeFileSync(path, 'kind: [');
+    expect(await refused(['apply', '-f', path])).toContain('error');
+  });
+
+  test('a body of more than 3 MiB is refused', async () => {
+    const data = Object.fromEntries(Array.from({ length: 5 }, (_, index) => [`k${index}`, 'x'.repeat(900_000)]));
+    const large = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'large' }, data };
+    expect(await refused(['create', '-f', '-'], JSON.stringify(large))).toContain(
+      'Request entity too large: limit is 3145728',
+    );
+  });
+});
+
+test('closing the server ends kubectl get -w', async () => {
+  const child = spawn('kubectl', ['get', 'cm', '-w', '-o', 'name'], {
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  watching.add(child);
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const exit = once(child, 'exit');
+  expect((await lines.next()).value).toContain('configmap/');
+  await server.close();
+  await exit;
+});
