@@ -29,7 +29,7 @@ function newScratch(nested = ''): Scratch {
 
 async function start(where: Scratch): Promise<Containerd> {
   const containerd = await startContainerd(where.options);
-  cleanups.push(() => containerd.stop());
+  cleanups.push(() => containerd.shutdown());
   return containerd;
 }
 
@@ -253,6 +253,7 @@ describe('a private containerd', () => {
     expect(lives(pid)).toBe(false);
     expect(containerd.pid()).toBeUndefined();
     expect(lives(firstProcess(where, container))).toBe(true);
+    await start(where);
   });
 
   test('leaves nothing behind after shutdown, though a container still ran', async () => {
