@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Client } from '../src/client/client.ts';
 import { clientFromKubeconfig } from '../src/client/kubeconfig.ts';
+import { dataDirOwner } from '../src/platform/files.ts';
 import { makeBusyboxArchive } from '../src/runtime/images/local-images.ts';
 
 const run = promisify(execFile);
@@ -43,7 +44,8 @@ export async function startEngine(): Promise<BenchEngine> {
     const archive = join(scratch, 'busybox.tar');
     await makeBusyboxArchive(archive, { reference: BUSYBOX });
     await run(lifepod, ['image', 'load', ...options, archive]);
-    const pid = Number(/"pid": *(\d+)/.exec((await run(lifepod, ['status', ...options, '-o', 'json'])).stdout)?.[1]);
+    const pid = dataDirOwner(dataDir);
+    if (pid === undefined) throw new Error(`nobody holds ${dataDir}`);
     return { client: await clientFromKubeconfig(join(dataDir, 'kubeconfig')), dataDir, pid, stop };
   } catch (error) {
     await stop().catch(() => undefined);

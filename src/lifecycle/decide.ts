@@ -15,7 +15,7 @@
 import { parseTime } from '../machinery/time.ts';
 import { factsOf } from './facts.ts';
 import { newPlan, type Plan } from './plan.ts';
-import { finishedForGood, type Progress, prefetchFirstImage, progress } from './progress.ts';
+import { finishedForGood, lookForImages, type Progress, progress } from './progress.ts';
 import { ERR_IMAGE_PULL_SHOWN_MILLIS, type StatusInput, statusOf } from './status.ts';
 import { activeDeadline, completion, removeEverything, stopEverything, terminationInForce } from './termination.ts';
 import type { Decision, Input, Memory } from './types.ts';
@@ -34,7 +34,7 @@ export function decide(input: Input): Decision {
   let stage: Progress = { stage: 'preparing' };
   if (termination === undefined) {
     stage = progress(view, plan, now);
-    if (stage.stage === 'preparing') prefetchFirstImage(view, plan);
+    if (stage.stage === 'preparing') lookForImages(view, 0, plan);
     if (stage.stage === 'finished') termination = completion(view, now);
     else plan.wake(activeDeadline(view, startedAt) ?? now);
   } else {

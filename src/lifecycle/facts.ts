@@ -56,7 +56,10 @@ function imageFacts(container: ContainerView, { input }: StatusInput, facts: Fac
         fieldPath,
       });
     const known = images[spec.name];
-    if (known?.state === 'present' && known.attempt === attempt) {
+    // An image that was looked for ahead of the container's turn is told of when its turn has come.
+    const begun =
+      inFlight.has(`startContainer/${spec.name}/${attempt}`) || container.runs.some((run) => run.attempt === attempt);
+    if (known?.state === 'present' && known.attempt === attempt && (begun || known.pulled !== undefined)) {
       const message =
         known.pulled === undefined
           ? `Container image "${image}" already present on machine`

@@ -38,6 +38,7 @@ export function progress(view: PodView, plan: Plan, now: number): Progress {
   if (turn !== 'done') {
     const container = view.init[turn] as ContainerView;
     advance(view, container, plan, now);
+    if (isLive(container.current)) lookForImages(view, turn + 1, plan);
     return { stage: 'initializing', index: turn };
   }
   for (const container of view.apps) advance(view, container, plan, now);
@@ -140,8 +141,16 @@ export function ensureImage(view: PodView, container: ContainerView, attempt: nu
   return undefined;
 }
 
-/** While the sandbox is being made, the image of the first container is looked for as well. */
-export function prefetchFirstImage(view: PodView, plan: Plan): void {
-  const first = view.init[0] === undefined ? view.apps : [view.init[0]];
-  for (const container of first) ensureImage(view, container, container.nextAttempt, plan);
+/**
+ * Looks for the images of the init container at the index, or of the apps after the last one, ahead of their turn: it costs nothing
+ * while the sandbox is made or the container before runs. Pulls wait for the turn.
+ */
+export function lookForImages(view: PodView, index: number, plan: Plan): void {
+  const next = view.init[index];
+  for (const container of next === undefined ? view.apps : [next]) {
+    const { name, image = '', imagePullPolicy } = container.spec;
+    const attempt = container.nextAttempt;
+    if (imagePullPolicy === 'IfNotPresent' && view.observed.images[name]?.attempt !== attempt)
+      plan.act({ kind: 'checkImage', container: name, attempt, image, mustExist: false });
+  }
 }

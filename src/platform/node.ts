@@ -28,7 +28,13 @@ export function systemTimers(): Timers {
     at(time: Millis, callback: () => void): Timer {
       const entry = heap.add(time, callback);
       if (heap.nextTime() === time) arm();
-      return { cancel: () => heap.remove(entry) };
+      return {
+        cancel: () => {
+          heap.remove(entry);
+          // An empty heap must not keep the process alive.
+          if (heap.nextTime() === undefined) arm();
+        },
+      };
     },
   };
 }

@@ -198,7 +198,7 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
   };
   const stopContainer = async (id: string, graceSeconds: number, signal: AbortSignal): Promise<void> => {
     const run = containers.get(id);
-    if (run === undefined || run.state !== 'running') return;
+    if (signal.aborted || run === undefined || run.state !== 'running') return;
     if (graceSeconds <= 0) return end(run, SIGKILL_EXIT);
     signalStop(run);
     await new Promise<void>((resolve) => {
