@@ -62,10 +62,10 @@ test.each([1, 2, 3])('kill -9 between init containers, after %i of 4: each runs 
   const name = `between-${completed}`;
   const step = (index: number): { name: string; script: string } => ({
     name: `init-${index}`,
-    script: `echo ${index} >>/work/ran`,
+    script: `echo ${index} >>/work/ran; usleep 100000`,
     ...SHARED.mount,
   });
-  const seen = lifepod.until(['get', 'pod', name, '-w', '--ignore-not-found'], (line) =>
+  const seen = lifepod.until(['get', 'pods', '-w', '--field-selector', `metadata.name=${name}`], (line) =>
     line.includes(`Init:${completed}/4`),
   );
   const killed = seen.then(() => lifepod.kill('SIGKILL'));

@@ -3,13 +3,18 @@ import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
 import { runCommand } from '../../src/platform/processes.ts';
-import { networkState } from '../support/leaks.ts';
+import { watchLeaks } from '../support/leaks.ts';
 import { REPOSITORY, untilLine } from '../support/lifepod.ts';
 
 const demoFolders = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('lifepod-demo-'));
 
+const dataDirOf = (output: string): string => {
+  const folder = /--data-dir (\S+)/.exec(output)?.[1];
+  if (folder === undefined) throw new Error(`no data folder is named:\n${output}`);
+  return folder;
+};
+
 test('the demo shows the life of the Pod in order, takes under 20 s, and leaves nothing behind', async () => {
-  const before = await networkState();
   const folders = demoFolders();
   const begin = performance.now();
   const result = await runCommand('npm', ['run', 'demo'], { cwd: REPOSITORY, signal: AbortSignal.timeout(120_000) });
@@ -19,12 +24,11 @@ test('the demo shows the life of the Pod in order, takes under 20 s, and leaves 
   expect(places.every((place) => place >= 0)).toBe(true);
   expect(places).toEqual([...places].sort((a, b) => a - b));
   expect(performance.now() - begin).toBeLessThan(20_000);
-  expect([...(await networkState())].filter((entry) => !before.has(entry))).toEqual([]);
+  expect(await (await watchLeaks(dataDirOf(result.stdout))).left()).toEqual([]);
   expect(demoFolders()).toEqual(folders);
 });
 
 test('Ctrl+C during the demo cleans up too', async () => {
-  const before = await networkState();
   const folders = demoFolders();
   let pid = 0;
   // The shell prints its PID and becomes the demo, so that the signal reaches the demo itself.
@@ -38,6 +42,6 @@ test('Ctrl+C during the demo cleans up too', async () => {
     return false;
   }).catch(() => undefined);
   expect(lines.join('\n')).toContain('Init:0/2');
-  expect([...(await networkState())].filter((entry) => !before.has(entry))).toEqual([]);
+  expect(await (await watchLeaks(dataDirOf(lines.join('\n')))).left()).toEqual([]);
   expect(demoFolders()).toEqual(folders);
 });

@@ -1,25 +1,30 @@
 /** Point 5: `lifepod down` ends all and leaves nothing behind. */
 import { expect, test } from 'vitest';
-import { leaks, networkState } from '../support/leaks.ts';
+import { watchLeaks } from '../support/leaks.ts';
 import { scratchFolder, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 
 const APP = pod('app', { init: [{ name: 'first', script: 'true' }], app: [{ name: 'app', script: WAIT }] });
 
 test('down ends the Pods gracefully and leaves no process, mount, network namespace, bridge, table or veth', async () => {
-  const before = await networkState();
   const scratch = scratchFolder();
   try {
     const lifepod = await startLifepod({ scratch });
     await lifepod.apply(APP);
     await lifepod.apply(pod('memory', { spec: { volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] } }));
     await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', 'pod/memory', '--timeout=60s');
-    expect((await leaks(lifepod.dataDir, before)).length).toBeGreaterThan(3);
+    const leaks = await watchLeaks(lifepod.dataDir);
+    for (const kind of ['link lp', 'table ip', 'link veth', 'netns cni-', 'process', 'mount']) {
+      expect(
+        leaks.parts.some((part) => part.startsWith(kind)),
+        kind,
+      ).toBe(true);
+    }
     const log = lifepod.kubectlOk('logs', '-f', 'app');
     const said = await lifepod.cliOk('down');
     expect(said).toContain('default/app');
     await log.catch(() => undefined);
-    expect(await leaks(lifepod.dataDir, before)).toEqual([]);
+    expect(await leaks.left()).toEqual([]);
 
     // A second time there is nothing to do, and status says that nothing runs.
     expect((await lifepod.cli('down')).code).toBe(0);
@@ -32,22 +37,22 @@ test('down ends the Pods gracefully and leaves no process, mount, network namesp
     expect(await lifepod.kubectlOk('get', 'svc', 'kubernetes', '-o', 'name')).toBe('service/kubernetes\n');
     expect((await lifepod.kubectl('get', 'pods')).stderr).toContain('No resources found');
     await lifepod.cliOk('down');
-    expect(await leaks(lifepod.dataDir, before)).toEqual([]);
+    expect(await leaks.left()).toEqual([]);
   } finally {
     await scratch.remove();
   }
 });
 
 test('down after a kill -9 of the engine ends the Pods too', async () => {
-  const before = await networkState();
   const scratch = scratchFolder();
   try {
     const lifepod = await startLifepod({ scratch });
     await lifepod.apply(APP);
     await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
+    const leaks = await watchLeaks(lifepod.dataDir);
     await lifepod.kill('SIGKILL');
     await lifepod.cliOk('down');
-    expect(await leaks(lifepod.dataDir, before)).toEqual([]);
+    expect(await leaks.left()).toEqual([]);
   } finally {
     await scratch.remove();
   }

@@ -15,7 +15,9 @@ afterAll(() => lifepod?.stop());
 
 test('kubectl apply -f creates the Pod, and get -f shows Init:0/2 from the server’s table', async () => {
   expect(await lifepod.kubectlOk('apply', '-f', MYAPP)).toBe('pod/myapp-pod created\n');
-  await lifepod.until(['logs', '-f', 'myapp-pod', '-c', 'init-myservice', '--pod-running-timeout=60s'], (line) =>
+  const running = '--for=jsonpath={.status.initContainerStatuses[0].state.running}';
+  await lifepod.kubectlOk('wait', running, 'pod/myapp-pod', '--timeout=60s');
+  await lifepod.until(['logs', '-f', 'myapp-pod', '-c', 'init-myservice'], (line) =>
     line.includes('waiting for myservice'),
   );
   const lines = (await lifepod.kubectlOk('get', '-f', MYAPP)).trimEnd().split('\n');

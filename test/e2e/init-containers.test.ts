@@ -236,7 +236,7 @@ describe('a Pod that is not valid is refused with every field error', () => {
     [
       'a restartPolicy that does not exist',
       { restartPolicy: 'Sometimes', containers: [app] },
-      ['spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure"'],
+      ['spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"'],
     ],
     [
       'a deadline of zero',

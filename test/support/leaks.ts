@@ -1,35 +1,64 @@
-/** What of the system an engine may leave behind, as names: a test compares before and after. */
-import { existsSync, readdirSync } from 'node:fs';
+/** What an engine has on the machine, as lines: a test collects them while it runs and looks whether one is left. */
 import { mountsOf, processesNaming } from '../../src/cli/leftovers.ts';
-import { runCommandOk } from '../../src/platform/processes.ts';
+import { networkNames } from '../../src/network/bridge.ts';
+import { runCommand } from '../../src/platform/processes.ts';
 
-const NETNS_FOLDER = '/run/netns';
-
-interface NftObject {
-  table?: { family: string; name: string };
+interface Link {
+  ifname: string;
+  link_netnsid?: number;
 }
 
-/** Network namespaces, links and nftables tables of the machine, each as one line. */
-export async function networkState(): Promise<Set<string>> {
-  const namespaces = existsSync(NETNS_FOLDER) ? readdirSync(NETNS_FOLDER) : [];
-  const links = JSON.parse(await runCommandOk('ip', ['-j', 'link', 'show'])) as { ifname: string }[];
-  const nft = JSON.parse(await runCommandOk('nft', ['-j', 'list', 'tables'])) as { nftables: NftObject[] };
-  const tables = nft.nftables.flatMap((entry) => (entry.table === undefined ? [] : [entry.table]));
-  return new Set([
-    ...namespaces.map((name) => `network namespace ${name}`),
-    ...links.map((link) => `link ${link.ifname}`),
-    ...tables.map((table) => `nftables table ${table.family} ${table.name}`),
-  ]);
+interface Namespace {
+  name: string;
+  id?: number;
 }
 
-/** Processes, mounts and network parts that are there now and were not in `before`. */
-export async function leaks(dataDir: string, before: ReadonlySet<string>): Promise<string[]> {
-  const network = await networkState();
+async function json<T>(command: string, args: string[]): Promise<T[]> {
+  const { code, stdout } = await runCommand(command, args);
+  return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as T[]) : [];
+}
+
+/** The engine's bridge, the veths on it, the namespaces behind them, its nftables table. */
+async function networkParts(dataDir: string): Promise<string[]> {
+  const { bridge, table } = networkNames({ dataDir, instance: dataDir });
+  const ports = await json<Link>('ip', ['-j', 'link', 'show', 'master', bridge]);
+  const behind = new Set(ports.map((port) => port.link_netnsid));
+  const namespaces = await json<Namespace>('ip', ['-j', 'netns', 'list']);
   return [
+    `link ${bridge}`,
+    `table ip ${table}`,
+    ...ports.map((port) => `link ${port.ifname}`),
+    ...namespaces.filter(({ id }) => id !== undefined && behind.has(id)).map(({ name }) => `netns ${name}`),
+  ];
+}
+
+async function exists(part: string): Promise<boolean> {
+  const [kind = '', ...name] = part.split(' ');
+  if (kind === 'link') return (await runCommand('ip', ['link', 'show', 'dev', ...name])).code === 0;
+  if (kind === 'table') return (await runCommand('nft', ['list', 'table', ...name])).code === 0;
+  return (await json<Namespace>('ip', ['-j', 'netns', 'list'])).some((each) => each.name === name[0]);
+}
+
+export interface LeakWatch {
+  /** What the engine had when watchLeaks() was called. */
+  parts: string[];
+  /** What of it is still there, and what processes and mounts there are now. */
+  left(): Promise<string[]>;
+}
+
+export async function watchLeaks(dataDir: string): Promise<LeakWatch> {
+  const network = await networkParts(dataDir);
+  const now = (): string[] => [
     ...processesNaming(dataDir)
       .filter(({ commandLine }) => !commandLine.some((argument) => argument.endsWith('guardian.ts')))
       .map(({ pid, commandLine }) => `process ${pid} ${commandLine.join(' ')}`),
     ...mountsOf(dataDir).map((point) => `mount ${point}`),
-    ...[...network].filter((entry) => !before.has(entry)),
   ];
+  return {
+    parts: [...network, ...now()],
+    async left() {
+      const there = await Promise.all(network.map(exists));
+      return [...now(), ...network.filter((_, index) => there[index])];
+    },
+  };
 }
