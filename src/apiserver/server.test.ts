@@ -195,11 +195,17 @@ describe('objects', () => {
   });
 
   test('refuses what it cannot read or write by its media type', async () => {
-    const protobuf = { 'content-type': 'application/vnd.kubernetes.protobuf' };
-    expect(await at.call('POST', CONFIG_MAPS, { body: 'k8s', headers: protobuf })).toMatchObject({
+    const post = async (type: string) =>
+      at.call('POST', CONFIG_MAPS, { body: 'k8s', headers: { 'content-type': type } });
+    expect((await post('application/cbor')).json).toMatchObject({
       code: 415,
-      json: { reason: 'UnsupportedMediaType' },
+      reason: 'UnsupportedMediaType',
+      message:
+        'the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf',
     });
+    expect((await post('application/vnd.kubernetes.protobuf')).json.message).toMatch(
+      /^the object provided is unrecognized \(must be of type ConfigMap\): .* protobuf parse error/,
+    );
     const patch = await at.call('PATCH', `${CONFIG_MAPS}/a`, { body: '{}', headers: { 'content-type': 'text/plain' } });
     expect(patch.json.message).toBe(
       'the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, application/apply-patch+yaml',

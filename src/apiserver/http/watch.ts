@@ -46,18 +46,16 @@ export async function serveWatch(
   route: ResourceRoute,
   form: ObjectForm,
 ): Promise<void> {
-  const { response } = exchange;
+  const { response, signal } = exchange;
   const options = watchOptions(exchange.query, route.namespace);
   const timeoutSeconds = options.timeoutSeconds ?? Math.round(MIN_TIMEOUT_SECONDS * (1 + Math.random()));
   const encode = eventEncoder(server, exchange, route, form);
-  const slow = new AbortController();
-  const signal = AbortSignal.any([exchange.signal, slow.signal]);
   exchange.endWithServer();
   /** Lines from before the answer starts. */
   const initial: string[] = [];
   let bound: number | undefined;
   const sink = (event: WatchEvent): void => {
-    if (signal.aborted) return;
+    if (signal.aborted || response.destroyed) return;
     const text = encode(event);
     if (bound === undefined) {
       initial.push(text);
@@ -69,7 +67,7 @@ export async function serveWatch(
       path: exchange.path,
       pendingBytes: response.writableLength,
     });
-    slow.abort();
+    // Its end aborts the signal, and that ends the watch.
     response.destroy();
   };
   const watch = server.backend.watch(route.ref, { ...options, timeoutSeconds }, sink, signal);
@@ -77,7 +75,7 @@ export async function serveWatch(
   // at once; one that fails later ends with an ERROR event.
   const failed = await Promise.race([watch.then(undefined, failureOf), nextTurn()]);
   if (failed !== undefined) throw failed;
-  if (exchange.signal.aborted && response.destroyed) return;
+  if (response.destroyed) return;
   startAnswer(exchange, 200, { 'Content-Type': 'application/json' });
   response.flushHeaders();
   const text = initial.join('');
