@@ -255,6 +255,9 @@ export async function startTestServer(overrides: Partial<ApiServerOptions> = {})
     timers: systemTimers(),
     log,
     ...overrides,
+  }).catch((error: unknown) => {
+    rmSync(dataDir, { recursive: true, force: true });
+    throw error;
   });
   const trust = { ca: pki.caCertificate, keepAlive: true };
   const admin = new Agent({ ...trust, cert: pki.admin.certificate, key: pki.admin.key });
