@@ -5,12 +5,6 @@ import { runCommand } from '../../src/platform/processes.ts';
 
 interface Link {
   ifname: string;
-  link_netnsid?: number;
-}
-
-interface Namespace {
-  name: string;
-  id?: number;
 }
 
 async function json<T>(command: string, args: string[]): Promise<T[]> {
@@ -18,25 +12,17 @@ async function json<T>(command: string, args: string[]): Promise<T[]> {
   return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as T[]) : [];
 }
 
-/** The engine's bridge, the veths on it, the namespaces behind them, its nftables table. */
+/** The engine's bridge, the veths on it, its nftables table. Network namespaces are mounts in the data folder. */
 async function networkParts(dataDir: string): Promise<string[]> {
   const { bridge, table } = networkNames({ dataDir, instance: dataDir });
   const ports = await json<Link>('ip', ['-j', 'link', 'show', 'master', bridge]);
-  const behind = new Set(ports.map((port) => port.link_netnsid));
-  const namespaces = await json<Namespace>('ip', ['-j', 'netns', 'list']);
-  return [
-    `link ${bridge}`,
-    `table ip ${table}`,
-    ...ports.map((port) => `link ${port.ifname}`),
-    ...namespaces.filter(({ id }) => id !== undefined && behind.has(id)).map(({ name }) => `netns ${name}`),
-  ];
+  return [`link ${bridge}`, `table ip ${table}`, ...ports.map((port) => `link ${port.ifname}`)];
 }
 
 async function exists(part: string): Promise<boolean> {
   const [kind = '', ...name] = part.split(' ');
   if (kind === 'link') return (await runCommand('ip', ['link', 'show', 'dev', ...name])).code === 0;
-  if (kind === 'table') return (await runCommand('nft', ['list', 'table', ...name])).code === 0;
-  return (await json<Namespace>('ip', ['-j', 'netns', 'list'])).some((each) => each.name === name[0]);
+  return (await runCommand('nft', ['list', 'table', ...name])).code === 0;
 }
 
 export interface LeakWatch {

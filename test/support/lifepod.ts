@@ -34,6 +34,7 @@ export function scratchFolder(): Scratch {
   return {
     path,
     async remove() {
+      await killEngine(path);
       await clearMachine(path, nodePlatform('error'), AbortSignal.timeout(DEADLINE_MILLIS));
       rmSync(path, { recursive: true, force: true });
       const ended = once(guardian, 'exit');
@@ -41,6 +42,15 @@ export function scratchFolder(): Scratch {
       await ended;
     },
   };
+}
+
+/** An engine that a failed test left running would bring back what is removed. */
+async function killEngine(dataDir: string): Promise<void> {
+  const pid = dataDirOwner(dataDir);
+  if (pid === undefined) return;
+  const released = dataDirReleased(dataDir, AbortSignal.timeout(DEADLINE_MILLIS));
+  process.kill(pid, 'SIGKILL');
+  await released;
 }
 
 export interface Lifepod {
