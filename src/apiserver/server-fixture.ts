@@ -179,12 +179,11 @@ export function mapBackend(): MapBackend {
   };
 }
 
-export const noNodes: NodeConnection = {
-  // biome-ignore lint/correctness/useYield: there is no log to give
-  async *logs() {
-    throw new Error('no node in this test');
-  },
+const noNode = (): never => {
+  throw new Error('no node in this test');
 };
+
+export const noNodes: NodeConnection = { logs: noNode, exec: noNode, attach: noNode, portForward: noNode };
 
 export interface Recorded {
   log: Log;

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LogOptions } from '../machinery/node-connection.ts';
 import { badRequest } from '../machinery/status.ts';
 import { makeAuthority, makeLeaf } from './pki/certificates.ts';
-import { readText, startTestServer, type TestServer } from './server-fixture.ts';
+import { noNodes, readText, startTestServer, type TestServer } from './server-fixture.ts';
 
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 const TABLE =
@@ -486,6 +486,7 @@ describe('logs', () => {
     let aborted: Promise<unknown> = Promise.resolve();
     await using own = await startTestServer({
       nodes: {
+        ...noNodes,
         async *logs(of, container, options: LogOptions, signal) {
           seen.push(of, container, options);
           yield Buffer.from('one\n');
@@ -530,6 +531,7 @@ describe('logs', () => {
     const refusal = 'container "a" in pod "p" is waiting to start: PodInitializing';
     await using own = await startTestServer({
       nodes: {
+        ...noNodes,
         // biome-ignore lint/correctness/useYield: it refuses
         async *logs() {
           throw badRequest(refusal);

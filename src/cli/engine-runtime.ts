@@ -8,7 +8,7 @@ import { type Containerd, startContainerd } from '../runtime/containerd/containe
 import { connectRuntime } from '../runtime/cri/cri-runtime.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import { makePauseArchive } from '../runtime/images/local-images.ts';
-import type { ContainerRuntime, RuntimeEvent } from '../runtime/runtime.ts';
+import type { ContainerRuntime, ContainerStreams, RuntimeEvent } from '../runtime/runtime.ts';
 import { findCniFolder } from './machine.ts';
 import type { Settings } from './settings.ts';
 
@@ -16,7 +16,7 @@ import type { Settings } from './settings.ts';
 const SANDBOX_IMAGE = 'localhost/lifepod/pause:1';
 
 export interface EngineRuntime {
-  runtime: ContainerRuntime;
+  runtime: ContainerRuntime & ContainerStreams;
   /** containerd */
   name: string;
   /** Called when the private containerd has ended, or is back. */

@@ -200,16 +200,20 @@ async function serveApi(
 
 /** The node for the API server, which is there before the node is. */
 function lateNode(): { connection: NodeConnection; connect(connection: NodeConnection): void } {
-  let node: NodeConnection | undefined;
+  let connected: NodeConnection | undefined;
+  const node = (): NodeConnection => {
+    if (connected === undefined) throw serviceUnavailable('the node is starting');
+    return connected;
+  };
   return {
     connect: (connection) => {
-      node = connection;
+      connected = connection;
     },
     connection: {
-      logs(...query) {
-        if (node === undefined) throw serviceUnavailable('the node is starting');
-        return node.logs(...query);
-      },
+      logs: (...query) => node().logs(...query),
+      exec: async (...query) => node().exec(...query),
+      attach: async (...query) => node().attach(...query),
+      portForward: async (...query) => node().portForward(...query),
     },
   };
 }

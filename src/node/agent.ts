@@ -17,20 +17,21 @@ import { createInformer } from '../client/informer.ts';
 import type { NodeConnection } from '../machinery/node-connection.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { Platform } from '../platform/platform.ts';
-import type { ContainerRuntime } from '../runtime/runtime.ts';
+import type { ContainerRuntime, ContainerStreams } from '../runtime/runtime.ts';
 import { podLogDirectory } from './container-config.ts';
 import { prepareContainer, prepareSandbox } from './container-files.ts';
 import { createExecutor } from './executor.ts';
-import { createLogLookup } from './log-lookup.ts';
 import { createLogSource } from './logs.ts';
 import { createEnvironmentSource } from './pod-environment.ts';
 import { createMessageReader, podFromRecords, runtimeView } from './pod-source.ts';
+import { createRunLookup } from './run-lookup.ts';
+import { createStreamSource } from './streams.ts';
 import { createVolumeManager } from './volumes.ts';
 import { type PodWorker, type RuntimeView, startWorker } from './worker.ts';
 
 export interface NodeAgentOptions extends Platform {
   client: Client;
-  runtime: ContainerRuntime;
+  runtime: ContainerRuntime & ContainerStreams;
   runtimeName: string;
   nodeName: string;
   nodeIps: readonly string[];
@@ -94,7 +95,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   };
 
   const workers = new Map<string, PodWorker>();
-  const logLookup = createLogLookup(logsRoot, (uid) => workers.get(uid)?.pod());
+  const runs = createRunLookup(logsRoot, (uid) => workers.get(uid)?.pod());
   const start = (pod: Pod, removed: boolean): void => {
     const uid = pod.metadata.uid ?? '';
     const readMessages = createMessageReader({
@@ -106,7 +107,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
       const ips = seen.sandboxes.find(({ ready }) => ready)?.ips;
       if (ips !== undefined) sandboxIps.set(uid, ips);
       const view = runtimeView(seen, await readMessages(of, seen.containers, abort));
-      logLookup.observed(uid, view.containers);
+      runs.observed(uid, view);
       return view;
     };
     const worker = startWorker(
@@ -122,7 +123,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
         done: () => {
           workers.delete(uid);
           sandboxIps.delete(uid);
-          logLookup.observed(uid, []);
+          runs.observed(uid, { sandboxes: [], containers: [] });
           rm(podLogDirectory(pod, logsRoot), { recursive: true, force: true }).catch((error: unknown) =>
             log.warn('logs of a removed Pod stay', { uid, error: String(error) }),
           );
@@ -175,7 +176,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   await resync();
   await volumes.cleanOrphans(new Set(workers.keys()), signal);
   return {
-    connection: createLogSource(logLookup.lookup, timers.now),
+    connection: { ...createLogSource(runs.logs, timers.now), ...createStreamSource(runs, runtime) },
     flushed: () => recorder.flushed(),
   };
 }

@@ -5,6 +5,7 @@
  * Every call is idempotent by name: running a sandbox or creating a container whose (pod UID, name, attempt) exists returns
  * the existing ID; stopping or removing what is gone is success. Every call takes an AbortSignal.
  */
+import type { StreamSelection } from '../machinery/node-connection.ts';
 import type { Millis } from '../machinery/time.ts';
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
@@ -60,6 +61,8 @@ export interface ContainerConfig {
   stdin?: boolean;
   stdinOnce?: boolean;
   tty?: boolean;
+  /** Shares the process namespace of this container of the same sandbox. */
+  targetContainerId?: string;
   /** Extra labels and annotations that come back in observations. */
   annotations: Record<string, string>;
   resources: {
@@ -180,4 +183,14 @@ export interface ContainerRuntime {
   removeImage(id: string, signal: AbortSignal): Promise<void>;
 
   close(): Promise<void>;
+}
+
+/**
+ * The streams of real containers; a runtime without processes has none. Each call answers with a URL on loopback that is
+ * good for one connection, within a minute: http, upgraded to SPDY/3.1. Rejects where the container does not run.
+ */
+export interface ContainerStreams {
+  exec(id: string, command: readonly string[], streams: StreamSelection, signal: AbortSignal): Promise<string>;
+  attach(id: string, streams: StreamSelection, signal: AbortSignal): Promise<string>;
+  portForward(sandboxId: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
 }

@@ -10,6 +10,7 @@ import { loadOrCreatePki } from '../../src/apiserver/pki/pki.ts';
 import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry } from '../../src/apiserver/registry/registry.ts';
 import { startApiServer } from '../../src/apiserver/server.ts';
+import { noNodes } from '../../src/apiserver/server-fixture.ts';
 import type { Client, ResourceClient } from '../../src/client/client.ts';
 import { createEventRecorder } from '../../src/client/events.ts';
 import { createInformer } from '../../src/client/informer.ts';
@@ -55,12 +56,7 @@ async function startRegistry() {
 async function overHttps(): Promise<Client> {
   const backend = await startRegistry();
   const pki = await loadOrCreatePki(directory, { hostnames: [], ips: [], now: timers.now() });
-  const nodes = {
-    logs: () => {
-      throw new Error('there are no nodes');
-    },
-  };
-  const server = await startApiServer({ backend, kinds, nodes, pki, port: 0, version: '0.0.0', timers, log });
+  const server = await startApiServer({ backend, kinds, nodes: noNodes, pki, port: 0, version: '0.0.0', timers, log });
   closers.defer(() => server.close());
   const path = join(directory, 'kubeconfig');
   writeKubeconfig(path, { server: `https://127.0.0.1:${server.port}`, pki });

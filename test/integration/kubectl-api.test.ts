@@ -16,6 +16,7 @@ import { createTokenIssuer } from '../../src/apiserver/pki/tokens.ts';
 import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../../src/apiserver/registry/registry.ts';
 import { type ApiServer, startApiServer } from '../../src/apiserver/server.ts';
+import { noNodes } from '../../src/apiserver/server-fixture.ts';
 import { createLog, systemTimers } from '../../src/platform/node.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 
@@ -43,6 +44,7 @@ beforeAll(async () => {
     issueToken: issuer.issue,
   });
   const nodes = {
+    ...noNodes,
     async *logs(_pod: unknown, container: string) {
       yield Buffer.from(`log of ${container}\n`);
     },

@@ -45,6 +45,9 @@ disabled_plugins = [${DISABLED_PLUGINS.map(text).join(', ')}]
 [${cri}]
   sandbox_image = ${text(options.sandboxImage)}
   restrict_oom_score_adj = ${options.restrictOomScoreAdj}
+  # Exec, attach and port-forward: loopback alone, on any free port, each URL with a token that is good once.
+  stream_server_address = "127.0.0.1"
+  stream_server_port = "0"
   # Network namespaces are mounted beside the rest of the state: one folder tells what is left.
   netns_mounts_under_state_dir = true
 

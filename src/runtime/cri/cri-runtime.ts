@@ -7,7 +7,7 @@
  * 2. What is gone counts as stopped and as removed.
  */
 import type { Log, Timers } from '../../platform/platform.ts';
-import type { ContainerRuntime, RuntimeVersion } from '../runtime.ts';
+import type { ContainerRuntime, ContainerStreams, RuntimeVersion } from '../runtime.ts';
 import { type Connection, connect, hasCode, RuntimeCallError } from './connection.ts';
 import { followEvents } from './events.ts';
 import { containerFacts, emptyFacts, type Facts, sandboxFacts } from './facts.ts';
@@ -15,6 +15,7 @@ import { imageStatus, listImages, pullImage, removeImage } from './images.ts';
 import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, type Labels, POD_UID_LABEL } from './labels.ts';
 import { createObserver, type Observer } from './observer.ts';
 import { containerMessage, sandboxMessage } from './requests.ts';
+import { streamCalls } from './streams.ts';
 
 export interface RuntimeOptions {
   /** unix:///run/containerd/containerd.sock */
@@ -28,7 +29,7 @@ export interface RuntimeOptions {
 const SERVICE = 'runtime.v1.RuntimeService';
 
 /** Rejects with a RuntimeCallError where nobody answers at the endpoint, or not CRI v1. */
-export async function connectRuntime(options: RuntimeOptions): Promise<ContainerRuntime> {
+export async function connectRuntime(options: RuntimeOptions): Promise<ContainerRuntime & ContainerStreams> {
   const connection = connect(options.endpoint);
   const facts = emptyFacts();
   const scope = options.namespaceLabels ?? {};
@@ -41,11 +42,12 @@ export async function connectRuntime(options: RuntimeOptions): Promise<Container
     );
     return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
   };
-  const runtime: ContainerRuntime = {
+  const runtime: ContainerRuntime & ContainerStreams = {
     version,
     notReady: (signal) => notReady(connection, signal),
     ...sandboxCalls(connection, facts, observer, scope),
     ...containerCalls(connection, facts, observer, scope),
+    ...streamCalls(connection),
     observeAll: observer.observeAll,
     observe: observer.observe,
     events: (listener, signal) => followEvents({ ...options, connection, facts, observer, scope }, listener, signal),

@@ -1,16 +1,21 @@
 /**
- * Tells the log source which runs a container has, and when one ends, from what the workers observe.
+ * Tells logs and streams which runs a container has, and when one ends, from what the workers observe.
  */
 import { join } from 'node:path';
 import type { Pod } from '../api/generated/types.ts';
 import type { ContainerState } from '../lifecycle/types.ts';
 import { containerLogPath, podLogDirectory } from './container-config.ts';
 import type { ContainerLogs, LoggedAttempt } from './logs.ts';
+import type { RuntimeView } from './worker.ts';
 
-export interface LogLookup {
-  /** A worker has seen these runs of its Pod; none: the Pod is gone. */
-  observed(podUid: string, runs: readonly ContainerState[]): void;
-  lookup(podUid: string, container: string): ContainerLogs | undefined;
+export interface RunLookup {
+  /** A worker has seen this of its Pod; no runs and no sandboxes: the Pod is gone. */
+  observed(podUid: string, view: RuntimeView): void;
+  logs(podUid: string, container: string): ContainerLogs | undefined;
+  /** The ID of the container's run, where it runs. */
+  running(podUid: string, container: string): string | undefined;
+  /** The ID of the Pod's sandbox, where it is ready. */
+  sandbox(podUid: string): string | undefined;
 }
 
 interface Ending {
@@ -18,8 +23,9 @@ interface Ending {
   resolve(): void;
 }
 
-export function createLogLookup(logsRoot: string, podOf: (uid: string) => Pod | undefined): LogLookup {
-  const runsOf = new Map<string, readonly ContainerState[]>();
+export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | undefined): RunLookup {
+  const viewOf = new Map<string, RuntimeView>();
+  const runsOf = (podUid: string): readonly ContainerState[] => viewOf.get(podUid)?.containers ?? [];
   /** Of runs that someone follows, by container ID. */
   const endings = new Map<string, Ending>();
 
@@ -33,21 +39,22 @@ export function createLogLookup(logsRoot: string, podOf: (uid: string) => Pod | 
     return ending.promise;
   };
   return {
-    observed(podUid, runs) {
-      const before = runsOf.get(podUid) ?? [];
-      if (runs.length === 0) runsOf.delete(podUid);
-      else runsOf.set(podUid, runs);
+    observed(podUid, view) {
+      const before = runsOf(podUid);
+      const runs = view.containers;
+      if (runs.length === 0 && view.sandboxes.length === 0) viewOf.delete(podUid);
+      else viewOf.set(podUid, view);
       for (const { id } of before) {
         if (runs.some((run) => run.id === id && run.state !== 'exited')) continue;
         endings.get(id)?.resolve();
         endings.delete(id);
       }
     },
-    lookup(podUid, container) {
+    logs(podUid, container) {
       const pod = podOf(podUid);
       if (pod === undefined) return undefined;
       const folder = podLogDirectory(pod, logsRoot);
-      const attempts = (runsOf.get(podUid) ?? [])
+      const attempts = runsOf(podUid)
         .filter(({ name }) => name === container)
         .map(
           (run): LoggedAttempt => ({
@@ -61,5 +68,8 @@ export function createLogLookup(logsRoot: string, podOf: (uid: string) => Pod | 
       const waitingReason = statuses.find(({ name }) => name === container)?.state?.waiting?.reason;
       return { attempts, ...(waitingReason === undefined ? {} : { waitingReason }) };
     },
+    running: (podUid, container) =>
+      runsOf(podUid).find(({ name, state }) => name === container && state === 'running')?.id,
+    sandbox: (podUid) => viewOf.get(podUid)?.sandboxes.find(({ ready }) => ready)?.id,
   };
 }
