@@ -3,14 +3,14 @@
  * into a Pod that can be ended.
  */
 import { join } from 'node:path';
-import type { Container, Pod } from '../api/generated/types.ts';
+import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
 import type { ContainerState } from '../lifecycle/types.ts';
 import type { ContainerObservation, PodObservation } from '../runtime/runtime.ts';
 import { BACKOFF_ANNOTATION, containerLogPath, terminationMessageFile } from './container-config.ts';
-import { readTerminationMessage } from './termination-message.ts';
+import { limitMessage, messageLimitBytes, readTerminationMessage } from './termination-message.ts';
 import type { RuntimeView } from './worker.ts';
 
-/** Reads the termination messages of one Pod's ended runs; each run is asked about once. */
+/** Reads the messages of one Pod's ended runs, its own or the runtime's; each run is asked about once. */
 export function createMessageReader(folders: { podDirectory: string; logDirectory: string }) {
   const known = new Map<string, string>();
   return async (
@@ -20,10 +20,17 @@ export function createMessageReader(folders: { podDirectory: string; logDirector
   ): Promise<ReadonlyMap<string, string>> => {
     for (const id of known.keys()) if (!runs.some((run) => run.id === id)) known.delete(id);
     const fresh = runs.filter((run) => run.state === 'exited' && !known.has(run.id));
-    for (const run of fresh) known.set(run.id, await readMessage(pod, run, folders, signal));
-    return known;
+    for (const run of fresh) known.set(run.id, (await readMessage(pod, run, folders, signal)) || (run.message ?? ''));
+    const limitBytes = messageLimitBytes(containersOf(pod).length);
+    return new Map([...known].map(([id, message]) => [id, limitMessage(message, limitBytes)]));
   };
 }
+
+const containersOf = ({ spec }: Pod): (Container | EphemeralContainer)[] => [
+  ...(spec?.initContainers ?? []),
+  ...(spec?.containers ?? []),
+  ...(spec?.ephemeralContainers ?? []),
+];
 
 function readMessage(
   pod: Pod,
@@ -31,9 +38,7 @@ function readMessage(
   { podDirectory, logDirectory }: { podDirectory: string; logDirectory: string },
   signal: AbortSignal,
 ): Promise<string> {
-  const spec = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
-    (each) => each.name === name,
-  );
+  const spec = containersOf(pod).find((each) => each.name === name);
   return readTerminationMessage(
     {
       file: spec?.terminationMessagePath ? terminationMessageFile(podDirectory, name, attempt) : undefined,

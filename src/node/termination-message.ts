@@ -1,14 +1,29 @@
 /**
  * The termination message of a container that has ended: what it wrote into its file, or the end of its log.
- * Source: "Determine the Reason for Pod Failure" of the v1.33 documentation (sizes, policy).
+ * Source: "Determine the Reason for Pod Failure" of the v1.33 documentation (sizes, policy); normalizeStatus of v1.33's
+ * kubelet (a Pod's limit, shared by its containers).
  */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { readContainerLog } from './logs.ts';
 
-const MAX_FILE_BYTES = 4096;
+const MAX_CONTAINER_BYTES = 4096;
+const MAX_POD_BYTES = 12 * 1024;
 const MAX_LOG_BYTES = 2048;
 const MAX_LOG_LINES = 80;
+
+/** How many bytes the message of one container may have in a Pod of so many, of whatever kind. */
+export const messageLimitBytes = (containers: number): number =>
+  Math.min(MAX_CONTAINER_BYTES, Math.floor(MAX_POD_BYTES / Math.max(1, containers)));
+
+/** Its first bytes; a character that would be cut in two is left out. */
+export function limitMessage(message: string, limitBytes: number): string {
+  const bytes = Buffer.from(message);
+  if (bytes.length <= limitBytes) return message;
+  let end = limitBytes;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}
 
 export interface TerminationMessageOptions {
   /** As terminationMessageFile() names it; undefined for a container without a terminationMessagePath. */
@@ -33,8 +48,8 @@ async function readStart(file: string): Promise<string> {
   try {
     const handle = await open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     try {
-      const buffer = Buffer.alloc(MAX_FILE_BYTES);
-      const { bytesRead } = await handle.read(buffer, 0, MAX_FILE_BYTES, 0);
+      const buffer = Buffer.alloc(MAX_CONTAINER_BYTES);
+      const { bytesRead } = await handle.read(buffer, 0, MAX_CONTAINER_BYTES, 0);
       return buffer.toString('utf8', 0, bytesRead);
     } finally {
       await handle.close();
