@@ -147,6 +147,24 @@ export interface RuntimeVersion {
   apiVersion: string;
 }
 
+/** How a command in a container ended. Of stdout and stderr the first 16 KiB each. */
+export interface ExecResult {
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Most that is kept of each of a command's outputs. */
+export const MAX_EXEC_OUTPUT_BYTES = 16 * 1024;
+
+/** A command did not end in its time; it has been killed. */
+export class ExecTimeoutError extends Error {
+  override readonly name = 'ExecTimeoutError';
+  constructor(command: readonly string[]) {
+    super(`command ${JSON.stringify(command.join(' '))} timed out`);
+  }
+}
+
 export interface ContainerRuntime {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
   /** Names what is not ready (NetworkReady, RuntimeReady), empty when all is well. */
@@ -168,6 +186,12 @@ export interface ContainerRuntime {
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
   /** Makes the runtime open the log file anew, after rotation. */
   reopenContainerLog(id: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Runs a command in a running container and resolves when it and its output have ended, whatever its exit code.
+   * Kills it and rejects with an ExecTimeoutError after `timeoutMillis` (0: it may take any time), with the signal's
+   * reason on abort. Not idempotent.
+   */
+  execSync(id: string, command: readonly string[], timeoutMillis: Millis, signal: AbortSignal): Promise<ExecResult>;
 
   /** All sandboxes and containers that lifepod made, by Pod UID. */
   observeAll(signal: AbortSignal): Promise<Map<string, PodObservation>>;

@@ -10,6 +10,7 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, ContainerStreams, RuntimeVersion } from '../runtime.ts';
 import { type Connection, connect, hasCode, RuntimeCallError } from './connection.ts';
 import { followEvents } from './events.ts';
+import { execSync } from './exec.ts';
 import { containerFacts, emptyFacts, type Facts, sandboxFacts } from './facts.ts';
 import { imageStatus, listImages, pullImage, removeImage } from './images.ts';
 import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, type Labels, POD_UID_LABEL } from './labels.ts';
@@ -48,6 +49,8 @@ export async function connectRuntime(options: RuntimeOptions): Promise<Container
     ...sandboxCalls(connection, facts, observer, scope),
     ...containerCalls(connection, facts, observer, scope),
     ...streamCalls(connection),
+    execSync: (id, command, timeoutMillis, signal) =>
+      execSync(connection, options.timers, { id, command, timeoutMillis }, signal),
     observeAll: observer.observeAll,
     observe: observer.observe,
     events: (listener, signal) => followEvents({ ...options, connection, facts, observer, scope }, listener, signal),

@@ -17,6 +17,7 @@ import type {
   SandboxConfig,
   SandboxObservation,
 } from '../runtime.ts';
+import { type ExecScript, execInTime } from './exec.ts';
 
 /** How one run of a container goes. */
 export interface RunScript {
@@ -31,6 +32,8 @@ export interface RunScript {
 export interface SimulatedRuntimeOptions {
   timers: Timers;
   script: (run: { pod: PodIdentity; name: string; attempt: number }) => RunScript;
+  /** How a command in a container goes; absent: it succeeds at once. */
+  exec?: (run: { pod: PodIdentity; name: string; attempt: number }, command: readonly string[]) => ExecScript;
   /** Latency of a call. */
   latencyMillis?: (call: string) => Millis;
   /** Throws to make a call fail. */
@@ -83,16 +86,11 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
     for (const listener of listeners) listener({ type: 'changed', podUid });
   };
   const note = (what: TraceEntry['what'], run: Run, exitCode?: number): void => {
-    trace.push({
-      at: timers.now(),
-      what,
-      podUid: run.podUid,
-      name: run.name,
-      attempt: run.attempt,
-      sandboxId: run.sandboxId,
-      ...(exitCode === undefined ? {} : { exitCode }),
-    });
+    const { podUid, name, attempt, sandboxId } = run;
+    const code = exitCode === undefined ? {} : { exitCode };
+    trace.push({ at: timers.now(), what, podUid, name, attempt, sandboxId, ...code });
   };
+  const onExit = (id: string, done: () => void): void => void exits.set(id, [...(exits.get(id) ?? []), done]);
   const wait = (millis: Millis): Promise<void> =>
     new Promise((resolve) => void timers.at(timers.now() + millis, resolve));
   /** One call: its latency, its fault, its effect. */
@@ -208,7 +206,7 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
         resolve();
       };
       signal.addEventListener('abort', done, { once: true });
-      exits.set(id, [...(exits.get(id) ?? []), done]);
+      onExit(id, done);
     });
   };
 
@@ -248,6 +246,13 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
         if (run !== undefined) removeRun(run);
       }),
     reopenContainerLog: async () => undefined,
+    execSync: (id, command, timeoutMillis, signal) =>
+      call('execSync', signal, () => {
+        const run = containers.get(id);
+        if (run?.state !== 'running') throw new Error(`container ${id} is not running`);
+        const outcome = options.exec?.(run, command) ?? {};
+        return execInTime(timers, outcome, { command, timeoutMillis, onExit: (done) => onExit(id, done) }, signal);
+      }),
     observeAll: (signal) =>
       call('observeAll', signal, () => {
         const uids = new Set([...sandboxes.values(), ...containers.values()].map(({ podUid }) => podUid));

@@ -1,0 +1,53 @@
+/** One command in a container, as probes and hooks want it: its exit code and the beginning of its output. */
+import type { Timers } from '../../platform/platform.ts';
+import { type ExecResult, ExecTimeoutError, MAX_EXEC_OUTPUT_BYTES } from '../runtime.ts';
+import { type Connection, hasCode } from './connection.ts';
+
+interface ExecSyncResponse {
+  stdout: Buffer;
+  stderr: Buffer;
+  exitCode: number;
+}
+
+export interface ExecCall {
+  id: string;
+  command: readonly string[];
+  timeoutMillis: number;
+}
+
+/**
+ * CRI counts the timeout in whole seconds, and containerd waits after it for the output's end, which a process left
+ * behind can hold open: so the call is cancelled in time here, at which runtimes kill the command. CRI's own timeout
+ * holds where this process dies meanwhile.
+ */
+export async function execSync(
+  connection: Connection,
+  timers: Timers,
+  { id, command, timeoutMillis }: ExecCall,
+  signal: AbortSignal,
+): Promise<ExecResult> {
+  signal.throwIfAborted();
+  const ending = new AbortController();
+  const abort = (): void => ending.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  const timer =
+    timeoutMillis > 0
+      ? timers.at(timers.now() + timeoutMillis, () => ending.abort(new ExecTimeoutError(command)))
+      : undefined;
+  try {
+    const request = { containerId: id, cmd: command, timeout: Math.ceil(timeoutMillis / 1000) };
+    const answer = await connection.unary<ExecSyncResponse>(
+      'runtime.v1.RuntimeService/ExecSync',
+      request,
+      ending.signal,
+    );
+    return { exitCode: answer.exitCode, stdout: beginning(answer.stdout), stderr: beginning(answer.stderr) };
+  } catch (error) {
+    throw hasCode(error, 'DeadlineExceeded') ? new ExecTimeoutError(command) : error;
+  } finally {
+    timer?.cancel();
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+const beginning = (output: Buffer): string => output.toString('utf8', 0, MAX_EXEC_OUTPUT_BYTES);

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { systemTimers } from '../../platform/node.ts';
+import { ExecTimeoutError } from '../runtime.ts';
+import type { ExecScript } from './exec.ts';
+import { createSimulatedRuntime, type SimulatedRuntime } from './simulated-runtime.ts';
+
+const never = new AbortController().signal;
+const pod = { uid: 'uid', namespace: 'default', name: 'pod' };
+
+/** A runtime with one running container, whose commands go as the script says. */
+async function running(script: ExecScript): Promise<{ runtime: SimulatedRuntime; id: string }> {
+  const runtime = createSimulatedRuntime({ timers: systemTimers(), script: () => ({}), exec: () => script });
+  const sandbox = { pod, attempt: 0, hostname: 'pod', logDirectory: '/', labels: {}, annotations: {} };
+  const sandboxId = await runtime.runSandbox(sandbox, never);
+  const container = { pod, name: 'app', kind: 'app', attempt: 0, imageId: 'i', imageName: 'i', logPath: 'l' } as const;
+  const empty = { env: [], mounts: [], annotations: {}, resources: {}, security: {} };
+  const id = await runtime.createContainer(sandboxId, sandbox, { ...container, ...empty }, never);
+  await runtime.startContainer(id, never);
+  return { runtime, id };
+}
+
+test('a command ends as its script says', async () => {
+  const { runtime, id } = await running({ millis: 5, exitCode: 3, stdout: 'out', stderr: 'err' });
+  expect(await runtime.execSync(id, ['x'], 0, never)).toEqual({ exitCode: 3, stdout: 'out', stderr: 'err' });
+});
+
+test('a command that takes too long is killed', async () => {
+  const { runtime, id } = await running({ millis: 3_600_000 });
+  const timeout = runtime.execSync(id, ['sleep', '3600'], 5, never);
+  await expect(timeout).rejects.toThrow(ExecTimeoutError);
+  await expect(timeout).rejects.toThrow('command "sleep 3600" timed out');
+});
+
+test('a command dies with its container', async () => {
+  const { runtime, id } = await running({ millis: 3_600_000 });
+  const ended = runtime.execSync(id, ['x'], 0, never);
+  // Calls take effect in the order in which they were made.
+  const killed = runtime.stopContainer(id, 0, never);
+  expect(await ended).toMatchObject({ exitCode: 137 });
+  await killed;
+  await expect(runtime.execSync(id, ['x'], 0, never)).rejects.toThrow('is not running');
+});
+
+test('a command is given up on abort', async () => {
+  const { runtime, id } = await running({ millis: 3_600_000 });
+  const giveUp = new AbortController();
+  const ended = runtime.execSync(id, ['x'], 0, giveUp.signal);
+  giveUp.abort(new Error('given up'));
+  await expect(ended).rejects.toThrow('given up');
+});
