@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing to run and test lifepod, and says what and why. Quiet and fast where all is there.
+# With --for-tests it also checks what it does not install itself.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -91,6 +92,10 @@ generated_is_current() {
     [ ! node_modules/@kubernetes/client-node/package.json -nt src/api/generated/types.ts ]
 }
 
+if [ "${1:-}" = --for-tests ]; then
+  [ "$(id -u)" = 0 ] || fail "the tests start containers: run them as root"
+  find_program kubectl || fail "kubectl is missing: install it (https://kubernetes.io/docs/tasks/tools), the tests use it"
+fi
 npm_is_current || install_npm_packages
 missing=$(missing_packages)
 [ -z "$missing" ] || install_debian_packages "$missing"

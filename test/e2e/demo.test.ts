@@ -1,6 +1,7 @@
 /** Point 1: `npm run demo`. */
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runCommand } from '../../src/platform/processes.ts';
 import { watchLeaks } from '../support/leaks.ts';
@@ -26,6 +27,18 @@ test('the demo shows the life of the Pod in order, takes under 20 s, and leaves 
   expect(performance.now() - begin).toBeLessThan(20_000);
   expect(await (await watchLeaks(dataDirOf(result.stdout))).left()).toEqual([]);
   expect(demoFolders()).toEqual(folders);
+});
+
+test('the demo works without kubectl too', async () => {
+  const hide = 'mount --bind /dev/null "$(readlink -f "$(command -v kubectl)")" && exec "$@"';
+  const launcher = join(REPOSITORY, 'bin/lifepod');
+  const result = await runCommand('unshare', ['--mount', 'sh', '-c', hide, 'sh', launcher, 'demo'], {
+    signal: AbortSignal.timeout(120_000),
+  });
+  expect(result.code, result.stdout + result.stderr).toBe(0);
+  expect(result.stdout).not.toContain('kubectl');
+  expect(result.stdout).toMatch(/created Pod myapp-pod[\s\S]* Running\n[\s\S]* gone\n/);
+  expect(await (await watchLeaks(dataDirOf(result.stdout))).left()).toEqual([]);
 });
 
 test('Ctrl+C during the demo cleans up too', async () => {

@@ -27,7 +27,7 @@ test('the exceptions are still needed', () => {
 });
 
 test('file names are in kebab-case, and none says utils or helpers', () => {
-  const names = typeScript.map((path) => basename(path, '.ts').replace(/\.(test|config|property)$/, ''));
+  const names = typeScript.map((path) => basename(path, '.ts').replace(/(\.(test|config|property))+$/, ''));
   expect(names.filter((name) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name) || /^(utils?|helpers?)$/.test(name))).toEqual(
     [],
   );
