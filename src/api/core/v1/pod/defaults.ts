@@ -7,6 +7,7 @@ import type { EnvVar, HTTPGetAction, Lifecycle, Pod, PodSpec, Probe } from '../.
 import { priorityOfClass } from './admission.ts';
 import { type AnyContainer, containersWithPath } from './containers.ts';
 import { defaultFieldRef, defaultResourceFieldRef, defaultVolume } from './default-volumes.ts';
+import { readOlderForms } from './older-forms.ts';
 
 const DEFAULT_GRACE_PERIOD_SECONDS = 30;
 const DEFAULT_TOLERATION_SECONDS = 300;
@@ -15,6 +16,7 @@ export function defaultPod(pod: Pod): void {
   pod.spec ??= { containers: [] };
   const spec = pod.spec;
   spec.containers ??= [];
+  readOlderForms(pod);
   for (const { container } of containersWithPath(spec)) defaultContainer(container);
   for (const container of [...spec.containers, ...(spec.initContainers ?? [])]) {
     requestLimits(container);

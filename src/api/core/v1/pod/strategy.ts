@@ -4,11 +4,13 @@ import { formatTime } from '../../../../machinery/time.ts';
 import type { Pod, PodCondition } from '../../../generated/types.ts';
 import type { WriteContext } from '../../../kind.ts';
 import { sameValue } from './compare.ts';
+import { keepOlderStatuses } from './older-forms.ts';
 import { qosClass } from './qos.ts';
 
 /** A client cannot set the status of a new Pod. */
 export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   pod.metadata.generation = 1;
+  keepOlderStatuses(pod, undefined);
   pod.status = { phase: 'Pending', qosClass: qosClass(pod) };
   if ((pod.spec?.schedulingGates ?? []).length > 0) {
     pod.status.conditions = [
@@ -27,6 +29,7 @@ export function preparePodForCreate(pod: Pod, context: WriteContext): void {
 export function preparePodForUpdate(pod: Pod, old: Pod): void {
   if (old.status === undefined) delete pod.status;
   else pod.status = structuredClone(old.status);
+  keepOlderStatuses(pod, old);
   const generation = old.metadata.generation ?? 0;
   pod.metadata.generation = sameValue(pod.spec, old.spec) ? old.metadata.generation : generation + 1;
 }

@@ -1,4 +1,4 @@
-/** status, binding, ephemeralcontainers and log of a Pod. Source: pkg/registry/core/pod of v1.33. */
+/** status, binding, ephemeralcontainers, log, exec, attach and portforward of a Pod. Source: pkg/registry/core/pod of v1.33. */
 import { type FieldError, notSupported, required } from '../../../../machinery/field-error.ts';
 import type { KubeObject } from '../../../../machinery/meta.ts';
 import { badRequest, conflict, invalidObject } from '../../../../machinery/status.ts';
@@ -6,6 +6,7 @@ import { formatTime } from '../../../../machinery/time.ts';
 import type { Binding, Pod } from '../../../generated/types.ts';
 import type { SubresourceDefinition, WriteContext } from '../../../kind.ts';
 import { defaultPod } from './defaults.ts';
+import { mirrorOlderStatuses } from './older-forms.ts';
 import { preparePodForUpdate, withCondition } from './strategy.ts';
 import { validateEphemeralContainersUpdate, validatePodStatusUpdate } from './validate-update.ts';
 
@@ -19,6 +20,7 @@ function applyStatus(old: Pod, body: KubeObject): Pod {
   if (labels !== undefined) pod.metadata.labels = labels;
   if (annotations !== undefined) pod.metadata.annotations = annotations;
   if (finalizers !== undefined) pod.metadata.finalizers = finalizers;
+  mirrorOlderStatuses(pod);
   return pod;
 }
 
@@ -78,6 +80,12 @@ function applyEphemeralContainers(old: Pod, body: KubeObject): Pod {
   return pod;
 }
 
+const stream = (kind: string): SubresourceDefinition<Pod> => ({
+  bodyKind: { group: '', version: 'v1', kind, schema: kind },
+  verbs: ['get', 'create'],
+  connects: true,
+});
+
 export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>>> = {
   status: { verbs: ['get', 'update', 'patch'], apply: applyStatus, validate: validatePodStatusUpdate },
   binding: {
@@ -91,4 +99,7 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
     validate: validateEphemeralContainersUpdate,
   },
   log: { verbs: ['get'] },
+  exec: stream('PodExecOptions'),
+  attach: stream('PodAttachOptions'),
+  portforward: stream('PodPortForwardOptions'),
 };

@@ -22,6 +22,8 @@ import type {
 } from '../../../generated/types.ts';
 import { differences, sameValue } from './compare.ts';
 import { isSidecar } from './containers.ts';
+import { validateMirrorUpdate } from './mirror.ts';
+import { validateOlderFormsUpdate } from './older-forms.ts';
 import { MAX_INT32, nameErrors } from './validate-values.ts';
 import { validatePod } from './validation.ts';
 
@@ -38,7 +40,11 @@ const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
 export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   const spec = specOf(pod);
   const oldSpec = specOf(old);
-  const errors = [...validateObjectMetaUpdate(pod.metadata, old.metadata), ...validatePod(pod)];
+  const errors = [
+    ...validateObjectMetaUpdate(pod.metadata, old.metadata),
+    ...validateFixedAnnotations(pod, old),
+    ...validatePod(pod),
+  ];
   for (const field of ['containers', 'initContainers'] as const) {
     if ((spec[field] ?? []).length !== (oldSpec[field] ?? []).length) {
       return [...errors, forbidden(`spec.${field}`, 'pod updates may not add or remove containers')];
@@ -59,6 +65,11 @@ export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   }
   return errors;
 }
+
+const validateFixedAnnotations = (pod: Pod, old: Pod): FieldError[] => [
+  ...validateMirrorUpdate(pod, old),
+  ...validateOlderFormsUpdate(pod, old),
+];
 
 /** The new spec with every change undone that is allowed as such; what still differs is not. */
 function withUpdatesUndone(spec: PodSpec, old: PodSpec): PodSpec {
@@ -169,7 +180,7 @@ export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
   const oldStatus = old.status ?? {};
   const policy = old.spec?.restartPolicy ?? 'Always';
   const sidecars = new Set((old.spec?.initContainers ?? []).filter(isSidecar).map((container) => container.name));
-  const errors = validateObjectMetaUpdate(pod.metadata, old.metadata);
+  const errors = [...validateObjectMetaUpdate(pod.metadata, old.metadata), ...validateFixedAnnotations(pod, old)];
   (status.conditions ?? []).forEach(({ type }, index) => {
     errors.push(...nameErrors(type ?? '', `metadata.conditions[${index}].Type`, qualifiedNameErrors));
   });

@@ -13,7 +13,11 @@ import {
   ipErrors,
 } from '../../../../machinery/names.ts';
 import { validateObjectMeta } from '../../../../machinery/object-meta.ts';
-import type { Pod, PodSpec } from '../../../generated/types.ts';
+import type { Container, Pod, PodSpec } from '../../../generated/types.ts';
+import { sameValue } from './compare.ts';
+import { defaultPod } from './defaults.ts';
+import { validateMirrorCreate } from './mirror.ts';
+import { validateOlderForms } from './older-forms.ts';
 import { validateAllContainers, validateImageSpaces } from './validate-containers.ts';
 import { validateNodeSelectorLabels, validatePlacement, validateTolerations } from './validate-placement.ts';
 import { validateResourceList } from './validate-resources.ts';
@@ -29,8 +33,23 @@ export function validatePodCreate(pod: Pod): FieldError[] {
   if (pod.spec?.nodeName && (pod.spec.schedulingGates ?? []).length > 0) {
     errors.push(forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'));
   }
+  errors.push(...validateMirrorCreate(pod), ...validateOlderForms(pod, (containers) => asInSpec(containers, pod)));
   return errors;
 }
+
+/** Admission may have mounted the ServiceAccount's token into the containers of the spec. */
+function asInSpec(containers: Container[], pod: Pod): boolean {
+  const other: Pod = structuredClone({ ...pod, spec: { ...specOf(pod), initContainers: containers } });
+  defaultPod(other);
+  const withoutToken = ({ spec }: Pod) =>
+    spec?.initContainers?.map((container) => ({
+      ...container,
+      volumeMounts: container.volumeMounts?.filter(({ name }) => !name.startsWith('kube-api-access-')),
+    }));
+  return sameValue(withoutToken(other), withoutToken(pod));
+}
+
+const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
 
 export function validatePod(pod: Pod): FieldError[] {
   const spec = pod.spec ?? { containers: [] };

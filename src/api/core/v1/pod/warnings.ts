@@ -3,6 +3,7 @@ import { dns1123LabelErrors } from '../../../../machinery/names.ts';
 import { parseQuantity, quantityMilli } from '../../../../machinery/quantity.ts';
 import type { ContainerPort, EnvVar, Pod, PodAffinityTerm, PodSpec, Volume } from '../../../generated/types.ts';
 import { containersWithPath } from './containers.ts';
+import { olderFormWarnings } from './older-forms.ts';
 
 export function podWarnings(pod: Pod): string[] {
   const spec = pod.spec ?? { containers: [] };
@@ -30,6 +31,7 @@ export function podWarnings(pod: Pod): string[] {
       ? ['spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1']
       : []),
     ...affinityWarnings(spec),
+    ...olderFormWarnings(pod),
   ];
 }
 

@@ -1,0 +1,124 @@
+/** Init containers as Kubernetes 1.5 wrote them, in annotations: with the unmodified kubectl and real containers. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { WAIT } from '../support/manifests.ts';
+
+const BETA = 'pod.beta.kubernetes.io/init-containers';
+const ALPHA = 'pod.alpha.kubernetes.io/init-containers';
+const statusesOf = (key: string): string => key.replace('init-containers', 'init-container-statuses');
+
+let lifepod: Lifepod;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+});
+afterAll(() => lifepod?.stop());
+
+const waitFor = (name: string, what: string): Promise<string> =>
+  lifepod.kubectlOk('wait', `--for=${what}`, `pod/${name}`, '--timeout=100s');
+const create = (manifest: string | object) =>
+  lifepod.kubectlInput(typeof manifest === 'string' ? manifest : JSON.stringify(manifest), 'create', '-f', '-');
+
+/** The example of the documentation of 1.5; where that page quotes with ' inside of ', kubectl itself refuses the YAML. */
+const MYAPP = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: myapp-pod
+  labels:
+    app: myapp
+  annotations:
+    pod.beta.kubernetes.io/init-containers: '[
+        {
+            "name": "init-myservice",
+            "image": "busybox:1.28",
+            "command": ["sh", "-c", "until nslookup myservice.$(cat /var/run/secrets/kubernetes.io/serviceaccount/namespace).svc.cluster.local; do echo waiting for myservice; sleep 2; done"]
+        },
+        {
+            "name": "init-mydb",
+            "image": "busybox:1.28",
+            "command": ["sh", "-c", "until nslookup mydb.$(cat /var/run/secrets/kubernetes.io/serviceaccount/namespace).svc.cluster.local; do echo waiting for mydb; sleep 2; done"]
+        }
+    ]'
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: myapp-container
+    image: busybox:1.28
+    command: ['sh', '-c', 'echo The app is running! && sleep 3600']
+`;
+
+const service = (name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name },
+  spec: { ports: [{ protocol: 'TCP', port: 80, targetPort: 9376 }] },
+});
+
+const annotated = (name: string, annotations: Record<string, string>, spec: object = {}): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, annotations },
+  spec: { containers: [{ name: 'app', image: 'busybox:1.28', command: ['sh', '-c', WAIT] }], ...spec },
+});
+
+test('the beta form: deprecated, run in order, its statuses mirrored, and immutable', async () => {
+  const created = await create(MYAPP);
+  expect(created.stdout).toBe('pod/myapp-pod created\n');
+  expect(created.stderr).toBe(
+    `Warning: metadata.annotations[${BETA}]: deprecated since v1.6; use "spec.initContainers" instead\n`,
+  );
+  await waitFor('myapp-pod', 'jsonpath={.status.initContainerStatuses[0].state.running}');
+  expect(await lifepod.kubectlOk('get', 'pod', 'myapp-pod')).toMatch(/^myapp-pod +0\/1 +Init:0\/2 +0 /m);
+  expect(await lifepod.kubectlOk('describe', 'pod', 'myapp-pod')).toMatch(
+    /Init Containers:\n {2}init-myservice:[\s\S]*Running[\s\S]*init-mydb:[\s\S]*PodInitializing[\s\S]*\nContainers:/,
+  );
+  await lifepod.until(['logs', 'myapp-pod', '-c', 'init-myservice', '-f'], (line) => line === 'waiting for myservice');
+
+  await lifepod.apply(service('myservice'));
+  await waitFor('myapp-pod', 'jsonpath={.status.initContainerStatuses[1].state.running}');
+  const half = await lifepod.get<Pod>('pod', 'myapp-pod');
+  const mirrored = (pod: Pod) => JSON.parse(pod.metadata.annotations?.[statusesOf(BETA)] ?? 'null');
+  expect(mirrored(half)).toMatchObject([
+    { name: 'init-myservice', state: { terminated: { exitCode: 0 } } },
+    { name: 'init-mydb', state: { running: {} } },
+  ]);
+
+  await lifepod.apply(service('mydb'));
+  await waitFor('myapp-pod', 'condition=Ready');
+  const ready = await lifepod.get<Pod>('pod', 'myapp-pod');
+  expect(mirrored(ready)).toEqual(ready.status?.initContainerStatuses);
+  expect(ready.metadata.annotations).not.toHaveProperty(statusesOf(ALPHA));
+  expect(await lifepod.kubectlOk('logs', 'myapp-pod')).toBe('The app is running!\n');
+
+  const changed = await lifepod.kubectl('annotate', 'pod', 'myapp-pod', '--overwrite', `${BETA}=[]`);
+  expect(changed.code).toBe(1);
+  expect(changed.stderr).toContain(
+    `metadata.annotations[${BETA}]: Forbidden: may not remove or update init container annotations`,
+  );
+  await lifepod.kubectlOk('delete', 'pod', 'myapp-pod');
+});
+
+test('the alpha form runs and is mirrored in its own annotation', async () => {
+  const containers = [{ name: 'one', image: 'busybox:1.28', command: ['sh', '-c', 'echo old'] }];
+  expect((await create(annotated('alpha', { [ALPHA]: JSON.stringify(containers) }))).stderr).toContain(
+    `Warning: metadata.annotations[${ALPHA}]: deprecated`,
+  );
+  await waitFor('alpha', 'condition=Ready');
+  expect(await lifepod.kubectlOk('logs', 'alpha', '-c', 'one')).toBe('old\n');
+  const { metadata, status } = await lifepod.get<Pod>('pod', 'alpha');
+  expect(JSON.parse(metadata.annotations?.[statusesOf(ALPHA)] ?? '')).toEqual(status?.initContainerStatuses);
+  await lifepod.kubectlOk('delete', 'pod', 'alpha', '--now');
+});
+
+test('what cannot be read, or contradicts the field, is refused with the place of the error', async () => {
+  const single = "[{'name': 'a', 'image': 'busybox:1.28'}]";
+  const bad = await create(annotated('bad', { [BETA]: single }));
+  expect(bad.code).toBe(1);
+  expect(bad.stderr).toContain(`The Pod "bad" is invalid: metadata.annotations[${BETA}]: Invalid value: `);
+
+  const other = { initContainers: [{ name: 'b', image: 'busybox:1.28' }] };
+  const both = await create(annotated('both', { [BETA]: single.replaceAll("'", '"') }, other));
+  expect(both.code).toBe(1);
+  expect(both.stderr).toContain('must be equal to spec.initContainers where both are given');
+});
