@@ -2,11 +2,17 @@
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node.ts';
+import type { Platform } from '../platform/platform.ts';
+import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { startDetached } from './detach.ts';
-import { endAllPods } from './end-pods.ts';
+import { endAllPods, runtimeIdle } from './end-pods.ts';
+import { connectOwnRuntime } from './engine-runtime.ts';
 import { clearMachine } from './leftovers.ts';
 import { requireRoot } from './machine.ts';
 import { kubeconfigPath, readEngineRecord, writeEngineRecord } from './settings.ts';
+
+/** After the Pods are gone from the API: of those that were deleted by force. */
+const CONTAINERS_END_MILLIS = 30_000;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -24,7 +30,7 @@ export async function down(dataDir: string): Promise<void> {
     await startDetached({ dataDir, port: 0 });
     pid = dataDirOwner(dataDir);
   }
-  if (pid !== undefined) await endEngine(dataDir, pid);
+  if (pid !== undefined) await endEngine(dataDir, record.containerRuntimeEndpoint, pid);
 
   const lock = lockDataDir(dataDir);
   try {
@@ -37,7 +43,7 @@ export async function down(dataDir: string): Promise<void> {
 }
 
 /** Ends the Pods, then the engine; resolves when its process is gone. */
-async function endEngine(dataDir: string, pid: number): Promise<void> {
+async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, pid: number): Promise<void> {
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);
   released.catch(() => undefined);
@@ -48,11 +54,31 @@ async function endEngine(dataDir: string, pid: number): Promise<void> {
   );
   try {
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
-    await endAllPods(client, nodePlatform('error'), say, ended.signal);
+    const platform = nodePlatform('error');
+    await endAllPods(client, platform, say, ended.signal);
+    await endContainers(dataDir, runtimeEndpoint, platform, ended.signal);
     say(`ending the engine (PID ${pid})`);
     process.kill(pid, 'SIGTERM');
     await released;
   } finally {
     waiting.abort();
+  }
+}
+
+async function endContainers(
+  dataDir: string,
+  runtimeEndpoint: string | undefined,
+  platform: Platform,
+  signal: AbortSignal,
+): Promise<void> {
+  const endpoint = runtimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
+  const runtime = await connectOwnRuntime(endpoint, dataDir, platform);
+  try {
+    await runtimeIdle(runtime, AbortSignal.any([signal, AbortSignal.timeout(CONTAINERS_END_MILLIS)]));
+  } catch (error) {
+    signal.throwIfAborted();
+    say(`some containers do not end: ${(error as Error).message}`);
+  } finally {
+    await runtime.close();
   }
 }

@@ -1,9 +1,10 @@
-/** Ends every Pod through the API, gracefully, and waits by watch until they are gone. */
+/** Ends every Pod through the API, gracefully, and waits until nothing of them runs. */
 import type { Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { Platform } from '../platform/platform.ts';
+import type { ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 
@@ -63,5 +64,26 @@ export async function endAllPods(
   } finally {
     watching.abort();
     signal.removeEventListener('abort', stop);
+  }
+}
+
+const runs = ({ sandboxes, containers }: PodObservation): boolean =>
+  sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
+
+/** Resolves when nothing runs any more: the containers of a Pod that was deleted by force end after its object. */
+export async function runtimeIdle(runtime: ContainerRuntime, signal: AbortSignal): Promise<void> {
+  const closing = new AbortController();
+  const ends = AbortSignal.any([signal, closing.signal]);
+  let changed = Promise.withResolvers<void>();
+  const events = runtime.events(() => changed.resolve(), ends);
+  const over = events.then(() => signal.throwIfAborted());
+  over.catch(() => undefined);
+  try {
+    while ([...(await runtime.observeAll(ends)).values()].some(runs)) {
+      await Promise.race([changed.promise, over]);
+      changed = Promise.withResolvers<void>();
+    }
+  } finally {
+    closing.abort();
   }
 }

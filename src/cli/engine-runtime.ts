@@ -34,14 +34,7 @@ export async function startRuntime(
   const containerd =
     containerRuntimeEndpoint === undefined ? await startPrivate(dataDir, platform, closers) : undefined;
   const endpoint = containerRuntimeEndpoint ?? containerd?.endpoint ?? '';
-  const runtime = await connectRuntime({
-    endpoint,
-    ...platform,
-    // Several engines may use the machine's runtime.
-    namespaceLabels: { 'lifepod.io/instance': dataDir },
-  }).catch((error: Error) => {
-    throw new UserError(`the container runtime at ${endpoint} does not answer: ${error.message}`);
-  });
+  const runtime = await connectOwnRuntime(endpoint, dataDir, platform);
   closers.defer(() => runtime.close());
   if (containerd !== undefined) await ensureSandboxImage(runtime, endpoint, dataDir, platform, signal);
   const { name } = await runtime.version(signal);
@@ -58,6 +51,18 @@ export async function startRuntime(
       });
     },
   };
+}
+
+/** Shows only what the engine of the data folder made: several engines may use the machine's runtime. */
+export function connectOwnRuntime(
+  endpoint: string,
+  dataDir: string,
+  platform: Platform,
+): Promise<EngineRuntime['runtime']> {
+  const namespaceLabels = { 'lifepod.io/instance': dataDir };
+  return connectRuntime({ endpoint, ...platform, namespaceLabels }).catch((error: Error) => {
+    throw new UserError(`the container runtime at ${endpoint} does not answer: ${error.message}`);
+  });
 }
 
 async function startPrivate(dataDir: string, platform: Platform, closers: AsyncDisposableStack): Promise<Containerd> {

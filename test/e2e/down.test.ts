@@ -1,5 +1,6 @@
 /** Point 5: `lifepod down` ends all and leaves nothing behind. */
 import { expect, test } from 'vitest';
+import { processesNaming } from '../../src/cli/leftovers.ts';
 import { watchLeaks } from '../support/leaks.ts';
 import { scratchFolder, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
@@ -59,6 +60,22 @@ test('down after a kill -9 of the engine ends the Pods too', async () => {
     expect(await leaks.left()).toEqual([]);
   } finally {
     await scratch.remove();
+  }
+});
+
+test('down waits for the containers of a Pod that was deleted by force', async () => {
+  const lifepod = await startLifepod();
+  try {
+    const marker = '16180339';
+    await lifepod.apply(pod('deaf', { app: [{ name: 'app', script: `trap "" TERM; sleep ${marker}` }] }));
+    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/deaf', '--timeout=60s');
+    await lifepod.kubectlOk('delete', 'pod', 'deaf', '--force', '--grace-period=0', '--wait=false');
+    const { stderr } = await lifepod.cli('down');
+    // Containers that still run when the engine has ended are killed, with a warning.
+    expect(stderr).toBe('');
+    expect(processesNaming(marker)).toEqual([]);
+  } finally {
+    await lifepod.stop();
   }
 });
 
