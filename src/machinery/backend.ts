@@ -49,6 +49,8 @@ export interface WriteOptions {
   fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
   /** Called with each sentence for the client's Warning header. */
   onWarning?: (text: string) => void;
+  /** Who asks; absent: a part of lifepod in the same process. */
+  user?: UserInfo;
 }
 
 export interface DeleteOptions extends WriteOptions {
@@ -57,7 +59,7 @@ export interface DeleteOptions extends WriteOptions {
   propagationPolicy?: string;
 }
 
-/** Who asks; the in-process callers of lifepod are members of system:masters. */
+/** As the client's certificate says it. */
 export interface UserInfo {
   name: string;
   groups: string[];

@@ -87,6 +87,7 @@ function write(
     ...writeOptions(kind, exchange.query, exchange.request.headers['user-agent'], patchType),
     ...(route.subresource === undefined ? {} : { subresource: route.subresource }),
     onWarning: onWarning(exchange),
+    user: exchange.user,
   };
 }
 

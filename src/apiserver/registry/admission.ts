@@ -3,7 +3,9 @@
  * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount and Priority (behaviour and wording).
  */
 import { admitPriority, admitServiceAccount, serviceAccountNameOf } from '../../api/core/v1/pod/admission.ts';
+import { admitMirrorPod, isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import type { Namespace, Pod, ServiceAccount } from '../../api/generated/types.ts';
+import type { UserInfo } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { ApiError, forbidden, notFound } from '../../machinery/status.ts';
 import type { Compare } from '../../store/store.ts';
@@ -43,9 +45,19 @@ function namespaceTerminating(resource: Resource, { metadata }: KubeObject, name
 }
 
 /** Gives a new Pod what its ServiceAccount and priority class bring; nothing for other kinds. Throws 403. */
-export async function admitPod(context: RegistryContext, { kind, groupResource }: Resource, object: KubeObject) {
+export async function admitPod(
+  context: RegistryContext,
+  { kind, groupResource }: Resource,
+  object: KubeObject,
+  user: UserInfo | undefined,
+) {
   if (kind.group !== '' || kind.kind !== 'Pod') return;
   const pod = object as Pod;
+  if (isMirrorPod(pod)) {
+    // The node has begun to run it as it is: nothing is added.
+    admitMirrorPod(pod, user === undefined || user.groups.includes('system:nodes'));
+    return;
+  }
   const { name = '', generateName = '', namespace = '' } = pod.metadata;
   const accountName = serviceAccountNameOf(pod);
   const account = await serviceAccount(context, namespace, accountName);

@@ -31,7 +31,7 @@ export async function createObject(
   if (object.metadata.resourceVersion) throw resourceVersionOnCreate();
   setSystemFields(context, object);
   if (kind.namespaced) admitNamespace(context, resource, object);
-  await admitPod(context, resource, object);
+  await admitPod(context, resource, object, options.user);
   const generated = !object.metadata.name && object.metadata.generateName;
   if (generated) object.metadata.name = generatedName(generated, context.randomBytes);
 

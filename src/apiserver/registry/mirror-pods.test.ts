@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest';
+import type { Pod } from '../../api/generated/types.ts';
+import type { UserInfo } from '../../machinery/backend.ts';
+import { failure, NAMESPACES, object, PODS, pod, startRegistry } from './testing.ts';
+
+const MIRROR = 'kubernetes.io/config.mirror';
+const mirror = (spec: object = {}): Pod =>
+  pod('web-node-1', { nodeName: 'node-1', ...spec }, { annotations: { [MIRROR]: 'abc' } });
+
+const admin: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
+const node: UserInfo = { name: 'system:node:node-1', groups: ['system:nodes', 'system:authenticated'] };
+
+describe('mirror Pods', () => {
+  test.each([
+    ['the node in the same process', undefined],
+    ['a node', node],
+  ])('%s may create them, and gets them as they were sent', async (_, user) => {
+    const { registry } = await startRegistry();
+    const created = (await registry.create(PODS, 'default', mirror(), { user })) as Pod;
+    expect(created.spec).toMatchObject({ nodeName: 'node-1', containers: [{ name: 'app' }] });
+    expect(created.spec?.serviceAccountName).toBeUndefined();
+    expect(created.spec?.volumes).toBeUndefined();
+    expect(created.spec?.containers[0]?.volumeMounts).toBeUndefined();
+  });
+
+  test('they need no ServiceAccount in their namespace', async () => {
+    const { registry } = await startRegistry();
+    await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
+    expect((await registry.create(PODS, 'x', mirror())).metadata.namespace).toBe('x');
+  });
+
+  test('nobody else may create them', async () => {
+    const { registry } = await startRegistry();
+    expect(await failure(registry.create(PODS, 'default', mirror(), { user: admin }))).toEqual({
+      code: 403,
+      reason: 'Forbidden',
+      message:
+        'pods "web-node-1" is forbidden: pod has "kubernetes.io/config.mirror" annotation, only nodes can create mirror pods',
+    });
+    const own = await registry.create(PODS, 'default', pod('own'), { user: admin });
+    const annotated = { ...own, metadata: { ...own.metadata, annotations: { [MIRROR]: 'abc' } } };
+    expect((await failure(registry.update(PODS, annotated, { user: admin }))).message).toContain(
+      'Forbidden: may not add mirror pod annotation',
+    );
+  });
+
+  test('they refer to no other object', async () => {
+    const { registry } = await startRegistry();
+    const creating = registry.create(PODS, 'default', mirror({ serviceAccountName: 'default' }), { user: node });
+    expect((await failure(creating)).message).toBe(
+      'pods "web-node-1" is forbidden: a mirror pod may not reference service accounts',
+    );
+  });
+});
