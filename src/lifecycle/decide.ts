@@ -14,36 +14,44 @@
  */
 import { parseTime } from '../machinery/time.ts';
 import { factsOf } from './facts.ts';
-import { newPlan, type Plan } from './plan.ts';
+import { replaceChangedImages, runPostStartHooks } from './hooks.ts';
+import type { Plan } from './plan.ts';
+import { countProbes, runProbes } from './probes.ts';
 import { finishedForGood, lookForImages, type Progress, progress } from './progress.ts';
 import { ERR_IMAGE_PULL_SHOWN_MILLIS, type StatusInput, statusOf } from './status.ts';
 import { activeDeadline, completion, removeEverything, stopEverything, terminationInForce } from './termination.ts';
-import type { Decision, Input, Memory } from './types.ts';
-import { type PodView, viewOf } from './view.ts';
+import { newTurn } from './turn.ts';
+import type { Decision, Input } from './types.ts';
 
 export function decide(input: Input): Decision {
   const { now, observed, memory, pod } = input;
-  const view = viewOf(input);
-  const plan = newPlan(observed, now);
+  const turn = newTurn(input);
+  const { view, plan } = turn;
   const startedAt = parseTime(pod.status?.startTime) ?? now;
 
-  // 1. Is the Pod ending, and until when may that take?
+  // 1. What do probes, hooks and a changed image say of the runs there are?
+  countProbes(turn);
   let termination = terminationInForce(input, view, startedAt);
+  if (termination === undefined) {
+    runPostStartHooks(turn);
+    replaceChangedImages(turn);
+  }
 
-  // 2. Take it a step further; or, once it ends or is over, a step nearer to nothing running.
+  // 2. Take the Pod a step further; or, once it ends or is over, a step nearer to nothing running.
   let stage: Progress = { stage: 'preparing' };
   if (termination === undefined) {
-    stage = progress(view, plan, now);
+    stage = progress(turn);
     if (stage.stage === 'preparing') lookForImages(view, 0, plan);
     if (stage.stage === 'finished') termination = completion(view, now);
     else plan.wake(activeDeadline(view, startedAt) ?? now);
   } else {
-    stage = finishedForGood(view) ?? stage;
+    stage = finishedForGood(turn) ?? stage;
   }
-  const stopped = termination !== undefined && stopEverything(view, termination.deadline, plan, now);
+  const stopped = termination !== undefined && stopEverything(turn, termination.deadline);
+  runProbes(turn, termination !== undefined);
 
   // 3. Say how it stands.
-  const given: StatusInput = { input, view, termination, progress: stage, startedAt, stopped };
+  const given: StatusInput = { ...turn, termination, progress: stage, startedAt, stopped };
   const facts = factsOf(given);
   wakeForImagePullStatus(input, plan);
 
@@ -55,53 +63,21 @@ export function decide(input: Input): Decision {
   const spoken = input.removed || pod.metadata.deletionGracePeriodSeconds === 0;
   if (nothingLeft && !spoken) plan.act({ kind: 'finalizeDeletion' });
 
+  const initialized = view.initialized || stage.stage === 'running';
   return {
     actions: plan.actions,
     status: input.removed ? undefined : statusOf(given),
-    memory: nextMemory(view, stage, facts.keys(), termination),
+    memory: {
+      announced: new Set(facts.keys()),
+      probes: turn.probes,
+      stops: turn.stops,
+      signalledAt: turn.signalledAt,
+      ...(termination === undefined ? {} : { termination }),
+      ...(initialized && view.sandbox !== undefined ? { initializedInSandbox: view.sandbox.attempt } : {}),
+    },
     events: [...facts].filter(([key]) => !memory.announced.has(key)).map(([, event]) => event),
     wakeAt: plan.wakeAt,
     done: nothingLeft && spoken,
-  };
-}
-
-/**
- * Memory after a restart of the agent: all that matters is in the Pod and in the runtime. Facts that hold already
- * were announced by the agent before.
- */
-export function rebuildMemory(input: Omit<Input, 'memory'>): Memory {
-  const empty: Memory = { announced: new Set() };
-  const view = viewOf({ ...input, memory: empty });
-  const given: StatusInput = {
-    input: { ...input, memory: empty },
-    view,
-    termination: undefined,
-    progress: { stage: 'preparing' },
-    startedAt: input.now,
-    stopped: false,
-  };
-  const initialized = input.pod.status?.conditions?.some(
-    ({ type, status }) => type === 'Initialized' && status === 'True',
-  );
-  const sandbox = view.sandbox?.ready === true ? view.sandbox.attempt : undefined;
-  const sameSandbox = input.pod.status?.podIP !== undefined && view.sandbox?.ips[0] === input.pod.status.podIP;
-  return {
-    announced: new Set(factsOf(given).keys()),
-    ...(initialized && sameSandbox && sandbox !== undefined ? { initializedInSandbox: sandbox } : {}),
-  };
-}
-
-function nextMemory(
-  view: PodView,
-  stage: Progress,
-  facts: Iterable<string>,
-  termination: Memory['termination'],
-): Memory {
-  const initialized = view.initialized || stage.stage === 'running';
-  return {
-    announced: new Set(facts),
-    ...(termination === undefined ? {} : { termination }),
-    ...(initialized && view.sandbox !== undefined ? { initializedInSandbox: view.sandbox.attempt } : {}),
   };
 }
 

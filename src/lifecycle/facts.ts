@@ -3,8 +3,8 @@
  * Reasons and messages are the kubelet's (v1.33).
  */
 import { ERR_IMAGE_PULL_SHOWN_MILLIS, type StatusInput, waitingState } from './status.ts';
-import type { PodEvent } from './types.ts';
-import { type ContainerView, isLive } from './view.ts';
+import { type ContainerState, type PodEvent, runKey } from './types.ts';
+import { type ContainerView, isRunning } from './view.ts';
 
 export type Facts = Map<string, PodEvent>;
 
@@ -43,14 +43,14 @@ function podFacts({ input, view, termination }: StatusInput, facts: Facts): void
     );
 }
 
-function imageFacts(container: ContainerView, { input }: StatusInput, facts: Facts): void {
+function imageFacts(container: ContainerView, { input, plan }: StatusInput, facts: Facts): void {
   const { spec, fieldPath } = container;
   const image = spec.image ?? '';
-  const { failures, inFlight, images } = input.observed;
+  const { failures, images } = input.observed;
   for (const attempt of [container.nextAttempt - 1, container.nextAttempt]) {
     const pullKey = `pullImage/${spec.name}/${attempt}`;
     const failure = failures[pullKey];
-    if (inFlight.has(pullKey))
+    if (plan.pending(pullKey))
       facts.set(`pulling/${pullKey}/${failure?.count ?? 0}`, {
         ...normal('Pulling', `Pulling image "${image}"`),
         fieldPath,
@@ -58,7 +58,7 @@ function imageFacts(container: ContainerView, { input }: StatusInput, facts: Fac
     const known = images[spec.name];
     // An image that was looked for ahead of the container's turn is told of when its turn has come.
     const begun =
-      inFlight.has(`startContainer/${spec.name}/${attempt}`) || container.runs.some((run) => run.attempt === attempt);
+      plan.pending(`startContainer/${spec.name}/${attempt}`) || container.runs.some((run) => run.attempt === attempt);
     if (known?.state === 'present' && known.attempt === attempt && (begun || known.pulled !== undefined)) {
       const message =
         known.pulled === undefined
@@ -73,7 +73,7 @@ function imageFacts(container: ContainerView, { input }: StatusInput, facts: Fac
         fieldPath,
       });
       facts.set(`error/${key}`, { ...warning('Failed', `Error: ${failure.reason}`), fieldPath });
-      if (!inFlight.has(pullKey) && input.now - failure.at >= ERR_IMAGE_PULL_SHOWN_MILLIS) {
+      if (!plan.pending(pullKey) && input.now - failure.at >= ERR_IMAGE_PULL_SHOWN_MILLIS) {
         facts.set(`backoff/${key}`, { ...normal('BackOff', `Back-off pulling image "${image}"`), fieldPath });
         facts.set(`backoffError/${key}`, { ...warning('Failed', 'Error: ImagePullBackOff'), fieldPath });
       }
@@ -92,13 +92,46 @@ function runFacts(container: ContainerView, given: StatusInput, facts: Facts): v
     facts.set(`created/${run.id}`, { ...normal('Created', `Created container: ${spec.name}`), fieldPath });
     if (run.startedAt !== undefined)
       facts.set(`started/${run.id}`, { ...normal('Started', `Started container ${spec.name}`), fieldPath });
-    if (given.termination !== undefined && isLive(run) && run.state !== 'created')
-      facts.set(`killing/${run.id}`, { ...normal('Killing', `Stopping container ${spec.name}`), fieldPath });
+    const stop = given.stops[run.id];
+    if (stop !== undefined || (given.termination !== undefined && isRunning(run)))
+      facts.set(`killing/${run.id}`, {
+        ...normal('Killing', stop?.message ?? `Stopping container ${spec.name}`),
+        fieldPath,
+      });
+    hookFacts(container, run, given, facts);
+    probeFacts(container, run, given, facts);
   }
   if (waitingState(container, given)?.reason === 'CrashLoopBackOff') {
     const { name, namespace = 'default', uid } = given.input.pod.metadata;
     const message = `Back-off restarting failed container ${spec.name} in pod ${name}_${namespace}(${uid})`;
     facts.set(`crashLoop/${container.latest?.id}`, { ...warning('BackOff', message), fieldPath });
+  }
+}
+
+/** What a hook answered may not be for everyone who reads Events: they tell that it failed, as upstream's do. */
+function hookFacts({ fieldPath }: ContainerView, run: ContainerState, { input }: StatusInput, facts: Facts): void {
+  for (const [hook, reason, message] of [
+    ['postStart', 'FailedPostStartHook', 'PostStartHook failed'],
+    ['preStop', 'FailedPreStopHook', 'PreStopHook failed'],
+  ] as const) {
+    const key = runKey(run.id, hook);
+    if (input.observed.hooks[key]?.failure !== undefined)
+      facts.set(`hook/${key}`, { ...warning(reason, message), fieldPath });
+  }
+}
+
+function probeFacts({ fieldPath }: ContainerView, run: ContainerState, { input }: StatusInput, facts: Facts): void {
+  for (const kind of ['startup', 'liveness', 'readiness'] as const) {
+    const key = runKey(run.id, kind);
+    const seen = input.observed.probes[key];
+    if (seen === undefined || seen.result === 'Success') continue;
+    const name = `${kind[0]?.toUpperCase()}${kind.slice(1)} probe`;
+    const event = {
+      Failure: warning('Unhealthy', `${name} failed: ${seen.message}`),
+      Warning: warning('ProbeWarning', `${name} warning: ${seen.message}`),
+      Unknown: warning('Unhealthy', `${name} errored and resulted in unknown state: ${seen.message}`),
+    }[seen.result];
+    facts.set(`probe/${key}/${seen.serial}`, { ...event, fieldPath });
   }
 }
 

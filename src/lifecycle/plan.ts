@@ -11,8 +11,8 @@ export interface Plan {
   readonly wakeAt: Millis | undefined;
   /** Asks for the action, unless it is under way or its last failure was too recent. */
   act(action: Action): void;
-  /** Is it under way? */
-  pending(action: Action): boolean;
+  /** Is the action of this key under way, or asked for just now? */
+  pending(key: string): boolean;
   /** Ask again then; a time that has passed needs no asking. */
   wake(at: Millis): void;
 }
@@ -30,7 +30,7 @@ export function newPlan(observed: Observed, now: Millis): Plan {
       return wakeAt;
     },
     wake,
-    pending: (action) => observed.inFlight.has(actionKey(action)),
+    pending: (key) => observed.inFlight.has(key) || asked.has(key),
     act(action) {
       const key = actionKey(action);
       if (observed.inFlight.has(key) || asked.has(key)) return;

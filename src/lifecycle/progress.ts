@@ -4,10 +4,14 @@
  *
  * Sources: Init Containers and Pod Lifecycle (v1.33); seeds 000 to 002 and 004.
  */
+import type { EphemeralContainer } from '../api/generated/types.ts';
+import { endRun } from './hooks.ts';
 import type { Plan } from './plan.ts';
+import { isStarted } from './probes.ts';
 import { restartAfter, wantsRestart } from './restart.ts';
-import type { Action } from './types.ts';
-import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
+import type { Turn } from './turn.ts';
+import type { Action, ContainerState } from './types.ts';
+import { type ContainerView, isLive, isRunning, type PodView, succeeded } from './view.ts';
 
 /** Where the Pod stands; what remains is in the plan. */
 export type Progress =
@@ -18,9 +22,11 @@ export type Progress =
   /** Nothing runs and nothing will: the Pod is over. */
   | { stage: 'finished'; failedInit?: string };
 
-export function progress(view: PodView, plan: Plan, now: number): Progress {
+export function progress(turn: Turn): Progress {
+  const { view, plan } = turn;
   const lost = view.sandbox !== undefined && !view.sandbox.ready;
-  if ((view.sandbox === undefined || lost) && finishedForGood(view)) return finishedForGood(view) as Progress;
+  const over = finishedForGood(turn);
+  if ((view.sandbox === undefined || lost) && over !== undefined) return over;
   if (view.observed.volumes !== 'mounted') plan.act({ kind: 'mountVolumes' });
   if (lost || view.sandbox === undefined) {
     replaceSandbox(view, plan);
@@ -32,24 +38,27 @@ export function progress(view: PodView, plan: Plan, now: number): Progress {
   for (const old of view.observed.sandboxes)
     if (old.attempt < attempt - 1) plan.act({ kind: 'removeSandbox', id: old.id });
 
-  const turn = initTurn(view);
-  if (turn === 'failed') return { stage: 'finished', failedInit: view.init.find(hasFailed)?.spec.name ?? '' };
-  restartSidecars(view, turn, plan, now);
-  if (turn !== 'done') {
-    const container = view.init[turn] as ContainerView;
-    advance(view, container, plan, now);
-    if (isLive(container.current)) lookForImages(view, turn + 1, plan);
-    return { stage: 'initializing', index: turn };
+  const next = initTurn(turn);
+  if (next === 'failed') return over ?? { stage: 'finished' };
+  for (const container of next === 'done' ? view.init : view.init.slice(0, next))
+    if (container.sidecar) advance(turn, container);
+  for (const container of view.ephemeral) advance(turn, container);
+  if (next !== 'done') {
+    const container = view.init[next] as ContainerView;
+    advance(turn, container);
+    if (isLive(container.current)) lookForImages(view, next + 1, plan);
+    return { stage: 'initializing', index: next };
   }
-  for (const container of view.apps) advance(view, container, plan, now);
-  return finishedForGood(view) ?? { stage: 'running' };
+  for (const container of view.apps) advance(turn, container);
+  return over ?? { stage: 'running' };
 }
 
-/** The index of the init container whose turn it is. Each must succeed (a sidecar: start) before the next. */
-export function initTurn(view: PodView): number | 'done' | 'failed' {
+/** The index of the init container whose turn it is. Each must succeed (a sidecar: have started) before the next. */
+export function initTurn(turn: Turn): number | 'done' | 'failed' {
+  const { view } = turn;
   if (view.initialized) return 'done';
   for (const [index, container] of view.init.entries()) {
-    if (container.sidecar ? container.current?.state === 'running' : succeeded(container.current)) continue;
+    if (container.sidecar ? isStarted(turn, container) : succeeded(container.current)) continue;
     if (view.restartPolicy === 'Never' && hasFailed(container)) return 'failed';
     return index;
   }
@@ -60,48 +69,47 @@ const hasFailed = (container: ContainerView): boolean =>
   !container.sidecar && container.latest?.state === 'exited' && container.latest.exitCode !== 0;
 
 /** No container of the Pod runs and the restart policy starts none again. Sidecars do not count. */
-export function finishedForGood(view: PodView): Progress | undefined {
+export function finishedForGood({ view, stops }: Pick<Turn, 'view' | 'stops'>): Progress | undefined {
   if (view.restartPolicy === 'Never') {
     const failed = view.init.find(hasFailed);
     if (failed !== undefined) return { stage: 'finished', failedInit: failed.spec.name };
   }
   const over = view.apps.every(
-    ({ latest }, index) =>
-      latest?.state === 'exited' && !wantsRestart(view.apps[index] as ContainerView, view.restartPolicy, latest),
+    (container) =>
+      container.latest?.state === 'exited' && !wantsRestart(container, view.restartPolicy, container.latest, stops),
   );
   return over ? { stage: 'finished' } : undefined;
 }
 
 /** A Pod whose sandbox is lost starts over in a new one: what is left of the old one is killed first. */
 function replaceSandbox(view: PodView, plan: Plan): void {
-  const remains = view.observed.containers.filter((run) => isLive(run) && run.state !== 'created');
+  const remains = view.observed.containers.filter(isRunning);
   for (const run of remains) plan.act({ kind: 'stopContainer', id: run.id, deadline: run.createdAt });
   if (remains.length > 0) return;
   plan.act({ kind: 'createSandbox', attempt: (view.sandbox?.attempt ?? -1) + 1 });
 }
 
-function restartSidecars(view: PodView, turn: number | 'done', plan: Plan, now: number): void {
-  const started = turn === 'done' ? view.init : view.init.slice(0, turn);
-  for (const container of started) if (container.sidecar) advance(view, container, plan, now);
-}
-
-/** Takes one container a step further: image, start, restart. */
-function advance(view: PodView, container: ContainerView, plan: Plan, now: number): void {
+/** Takes one container a step further: image, start, the end of a run that is to be replaced, restart. */
+function advance(turn: Turn, container: ContainerView): void {
+  const { view, plan, now, stops } = turn;
   const { current, latest } = container;
   if (current === undefined) {
-    // A run of an earlier sandbox: an app container that had ended for good stays ended.
-    if (container.kind === 'app' && latest?.state === 'exited' && !wantsRestart(container, view.restartPolicy, latest))
-      return;
-    start(view, container, container.nextAttempt, latest?.backoffSeconds ?? 0, plan);
+    // A run of an earlier sandbox: what had ended for good stays ended.
+    const ended = latest?.state === 'exited' && !wantsRestart(container, view.restartPolicy, latest, stops);
+    if (container.kind === 'ephemeral' ? container.nextAttempt > 0 : container.kind === 'app' && ended) return;
+    start(turn, container, container.nextAttempt, latest?.backoffSeconds ?? 0);
   } else if (current.state === 'unknown') {
     plan.act({ kind: 'stopContainer', id: current.id, deadline: current.createdAt });
   } else if (current.state === 'created') {
-    start(view, container, current.attempt, current.backoffSeconds, plan);
-  } else if (current.state === 'exited' && wantsRestart(container, view.restartPolicy, current)) {
-    const restart = restartAfter(current);
+    start(turn, container, current.attempt, current.backoffSeconds);
+  } else if (current.state === 'running') {
+    const stop = stops[current.id];
+    if (stop !== undefined) endRun(turn, current, container, stop.deadline);
+  } else if (wantsRestart(container, view.restartPolicy, current, stops)) {
+    const restart = restartAfter(current, stops);
     // The image of the next run is made sure of when its time has come, not before.
     if (restart.at > now) plan.wake(restart.at);
-    else start(view, container, current.attempt + 1, restart.nextBackoffSeconds, plan);
+    else start(turn, container, current.attempt + 1, restart.nextBackoffSeconds);
   }
   collectOldRuns(container, plan);
 }
@@ -112,18 +120,31 @@ function collectOldRuns(container: ContainerView, plan: Plan): void {
     if (run.state === 'exited') plan.act({ kind: 'removeContainer', id: run.id });
 }
 
-function start(view: PodView, container: ContainerView, attempt: number, backoffSeconds: number, plan: Plan): void {
-  const image = ensureImage(view, container, attempt, plan);
-  if (image === undefined || view.sandbox === undefined || view.observed.volumes !== 'mounted') return;
+function start(turn: Turn, container: ContainerView, attempt: number, backoffSeconds: number): void {
+  const { view, plan } = turn;
+  const imageId = ensureImage(view, container, attempt, plan);
+  if (imageId === undefined || view.sandbox === undefined || view.observed.volumes !== 'mounted') return;
+  const { name } = container.spec;
+  const target = targetOf(view, container);
+  if (target === 'none') return;
   plan.act({
     kind: 'startContainer',
-    container: container.spec.name,
+    container: name,
     containerKind: container.kind,
     attempt,
     sandboxId: view.sandbox.id,
-    imageId: image,
+    imageId,
     backoffSeconds,
+    ...(target === undefined ? {} : { targetId: target.id }),
   });
+}
+
+/** The run that an ephemeral container targets; it waits for one that is not running. */
+function targetOf(view: PodView, { spec }: ContainerView): ContainerState | undefined | 'none' {
+  const name = (spec as EphemeralContainer).targetContainerName;
+  if (name === undefined || name === '') return undefined;
+  const target = view.all.find((container) => container.spec.name === name)?.current;
+  return target?.state === 'running' ? target : 'none';
 }
 
 /**

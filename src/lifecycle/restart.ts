@@ -4,16 +4,22 @@
  * 5 min; a run of 10 min resets it. Init containers of a Pod with restartPolicy Always restart on failure.
  */
 import type { Millis } from '../machinery/time.ts';
-import type { ContainerState, Failure } from './types.ts';
+import type { ContainerState, Failure, Stop } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';
 
 export const BACKOFF_INITIAL_SECONDS = 10;
 export const BACKOFF_MAX_SECONDS = 300;
 export const BACKOFF_RESET_SECONDS = 600;
 
-/** Does the Pod's policy want another run after this one? */
-export function wantsRestart(container: ContainerView, policy: PodView['restartPolicy'], run: ContainerState): boolean {
-  if (container.sidecar) return true;
+/** Is there to be another run after this one? */
+export function wantsRestart(
+  container: ContainerView,
+  policy: PodView['restartPolicy'],
+  run: ContainerState,
+  stops: Readonly<Record<string, Stop>>,
+): boolean {
+  if (container.kind === 'ephemeral') return false;
+  if (container.sidecar || stops[run.id]?.restart === true) return true;
   if (container.kind === 'init') return policy !== 'Never' && run.exitCode !== 0;
   if (policy === 'Always') return true;
   return policy === 'OnFailure' && run.exitCode !== 0;
@@ -28,8 +34,9 @@ export interface Restart {
   nextBackoffSeconds: number;
 }
 
-export function restartAfter(run: ContainerState): Restart {
+export function restartAfter(run: ContainerState, stops: Readonly<Record<string, Stop>>): Restart {
   const finishedAt = run.finishedAt ?? run.createdAt;
+  if (stops[run.id]?.replaced === true) return { at: finishedAt, delaySeconds: 0, nextBackoffSeconds: 0 };
   const ranMillis = finishedAt - (run.startedAt ?? finishedAt);
   const delaySeconds = ranMillis >= BACKOFF_RESET_SECONDS * 1000 ? 0 : run.backoffSeconds;
   return {

@@ -5,16 +5,17 @@
 import type { ContainerStatus, PodStatus } from '../api/generated/types.ts';
 import { formatTime, type Millis } from '../machinery/time.ts';
 import { conditionsOf } from './conditions.ts';
+import { hasStarted } from './hooks.ts';
+import { isReady, isStarted } from './probes.ts';
 import type { Progress } from './progress.ts';
 import { restartAfter, wantsRestart } from './restart.ts';
-import { actionKey, type ContainerState, type Input, type Termination } from './types.ts';
-import { type ContainerView, isLive, type PodView } from './view.ts';
+import type { Turn } from './turn.ts';
+import { actionKey, type ContainerState, type Termination } from './types.ts';
+import { type ContainerView, isLive } from './view.ts';
 
 type State = NonNullable<ContainerStatus['state']>;
 
-export interface StatusInput {
-  input: Input;
-  view: PodView;
+export interface StatusInput extends Turn {
   termination: Termination | undefined;
   progress: Progress;
   startedAt: Millis;
@@ -25,12 +26,17 @@ export interface StatusInput {
 export function statusOf(given: StatusInput): PodStatus {
   const { input, view, termination, startedAt } = given;
   const old = input.pod.status ?? {};
+  const { generation } = input.pod.metadata;
   const initContainerStatuses = view.init.map((each) => containerStatus(each, old.initContainerStatuses, given));
   const containerStatuses = view.apps.map((each) => containerStatus(each, old.containerStatuses, given));
+  const ephemeralContainerStatuses = view.ephemeral.map((each) =>
+    containerStatus(each, old.ephemeralContainerStatuses, given),
+  );
   const ips = view.sandbox?.ready ? view.sandbox.ips : (old.podIPs ?? []).map(({ ip }) => ip);
   const phase = phaseOf(given, initContainerStatuses, containerStatuses);
   const status: PodStatus = {
     ...old,
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
     phase,
     conditions: conditionsOf(given, phase, initContainerStatuses, containerStatuses),
     startTime: old.startTime ?? formatTime(startedAt),
@@ -40,6 +46,7 @@ export function statusOf(given: StatusInput): PodStatus {
     ...(ips[0] === undefined ? {} : { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
     ...(initContainerStatuses.length === 0 ? {} : { initContainerStatuses }),
     containerStatuses,
+    ...(ephemeralContainerStatuses.length === 0 ? {} : { ephemeralContainerStatuses }),
   };
   if (termination?.reason === 'DeadlineExceeded' && phase === 'Failed') {
     status.reason = 'DeadlineExceeded';
@@ -66,11 +73,11 @@ function containerStatus(
     name,
     state,
     lastState,
-    ready: completedInit || (running && (container.kind === 'app' || container.sidecar)),
+    ready: completedInit || ((container.kind === 'app' || container.sidecar) && running && isReady(given, container)),
     restartCount: run?.attempt ?? recorded?.restartCount ?? 0,
     image: run?.image ?? image,
     imageID: run?.imageId ?? '',
-    started: running,
+    started: running && isStarted(given, container),
     ...(run === undefined ? {} : { containerID: `${input.node.runtimeName}://${run.id}` }),
   };
 }
@@ -88,7 +95,8 @@ function containerStates(
 
   const waiting = waitingState(container, given);
   if (waiting !== undefined) return { state: { waiting }, lastState: run?.state === 'exited' ? ended(run) : lastState };
-  if (run === undefined || run.state === 'created') return { state: toStart, lastState };
+  const starting = run?.state === 'created' || (run?.state === 'running' && !hasStarted(view, container, run));
+  if (run === undefined || starting) return { state: toStart, lastState };
   if (run.state !== 'exited') {
     return { state: { running: { startedAt: formatTime(run.startedAt ?? run.createdAt) } }, lastState };
   }
@@ -101,13 +109,14 @@ function containerStates(
 const startsOver = (
   container: ContainerView,
   run: ContainerState,
-  { view, termination, progress }: StatusInput,
+  { view, stops, termination, progress }: StatusInput,
 ): boolean =>
+  container.kind !== 'ephemeral' &&
   termination === undefined &&
   progress.stage !== 'finished' &&
   view.sandbox?.ready === true &&
   container.current === undefined &&
-  (container.kind === 'init' || wantsRestart(container, view.restartPolicy, run));
+  (container.kind === 'init' || wantsRestart(container, view.restartPolicy, run, stops));
 
 const recordEnded = (status: ContainerStatus): boolean => status.state?.terminated !== undefined;
 
@@ -125,12 +134,12 @@ export function terminatedState(run: ContainerState, runtimeName: string): NonNu
 
 /** Why the next run of a container has not begun, where there is more to say than that its turn has not come. */
 export function waitingState(container: ContainerView, given: StatusInput): State['waiting'] | undefined {
-  const { input, view, termination } = given;
+  const { input, view, stops, termination } = given;
   const { latest, current, spec } = container;
   if (termination !== undefined || given.progress.stage === 'finished' || isLive(current)) return undefined;
   if (latest?.state === 'exited' && latest === current) {
-    if (!wantsRestart(container, view.restartPolicy, latest)) return undefined;
-    const restart = restartAfter(latest);
+    if (!wantsRestart(container, view.restartPolicy, latest, stops)) return undefined;
+    const restart = restartAfter(latest, stops);
     if (restart.at > input.now) {
       const { name, namespace = 'default', uid } = input.pod.metadata;
       return {

@@ -7,12 +7,11 @@
  */
 import type { ObjectMeta } from '../machinery/meta.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
+import { endRun, MINIMUM_GRACE_SECONDS } from './hooks.ts';
 import type { Plan } from './plan.ts';
+import { graceMillis, type Turn } from './turn.ts';
 import type { ContainerState, Input, Termination } from './types.ts';
-import { isLive, type PodView } from './view.ts';
-
-/** The least that processes get between signal and kill, however short the grace period. Source: v1.33, kubelet. */
-export const MINIMUM_GRACE_SECONDS = 2;
+import { type ContainerView, isRunning, type PodView } from './view.ts';
 
 /** The deadline of spec.activeDeadlineSeconds, counted from the start of the Pod. */
 export function activeDeadline(view: PodView, startedAt: Millis): Millis | undefined {
@@ -29,7 +28,7 @@ export function terminationInForce(input: Input, view: PodView, startedAt: Milli
   const limit = activeDeadline(view, startedAt);
   const tooLong = limit !== undefined && limit <= now && !isTerminal(phase);
   if (termination === undefined && (tooLong || (phase === 'Failed' && reason === 'DeadlineExceeded')))
-    termination = { reason: 'DeadlineExceeded', startedAt: now, deadline: now + specGraceSeconds(view) * 1000 };
+    termination = { reason: 'DeadlineExceeded', startedAt: now, deadline: now + graceMillis(view) };
   if (termination === undefined && isTerminal(phase)) termination = completion(view, now);
 
   const { deletionTimestamp } = pod.metadata;
@@ -44,7 +43,7 @@ export function terminationInForce(input: Input, view: PodView, startedAt: Milli
 export const completion = (view: PodView, now: Millis): Termination => ({
   reason: 'Completed',
   startedAt: now,
-  deadline: now + specGraceSeconds(view) * 1000,
+  deadline: now + graceMillis(view),
 });
 
 const FORCED = 'removed';
@@ -61,38 +60,38 @@ const withDeadline = (
   deletionTimestamp,
 });
 
-const specGraceSeconds = (view: PodView): number => view.spec.terminationGracePeriodSeconds ?? 30;
-
 /**
  * The grace period counts from when the delete is seen. After a restart of the agent it counts from the
  * request, which the deletionTimestamp (whole seconds) tells.
  */
 function deletionDeadline(metadata: ObjectMeta, view: PodView, now: Millis): Millis {
-  const graceMillis =
-    Math.max(MINIMUM_GRACE_SECONDS, metadata.deletionGracePeriodSeconds ?? specGraceSeconds(view)) * 1000;
-  const requestedAt =
-    (parseTime(metadata.deletionTimestamp) ?? now) - (metadata.deletionGracePeriodSeconds ?? 0) * 1000;
+  const given = metadata.deletionGracePeriodSeconds;
+  const millis = Math.max(MINIMUM_GRACE_SECONDS * 1000, given === undefined ? graceMillis(view) : given * 1000);
+  const requestedAt = (parseTime(metadata.deletionTimestamp) ?? now) - (given ?? 0) * 1000;
   const justNow = now - requestedAt < 2000;
-  return (justNow ? now : requestedAt) + graceMillis;
+  return (justNow ? now : requestedAt) + millis;
 }
 
 const isTerminal = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
 
 /** Asks for the next steps of stopping everything; true once no container and no sandbox runs. */
-export function stopEverything(view: PodView, deadline: Millis, plan: Plan, now: Millis): boolean {
+export function stopEverything(turn: Turn, deadline: Millis): boolean {
+  const { view, plan, now } = turn;
   cancelPreparations(view, plan);
   const starting = [...view.observed.inFlight].some(
     (key) => key.startsWith('startContainer/') || key.startsWith('createSandbox/'),
   );
+  const containerOf = (run: ContainerState): ContainerView | undefined =>
+    view.all.find(({ spec }) => spec.name === run.name);
+  // A run that was being ended before keeps its own deadline, if that is earlier.
+  const stop = (run: ContainerState): void =>
+    endRun(turn, run, containerOf(run), Math.min(deadline, turn.stops[run.id]?.deadline ?? deadline));
 
-  const sidecarNames = new Set(view.init.filter((container) => container.sidecar).map(({ spec }) => spec.name));
-  const live = view.observed.containers.filter((run) => isLive(run) && run.state !== 'created');
-  const stop = (run: ContainerState): void => plan.act({ kind: 'stopContainer', id: run.id, deadline });
-
-  const first = live.filter((run) => !sidecarNames.has(run.name));
+  const live = view.observed.containers.filter(isRunning);
+  const first = live.filter((run) => containerOf(run)?.sidecar !== true);
   for (const run of first) stop(run);
-  if (first.length > 0) plan.wake(deadline);
   if (starting || first.length > 0) {
+    plan.wake(deadline);
     // At the deadline the sidecars do not wait for the apps any more.
     if (now >= deadline) for (const run of live) stop(run);
     return false;
@@ -122,6 +121,6 @@ export function removeEverything(view: PodView, plan: Plan): boolean {
   for (const sandbox of sandboxes) plan.act({ kind: 'removeSandbox', id: sandbox.id });
   for (const run of containers)
     if (!sandboxes.some((sandbox) => sandbox.id === run.sandboxId)) plan.act({ kind: 'removeContainer', id: run.id });
-  if (volumes !== 'gone' && !plan.pending({ kind: 'mountVolumes' })) plan.act({ kind: 'unmountVolumes' });
+  if (volumes !== 'gone' && !plan.pending('mountVolumes')) plan.act({ kind: 'unmountVolumes' });
   return sandboxes.length === 0 && containers.length === 0 && volumes === 'gone';
 }

@@ -52,6 +52,25 @@ export interface Failure {
   message: string;
 }
 
+export type ProbeKind = 'startup' | 'liveness' | 'readiness';
+export type HookKind = 'postStart' | 'preStop';
+
+/** How the newest run of a probe went. Unknown: the node itself failed, which says nothing of the container. */
+export interface ProbeResult {
+  /** Counts the results of this probe, from 1. */
+  serial: number;
+  result: 'Success' | 'Warning' | 'Failure' | 'Unknown';
+  message: string;
+}
+
+export interface HookResult {
+  /** Why it failed; absent: it succeeded. */
+  failure?: string;
+}
+
+/** Of a probe or hook of one run. */
+export const runKey = (containerId: string, what: ProbeKind | HookKind): string => `${containerId}/${what}`;
+
 export interface Observed {
   sandboxes: readonly SandboxState[];
   containers: readonly ContainerState[];
@@ -62,6 +81,10 @@ export interface Observed {
   inFlight: ReadonlySet<string>;
   /** By actionKey. */
   failures: Readonly<Record<string, Failure>>;
+  /** By runKey. */
+  probes: Readonly<Record<string, ProbeResult>>;
+  /** By runKey; hooks that have ended. */
+  hooks: Readonly<Record<string, HookResult>>;
 }
 
 /** The node that the Pod is bound to, as its status names it. */
@@ -82,6 +105,29 @@ export interface Termination {
   deletionTimestamp?: string;
 }
 
+/** What is known of one probe of one run. */
+export interface ProbeMemory {
+  /** The newest result that was counted. */
+  serial: number;
+  /** When it is to run next. */
+  dueAt: Millis;
+  successes: number;
+  failures: number;
+  /** undefined: not decided yet */
+  passing?: boolean;
+}
+
+/** Why a run is being ended though its Pod lives on. */
+export interface Stop {
+  /** The message of its Killing Event. */
+  message: string;
+  deadline: Millis;
+  /** It runs again though its exit code alone would not want it. */
+  restart: boolean;
+  /** For another image: the next run is no repetition, and needs no back-off. */
+  replaced?: true;
+}
+
 /** What the worker keeps between decisions; rebuildMemory() makes it anew after a restart of the agent. */
 export interface Memory {
   /** Keys of the facts that were given out as Events and still hold. */
@@ -89,6 +135,12 @@ export interface Memory {
   termination?: Termination;
   /** Attempt of the sandbox in which all init containers have succeeded. */
   initializedInSandbox?: number;
+  /** By runKey. */
+  probes: Readonly<Record<string, ProbeMemory>>;
+  /** By container ID. */
+  stops: Readonly<Record<string, Stop>>;
+  /** When a run was first to get its stop signal, by container ID. */
+  signalledAt: Readonly<Record<string, Millis>>;
 }
 
 /** One call of the executor. Results come back only as observations. */
@@ -107,14 +159,18 @@ export type Action =
       sandboxId: string;
       imageId: string;
       backoffSeconds: number;
+      /** The run whose process namespace an ephemeral container shares. */
+      targetId?: string;
     }
+  | { kind: 'runProbe'; container: string; id: string; probe: ProbeKind }
+  | { kind: 'runHook'; container: string; id: string; hook: HookKind }
   /** Stop signal now, kill at the deadline. Asked again with an earlier deadline, the earlier one holds. */
   | { kind: 'stopContainer'; id: string; deadline: Millis }
   | { kind: 'removeContainer'; id: string }
   | { kind: 'stopSandbox'; id: string }
   | { kind: 'removeSandbox'; id: string }
   | { kind: 'unmountVolumes' }
-  /** Gives up an action under way that is no longer wanted (a pull). */
+  /** Gives up an action under way that is no longer wanted (a pull, a hook past its time). */
   | { kind: 'cancel'; key: string }
   /** Deletes the object from the API with grace 0: the Pod is gone. */
   | { kind: 'finalizeDeletion' };
@@ -132,6 +188,10 @@ export function actionKey(action: Action): string {
     case 'pullImage':
     case 'startContainer':
       return `${action.kind}/${action.container}/${action.attempt}`;
+    case 'runProbe':
+      return `runProbe/${runKey(action.id, action.probe)}`;
+    case 'runHook':
+      return `runHook/${runKey(action.id, action.hook)}`;
     case 'stopContainer':
       return `stopContainer/${action.id}/${action.deadline}`;
     case 'removeContainer':

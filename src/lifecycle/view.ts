@@ -1,11 +1,11 @@
 /**
  * A Pod as the rules look at it: the spec's containers in order, each with its runs, beside the current sandbox.
  */
-import type { Container, Pod, PodSpec } from '../api/generated/types.ts';
+import type { Container, EphemeralContainer, Pod, PodSpec } from '../api/generated/types.ts';
 import type { ContainerKind, ContainerState, Input, Observed, SandboxState } from './types.ts';
 
 export interface ContainerView {
-  spec: Container;
+  spec: Container | EphemeralContainer;
   kind: ContainerKind;
   /** An init container with restartPolicy Always: started in its turn, it runs beside the apps. */
   sidecar: boolean;
@@ -26,7 +26,8 @@ export interface PodView {
   restartPolicy: 'Always' | 'OnFailure' | 'Never';
   init: readonly ContainerView[];
   apps: readonly ContainerView[];
-  /** init, then apps */
+  ephemeral: readonly ContainerView[];
+  /** init, then apps, then ephemeral */
   all: readonly ContainerView[];
   /** The newest sandbox, ready or not. */
   sandbox: SandboxState | undefined;
@@ -38,7 +39,13 @@ export interface PodView {
 export const isLive = (run: ContainerState | undefined): run is ContainerState =>
   run !== undefined && (run.state === 'running' || run.state === 'unknown' || run.state === 'created');
 
+/** It has processes, or may have. */
+export const isRunning = (run: ContainerState | undefined): run is ContainerState =>
+  isLive(run) && run.state !== 'created';
+
 export const succeeded = (run: ContainerState | undefined): boolean => run?.state === 'exited' && run.exitCode === 0;
+
+const FIELDS = { init: 'initContainers', app: 'containers', ephemeral: 'ephemeralContainers' } as const;
 
 export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed' | 'memory'>): PodView {
   const spec = pod.spec;
@@ -48,18 +55,19 @@ export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed'
     undefined,
   );
   const recorded = new Map<string, number>();
-  for (const status of [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])]) {
+  const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = pod.status ?? {};
+  for (const status of [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses]) {
     if (status.containerID !== undefined || status.lastState?.terminated !== undefined)
       recorded.set(status.name, status.restartCount);
   }
-  const view = (container: Container, kind: 'init' | 'app'): ContainerView => {
+  const view = (container: Container | EphemeralContainer, kind: keyof typeof FIELDS): ContainerView => {
     const runs = observed.containers.filter((run) => run.name === container.name).sort((a, b) => b.attempt - a.attempt);
     const latest = runs[0];
     return {
       spec: container,
       kind,
       sidecar: kind === 'init' && container.restartPolicy === 'Always',
-      fieldPath: kind === 'init' ? `spec.initContainers{${container.name}}` : `spec.containers{${container.name}}`,
+      fieldPath: `spec.${FIELDS[kind]}{${container.name}}`,
       runs,
       latest,
       current: latest !== undefined && latest.sandboxId === sandbox?.id ? latest : undefined,
@@ -68,6 +76,7 @@ export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed'
   };
   const init = (spec.initContainers ?? []).map((container) => view(container, 'init'));
   const apps = spec.containers.map((container) => view(container, 'app'));
+  const ephemeral = (spec.ephemeralContainers ?? []).map((container) => view(container, 'ephemeral'));
   const initialized =
     sandbox !== undefined &&
     (memory.initializedInSandbox === sandbox.attempt || apps.some((container) => container.current !== undefined));
@@ -77,7 +86,8 @@ export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed'
     restartPolicy: (spec.restartPolicy ?? 'Always') as PodView['restartPolicy'],
     init,
     apps,
-    all: [...init, ...apps],
+    ephemeral,
+    all: [...init, ...apps, ...ephemeral],
     sandbox,
     observed,
     initialized,

@@ -21,6 +21,9 @@ import type { ContainerRuntime, ContainerStreams } from '../runtime/runtime.ts';
 import { podLogDirectory } from './container-config.ts';
 import { prepareContainer, prepareSandbox } from './container-files.ts';
 import { createExecutor } from './executor.ts';
+import { runHook } from './handlers/hook.ts';
+import { runProbe } from './handlers/probe.ts';
+import type { HandlerTarget } from './handlers/target.ts';
 import { createLogSource } from './logs.ts';
 import { createEnvironmentSource } from './pod-environment.ts';
 import { createMessageReader, podFromRecords, runtimeView } from './pod-source.ts';
@@ -77,7 +80,44 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     podDirectory: volumes.podDirectory,
     volumePath: volumes.hostPath,
   });
-  const execute = createExecutor({ timers, runtime, client, volumes, environment, prepareContainer, prepareSandbox });
+  const targetOf = (pod: Pod, name: string, containerId: string): HandlerTarget => {
+    const container = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
+      (each) => each.name === name,
+    );
+    if (container === undefined) throw new Error(`no container ${name} in the spec`);
+    const podIp = pod.spec?.hostNetwork === true ? options.nodeIps[0] : sandboxIps.get(pod.metadata.uid ?? '')?.[0];
+    return { pod, container, containerId, podIp: podIp ?? '' };
+  };
+  const handlers = { runtime, timers };
+  const execute = createExecutor({
+    timers,
+    runtime,
+    client,
+    volumes,
+    environment,
+    prepareContainer,
+    prepareSandbox,
+    async runProbe(pod, { container, id, probe: kind }, abort) {
+      const target = targetOf(pod, container, id);
+      const { startupProbe, livenessProbe, readinessProbe } = target.container;
+      const probe = { startup: startupProbe, liveness: livenessProbe, readiness: readinessProbe }[kind];
+      return probe === undefined ? { result: 'Success', message: '' } : runProbe(target, probe, handlers, abort);
+    },
+    async runHook(pod, { container, id, hook }, abort) {
+      const target = targetOf(pod, container, id);
+      const handler = target.container.lifecycle?.[hook];
+      try {
+        const { httpFallback } = handler === undefined ? {} : await runHook(target, handler, handlers, abort);
+        if (httpFallback !== undefined) recorder.event(pod, 'Warning', 'LifecycleHTTPFallback', httpFallback);
+        return {};
+      } catch (error) {
+        abort.throwIfAborted();
+        const failure = (error as Error).message;
+        log.warn('lifecycle hook failed', { pod: pod.metadata.name, container, hook, failure });
+        return { failure };
+      }
+    },
+  });
 
   const writeStatus = async (pod: Pod, status: PodStatus): Promise<void> => {
     const { name, namespace, uid } = pod.metadata;

@@ -4,9 +4,9 @@
  * Boundary: no rule of a Pod's life is here. Every action may be repeated; an action's effect shows in the next
  * observation, beside what Outcome tells.
  */
-import type { Container, Pod } from '../api/generated/types.ts';
+import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
-import type { Action } from '../lifecycle/types.ts';
+import type { Action, HookResult, ProbeResult } from '../lifecycle/types.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { Timers } from '../platform/platform.ts';
 import type { ContainerRuntime, ImageInfo, SandboxConfig } from '../runtime/runtime.ts';
@@ -25,15 +25,22 @@ export interface ExecutorPorts {
   client: Client;
   volumes: VolumePort;
   /** The facts for the Pod's configuration; the container's references are resolved where one is given. */
-  environment(pod: Pod, container: Container | undefined, signal: AbortSignal): Promise<PodEnvironment>;
+  environment(
+    pod: Pod,
+    container: Container | EphemeralContainer | undefined,
+    signal: AbortSignal,
+  ): Promise<PodEnvironment>;
   /** Makes the files and mounts that the container's configuration names. */
   prepareContainer(
     pod: Pod,
-    container: Container,
+    container: Container | EphemeralContainer,
     attempt: number,
     env: PodEnvironment,
     signal: AbortSignal,
   ): Promise<void>;
+  /** Rejects only when `signal` aborts. */
+  runProbe(pod: Pod, action: Action & { kind: 'runProbe' }, signal: AbortSignal): Promise<Omit<ProbeResult, 'serial'>>;
+  runHook(pod: Pod, action: Action & { kind: 'runHook' }, signal: AbortSignal): Promise<HookResult>;
   /** Makes the folder of the Pod's logs. */
   prepareSandbox(config: SandboxConfig): Promise<void>;
 }
@@ -60,6 +67,10 @@ export function createExecutor(
         return image(action, pod, signal);
       case 'startContainer':
         return startContainer(action, pod, signal);
+      case 'runProbe':
+        return { probe: await ports.runProbe(pod, action, signal) };
+      case 'runHook':
+        return { hook: await ports.runHook(pod, action, signal) };
       case 'stopContainer':
         await runtime.stopContainer(action.id, secondsUntil(action.deadline, timers.now()), signal);
         return {};
@@ -73,8 +84,7 @@ export function createExecutor(
         await runtime.removeSandbox(action.id, signal);
         return {};
       case 'finalizeDeletion':
-        await finalize(pod);
-        return {};
+        return finalize(pod);
       case 'cancel':
         return {};
     }
@@ -126,7 +136,8 @@ export function createExecutor(
     pod: Pod,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const container = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
+    const { initContainers = [], containers = [], ephemeralContainers = [] } = pod.spec ?? {};
+    const container = [...initContainers, ...containers, ...ephemeralContainers].find(
       ({ name }) => name === action.container,
     );
     if (container === undefined)
@@ -147,6 +158,7 @@ export function createExecutor(
       info,
       env,
     );
+    if (action.targetId !== undefined) config.targetContainerId = action.targetId;
     const id = await runtime.createContainer(action.sandboxId, sandbox, config, signal).catch((error: unknown) => {
       throw new ActionError('CreateContainerError', error instanceof Error ? error.message : String(error));
     });
@@ -156,7 +168,7 @@ export function createExecutor(
     return {};
   }
 
-  async function finalize(pod: Pod): Promise<void> {
+  async function finalize(pod: Pod): Promise<Outcome> {
     const { name, namespace, uid } = pod.metadata;
     try {
       await pods.delete(name, namespace, {
@@ -166,7 +178,9 @@ export function createExecutor(
     } catch (error) {
       // Gone already, or another Pod has the name now: this one is gone too.
       if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+      return { removed: true };
     }
+    return {};
   }
 }
 

@@ -3,24 +3,28 @@
  *
  * Boundary: every rule is decide()'s; this file only carries what is observed in and what is asked for out.
  * Invariants:
- *  1. A key stays in flight until an observation made after the action's end has come in, so that a decision never sees
+ *  1. The key of an action on the runtime stays in flight until an observation made after its end has come in, so that a decision never sees
  *     a world in which an action is neither under way nor done.
  *  2. Statuses are written one after the other, the newest wins; the last one is written before the object is deleted.
  *  3. Nothing is polled: a runtime event, a change of the object, an action's end or one timer wakes the worker.
  */
 import type { Pod, PodStatus } from '../api/generated/types.ts';
-import { decide, rebuildMemory } from '../lifecycle/decide.ts';
+import { decide } from '../lifecycle/decide.ts';
+import { rebuildMemory } from '../lifecycle/memory.ts';
 import {
   type Action,
   actionKey,
   type ContainerState,
   type Failure,
+  type HookResult,
   type ImageState,
   type Input,
   type Memory,
   type NodeFacts,
   type Observed,
   type PodEvent,
+  type ProbeResult,
+  runKey,
   type SandboxState,
 } from '../lifecycle/types.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
@@ -35,6 +39,10 @@ export interface RuntimeView {
 export interface Outcome {
   image?: { container: string; state: ImageState };
   volumes?: Observed['volumes'];
+  probe?: Omit<ProbeResult, 'serial'>;
+  hook?: HookResult;
+  /** The object is known to be gone from the API. */
+  removed?: true;
 }
 
 /** A failure with the reason that the waiting container shows. */
@@ -70,6 +78,20 @@ export interface PodWorker {
   stop(): void;
 }
 
+/** After these the runtime shows something new; the others bring all that they have to say. */
+const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
+  'createSandbox',
+  'startContainer',
+  'stopContainer',
+  'removeContainer',
+  'stopSandbox',
+  'removeSandbox',
+]);
+
+/** What is known of runs that are still there; keys are runKey's. */
+const ofRuns = <T>(record: Record<string, T>, ids: ReadonlySet<string>): Record<string, T> =>
+  Object.fromEntries(Object.entries(record).filter(([key]) => ids.has(key.split('/')[0] ?? '')));
+
 export function startWorker(first: { pod: Pod; removed: boolean }, ports: WorkerPorts): PodWorker {
   let { pod, removed } = first;
   let runtime: RuntimeView = { sandboxes: [], containers: [] };
@@ -77,6 +99,8 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
   let volumes: Observed['volumes'] = 'pending';
   const images: Record<string, ImageState> = {};
   const failures: Record<string, Failure> = {};
+  let probes: Record<string, ProbeResult> = {};
+  let hooks: Record<string, HookResult> = {};
   const inFlight = new Map<string, AbortController>();
   /** Keys whose actions have ended and wait for the observation that shows it. */
   let ended: string[] = [];
@@ -90,7 +114,7 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     pod,
     removed,
     node: ports.node,
-    observed: { ...runtime, images, volumes, failures, inFlight: new Set(inFlight.keys()) },
+    observed: { ...runtime, images, volumes, failures, probes, hooks, inFlight: new Set(inFlight.keys()) },
     now: ports.timers.now(),
   });
 
@@ -123,6 +147,9 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     ended = [];
     try {
       runtime = await ports.observe(pod, life.signal);
+      const ids = new Set(runtime.containers.map(({ id }) => id));
+      probes = ofRuns(probes, ids);
+      hooks = ofRuns(hooks, ids);
       for (const key of seen) inFlight.delete(key);
     } catch (error) {
       mustObserve = true;
@@ -132,9 +159,12 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
   };
 
   const step = (): void => {
-    const given = input();
-    memory ??= rebuildMemory(given);
-    const decision = decide({ ...given, memory });
+    if (memory === undefined) {
+      const recovered = rebuildMemory(input());
+      hooks = recovered.hooks;
+      memory = recovered.memory;
+    }
+    const decision = decide({ ...input(), memory });
     memory = decision.memory;
     timer?.cancel();
     timer = decision.wakeAt === undefined ? undefined : ports.timers.at(decision.wakeAt, wake);
@@ -164,18 +194,34 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
       .then(
         (outcome) => {
           delete failures[key];
-          if (outcome.image !== undefined) images[outcome.image.container] = outcome.image.state;
-          if (outcome.volumes !== undefined) volumes = outcome.volumes;
+          absorb(action, outcome);
+          // Whether the object goes or its finalizers keep it, its change tells: until then there is nothing more to say.
+          return action.kind === 'finalizeDeletion' && !removed;
         },
         (error) => {
           if (!abort.signal.aborted && !life.signal.aborted) failures[key] = failureOf(error, failures[key]);
+          return false;
         },
       )
-      .finally(() => {
-        ended.push(key);
-        mustObserve = true;
+      .then((staysInFlight) => {
+        if (staysInFlight) return;
+        if (CHANGES_RUNTIME.has(action.kind)) {
+          ended.push(key);
+          mustObserve = true;
+        } else inFlight.delete(key);
         wake();
       });
+  };
+
+  const absorb = (action: Action, outcome: Outcome): void => {
+    if (outcome.image !== undefined) images[outcome.image.container] = outcome.image.state;
+    if (outcome.volumes !== undefined) volumes = outcome.volumes;
+    if (outcome.removed) removed = true;
+    if (action.kind === 'runProbe' && outcome.probe !== undefined) {
+      const probe = runKey(action.id, action.probe);
+      probes[probe] = { ...outcome.probe, serial: (probes[probe]?.serial ?? 0) + 1 };
+    }
+    if (action.kind === 'runHook' && outcome.hook !== undefined) hooks[runKey(action.id, action.hook)] = outcome.hook;
   };
 
   const failureOf = (error: unknown, before: Failure | undefined): Failure => {
@@ -205,6 +251,7 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     update(next, isRemoved) {
       pod = next;
       removed = removed || isRemoved;
+      inFlight.delete('finalizeDeletion');
       wake();
     },
     changed() {

@@ -23,6 +23,27 @@ const service = fc.record<RunScript>({ stopMillis: fc.integer({ min: 0, max: 5_0
 const scripts = fc.array(run, { minLength: 1, maxLength: 3 });
 const crashes = fc.array(fc.record({ action: fc.integer({ min: 1, max: 25 }), asked: fc.boolean() }), { maxLength: 4 });
 
+const probe = fc.record({
+  exec: fc.constant({ command: ['check'] }),
+  initialDelaySeconds: fc.integer({ min: 0, max: 5 }),
+  periodSeconds: fc.integer({ min: 1, max: 20 }),
+  failureThreshold: fc.integer({ min: 1, max: 3 }),
+});
+const hook = fc.constant({ exec: { command: ['do'] } });
+/** What app containers have beside their image. */
+const extras = fc.option(
+  fc.record(
+    {
+      startupProbe: probe,
+      livenessProbe: probe,
+      readinessProbe: probe,
+      lifecycle: fc.record({ postStart: hook, preStop: hook }, { requiredKeys: [] }),
+    },
+    { requiredKeys: [] },
+  ),
+  { nil: undefined },
+);
+
 /** A life whose end is fixed by its scripts alone, or one that is deleted, cut short or disturbed. */
 const lives = fc
   .record({
@@ -44,6 +65,11 @@ const lives = fc
     crashes,
     faults: fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
     absentImages: fc.boolean(),
+    each: extras,
+    /** Each such result of a probe is a failure; 0: none. */
+    failingEvery: fc.integer({ min: 0, max: 4 }),
+    hookMillis: fc.integer({ min: 0, max: 10_000 }),
+    hookFails: fc.boolean(),
   })
   .map((given): Life => {
     const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i + 1}`);
@@ -58,6 +84,14 @@ const lives = fc
         ...apps.map((name, i) => [name, given.appScripts[i] as RunScript[]]),
         ...sidecars.map((name) => [name, given.sidecarScript as RunScript[]]),
       ]),
+      probe: ({ attempt }, aliveMillis) =>
+        given.failingEvery > 0 && (Math.floor(aliveMillis / 1000) + attempt) % given.failingEvery === 0
+          ? 'Failure'
+          : 'Success',
+      hook: ({ attempt }) => ({
+        millis: given.hookMillis,
+        ...(given.hookFails && attempt % 2 === 0 ? { failure: 'simulated' } : {}),
+      }),
       limitMillis: 400_000,
     };
   });
@@ -155,6 +189,32 @@ describe('properties of every life', () => {
       expect(goneAt).toBeLessThanOrEqual(start + Math.min(...bounds) + allowance);
     }));
 
+  it('no probe runs before its container has started, nor a liveness or startup probe once the Pod ends', () =>
+    holds(({ probes, trace, start }, life) => {
+      const ends = [
+        ...(life.deletions ?? []).map(({ at }) => at),
+        ...(life.forcedAt === undefined ? [] : [life.forcedAt]),
+      ];
+      for (const { at, container, probe: kind } of probes) {
+        expect(trace.some((each) => each.what === 'start' && each.name === container && each.at <= at)).toBe(true);
+        if (kind !== 'readiness') expect(at).toBeLessThanOrEqual(start + Math.min(...ends) + SLACK_MILLIS);
+      }
+    }));
+
+  it('a preStop hook begins only while its container runs, and no stop signal comes before it has ended or the deadline', () =>
+    holds(
+      ({ hooks, trace }, life) => {
+        for (const { at, container, hook: kind } of hooks) {
+          if (kind !== 'preStop') continue;
+          const before = trace.filter((each) => each.name === container && each.at <= at);
+          expect(before.findLast(({ what }) => what === 'start' || what === 'exit')?.what).toBe('start');
+          expect(before.at(-1)?.what).not.toBe('signal');
+        }
+        expect(life.faults).toEqual([]);
+      },
+      lives.map((life) => ({ ...life, faults: [], crashes: [] })),
+    ));
+
   it('nothing is asked for twice at the same time', () =>
     holds(({ duplicates }) => {
       expect(duplicates).toEqual([]);
@@ -169,7 +229,17 @@ describe('properties of every life', () => {
           forcedAt: undefined,
           sandboxLostAt: undefined,
           faults: [],
-          pod: { ...life.pod, spec: { ...life.pod.spec, activeDeadlineSeconds: undefined } as never },
+          pod: {
+            ...life.pod,
+            spec: {
+              ...life.pod.spec,
+              activeDeadlineSeconds: undefined,
+              // What depends on the time that a crash costs is left out.
+              containers: (life.pod.spec?.containers ?? []).map(({ name, image, imagePullPolicy }) => ({
+                ...{ name, image, imagePullPolicy },
+              })),
+            },
+          },
         };
         const [crashed, whole] = await Promise.all([live(undisturbed), live({ ...undisturbed, crashes: [] })]);
         const outcome = ({ trace, pod }: LifeResult, names: string[]) => ({

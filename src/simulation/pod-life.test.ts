@@ -28,7 +28,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(result.events.map(({ reason }) => reason)).toEqual([
       ...['Pulled', 'Created', 'Started'],
       ...['Pulled', 'Created', 'Started'],
-      ...['Pulled', 'Created', 'Started', 'Pulled', 'Created', 'Started'],
+      ...['Pulled', 'Pulled', 'Created', 'Started', 'Created', 'Started'],
       ...['Killing', 'Killing'],
     ]);
   });

@@ -4,7 +4,7 @@
  */
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
-import { type Action, actionKey, type PodEvent } from '../lifecycle/types.ts';
+import { type Action, actionKey, type HookKind, type PodEvent, type ProbeKind } from '../lifecycle/types.ts';
 import { formatTime } from '../machinery/time.ts';
 import type { PodEnvironment } from '../node/container-config.ts';
 import { createExecutor } from '../node/executor.ts';
@@ -28,6 +28,12 @@ export interface Life {
   /** Numbers of runtime calls that fail. */
   faults?: number[];
   absentImages?: boolean;
+  /** How a probe of a run goes, so long after its start; absent: it succeeds. */
+  probe?: (run: { name: string; attempt: number; probe: ProbeKind }, aliveMillis: number) => 'Success' | 'Failure';
+  /** How long a hook takes, and why it fails. */
+  hook?: (run: { name: string; attempt: number; hook: HookKind }) => { millis: number; failure?: string };
+  /** Changes of the object, by the milliseconds from the start. */
+  edits?: { at: number; edit: (pod: Pod) => Pod }[];
   limitMillis?: number;
 }
 
@@ -41,6 +47,8 @@ export interface LifeResult {
   events: PodEvent[];
   statuses: { at: number; status: PodStatus }[];
   actions: { at: number; action: Action }[];
+  probes: { at: number; container: string; attempt: number; probe: ProbeKind }[];
+  hooks: { at: number; container: string; hook: HookKind }[];
   /** Actions asked for while the same one was under way in one agent. */
   duplicates: string[];
   start: number;
@@ -81,11 +89,15 @@ export async function live(life: Life): Promise<LifeResult> {
     events: [],
     statuses: [],
     actions: [],
+    probes: [],
+    hooks: [],
     duplicates: [],
     start,
     now: start,
   };
 
+  const wait = (millis: number): Promise<void> =>
+    new Promise((resolve) => void timers.at(timers.now() + millis, resolve));
   const change = (next: Pod): void => {
     pod = next;
     worker?.update(pod, removed);
@@ -104,12 +116,29 @@ export async function live(life: Life): Promise<LifeResult> {
     environment: async () => environment,
     prepareContainer: async () => undefined,
     prepareSandbox: async () => undefined,
+    runProbe: async (_pod, { id, container, probe }) => {
+      await wait(LATENCY_MILLIS);
+      const began = result.trace.findLast(({ what, name }) => what === 'start' && name === container);
+      const attempt = began?.attempt ?? 0;
+      result.probes.push({ at: timers.now(), container, attempt, probe });
+      const seen = life.probe?.({ name: container, attempt, probe }, timers.now() - (began?.at ?? 0)) ?? 'Success';
+      return { result: seen, message: seen === 'Success' ? '' : `simulated failure of ${id}` };
+    },
+    runHook: async (_pod, { container, hook }, signal) => {
+      const began = result.trace.findLast(({ what, name }) => what === 'start' && name === container);
+      const { millis, failure } = life.hook?.({ name: container, attempt: began?.attempt ?? 0, hook }) ?? { millis: 0 };
+      result.hooks.push({ at: timers.now(), container, hook });
+      await wait(millis);
+      signal.throwIfAborted();
+      return failure === undefined ? {} : { failure };
+    },
   });
 
   const boot = (): void => {
     const underWay = new Set<string>();
     let alive = true;
     const crash = (): void => {
+      if (!alive) return;
       alive = false;
       worker?.stop();
       worker = undefined;
@@ -123,6 +152,8 @@ export async function live(life: Life): Promise<LifeResult> {
         node: { ips: ['192.0.2.1'], runtimeName: 'simulated' },
         observe: async (_pod, signal) => runtimeView(await runtime.observe(pod.metadata.uid ?? '', signal), new Map()),
         execute: async (action, of, signal) => {
+          // The rest of what the crashed agent was about to ask for.
+          if (!alive) return new Promise(() => undefined);
           const key = actionKey(action);
           if (underWay.has(key)) result.duplicates.push(key);
           underWay.add(key);
@@ -165,6 +196,7 @@ export async function live(life: Life): Promise<LifeResult> {
     };
     change({ ...pod, metadata });
   };
+  for (const { at, edit } of life.edits ?? []) timers.at(start + at, () => change(edit(pod)));
   if (life.forcedAt !== undefined) timers.at(start + life.forcedAt, remove);
   if (life.sandboxLostAt !== undefined)
     timers.at(start + life.sandboxLostAt, () => runtime.loseSandbox(pod.metadata.uid ?? ''));
@@ -176,7 +208,7 @@ export async function live(life: Life): Promise<LifeResult> {
   return { ...result, pod, now: timers.now() };
 }
 
-/** A Pod of busybox containers as the API would hold it. */
+/** A Pod of busybox containers as the API would hold it; `each` is added to every app container. */
 export function simulatedPod(given: {
   init?: string[];
   sidecars?: string[];
@@ -184,12 +216,13 @@ export function simulatedPod(given: {
   restartPolicy?: string;
   activeDeadlineSeconds?: number;
   graceSeconds?: number;
+  each?: object;
 }): Pod {
   const container = (name: string) => ({ name, image: 'busybox:1.28', imagePullPolicy: 'IfNotPresent' });
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name: 'simulated', namespace: 'default', uid: 'uid-1' },
+    metadata: { name: 'simulated', namespace: 'default', uid: 'uid-1', generation: 1 },
     spec: {
       nodeName: 'node',
       restartPolicy: given.restartPolicy ?? 'Always',
@@ -199,7 +232,7 @@ export function simulatedPod(given: {
         ...(given.sidecars ?? []).map((name) => ({ ...container(name), restartPolicy: 'Always' })),
         ...(given.init ?? []).map(container),
       ],
-      containers: given.apps.map(container),
+      containers: given.apps.map((name) => ({ ...container(name), ...given.each })),
     },
     status: { phase: 'Pending' },
   };

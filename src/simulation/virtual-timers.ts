@@ -8,10 +8,13 @@ import { createTimerHeap } from '../platform/timer-heap.ts';
 export interface VirtualTimers extends Timers {
   /**
    * Lets time pass from timer to timer until `until` (checked after each step) is true, nothing is left to happen, or `limit` is
-   * reached. Resolves to whether `until` became true.
+   * reached. Resolves to whether `until` became true. Rejects where there is no end to what happens.
    */
   run(until: () => boolean, limit: Millis): Promise<boolean>;
 }
+
+/** A life has some hundreds. */
+const MOST_STEPS = 50_000;
 
 /** Lets every promise that can be settled be settled. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -26,7 +29,9 @@ export function createVirtualTimers(start: Millis): VirtualTimers {
       return { cancel: () => heap.remove(entry) };
     },
     async run(until, limit) {
-      for (;;) {
+      for (let steps = 0; ; steps++) {
+        if (steps > MOST_STEPS)
+          throw new Error(`no rest after ${MOST_STEPS} steps: something wakes itself again and again`);
         await settle();
         if (until()) return true;
         const next = heap.nextTime();

@@ -89,12 +89,12 @@ export function containerMessage(config: ContainerConfig, sandbox: SandboxConfig
         memoryLimitInBytes: config.resources.memoryLimitBytes,
         oomScoreAdj: config.resources.oomScoreAdj,
       },
-      securityContext: securityMessage(config.security, sandbox),
+      securityContext: securityMessage(config.security, sandbox, config.targetContainerId),
     },
   };
 }
 
-function securityMessage(security: ContainerConfig['security'], sandbox: SandboxConfig): object {
+function securityMessage(security: ContainerConfig['security'], sandbox: SandboxConfig, targetId?: string): object {
   const unmasked = security.procMount === 'Unmasked';
   return {
     capabilities: {
@@ -102,7 +102,10 @@ function securityMessage(security: ContainerConfig['security'], sandbox: Sandbox
       dropCapabilities: security.dropCapabilities,
     },
     privileged: security.privileged ?? false,
-    namespaceOptions: namespaceOptions(sandbox),
+    namespaceOptions: {
+      ...namespaceOptions(sandbox),
+      ...(targetId === undefined ? {} : { pid: 'TARGET', targetId }),
+    },
     runAsUser: int64(security.runAsUser),
     runAsGroup: int64(security.runAsGroup),
     runAsUsername: security.runAsUserName ?? '',

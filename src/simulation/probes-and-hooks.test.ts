@@ -1,0 +1,278 @@
+import { describe, expect, it } from 'vitest';
+import type { Pod } from '../api/generated/types.ts';
+import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
+import { type LifeResult, live, simulatedPod } from './pod-life.ts';
+
+const forever: RunScript[] = [{ stopMillis: 100 }];
+const exec = { exec: { command: ['check'] } };
+const readyAt = (result: LifeResult, ready: boolean): number | undefined => {
+  const wanted = ready ? 'True' : 'False';
+  const found = result.statuses.find(({ status }) =>
+    status.conditions?.some(({ type, status: value }) => type === 'Ready' && value === wanted),
+  );
+  return found === undefined ? undefined : found.at - result.start;
+};
+const starts = (result: LifeResult) =>
+  result.trace.filter(({ what }) => what === 'start').map(({ name, attempt }) => `${name}#${attempt}`);
+const reasons = (result: LifeResult) => result.events.map(({ reason, message }) => `${reason}: ${message}`);
+const conditionNow = (result: LifeResult, name: string) =>
+  result.statuses.at(-1)?.status.conditions?.find(({ type }) => type === name)?.status;
+
+describe('probes', () => {
+  it('a container is Ready once its readiness probe has succeeded as often as asked, and no earlier', async () => {
+    const result = await live({
+      pod: simulatedPod({
+        apps: ['app'],
+        each: { readinessProbe: { ...exec, initialDelaySeconds: 3, periodSeconds: 2, successThreshold: 2 } },
+      }),
+      scripts: { app: forever },
+      limitMillis: 20_000,
+    });
+    const began = (result.trace.find(({ what }) => what === 'start')?.at ?? 0) - result.start;
+    expect(result.probes.slice(0, 3).map(({ at }) => at - result.start - began)).toEqual([3005, 5005, 7005]);
+    expect(readyAt(result, true)).toBe(began + 5005);
+  });
+
+  it('a readiness probe that fails takes the Pod out of Ready, and tells why', async () => {
+    const result = await live({
+      pod: simulatedPod({
+        apps: ['app'],
+        each: { readinessProbe: { ...exec, periodSeconds: 1, failureThreshold: 3 } },
+      }),
+      scripts: { app: forever },
+      probe: (_run, aliveMillis) => (aliveMillis < 10_000 ? 'Success' : 'Failure'),
+      limitMillis: 20_000,
+    });
+    const lost = result.statuses.findLast(({ status }) => status.containerStatuses?.[0]?.ready === false);
+    expect((lost?.at ?? 0) - result.start).toBeGreaterThan(12_000);
+    expect((lost?.at ?? 0) - result.start).toBeLessThan(12_200);
+    expect(conditionNow(result, 'Ready')).toBe('False');
+    expect(starts(result)).toEqual(['app#0']);
+    expect(reasons(result).at(-1)).toMatch(/^Unhealthy: Readiness probe failed: /);
+  });
+
+  it('a liveness probe that fails three times ends the run, which starts again', async () => {
+    const result = await live({
+      pod: simulatedPod({
+        apps: ['app'],
+        each: { livenessProbe: { ...exec, periodSeconds: 10, failureThreshold: 3 } },
+      }),
+      scripts: { app: forever },
+      probe: ({ attempt }) => (attempt === 0 ? 'Failure' : 'Success'),
+      limitMillis: 60_000,
+    });
+    expect(starts(result)).toEqual(['app#0', 'app#1']);
+    const exit = result.trace.find(({ what }) => what === 'exit');
+    expect((exit?.at ?? 0) - result.start).toBeLessThan(20_300);
+    expect(reasons(result)).toContain('Killing: Container app failed liveness probe, will be restarted');
+  });
+
+  it('a failed liveness probe ends the run for good under restartPolicy Never, and starts it again under OnFailure', async () => {
+    for (const [restartPolicy, runs] of [
+      ['Never', ['app#0']],
+      ['OnFailure', ['app#0', 'app#1']],
+    ] as const) {
+      const result = await live({
+        pod: simulatedPod({ apps: ['app'], restartPolicy, each: { livenessProbe: { ...exec, periodSeconds: 1 } } }),
+        scripts: { app: forever },
+        probe: ({ attempt }) => (attempt === 0 ? 'Failure' : 'Success'),
+        limitMillis: 30_000,
+      });
+      expect(starts(result)).toEqual(runs);
+    }
+  });
+
+  it("a probe's own grace period bounds the end of its run", async () => {
+    const result = await live({
+      pod: simulatedPod({
+        apps: ['app'],
+        each: { livenessProbe: { ...exec, periodSeconds: 1, failureThreshold: 1, terminationGracePeriodSeconds: 5 } },
+      }),
+      scripts: { app: [{}, { stopMillis: 1 }] },
+      probe: ({ attempt }) => (attempt === 0 ? 'Failure' : 'Success'),
+      limitMillis: 30_000,
+    });
+    const [signal, exit] = ['signal', 'exit'].map(
+      (wanted) => result.trace.find(({ what }) => what === wanted)?.at ?? 0,
+    );
+    expect(Math.round(((exit ?? 0) - (signal ?? 0)) / 1000)).toBe(5);
+  });
+
+  it('a startup probe holds the others off until it has passed, and ends a run that does not come up', async () => {
+    const each = {
+      startupProbe: { ...exec, periodSeconds: 1, failureThreshold: 30 },
+      livenessProbe: { ...exec, periodSeconds: 1, failureThreshold: 1 },
+      readinessProbe: { ...exec, periodSeconds: 1 },
+    };
+    const slow = await live({
+      pod: simulatedPod({ apps: ['app'], each }),
+      scripts: { app: forever },
+      probe: (_run, aliveMillis) => (aliveMillis < 20_000 ? 'Failure' : 'Success'),
+      limitMillis: 40_000,
+    });
+    expect(starts(slow)).toEqual(['app#0']);
+    expect(readyAt(slow, true)).toBeGreaterThan(20_000);
+    expect(slow.probes.slice(0, 20).every(({ probe }) => probe === 'startup')).toBe(true);
+
+    const stuck = await live({
+      pod: simulatedPod({ apps: ['app'], each: { startupProbe: { ...exec, periodSeconds: 1, failureThreshold: 5 } } }),
+      scripts: { app: forever },
+      probe: () => 'Failure',
+      limitMillis: 8_000,
+    });
+    expect(starts(stuck)).toEqual(['app#0', 'app#1']);
+    expect(reasons(stuck)).toContain('Killing: Container app failed startup probe, will be restarted');
+  });
+
+  it("a sidecar's startup probe gates the containers after it", async () => {
+    const pod = simulatedPod({ sidecars: ['side'], init: ['init'], apps: ['app'] });
+    Object.assign(pod.spec?.initContainers?.[0] ?? {}, {
+      startupProbe: { ...exec, periodSeconds: 1, failureThreshold: 99 },
+    });
+    const result = await live({
+      pod,
+      scripts: { side: forever, init: [{ runMillis: 10 }], app: forever },
+      probe: (_run, aliveMillis) => (aliveMillis < 7000 ? 'Failure' : 'Success'),
+      limitMillis: 20_000,
+    });
+    expect(starts(result)).toEqual(['side#0', 'init#0', 'app#0']);
+    expect(
+      (result.trace.find(({ name, what }) => name === 'init' && what === 'start')?.at ?? 0) - result.start,
+    ).toBeGreaterThan(7000);
+  });
+
+  it('once the Pod ends, only readiness is probed', async () => {
+    const result = await live({
+      pod: simulatedPod({
+        apps: ['app'],
+        each: { livenessProbe: { ...exec, periodSeconds: 1 }, readinessProbe: { ...exec, periodSeconds: 1 } },
+      }),
+      scripts: { app: [{ stopMillis: 8000 }] },
+      deletions: [{ at: 10_000, graceSeconds: 30 }],
+    });
+    const late = new Set(result.probes.filter(({ at }) => at > result.start + 10_100).map(({ probe }) => probe));
+    expect([...late]).toEqual(['readiness']);
+  });
+
+  it('readiness outlives a restart of the agent: no flap, no second verdict', async () => {
+    const result = await live({
+      pod: simulatedPod({
+        apps: ['app'],
+        each: { readinessProbe: { ...exec, periodSeconds: 10, initialDelaySeconds: 5 } },
+      }),
+      scripts: { app: forever },
+      crashes: [{ action: 8, asked: true }],
+      limitMillis: 60_000,
+    });
+    const verdicts = result.statuses.map(({ status }) => status.containerStatuses?.[0]?.ready);
+    expect(verdicts.indexOf(true)).toBeGreaterThan(0);
+    expect(verdicts.slice(verdicts.indexOf(true))).not.toContain(false);
+  });
+});
+
+describe('hooks', () => {
+  it('a container counts as running once its postStart hook has succeeded', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'], each: { lifecycle: { postStart: exec } } }),
+      scripts: { app: forever },
+      hook: () => ({ millis: 5000 }),
+      limitMillis: 20_000,
+    });
+    const running = result.statuses.find(({ status }) => status.containerStatuses?.[0]?.state?.running !== undefined);
+    expect((running?.at ?? 0) - result.start).toBeGreaterThan(5000);
+    expect(result.hooks).toHaveLength(1);
+  });
+
+  it('a container whose postStart hook fails is killed and starts again', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'], each: { lifecycle: { postStart: exec } } }),
+      scripts: { app: forever },
+      hook: () => ({ millis: 10, failure: 'it said no' }),
+      limitMillis: 5_000,
+    });
+    expect(starts(result)).toEqual(['app#0', 'app#1']);
+    expect(reasons(result)).toContain('FailedPostStartHook: PostStartHook failed');
+    expect(reasons(result)).toContain('Killing: FailedPostStartHook');
+  });
+
+  it('the stop signal waits for preStop, which counts against the grace period', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'], each: { lifecycle: { preStop: exec } } }),
+      scripts: { app: [{}] },
+      hook: () => ({ millis: 4000 }),
+      deletions: [{ at: 10_000, graceSeconds: 10 }],
+    });
+    const at = (wanted: string) => (result.trace.find(({ what }) => what === wanted)?.at ?? 0) - result.start;
+    expect(Math.round(at('signal') / 1000)).toBe(14);
+    expect(Math.round(at('exit') / 1000)).toBe(20);
+  });
+
+  it('a preStop hook that outlasts the grace period leaves 2 s between signal and kill', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'], each: { lifecycle: { preStop: exec } } }),
+      scripts: { app: [{}] },
+      hook: () => ({ millis: 60_000 }),
+      deletions: [{ at: 10_000, graceSeconds: 5 }],
+    });
+    const at = (wanted: string) => (result.trace.find(({ what }) => what === wanted)?.at ?? 0) - result.start;
+    expect(Math.round(at('signal') / 1000)).toBe(15);
+    expect(Math.round(at('exit') / 1000)).toBe(17);
+    expect(result.goneAt).toBeLessThan(result.start + 17_500);
+  });
+
+  it('preStop is not run for a container that ended by itself', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'], restartPolicy: 'Never', each: { lifecycle: { preStop: exec } } }),
+      scripts: { app: [{ runMillis: 1000 }] },
+      deletions: [{ at: 10_000, graceSeconds: 10 }],
+    });
+    expect(result.hooks).toEqual([]);
+  });
+});
+
+describe('changes of a living Pod', () => {
+  const withImage = (pod: Pod, list: 'containers' | 'initContainers', image: string): Pod => ({
+    ...pod,
+    spec: { ...pod.spec, [list]: pod.spec?.[list]?.map((container) => ({ ...container, image })) } as Pod['spec'],
+  });
+
+  it("a changed app image restarts its container alone, an init container's nothing", async () => {
+    const result = await live({
+      pod: simulatedPod({ init: ['init'], apps: ['app'] }),
+      scripts: { init: [{ runMillis: 10 }], app: forever },
+      edits: [
+        { at: 10_000, edit: (pod) => withImage(pod, 'initContainers', 'busybox:2') },
+        { at: 20_000, edit: (pod) => withImage(pod, 'containers', 'busybox:2') },
+      ],
+      limitMillis: 30_000,
+    });
+    expect(starts(result)).toEqual(['init#0', 'app#0', 'app#1']);
+    expect(result.trace.findLast(({ what }) => what === 'start')?.at).toBeGreaterThan(result.start + 20_000);
+    expect(reasons(result)).toContain('Killing: Container app definition changed, will be restarted');
+  });
+
+  it('an ephemeral container that is added runs once, beside the others, and never again', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: forever, debug: [{ runMillis: 2000, exitCode: 1 }] },
+      edits: [
+        {
+          at: 10_000,
+          edit: (pod) => ({
+            ...pod,
+            spec: {
+              ...pod.spec,
+              ephemeralContainers: [{ name: 'debug', image: 'busybox:1.28', targetContainerName: 'app' }],
+            } as Pod['spec'],
+          }),
+        },
+      ],
+      crashes: [{ action: 9, asked: true }],
+      limitMillis: 60_000,
+    });
+    expect(starts(result)).toEqual(['app#0', 'debug#0']);
+    expect(result.statuses.at(-1)?.status.ephemeralContainerStatuses?.[0]?.state?.terminated?.exitCode).toBe(1);
+    expect(result.statuses.at(-1)?.status.phase).toBe('Running');
+    expect(conditionNow(result, 'Ready')).toBe('True');
+  });
+});
