@@ -29,6 +29,8 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   /** The kind of the body, as 'v1/Binding'; absent: the object's own. */
   bodyKind?: { group: string; version: string; kind: string; schema: string };
   verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
+  /** A client upgrades its connection to a stream: the kind of the options, which come in the query, as PodExecOptions. */
+  connects?: string;
   /** Makes the new object of the old one and the body; throws ApiError. Pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];

@@ -51,6 +51,9 @@ export const podKind: KindDefinition = {
   subresources: {
     status: { verbs: ['get', 'update', 'patch'] },
     log: { verbs: ['get'] },
+    exec: { verbs: ['get', 'create'], connects: 'PodExecOptions' },
+    attach: { verbs: ['get', 'create'], connects: 'PodAttachOptions' },
+    portforward: { verbs: ['get', 'create'], connects: 'PodPortForwardOptions' },
     binding: {
       bodyKind: { group: '', version: 'v1', kind: 'Binding', schema: 'Binding' },
       verbs: ['create'],

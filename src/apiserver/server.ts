@@ -2,21 +2,21 @@
  * The API server: the Kubernetes API over HTTPS, on top of a ResourceBackend.
  *
  * Job: decode requests, authenticate and authorize them, call the backend, encode the answers: objects, lists, Tables,
- * watches, logs, discovery, OpenAPI, health, version.
+ * watches, logs, streams, discovery, OpenAPI, health, version.
  * Boundary: it knows the kinds as data alone (src/api/kind.ts) and keeps no objects; the rules of a write are the
- * registry's, the streams of containers the node's.
+ * registry's, logs and streams of containers the node's.
  *
  * Invariants:
  *  1. Every failure is answered with a metav1.Status; what was not expected is logged and answered without its details.
  *  2. Without a certificate of our authority a client gets 401, but for health and version.
  *  3. The work of a request ends with its client's connection.
- *  4. close() ends watches and followed logs at once, and lets every other request have its answer.
+ *  4. close() ends watches, followed logs and streams at once, and lets every other request have its answer.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { KindDefinition } from '../api/kind.ts';
 import type { ResourceBackend, UserInfo } from '../machinery/backend.ts';
@@ -28,7 +28,7 @@ import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
 import { authenticate } from './http/authenticate.ts';
 import { authorizePath, authorizeResource } from './http/authorize.ts';
 import type { ServerContext } from './http/context.ts';
-import { type Exchange, sendJson, sendStatus } from './http/exchange.ts';
+import { type Exchange, sendJson, sendStatus, type Upgrade } from './http/exchange.ts';
 import { type HealthChecks, serveHealth } from './http/health.ts';
 import { flag } from './http/query.ts';
 import { serveResource } from './http/resources.ts';
@@ -36,6 +36,8 @@ import { findPath, findRoute, pathSegments, type RouteIndex, routeIndex } from '
 import { discardBody } from './http/unread-body.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import type { Pki } from './pki/pki.ts';
+import { upgradeFilter } from './streaming/streams.ts';
+import { answerOn, takeable, type UpgradingConnection } from './streaming/upgrading-connection.ts';
 
 /** Go's clients keep idle connections for 90 s: the server must not be the first to close one. */
 const KEEP_ALIVE_MILLIS = 120_000;
@@ -79,9 +81,14 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
+      shouldUpgradeCallback: upgradeFilter(options.kinds),
     },
     (request, response) => void requests.handle(request, response),
   );
+  server.on('upgrade', (request, connection, head) => {
+    const socket = connection as Socket;
+    void requests.handle(request, answerOn(request, socket), { socket, head });
+  });
   // Of a server that closes, a connection whose last answer is out has no further use.
   requests.onIdleWhileClosing = () => server.closeIdleConnections();
   server.on('tlsClientError', (error) => options.log.debug('TLS handshake failed', { error: error.message }));
@@ -119,7 +126,8 @@ async function close(server: Server, requests: RequestHandler, timers: Timers): 
 }
 
 interface RequestHandler {
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** `upgrading`: the connection whose client asks for another protocol on it; `response` then is answerOn() it. */
+  handle(request: IncomingMessage, response: ServerResponse, upgrading?: UpgradingConnection): Promise<void>;
   /** Ends long requests; the answers of all others tell the client to close the connection. */
   close(): void;
   /** Called when an answer is out and the server is closing. */
@@ -151,10 +159,10 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
   const open = new Set<ServerResponse>();
   const handler: RequestHandler = {
     onIdleWhileClosing: () => undefined,
-    async handle(request, response) {
+    async handle(request, response, upgrading) {
       const abort = new AbortController();
       open.add(response);
-      response.once('close', () => {
+      (upgrading?.socket ?? response).once('close', () => {
         open.delete(response);
         longRunning.delete(abort);
         abort.abort();
@@ -166,7 +174,8 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         if (closing) abort.abort();
         else longRunning.add(abort);
       };
-      const exchange = createExchange(request, response, abort.signal, endWithServer);
+      const upgrade = upgrading === undefined ? undefined : takeable(response, upgrading);
+      const exchange = createExchange(request, response, abort.signal, endWithServer, upgrade);
       await answer(handling, exchange).catch((error: unknown) => fail(handling, exchange, error));
     },
     close() {
@@ -183,6 +192,7 @@ function createExchange(
   response: ServerResponse,
   signal: AbortSignal,
   endWithServer: () => void,
+  upgrade: Upgrade | undefined,
 ): Exchange {
   const url = request.url ?? '/';
   const mark = url.indexOf('?');
@@ -196,6 +206,7 @@ function createExchange(
     endWithServer,
     user: { name: 'system:anonymous', groups: ['system:unauthenticated'] },
     warnings: [],
+    ...(upgrade === undefined ? {} : { upgrade }),
   };
 }
 
@@ -258,8 +269,8 @@ async function fail(handling: Handling, exchange: Exchange, error: unknown): Pro
     handling.log.error('request failed', { method, path, error: (error as Error)?.stack ?? String(error) });
     failure = internalError('an unexpected failure was logged');
   }
-  if (response.headersSent) {
-    // Half an answer: only a broken connection tells the client so.
+  if (response.headersSent || response.socket === null) {
+    // Half an answer, or a stream: only a broken connection tells the client so.
     response.destroy();
     return;
   }

@@ -25,8 +25,11 @@ test('the plain documents name versions, groups and resources', async () => {
     'configmaps',
     'nodes',
     'pods',
+    'pods/attach',
     'pods/binding',
+    'pods/exec',
     'pods/log',
+    'pods/portforward',
     'pods/status',
   ]);
   expect(core.resources).toContainEqual({
@@ -68,6 +71,11 @@ test('the aggregated documents hold everything', async () => {
   expect(answer.json).toMatchObject({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2' });
   const [core] = answer.json.items;
   expect(core.versions[0]).toMatchObject({ version: 'v1', freshness: 'Current' });
+  const stream = (subresource: string, kind: string) => ({
+    subresource,
+    responseKind: { group: '', version: 'v1', kind },
+    verbs: ['create', 'get'],
+  });
   const pods = core.versions[0].resources.find((resource: { resource: string }) => resource.resource === 'pods');
   expect(pods).toEqual({
     resource: 'pods',
@@ -78,8 +86,11 @@ test('the aggregated documents hold everything', async () => {
     shortNames: ['po'],
     categories: ['all'],
     subresources: [
+      stream('attach', 'PodAttachOptions'),
       { subresource: 'binding', responseKind: { group: '', version: 'v1', kind: 'Binding' }, verbs: ['create'] },
+      stream('exec', 'PodExecOptions'),
       { subresource: 'log', responseKind: { group: '', version: 'v1', kind: 'Pod' }, verbs: ['get'] },
+      stream('portforward', 'PodPortForwardOptions'),
       {
         subresource: 'status',
         responseKind: { group: '', version: 'v1', kind: 'Pod' },

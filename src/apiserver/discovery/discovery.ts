@@ -72,7 +72,7 @@ function apiResources(kind: KindDefinition) {
       singularName: '',
       namespaced: kind.namespaced,
       ...(foreign ? { group: bodyKind.group, version: bodyKind.version } : {}),
-      kind: bodyKind?.kind ?? kind.kind,
+      kind: bodyKind?.kind ?? definition.connects ?? kind.kind,
       verbs: sortedVerbs(definition),
     };
   });
@@ -94,7 +94,8 @@ export function apiResourceList(kinds: readonly KindDefinition[], group: string,
 function resourceDiscovery(kind: KindDefinition) {
   const scope = kind.namespaced ? 'Namespaced' : 'Cluster';
   const subresources = subresourcesOf(kind).map(([subresource, definition]) => {
-    const { group, version, kind: name } = definition.bodyKind ?? kind;
+    const { group, version, kind: own } = definition.bodyKind ?? kind;
+    const name = definition.connects ?? own;
     return { subresource, responseKind: { group, version, kind: name }, verbs: sortedVerbs(definition) };
   });
   return {

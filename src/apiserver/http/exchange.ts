@@ -1,5 +1,6 @@
 /** One request and its answer: headers, bodies, Status errors, warnings, compression. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { UserInfo } from '../../machinery/backend.ts';
@@ -11,6 +12,12 @@ const gzipAsync = promisify(gzip);
 const GZIP_FROM_BYTES = 128 * 1024;
 /** Speed counts more than size between machines that are near each other. */
 const GZIP_LEVEL = 1;
+
+/** A connection whose client wants another protocol than HTTP on it. */
+export interface Upgrade {
+  /** Gives up the answer: from here on the connection is the taker's. `head`: what came behind the request. */
+  take(): { socket: Socket; head: Buffer };
+}
 
 export interface Exchange {
   readonly request: IncomingMessage;
@@ -25,6 +32,8 @@ export interface Exchange {
   /** The server will not wait for this request when it closes: a watch, a log that is followed. */
   endWithServer(): void;
   readonly warnings: string[];
+  /** Absent where the request asks for no upgrade that is served. */
+  readonly upgrade?: Upgrade;
 }
 
 /** The code 299, no agent, the text quoted: RFC 7234, section 5.5, as upstream sends it. */

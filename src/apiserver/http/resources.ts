@@ -3,6 +3,7 @@ import type { DeleteOptions, PatchType, WriteOptions } from '../../machinery/bac
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
+import { serveStream } from '../streaming/streams.ts';
 import { encodeTable, includeObjectOf } from '../tables/table.ts';
 import {
   decodeDeleteOptions,
@@ -25,6 +26,9 @@ import { serveWatch } from './watch.ts';
 export async function serveResource(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { kind, verb, subresource } = route;
   if (verb === 'get' && subresource === 'log' && kind.plural === 'pods') return serveLogs(server, exchange, route);
+  if (subresource !== undefined && kind.subresources[subresource]?.connects !== undefined) {
+    return serveStream(server, exchange, route);
+  }
   const form = objectForm(exchange.request.headers.accept);
   if (verb === 'watch') return serveWatch(server, exchange, route, form);
   if (verb === 'list') {

@@ -58,6 +58,21 @@ const LOG: Parameter[] = [
   query('tailLines', 'integer', 'Only so many lines from the end.'),
   query('limitBytes', 'integer', 'Only so many bytes.'),
 ];
+const COMMAND = query('command', 'string', 'The command, not run in a shell; once for each of its words.');
+const CONTAINER = query('container', 'string', 'The container; may be left out where there is one.');
+const STREAMS: Parameter[] = [
+  CONTAINER,
+  query('stdin', 'boolean', 'Send standard input.'),
+  query('stdout', 'boolean', 'Receive standard output.'),
+  query('stderr', 'boolean', 'Receive standard error.'),
+  query('tty', 'boolean', 'The streams are a terminal.'),
+];
+/** By the kind of the options. */
+const CONNECT: Readonly<Record<string, readonly Parameter[]>> = {
+  PodExecOptions: [COMMAND, ...STREAMS],
+  PodAttachOptions: STREAMS,
+  PodPortForwardOptions: [query('ports', 'integer', 'The ports; needed where the protocol does not name them.')],
+};
 const PARAMETERS: Readonly<Record<Verb, readonly Parameter[]>> = {
   get: [],
   list: [...SELECT, ...WATCH],
@@ -141,6 +156,23 @@ function operation(spec: OperationSpec): Operation {
   };
 }
 
+/** Named as upstream names it: connectCoreV1GetNamespacedPodExec. */
+function connectOperation(kind: KindDefinition, method: string, subresource: string, options: string): Operation {
+  const { group, version } = kind;
+  return {
+    description: `connect ${method.toUpperCase()} requests to ${subresource} of ${kind.plural}`,
+    operationId: `connect${groupTitle(kind)}${title(version)}${title(method)}Namespaced${kind.kind}${title(subresource)}`,
+    tags: [`core_${version}`],
+    parameters: CONNECT[options] ?? [],
+    responses: {
+      200: { description: 'OK', content: { '*/*': { schema: { type: 'string' } } } },
+      401: { description: 'Unauthorized' },
+    },
+    'x-kubernetes-action': 'connect',
+    'x-kubernetes-group-version-kind': groupVersionKind({ group, version, kind: options }),
+  };
+}
+
 function pathItem(
   kind: KindDefinition,
   verbs: readonly Verb[],
@@ -152,6 +184,11 @@ function pathItem(
   for (const verb of verbs) {
     const method = METHODS[verb];
     if (method === undefined) continue;
+    const connects = subresource === undefined ? undefined : kind.subresources[subresource]?.connects;
+    if (subresource !== undefined && connects !== undefined) {
+      item[method] = connectOperation(kind, method, subresource, connects);
+      continue;
+    }
     item[method] = operation({ kind, verb, scope, ...(subresource === undefined ? {} : { subresource }) });
   }
   item['parameters'] = [...parameters, query('pretty', 'string', 'Has no effect.')];

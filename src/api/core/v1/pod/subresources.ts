@@ -80,12 +80,6 @@ function applyEphemeralContainers(old: Pod, body: KubeObject): Pod {
   return pod;
 }
 
-const stream = (kind: string): SubresourceDefinition<Pod> => ({
-  bodyKind: { group: '', version: 'v1', kind, schema: kind },
-  verbs: ['get', 'create'],
-  connects: true,
-});
-
 export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>>> = {
   status: { verbs: ['get', 'update', 'patch'], apply: applyStatus, validate: validatePodStatusUpdate },
   binding: {
@@ -99,7 +93,7 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
     validate: validateEphemeralContainersUpdate,
   },
   log: { verbs: ['get'] },
-  exec: stream('PodExecOptions'),
-  attach: stream('PodAttachOptions'),
-  portforward: stream('PodPortForwardOptions'),
+  exec: { verbs: ['get', 'create'], connects: 'PodExecOptions' },
+  attach: { verbs: ['get', 'create'], connects: 'PodAttachOptions' },
+  portforward: { verbs: ['get', 'create'], connects: 'PodPortForwardOptions' },
 };

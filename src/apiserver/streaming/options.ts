@@ -1,0 +1,42 @@
+/** What a request for a stream asks for. Source: v1.33 PodExecOptions, PodAttachOptions, PodPortForwardOptions. */
+import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
+import type { StreamSelection } from '../../machinery/node-connection.ts';
+import { badRequest } from '../../machinery/status.ts';
+import { flag } from '../http/query.ts';
+
+/** Throws 400 BadRequest where no stream is asked for. Wording: v1.33 kubelet. */
+function selection(query: URLSearchParams, tty: boolean): StreamSelection {
+  const asked = (name: string): boolean => flag(query, name) ?? false;
+  // A terminal has one output: the two of a process cannot be told apart any more.
+  const streams = { stdin: asked('stdin'), stdout: asked('stdout'), stderr: asked('stderr') && !tty, tty };
+  if (streams.stdin || streams.stdout || streams.stderr) return streams;
+  throw badRequest('you must specify at least 1 of stdin, stdout, stderr');
+}
+
+export function execOptions(query: URLSearchParams): StreamSelection & { command: readonly string[] } {
+  const command = query.getAll('command');
+  if (command.length === 0) throw badRequest('you must specify at least one command for the container');
+  return { ...selection(query, flag(query, 'tty') ?? false), command };
+}
+
+/** Whether there is a terminal was decided when the container was made. */
+export function attachOptions(query: URLSearchParams, pod: Pod, containerName: string): StreamSelection {
+  const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
+  const all: (Container | EphemeralContainer)[] = [...containers, ...initContainers, ...ephemeralContainers];
+  return selection(query, all.find(({ name }) => name === containerName)?.tty === true);
+}
+
+const MAX_PORT = 65_535;
+
+/** Throws 400 BadRequest. Only WebSocket clients of the old form name the ports here. */
+export function portForwardPorts(query: URLSearchParams): number[] {
+  return query
+    .getAll('ports')
+    .flatMap((value) => value.split(','))
+    .filter((value) => value !== '')
+    .map((value) => {
+      const port = Number(value);
+      if (/^\d+$/.test(value) && port >= 1 && port <= MAX_PORT) return port;
+      throw badRequest(`unable to parse ${JSON.stringify(value)} as a port`);
+    });
+}

@@ -1,0 +1,71 @@
+/** An upgraded connection to the URL where the node serves a stream. */
+import { type IncomingMessage, request } from 'node:http';
+import type { Socket } from 'node:net';
+import { ApiError, internalError } from '../../machinery/status.ts';
+
+/** The text of a refusal is shown to the client; no honest one is longer. */
+const MAX_REFUSAL_BYTES = 64 * 1024;
+
+export interface UpgradeRequest {
+  method: 'GET' | 'POST';
+  /** With `upgrade`. */
+  headers: Readonly<Record<string, string | readonly string[]>>;
+}
+
+export interface UpgradedConnection {
+  /** Nothing of it has been read; errors are shown by its end. */
+  socket: Socket;
+  /** Of the answer 101. */
+  headers: IncomingMessage['headers'];
+}
+
+export const spdyUpgrade = (protocols: readonly string[]): UpgradeRequest => ({
+  method: 'POST',
+  headers: { upgrade: 'SPDY/3.1', ...(protocols.length === 0 ? {} : { 'x-stream-protocol-version': protocols }) },
+});
+
+/** Rejects with an ApiError: what the runtime answered instead, or 500 InternalError where it cannot be reached. */
+export function connectToRuntime(url: string, asked: UpgradeRequest, signal: AbortSignal): Promise<UpgradedConnection> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const headers = Object.entries(asked.headers).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value : [...value],
+    ]);
+    const outgoing = request(url, {
+      method: asked.method,
+      headers: { connection: 'Upgrade', ...Object.fromEntries(headers) },
+      agent: false,
+    });
+    const abort = (): void => void outgoing.destroy();
+    signal.addEventListener('abort', abort, { once: true });
+    const settled = (): void => signal.removeEventListener('abort', abort);
+    outgoing.once('error', (error) => {
+      settled();
+      reject(signal.aborted ? signal.reason : internalError(`unable to upgrade connection: ${error.message}`));
+    });
+    outgoing.once('upgrade', (response, socket: Socket, head) => {
+      settled();
+      socket.on('error', () => undefined);
+      socket.setNoDelay(true);
+      if (head.length > 0) socket.unshift(head);
+      resolve({ socket, headers: response.headers });
+    });
+    outgoing.once('response', (response) => {
+      settled();
+      refusalOf(response).then(reject, reject);
+    });
+    outgoing.end();
+  });
+}
+
+async function refusalOf(response: IncomingMessage): Promise<ApiError> {
+  let text = '';
+  response.setEncoding('utf8');
+  for await (const chunk of response) {
+    text += chunk;
+    if (text.length > MAX_REFUSAL_BYTES) break;
+  }
+  const { status } = internalError(`unable to upgrade connection: ${text.trim()}`);
+  return new ApiError({ ...status, code: response.statusCode ?? 500 });
+}

@@ -1,0 +1,30 @@
+/** A connection that Node.js hands over because its client asks for an upgrade: a refusal is answered with HTTP all the same. */
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Upgrade } from '../http/exchange.ts';
+
+export interface UpgradingConnection {
+  socket: Socket;
+  head: Buffer;
+}
+
+/** An answer on the connection, which ends with it. */
+export function answerOn(request: IncomingMessage, socket: Socket): ServerResponse {
+  socket.on('error', () => undefined);
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => {
+    response.detachSocket(socket);
+    socket.destroySoon();
+  });
+  return response;
+}
+
+/** `take` may be called once, and not after the answer has begun. */
+export const takeable = (response: ServerResponse, { socket, head }: UpgradingConnection): Upgrade => ({
+  take() {
+    response.detachSocket(socket);
+    return { socket, head };
+  },
+});
