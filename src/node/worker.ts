@@ -28,6 +28,7 @@ import {
   type SandboxState,
 } from '../lifecycle/types.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
+import { createStatusWriter } from './status-writer.ts';
 
 /** What the runtime has of the Pod. */
 export interface RuntimeView {
@@ -260,42 +261,5 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     },
     pod: () => pod,
     stop,
-  };
-}
-
-interface StatusWriter {
-  write(pod: Pod, status: PodStatus): void;
-  /** Resolves when nothing is left to write. */
-  flushed(): Promise<void>;
-}
-
-function createStatusWriter(ports: WorkerPorts, signal: AbortSignal): StatusWriter {
-  let written = '';
-  let wanted: { pod: Pod; status: PodStatus; text: string } | undefined;
-  let writing: Promise<void> | undefined;
-
-  const drain = async (): Promise<void> => {
-    for (let next = wanted; next !== undefined && !signal.aborted; next = wanted) {
-      wanted = undefined;
-      try {
-        await ports.writeStatus(next.pod, next.status);
-        written = next.text;
-      } catch (error) {
-        ports.log.warn('status not written', { pod: next.pod.metadata.name, error: String(error) });
-        wanted ??= next;
-        await new Promise<void>((resolve) => void ports.timers.at(ports.timers.now() + 1000, resolve));
-      }
-    }
-  };
-  return {
-    write(pod, status) {
-      const text = JSON.stringify(status);
-      if (text === (wanted?.text ?? written)) return;
-      wanted = { pod, status, text };
-      writing ??= drain().finally(() => {
-        writing = undefined;
-      });
-    },
-    flushed: () => writing ?? Promise.resolve(),
   };
 }

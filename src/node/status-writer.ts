@@ -1,0 +1,50 @@
+/**
+ * Writes the statuses of one Pod, one after the other; of those that come while one is being written, the newest.
+ */
+import type { Pod, PodStatus } from '../api/generated/types.ts';
+import type { Log, Timers } from '../platform/platform.ts';
+
+export interface StatusPorts {
+  timers: Timers;
+  log: Log;
+  writeStatus(pod: Pod, status: PodStatus): Promise<void>;
+}
+
+const RETRY_MILLIS = 1000;
+
+export interface StatusWriter {
+  write(pod: Pod, status: PodStatus): void;
+  /** Resolves when nothing is left to write. */
+  flushed(): Promise<void>;
+}
+
+export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): StatusWriter {
+  let written = '';
+  let wanted: { pod: Pod; status: PodStatus; text: string } | undefined;
+  let writing: Promise<void> | undefined;
+
+  const drain = async (): Promise<void> => {
+    for (let next = wanted; next !== undefined && !signal.aborted; next = wanted) {
+      wanted = undefined;
+      try {
+        await ports.writeStatus(next.pod, next.status);
+        written = next.text;
+      } catch (error) {
+        ports.log.warn('status not written', { pod: next.pod.metadata.name, error: String(error) });
+        wanted ??= next;
+        await new Promise<void>((resolve) => void ports.timers.at(ports.timers.now() + RETRY_MILLIS, resolve));
+      }
+    }
+  };
+  return {
+    write(pod, status) {
+      const text = JSON.stringify(status);
+      if (text === (wanted?.text ?? written)) return;
+      wanted = { pod, status, text };
+      writing ??= drain().finally(() => {
+        writing = undefined;
+      });
+    },
+    flushed: () => writing ?? Promise.resolve(),
+  };
+}
