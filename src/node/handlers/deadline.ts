@@ -1,0 +1,25 @@
+import type { Timers } from '../../platform/platform.ts';
+import { DeadlineExceeded } from './failure.ts';
+
+/**
+ * Gives `work` a signal that aborts with DeadlineExceeded after the time, or with the outer signal's reason. Whoever
+ * ignores it is not waited for.
+ */
+export async function withDeadline<T>(
+  timers: Timers,
+  millis: number,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const ending = new AbortController();
+  const abort = (): void => ending.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  const timer = timers.at(timers.now() + millis, () => ending.abort(new DeadlineExceeded()));
+  try {
+    return await work(ending.signal);
+  } finally {
+    timer.cancel();
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,39 @@
+/** Commands in a container, as probes and hooks run them. */
+import type { EnvVar } from '../../api/generated/types.ts';
+import { type ContainerRuntime, type ExecResult, ExecTimeoutError } from '../../runtime/runtime.ts';
+import { expand } from '../expand.ts';
+import { HandlerFailure } from './failure.ts';
+
+export type ExecPort = Pick<ContainerRuntime, 'execSync'>;
+
+/** Most of a probe's output that is kept. Source: pkg/probe/exec of v1.33. */
+const MAX_PROBE_OUTPUT = 10 * 1024;
+
+/**
+ * Resolves where the command ends with 0; rejects with a HandlerFailure that has its output where it does not, or is late.
+ * The runtime's errors stay as they are.
+ */
+export async function execProbe(
+  runtime: ExecPort,
+  containerId: string,
+  command: readonly string[],
+  timeoutMillis: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const result = await runtime.execSync(containerId, command, timeoutMillis, signal).catch((error: unknown) => {
+    throw error instanceof ExecTimeoutError ? new HandlerFailure(error.message) : error;
+  });
+  if (result.exitCode !== 0) throw new HandlerFailure(combined(result).slice(0, MAX_PROBE_OUTPUT));
+}
+
+/** Upstream's order; CRI tells nothing of what came first. */
+export const combined = ({ stdout, stderr }: ExecResult): string => stdout + stderr;
+
+/**
+ * A probe's command refers to the container's environment as its spec has it: what comes from elsewhere is empty.
+ * Source: ExpandContainerCommandOnlyStatic of v1.33.
+ */
+export function expandCommand(command: readonly string[], env: readonly EnvVar[]): string[] {
+  const values = new Map(env.map(({ name, value }) => [name, value ?? '']));
+  return command.map((word) => expand(word, (name) => values.get(name)));
+}

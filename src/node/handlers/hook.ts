@@ -1,0 +1,111 @@
+/**
+ * Runs one lifecycle hook once.
+ *
+ * Boundary: when a hook runs, what its failure means and how long it may take is the core's; a hook has no time of its own,
+ * the signal ends it.
+ * Source: pkg/kubelet/lifecycle of v1.33. What is said of a failure may hold the hook's output: it is for the container's
+ * status, not for Events.
+ */
+import type { LifecycleHandler } from '../../api/generated/types.ts';
+import type { Timers } from '../../platform/platform.ts';
+import { combined } from './exec.ts';
+import { joinHostPort } from './failure.ts';
+import type { HttpRequest } from './http.ts';
+import type { HandlerPorts } from './probe.ts';
+import { type HandlerTarget, httpRequest } from './target.ts';
+
+/** A hook failed; the message is upstream's. */
+export class HookError extends Error {
+  override readonly name = 'HookError';
+}
+
+export interface HookOutcome {
+  /** Message of the Event LifecycleHTTPFallback: the server at an https address spoke plain HTTP, and was asked so. */
+  httpFallback?: string;
+}
+
+/** Rejects with a HookError where the hook fails, with the signal's reason on abort. */
+export async function runHook(
+  target: HandlerTarget,
+  handler: LifecycleHandler,
+  ports: HandlerPorts,
+  signal: AbortSignal,
+): Promise<HookOutcome> {
+  const { exec, httpGet, sleep } = handler;
+  const { pod, container } = target;
+  const { name, namespace, uid } = pod.metadata;
+  const whose = `for Container ${JSON.stringify(container.name)} in Pod "${name}_${namespace}(${uid})" failed - error: `;
+  const run = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new HookError(`${what} ${whose}${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+  if (exec !== undefined) {
+    const { command = [] } = exec;
+    await run(`Exec lifecycle hook ([${command.join(' ')}])`, () =>
+      runCommand(ports, target.containerId, command, signal),
+    );
+  } else if (httpGet !== undefined) {
+    return run(`HTTP lifecycle hook (${httpGet.path ?? ''})`, () =>
+      get(httpRequest(target, httpGet, 'lifecycle'), signal),
+    );
+  } else if (sleep !== undefined) {
+    await pause(sleep.seconds * 1000, ports.timers, signal);
+  } else {
+    // tcpSocket among them: the API keeps it, hooks of it fail (API reference of v1.33).
+    throw new HookError(`Cannot run handler: invalid handler: ${JSON.stringify(handler)}`);
+  }
+  return {};
+}
+
+async function runCommand(
+  { runtime }: HandlerPorts,
+  containerId: string,
+  command: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const described = (reason: string, output: string): Error =>
+    new Error(`${reason}, message: ${JSON.stringify(output)}`);
+  const result = await runtime.execSync(containerId, command, 0, signal).catch((error: unknown) => {
+    throw described(error instanceof Error ? error.message : String(error), '');
+  });
+  const { exitCode, stderr } = result;
+  if (exitCode !== 0)
+    throw described(`command '${command.join(' ')}' exited with ${exitCode}: ${stderr}`, combined(result));
+}
+
+/** Any answer is success, whatever its status. */
+async function get(request: HttpRequest, signal: AbortSignal): Promise<HookOutcome> {
+  const { httpGet, PlainHttpFailure } = await import('./http.ts');
+  try {
+    await httpGet(request, signal);
+    return {};
+  } catch (error) {
+    if (!(error instanceof PlainHttpFailure)) throw error;
+    const headers = request.headers.filter(({ name }) => name.toLowerCase() !== 'authorization');
+    // What counts is why HTTPS failed, where HTTP does too.
+    await httpGet({ ...request, scheme: 'http', headers }, signal).catch(() => {
+      throw error;
+    });
+    const host = joinHostPort(request.host, request.port);
+    return { httpFallback: `request to HTTPS lifecycle hook ${host} got HTTP response, retry with HTTP succeeded` };
+  }
+}
+
+function pause(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const abort = (): void => {
+      timer.cancel();
+      reject(signal.reason);
+    };
+    const timer = timers.at(timers.now() + millis, () => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    });
+    signal.addEventListener('abort', abort, { once: true });
+  });
+}

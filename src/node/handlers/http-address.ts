@@ -1,0 +1,66 @@
+/** Addresses of HTTP requests, written as Go's net/url writes them. */
+import { HandlerFailure, joinHostPort } from './failure.ts';
+
+export interface Address {
+  scheme: 'http' | 'https';
+  /** Without brackets. */
+  hostname: string;
+  port: number;
+  /** For the Host header. */
+  host: string;
+  /** Path and query. */
+  target: string;
+  /** For messages. */
+  url: string;
+}
+
+export function addressOf(where: { scheme: 'http' | 'https'; host: string; port: number; path: string }): Address {
+  const { scheme, port } = where;
+  const host = joinHostPort(where.host, port);
+  const target = requestTarget(where.path.toWellFormed());
+  return { scheme, hostname: where.host, port, host, target, url: `${scheme}://${host}${target}` };
+}
+
+/** Where a path could not be parsed, upstream takes all of it for the path. */
+function requestTarget(path: string): string {
+  const broken = /%(?![0-9a-f]{2})|[\x00-\x1f\x7f]/i.test(path);
+  const escaped = broken
+    ? encodeURI(path).replaceAll('?', '%3F').replaceAll('#', '%23')
+    : // The scheme, host and fragment of a whole URL do not count.
+      encodeURI(path.replace(/#.*$/s, '').replace(/^([a-z][a-z0-9+.-]*:)?\/\/[^/?]*/i, '')).replace(
+        /%25(?=[0-9a-f]{2})/gi,
+        '%',
+      );
+  return escaped.startsWith('/') ? escaped : `/${escaped}`;
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * Where an answer leads on the same host; undefined where it is to be taken as it is. Rejects a location that cannot be
+ * read with a HandlerFailure.
+ */
+export function redirected(
+  from: Address,
+  status: number,
+  location: string,
+): { address: Address; relative: boolean } | undefined {
+  if (!REDIRECTS.has(status) || location === '') return undefined;
+  const base = new URL(from.url);
+  if (!URL.canParse(location, from.url))
+    throw new HandlerFailure(`Get "${from.url}": failed to parse Location header "${location}"`);
+  const next = new URL(location, base);
+  if (next.hostname !== base.hostname) return undefined;
+  const scheme = next.protocol.slice(0, -1);
+  if (scheme !== 'http' && scheme !== 'https')
+    throw new HandlerFailure(`Get "${location}": unsupported protocol scheme "${scheme}"`);
+  const address: Address = {
+    scheme,
+    hostname: from.hostname,
+    port: next.port === '' ? (scheme === 'https' ? 443 : 80) : Number(next.port),
+    host: next.host,
+    target: next.pathname + next.search,
+    url: `${scheme}://${next.host}${next.pathname}${next.search}`,
+  };
+  return { address, relative: !URL.canParse(location) && !location.startsWith('//') };
+}

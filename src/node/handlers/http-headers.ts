@@ -1,0 +1,29 @@
+/** The headers of a probe's or hook's request. Source: NewRequestForHTTPGetAction of v1.33. */
+/** Go's client writes these itself. */
+const OWN = new Set(['content-length', 'transfer-encoding', 'trailer']);
+
+/**
+ * Names and values in turn, first Host. User-Agent and Accept are those of the headers given or the defaults; an empty one is
+ * not sent.
+ */
+export function requestHeaders(
+  request: { headers: readonly { name: string; value: string }[]; userAgent: string },
+  host: string,
+): string[] {
+  const named = (name: string): string | undefined =>
+    request.headers.find((header) => header.name.toLowerCase() === name)?.value;
+  const result = ['Host', named('host') || host];
+  const add = (name: string, value: string): void => void (value !== '' && result.push(name, value));
+  add('User-Agent', onTheWire(named('user-agent') ?? request.userAgent));
+  for (const { name, value } of request.headers) {
+    const lower = name.toLowerCase();
+    if (lower === 'host' || lower === 'user-agent' || OWN.has(lower)) continue;
+    if (lower === 'accept' && named('accept') === '') continue;
+    result.push(name, onTheWire(value));
+  }
+  if (named('accept') === undefined) add('Accept', '*/*');
+  return result;
+}
+
+/** Node.js writes headers as Latin-1; Go writes the bytes of UTF-8. */
+const onTheWire = (value: string): string => Buffer.from(value, 'utf8').toString('latin1');

@@ -1,0 +1,197 @@
+/**
+ * One HTTP GET, as probes and hooks want it: a connection of its own that is closed afterwards, no proxy, certificates
+ * are not verified, redirects followed only on the same host.
+ * Source: pkg/probe/http of v1.33 (behaviour and texts).
+ */
+import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
+import {
+  DeadlineExceeded,
+  dialFailure,
+  type Ends,
+  HandlerFailure,
+  joinHostPort,
+  type SocketError,
+  transferFailure,
+} from './failure.ts';
+import { type Address, addressOf, redirected } from './http-address.ts';
+import { requestHeaders } from './http-headers.ts';
+
+export interface HttpRequest {
+  scheme: 'http' | 'https';
+  host: string;
+  port: number;
+  /** With its query, if any. */
+  path: string;
+  headers: readonly { name: string; value: string }[];
+  /** Where the headers have none. */
+  userAgent: string;
+}
+
+export interface HttpAnswer {
+  status: number;
+  /** Its first 10 KiB. */
+  body: string;
+}
+
+/** A server at an https address that speaks plain HTTP. */
+export class PlainHttpFailure extends HandlerFailure {}
+
+const MAX_BODY_BYTES = 10 * 1024;
+const MAX_REDIRECTS = 10;
+/** As Go's client; Node.js's own is 16 KiB. */
+const MAX_HEADER_BYTES = 1024 * 1024;
+
+/**
+ * Resolves with the last answer, whatever its status: also a redirect to another host, or one too many. Rejects with a
+ * HandlerFailure where there is none, or where the signal aborts with DeadlineExceeded.
+ */
+export async function httpGet(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+  let address = addressOf(request);
+  let headers = requestHeaders(request, address.host);
+  for (let redirects = 0; ; redirects++) {
+    const { status, location, body } = await getOnce(address, headers, signal);
+    const next =
+      location === undefined || redirects === MAX_REDIRECTS ? undefined : redirected(address, status, location);
+    if (next === undefined) return { status, body };
+    // A Host of one's own holds for where it leads relatively.
+    if (!next.relative) headers = ['Host', next.address.host, ...headers.slice(2)];
+    address = next.address;
+  }
+}
+
+interface Answer extends HttpAnswer {
+  location: string | undefined;
+}
+
+function getOnce(address: Address, headers: string[], signal: AbortSignal): Promise<Answer> {
+  signal.throwIfAborted();
+  const connection = open(address);
+  const request = begin(address, headers, connection.socket);
+  return new Promise((resolve, reject) => {
+    let answering = false;
+    let settled = false;
+    const settle = (outcome: () => void): void => {
+      if (settled) return;
+      settled = true;
+      signal.removeEventListener('abort', abort);
+      request.destroy();
+      outcome();
+    };
+    const fail = (error: SocketError): void =>
+      settle(() => reject(failureOf(error, address, connection.ends(), answering)));
+    const abort = (): void =>
+      settle(() => reject(signal.reason instanceof DeadlineExceeded ? lateFailure(address, answering) : signal.reason));
+    signal.addEventListener('abort', abort, { once: true });
+    request.on('error', fail);
+    request.once('close', () => fail(new Error('closed without an answer')));
+    request.once('response', (incoming) => {
+      answering = true;
+      const { statusCode: status = 0, headers } = incoming;
+      readBody(incoming, (body) => settle(() => resolve({ status, location: headers.location, body })), fail);
+    });
+  });
+}
+
+interface OpenConnection {
+  socket: Socket;
+  /** Once it is open. */
+  ends(): Ends | undefined;
+}
+
+let anyCertificate: SecureContext | undefined;
+
+function open({ scheme, hostname, port }: Address): OpenConnection {
+  const socket = scheme === 'http' ? connectTcp({ host: hostname, port }) : openTls(hostname, port);
+  let ends: Ends | undefined;
+  socket.once('connect', () => {
+    const { localAddress = '', localPort = 0, remoteAddress = '', remotePort = 0 } = socket;
+    ends = { local: joinHostPort(localAddress, localPort), remote: joinHostPort(remoteAddress, remotePort) };
+  });
+  return { socket, ends: () => ends };
+}
+
+function openTls(host: string, port: number): Socket {
+  // Without the machine's authorities, and with keys of any size: nobody looks at the certificate.
+  anyCertificate ??= createSecureContext({ ca: [], ciphers: 'DEFAULT@SECLEVEL=0' });
+  const servername = isIP(host) === 0 ? host : '';
+  return connectTls({ host, port, servername, secureContext: anyCertificate, rejectUnauthorized: false });
+}
+
+function begin(address: Address, headers: string[], socket: Socket): ClientRequest {
+  const options: RequestOptions = {
+    path: address.target,
+    headers,
+    setHost: false,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // In place of an agent, which would keep connections.
+    createConnection: () => socket,
+  };
+  try {
+    const request = address.scheme === 'https' ? requestHttps(options) : requestHttp(options);
+    request.end();
+    return request;
+  } catch (error) {
+    socket.destroy();
+    throw new HandlerFailure(`Get "${address.url}": net/http: ${headerFault(error as NodeJS.ErrnoException)}`);
+  }
+}
+
+/** Node.js names the header in brackets. */
+function headerFault({ code, message }: NodeJS.ErrnoException): string {
+  const name = JSON.stringify(/\["(.*)"\]/s.exec(message)?.[1] ?? '');
+  if (code === 'ERR_INVALID_CHAR') return `invalid header field value for ${name}`;
+  return code === 'ERR_INVALID_HTTP_TOKEN' ? `invalid header field name ${name}` : message;
+}
+
+function readBody(incoming: IncomingMessage, done: (body: string) => void, fail: (error: Error) => void): void {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const finish = (): void => done(Buffer.concat(chunks).toString('utf8', 0, Math.min(length, MAX_BODY_BYTES)));
+  incoming.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length >= MAX_BODY_BYTES) finish();
+  });
+  incoming.once('end', finish);
+  incoming.on('error', fail);
+}
+
+const lateFailure = ({ url }: Address, answering: boolean): HandlerFailure =>
+  new HandlerFailure(
+    answering
+      ? 'context deadline exceeded (Client.Timeout or context cancellation while reading body)'
+      : `Get "${url}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
+  );
+
+/** What OpenSSL says of an answer that is no TLS record. */
+const NO_TLS = new Set(['wrong version number', 'packet length too long']);
+
+/** OpenSSL's reason, of a handshake that failed by itself or while something waited to be written. */
+const tlsReason = ({ code = '', message }: NodeJS.ErrnoException): string | undefined =>
+  code === 'EPROTO' || code.startsWith('ERR_SSL_') ? /SSL routines:[^:]*:([^:]*)/.exec(message)?.[1] : undefined;
+
+function failureOf(
+  error: SocketError & { rawPacket?: Buffer },
+  { url, hostname, port }: Address,
+  ends: Ends | undefined,
+  answering: boolean,
+): Error {
+  const failure = (reason: string): HandlerFailure => new HandlerFailure(`Get "${url}": ${reason}`);
+  if (ends === undefined) {
+    const reason = dialFailure(error, hostname, port);
+    return reason === undefined ? error : failure(reason);
+  }
+  if (answering) return new HandlerFailure(transferFailure(error, ends) ?? 'unexpected EOF');
+  const tls = tlsReason(error);
+  if (tls !== undefined && NO_TLS.has(tls))
+    return new PlainHttpFailure(`Get "${url}": http: server gave HTTP response to HTTPS client`);
+  if (tls !== undefined) return failure(`tls: ${tls}`);
+  if (error.code?.startsWith('HPE_') === true) {
+    const line = error.rawPacket?.toString('latin1').split(/\r?\n/, 1)[0] ?? '';
+    return failure(`net/http: HTTP/1.x transport connection broken: malformed HTTP response ${JSON.stringify(line)}`);
+  }
+  return failure(transferFailure(error, ends) ?? 'EOF');
+}

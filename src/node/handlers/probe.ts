@@ -1,0 +1,90 @@
+/**
+ * Runs one probe once and says how it went.
+ *
+ * Boundary: when a probe is due, how often it must fail and what follows is the core's; here is only the question and the
+ * answer.
+ * Invariants:
+ * 1. runProbe rejects on abort alone.
+ * 2. What the container does wrong, or not in time, is Failure; an error of the node or the runtime is Unknown.
+ * 3. Nothing stays open behind a probe: no connection, no timer.
+ * Source: pkg/kubelet/prober of v1.33.
+ */
+import type { Probe } from '../../api/generated/types.ts';
+import type { Timers } from '../../platform/platform.ts';
+import { withDeadline } from './deadline.ts';
+import { type ExecPort, execProbe, expandCommand } from './exec.ts';
+import { HandlerFailure } from './failure.ts';
+import { type HandlerTarget, httpRequest, KUBERNETES_MINOR, resolveHost, resolvePort } from './target.ts';
+
+export interface ProbeOutcome {
+  result: 'Success' | 'Warning' | 'Failure' | 'Unknown';
+  /** Empty where there is nothing to say; for Unknown the error. */
+  message: string;
+}
+
+export interface HandlerPorts {
+  runtime: ExecPort;
+  timers: Timers;
+}
+
+/** How often an error of the node's own is tried in all. Source: maxProbeRetries of v1.33. */
+const ATTEMPTS = 3;
+
+export async function runProbe(
+  target: HandlerTarget,
+  probe: Probe,
+  ports: HandlerPorts,
+  signal: AbortSignal,
+): Promise<ProbeOutcome> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return { result: 'Success', message: '', ...(await attemptProbe(target, probe, ports, signal)) };
+    } catch (error) {
+      signal.throwIfAborted();
+      const message = error instanceof Error ? error.message : String(error);
+      if (error instanceof HandlerFailure) return { result: 'Failure', message };
+      if (attempt === ATTEMPTS) return { result: 'Unknown', message };
+    }
+  }
+}
+
+/** Resolves on success, perhaps with a warning. */
+async function attemptProbe(
+  target: HandlerTarget,
+  probe: Probe,
+  { runtime, timers }: HandlerPorts,
+  signal: AbortSignal,
+): Promise<ProbeOutcome | undefined> {
+  const { exec, httpGet, tcpSocket, grpc, timeoutSeconds = 1 } = probe;
+  const { pod, container, containerId } = target;
+  const millis = timeoutSeconds * 1000;
+  if (exec !== undefined) {
+    const command = expandCommand(exec.command ?? [], container.env ?? []);
+    await execProbe(runtime, containerId, command, millis, signal);
+  } else if (httpGet !== undefined) {
+    const request = httpRequest(target, httpGet, 'probe');
+    const http = await import('./http.ts');
+    return judge(await withDeadline(timers, millis, signal, (inTime) => http.httpGet(request, inTime)));
+  } else if (tcpSocket !== undefined) {
+    const [host, port] = [resolveHost(tcpSocket.host, target), resolvePort(tcpSocket.port, container)];
+    const { tcpConnect } = await import('./tcp.ts');
+    await withDeadline(timers, millis, signal, (inTime) => tcpConnect(host, port, inTime));
+  } else if (grpc !== undefined) {
+    const { port, service = '' } = grpc;
+    const userAgent = `kube-probe/${KUBERNETES_MINOR}`;
+    const check = { host: resolveHost(undefined, target), port, service, userAgent, timeoutSeconds };
+    const { checkHealth } = await import('./grpc.ts');
+    await withDeadline(timers, millis, signal, (inTime) => checkHealth(check, inTime));
+  } else {
+    const { name, namespace, uid } = pod.metadata;
+    throw new Error(`missing probe handler for ${name}_${namespace}(${uid}):${container.name}`);
+  }
+  return undefined;
+}
+
+function judge({ status, body }: { status: number; body: string }): ProbeOutcome | undefined {
+  // The body stays out of a failure: it may hold what is not for everyone who may read Events.
+  if (status < 200 || status >= 400) throw new HandlerFailure(`HTTP probe failed with statuscode: ${status}`);
+  if (status < 300) return undefined;
+  return { result: 'Warning', message: `Probe terminated redirects, Response body: ${body}` };
+}
