@@ -1,6 +1,7 @@
 /** An upgraded connection to the URL where the node serves a stream. */
 import { type IncomingMessage, request } from 'node:http';
-import type { Socket } from 'node:net';
+import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
+import type { DuplexOptions } from 'node:stream';
 import { ApiError, internalError } from '../../machinery/status.ts';
 
 /** The text of a refusal is shown to the client; no honest one is longer. */
@@ -13,7 +14,7 @@ export interface UpgradeRequest {
 }
 
 export interface UpgradedConnection {
-  /** Nothing of it has been read; errors are shown by its end. */
+  /** Nothing of it has been read. Whatever ends it, what the runtime sent before is read first; a failed write says nothing. */
   socket: Socket;
   /** Of the answer 101. */
   headers: IncomingMessage['headers'];
@@ -35,7 +36,7 @@ export function connectToRuntime(url: string, asked: UpgradeRequest, signal: Abo
     const outgoing = request(url, {
       method: asked.method,
       headers: { connection: 'Upgrade', ...Object.fromEntries(headers) },
-      agent: false,
+      createConnection: () => connectEagerly(url),
     });
     const abort = (): void => void outgoing.destroy();
     signal.addEventListener('abort', abort, { once: true });
@@ -46,8 +47,6 @@ export function connectToRuntime(url: string, asked: UpgradeRequest, signal: Abo
     });
     outgoing.once('upgrade', (response, socket: Socket, head) => {
       settled();
-      socket.on('error', () => undefined);
-      socket.setNoDelay(true);
       if (head.length > 0) socket.unshift(head);
       resolve({ socket, headers: response.headers });
     });
@@ -57,6 +56,29 @@ export function connectToRuntime(url: string, asked: UpgradeRequest, signal: Abo
     });
     outgoing.end();
   });
+}
+
+/**
+ * The runtime closes its side as soon as it has said everything, also while something is on its way to it. Node.js would
+ * then destroy the socket, with all that it has received and not yet read: because a write fails, or because the reset is
+ * noticed while a slow reader keeps data waiting. So failed writes are kept from the socket (the end of what is read tells
+ * the same), and nothing is received before what came earlier is read.
+ */
+function connectEagerly(url: string): Socket {
+  const { hostname, port } = new URL(url);
+  const options: TcpNetConnectOpts & DuplexOptions = {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(port === '' ? 80 : port),
+    noDelay: true,
+    readableHighWaterMark: 1,
+  };
+  const socket = connect(options);
+  socket.on('error', () => undefined);
+  const write = socket._write.bind(socket);
+  socket._write = (chunk, encoding, done) => write(chunk, encoding, () => done());
+  const writev = socket._writev?.bind(socket);
+  if (writev !== undefined) socket._writev = (chunks, done) => writev(chunks, () => done());
+  return socket;
 }
 
 async function refusalOf(response: IncomingMessage): Promise<ApiError> {
