@@ -51,6 +51,9 @@ export function createExecutor(
   const { runtime, volumes, client, timers } = ports;
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
 
+  /** Of the images that Pods use here, by ID: an ID's image never changes. */
+  const images = new Map<string, ImageInfo>();
+
   return async (action, pod, signal) => {
     const uid = pod.metadata.uid ?? '';
     switch (action.kind) {
@@ -103,12 +106,16 @@ export function createExecutor(
     signal: AbortSignal,
   ): Promise<Outcome> {
     const { container, attempt, image: reference } = action;
-    const found = (info: ImageInfo, pulled?: { millis: number; sizeBytes: number }): Outcome => ({
-      image: {
-        container,
-        state: { attempt, state: 'present', imageId: info.id, ...(pulled === undefined ? {} : { pulled }) },
-      },
-    });
+    const found = (info: ImageInfo, pulled?: { millis: number; sizeBytes: number }): Outcome => {
+      images.set(info.id, info);
+      const state = {
+        attempt,
+        state: 'present',
+        imageId: info.id,
+        ...(pulled === undefined ? {} : { pulled }),
+      } as const;
+      return { image: { container, state } };
+    };
     if (action.kind === 'checkImage') {
       const info = await runtime.imageStatus(reference, signal);
       if (info !== undefined) return found(info);
@@ -144,7 +151,7 @@ export function createExecutor(
       throw new ActionError('CreateContainerConfigError', `no container ${action.container} in the spec`);
     const [env, info] = await Promise.all([
       ports.environment(pod, container, signal),
-      runtime.imageStatus(action.imageId, signal),
+      images.get(action.imageId) ?? runtime.imageStatus(action.imageId, signal),
     ]);
     if (info === undefined) throw new ActionError('ErrImageNeverPull', `image ${action.imageId} has been removed`);
     await ports.prepareContainer(pod, container, action.attempt, env, signal);
@@ -160,6 +167,7 @@ export function createExecutor(
     );
     if (action.targetId !== undefined) config.targetContainerId = action.targetId;
     const id = await runtime.createContainer(action.sandboxId, sandbox, config, signal).catch((error: unknown) => {
+      images.delete(action.imageId);
       throw new ActionError('CreateContainerError', error instanceof Error ? error.message : String(error));
     });
     await runtime.startContainer(id, signal).catch((error: unknown) => {

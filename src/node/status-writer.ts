@@ -38,7 +38,8 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
   };
   return {
     write(pod, status) {
-      const text = JSON.stringify(status);
+      // The fields' order is no difference: the API server and the core have each their own.
+      const text = JSON.stringify(Object.entries(status).sort(([a], [b]) => (a < b ? -1 : 1)));
       if (text === (wanted?.text ?? written)) return;
       wanted = { pod, status, text };
       writing ??= drain().finally(() => {

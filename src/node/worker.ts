@@ -105,7 +105,9 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
   const inFlight = new Map<string, AbortController>();
   /** Keys whose actions have ended and wait for the observation that shows it. */
   let ended: string[] = [];
-  let mustObserve = true;
+  // A Pod that no agent has spoken of has nothing in the runtime; should one have died before it spoke, every call is
+  // idempotent by name.
+  let mustObserve = first.removed || pod.status?.startTime !== undefined;
   let running = false;
   let timer: Timer | undefined;
   const life = new AbortController();
@@ -170,8 +172,8 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     timer?.cancel();
     timer = decision.wakeAt === undefined ? undefined : ports.timers.at(decision.wakeAt, wake);
     for (const event of decision.events) ports.event(pod, event);
-    if (decision.status !== undefined) statusWriter.write(pod, decision.status);
     for (const action of decision.actions) perform(action);
+    if (decision.status !== undefined) statusWriter.write(pod, decision.status);
     if (decision.done) {
       stop();
       ports.done();
