@@ -1,7 +1,8 @@
 /** `npm run bench [name]`: runs the benchmarks; each prints its figures as Markdown and what they have to reach. */
+import { scale } from './scale.ts';
 import { startup } from './startup.ts';
 
-const benchmarks: Record<string, () => Promise<void>> = { startup };
+const benchmarks: Record<string, () => Promise<void>> = { startup, scale };
 const wanted = process.argv.slice(2);
 for (const name of wanted.length > 0 ? wanted : Object.keys(benchmarks)) {
   const benchmark = benchmarks[name];

@@ -8,8 +8,9 @@
  *  2. After a start, what the runtime holds is adopted, never restarted; what no object stands for is cleaned up.
  */
 import { rm } from 'node:fs/promises';
-import { totalmem } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod, PodStatus, Service } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { createEventRecorder } from '../client/events.ts';
@@ -28,6 +29,9 @@ import { createLogSource } from './logs.ts';
 import { createEnvironmentSource } from './pod-environment.ts';
 import { createMessageReader, podFromRecords, runtimeView } from './pod-source.ts';
 import { createRunLookup } from './run-lookup.ts';
+import { createSlots } from './slots.ts';
+import { throughMirrors } from './static-pods/mirrors.ts';
+import { createStaticPods } from './static-pods/static-pods.ts';
 import { createStreamSource } from './streams.ts';
 import { createVolumeManager } from './volumes.ts';
 import { type PodWorker, type RuntimeView, startWorker } from './worker.ts';
@@ -47,6 +51,8 @@ export interface NodeAgentOptions extends Platform {
 export interface NodeAgent {
   /** For the API server: the streams of the containers. */
   connection: NodeConnection;
+  /** Ends the static Pods, gracefully; their manifests count no more. Resolves when nothing of them is left. */
+  endStaticPods(): Promise<void>;
   /** Resolves when the Events recorded until now are written. */
   flushed(): Promise<void>;
 }
@@ -89,6 +95,8 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     return { pod, container, containerId, podIp: podIp ?? '' };
   };
   const handlers = { runtime, timers };
+  // A process in a container costs the machine tens of milliseconds of CPU: more at once only make each other late.
+  const execSlots = createSlots(2 * availableParallelism());
   const execute = createExecutor({
     timers,
     runtime,
@@ -101,7 +109,9 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
       const target = targetOf(pod, container, id);
       const { startupProbe, livenessProbe, readinessProbe } = target.container;
       const probe = { startup: startupProbe, liveness: livenessProbe, readiness: readinessProbe }[kind];
-      return probe === undefined ? { result: 'Success', message: '' } : runProbe(target, probe, handlers, abort);
+      if (probe === undefined) return { result: 'Success', message: '' };
+      const run = () => runProbe(target, probe, handlers, abort);
+      return probe.exec === undefined ? run() : execSlots.run(run, abort);
     },
     async runHook(pod, { container, id, hook }, abort) {
       const target = targetOf(pod, container, id);
@@ -134,6 +144,13 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     }
   };
 
+  const staticPods = createStaticPods({ ...options, apply: (pod, removed) => apply(pod, removed), writeStatus });
+  const executeFor: typeof execute = async (action, pod, abort) => {
+    if (action.kind !== 'finalizeDeletion' || !staticPods.owns(pod)) return execute(action, pod, abort);
+    staticPods.finalize(pod);
+    return {};
+  };
+
   const workers = new Map<string, PodWorker>();
   const runs = createRunLookup(logsRoot, (uid) => workers.get(uid)?.pod());
   const start = (pod: Pod, removed: boolean): void => {
@@ -157,16 +174,17 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
         log: log.child({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }),
         node: { ips: options.nodeIps, runtimeName: options.runtimeName },
         observe,
-        execute,
-        writeStatus,
+        execute: executeFor,
+        writeStatus: async (of, status) =>
+          staticPods.owns(of) ? staticPods.writeStatus(of, status) : writeStatus(of, status),
         event: (of, { type, reason, message, fieldPath }) => recorder.event(of, type, reason, message, fieldPath),
         done: () => {
           workers.delete(uid);
           sandboxIps.delete(uid);
           runs.observed(uid, { sandboxes: [], containers: [] });
-          rm(podLogDirectory(pod, logsRoot), { recursive: true, force: true }).catch((error: unknown) =>
-            log.warn('logs of a removed Pod stay', { uid, error: String(error) }),
-          );
+          rm(podLogDirectory(pod, logsRoot), { recursive: true, force: true })
+            .catch((error: unknown) => log.warn('logs of a removed Pod stay', { uid, error: String(error) }))
+            .finally(() => staticPods.ended(uid));
         },
       },
     );
@@ -200,23 +218,30 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     }, signal)
     .catch((error: unknown) => log.error('runtime events ended', { error: String(error) }));
 
+  await staticPods.start();
+  const changed = (pod: Pod, removed: boolean): void =>
+    isMirrorPod(pod) ? staticPods.mirrorSeen(pod, removed) : apply(pod, removed);
   const informer = createInformer<Pod>(
     pods,
     { fieldSelector: `spec.nodeName=${nodeName}`, log, timers, signal },
     {
-      added: (pod) => apply(pod, false),
+      added: (pod) => changed(pod, false),
       updated: (pod, old) => {
-        if (pod.metadata.uid !== old.metadata.uid) apply(old, true);
-        apply(pod, false);
+        if (pod.metadata.uid !== old.metadata.uid) changed(old, true);
+        changed(pod, false);
       },
-      deleted: (pod) => apply(pod, true),
+      deleted: (pod) => changed(pod, true),
     },
   );
   await Promise.all([informer.synced, services.synced]);
   await resync();
   await volumes.cleanOrphans(new Set(workers.keys()), signal);
   return {
-    connection: { ...createLogSource(runs.logs, timers.now), ...createStreamSource(runs, runtime) },
+    connection: throughMirrors(
+      { ...createLogSource(runs.logs, timers.now), ...createStreamSource(runs, runtime) },
+      staticPods.ownUid,
+    ),
+    endStaticPods: () => staticPods.endAll(),
     flushed: () => recorder.flushed(),
   };
 }

@@ -1,0 +1,111 @@
+/**
+ * 100 Pods of two containers, each with a readiness probe a second (one exec, one HTTP): what the engine's own process takes, and
+ * how late its probes are.
+ */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Pod } from '../src/api/generated/types.ts';
+import type { Client } from '../src/client/client.ts';
+import { BUSYBOX, cpuMillis, median, residentMebibytes, startEngine } from './engine.ts';
+
+const PODS = 100;
+const MEASURED_MILLIS = 30_000;
+const PERIOD_MILLIS = 1000;
+const COMMAND = ['sh', '-c', 'trap "exit 0" TERM; sleep 3600 & wait'];
+
+export async function scale(): Promise<void> {
+  /** When each Pod's HTTP probe came, in milliseconds. */
+  const arrivals = new Map<string, number[]>();
+  const server = createServer((request, response) => {
+    const name = request.url ?? '';
+    arrivals.set(name, [...(arrivals.get(name) ?? []), performance.now()]);
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const engine = await startEngine();
+  try {
+    const began = performance.now();
+    await createAll(engine.client, port);
+    console.log(`\n${PODS} Pods Ready after ${((performance.now() - began) / 1000).toFixed(1)} s.`);
+    await pause(5000);
+    arrivals.clear();
+    const before = await cpuMillis(engine.pid);
+    await pause(MEASURED_MILLIS);
+    const share = ((await cpuMillis(engine.pid)) - before) / MEASURED_MILLIS;
+    const late = lateness(arrivals);
+    console.log(
+      `engine: ${(await residentMebibytes(engine.pid)).toFixed(0)} MiB resident, ${(share * 100).toFixed(0)}% of a core.`,
+    );
+    console.log(
+      `HTTP probes: ${[...arrivals.values()].flat().length} in ${MEASURED_MILLIS / 1000} s; late by ${median(late).toFixed(0)} ms (median), ${percentile(late, 99).toFixed(0)} ms (99%).`,
+    );
+  } finally {
+    server.close();
+    await engine.stop();
+  }
+}
+
+async function createAll(client: Client, port: number): Promise<void> {
+  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const ends = new AbortController();
+  const ready = new Set<string>();
+  const { promise: allReady, resolve } = Promise.withResolvers<void>();
+  const { metadata } = await pods.list({ namespace: 'default' });
+  void pods
+    .watch(
+      { namespace: 'default', resourceVersion: metadata.resourceVersion },
+      ({ type, object }) => {
+        if (type !== 'MODIFIED') return;
+        const isReady = object.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True');
+        if (isReady) ready.add(object.metadata.name);
+        if (ready.size === PODS) resolve();
+      },
+      ends.signal,
+    )
+    .catch((error: unknown) => {
+      if (!ends.signal.aborted) throw error;
+    });
+  for (let i = 0; i < PODS; i++) await pods.create(pod(`scale-${i}`, port));
+  await allReady;
+  ends.abort();
+}
+
+const pod = (name: string, port: number): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'default' },
+  spec: {
+    terminationGracePeriodSeconds: 5,
+    containers: [
+      {
+        name: 'http',
+        image: BUSYBOX,
+        command: COMMAND,
+        readinessProbe: { httpGet: { host: '127.0.0.1', port, path: `/${name}` }, periodSeconds: 1, timeoutSeconds: 5 },
+      },
+      {
+        name: 'exec',
+        image: BUSYBOX,
+        command: COMMAND,
+        readinessProbe: { exec: { command: ['true'] }, periodSeconds: 1, timeoutSeconds: 30 },
+      },
+    ],
+  },
+});
+
+/** How much later than its Pod's earliest phase each probe came: the grid of a probe is a period wide. */
+function lateness(arrivals: Map<string, number[]>): number[] {
+  return [...arrivals.values()].flatMap((times) => {
+    const first = times[0] ?? 0;
+    const phases = times.map((at) => (at - first + PERIOD_MILLIS / 2 + PERIOD_MILLIS) % PERIOD_MILLIS);
+    const earliest = Math.min(...phases);
+    return phases.map((phase) => phase - earliest);
+  });
+}
+
+function percentile(values: number[], percent: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? Number.NaN;
+}
