@@ -8,8 +8,10 @@
  * 1. One containerd a data folder: a leftover of a killed engine is ended before a new one starts.
  * 2. Until stop(), an end of the child is answered with a new one, later and later while it does not hold.
  */
+
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, readFileSync, rmSync, watch } from 'node:fs';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { ensurePrivateFolder, UserError, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Millis, Timers } from '../../platform/platform.ts';
@@ -187,7 +189,8 @@ function spawnContainerd(program: string, paths: ContainerdPaths, logFd: number)
   const env: NodeJS.ProcessEnv = { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/bin:/sbin:/bin` };
   for (const name of PASSED_VARIABLES) if (process.env[name] !== undefined) env[name] = process.env[name];
   // A session of its own: Ctrl-C on the engine's terminal is for the engine.
-  const child = spawn(program, ['--config', paths.config], {
+  // The engine may have raised its own priority: the containers, who inherit containerd's, are not to have it.
+  const child = spawn('nice', ['-n', String(-getPriority()), program, '--config', paths.config], {
     cwd: '/',
     detached: true,
     env,
