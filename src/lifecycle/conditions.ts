@@ -13,6 +13,15 @@ interface Verdict {
 
 const holds: Verdict = { status: 'True' };
 
+/** The types that the node answers for. */
+export const NODE_CONDITIONS: ReadonlySet<string> = new Set([
+  'PodReadyToStartContainers',
+  'Initialized',
+  'Ready',
+  'ContainersReady',
+  'PodScheduled',
+]);
+
 /** What the node sets, in upstream's order, and whatever other conditions the Pod bears. */
 export function conditionsOf(
   given: StatusInput,
@@ -22,7 +31,7 @@ export function conditionsOf(
 ): PodCondition[] {
   const { input, view } = given;
   const old = input.pod.status?.conditions ?? [];
-  const containersReady = areContainersReady(phase, apps);
+  const containersReady = areContainersReady(given, phase, init, apps);
   const verdicts: Record<string, Verdict> = {
     PodReadyToStartContainers: { status: view.sandbox?.ready ? 'True' : 'False' },
     Initialized: isInitialized(given, phase, init),
@@ -43,7 +52,7 @@ export function conditionsOf(
       ...(verdict.message === undefined ? {} : { message: verdict.message }),
     };
   });
-  return [...own, ...old.filter((condition) => verdicts[condition.type] === undefined)];
+  return [...own, ...old.filter(({ type }) => !NODE_CONDITIONS.has(type))];
 }
 
 function isInitialized({ view, progress }: StatusInput, phase: string, init: ContainerStatus[]): Verdict {
@@ -60,10 +69,17 @@ function isInitialized({ view, progress }: StatusInput, phase: string, init: Con
   };
 }
 
-function areContainersReady(phase: string, apps: ContainerStatus[]): Verdict {
+/** Sidecars count as the apps do. */
+function areContainersReady(
+  { view }: StatusInput,
+  phase: string,
+  init: ContainerStatus[],
+  apps: ContainerStatus[],
+): Verdict {
   if (phase === 'Succeeded') return { status: 'False', reason: 'PodCompleted' };
   if (phase === 'Failed') return { status: 'False', reason: 'PodFailed' };
-  const unready = apps.filter((status) => !status.ready);
+  const sidecars = init.filter((_, i) => view.init[i]?.sidecar);
+  const unready = [...sidecars, ...apps].filter((status) => !status.ready);
   if (unready.length === 0) return holds;
   return {
     status: 'False',

@@ -31,10 +31,11 @@ export function countProbes(turn: Turn): void {
     turn.probes[key] = after;
     if (kind !== 'readiness' && after.passing === false && turn.stops[run.id] === undefined) {
       const grace = probe.terminationGracePeriodSeconds;
+      const restart = turn.view.restartPolicy !== 'Never';
       turn.stops[run.id] = {
-        message: `Container ${container.spec.name} failed ${kind} probe, will be restarted`,
+        message: `Container ${container.spec.name} failed ${kind} probe${restart ? ', will be restarted' : ''}`,
         deadline: turn.now + (grace === undefined ? graceMillis(turn.view) : grace * 1000),
-        restart: turn.view.restartPolicy !== 'Never',
+        restart,
       };
     }
   });

@@ -32,6 +32,7 @@ import { createRunLookup } from './run-lookup.ts';
 import { createSlots } from './slots.ts';
 import { throughMirrors } from './static-pods/mirrors.ts';
 import { createStaticPods } from './static-pods/static-pods.ts';
+import { statusPatch } from './status-patch.ts';
 import { createStreamSource } from './streams.ts';
 import { createVolumeManager } from './volumes.ts';
 import { type PodWorker, type RuntimeView, startWorker } from './worker.ts';
@@ -243,18 +244,5 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     ),
     endStaticPods: () => staticPods.endAll(),
     flushed: () => recorder.flushed(),
-  };
-}
-
-/** The status as a strategic merge patch: conditions of others stay, what the node no longer says goes. */
-function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown> {
-  const gone = Object.keys(pod.status ?? {}).filter((key) => !(key in status));
-  const replaced = (list: object[] | undefined): object[] | undefined =>
-    list === undefined ? undefined : [{ $patch: 'replace' }, ...list];
-  return {
-    ...Object.fromEntries(gone.map((key) => [key, null])),
-    ...status,
-    podIPs: replaced(status.podIPs),
-    hostIPs: replaced(status.hostIPs),
   };
 }

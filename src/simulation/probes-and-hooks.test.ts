@@ -79,7 +79,23 @@ describe('probes', () => {
         limitMillis: 30_000,
       });
       expect(starts(result)).toEqual(runs);
+      const message = `Container app failed liveness probe${restartPolicy === 'Never' ? '' : ', will be restarted'}`;
+      expect(reasons(result)).toContain(`Killing: ${message}`);
     }
+  });
+
+  it("a sidecar's readiness probe decides on the Pod's Ready, as an app's", async () => {
+    const pod = simulatedPod({ sidecars: ['side'], apps: ['app'] });
+    Object.assign(pod.spec?.initContainers?.[0] ?? {}, { readinessProbe: { ...exec, periodSeconds: 1 } });
+    const result = await live({
+      pod,
+      scripts: { side: forever, app: forever },
+      probe: (_run, aliveMillis) => (aliveMillis < 7000 ? 'Failure' : 'Success'),
+      limitMillis: 20_000,
+    });
+    expect(readyAt(result, true)).toBeGreaterThan(7000);
+    const conditions = result.statuses.map(({ status }) => status.conditions?.find(({ type }) => type === 'Ready'));
+    expect(conditions.map((each) => each?.message)).toContain('containers with unready status: [side]');
   });
 
   it("a probe's own grace period bounds the end of its run", async () => {
