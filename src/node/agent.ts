@@ -22,6 +22,7 @@ import type { ContainerRuntime, ContainerStreams } from '../runtime/runtime.ts';
 import { podLogDirectory } from './container-config.ts';
 import { prepareContainer, prepareSandbox } from './container-files.ts';
 import { createExecutor } from './executor.ts';
+import { limitStarts } from './handlers/exec-gate.ts';
 import { runHook } from './handlers/hook.ts';
 import { runProbe } from './handlers/probe.ts';
 import type { HandlerTarget } from './handlers/target.ts';
@@ -29,7 +30,6 @@ import { createLogSource } from './logs.ts';
 import { createEnvironmentSource } from './pod-environment.ts';
 import { createMessageReader, podFromRecords, runtimeView } from './pod-source.ts';
 import { createRunLookup } from './run-lookup.ts';
-import { createSlots } from './slots.ts';
 import { throughMirrors } from './static-pods/mirrors.ts';
 import { createStaticPods } from './static-pods/static-pods.ts';
 import { statusPatch } from './status-patch.ts';
@@ -96,8 +96,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     return { pod, container, containerId, podIp: podIp ?? '' };
   };
   const handlers = { runtime, timers };
-  // A process in a container costs the machine tens of milliseconds of CPU: more at once only make each other late.
-  const execSlots = createSlots(2 * availableParallelism());
+  const probing = { runtime: limitStarts(runtime, timers, availableParallelism()), timers };
   const execute = createExecutor({
     timers,
     runtime,
@@ -110,9 +109,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
       const target = targetOf(pod, container, id);
       const { startupProbe, livenessProbe, readinessProbe } = target.container;
       const probe = { startup: startupProbe, liveness: livenessProbe, readiness: readinessProbe }[kind];
-      if (probe === undefined) return { result: 'Success', message: '' };
-      const run = () => runProbe(target, probe, handlers, abort);
-      return probe.exec === undefined ? run() : execSlots.run(run, abort);
+      return probe === undefined ? { result: 'Success', message: '' } : runProbe(target, probe, probing, abort);
     },
     async runHook(pod, { container, id, hook }, abort) {
       const target = targetOf(pod, container, id);
