@@ -83,6 +83,8 @@ export async function watchLife(
   };
 }
 
+/** A deleted Pod whose containers have ended shows how they did (Error, Completed); the demo is about its end. */
 function summaryOf(pod: Pod): { status: string; ready: number; total: number } {
-  return podSummary(pod);
+  const summary = podSummary(pod);
+  return pod.metadata.deletionTimestamp === undefined ? summary : { ...summary, status: 'Terminating' };
 }
