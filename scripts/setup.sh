@@ -38,7 +38,7 @@ requirements() {
 containerd containerd runs the containers
 runc runc starts a container's processes
 nft nftables sets up the network's rules
-iptables iptables the CNI plugins call it to masquerade the Pods' addresses
+iptables iptables the CNI plugin for host ports calls it
 ip iproute2 sets up and removes the Pods' network
 busybox busybox-static makes the image busybox where no registry can be reached
 catatonit catatonit makes the sandbox image
