@@ -10,6 +10,7 @@ import { connectOwnRuntime } from './engine-runtime.ts';
 import { clearMachine } from './leftovers.ts';
 import { requireRoot } from './machine.ts';
 import { kubeconfigPath, readEngineRecord, writeEngineRecord } from './settings.ts';
+import { END_STATIC_PODS } from './up.ts';
 
 /** After the Pods are gone from the API: of those that were deleted by force. */
 const CONTAINERS_END_MILLIS = 30_000;
@@ -55,6 +56,7 @@ async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, p
   try {
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
     const platform = nodePlatform('error');
+    process.kill(pid, END_STATIC_PODS);
     await endAllPods(client, platform, say, ended.signal);
     await endContainers(dataDir, runtimeEndpoint, platform, ended.signal);
     say(`ending the engine (PID ${pid})`);

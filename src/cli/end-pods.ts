@@ -1,4 +1,5 @@
 /** Ends every Pod through the API, gracefully, and waits until nothing of them runs. */
+import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
@@ -15,7 +16,8 @@ const onlyFinalizersLeft = (pod: Pod): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 
 /**
- * Resolves when no Pod has anything running; Pods that appear meanwhile are ended too. `say` gets a line a Pod.
+ * Resolves when no Pod has anything running; Pods that appear meanwhile are ended too. Of static Pods, which the engine
+ * ends by itself, it waits for the mirrors to go. `say` gets a line a Pod.
  * Rejects where the API refuses a delete, or `signal` aborts.
  */
 export async function endAllPods(
@@ -42,6 +44,7 @@ export async function endAllPods(
     if (onlyFinalizersLeft(pod)) return;
     open.add(pod.metadata.uid ?? '');
     say(`ending ${nameOf(pod)} (grace ${pod.spec?.terminationGracePeriodSeconds ?? 30} s)`);
+    if (isMirrorPod(pod)) return;
     pods.delete(pod.metadata.name, pod.metadata.namespace).catch((error: unknown) => {
       if (!isApiError(error, 'NotFound')) ended.reject(error);
     });

@@ -25,10 +25,11 @@ import type { NodeConnection } from '../machinery/node-connection.ts';
 import { serviceUnavailable } from '../machinery/status.ts';
 import { setUpNetwork } from '../network/bridge.ts';
 import { startDns } from '../network/dns.ts';
-import { startNodeAgent } from '../node/agent.ts';
+import { type NodeAgent, startNodeAgent } from '../node/agent.ts';
 import { startNodeStatus } from '../node/node-status.ts';
 import { checkDataFormat, ensureDataDir, lockDataDir } from '../platform/files.ts';
 import type { Platform } from '../platform/platform.ts';
+import { raisePriority } from '../platform/processes.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { startRuntime } from './engine-runtime.ts';
@@ -54,6 +55,8 @@ export interface Engine {
   settings: Settings;
   /** https://127.0.0.1:6443 */
   server: string;
+  /** Ends the static Pods, gracefully, and begins none any more. Resolves when nothing of them is left. */
+  endStaticPods(): Promise<void>;
   /** Resolves when it has ended, after the signal of startEngine() aborted. */
   stopped: Promise<void>;
 }
@@ -66,6 +69,7 @@ export async function startEngine(options: UpOptions, platform: Platform, signal
   checkMachine({ privateContainerd: options.containerRuntimeEndpoint === undefined });
   ensureDataDir(options.dataDir);
   const settings = resolveSettings(options, readEngineRecord(options.dataDir));
+  raisePriority();
   const closers = new AsyncDisposableStack();
   try {
     const lock = lockDataDir(settings.dataDir);
@@ -73,9 +77,14 @@ export async function startEngine(options: UpOptions, platform: Platform, signal
     checkDataFormat(settings.dataDir);
     await checkPortFree(HOST, settings.port);
     writeEngineRecord(settings.dataDir, recordOf(settings, settings.port));
-    const port = await startParts(settings, platform, closers, signal);
+    const { port, agent } = await startParts(settings, platform, closers, signal);
     flushCompileCache();
-    return { settings, server: `https://${HOST}:${port}`, stopped: aborted(signal).then(() => closers.disposeAsync()) };
+    return {
+      settings,
+      server: `https://${HOST}:${port}`,
+      endStaticPods: agent.endStaticPods,
+      stopped: aborted(signal).then(() => closers.disposeAsync()),
+    };
   } catch (error) {
     await closers.disposeAsync();
     throw error;
@@ -98,13 +107,13 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 
-/** Starts at the same time what does not need one another. Returns the port of the API. */
+/** Starts at the same time what does not need one another. */
 async function startParts(
   settings: Settings,
   platform: Platform,
   closers: AsyncDisposableStack,
   stopping: AbortSignal,
-): Promise<number> {
+): Promise<{ port: number; agent: NodeAgent }> {
   const ending = new AbortController();
   const signal = AbortSignal.any([stopping, ending.signal]);
   const dnsIp = dnsServiceAddress(settings.serviceCidr);
@@ -150,7 +159,7 @@ async function startParts(
   node.connect(agent.connection);
   closers.defer(() => agent.flushed());
   await nodeReady(client, settings.nodeName, signal);
-  return port;
+  return { port, agent };
 }
 
 interface OpenRegistry {

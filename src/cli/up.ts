@@ -14,6 +14,9 @@ export interface ReadyEngine {
   startMillis: number;
 }
 
+/** What `lifepod down` sends: the static Pods are the node's own, and no delete in the API ends them. */
+export const END_STATIC_PODS = 'SIGUSR2';
+
 /** Resolves when the engine has ended after SIGTERM or SIGINT. */
 export async function up(options: UpOptions): Promise<void> {
   const stopping = new AbortController();
@@ -24,6 +27,8 @@ export async function up(options: UpOptions): Promise<void> {
       else process.exit(1);
     });
   }
+  const asked = Promise.withResolvers<void>();
+  process.on(END_STATIC_PODS, () => asked.resolve());
   const platform = { timers: systemTimers(), log: createLog({ level: options.logLevel ?? 'info' }) };
   let engine: Engine;
   try {
@@ -34,6 +39,7 @@ export async function up(options: UpOptions): Promise<void> {
     process.exitCode = 1;
     return;
   }
+  void asked.promise.then(() => engine.endStaticPods());
   const ready = {
     server: engine.server,
     nodeName: engine.settings.nodeName,

@@ -80,6 +80,13 @@ describe('admitMirrorPod', () => {
   );
 });
 
+it('a mirror Pod takes no ephemeral containers: its node would not know of them', () => {
+  const validate = podKind.subresources['ephemeralcontainers']?.validate;
+  expect(validate?.(mirrorOf(), mirrorOf()).map(fieldErrorText)).toEqual([
+    ': Forbidden: static pods do not support ephemeral containers',
+  ]);
+});
+
 describe('the annotation', () => {
   it('needs a node', () => {
     const pod = mirrorOf({ nodeName: undefined });

@@ -22,7 +22,7 @@ import type {
 } from '../../../generated/types.ts';
 import { differences, sameValue } from './compare.ts';
 import { isSidecar } from './containers.ts';
-import { validateMirrorUpdate } from './mirror.ts';
+import { isMirrorPod, validateMirrorUpdate } from './mirror.ts';
 import { validateOlderFormsUpdate } from './older-forms.ts';
 import { MAX_INT32, nameErrors } from './validate-values.ts';
 import { validatePod } from './validation.ts';
@@ -265,6 +265,7 @@ function validateIps(ips: readonly string[], path: string): FieldError[] {
 
 /** An update of the ephemeralcontainers subresource: containers are only added. */
 export function validateEphemeralContainersUpdate(pod: Pod, old: Pod): FieldError[] {
+  if (isMirrorPod(old)) return [forbidden('', 'static pods do not support ephemeral containers')];
   const path = 'spec.ephemeralContainers';
   const errors = validatePod(pod);
   for (const before of old.spec?.ephemeralContainers ?? []) {

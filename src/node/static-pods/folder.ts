@@ -1,0 +1,74 @@
+/**
+ * The folder of the manifests: what is in it, and when that changes.
+ * Source: pkg/kubelet/config/file.go of v1.33: hidden files and folders are left out, files are read in the order of names.
+ */
+import { type FSWatcher, watch } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ensurePrivateFolder } from '../../platform/files.ts';
+import type { Log, Timer, Timers } from '../../platform/platform.ts';
+
+const MAX_FILE_BYTES = 10 * 1024 * 1024;
+/** The kernel says that a file changes, and not when its writer has closed it: a pause tells that it is whole. */
+const SETTLE_MILLIS = 50;
+
+export interface ManifestFile {
+  name: string;
+  /** Undefined: it cannot be read, and `failure` says why. */
+  text?: string;
+  failure?: string;
+}
+
+/** Of the folder as it is now. A file that goes meanwhile is left out. */
+export async function readManifestFiles(folder: string): Promise<ManifestFile[]> {
+  const names = (await readdir(folder)).filter((name) => !name.startsWith('.')).sort();
+  const files = await Promise.all(names.map((name) => readManifestFile(folder, name)));
+  return files.filter((file) => file !== undefined);
+}
+
+async function readManifestFile(folder: string, name: string): Promise<ManifestFile | undefined> {
+  const path = join(folder, name);
+  try {
+    const found = await stat(path);
+    if (!found.isFile()) return { name, failure: 'it is not a regular file' };
+    if (found.size > MAX_FILE_BYTES) return { name, failure: `it has more than ${MAX_FILE_BYTES} bytes` };
+    return { name, text: await readFile(path, 'utf8') };
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : { name, failure: (error as Error).message };
+  }
+}
+
+export interface FollowOptions {
+  log: Log;
+  timers: Timers;
+  signal: AbortSignal;
+}
+
+/** Makes the folder, and again where it is removed; calls `changed` once after each group of changes. */
+export function followFolder(folder: string, changed: () => void, { log, timers, signal }: FollowOptions): void {
+  let watcher: FSWatcher | undefined;
+  let settling: Timer | undefined;
+  const settle = (): void => {
+    settling?.cancel();
+    settling = timers.at(timers.now() + SETTLE_MILLIS, () => {
+      // A folder that was removed or replaced sends nothing any more.
+      rewatch();
+      changed();
+    });
+  };
+  const rewatch = (): void => {
+    watcher?.close();
+    try {
+      ensurePrivateFolder(folder);
+      watcher = watch(folder, settle);
+      watcher.on('error', (error) => log.error('manifests are not followed', { folder, error: error.message }));
+    } catch (error) {
+      log.error('manifests are not followed', { folder, error: (error as Error).message });
+    }
+  };
+  rewatch();
+  signal.addEventListener('abort', () => {
+    settling?.cancel();
+    watcher?.close();
+  });
+}

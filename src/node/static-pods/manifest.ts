@@ -1,0 +1,108 @@
+/**
+ * A static Pod as its file says it: decoded, with defaults, validated as the API server would.
+ * Boundary: text in, Pod out; no file is read here and nothing is asked of the API.
+ * Source: pkg/kubelet/config (common.go, file.go) of v1.33: names, UID, annotations, tolerations; v1.34's error texts
+ * for references to API objects, which the documentation of v1.33 forbids too.
+ */
+import { createHash } from 'node:crypto';
+import { parse } from 'yaml';
+import { podKind } from '../../api/core/v1/pod/index.ts';
+import { apiReferences } from '../../api/core/v1/pod/mirror.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import { decode, unknownFieldText } from '../../api/schema.ts';
+import { fieldErrorText } from '../../machinery/field-error.ts';
+import { isJsonObject } from '../../machinery/json-value.ts';
+import { formatTime } from '../../machinery/time.ts';
+
+const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
+const HASH_ANNOTATION = 'kubernetes.io/config.hash';
+const SEEN_ANNOTATION = 'kubernetes.io/config.seen';
+const UID_LENGTH = 32;
+
+/** The file holds no Pod that can run; the message says why. */
+export class ManifestError extends Error {
+  override readonly name = 'ManifestError';
+}
+
+export interface ManifestSource {
+  /** The file's name in its folder. */
+  file: string;
+  nodeName: string;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+export interface ReadManifest {
+  pod: Pod;
+  warnings: string[];
+}
+
+/** Throws ManifestError. */
+export function readManifest(text: string, { file, nodeName, now }: ManifestSource): ReadManifest {
+  const { value, unknownFields, typeErrors } = decode('Pod', documentOf(text));
+  if (typeErrors[0] !== undefined) throw new ManifestError(typeErrors[0]);
+  const written = value as unknown as Pod;
+  if (!written.metadata?.name) throw new ManifestError('invalid pod: name is needed for the pod');
+  const uid = createHash('sha256')
+    .update(`host:${nodeName}\nfile:${file}\n${canonical(value)}`)
+    .digest('hex')
+    .slice(0, UID_LENGTH);
+  const pod: Pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: `${written.metadata.name}-${nodeName.toLowerCase()}`,
+      namespace: written.metadata.namespace || 'default',
+      uid,
+      creationTimestamp: formatTime(now),
+      ...(written.metadata.labels === undefined ? {} : { labels: written.metadata.labels }),
+      annotations: {
+        ...written.metadata.annotations,
+        [SOURCE_ANNOTATION]: 'file',
+        [HASH_ANNOTATION]: uid,
+        [SEEN_ANNOTATION]: formatTime(now),
+      },
+    },
+    spec: {
+      ...(written.spec ?? { containers: [] }),
+      nodeName,
+      // It is not driven away by what is wrong with the node: the node alone decides.
+      tolerations: [...(written.spec?.tolerations ?? []), { operator: 'Exists', effect: 'NoExecute' }],
+    },
+  };
+  complete(pod, now);
+  return { pod, warnings: [...unknownFields.map(unknownFieldText), ...(podKind.warnings?.(pod) ?? [])] };
+}
+
+function documentOf(text: string): unknown {
+  let document: unknown;
+  try {
+    document = parse(text, { maxAliasCount: 1000 });
+  } catch (error) {
+    throw new ManifestError(`couldn't parse as pod: ${(error as Error).message.split('\n')[0]}`);
+  }
+  if (!isJsonObject(document)) throw new ManifestError("couldn't parse as pod: it holds no object");
+  const { apiVersion, kind } = document;
+  if (apiVersion !== 'v1' || kind !== 'Pod') {
+    throw new ManifestError(`invalid pod: it is of apiVersion ${apiVersion ?? '""'} and kind ${kind ?? '""'}`);
+  }
+  return document;
+}
+
+/** The same text for the same value, however its keys are ordered. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, each: unknown) =>
+    isJsonObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
+  );
+
+/** What the API server does to a new Pod, and the node's own rule: nothing of it may need the API. */
+function complete(pod: Pod, now: number): void {
+  podKind.defaults?.(pod);
+  podKind.prepareForCreate?.(pod, { now });
+  const errors = podKind.validateCreate(pod).map(fieldErrorText);
+  if (errors.length > 0) {
+    throw new ManifestError(`invalid pod: ${errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`}`);
+  }
+  const [reference] = apiReferences(pod);
+  if (reference !== undefined) throw new ManifestError(`static pods may not reference ${reference}`);
+}
