@@ -16,6 +16,7 @@ import type { Container, Probe } from '../../api/generated/types.ts';
 import { systemTimers } from '../../platform/node.ts';
 import { type ExecResult, ExecTimeoutError } from '../../runtime/runtime.ts';
 import { DeadlineExceeded } from './failure.ts';
+import { checkHealth } from './grpc.ts';
 import { type HandlerPorts, type ProbeOutcome, runProbe } from './probe.ts';
 import type { HandlerTarget } from './target.ts';
 import { tcpConnect } from './tcp.ts';
@@ -122,7 +123,9 @@ describe('httpGet', () => {
   test('rejects on abort', async () => {
     const end = new AbortController();
     const port = await serve(() => end.abort(new Error('given up')));
-    await expect(probe({ httpGet: { port } }, { signal: end.signal })).rejects.toThrow('given up');
+    await expect(probe({ httpGet: { port }, timeoutSeconds: 3600 }, { signal: end.signal })).rejects.toThrow(
+      'given up',
+    );
   });
 });
 
@@ -247,7 +250,8 @@ describe('grpc', () => {
   test('rejects on abort', async () => {
     const end = new AbortController();
     const { port } = await serveHealth(() => end.abort(new Error('given up')));
-    await expect(probe({ grpc: { port } }, { signal: end.signal })).rejects.toThrow('given up');
+    const target = { host: '127.0.0.1', port, service: '', userAgent: 'x', timeoutSeconds: 3600 };
+    await expect(checkHealth(target, end.signal)).rejects.toThrow('given up');
   });
 });
 
