@@ -1,0 +1,164 @@
+/**
+ * What the API showed of the Pods and Events of the namespace default, from the first to the last version: to wait on, and
+ * to look back at. A restart of the engine, which may then listen elsewhere, ends it.
+ */
+import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/api/generated/types.ts';
+import { createInformer } from '../../src/client/informer.ts';
+import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
+import { createLog, systemTimers } from '../../src/platform/node.ts';
+import type { Lifepod } from './lifepod.ts';
+
+const DEADLINE_MILLIS = 60_000;
+
+export interface Seen {
+  /** Date.now() when the test heard of it. */
+  at: number;
+  pod: Pod;
+}
+
+export interface PodRecord {
+  /** The first version from now on (the present one counts) that satisfies; fails with the last one after a minute. */
+  until(name: string, satisfies: (pod: Pod) => boolean): Promise<Pod>;
+  /** The Pod of that name as it is now. */
+  now(name: string): Pod;
+  /** When the object went from the API. */
+  gone(name: string): Promise<number>;
+  history(name: string): Seen[];
+  /** Every Event of the Pod so far, as `Type Reason: message`, in the order in which they were heard of. */
+  events(name: string): string[];
+  /** Such a line, once there is one. */
+  event(name: string, matching: RegExp): Promise<string>;
+  end(): void;
+}
+
+export async function recordPods(lifepod: Lifepod): Promise<PodRecord> {
+  const client = await clientFromKubeconfig(lifepod.kubeconfig);
+  const abort = new AbortController();
+  const log = createLog({ level: 'error' });
+  const options = { namespace: 'default', log, timers: systemTimers(), signal: abort.signal };
+  const versions = new Map<string, Seen[]>();
+  const goneAt = new Map<string, number>();
+  const told = new Map<string, string[]>();
+  const waiting = new Set<() => void>();
+  const changed = (): void => {
+    for (const check of [...waiting]) check();
+  };
+  const put = (pod: Pod): void => {
+    const { name } = pod.metadata;
+    goneAt.delete(name);
+    versions.set(name, [...(versions.get(name) ?? []), { at: Date.now(), pod }]);
+    changed();
+  };
+  const hear = ({ involvedObject, type, reason, message }: CoreV1Event): void => {
+    const { name = '' } = involvedObject;
+    told.set(name, [...(told.get(name) ?? []), `${type} ${reason}: ${message}`]);
+    changed();
+  };
+  const pods = createInformer<Pod>(client.resource({ group: '', version: 'v1', resource: 'pods' }), options, {
+    added: put,
+    updated: put,
+    deleted: ({ metadata }) => {
+      goneAt.set(metadata.name, Date.now());
+      changed();
+    },
+  });
+  const events = createInformer<CoreV1Event>(
+    client.resource({ group: '', version: 'v1', resource: 'events' }),
+    options,
+    { added: hear, updated: hear },
+  );
+  await Promise.all([pods.synced, events.synced]);
+
+  const wait = <T>(find: () => T | undefined, otherwise: () => string): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const check = (): void => {
+        const found = find();
+        if (found === undefined) return;
+        clearTimeout(deadline);
+        waiting.delete(check);
+        resolve(found);
+      };
+      const deadline = setTimeout(() => {
+        waiting.delete(check);
+        reject(new Error(otherwise()));
+      }, DEADLINE_MILLIS);
+      waiting.add(check);
+      check();
+    });
+  const latest = (name: string): Pod | undefined => versions.get(name)?.at(-1)?.pod;
+  const describe = (name: string): string =>
+    `${JSON.stringify(latest(name)?.status, undefined, 1)}\n${told.get(name)?.join('\n')}`;
+
+  return {
+    until: (name, satisfies) =>
+      wait(
+        () => {
+          const pod = latest(name);
+          return pod !== undefined && !goneAt.has(name) && satisfies(pod) ? pod : undefined;
+        },
+        () => `the Pod ${name} did not become what was waited for (${satisfies}):\n${describe(name)}`,
+      ),
+    now: (name) => {
+      const pod = latest(name);
+      if (pod === undefined) throw new Error(`there was no Pod ${name}`);
+      return pod;
+    },
+    gone: (name) =>
+      wait(
+        () => goneAt.get(name),
+        () => `the Pod ${name} is still there:\n${describe(name)}`,
+      ),
+    history: (name) => versions.get(name) ?? [],
+    events: (name) => told.get(name) ?? [],
+    event: (name, matching) =>
+      wait(
+        () => told.get(name)?.find((line) => matching.test(line)),
+        () => `the Pod ${name} has no Event like ${matching}:\n${describe(name)}`,
+      ),
+    end: () => abort.abort(),
+  };
+}
+
+/** The status of one container, of whatever kind; throws where there is none. */
+export function statusOf(pod: Pod, container: string): ContainerStatus {
+  const found = findStatus(pod, container);
+  if (found === undefined) throw new Error(`the Pod ${pod.metadata.name} shows no container ${container}`);
+  return found;
+}
+
+function findStatus({ status = {} }: Pod, container: string): ContainerStatus | undefined {
+  const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = status;
+  return [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses].find(
+    ({ name }) => name === container,
+  );
+}
+
+export const condition = (pod: Pod, type: string): PodCondition | undefined =>
+  pod.status?.conditions?.find((each) => each.type === type);
+
+/** For until(). */
+export const isReady = (pod: Pod): boolean => condition(pod, 'Ready')?.status === 'True';
+export const inPhase =
+  (phase: string) =>
+  (pod: Pod): boolean =>
+    pod.status?.phase === phase;
+export const restarted =
+  (container: string, count: number) =>
+  (pod: Pod): boolean =>
+    (findStatus(pod, container)?.restartCount ?? 0) >= count;
+export const ready =
+  (container: string) =>
+  (pod: Pod): boolean =>
+    findStatus(pod, container)?.ready === true;
+export const runs =
+  (container: string) =>
+  (pod: Pod): boolean =>
+    findStatus(pod, container)?.state?.running !== undefined;
+export const ended =
+  (container: string) =>
+  (pod: Pod): boolean =>
+    findStatus(pod, container)?.state?.terminated !== undefined;
+export const waitsFor =
+  (container: string, reason: string) =>
+  (pod: Pod): boolean =>
+    findStatus(pod, container)?.state?.waiting?.reason === reason;

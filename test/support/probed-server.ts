@@ -1,0 +1,73 @@
+/**
+ * A server of the test's own that probes and hooks ask: it notes each request, and answers as its path says.
+ * /status/N answers with the status N, /slow never, /away leads to another host, /switch answers as set().
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+
+export interface Asked {
+  at: number;
+  path: string;
+  headers: IncomingHttpHeaders;
+}
+
+export interface ProbedServer {
+  port: number;
+  /** The requests for the path so far. */
+  asked(path: string): Asked[];
+  /** The requests for the path, once there are so many. */
+  untilAsked(path: string, count: number): Promise<Asked[]>;
+  /** What /switch answers from now on; at first 200. */
+  set(status: number): void;
+  close(): Promise<void>;
+}
+
+/** On loopback; HTTPS with the certificate given, else HTTP. */
+export async function startProbedServer(tls?: { certificate: string; key: string }): Promise<ProbedServer> {
+  const requests: Asked[] = [];
+  const waiting = new Set<() => void>();
+  let switched = 200;
+  const answer = ({ url: path = '', headers }: IncomingMessage, response: ServerResponse): void => {
+    requests.push({ at: Date.now(), path, headers });
+    for (const check of [...waiting]) check();
+    if (path === '/slow') return;
+    const status = path === '/switch' ? switched : Number(/^\/status\/(\d+)/.exec(path)?.[1] ?? 200);
+    if (path === '/away') response.writeHead(302, { location: 'http://elsewhere.invalid/' }).end('gone away');
+    else response.writeHead(status).end();
+  };
+  const server =
+    tls === undefined ? createServer(answer) : createHttpsServer({ cert: tls.certificate, key: tls.key }, answer);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const asked = (path: string): Asked[] => requests.filter((each) => each.path === path);
+  return {
+    port: (server.address() as AddressInfo).port,
+    asked,
+    untilAsked: (path, count) =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          const found = asked(path);
+          if (found.length < count) return;
+          clearTimeout(deadline);
+          waiting.delete(check);
+          resolve(found);
+        };
+        const deadline = setTimeout(() => {
+          waiting.delete(check);
+          reject(new Error(`${path} was asked for ${asked(path).length} times, not ${count}`));
+        }, 60_000);
+        waiting.add(check);
+        check();
+      }),
+    set(status) {
+      switched = status;
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
