@@ -235,6 +235,11 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
+/** Everything that can go on without waiting for anybody does. */
+export async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise(setImmediate);
+}
+
 export async function readText(response: IncomingMessage): Promise<string> {
   response.setEncoding('utf8');
   let text = '';

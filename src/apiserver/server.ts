@@ -161,11 +161,12 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     onIdleWhileClosing: () => undefined,
     async handle(request, response, upgrading) {
       const abort = new AbortController();
+      let taken = false;
       open.add(response);
       (upgrading?.socket ?? response).once('close', () => {
         open.delete(response);
         longRunning.delete(abort);
-        abort.abort();
+        if (!taken) abort.abort();
         // The connection counts as idle only after this event.
         if (closing) setImmediate(handler.onIdleWhileClosing);
       });
@@ -174,7 +175,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         if (closing) abort.abort();
         else longRunning.add(abort);
       };
-      const upgrade = upgrading === undefined ? undefined : takeable(response, upgrading);
+      const upgrade = upgrading && takeable(response, upgrading, () => (taken = true));
       const exchange = createExchange(request, response, abort.signal, endWithServer, upgrade);
       await answer(handling, exchange).catch((error: unknown) => fail(handling, exchange, error));
     },

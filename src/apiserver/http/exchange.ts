@@ -15,7 +15,10 @@ const GZIP_LEVEL = 1;
 
 /** A connection whose client wants another protocol than HTTP on it. */
 export interface Upgrade {
-  /** Gives up the answer: from here on the connection is the taker's. `head`: what came behind the request. */
+  /**
+   * Gives up the answer: from here on the connection is the taker's, and its end no longer aborts the signal. `head`: what
+   * came behind the request.
+   */
   take(): { socket: Socket; head: Buffer };
 }
 

@@ -22,9 +22,12 @@ export function answerOn(request: IncomingMessage, socket: Socket): ServerRespon
 }
 
 /** `take` may be called once, and not after the answer has begun. */
-export const takeable = (response: ServerResponse, { socket, head }: UpgradingConnection): Upgrade => ({
-  take() {
-    response.detachSocket(socket);
-    return { socket, head };
-  },
-});
+export function takeable(response: ServerResponse, { socket, head }: UpgradingConnection, taken: () => void): Upgrade {
+  return {
+    take() {
+      response.detachSocket(socket);
+      taken();
+      return { socket, head };
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { type Duplex, duplexPair } from 'node:stream';
+import { expect, test } from 'vitest';
+import type { Timers } from '../../platform/platform.ts';
+import { turns } from '../server-fixture.ts';
+import { join } from './join.ts';
+
+/** Time stands still until it is told to pass. */
+function manualTimers(): { timers: Timers; pass(): void } {
+  const due = new Set<() => void>();
+  const timers: Timers = {
+    now: () => 0,
+    at(_time, callback) {
+      due.add(callback);
+      return { cancel: () => void due.delete(callback) };
+    },
+  };
+  return {
+    timers,
+    pass() {
+      for (const callback of due) callback();
+      due.clear();
+    },
+  };
+}
+
+/** The far ends of two connections that are joined. */
+function joined() {
+  const [client, nearClient] = duplexPair();
+  const [runtime, nearRuntime] = duplexPair();
+  const abort = new AbortController();
+  const { timers, pass } = manualTimers();
+  const ended = join(nearClient, nearRuntime, timers, abort.signal);
+  // A connection that is cut ends at its other end.
+  nearClient.once('close', () => client.destroy());
+  nearRuntime.once('close', () => runtime.destroy());
+  return { client, runtime, nearClient, nearRuntime, ended, abort, pass };
+}
+
+async function readAll(side: Duplex): Promise<number> {
+  let bytes = 0;
+  for await (const piece of side) bytes += (piece as Buffer).length;
+  return bytes;
+}
+
+const SIZE = 500_000;
+
+test.each([
+  ['client', 'runtime'],
+  ['runtime', 'client'],
+] as const)('what the %s sent before it ended reaches the %s, however late it reads', async (from, to) => {
+  const sides = joined();
+  for (let sent = 0; sent < SIZE; sent += 10_000) sides[from].write(Buffer.alloc(10_000));
+  sides[from].end();
+  await turns(50);
+  expect(await readAll(sides[to])).toBe(SIZE);
+  sides[to].end();
+  sides[from].resume();
+  await turns(50);
+  sides.pass();
+  await sides.ended;
+});
+
+test('a client that goes on sending gets the last output of a runtime that has closed', async () => {
+  const { client, runtime, nearRuntime, ended, pass } = joined();
+  runtime.write('last words');
+  runtime.end();
+  await turns(10);
+  nearRuntime.destroy();
+  for (let count = 0; count < 20; count++) client.write(Buffer.alloc(10_000));
+  await turns(10);
+  // All of it was read, so that closing does not reset the connection.
+  expect(client.writableLength).toBe(0);
+  expect(await readAll(client)).toBe(10);
+  pass();
+  await ended;
+});
+
+test.each(['client', 'runtime'] as const)(
+  'when the %s has ended, the other side is cut where it does not end',
+  async (side) => {
+    const sides = joined();
+    sides[side].end();
+    sides.client.resume();
+    await turns(50);
+    sides.pass();
+    await turns(50);
+    sides.pass();
+    await sides.ended;
+    expect([sides.nearClient.destroyed, sides.nearRuntime.destroyed]).toEqual([true, true]);
+  },
+);
+
+test('a runtime that breaks off ends the client, and the other way round', async () => {
+  for (const side of ['nearRuntime', 'nearClient'] as const) {
+    const sides = joined();
+    sides.client.resume();
+    sides.runtime.resume();
+    sides[side].destroy(new Error('reset'));
+    await turns(50);
+    sides.pass();
+    await sides.ended;
+  }
+});
+
+test('the signal cuts both', async () => {
+  const { abort, ended, pass, nearRuntime } = joined();
+  abort.abort();
+  await turns(10);
+  expect(nearRuntime.destroyed).toBe(true);
+  pass();
+  await ended;
+});

@@ -1,0 +1,528 @@
+/** Streams through the API server to a runtime that does what the test says. With real ones: test/e2e/streams.test.ts. */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { Socket } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import type { KubeObject } from '../../machinery/meta.ts';
+import type { NodeConnection } from '../../machinery/node-connection.ts';
+import { internalError } from '../../machinery/status.ts';
+import { noNodes, readText, startTestServer, type TestServer, turns } from '../server-fixture.ts';
+import { type RuntimeFixture, type RuntimePeer, startRuntime } from './runtime-fixture.ts';
+
+const EXEC = '/api/v1/namespaces/default/pods/p/exec?container=app&command=cat';
+const ALL = `${EXEC}&stdin=true&stdout=true&stderr=true`;
+const FORWARD = '/api/v1/namespaces/default/pods/p/portforward';
+
+let runtime: RuntimeFixture;
+let server: TestServer;
+let asked: unknown[];
+let nodes: NodeConnection;
+
+const pod = (name: string, spec: object): KubeObject =>
+  ({ apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: `uid-of-${name}` }, spec }) as KubeObject;
+
+beforeEach(async () => {
+  runtime = await startRuntime();
+  asked = [];
+  const endpoint =
+    (verb: string) =>
+    async (...query: unknown[]) => {
+      asked.push([verb, ...query.slice(0, -1)]);
+      return { url: runtime.url };
+    };
+  nodes = { ...noNodes, exec: endpoint('exec'), attach: endpoint('attach'), portForward: endpoint('portForward') };
+  server = await startTestServer({ nodes });
+  const ref = { group: '', version: 'v1', resource: 'pods' };
+  const app = { name: 'app', tty: true };
+  await server.backend.create(ref, 'default', pod('p', { nodeName: 'n', containers: [app] }));
+  await server.backend.create(ref, 'default', pod('unbound', { containers: [app] }));
+  await server.backend.create(ref, 'default', pod('two', { nodeName: 'n', containers: [app, { name: 'side' }] }));
+});
+
+afterEach(async () => {
+  await server[Symbol.asyncDispose]();
+  await runtime[Symbol.asyncDispose]();
+});
+
+const tls = () => ({ ca: server.pki.caCertificate, cert: server.pki.admin.certificate, key: server.pki.admin.key });
+const base = () => ({ host: server.server.host, port: server.server.port, ...tls() });
+
+interface Refusal {
+  code: number;
+  json: Record<string, unknown>;
+}
+
+const refusal = async (response: IncomingMessage): Promise<Refusal> => ({
+  code: response.statusCode ?? 0,
+  json: JSON.parse(await readText(response)),
+});
+
+/** A WebSocket client; its messages by channel. */
+async function open(path: string, protocol = 'v5.channel.k8s.io') {
+  const socket = new WebSocket(`wss://${server.server.host}:${server.server.port}${path}`, protocol, tls());
+  const messages: { channel: number; text: string }[] = [];
+  const waiting: { done: () => boolean; resolve: () => void }[] = [];
+  socket.on('message', (data: Buffer) => {
+    messages.push({ channel: data[0] ?? -1, text: data.toString('utf8', 1) });
+    for (const { done, resolve } of waiting) if (done()) resolve();
+  });
+  const closed = once(socket, 'close').then(([code]) => code as number);
+  const opened = once(socket, 'open');
+  opened.catch(() => undefined);
+  const refused = once(socket, 'unexpected-response').then(([, response]) => refusal(response));
+  const result = await Promise.race([opened, refused]);
+  const of = (channel: number): string =>
+    messages
+      .filter((message) => message.channel === channel)
+      .map(({ text }) => text)
+      .join('');
+  return {
+    socket,
+    messages,
+    closed,
+    refusal: Array.isArray(result) ? undefined : result,
+    of,
+    status: () => JSON.parse(of(3)) as Record<string, unknown>,
+    send: (channel: number, content: string | Buffer) =>
+      socket.send(Buffer.concat([Buffer.of(channel), Buffer.from(content)])),
+    until: (done: () => boolean) =>
+      new Promise<void>((resolve) => {
+        if (done()) resolve();
+        else waiting.push({ done, resolve });
+      }),
+  };
+}
+
+/** A SPDY client up to the answer: the connection, or what it was refused with. */
+async function upgradeSpdy(path: string, protocols: string[] = ['v4.channel.k8s.io', 'v3.channel.k8s.io']) {
+  const outgoing = request({
+    ...base(),
+    method: 'POST',
+    path,
+    headers: { Connection: 'Upgrade', Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': protocols },
+  });
+  outgoing.end();
+  const upgraded = once(outgoing, 'upgrade').then(([response, socket]) => {
+    (socket as Socket).on('error', () => undefined);
+    return { headers: (response as IncomingMessage).headers, socket: socket as Socket };
+  });
+  upgraded.catch(() => undefined);
+  const answered = once(outgoing, 'response').then(([response]) => refusal(response as IncomingMessage));
+  answered.catch(() => undefined);
+  return Promise.race([upgraded, answered]);
+}
+
+const connected = async (path: string, protocols?: string[]) => {
+  const result = await upgradeSpdy(path, protocols);
+  if ('code' in result) throw new Error(`refused with ${result.code}`);
+  return result;
+};
+
+async function collect(socket: NodeJS.ReadableStream): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of socket) pieces.push(piece as Buffer);
+  return Buffer.concat(pieces);
+}
+
+describe('exec over WebSocket', () => {
+  const streams = async (peer: RuntimePeer) => ({
+    error: await peer.stream('error'),
+    stdin: await peer.stream('stdin'),
+    stdout: await peer.stream('stdout'),
+    stderr: await peer.stream('stderr'),
+  });
+
+  test('channels become streams, and the status of the runtime ends it', async () => {
+    const client = await open(ALL);
+    expect(client.socket.protocol).toBe('v5.channel.k8s.io');
+    const peer = await runtime.next();
+    expect(peer.request.headers['x-stream-protocol-version']).toBe('v4.channel.k8s.io');
+    const { error, stdin, stdout, stderr } = await streams(peer);
+    client.send(0, 'some ');
+    client.send(0, 'input');
+    client.send(255, Buffer.of(0));
+    expect((await stdin.received).toString()).toBe('some input');
+    stdout.send('out');
+    stderr.send('err', true);
+    stdout.send('put', true);
+    const status = { metadata: {}, status: 'Failure', reason: 'NonZeroExitCode' };
+    error.send(JSON.stringify(status).slice(0, 10));
+    error.send(JSON.stringify(status).slice(10));
+    peer.close();
+    expect(await client.closed).toBe(1000);
+    expect(client.of(1)).toBe('output');
+    expect(client.of(2)).toBe('err');
+    expect(client.messages.at(-1)).toEqual({ channel: 3, text: JSON.stringify(status) });
+    expect(client.messages[0]).toEqual({ channel: 1, text: '' });
+    expect(asked).toEqual([
+      [
+        'exec',
+        { namespace: 'default', name: 'p', uid: 'uid-of-p' },
+        'app',
+        { command: ['cat'], stdin: true, stdout: true, stderr: true, tty: false },
+      ],
+    ]);
+  });
+
+  test('in version 4 nothing closes standard input', async () => {
+    const client = await open(ALL, 'v4.channel.k8s.io');
+    expect(client.socket.protocol).toBe('v4.channel.k8s.io');
+    const peer = await runtime.next();
+    const { stdin, error } = await streams(peer);
+    client.send(255, Buffer.of(0));
+    client.send(0, 'more');
+    await stdin.receivedBytes(4);
+    error.send('{}', true);
+    peer.close();
+    expect(await client.closed).toBe(1000);
+  });
+
+  test('with a terminal there is a resize stream and no stderr', async () => {
+    const client = await open(`${ALL}&tty=true`);
+    const peer = await runtime.next();
+    const [resize] = await Promise.all(['resize', 'error', 'stdin', 'stdout'].map((type) => peer.stream(type)));
+    const size = '{"Width":80,"Height":24}';
+    client.send(4, size);
+    await resize?.receivedBytes(size.length);
+    expect(asked).toMatchObject([['exec', {}, 'app', { stderr: false, tty: true }]]);
+  });
+
+  test('large input and output come through whole, however they are cut', async () => {
+    const client = await open(ALL);
+    const { stdin, stdout, error } = await streams(await runtime.next());
+    const input = Buffer.alloc(3_000_001, 'input of the client ');
+    client.send(0, input.subarray(0, 2_900_000));
+    client.send(0, input.subarray(2_900_000));
+    client.send(255, Buffer.of(0));
+    expect((await stdin.received).equals(input)).toBe(true);
+    const output = Buffer.alloc(3_000_000, 'output of the process ');
+    for (let at = 0; at < output.length; at += 100_000) stdout.send(output.subarray(at, at + 100_000));
+    error.send('{}');
+    await client.until(() => client.of(1).length === output.length);
+    expect(client.of(1)).toBe(output.toString());
+  });
+
+  test('whoever does not read holds up who sends', async () => {
+    const client = await open(ALL);
+    const { stdin, stdout } = await streams(await runtime.next());
+    client.socket.pause();
+    const megabytes = 64;
+    let sent = 0;
+    for (let count = 0; count < megabytes; count++) stdout.send(Buffer.alloc(1024 * 1024), false, () => (sent += 1));
+    await turns(3000);
+    expect(sent).toBeLessThan(megabytes / 2);
+    // The other direction goes on.
+    client.send(0, 'input');
+    await stdin.receivedBytes(5);
+    client.socket.resume();
+    await client.until(() => client.messages.length > 1 && sent === megabytes);
+  });
+
+  test('a process that does not read its input holds up the client', async () => {
+    const client = await open(ALL);
+    const peer = await runtime.next();
+    const { stdin } = await streams(peer);
+    peer.socket.pause();
+    const message = Buffer.alloc(1024 * 1024);
+    let sent = 0;
+    for (let count = 0; count < 64; count++) client.socket.send(message, () => (sent += 1));
+    await turns(3000);
+    expect(sent).toBeLessThan(32);
+    peer.socket.resume();
+    await stdin.receivedBytes(64 * (message.length - 1));
+  });
+
+  test('pings of the runtime are answered', async () => {
+    await open(ALL);
+    const peer = await runtime.next();
+    peer.ping(2);
+    await peer.pinged(2);
+  });
+
+  test('the end of the client ends the connection to the runtime', async () => {
+    const client = await open(ALL);
+    const peer = await runtime.next();
+    await streams(peer);
+    client.socket.terminate();
+    await peer.closed;
+  });
+
+  test('a runtime that goes without a word leaves a status', async () => {
+    const client = await open(ALL);
+    const peer = await runtime.next();
+    const { stdout } = await streams(peer);
+    stdout.send('half');
+    peer.socket.destroySoon();
+    expect(await client.closed).toBe(1000);
+    expect(client.of(1)).toBe('half');
+    expect(client.status()).toMatchObject({
+      status: 'Failure',
+      reason: 'InternalError',
+      message: 'Internal error occurred: the connection to the container runtime was lost',
+    });
+  });
+
+  test('a stream that the runtime refuses leaves a status', async () => {
+    await runtime[Symbol.asyncDispose]();
+    runtime = await startRuntime({ silent: true });
+    const client = await open(ALL);
+    const peer = await runtime.next();
+    (await peer.stream('stdin')).reset();
+    expect(await client.closed).toBe(1000);
+    expect(client.status()).toMatchObject({
+      message: 'Internal error occurred: the container runtime reset the stream: status 5',
+    });
+  });
+
+  test('close() of the server ends it with a status', async () => {
+    const client = await open(ALL);
+    const peer = await runtime.next();
+    await streams(peer);
+    await server.server.close();
+    expect(await client.closed).toBe(1000);
+    expect(client.status()).toMatchObject({ reason: 'ServiceUnavailable', message: 'the API server is ending' });
+    await peer.closed;
+  });
+
+  test('a message that is too large ends it', async () => {
+    const client = await open(ALL);
+    const peer = await runtime.next();
+    await streams(peer);
+    client.send(0, Buffer.alloc(33 * 1024 * 1024));
+    expect(await client.closed).toBe(1009);
+    await peer.closed;
+  });
+});
+
+describe('over SPDY', () => {
+  test('bytes go through as they are, both ways, with the protocol that the runtime chose', async () => {
+    const { socket, headers } = await connected(ALL);
+    expect(headers).toMatchObject({ upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4.channel.k8s.io' });
+    const peer = await runtime.next();
+    expect(peer.request.rawHeaders.filter((value) => /^v\d\.channel/.test(value))).toEqual([
+      'v4.channel.k8s.io',
+      'v3.channel.k8s.io',
+    ]);
+    const seen = once(peer.socket, 'data');
+    socket.write('to the runtime');
+    expect(String((await seen)[0])).toBe('to the runtime');
+    peer.socket.end('to the client');
+    expect((await collect(socket)).toString()).toBe('to the client');
+    await peer.closed;
+  });
+
+  test('whoever does not read holds up who sends', async () => {
+    const { socket } = await connected(ALL);
+    const peer = await runtime.next();
+    socket.pause();
+    const megabytes = 64;
+    let sent = 0;
+    for (let count = 0; count < megabytes; count++) peer.socket.write(Buffer.alloc(1024 * 1024), () => (sent += 1));
+    await turns(3000);
+    // What fits into the buffers of the connections in between.
+    expect(sent).toBeLessThan(megabytes / 2);
+    peer.socket.end();
+    expect((await collect(socket)).length).toBe(megabytes * 1024 * 1024);
+  });
+
+  test('what the client sent before it ended arrives', async () => {
+    const { socket } = await connected(ALL);
+    const peer = await runtime.next();
+    peer.socket.pause();
+    const input = Buffer.alloc(8_000_000, 'input ');
+    socket.end(input);
+    socket.resume();
+    await turns(300);
+    const pieces: Buffer[] = [];
+    peer.socket.on('data', (piece) => pieces.push(piece)).resume();
+    await peer.closed;
+    expect(Buffer.concat(pieces).equals(input)).toBe(true);
+  });
+
+  test('the end of the client ends the connection to the runtime, and the other way round', async () => {
+    const first = await connected(ALL);
+    const peer = await runtime.next();
+    first.socket.destroy();
+    await peer.closed;
+    const second = await connected(ALL);
+    (await runtime.next()).socket.resetAndDestroy();
+    await collect(second.socket).catch(() => undefined);
+    await once(second.socket, 'close');
+  });
+
+  test('close() of the server ends it', async () => {
+    const { socket } = await connected(ALL);
+    const peer = await runtime.next();
+    const ended = collect(socket);
+    await server.server.close();
+    await peer.closed;
+    await ended;
+  });
+});
+
+describe('port-forward', () => {
+  test('over SPDY goes through as it is', async () => {
+    const { headers } = await connected(FORWARD, ['portforward.k8s.io']);
+    expect(headers['x-stream-protocol-version']).toBe('portforward.k8s.io');
+    expect(asked).toEqual([['portForward', { namespace: 'default', name: 'p', uid: 'uid-of-p' }, []]]);
+  });
+
+  test('in a tunnel of WebSocket messages carries the bytes of SPDY', async () => {
+    const path = `wss://${server.server.host}:${server.server.port}${FORWARD}`;
+    // ws takes no names with a slash: the header is set by hand, and the answer's looked at the same way.
+    const headers = { 'Sec-WebSocket-Protocol': 'SPDY/3.1+portforward.k8s.io' };
+    const client = new WebSocket(path, { ...tls(), headers });
+    const upgrade = once(client, 'upgrade');
+    client.on('error', () => undefined);
+    const peer = await runtime.next();
+    expect(peer.request.headers).toMatchObject({
+      upgrade: 'SPDY/3.1',
+      'x-stream-protocol-version': 'portforward.k8s.io',
+    });
+    expect(peer.request.method).toBe('POST');
+    expect(((await upgrade)[0] as IncomingMessage).headers['sec-websocket-protocol']).toBe(
+      'SPDY/3.1+portforward.k8s.io',
+    );
+  });
+
+  test('of the old form, with ports in the query, goes through as it is', async () => {
+    const client = open(`${FORWARD}?ports=80&ports=81,82`, 'v4.channel.k8s.io');
+    client.catch(() => undefined);
+    const peer = await runtime.next();
+    expect(peer.request).toMatchObject({
+      method: 'GET',
+      headers: { upgrade: 'websocket', 'sec-websocket-version': '13' },
+    });
+    expect(asked).toMatchObject([['portForward', {}, [80, 81, 82]]]);
+  });
+
+  test.each(['0', 'x', '65536', '-1'])('refuses port %s', async (port) => {
+    expect(await upgradeSpdy(`${FORWARD}?ports=${port}`)).toMatchObject({ code: 400, json: { reason: 'BadRequest' } });
+  });
+});
+
+describe('refused with a Status, before the upgrade', () => {
+  const path = (name: string, query: string) => `/api/v1/namespaces/default/pods/${name}/${query}`;
+  const cases: [string, string, number, string][] = [
+    ['an unknown Pod', path('none', 'exec?command=ls&stdout=1'), 404, 'pods "none" not found'],
+    [
+      'an unknown container',
+      path('p', 'exec?container=x&command=ls&stdout=1'),
+      400,
+      'container x is not valid for pod p',
+    ],
+    [
+      'no choice of container',
+      path('two', 'exec?command=ls&stdout=1'),
+      400,
+      'a container name must be specified for pod two, choose one of: [app side]',
+    ],
+    [
+      'a Pod without a node',
+      path('unbound', 'exec?command=ls&stdout=1'),
+      400,
+      'pod unbound does not have a host assigned',
+    ],
+    ['a Pod without a node', path('unbound', 'portforward'), 400, 'pod unbound does not have a host assigned'],
+    ['no stream', path('p', 'exec?command=ls'), 400, 'you must specify at least 1 of stdin, stdout, stderr'],
+    [
+      'no stream but stderr of a terminal',
+      path('p', 'attach?stderr=1'),
+      400,
+      'you must specify at least 1 of stdin, stdout, stderr',
+    ],
+    ['no command', path('p', 'exec?stdout=1'), 400, 'you must specify at least one command for the container'],
+  ];
+  test.each(cases)('%s (%s)', async (_what, at, code, message) => {
+    const expected = { code, json: { kind: 'Status', status: 'Failure', message, code } };
+    expect(await upgradeSpdy(at)).toMatchObject(expected);
+    expect((await open(at)).refusal).toMatchObject(expected);
+    expect(asked).toEqual([]);
+  });
+
+  test('a request that is no upgrade', async () => {
+    for (const method of ['GET', 'POST']) {
+      expect(await server.call(method, EXEC.concat('&stdout=1'))).toMatchObject({
+        code: 400,
+        json: { reason: 'BadRequest', message: 'Upgrade request required' },
+      });
+    }
+    expect(await server.call('PUT', EXEC)).toMatchObject({ code: 405 });
+  });
+
+  test('who may not, and who is not known', async () => {
+    const client = new WebSocket(`wss://${server.server.host}:${server.server.port}${ALL}`, 'v5.channel.k8s.io', {
+      ca: server.pki.caCertificate,
+    });
+    client.on('error', () => undefined);
+    const [, response] = await once(client, 'unexpected-response');
+    expect(await refusal(response as IncomingMessage)).toMatchObject({ code: 401, json: { reason: 'Unauthorized' } });
+    expect(asked).toEqual([]);
+  });
+
+  test('what the node refuses', async () => {
+    nodes.exec = async () => {
+      throw internalError('unable to upgrade connection: container not found ("app")');
+    };
+    const expected = {
+      code: 500,
+      json: { message: 'Internal error occurred: unable to upgrade connection: container not found ("app")' },
+    };
+    expect(await upgradeSpdy(ALL)).toMatchObject(expected);
+    expect((await open(ALL)).refusal).toMatchObject(expected);
+  });
+
+  test('what the runtime refuses', async () => {
+    await runtime[Symbol.asyncDispose]();
+    runtime = await startRuntime({ refusal: 'unable to negotiate protocol' });
+    const message = 'Internal error occurred: unable to upgrade connection: unable to negotiate protocol';
+    expect(await upgradeSpdy(ALL)).toMatchObject({ code: 403, json: { message, code: 403 } });
+    expect((await open(ALL)).refusal).toMatchObject({ code: 403, json: { message } });
+  });
+
+  test('a runtime that does not answer', async () => {
+    await runtime[Symbol.asyncDispose]();
+    const answer = await upgradeSpdy(ALL);
+    expect(answer).toMatchObject({ code: 500, json: { reason: 'InternalError' } });
+    runtime = await startRuntime();
+  });
+
+  test('a handshake that is none', async () => {
+    const outgoing = request({
+      ...base(),
+      path: ALL,
+      headers: { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' },
+    });
+    outgoing.end();
+    const [response] = await once(outgoing, 'response');
+    expect(await refusal(response as IncomingMessage)).toMatchObject({ code: 400, json: { reason: 'BadRequest' } });
+    expect(asked).toEqual([]);
+  });
+});
+
+test('attach has the terminal that the container has, whatever the client asks for', async () => {
+  const client = await open('/api/v1/namespaces/default/pods/p/attach?stdout=1&stderr=1');
+  const peer = await runtime.next();
+  await Promise.all(['error', 'stdout', 'resize'].map((type) => peer.stream(type)));
+  expect(asked).toMatchObject([['attach', {}, 'app', { stdin: false, stdout: true, stderr: false, tty: true }]]);
+  client.socket.terminate();
+});
+
+test('many at once', async () => {
+  const clients = await Promise.all(Array.from({ length: 40 }, () => open(ALL)));
+  const peers = await Promise.all(clients.map(() => runtime.next()));
+  for (const [index, peer] of peers.entries()) {
+    (await peer.stream('stdout')).send(`output ${index}`, true);
+    (await peer.stream('error')).send('{}', true);
+    peer.close();
+  }
+  await Promise.all(clients.map(({ closed }) => closed));
+  expect(clients.map(({ of }) => of(1)).sort()).toEqual(peers.map((_, index) => `output ${index}`).sort());
+});
+
+test('an upgrade to what is no stream is a plain request', async () => {
+  const headers = { Connection: 'Upgrade', Upgrade: 'websocket' };
+  expect(await server.call('GET', '/api/v1/namespaces/default/pods/p', { headers })).toMatchObject({ code: 200 });
+});
