@@ -61,7 +61,7 @@ test.each([
 });
 
 test('a client that goes on sending gets the last output of a runtime that has closed', async () => {
-  const { client, runtime, nearRuntime, ended, pass } = joined();
+  const { client, runtime, nearClient, nearRuntime, ended, pass } = joined();
   runtime.write('last words');
   runtime.end();
   await turns(10);
@@ -71,6 +71,7 @@ test('a client that goes on sending gets the last output of a runtime that has c
   // All of it was read, so that closing does not reset the connection.
   expect(client.writableLength).toBe(0);
   expect(await readAll(client)).toBe(10);
+  expect(nearClient.destroyed).toBe(false);
   pass();
   await ended;
 });
