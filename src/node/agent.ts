@@ -96,7 +96,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     return { pod, container, containerId, podIp: podIp ?? '' };
   };
   const handlers = { runtime, timers };
-  const probing = { runtime: limitStarts(runtime, timers, availableParallelism()), timers };
+  const probing = { runtime: limitStarts(runtime, timers, 4 * availableParallelism()), timers };
   const execute = createExecutor({
     timers,
     runtime,
