@@ -1,6 +1,7 @@
 /**
  * A server of the test's own that probes and hooks ask: it notes each request, and answers as its path says.
- * /status/N answers with the status N, /slow never, /away leads to another host, /switch answers as set().
+ * /status/N answers with the status N, /slow never, /hold when it is released, /away leads to another host, /switch
+ * answers as set().
  */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -21,6 +22,8 @@ export interface ProbedServer {
   untilAsked(path: string, count: number): Promise<Asked[]>;
   /** What /switch answers from now on; at first 200. */
   set(status: number): void;
+  /** Answers all that ask for /hold, now and later. */
+  release(): void;
   close(): Promise<void>;
 }
 
@@ -29,10 +32,15 @@ export async function startProbedServer(tls?: { certificate: string; key: string
   const requests: Asked[] = [];
   const waiting = new Set<() => void>();
   let switched = 200;
+  const released = Promise.withResolvers<void>();
   const answer = ({ url: path = '', headers }: IncomingMessage, response: ServerResponse): void => {
     requests.push({ at: Date.now(), path, headers });
     for (const check of [...waiting]) check();
     if (path === '/slow') return;
+    if (path === '/hold') {
+      void released.promise.then(() => response.end());
+      return;
+    }
     const status = path === '/switch' ? switched : Number(/^\/status\/(\d+)/.exec(path)?.[1] ?? 200);
     if (path === '/away') response.writeHead(302, { location: 'http://elsewhere.invalid/' }).end('gone away');
     else response.writeHead(status).end();
@@ -64,6 +72,7 @@ export async function startProbedServer(tls?: { certificate: string; key: string
     set(status) {
       switched = status;
     },
+    release: released.resolve,
     async close() {
       server.closeAllConnections();
       server.close();
