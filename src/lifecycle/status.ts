@@ -11,7 +11,7 @@ import type { Progress } from './progress.ts';
 import { restartAfter, wantsRestart } from './restart.ts';
 import type { Turn } from './turn.ts';
 import { actionKey, type ContainerState, type Termination } from './types.ts';
-import { type ContainerView, isLive } from './view.ts';
+import { type ContainerView, isLive, isRunning, isStarting } from './view.ts';
 
 type State = NonNullable<ContainerStatus['state']>;
 
@@ -179,11 +179,23 @@ export function goDuration(seconds: number): string {
   return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds % 60}s`;
 }
 
-/** Source: the table of phases in Pod Lifecycle; a phase that is final stays. */
+/**
+ * A phase that is final stays, and does not come while something of the Pod may still run: what it had reserved counts
+ * as free from then on. Source: the kubelet's status manager of v1.33.
+ */
 function phaseOf(given: StatusInput, init: ContainerStatus[], apps: ContainerStatus[]): string {
-  const { input, view, termination, stopped } = given;
-  const old = input.pod.status?.phase;
-  if (old === 'Succeeded' || old === 'Failed') return old;
+  const { input, view } = given;
+  const old = input.pod.status?.phase ?? 'Pending';
+  if (isFinal(old)) return old;
+  const phase = phaseReached(given, init, apps);
+  return isFinal(phase) && (isStarting(view) || view.observed.containers.some(isRunning)) ? old : phase;
+}
+
+const isFinal = (phase: string): boolean => phase === 'Succeeded' || phase === 'Failed';
+
+/** Source: the table of phases in Pod Lifecycle (v1.33). */
+function phaseReached(given: StatusInput, init: ContainerStatus[], apps: ContainerStatus[]): string {
+  const { view, termination, stopped } = given;
   if (termination?.reason === 'DeadlineExceeded') return 'Failed';
   if (given.progress.stage === 'finished' && given.progress.failedInit !== undefined) return 'Failed';
 

@@ -11,7 +11,7 @@ import { endRun, MINIMUM_GRACE_SECONDS } from './hooks.ts';
 import type { Plan } from './plan.ts';
 import { graceMillis, type Turn } from './turn.ts';
 import type { ContainerState, Input, Termination } from './types.ts';
-import { type ContainerView, isRunning, type PodView } from './view.ts';
+import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
 
 /** The deadline of spec.activeDeadlineSeconds, counted from the start of the Pod. */
 export function activeDeadline(view: PodView, startedAt: Millis): Millis | undefined {
@@ -78,9 +78,6 @@ const isTerminal = (phase: string | undefined): boolean => phase === 'Succeeded'
 export function stopEverything(turn: Turn, deadline: Millis): boolean {
   const { view, plan, now } = turn;
   cancelPreparations(view, plan);
-  const starting = [...view.observed.inFlight].some(
-    (key) => key.startsWith('startContainer/') || key.startsWith('createSandbox/'),
-  );
   const containerOf = (run: ContainerState): ContainerView | undefined =>
     view.all.find(({ spec }) => spec.name === run.name);
   // A run that was being ended before keeps its own deadline, if that is earlier.
@@ -90,7 +87,7 @@ export function stopEverything(turn: Turn, deadline: Millis): boolean {
   const live = view.observed.containers.filter(isRunning);
   const first = live.filter((run) => containerOf(run)?.sidecar !== true);
   for (const run of first) stop(run);
-  if (starting || first.length > 0) {
+  if (isStarting(view) || first.length > 0) {
     plan.wake(deadline);
     // At the deadline the sidecars do not wait for the apps any more.
     if (now >= deadline) for (const run of live) stop(run);

@@ -43,6 +43,10 @@ export const isLive = (run: ContainerState | undefined): run is ContainerState =
 export const isRunning = (run: ContainerState | undefined): run is ContainerState =>
   isLive(run) && run.state !== 'created';
 
+/** Something of the Pod is about to run. */
+export const isStarting = ({ observed }: Pick<PodView, 'observed'>): boolean =>
+  [...observed.inFlight].some((key) => key.startsWith('startContainer/') || key.startsWith('createSandbox/'));
+
 export const succeeded = (run: ContainerState | undefined): boolean => run?.state === 'exited' && run.exitCode === 0;
 
 const FIELDS = { init: 'initContainers', app: 'containers', ephemeral: 'ephemeralContainers' } as const;

@@ -142,6 +142,29 @@ describe('the life of a Pod in virtual time', () => {
     ]);
   });
 
+  it('tells of the end once nothing runs any more: a sidecar, or what is slow to stop at the deadline', async () => {
+    const over = await live({
+      pod: simulatedPod({ sidecars: ['side'], apps: ['app'], restartPolicy: 'Never' }),
+      scripts: { side: [{ stopMillis: 3000 }], app: once(1000) },
+      limitMillis: 20_000,
+    });
+    const late = await live({
+      pod: simulatedPod({ apps: ['app'], activeDeadlineSeconds: 5 }),
+      scripts: { app: [{ stopMillis: 3000 }] },
+      limitMillis: 20_000,
+    });
+    for (const [result, final] of [
+      [over, 'Succeeded'],
+      [late, 'Failed'],
+    ] as const) {
+      const lastExit = result.trace.findLast(({ what }) => what === 'exit')?.at;
+      const told = result.statuses.find(({ status }) => status.phase === final);
+      expect(told?.at).toBeGreaterThanOrEqual(lastExit ?? Number.NaN);
+      expect(endOf(result)?.phase).toBe(final);
+      expect(result.statuses.map(({ status }) => status.phase)).toContain('Running');
+    }
+  });
+
   it('retries a pull that fails with back-off, and tells it', async () => {
     const life: Life = {
       pod: simulatedPod({ apps: ['app'] }),
