@@ -9,7 +9,7 @@ import { type Containerd, type ContainerdOptions, startContainerd } from '../../
 import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { makeBusyboxArchive, makePauseArchive } from '../../src/runtime/images/local-images.ts';
-import type { ContainerRuntime } from '../../src/runtime/runtime.ts';
+import type { ContainerRuntime, ContainerStreams } from '../../src/runtime/runtime.ts';
 
 export const BUSYBOX = 'docker.io/library/busybox:1.28';
 const PAUSE = 'localhost/lifepod/pause:test';
@@ -92,7 +92,7 @@ export async function loadImages(where: Scratch, endpoint: string): Promise<void
 export interface RealRuntime {
   where: Scratch;
   containerd: Containerd;
-  runtime: ContainerRuntime;
+  runtime: ContainerRuntime & ContainerStreams;
   close(): Promise<void>;
 }
 

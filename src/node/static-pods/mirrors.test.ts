@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import { createInformer } from '../../client/informer.ts';
+import { type MemoryBackend, memoryBackend, silentLog } from '../../client/testing.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import type { NodeConnection } from '../../machinery/node-connection.ts';
+import { serviceUnavailable } from '../../machinery/status.ts';
+import { systemTimers } from '../../platform/node.ts';
+import { createMirrors, type Mirrors, throughMirrors } from './mirrors.ts';
+
+const PODS = { group: '', version: 'v1', resource: 'pods' };
+const NODES = { group: '', version: 'v1', resource: 'nodes' };
+const NAME = 'default/web-node-1';
+
+const staticPod = (uid: string, more: Partial<Pod> = {}): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web-node-1', namespace: 'default', uid, annotations: { note: 'x' }, finalizers: ['a/b'] },
+  spec: { nodeName: 'node-1', containers: [{ name: 'app', image: 'x' }] },
+  status: { phase: 'Pending' },
+  ...more,
+});
+
+let backend: MemoryBackend;
+let stop: AbortController;
+let statics: Map<string, Pod>;
+let mirrors: Mirrors;
+let written: string[];
+let waiters: { met: () => boolean; resolve: () => void }[];
+
+const happened = (): void => {
+  for (const { met, resolve } of waiters) if (met()) resolve();
+};
+/** Looks again after each event of the API and each write of a status. */
+const until = (met: () => boolean): Promise<void> =>
+  new Promise((resolve) => {
+    waiters.push({ met, resolve });
+    happened();
+  });
+const stored = (): Pod[] => backend.objects(PODS) as Pod[];
+const mirrorOf = (uid: string): Pod | undefined =>
+  stored().find(({ metadata }) => metadata.annotations?.[MIRROR_ANNOTATION] === uid);
+
+/** `there`: what the API has before the node comes. */
+async function start(there: KubeObject[] = []): Promise<void> {
+  const options = { timers: systemTimers(), log: silentLog, signal: stop.signal };
+  const client = inProcessClient(backend);
+  backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1', uid: 'node-uid' } });
+  for (const object of there) backend.set(PODS, object);
+  mirrors = createMirrors({
+    ...options,
+    client,
+    nodeName: 'node-1',
+    podOf: (fullName) => statics.get(fullName),
+    async writeStatus(mirror, status) {
+      written.push(`${mirror.metadata.annotations?.[MIRROR_ANNOTATION]} ${status.phase}`);
+      happened();
+    },
+  });
+  const seen = (pod: Pod, removed: boolean): void => {
+    if (pod.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) mirrors.seen(pod, removed);
+    happened();
+  };
+  const informer = createInformer<Pod>(
+    client.resource<Pod>(PODS),
+    { ...options, fieldSelector: 'spec.nodeName=node-1' },
+    { added: (pod) => seen(pod, false), updated: (pod) => seen(pod, false), deleted: (pod) => seen(pod, true) },
+  );
+  await informer.synced;
+}
+function run(pod: Pod | undefined): void {
+  if (pod === undefined) statics.delete(NAME);
+  else statics.set(NAME, pod);
+  mirrors.changed(NAME);
+}
+
+beforeEach(() => {
+  backend = memoryBackend();
+  stop = new AbortController();
+  statics = new Map();
+  written = [];
+  waiters = [];
+});
+afterEach(() => stop.abort());
+
+describe('mirrors', () => {
+  it('show a static Pod as the node has it, owned by the node', async () => {
+    await start();
+    run(staticPod('s1'));
+    await until(() => written.length === 1);
+    expect(mirrorOf('s1')).toMatchObject({
+      metadata: {
+        annotations: { note: 'x', [MIRROR_ANNOTATION]: 's1' },
+        ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: 'node-uid', controller: true }],
+      },
+      spec: { nodeName: 'node-1', containers: [{ name: 'app', image: 'x' }] },
+    });
+    expect(mirrorOf('s1')?.metadata.finalizers).toBeUndefined();
+    const uid = mirrorOf('s1')?.metadata.uid ?? '';
+    expect(uid).not.toBe('s1');
+    expect(mirrors.mirrored(uid)).toBe('s1');
+    expect(mirrors.mirrored('s1')).toBeUndefined();
+  });
+
+  it('are given each status once', async () => {
+    await start();
+    run(staticPod('s1'));
+    run(staticPod('s1'));
+    await until(() => written.length === 1);
+    run(staticPod('s1', { status: { phase: 'Running' } }));
+    await until(() => written.length === 2);
+    await mirrors.settled();
+    expect(written).toEqual(['s1 Pending', 's1 Running']);
+  });
+
+  it('come again, with their status, when a client deletes them', async () => {
+    await start();
+    run(staticPod('s1'));
+    await until(() => written.length === 1);
+    const before = mirrorOf('s1')?.metadata.uid;
+    backend.remove(PODS, 'default', 'web-node-1');
+    await until(() => written.length === 2);
+    expect(mirrorOf('s1')?.metadata.uid).not.toBe(before);
+
+    const deleted = mirrorOf('s1') as Pod;
+    backend.set(PODS, { ...deleted, metadata: { ...deleted.metadata, deletionTimestamp: '2026-01-31T00:00:00Z' } });
+    await until(() => written.length === 3);
+    expect(mirrorOf('s1')?.metadata.deletionTimestamp).toBeUndefined();
+  });
+
+  it('are replaced with the Pod, and go with it', async () => {
+    await start();
+    run(staticPod('s1'));
+    await until(() => written.length === 1);
+    run(staticPod('s2'));
+    await until(() => written.length === 2);
+    expect(stored().map(({ metadata }) => metadata.annotations?.[MIRROR_ANNOTATION])).toEqual(['s2']);
+    run(undefined);
+    await until(() => stored().length === 0);
+  });
+
+  it('of Pods that are no more are deleted when they are seen', async () => {
+    const { metadata, ...rest } = staticPod('s0');
+    const left = { ...metadata, uid: 'm0', finalizers: undefined, annotations: { [MIRROR_ANNOTATION]: 's0' } };
+    await start([{ ...rest, metadata: left }]);
+    await until(() => stored().length === 0);
+  });
+
+  it('wait for a name that another Pod has, and leave that Pod alone', async () => {
+    await start([
+      { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web-node-1', namespace: 'default', uid: 'other' } },
+    ]);
+    run(staticPod('s1'));
+    const tries = (): number => backend.calls.filter((call) => call === 'create pods default/web-node-1').length;
+    await new Promise<void>((resolve) => {
+      const { get } = backend;
+      backend.get = async (...args) => {
+        if (tries() >= 2) resolve();
+        return get(...args);
+      };
+    });
+    expect(stored().map(({ metadata }) => metadata.uid)).toEqual(['other']);
+    backend.remove(PODS, 'default', 'web-node-1');
+    await until(() => written.length === 1);
+    expect(mirrorOf('s1')).toBeDefined();
+  });
+
+  it('are made once the API answers again', async () => {
+    await start();
+    for (let time = 0; time < 3; time++) backend.failNext('create pods', serviceUnavailable('down'));
+    run(staticPod('s1'));
+    await until(() => written.length === 1);
+    expect(mirrorOf('s1')).toBeDefined();
+  });
+});
+
+it('streams are found by the UID of the mirror', async () => {
+  const asked: string[] = [];
+  const note = (verb: string) => (pod: { uid: string }) => {
+    asked.push(`${verb} ${pod.uid}`);
+    return undefined as never;
+  };
+  const node: NodeConnection = {
+    logs: note('logs'),
+    exec: note('exec'),
+    attach: note('attach'),
+    portForward: note('portForward'),
+  };
+  const connection = throughMirrors(node, (uid) => (uid === 'm1' ? 's1' : uid));
+  const { signal } = new AbortController();
+  const streams = { stdin: false, stdout: true, stderr: true, tty: false };
+  for (const uid of ['m1', 'p1']) {
+    const pod = { namespace: 'default', name: 'web', uid };
+    connection.logs(pod, 'app', {}, signal);
+    void connection.exec(pod, 'app', { ...streams, command: [] }, signal);
+    void connection.attach(pod, 'app', streams, signal);
+    void connection.portForward(pod, [], signal);
+  }
+  expect(asked).toEqual(
+    ['s1', 'p1'].flatMap((uid) => ['logs', 'exec', 'attach', 'portForward'].map((verb) => `${verb} ${uid}`)),
+  );
+});
