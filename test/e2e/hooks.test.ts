@@ -23,12 +23,12 @@ afterAll(async () => {
 
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
 /** Of the test's own server, which is not in the Pod. */
-const ask = (path: string, more: object = {}): object => ({
+const ask = (path: string, more: object = {}): Record<string, unknown> => ({
   httpGet: { host: '127.0.0.1', port: server.port, path, ...more },
 });
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
 /** A folder of the node, which outlives the Pod. */
-const outliving = (name: string): object => ({
+const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
 const left = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
