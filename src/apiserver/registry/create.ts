@@ -24,7 +24,7 @@ export async function createObject(
   body: KubeObject,
   options: WriteOptions,
 ): Promise<KubeObject> {
-  const { kind, groupResource } = resource;
+  const { kind } = resource;
   const object = decodeBody(resource, body, options);
   kind.defaults?.(object);
   placeInNamespace(resource, namespace, object);
@@ -46,7 +46,7 @@ export async function createObject(
     for (let attempt = 1; ; attempt++) {
       const created = await insertNew(context, resource, object, options);
       if (created !== undefined) return created;
-      if (!generated) throw alreadyExists(groupResource, object.metadata.name);
+      if (!generated) throw nameTaken(context, resource, object);
       if (attempt === GENERATE_ATTEMPTS) throw generatedNameTaken(resource, object.metadata.name);
       object.metadata.name = generatedName(generated, context.randomBytes);
     }
@@ -108,6 +108,14 @@ const resourceVersionOnCreate = (): ApiError =>
     message: 'resourceVersion should not be set on objects to be created',
     code: 500,
   });
+
+/** Source: the generic registry's Create of v1.33, which tells where waiting would help. */
+function nameTaken({ cache }: RegistryContext, resource: Resource, { metadata }: KubeObject): ApiError {
+  const { status } = alreadyExists(resource.groupResource, metadata.name);
+  const taken = cache.get(keyOf(resource, metadata.namespace, metadata.name));
+  if (taken?.metadata.deletionTimestamp === undefined) return new ApiError(status);
+  return new ApiError({ ...status, message: `object is being deleted: ${status.message}` });
+}
 
 function generatedNameTaken({ groupResource }: Resource, name: string): ApiError {
   const { status } = alreadyExists(groupResource, name);

@@ -41,6 +41,17 @@ describe('delete at once', () => {
     });
   });
 
+  test('the name is taken as long as a finalizer holds the object', async () => {
+    const { registry } = await startRegistry();
+    await registry.create(CONFIG_MAPS, 'default', configMap('a', {}, FINALIZERS));
+    await registry.delete(CONFIG_MAPS, 'default', 'a');
+    expect(await failure(registry.create(CONFIG_MAPS, 'default', configMap('a')))).toEqual({
+      code: 409,
+      reason: 'AlreadyExists',
+      message: 'object is being deleted: configmaps "a" already exists',
+    });
+  });
+
   test('a dry run leaves it', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
