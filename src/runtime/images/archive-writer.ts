@@ -19,6 +19,8 @@ export interface ImageConfig {
   entrypoint?: string[];
   command?: string[];
   env: string[];
+  /** SIGINT, 2, …; absent: SIGTERM */
+  stopSignal?: string;
 }
 
 /** Everything in an archive is of this time: nothing may depend on when it was made. */
@@ -71,6 +73,7 @@ export async function writeImageArchive(
       Env: image.env,
       ...(image.entrypoint === undefined ? {} : { Entrypoint: image.entrypoint }),
       ...(image.command === undefined ? {} : { Cmd: image.command }),
+      ...(image.stopSignal === undefined ? {} : { StopSignal: image.stopSignal }),
     },
     rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
     history: [{ created: EPOCH.toISOString() }],
