@@ -26,6 +26,7 @@ import { limitStarts } from './handlers/exec-gate.ts';
 import { runHook } from './handlers/hook.ts';
 import { runProbe } from './handlers/probe.ts';
 import type { HandlerTarget } from './handlers/target.ts';
+import { ROTATION_LIMITS, type RotationLimits, startLogRotation } from './log-rotation.ts';
 import { createLogSource } from './logs.ts';
 import { createEnvironmentSource } from './pod-environment.ts';
 import { createMessageReader, podFromRecords, runtimeView } from './pod-source.ts';
@@ -46,6 +47,8 @@ export interface NodeAgentOptions extends Platform {
   dataDir: string;
   clusterDns: readonly string[];
   clusterDomain: string;
+  /** In place of ROTATION_LIMITS. */
+  logRotation?: Partial<RotationLimits>;
   signal: AbortSignal;
 }
 
@@ -216,6 +219,11 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     }, signal)
     .catch((error: unknown) => log.error('runtime events ended', { error: String(error) }));
 
+  startLogRotation({
+    ...ROTATION_LIMITS,
+    ...options.logRotation,
+    ...{ timers, log, signal, logs: runs.writtenLogs, reopen: runtime.reopenContainerLog },
+  });
   await staticPods.start();
   const changed = (pod: Pod, removed: boolean): void =>
     isMirrorPod(pod) ? staticPods.mirrorSeen(pod, removed) : apply(pod, removed);

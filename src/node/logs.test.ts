@@ -1,9 +1,9 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LogOptions } from '../machinery/node-connection.ts';
-import { rotatedFiles, rotateLog } from './log-rotation.ts';
+import { rotateLog } from './log-rotation.ts';
 import { type ContainerLogs, createLogSource, readContainerLog } from './logs.ts';
 import { readTerminationMessage } from './termination-message.ts';
 
@@ -125,6 +125,57 @@ describe('following', () => {
     expect(await log.rest()).toBe('five with  spaces \nsix\nlate in the old file\nfirst of the new file\nlast words\n');
   });
 
+  /** One turn of the rotation, in the given second. */
+  const rotate = (second: number): Promise<boolean> =>
+    rotateLog({
+      path,
+      maxBytes: 1,
+      maxFiles: 5,
+      now: Date.UTC(2026, 0, 31, 9, 30, second),
+      reopen: async () => writeFileSync(path, ''),
+    });
+
+  it('reads what the runtime still writes into the old file', async () => {
+    const end = Promise.withResolvers<void>();
+    writeFileSync(path, line(1, 'one'));
+    const log = reader({}, end.promise);
+    await log.until('one');
+    await rotate(2);
+    appendFileSync(path, line(2, 'two'));
+    await log.until('two');
+    appendFileSync(`${path}.20260131-093002`, line(2, 'late', 'stderr'));
+    await log.until('late');
+    end.resolve();
+    expect(await log.rest()).toBe('one\ntwo\nlate\n');
+  });
+
+  it('a record that is half written stays whole across a rotation', async () => {
+    const end = Promise.withResolvers<void>();
+    const [half, rest] = [line(1, 'one').slice(0, 30), line(1, 'one').slice(30)];
+    writeFileSync(path, line(0, 'zero') + half);
+    const log = reader({}, end.promise);
+    await log.until('zero');
+    await rotate(2);
+    appendFileSync(path, line(2, 'two'));
+    appendFileSync(`${path}.20260131-093002`, rest);
+    end.resolve();
+    expect(await log.rest()).toBe('zero\none\ntwo\n');
+  });
+
+  it('a reader that is several rotations behind misses nothing', async () => {
+    const end = Promise.withResolvers<void>();
+    writeFileSync(path, line(0, 'zero'));
+    const log = reader({}, end.promise);
+    await log.until('zero');
+    for (const second of [1, 2, 3]) {
+      await rotate(second);
+      appendFileSync(path, line(second, `after rotation ${second}`));
+    }
+    expect(existsSync(`${path}.20260131-093002.gz`)).toBe(true);
+    end.resolve();
+    expect(await log.rest()).toBe('zero\nafter rotation 1\nafter rotation 2\nafter rotation 3\n');
+  });
+
   it('waits for a file that does not exist yet', async () => {
     const end = Promise.withResolvers<void>();
     const log = reader({}, end.promise);
@@ -230,25 +281,5 @@ describe('readTerminationMessage', () => {
     rmSync(join(folder, 'message'), { force: true });
     mkdirSync(join(folder, 'message'));
     expect(await message('File', 1)).toContain('Error on reading termination log');
-  });
-});
-
-describe('rotateLog', () => {
-  const rotation = (now: number, reopen: () => Promise<void>) => ({ path, maxBytes: 10, maxFiles: 3, now, reopen });
-  it('sets a large file aside and keeps the newest', async () => {
-    for (let i = 0; i < 5; i++) {
-      writeFileSync(path, `content ${i} that is long`);
-      const done = await rotateLog(rotation(Date.UTC(2026, 0, 31, 9, i), async () => writeFileSync(path, '')));
-      expect(done).toBe(true);
-    }
-    const kept = (await rotatedFiles(path)).sort();
-    expect(kept).toEqual([`${path}.20260131-090300`, `${path}.20260131-090400`]);
-    expect(readFileSync(kept[1] as string, 'utf8')).toContain('content 4');
-    expect(await rotateLog(rotation(0, () => Promise.reject(new Error('not called'))))).toBe(false);
-  });
-  it('leaves the file in place where the runtime does not follow', async () => {
-    writeFileSync(path, 'content that is long');
-    await expect(rotateLog(rotation(0, () => Promise.reject(new Error('down'))))).rejects.toThrow('down');
-    expect(readFileSync(path, 'utf8')).toBe('content that is long');
   });
 });

@@ -4,17 +4,13 @@
  * Invariants: memory is bounded whatever the size of a log; a tail reads the end of the file only; following waits for the
  * kernel's events, never polls; what a container wrote before its end is read before the log ends.
  */
-import { type FSWatcher, watch } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
 import type { LogOptions, NodeConnection } from '../machinery/node-connection.ts';
 import { badRequest } from '../machinery/status.ts';
+import { type Cursor, type FollowedFile, followLog, openLog, readFrom } from './log-follow.ts';
 import { createLogParser, logFormat } from './log-lines.ts';
 
-export interface LogFile {
-  path: string;
-  /** Resolves when the container has ended and the runtime has written all of its log; absent: that has happened. */
-  ended?: Promise<void>;
+export interface LogFile extends FollowedFile {
   /** What sinceSeconds counts from, in milliseconds since the epoch; absent: now. */
   now?: number;
 }
@@ -30,7 +26,11 @@ export async function* readContainerLog(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const parse = createLogParser(logFormat(options, file.now ?? Date.now()));
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
-  for await (const bytes of options.follow === true ? followFile(file, options, signal) : readOnce(file, options)) {
+  const begin = async (cursor: Cursor): Promise<void> => {
+    cursor.position = await startPosition(cursor.handle, options);
+  };
+  const follows = options.follow === true;
+  for await (const bytes of follows ? followLog(file, begin, signal) : readOnce(file.path, begin)) {
     if (signal.aborted) return;
     const output = parse(bytes);
     if (output.length === 0) continue;
@@ -40,139 +40,17 @@ export async function* readContainerLog(
   }
 }
 
-async function* readOnce(file: LogFile, options: LogOptions): AsyncGenerator<Buffer, void, undefined> {
-  const handle = await openIfPresent(file.path);
-  if (handle === undefined) return;
-  try {
-    yield* readFrom({ handle, position: await startPosition(handle, options) });
-  } finally {
-    await handle.close();
-  }
-}
-
-interface Cursor {
-  handle: FileHandle;
-  position: number;
-}
-
-/** Everything from the cursor to the end of the file as it is now; moves the cursor. The buffer yielded is used again. */
-async function* readFrom(cursor: Cursor): AsyncGenerator<Buffer, void, undefined> {
-  const buffer = Buffer.alloc(CHUNK_BYTES);
-  for (;;) {
-    const { bytesRead } = await cursor.handle.read(buffer, 0, buffer.length, cursor.position);
-    if (bytesRead === 0) return;
-    cursor.position += bytesRead;
-    yield buffer.subarray(0, bytesRead);
-  }
-}
-
-async function* followFile(
-  file: LogFile,
-  options: LogOptions,
-  signal: AbortSignal,
+async function* readOnce(
+  path: string,
+  begin: (cursor: Cursor) => Promise<void>,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const changes = watchChanges(file, signal);
-  let cursor: Cursor | undefined;
+  const cursor = await openLog(path);
+  if (cursor === undefined) return;
   try {
-    while (!signal.aborted) {
-      // Read before the file is: whatever comes later makes another round.
-      const last = changes.ended();
-      changes.clear();
-      if (cursor === undefined) {
-        const handle = await openIfPresent(file.path);
-        if (handle !== undefined) cursor = { handle, position: await startPosition(handle, options) };
-      }
-      if (cursor !== undefined) {
-        yield* readFrom(cursor);
-        const next = await rotatedTo(cursor, file.path);
-        if (next !== undefined) {
-          // The runtime writes to the new file alone once it exists; the old one may have got more before.
-          yield* readFrom(cursor);
-          await cursor.handle.close();
-          cursor = next;
-          continue;
-        }
-      }
-      if (last) return;
-      await changes.next();
-    }
+    await begin(cursor);
+    yield* readFrom(cursor);
   } finally {
-    changes.close();
-    await cursor?.handle.close();
-  }
-}
-
-/** The file that is now at the path, where it is another one than is open. */
-async function rotatedTo(cursor: Cursor, path: string): Promise<Cursor | undefined> {
-  const handle = await openIfPresent(path);
-  if (handle === undefined) return undefined;
-  const [now, before] = await Promise.all([handle.stat(), cursor.handle.stat()]);
-  if (now.ino !== before.ino || now.dev !== before.dev) return { handle, position: 0 };
-  await handle.close();
-  return undefined;
-}
-
-interface Changes {
-  /** Whether the container had ended. */
-  ended(): boolean;
-  clear(): void;
-  /** Resolves when something has happened since clear(). */
-  next(): Promise<void>;
-  close(): void;
-}
-
-/** The folder is watched, not the file: rotation replaces the file. */
-function watchChanges(file: LogFile, signal: AbortSignal): Changes {
-  let ended = file.ended === undefined;
-  let dirty = false;
-  let wake: (() => void) | undefined;
-  const changed = (): void => {
-    dirty = true;
-    wake?.();
-  };
-  let watcher: FSWatcher | undefined;
-  try {
-    watcher = watch(dirname(file.path), changed);
-    watcher.on('error', changed);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    // The folder is gone: nothing will be written any more.
-    ended = true;
-  }
-  file.ended?.then(
-    () => {
-      ended = true;
-      changed();
-    },
-    () => {
-      ended = true;
-      changed();
-    },
-  );
-  signal.addEventListener('abort', changed);
-  return {
-    ended: () => ended,
-    clear() {
-      dirty = false;
-    },
-    next: () =>
-      new Promise((resolve) => {
-        if (dirty) resolve();
-        else wake = resolve;
-      }),
-    close() {
-      signal.removeEventListener('abort', changed);
-      watcher?.close();
-    },
-  };
-}
-
-async function openIfPresent(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    await cursor.handle.close();
   }
 }
 

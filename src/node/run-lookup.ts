@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Pod } from '../api/generated/types.ts';
 import type { ContainerState } from '../lifecycle/types.ts';
 import { containerLogPath, podLogDirectory } from './container-config.ts';
+import type { WrittenLog } from './log-rotation.ts';
 import type { ContainerLogs, LoggedAttempt } from './logs.ts';
 import type { RuntimeView } from './worker.ts';
 
@@ -16,6 +17,8 @@ export interface RunLookup {
   running(podUid: string, container: string): string | undefined;
   /** The ID of the Pod's sandbox, where it is ready. */
   sandbox(podUid: string): string | undefined;
+  /** The logs of everything that runs. */
+  writtenLogs(): WrittenLog[];
 }
 
 interface Ending {
@@ -38,6 +41,8 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
     }
     return ending.promise;
   };
+  const logOf = (pod: Pod, { name, attempt }: ContainerState): string =>
+    join(podLogDirectory(pod, logsRoot), containerLogPath(name, attempt));
   return {
     observed(podUid, view) {
       const before = runsOf(podUid);
@@ -53,13 +58,12 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
     logs(podUid, container) {
       const pod = podOf(podUid);
       if (pod === undefined) return undefined;
-      const folder = podLogDirectory(pod, logsRoot);
       const attempts = runsOf(podUid)
         .filter(({ name }) => name === container)
         .map(
           (run): LoggedAttempt => ({
             attempt: run.attempt,
-            path: join(folder, containerLogPath(container, run.attempt)),
+            path: logOf(pod, run),
             state: run.state,
             ended: endingOf(run),
           }),
@@ -70,6 +74,14 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
     },
     running: (podUid, container) =>
       runsOf(podUid).find(({ name, state }) => name === container && state === 'running')?.id,
+    writtenLogs: () =>
+      [...viewOf].flatMap(([podUid, { containers }]) => {
+        const pod = podOf(podUid);
+        if (pod === undefined) return [];
+        return containers
+          .filter(({ state }) => state === 'running')
+          .map((run) => ({ containerId: run.id, path: logOf(pod, run) }));
+      }),
     sandbox: (podUid) => viewOf.get(podUid)?.sandboxes.find(({ ready }) => ready)?.id,
   };
 }

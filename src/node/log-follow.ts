@@ -1,0 +1,195 @@
+/**
+ * Follows a log file while it is written, across its rotations. Waits for the kernel's events, never polls.
+ * Boundary: bytes of files; log-lines.ts knows what they mean.
+ */
+import { createReadStream, type FSWatcher, watch } from 'node:fs';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { createGunzip } from 'node:zlib';
+import { rotatedFiles } from './log-rotation.ts';
+
+export interface FollowedFile {
+  path: string;
+  /** Resolves when the container has ended and the runtime has written all of its log; absent: that has happened. */
+  ended?: Promise<void>;
+}
+
+const CHUNK_BYTES = 64 * 1024;
+const NEWLINE = 0x0a;
+
+export interface Cursor {
+  handle: FileHandle;
+  position: number;
+  /** What was read so far ends with a whole record. */
+  whole: boolean;
+}
+
+/** Undefined where there is no such file. */
+export async function openLog(path: string): Promise<Cursor | undefined> {
+  try {
+    return { handle: await open(path, 'r'), position: 0, whole: true };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Everything from the cursor to the end of the file as it is now; moves the cursor. The buffer yielded is used again. */
+export async function* readFrom(cursor: Cursor): AsyncGenerator<Buffer, void, undefined> {
+  const buffer = Buffer.alloc(CHUNK_BYTES);
+  for (;;) {
+    const { bytesRead } = await cursor.handle.read(buffer, 0, buffer.length, cursor.position);
+    if (bytesRead === 0) return;
+    cursor.position += bytesRead;
+    cursor.whole = buffer[bytesRead - 1] === NEWLINE;
+    yield buffer.subarray(0, bytesRead);
+  }
+}
+
+/** `begin` sets the cursor of the first file to where reading begins. Ends after the container's end, or when `signal` aborts. */
+export async function* followLog(
+  file: FollowedFile,
+  begin: (cursor: Cursor) => Promise<void>,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer, void, undefined> {
+  const changes = watchChanges(file, signal);
+  /** The file that is written; before it the one that was, for the runtime leaves it a moment after the new one is there. */
+  let current: Opened | undefined;
+  let before: Opened | undefined;
+  try {
+    while (!signal.aborted) {
+      // Read before the file is: whatever comes later makes another round.
+      const last = changes.ended();
+      changes.clear();
+      if (current === undefined) {
+        current = await openCurrent(file.path);
+        if (current !== undefined) await begin(current);
+      }
+      if (before !== undefined) {
+        const { position } = before;
+        yield* readFrom(before);
+        if (before.position === position && (current?.position ?? 0) > 0) {
+          await before.handle.close();
+          before = undefined;
+        }
+      }
+      // A record that is half written in the one file does not go on in the other.
+      if (current !== undefined && (before?.whole !== false || last)) {
+        yield* readFrom(current);
+        const next = await rotatedTo(current, file.path);
+        if (next !== undefined) {
+          await before?.handle.close();
+          before = current;
+          const between = next.aside.filter((path) => !before?.aside.includes(path));
+          current = next;
+          yield* readFrom(before);
+          // The first of those set aside since is the one that was read; a slow reader may be several rotations behind.
+          for (const path of between.slice(1)) yield* readAside(path);
+          continue;
+        }
+      }
+      if (last) return;
+      await changes.next();
+    }
+  } finally {
+    changes.close();
+    await before?.handle.close();
+    await current?.handle.close();
+  }
+}
+
+interface Opened extends Cursor {
+  /** What had been set aside when this file was the one being written, the oldest first, named as before compression. */
+  aside: readonly string[];
+}
+
+async function openCurrent(path: string): Promise<Opened | undefined> {
+  for (;;) {
+    const aside = await asideOf(path);
+    const cursor = await openLog(path);
+    if (cursor === undefined) return undefined;
+    // Not so where it was rotated at this very moment.
+    if (aside.join() === (await asideOf(path)).join()) return { ...cursor, aside };
+    await cursor.handle.close();
+  }
+}
+
+async function asideOf(path: string): Promise<string[]> {
+  const files = await rotatedFiles(path);
+  return [...new Set(files.filter((file) => !file.endsWith('.tmp')).map((file) => file.replace(/\.gz$/, '')))];
+}
+
+/** The file that is now at the path, where it is another one than is open. */
+async function rotatedTo(cursor: Cursor, path: string): Promise<Opened | undefined> {
+  const [now, open] = await Promise.all([stat(path).catch(() => undefined), cursor.handle.stat()]);
+  if (now === undefined || (now.ino === open.ino && now.dev === open.dev)) return undefined;
+  return openCurrent(path);
+}
+
+async function* readAside(path: string): AsyncGenerator<Buffer, void, undefined> {
+  const cursor = await openLog(path);
+  if (cursor !== undefined) {
+    try {
+      yield* readFrom(cursor);
+    } finally {
+      await cursor.handle.close();
+    }
+    return;
+  }
+  try {
+    for await (const chunk of createReadStream(`${path}.gz`).pipe(createGunzip())) yield chunk as Buffer;
+  } catch (error) {
+    // Removed as one of the oldest: it is lost.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+interface Changes {
+  /** Whether the container had ended. */
+  ended(): boolean;
+  clear(): void;
+  /** Resolves when something has happened since clear(). */
+  next(): Promise<void>;
+  close(): void;
+}
+
+/** The folder is watched, not the file: rotation replaces the file. */
+function watchChanges(file: FollowedFile, signal: AbortSignal): Changes {
+  let ended = file.ended === undefined;
+  let dirty = false;
+  let wake: (() => void) | undefined;
+  const changed = (): void => {
+    dirty = true;
+    wake?.();
+  };
+  let watcher: FSWatcher | undefined;
+  try {
+    watcher = watch(dirname(file.path), changed);
+    watcher.on('error', changed);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    // The folder is gone: nothing will be written any more.
+    ended = true;
+  }
+  const over = (): void => {
+    ended = true;
+    changed();
+  };
+  file.ended?.then(over, over);
+  signal.addEventListener('abort', changed);
+  return {
+    ended: () => ended,
+    clear() {
+      dirty = false;
+    },
+    next: () =>
+      new Promise((resolve) => {
+        if (dirty) resolve();
+        else wake = resolve;
+      }),
+    close() {
+      signal.removeEventListener('abort', changed);
+      watcher?.close();
+    },
+  };
+}
