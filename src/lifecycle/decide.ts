@@ -58,7 +58,7 @@ export function decide(input: Input): Decision {
   // 4. Clear away what is left: of a deleted Pod everything, of a finished one all but its containers' records.
   const ending = termination?.reason === 'Deleted';
   const nothingLeft = stopped && ending && removeEverything(view, plan);
-  if (stopped && !ending && observed.volumes !== 'gone') plan.act({ kind: 'unmountVolumes' });
+  if (stopped && !ending && observed.volumes !== 'unmounted') plan.act({ kind: 'unmountVolumes' });
   // An object with finalizers stays after the node's last word: deletionGracePeriodSeconds 0 tells that it was said.
   const spoken = input.removed || pod.metadata.deletionGracePeriodSeconds === 0;
   if (nothingLeft && !spoken) plan.act({ kind: 'finalizeDeletion' });

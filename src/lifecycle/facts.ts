@@ -3,7 +3,7 @@
  * Reasons and messages are the kubelet's (v1.33).
  */
 import { ERR_IMAGE_PULL_SHOWN_MILLIS, type StatusInput, waitingState } from './status.ts';
-import { type ContainerState, type PodEvent, runKey } from './types.ts';
+import { actionKey, type ContainerState, type PodEvent, runKey } from './types.ts';
 import { type ContainerView, isRunning } from './view.ts';
 
 export type Facts = Map<string, PodEvent>;
@@ -39,7 +39,7 @@ function podFacts({ input, view, termination }: StatusInput, facts: Facts): void
   if (termination?.reason === 'DeadlineExceeded')
     facts.set(
       'deadlineExceeded',
-      warning('DeadlineExceeded', 'Pod was active on the node longer than the specified deadline'),
+      normal('DeadlineExceeded', 'Pod was active on the node longer than the specified deadline'),
     );
 }
 
@@ -48,7 +48,7 @@ function imageFacts(container: ContainerView, { input, plan }: StatusInput, fact
   const image = spec.image ?? '';
   const { failures, images } = input.observed;
   for (const attempt of [container.nextAttempt - 1, container.nextAttempt]) {
-    const pullKey = `pullImage/${spec.name}/${attempt}`;
+    const pullKey = actionKey({ kind: 'pullImage', container: spec.name, attempt, image });
     const failure = failures[pullKey];
     if (plan.pending(pullKey))
       facts.set(`pulling/${pullKey}/${failure?.count ?? 0}`, {
@@ -59,7 +59,12 @@ function imageFacts(container: ContainerView, { input, plan }: StatusInput, fact
     // An image that was looked for ahead of the container's turn is told of when its turn has come.
     const begun =
       plan.pending(`startContainer/${spec.name}/${attempt}`) || container.runs.some((run) => run.attempt === attempt);
-    if (known?.state === 'present' && known.attempt === attempt && (begun || known.pulled !== undefined)) {
+    if (
+      known?.state === 'present' &&
+      known.attempt === attempt &&
+      known.image === image &&
+      (begun || known.pulled !== undefined)
+    ) {
       const message =
         known.pulled === undefined
           ? `Container image "${image}" already present on machine`
@@ -78,7 +83,8 @@ function imageFacts(container: ContainerView, { input, plan }: StatusInput, fact
         facts.set(`backoffError/${key}`, { ...warning('Failed', 'Error: ImagePullBackOff'), fieldPath });
       }
     }
-    for (const key of [`checkImage/${spec.name}/${attempt}`, `startContainer/${spec.name}/${attempt}`]) {
+    const checkKey = actionKey({ kind: 'checkImage', container: spec.name, attempt, image, mustExist: false });
+    for (const key of [checkKey, `startContainer/${spec.name}/${attempt}`]) {
       const failed = failures[key];
       if (failed !== undefined)
         facts.set(`${key}/${failed.count}`, { ...warning('Failed', `Error: ${failed.message}`), fieldPath });

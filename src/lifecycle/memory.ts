@@ -28,7 +28,8 @@ export function rebuildMemory(input: Omit<Input, 'memory'>): Recovered {
   const { status } = input.pod;
   const initialized = status?.conditions?.some((each) => each.type === 'Initialized' && each.status === 'True');
   const sandbox = view.sandbox?.ready === true ? view.sandbox.attempt : undefined;
-  const sameSandbox = status?.podIP !== undefined && view.sandbox?.ips[0] === status.podIP;
+  const address = view.spec.hostNetwork === true ? input.node.ips[0] : view.sandbox?.ips[0];
+  const sameSandbox = status?.podIP !== undefined && address === status.podIP;
 
   const hooks: Record<string, HookResult> = {};
   const probes: Record<string, ProbeMemory> = {};

@@ -85,7 +85,10 @@ export function finishedForGood({ view, stops }: Pick<Turn, 'view' | 'stops'>): 
 function replaceSandbox(view: PodView, plan: Plan): void {
   const remains = view.observed.containers.filter(isRunning);
   for (const run of remains) plan.act({ kind: 'stopContainer', id: run.id, deadline: run.createdAt });
-  if (remains.length > 0) return;
+  // Its address and host ports are to be free before the next one asks for them.
+  const unstopped = view.observed.sandboxes.filter((sandbox) => !sandbox.stopped);
+  for (const sandbox of unstopped) plan.act({ kind: 'stopSandbox', id: sandbox.id });
+  if (remains.length > 0 || unstopped.length > 0) return;
   plan.act({ kind: 'createSandbox', attempt: (view.sandbox?.attempt ?? -1) + 1 });
 }
 
@@ -117,7 +120,8 @@ function advance(turn: Turn, container: ContainerView): void {
 /** The newest run and the one before it are kept, for status and `logs --previous`. */
 function collectOldRuns(container: ContainerView, plan: Plan): void {
   for (const run of container.runs.slice(2))
-    if (run.state === 'exited') plan.act({ kind: 'removeContainer', id: run.id });
+    if (run.state === 'exited')
+      plan.act({ kind: 'removeContainer', id: run.id, container: run.name, attempt: run.attempt });
 }
 
 function start(turn: Turn, container: ContainerView, attempt: number, backoffSeconds: number): void {
@@ -154,7 +158,7 @@ function targetOf(view: PodView, { spec }: ContainerView): ContainerState | unde
 export function ensureImage(view: PodView, container: ContainerView, attempt: number, plan: Plan): string | undefined {
   const { name, image = '', imagePullPolicy } = container.spec;
   const known = view.observed.images[name];
-  const state = known?.attempt === attempt ? known : undefined;
+  const state = known?.attempt === attempt && known.image === image ? known : undefined;
   if (state?.state === 'present') return state.imageId;
   const pull: Action = { kind: 'pullImage', container: name, attempt, image };
   if (imagePullPolicy === 'Always' || state?.state === 'absent') plan.act(pull);
@@ -171,7 +175,8 @@ export function lookForImages(view: PodView, index: number, plan: Plan): void {
   for (const container of next === undefined ? view.apps : [next]) {
     const { name, image = '', imagePullPolicy } = container.spec;
     const attempt = container.nextAttempt;
-    if (imagePullPolicy === 'IfNotPresent' && view.observed.images[name]?.attempt !== attempt)
+    const known = view.observed.images[name];
+    if (imagePullPolicy === 'IfNotPresent' && (known?.attempt !== attempt || known.image !== image))
       plan.act({ kind: 'checkImage', container: name, attempt, image, mustExist: false });
   }
 }

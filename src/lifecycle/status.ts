@@ -32,7 +32,8 @@ export function statusOf(given: StatusInput): PodStatus {
   const ephemeralContainerStatuses = view.ephemeral.map((each) =>
     containerStatus(each, old.ephemeralContainerStatuses, given),
   );
-  const ips = view.sandbox?.ready ? view.sandbox.ips : (old.podIPs ?? []).map(({ ip }) => ip);
+  const sandboxIps = view.spec.hostNetwork === true ? input.node.ips : (view.sandbox?.ips ?? []);
+  const ips = view.sandbox?.ready ? sandboxIps : (old.podIPs ?? []).map(({ ip }) => ip);
   const phase = phaseOf(given, initContainerStatuses, containerStatuses);
   const status: PodStatus = {
     ...old,

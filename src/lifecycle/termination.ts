@@ -28,7 +28,12 @@ export function terminationInForce(input: Input, view: PodView, startedAt: Milli
   const limit = activeDeadline(view, startedAt);
   const tooLong = limit !== undefined && limit <= now && !isTerminal(phase);
   if (termination === undefined && (tooLong || (phase === 'Failed' && reason === 'DeadlineExceeded')))
-    termination = { reason: 'DeadlineExceeded', startedAt: now, deadline: now + graceMillis(view) };
+    termination = {
+      reason: 'DeadlineExceeded',
+      startedAt: now,
+      // From the time that was passed, so that a new agent reckons the same.
+      deadline: Math.max((limit ?? now) + graceMillis(view), now + MINIMUM_GRACE_SECONDS * 1000),
+    };
   if (termination === undefined && isTerminal(phase)) termination = completion(view, now);
 
   const { deletionTimestamp } = pod.metadata;
@@ -96,12 +101,13 @@ export function stopEverything(turn: Turn, deadline: Millis): boolean {
   const sidecars = view.init.filter(({ latest }) => live.some((run) => run.id === latest?.id));
   const last = sidecars.at(-1)?.latest;
   if (last !== undefined) {
-    stop(last);
+    plan.wake(deadline);
+    for (const run of now >= deadline ? live : [last]) stop(run);
     return false;
   }
-  const ready = view.observed.sandboxes.filter((sandbox) => sandbox.ready);
-  for (const sandbox of ready) plan.act({ kind: 'stopSandbox', id: sandbox.id });
-  return ready.length === 0;
+  const unstopped = view.observed.sandboxes.filter((sandbox) => !sandbox.stopped);
+  for (const sandbox of unstopped) plan.act({ kind: 'stopSandbox', id: sandbox.id });
+  return unstopped.length === 0;
 }
 
 /** Nobody waits for a pull, a look-up or a mount that is not wanted any more. */
@@ -117,7 +123,8 @@ export function removeEverything(view: PodView, plan: Plan): boolean {
   // Removing a sandbox removes its containers with it.
   for (const sandbox of sandboxes) plan.act({ kind: 'removeSandbox', id: sandbox.id });
   for (const run of containers)
-    if (!sandboxes.some((sandbox) => sandbox.id === run.sandboxId)) plan.act({ kind: 'removeContainer', id: run.id });
-  if (volumes !== 'gone' && !plan.pending('mountVolumes')) plan.act({ kind: 'unmountVolumes' });
+    if (!sandboxes.some((sandbox) => sandbox.id === run.sandboxId))
+      plan.act({ kind: 'removeContainer', id: run.id, container: run.name, attempt: run.attempt });
+  if (volumes !== 'gone' && !plan.pending('mountVolumes')) plan.act({ kind: 'removeFiles' });
   return sandboxes.length === 0 && containers.length === 0 && volumes === 'gone';
 }

@@ -11,6 +11,8 @@ export interface SandboxState {
   id: string;
   attempt: number;
   ready: boolean;
+  /** It was asked to stop, and has: what it held of the network is free. */
+  stopped: boolean;
   createdAt: Millis;
   /** First the primary one. */
   ips: readonly string[];
@@ -37,7 +39,7 @@ export interface ContainerState {
 }
 
 /** What is known of the image of a container's next run. */
-export type ImageState = { attempt: number } & (
+export type ImageState = { attempt: number; image: string } & (
   | { state: 'present'; imageId: string; pulled?: { millis: number; sizeBytes: number } }
   | { state: 'absent' }
 );
@@ -76,7 +78,8 @@ export interface Observed {
   containers: readonly ContainerState[];
   /** By container name. */
   images: Readonly<Record<string, ImageState>>;
-  volumes: 'pending' | 'mounted' | 'gone';
+  /** unmounted: the Pod's other files are still there */
+  volumes: 'pending' | 'mounted' | 'unmounted' | 'gone';
   /** Keys (actionKey) of actions under way: decide() asks for none of them again. */
   inFlight: ReadonlySet<string>;
   /** By actionKey. */
@@ -166,10 +169,12 @@ export type Action =
   | { kind: 'runHook'; container: string; id: string; hook: HookKind }
   /** Stop signal now, kill at the deadline. Asked again with an earlier deadline, the earlier one holds. */
   | { kind: 'stopContainer'; id: string; deadline: Millis }
-  | { kind: 'removeContainer'; id: string }
+  | { kind: 'removeContainer'; id: string; container: string; attempt: number }
   | { kind: 'stopSandbox'; id: string }
   | { kind: 'removeSandbox'; id: string }
   | { kind: 'unmountVolumes' }
+  /** Unmounts, and removes all that the Pod had on the node. */
+  | { kind: 'removeFiles' }
   /** Gives up an action under way that is no longer wanted (a pull, a hook past its time). */
   | { kind: 'cancel'; key: string }
   /** Deletes the object from the API with grace 0: the Pod is gone. */
@@ -180,12 +185,14 @@ export function actionKey(action: Action): string {
   switch (action.kind) {
     case 'mountVolumes':
     case 'unmountVolumes':
+    case 'removeFiles':
     case 'finalizeDeletion':
       return action.kind;
     case 'createSandbox':
       return `createSandbox/${action.attempt}`;
     case 'checkImage':
     case 'pullImage':
+      return `${action.kind}/${action.container}/${action.attempt}/${action.image}`;
     case 'startContainer':
       return `${action.kind}/${action.container}/${action.attempt}`;
     case 'runProbe':

@@ -20,7 +20,7 @@ import { isApiError } from '../machinery/status.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { ContainerRuntime, ContainerStreams } from '../runtime/runtime.ts';
 import { podLogDirectory } from './container-config.ts';
-import { prepareContainer, prepareSandbox } from './container-files.ts';
+import { prepareContainer, prepareSandbox, removeMessageFile } from './container-files.ts';
 import { createExecutor } from './executor.ts';
 import { limitStarts } from './handlers/exec-gate.ts';
 import { runHook } from './handlers/hook.ts';
@@ -108,6 +108,8 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     environment,
     prepareContainer,
     prepareSandbox,
+    removeMessage: (pod, container, attempt) =>
+      removeMessageFile(volumes.podDirectory(pod.metadata.uid ?? ''), container, attempt),
     async runProbe(pod, { container, id, probe: kind }, abort) {
       const target = targetOf(pod, container, id);
       const { startupProbe, livenessProbe, readinessProbe } = target.container;
@@ -207,7 +209,10 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   );
 
   // Events are listened to before the first observation, so that nothing falls between the two.
+  // What the runtime has and no object stands for is ended: first it must be known what objects there are.
+  const listed = Promise.withResolvers<void>();
   const resync = async (): Promise<void> => {
+    await listed.promise;
     const records = await runtime.observeAll(signal);
     for (const [uid, seen] of records) if (!workers.has(uid)) start(podFromRecords(uid, seen), true);
     for (const worker of workers.values()) worker.changed();
@@ -240,6 +245,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     },
   );
   await Promise.all([informer.synced, services.synced]);
+  listed.resolve();
   await resync();
   await volumes.cleanOrphans(new Set(workers.keys()), signal);
   return {

@@ -3,7 +3,7 @@
  * message, the folders of the logs, and the mounts of subPaths. Each function may be repeated.
  */
 import { constants } from 'node:fs';
-import { chmod, type FileHandle, lstat, mkdir, open, readFile, realpath, writeFile } from 'node:fs/promises';
+import { chmod, type FileHandle, lstat, mkdir, open, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
 import type { SandboxConfig } from '../runtime/runtime.ts';
@@ -68,6 +68,10 @@ export async function prepareContainer(
   }
 }
 
+/** After removeContainer; the run's log goes with the observation that it is gone. */
+export const removeMessageFile = (podDirectory: string, container: string, attempt: number): Promise<void> =>
+  rm(terminationMessageFile(podDirectory, container, attempt), { force: true });
+
 /** Written in place: running containers have the file mounted. */
 async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
   const file = etcHostsFile(env.podDirectory);
@@ -108,15 +112,18 @@ export function etcHosts(pod: Pod, env: Pick<PodEnvironment, 'dns' | 'hostIps' |
 async function mountInside(volume: string, subPath: string, target: string, signal: AbortSignal): Promise<void> {
   const base = await realpath(volume);
   const { existing, missing } = await deepestExisting(base, subPath);
-  if (existing !== base && !existing.startsWith(base + sep)) throw new Error(`${subPath} leads out of the volume`);
+  if (existing !== base && !existing.startsWith(base.endsWith(sep) ? base : base + sep))
+    throw new Error(`${subPath} leads out of the volume`);
   const mode = (await lstat(base)).mode & 0o7777;
   let handle = await open(base, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
     for (const part of relative(base, existing).split(sep)) if (part !== '') handle = await step(handle, part);
     for (const part of missing) {
       const path = join('/proc/self/fd', String(handle.fd), part);
-      await mkdir(path).then(() => chmod(path, mode));
+      await mkdir(path);
       handle = await step(handle, part);
+      // By the handle: the name may be a link by now.
+      await chmod(`/proc/self/fd/${handle.fd}`, mode);
     }
     await unmountUnder(target, signal);
     await mkdir(dirname(target), { recursive: true, mode: 0o750 });

@@ -17,6 +17,8 @@ import { ActionError, type Outcome } from './worker.ts';
 export interface VolumePort {
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
+  /** unmount(), and all other files of the Pod go. */
+  remove(podUid: string, signal: AbortSignal): Promise<void>;
 }
 
 export interface ExecutorPorts {
@@ -38,6 +40,8 @@ export interface ExecutorPorts {
     env: PodEnvironment,
     signal: AbortSignal,
   ): Promise<void>;
+  /** Removes the termination message of a run whose record is gone. */
+  removeMessage(pod: Pod, container: string, attempt: number): Promise<void>;
   /** Rejects only when `signal` aborts. */
   runProbe(pod: Pod, action: Action & { kind: 'runProbe' }, signal: AbortSignal): Promise<Omit<ProbeResult, 'serial'>>;
   runHook(pod: Pod, action: Action & { kind: 'runHook' }, signal: AbortSignal): Promise<HookResult>;
@@ -62,6 +66,9 @@ export function createExecutor(
         return { volumes: 'mounted' };
       case 'unmountVolumes':
         await volumes.unmount(uid, signal);
+        return { volumes: 'unmounted' };
+      case 'removeFiles':
+        await volumes.remove(uid, signal);
         return { volumes: 'gone' };
       case 'createSandbox':
         return createSandbox(pod, action.attempt, signal);
@@ -79,6 +86,7 @@ export function createExecutor(
         return {};
       case 'removeContainer':
         await runtime.removeContainer(action.id, signal);
+        await ports.removeMessage(pod, action.container, action.attempt);
         return {};
       case 'stopSandbox':
         await runtime.stopSandbox(action.id, signal);
@@ -110,6 +118,7 @@ export function createExecutor(
       images.set(info.id, info);
       const state = {
         attempt,
+        image: reference,
         state: 'present',
         imageId: info.id,
         ...(pulled === undefined ? {} : { pulled }),
@@ -124,7 +133,7 @@ export function createExecutor(
           'ErrImageNeverPull',
           `Container image "${reference}" is not present with pull policy of Never`,
         );
-      return { image: { container, state: { attempt, state: 'absent' } } };
+      return { image: { container, state: { attempt, image: reference, state: 'absent' } } };
     }
     const began = timers.now();
     try {
@@ -153,7 +162,14 @@ export function createExecutor(
       ports.environment(pod, container, signal),
       images.get(action.imageId) ?? runtime.imageStatus(action.imageId, signal),
     ]);
-    if (info === undefined) throw new ActionError('ErrImageNeverPull', `image ${action.imageId} has been removed`);
+    // It was removed meanwhile: what the pull policy says of an absent image holds.
+    if (info === undefined)
+      return {
+        image: {
+          container: action.container,
+          state: { attempt: action.attempt, image: container.image ?? '', state: 'absent' },
+        },
+      };
     await ports.prepareContainer(pod, container, action.attempt, env, signal);
     const sandbox = sandboxConfig(pod, 0, env);
     const config = containerConfig(

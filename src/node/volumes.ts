@@ -37,8 +37,10 @@ export class VolumeError extends Error {
 export interface VolumeManager {
   /** Makes all volumes of the Pod; call it again after a restart. Rejects with a VolumeError. */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** Removes the Pod's folder with all that is mounted in it. Rejects where a mount is busy; safe to repeat. */
+  /** Unmounts and removes the Pod's volumes. Rejects where a mount is busy; safe to repeat. */
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
+  /** unmount(), and the rest of the Pod's folder goes. */
+  remove(podUid: string, signal: AbortSignal): Promise<void>;
   /** Where the volume is on the node. */
   hostPath(podUid: string, pod: Pod, volumeName: string): string;
   podDirectory(podUid: string): string;
@@ -198,24 +200,30 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     arm();
   }
 
-  async function remove(uid: string, signal: AbortSignal): Promise<void> {
+  /** `parts`: of the Pod's folder; '.' for all of it. */
+  async function removeParts(uid: string, parts: readonly string[], signal: AbortSignal): Promise<void> {
     const folder = podDirectory(uid);
     await unmountUnder(folder, signal);
     const left = await mountsUnder(folder);
     if (left.length > 0) throw new Error(`cannot remove ${folder}: ${left[0]} is still mounted`);
-    await rm(folder, { recursive: true, force: true });
+    for (const part of parts) await rm(join(folder, part), { recursive: true, force: true });
   }
 
-  const unmount = (uid: string, signal: AbortSignal): Promise<void> => {
-    refreshes.delete(uid);
-    arm();
-    return serially(uid, () => remove(uid, signal));
-  };
+  const removal =
+    (parts: readonly string[]) =>
+    (uid: string, signal: AbortSignal): Promise<void> => {
+      refreshes.delete(uid);
+      arm();
+      return serially(uid, () => removeParts(uid, parts, signal));
+    };
+  const unmount = removal(['volumes', 'volume-subpaths']);
+  const remove = removal(['']);
 
   return {
     podDirectory,
     mount: (pod, signal) => serially(pod.metadata.uid ?? '', () => setUpAll(pod, signal)),
     unmount,
+    remove,
     hostPath(podUid, pod, volumeName) {
       const volume = pod.spec?.volumes?.find(({ name }) => name === volumeName);
       if (volume === undefined)
@@ -225,7 +233,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     async cleanOrphans(knownUids, signal) {
       for (const uid of await readdir(rootDirectory).catch(() => [])) {
         if (knownUids.has(uid)) continue;
-        await unmount(uid, signal).catch((error: Error) =>
+        await remove(uid, signal).catch((error: Error) =>
           log.warn('cannot remove the folder of a Pod that is gone', { podUid: uid, error: error.message }),
         );
       }

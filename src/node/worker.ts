@@ -32,7 +32,7 @@ import { createStatusWriter } from './status-writer.ts';
 
 /** What the runtime has of the Pod. */
 export interface RuntimeView {
-  sandboxes: SandboxState[];
+  sandboxes: Omit<SandboxState, 'stopped'>[];
   containers: ContainerState[];
 }
 
@@ -102,6 +102,8 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
   const failures: Record<string, Failure> = {};
   let probes: Record<string, ProbeResult> = {};
   let hooks: Record<string, HookResult> = {};
+  /** The runtime does not tell a sandbox that was stopped from one that broke down. */
+  const stoppedSandboxes = new Set<string>();
   const inFlight = new Map<string, AbortController>();
   /** Keys whose actions have ended and wait for the observation that shows it. */
   let ended: string[] = [];
@@ -117,7 +119,16 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     pod,
     removed,
     node: ports.node,
-    observed: { ...runtime, images, volumes, failures, probes, hooks, inFlight: new Set(inFlight.keys()) },
+    observed: {
+      ...runtime,
+      sandboxes: runtime.sandboxes.map((sandbox) => ({ ...sandbox, stopped: stoppedSandboxes.has(sandbox.id) })),
+      images,
+      volumes,
+      failures,
+      probes,
+      hooks,
+      inFlight: new Set(inFlight.keys()),
+    },
     now: ports.timers.now(),
   });
 
@@ -188,7 +199,7 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     const key = actionKey(action);
     const abort = new AbortController();
     inFlight.set(key, abort);
-    const signal = AbortSignal.any([abort.signal, life.signal]);
+    const { signal } = abort;
     const result =
       action.kind === 'finalizeDeletion'
         ? statusWriter.flushed().then(() => ports.execute(action, pod, signal))
@@ -220,6 +231,7 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     if (outcome.image !== undefined) images[outcome.image.container] = outcome.image.state;
     if (outcome.volumes !== undefined) volumes = outcome.volumes;
     if (outcome.removed) removed = true;
+    if (action.kind === 'stopSandbox') stoppedSandboxes.add(action.id);
     if (action.kind === 'runProbe' && outcome.probe !== undefined) {
       const probe = runKey(action.id, action.probe);
       probes[probe] = { ...outcome.probe, serial: (probes[probe]?.serial ?? 0) + 1 };
@@ -247,6 +259,7 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
   const stop = (): void => {
     timer?.cancel();
     life.abort();
+    for (const abort of inFlight.values()) abort.abort();
   };
 
   wake();

@@ -28,6 +28,7 @@ export interface Life {
   /** Numbers of runtime calls that fail. */
   faults?: number[];
   absentImages?: boolean;
+  pullable?: (reference: string) => boolean;
   /** How a probe of a run goes, so long after its start; absent: it succeeds. */
   probe?: (run: { name: string; attempt: number; probe: ProbeKind }, aliveMillis: number) => 'Success' | 'Failure';
   /** How long a hook takes, and why it fails. */
@@ -74,6 +75,7 @@ export async function live(life: Life): Promise<LifeResult> {
       return scripts[Math.min(attempt, scripts.length - 1)] ?? {};
     },
     images: life.absentImages ? [] : ['busybox:1.28'],
+    ...(life.pullable === undefined ? {} : { pullable: life.pullable }),
   });
 
   let pod = structuredClone(life.pod);
@@ -112,10 +114,11 @@ export async function live(life: Life): Promise<LifeResult> {
     timers,
     runtime,
     client,
-    volumes: { mount: async () => undefined, unmount: async () => undefined },
+    volumes: { mount: async () => undefined, unmount: async () => undefined, remove: async () => undefined },
     environment: async () => environment,
     prepareContainer: async () => undefined,
     prepareSandbox: async () => undefined,
+    removeMessage: async () => undefined,
     runProbe: async (_pod, { id, container, probe }) => {
       await wait(LATENCY_MILLIS);
       const began = result.trace.findLast(({ what, name }) => what === 'start' && name === container);

@@ -291,4 +291,52 @@ describe('changes of a living Pod', () => {
     expect(result.statuses.at(-1)?.status.phase).toBe('Running');
     expect(conditionNow(result, 'Ready')).toBe('True');
   });
+
+  it('an image that changes before its container starts is the one that it runs, and is not held back by the old one', async () => {
+    const pod = simulatedPod({ init: ['init'], apps: ['app'] });
+    const whileInitializing = await live({
+      pod,
+      scripts: { init: [{ runMillis: 10_000 }], app: forever },
+      edits: [{ at: 5_000, edit: (each) => withImage(each, 'containers', 'busybox:2') }],
+      limitMillis: 30_000,
+    });
+    expect(whileInitializing.actions.findLast(({ action }) => action.kind === 'startContainer')?.action).toMatchObject({
+      container: 'app',
+      imageId: 'sha256:busybox:2',
+    });
+
+    const afterBadImage = await live({
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: forever },
+      absentImages: true,
+      pullable: (reference) => reference === 'busybox:2',
+      edits: [{ at: 60_000, edit: (each) => withImage(each, 'containers', 'busybox:2') }],
+      limitMillis: 90_000,
+    });
+    expect((afterBadImage.trace.find(({ what }) => what === 'start')?.at ?? 0) - afterBadImage.start).toBeLessThan(
+      61_000,
+    );
+  });
+
+  it('a lost sandbox is stopped before the next one asks for its address', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: forever },
+      sandboxLostAt: 10_000,
+      limitMillis: 30_000,
+    });
+    const kinds = result.actions.map(({ action }) => action.kind);
+    expect(kinds.indexOf('stopSandbox')).toBeGreaterThan(0);
+    expect(kinds.indexOf('stopSandbox')).toBeLessThan(kinds.lastIndexOf('createSandbox'));
+  });
+
+  it('sidecars that ignore the signal are killed together at the deadline', async () => {
+    const sidecars = ['side-1', 'side-2', 'side-3'];
+    const result = await live({
+      pod: simulatedPod({ sidecars, apps: ['app'] }),
+      scripts: { app: forever, ...Object.fromEntries(sidecars.map((name) => [name, [{}]])) },
+      deletions: [{ at: 10_000, graceSeconds: 10 }],
+    });
+    expect(result.goneAt).toBeLessThan(result.start + 22_500);
+  });
 });

@@ -52,10 +52,13 @@ export const hasCode = (error: unknown, code: RuntimeErrorCode): boolean =>
   error instanceof RuntimeCallError && error.code === code;
 
 /** Most a response may hold: containerd's own bound. */
+/** As long as upstream's kubelet waits for a runtime that hangs (runtimeRequestTimeout). */
+export const CALL_TIMEOUT_MILLIS = 120_000;
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 export interface Connection {
-  unary<Response>(method: string, request: object, signal: AbortSignal): Promise<Response>;
+  /** Rejects with DeadlineExceeded after the time; 0: it may take as long as it takes. */
+  unary<Response>(method: string, request: object, signal: AbortSignal, timeoutMillis?: number): Promise<Response>;
   /** Waits until the runtime can be reached, then calls `onMessage` until the stream ends; rejects with why it ended. */
   stream<Message>(
     method: string,
@@ -115,6 +118,7 @@ export function connect(endpoint: string): Connection {
     request: object,
     signal: AbortSignal,
     waitForReady: boolean,
+    timeoutMillis: number = CALL_TIMEOUT_MILLIS,
   ): Promise<Response> =>
     new Promise((resolve, reject) => {
       signal.throwIfAborted();
@@ -126,6 +130,7 @@ export function connect(endpoint: string): Connection {
         method.responseDeserialize,
         request,
         newMetadata(waitForReady),
+        timeoutMillis === 0 ? {} : { deadline: Date.now() + timeoutMillis },
         (error, response) => {
           signal.removeEventListener('abort', cancel);
           if (error === null) resolve(response as Response);
@@ -136,7 +141,7 @@ export function connect(endpoint: string): Connection {
     });
 
   return {
-    unary: (name, request, signal) => call(name, request, signal, false),
+    unary: (name, request, signal, timeoutMillis) => call(name, request, signal, false, timeoutMillis),
     unaryWhenReachable: (name, request, signal) => call(name, request, signal, true),
     stream: (name, request, onMessage, signal) =>
       new Promise((_, reject) => {

@@ -8,7 +8,7 @@
  */
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, ContainerStreams, RuntimeVersion } from '../runtime.ts';
-import { type Connection, connect, hasCode, RuntimeCallError } from './connection.ts';
+import { CALL_TIMEOUT_MILLIS, type Connection, connect, hasCode, RuntimeCallError } from './connection.ts';
 import { followEvents } from './events.ts';
 import { execSync } from './exec.ts';
 import { containerFacts, emptyFacts, type Facts, sandboxFacts } from './facts.ts';
@@ -151,7 +151,14 @@ function containerCalls(connection: Connection, facts: Facts, observer: Observer
     },
     // CRI lets two stops of one container wait side by side; the shorter grace ends first and kills.
     stopContainer: (id, graceSeconds, signal) =>
-      unlessGone(connection.unary(`${SERVICE}/StopContainer`, { containerId: id, timeout: graceSeconds }, signal)),
+      unlessGone(
+        connection.unary(
+          `${SERVICE}/StopContainer`,
+          { containerId: id, timeout: graceSeconds },
+          signal,
+          graceSeconds * 1000 + CALL_TIMEOUT_MILLIS,
+        ),
+      ),
     removeContainer: async (id, signal) => {
       // First, so that the event of it is nobody's: who asks looks by himself.
       facts.containers.delete(id);

@@ -1,7 +1,7 @@
 /** One command in a container, as probes and hooks want it: its exit code and the beginning of its output. */
 import type { Timers } from '../../platform/platform.ts';
 import { type ExecResult, ExecTimeoutError, MAX_EXEC_OUTPUT_BYTES } from '../runtime.ts';
-import { type Connection, hasCode } from './connection.ts';
+import { CALL_TIMEOUT_MILLIS, type Connection, hasCode } from './connection.ts';
 
 interface ExecSyncResponse {
   stdout: Buffer;
@@ -40,6 +40,7 @@ export async function execSync(
       'runtime.v1.RuntimeService/ExecSync',
       request,
       ending.signal,
+      timeoutMillis > 0 ? timeoutMillis + CALL_TIMEOUT_MILLIS : 0,
     );
     return { exitCode: answer.exitCode, stdout: beginning(answer.stdout), stderr: beginning(answer.stderr) };
   } catch (error) {

@@ -45,7 +45,7 @@ export async function pullImage(
     ...spec(reference),
     ...(sandbox === undefined ? {} : { sandboxConfig: sandboxMessage(sandbox, scope) }),
   };
-  const { imageRef } = await connection.unary<{ imageRef: string }>(`${SERVICE}/PullImage`, request, signal);
+  const { imageRef } = await connection.unary<{ imageRef: string }>(`${SERVICE}/PullImage`, request, signal, 0);
   return imageRef;
 }
 
