@@ -69,7 +69,7 @@ export async function startRuntime(options: { refusal?: string; silent?: boolean
     const [protocol] = String(request.headers['x-stream-protocol-version'] ?? '').split(', ');
     const peer = peerOf(request, socket, options.silent === true);
     socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${request.headers.upgrade}\r\nX-Stream-Protocol-Version: ${protocol}\r\n\r\n`,
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${request.headers.upgrade}\r\nX-Stream-Protocol-Version: ${protocol}\r\nSec-WebSocket-Protocol:\r\n\r\n`,
     );
     const take = waiting.shift();
     if (take === undefined) arrived.push(peer);

@@ -300,6 +300,7 @@ describe('over SPDY', () => {
   test('bytes go through as they are, both ways, with the protocol that the runtime chose', async () => {
     const { socket, headers } = await connected(ALL);
     expect(headers).toMatchObject({ upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4.channel.k8s.io' });
+    expect(headers).not.toHaveProperty('sec-websocket-protocol');
     const peer = await runtime.next();
     expect(peer.request.rawHeaders.filter((value) => /^v\d\.channel/.test(value))).toEqual([
       'v4.channel.k8s.io',

@@ -161,7 +161,8 @@ function putThrough(
   const names = ['upgrade', 'x-stream-protocol-version', 'sec-websocket-accept', 'sec-websocket-protocol'];
   const lines = names.flatMap((name) => {
     const value = runtime.headers[name];
-    return value === undefined ? [] : [`${name}: ${value}`];
+    // A client that named no subprotocol refuses an answer that names one, be it empty.
+    return value === undefined || value === '' ? [] : [`${name}: ${value}`];
   });
   socket.write(`${['HTTP/1.1 101 Switching Protocols', 'connection: Upgrade', ...lines].join('\r\n')}\r\n\r\n`);
   if (head.length > 0) socket.unshift(head);
