@@ -147,7 +147,7 @@ describe('a container', () => {
     mkdirSync(volume);
     writeFileSync(join(volume, 'greeting'), 'hello');
     const prepared = await prepare(
-      ['sh', '-c', 'echo $NAME; pwd; id -u; id -g; id -G; cat /data/greeting; echo; touch /data/x'],
+      ['sh', '-c', 'echo $NAME; pwd; id -u; id -g; id -G; cat /data/greeting; echo; touch /data/x 2>&1'],
       {
         env: [{ name: 'NAME', value: 'value with spaces' }],
         workingDir: '/var',
