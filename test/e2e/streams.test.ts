@@ -8,6 +8,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { processesNaming } from '../../src/cli/leftovers.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
@@ -131,6 +132,15 @@ const containersOf = async (name: string) =>
     containerID,
     restartCount,
   }));
+
+test('the engine and its runtime listen on loopback alone, but for DNS on the bridge', async () => {
+  const pids = processesNaming(lifepod.dataDir).map(({ pid }) => pid);
+  const listening = (await runCommandOk('ss', ['-Hltnp'])).split('\n');
+  const own = listening.filter((line) => pids.some((pid) => line.includes(`pid=${pid},`)));
+  const addresses = own.map((line) => line.trim().split(/\s+/)[3] ?? '').filter((address) => !address.endsWith(':53'));
+  expect(own.filter((line) => line.includes('"containerd"'))).toHaveLength(1);
+  expect(addresses.filter((address) => !address.startsWith('127.0.0.1:'))).toEqual([]);
+});
 
 describe.each([
   ['WebSocket', {}],
