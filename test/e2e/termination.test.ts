@@ -127,7 +127,7 @@ describe.concurrent('activeDeadlineSeconds', () => {
     expect(record.history('late').some(({ pod }) => inPhase('Failed')(pod) && !ended('app')(pod))).toBe(false);
     expect(condition(failed, 'Ready')).toMatchObject({ status: 'False', reason: 'PodFailed' });
     expect(await record.event('late', /Deadline/)).toBe(
-      'Warning DeadlineExceeded: Pod was active on the node longer than the specified deadline',
+      'Normal DeadlineExceeded: Pod was active on the node longer than the specified deadline',
     );
     await finished('late');
   });

@@ -71,17 +71,20 @@ export async function recordPods(lifepod: Lifepod): Promise<PodRecord> {
 
   const wait = <T>(find: () => T | undefined, otherwise: () => string): Promise<T> =>
     new Promise((resolve, reject) => {
-      const check = (): void => {
-        const found = find();
-        if (found === undefined) return;
+      const settle = (outcome: () => void): void => {
         clearTimeout(deadline);
         waiting.delete(check);
-        resolve(found);
+        outcome();
       };
-      const deadline = setTimeout(() => {
-        waiting.delete(check);
-        reject(new Error(otherwise()));
-      }, DEADLINE_MILLIS);
+      const check = (): void => {
+        try {
+          const found = find();
+          if (found !== undefined) settle(() => resolve(found));
+        } catch (error) {
+          settle(() => reject(error));
+        }
+      };
+      const deadline = setTimeout(() => settle(() => reject(new Error(otherwise()))), DEADLINE_MILLIS);
       waiting.add(check);
       check();
     });
@@ -159,6 +162,6 @@ export const ended =
   (pod: Pod): boolean =>
     findStatus(pod, container)?.state?.terminated !== undefined;
 export const waitsFor =
-  (container: string, reason: string) =>
+  (container: string, ...reasons: string[]) =>
   (pod: Pod): boolean =>
-    findStatus(pod, container)?.state?.waiting?.reason === reason;
+    reasons.includes(findStatus(pod, container)?.state?.waiting?.reason ?? '');
