@@ -14,7 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Container, Pod } from '../../src/api/generated/types.ts';
 import { memoryBackend, silentLog, testTimers } from '../../src/client/testing.ts';
@@ -257,7 +257,7 @@ describe('configMap, secret and downwardAPI', () => {
 });
 
 describe('unmount', () => {
-  it('removes everything of the Pod, follows no link, and may be repeated', async () => {
+  it('removes the volumes, then everything of the Pod, follows no link, and may be repeated', async () => {
     const outside = join(root, 'outside');
     await mkdir(outside);
     await writeFile(join(outside, 'precious'), '');
@@ -268,8 +268,14 @@ describe('unmount', () => {
     await manager.mount(pod, signal);
     await symlink(outside, join(manager.hostPath('u-1', pod, 'data'), 'link'));
     await symlink(outside, join(manager.hostPath('u-1', pod, 'm'), 'link'));
+    const message = join(manager.podDirectory('u-1'), 'containers', 'app', '0');
+    await mkdir(dirname(message), { recursive: true });
+    await writeFile(message, 'last words');
     await manager.unmount('u-1', signal);
-    await manager.unmount('u-1', signal);
+    // A Pod that is over keeps what its status tells of.
+    expect(await readdir(manager.podDirectory('u-1'))).toEqual(['containers']);
+    await manager.remove('u-1', signal);
+    await manager.remove('u-1', signal);
     await expect(lstat(manager.podDirectory('u-1'))).rejects.toThrow('ENOENT');
     expect(await mountsUnder(root)).toEqual([]);
     expect(await readdir(outside)).toEqual(['precious']);
