@@ -5,7 +5,6 @@
  * for references to API objects, which the documentation of v1.33 forbids too.
  */
 import { createHash } from 'node:crypto';
-import { parse } from 'yaml';
 import { podKind } from '../../api/core/v1/pod/index.ts';
 import { apiReferences } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -37,9 +36,9 @@ export interface ReadManifest {
   warnings: string[];
 }
 
-/** Throws ManifestError. */
-export function readManifest(text: string, { file, nodeName, now }: ManifestSource): ReadManifest {
-  const { value, unknownFields, typeErrors } = decode('Pod', documentOf(text));
+/** Rejects with a ManifestError. */
+export async function readManifest(text: string, { file, nodeName, now }: ManifestSource): Promise<ReadManifest> {
+  const { value, unknownFields, typeErrors } = decode('Pod', await documentOf(text));
   if (typeErrors[0] !== undefined) throw new ManifestError(typeErrors[0]);
   const written = value as unknown as Pod;
   if (!written.metadata?.name) throw new ManifestError('invalid pod: name is needed for the pod');
@@ -74,7 +73,9 @@ export function readManifest(text: string, { file, nodeName, now }: ManifestSour
   return { pod, warnings: [...unknownFields.map(unknownFieldText), ...(podKind.warnings?.(pod) ?? [])] };
 }
 
-function documentOf(text: string): unknown {
+async function documentOf(text: string): Promise<unknown> {
+  // Loaded for the first manifest: most nodes have none.
+  const { parse } = await import('yaml');
   let document: unknown;
   try {
     document = parse(text, { maxAliasCount: 1000 });

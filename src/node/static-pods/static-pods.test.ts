@@ -23,8 +23,8 @@ const text = (name: string, image = 'busybox:1.28', more: object = {}): string =
 describe('readAll', () => {
   const read = (files: Parameters<typeof readAll>[0]) => readAll(files, 'node-1', 0);
 
-  it('tells Pods from what says nothing', () => {
-    const { wanted, remarks } = read([
+  it('tells Pods from what says nothing', async () => {
+    const { wanted, remarks } = await read([
       { name: 'a.yaml', text: text('web') },
       { name: 'b.yaml', text: 'bad' },
       { name: 'c', failure: 'it is not a regular file' },
@@ -39,8 +39,8 @@ describe('readAll', () => {
     ]);
   });
 
-  it('of two files with one Pod the first counts', () => {
-    const { wanted, remarks } = read([
+  it('of two files with one Pod the first counts', async () => {
+    const { wanted, remarks } = await read([
       { name: 'a.yaml', text: text('web', 'a') },
       { name: 'b.yaml', text: text('web', 'b') },
     ]);
@@ -49,29 +49,29 @@ describe('readAll', () => {
   });
 });
 
-describe('nextSteps', () => {
-  const wantedOf = (...files: Parameters<typeof readAll>[0]) => readAll(files, 'node-1', 0).wanted;
+describe('nextSteps', async () => {
+  const wantedOf = async (...files: Parameters<typeof readAll>[0]) => (await readAll(files, 'node-1', 0)).wanted;
   const first = { name: 'a.yaml', text: text('web') };
   const second = { name: 'a.yaml', text: text('web', 'other') };
   const bad = { name: 'a.yaml', text: 'bad' };
-  const ending = (slots: ReturnType<typeof wantedOf>['pods']) =>
+  const ending = (slots: Awaited<ReturnType<typeof wantedOf>>['pods']) =>
     new Map(
       [...slots].map(([name, { file, pod }]) => {
         const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:00Z' };
         return [name, { file, pod: { ...pod, metadata } }];
       }),
     );
-  const there = wantedOf(first).pods;
+  const there = (await wantedOf(first)).pods;
   it.each<[string, Parameters<typeof nextSteps>, string[]]>([
-    ['nothing there, nothing wanted', [new Map(), wantedOf()], []],
-    ['a new file', [new Map(), wantedOf(first)], ['begin']],
-    ['the same file', [there, wantedOf(first)], []],
-    ['a changed file', [there, wantedOf(second)], ['end']],
-    ['a changed file while the old Pod ends', [ending(there), wantedOf(second)], []],
-    ['a removed file', [there, wantedOf()], ['end']],
-    ['a removed file whose Pod ends', [ending(there), wantedOf()], []],
-    ['a file that cannot be read any more', [there, wantedOf(bad)], []],
-    ['a file that came back while its Pod ends', [ending(there), wantedOf(first)], []],
+    ['nothing there, nothing wanted', [new Map(), await wantedOf()], []],
+    ['a new file', [new Map(), await wantedOf(first)], ['begin']],
+    ['the same file', [there, await wantedOf(first)], []],
+    ['a changed file', [there, await wantedOf(second)], ['end']],
+    ['a changed file while the old Pod ends', [ending(there), await wantedOf(second)], []],
+    ['a removed file', [there, await wantedOf()], ['end']],
+    ['a removed file whose Pod ends', [ending(there), await wantedOf()], []],
+    ['a file that cannot be read any more', [there, await wantedOf(bad)], []],
+    ['a file that came back while its Pod ends', [ending(there), await wantedOf(first)], []],
   ])('%s', (_, [slots, wanted], kinds) => {
     expect(nextSteps(slots, wanted).map(({ kind }) => kind)).toEqual(kinds);
   });

@@ -86,7 +86,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
   };
   const scan = async (): Promise<void> => {
     try {
-      const read = readAll(await readManifestFiles(folder), nodeName, timers.now());
+      const read = await readAll(await readManifestFiles(folder), nodeName, timers.now());
       for (const [file, { message, reason }] of read.remarks)
         if (remarks.get(file)?.reason !== reason) log.warn(message, { file: join(folder, file), reason });
       remarks = read.remarks;
@@ -153,18 +153,18 @@ interface Remark {
 }
 
 /** What the files say, and the remarks on them, by file. Of two Pods of one name the first file's counts. */
-export function readAll(
+export async function readAll(
   files: readonly ManifestFile[],
   nodeName: string,
   now: number,
-): { wanted: Wanted; remarks: Map<string, Remark> } {
+): Promise<{ wanted: Wanted; remarks: Map<string, Remark> }> {
   const pods = new Map<string, PodRecord>();
   const unreadable = new Set<string>();
   const remarks = new Map<string, Remark>();
   for (const { name, text, failure } of files) {
     try {
       if (text === undefined) throw new ManifestError(failure ?? '');
-      const { pod, warnings } = readManifest(text, { file: name, nodeName, now });
+      const { pod, warnings } = await readManifest(text, { file: name, nodeName, now });
       const other = pods.get(fullNameOf(pod));
       if (other !== undefined) throw new ManifestError(`the Pod ${fullNameOf(pod)} is that of ${other.file}`);
       pods.set(fullNameOf(pod), { file: name, pod });
