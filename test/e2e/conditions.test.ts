@@ -44,241 +44,250 @@ const once = (script: string, more: object = {}): Parameters<typeof pod>[1] => (
   spec: { restartPolicy: 'Never' },
 });
 
-describe.concurrent('conditions', () => {
-  test('become True one after the other, and tell why not until then', async () => {
-    const readinessProbe = { exec: { command: ['[', '-e', '/work/ready', ']'] }, periodSeconds: 1, timeoutSeconds: 10 };
-    await lifepod.apply(
-      pod('steps', {
-        init: [{ name: 'init', script: 'until [ -e /work/go ]; do usleep 50000; done', ...SHARED.mount }],
-        app: [{ name: 'app', script: WAIT, readinessProbe, ...SHARED.mount }],
-        spec: { volumes: SHARED.volumes },
-      }),
-    );
-    const initializing = await record.until('steps', runs('init'));
-    expect(conditionsOf(initializing)).toEqual({
-      PodReadyToStartContainers: 'True',
-      Initialized: 'False ContainersNotInitialized',
-      Ready: 'False ContainersNotReady',
-      ContainersReady: 'False ContainersNotReady',
-      PodScheduled: 'True',
-    });
-    await lifepod.kubectlOk('exec', 'steps', '-c', 'init', '--', 'touch', '/work/go');
-    const initialized = await record.until('steps', runs('app'));
-    expect(conditionsOf(initialized)).toMatchObject({ Initialized: 'True', Ready: 'False ContainersNotReady' });
-    await exec('steps', 'touch /work/ready');
-    const ready = await record.until('steps', isReady);
-    expect(conditionsOf(ready)).toEqual({
-      PodReadyToStartContainers: 'True',
-      Initialized: 'True',
-      Ready: 'True',
-      ContainersReady: 'True',
-      PodScheduled: 'True',
-    });
-    // Each keeps the time of its own last change.
-    expect(timesOf(ready)).toMatchObject({
-      PodScheduled: timesOf(initializing)['PodScheduled'],
-      PodReadyToStartContainers: timesOf(initializing)['PodReadyToStartContainers'],
-      Initialized: timesOf(initialized)['Initialized'],
-    });
-    for (const [type, at] of Object.entries(timesOf(ready))) {
-      const { pod } = record.history('steps').find(({ pod }) => condition(pod, type)?.status === 'True') ?? {};
-      expect(pod && timesOf(pod)[type]).toBe(at);
-    }
-    // Nobody has changed the status: it is not written again.
-    await lifepod.kubectlOk('annotate', 'pod', 'steps', 'example.com/note=1');
-    const annotated = await record.until('steps', ({ metadata }) => metadata.annotations?.['example.com/note'] === '1');
-    expect(annotated.status).toEqual(ready.status);
-    await finished('steps');
-  });
-
-  test('of a Pod that has completed, and of one that has failed', async () => {
-    await lifepod.apply(pod('completed', { ...once('true'), init: [{ name: 'init', script: 'true' }] }));
-    await lifepod.apply(pod('failed', once('false')));
-    const notReady = (reason: string) => (pod: Pod) =>
-      condition(pod, 'Ready')?.reason === reason && condition(pod, 'PodReadyToStartContainers')?.status === 'False';
-    expect(conditionsOf(await record.until('completed', notReady('PodCompleted')))).toEqual({
-      PodReadyToStartContainers: 'False',
-      Initialized: 'True PodCompleted',
-      Ready: 'False PodCompleted',
-      ContainersReady: 'False PodCompleted',
-      PodScheduled: 'True',
-    });
-    expect(conditionsOf(await record.until('failed', notReady('PodFailed')))).toEqual({
-      PodReadyToStartContainers: 'False',
-      Initialized: 'True',
-      Ready: 'False PodFailed',
-      ContainersReady: 'False PodFailed',
-      PodScheduled: 'True',
-    });
-    await finished('completed');
-    await finished('failed');
-  });
-
-  test('readiness gates: Ready waits for conditions that others set', async () => {
-    const type = 'example.com/gate';
-    await lifepod.apply(pod('gated', { spec: { readinessGates: [{ conditionType: type }] } }));
-    const closed = await record.until('gated', (pod) => condition(pod, 'ContainersReady')?.status === 'True');
-    expect(condition(closed, 'Ready')).toMatchObject({
-      status: 'False',
-      reason: 'ReadinessGatesNotReady',
-      message: `corresponding condition of pod readiness gate "${type}" does not exist.`,
-    });
-    expect(await lifepod.kubectlOk('get', 'pod', 'gated', '-o', 'wide')).toMatch(/ 0\/1\n$/);
-    const set = (status: string): Promise<string> =>
-      lifepod.kubectlOk(
-        'patch',
-        'pod',
-        'gated',
-        '--subresource=status',
-        '-p',
-        JSON.stringify({
-          status: { conditions: [{ type, status, lastTransitionTime: '2020-01-01T00:00:00Z', reason: 'Asked' }] },
+describe.concurrent('the status of a Pod', () => {
+  describe('conditions', () => {
+    test('become True one after the other, and tell why not until then', async () => {
+      const readinessProbe = {
+        exec: { command: ['[', '-e', '/work/ready', ']'] },
+        periodSeconds: 1,
+        timeoutSeconds: 10,
+      };
+      await lifepod.apply(
+        pod('steps', {
+          init: [{ name: 'init', script: 'until [ -e /work/go ]; do usleep 50000; done', ...SHARED.mount }],
+          app: [{ name: 'app', script: WAIT, readinessProbe, ...SHARED.mount }],
+          spec: { volumes: SHARED.volumes },
         }),
       );
-    await set('True');
-    const open = await record.until('gated', isReady);
-    expect(await lifepod.kubectlOk('get', 'pod', 'gated', '-o', 'wide')).toMatch(/ 1\/1\n$/);
-    expect(condition(open, type)).toEqual({
-      type,
-      status: 'True',
-      lastTransitionTime: '2020-01-01T00:00:00Z',
-      reason: 'Asked',
-    });
-    await set('False');
-    const again = await record.until('gated', (pod) => !isReady(pod));
-    expect(condition(again, 'Ready')).toMatchObject({
-      reason: 'ReadinessGatesNotReady',
-      message: `the status of pod readiness gate "${type}" is not "True", but False`,
-    });
-    expect(condition(again, 'ContainersReady')?.status).toBe('True');
-    await finished('gated');
-  });
-
-  test('observedGeneration follows the generation', async () => {
-    await lifepod.apply(pod('observed'));
-    const first = await record.until('observed', isReady);
-    expect(first.status?.observedGeneration).toBe(1);
-    await lifepod.kubectlOk('patch', 'pod', 'observed', '-p', '{"spec":{"activeDeadlineSeconds":3600}}');
-    const second = await record.until('observed', ({ status }) => status?.observedGeneration === 2);
-    expect(second.metadata.generation).toBe(2);
-    expect(timesOf(second)).toEqual(timesOf(first));
-    await finished('observed');
-  });
-});
-
-describe.concurrent('containers', () => {
-  test('times and identities', async () => {
-    const before = Math.floor(Date.now() / 1000) * 1000;
-    await lifepod.apply(pod('identities', { ...once('sleep 1'), init: [{ name: 'init', script: 'true' }] }));
-    const { status = {} } = await record.until('identities', inPhase('Succeeded'));
-    const [init, app] = [status.initContainerStatuses?.[0], status.containerStatuses?.[0]];
-    const times = [
-      status.startTime,
-      init?.state?.terminated?.startedAt,
-      init?.state?.terminated?.finishedAt,
-      app?.state?.terminated?.startedAt,
-    ];
-    const millis = times.map((time) => Date.parse(time ?? ''));
-    expect(millis).toEqual([...millis].sort((a, b) => a - b));
-    expect(millis[0]).toBeGreaterThanOrEqual(before);
-    const ran = Date.parse(app?.state?.terminated?.finishedAt ?? '') - (millis[3] ?? 0);
-    expect(ran).toBeGreaterThanOrEqual(1000);
-    for (const each of [init, app]) {
-      expect(each?.containerID).toMatch(/^containerd:\/\/[0-9a-f]{64}$/);
-      expect(each?.state?.terminated?.containerID).toBe(each?.containerID);
-      expect(each?.imageID).toMatch(/sha256:[0-9a-f]{64}$/);
-      expect(each?.image).toBe('busybox:1.28');
-    }
-    expect(init?.containerID).not.toBe(app?.containerID);
-    expect(init?.imageID).toBe(app?.imageID);
-    expect(status).toMatchObject({
-      hostIP: status.hostIPs?.[0]?.ip,
-      podIP: status.podIPs?.[0]?.ip,
-      qosClass: 'BestEffort',
-    });
-    await finished('identities');
-  });
-
-  test('exit codes: their own, of a signal, of memory that is not there, of a program that is not there', async () => {
-    const apps = (name: string, script: string, more: object = {}) => ({ name, script, ...more });
-    const marker = '16180339';
-    await lifepod.apply(
-      pod('codes', {
-        app: [
-          apps('three', 'exit 3'),
-          apps('killed', `exec sleep ${marker}`),
-          apps('memory', 'exec tail /dev/zero', { resources: { limits: { memory: '16Mi' } } }),
-          { name: 'missing', script: '', command: ['/no/such/program'] },
-        ],
-        spec: { restartPolicy: 'Never' },
-      }),
-    );
-    await record.until('codes', runs('killed'));
-    for (const { pid } of processesNaming(marker)) process.kill(pid, 'SIGKILL');
-    const over = await record.until('codes', inPhase('Failed'));
-    const state = (name: string) => statusOf(over, name).state?.terminated;
-    expect(state('three')).toMatchObject({ exitCode: 3, reason: 'Error' });
-    expect(state('killed')).toMatchObject({ exitCode: 137, reason: 'Error' });
-    expect(state('memory')).toMatchObject({ exitCode: 137, reason: 'OOMKilled' });
-    expect(state('missing')).toMatchObject({ exitCode: 128, reason: 'StartError' });
-    expect(state('missing')?.message).toContain('/no/such/program');
-    expect(await lifepod.kubectlOk('describe', 'pod', 'codes')).toMatch(/Reason: +OOMKilled\n +Exit Code: +137/);
-    await finished('codes');
-  });
-
-  test('a process that is not the first of its namespace ends by the stop signal: 143', async () => {
-    const manifest = pod('signalled', {
-      app: [{ name: 'app', script: 'exec sleep 3600' }],
-      spec: { shareProcessNamespace: true },
-    });
-    Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
-    await lifepod.apply(manifest);
-    await record.until('signalled', isReady);
-    await lifepod.kubectlOk('delete', 'pod', 'signalled', '--wait=false');
-    expect(await terminated('signalled')).toMatchObject({ exitCode: 143, reason: 'Error' });
-    await lifepod.kubectlOk('patch', 'pod', 'signalled', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
-  });
-
-  test('termination messages: by path, else by the log of one that failed', async () => {
-    const fallback = { terminationMessagePolicy: 'FallbackToLogsOnError' };
-    await lifepod.apply(
-      pod('messages', {
-        app: [
-          { name: 'default', script: 'echo default >/dev/termination-log' },
-          { name: 'path', script: 'echo path >/tmp/why; exit 1', terminationMessagePath: '/tmp/why' },
-          { name: 'log', script: 'echo out; echo err >&2; exit 1', ...fallback },
-          { name: 'both', script: 'echo log; echo file >/dev/termination-log; exit 1', ...fallback },
-          { name: 'well', script: 'echo log', ...fallback },
-        ],
-        spec: { restartPolicy: 'Never' },
-      }),
-    );
-    const over = await record.until('messages', inPhase('Failed'));
-    const messages = over.status?.containerStatuses?.map(({ name, state }) => [name, state?.terminated?.message]);
-    expect(Object.fromEntries(messages ?? [])).toEqual({
-      default: 'default\n',
-      path: 'path\n',
-      log: expect.stringMatching(/^(out\nerr\n|err\nout\n)$/),
-      both: 'file\n',
-      well: undefined,
-    });
-    await finished('messages');
-  });
-
-  test('termination messages are cut at 4096 bytes, and at 12 KiB for all containers of a Pod', async () => {
-    const script = 'yes x | head -c 9000 >/dev/termination-log';
-    const containers = (count: number) =>
-      Array.from({ length: count }, (_, index) => ({ name: `app-${index}`, script }));
-    await lifepod.apply(pod('long', { app: containers(1), spec: { restartPolicy: 'Never' } }));
-    await lifepod.apply(pod('many', { app: containers(4), spec: { restartPolicy: 'Never' } }));
-    const lengths = async (name: string) =>
-      (await record.until(name, inPhase('Succeeded'))).status?.containerStatuses?.map(
-        ({ state }) => state?.terminated?.message?.length,
+      const initializing = await record.until('steps', runs('init'));
+      expect(conditionsOf(initializing)).toEqual({
+        PodReadyToStartContainers: 'True',
+        Initialized: 'False ContainersNotInitialized',
+        Ready: 'False ContainersNotReady',
+        ContainersReady: 'False ContainersNotReady',
+        PodScheduled: 'True',
+      });
+      await lifepod.kubectlOk('exec', 'steps', '-c', 'init', '--', 'touch', '/work/go');
+      const initialized = await record.until('steps', runs('app'));
+      expect(conditionsOf(initialized)).toMatchObject({ Initialized: 'True', Ready: 'False ContainersNotReady' });
+      await exec('steps', 'touch /work/ready');
+      const ready = await record.until('steps', isReady);
+      expect(conditionsOf(ready)).toEqual({
+        PodReadyToStartContainers: 'True',
+        Initialized: 'True',
+        Ready: 'True',
+        ContainersReady: 'True',
+        PodScheduled: 'True',
+      });
+      // Each keeps the time of its own last change.
+      expect(timesOf(ready)).toMatchObject({
+        PodScheduled: timesOf(initializing)['PodScheduled'],
+        PodReadyToStartContainers: timesOf(initializing)['PodReadyToStartContainers'],
+        Initialized: timesOf(initialized)['Initialized'],
+      });
+      for (const [type, at] of Object.entries(timesOf(ready))) {
+        const { pod } = record.history('steps').find(({ pod }) => condition(pod, type)?.status === 'True') ?? {};
+        expect(pod && timesOf(pod)[type]).toBe(at);
+      }
+      // Nobody has changed the status: it is not written again.
+      await lifepod.kubectlOk('annotate', 'pod', 'steps', 'example.com/note=1');
+      const annotated = await record.until(
+        'steps',
+        ({ metadata }) => metadata.annotations?.['example.com/note'] === '1',
       );
-    expect(await lengths('long')).toEqual([4096]);
-    expect(await lengths('many')).toEqual([3072, 3072, 3072, 3072]);
-    await finished('long');
-    await finished('many');
+      expect(annotated.status).toEqual(ready.status);
+      await finished('steps');
+    });
+
+    test('of a Pod that has completed, and of one that has failed', async () => {
+      await lifepod.apply(pod('completed', { ...once('true'), init: [{ name: 'init', script: 'true' }] }));
+      await lifepod.apply(pod('failed', once('false')));
+      const notReady = (reason: string) => (pod: Pod) =>
+        condition(pod, 'Ready')?.reason === reason && condition(pod, 'PodReadyToStartContainers')?.status === 'False';
+      expect(conditionsOf(await record.until('completed', notReady('PodCompleted')))).toEqual({
+        PodReadyToStartContainers: 'False',
+        Initialized: 'True PodCompleted',
+        Ready: 'False PodCompleted',
+        ContainersReady: 'False PodCompleted',
+        PodScheduled: 'True',
+      });
+      expect(conditionsOf(await record.until('failed', notReady('PodFailed')))).toEqual({
+        PodReadyToStartContainers: 'False',
+        Initialized: 'True',
+        Ready: 'False PodFailed',
+        ContainersReady: 'False PodFailed',
+        PodScheduled: 'True',
+      });
+      await finished('completed');
+      await finished('failed');
+    });
+
+    test('readiness gates: Ready waits for conditions that others set', async () => {
+      const type = 'example.com/gate';
+      await lifepod.apply(pod('gated', { spec: { readinessGates: [{ conditionType: type }] } }));
+      const closed = await record.until('gated', (pod) => condition(pod, 'ContainersReady')?.status === 'True');
+      expect(condition(closed, 'Ready')).toMatchObject({
+        status: 'False',
+        reason: 'ReadinessGatesNotReady',
+        message: `corresponding condition of pod readiness gate "${type}" does not exist.`,
+      });
+      expect(await lifepod.kubectlOk('get', 'pod', 'gated', '-o', 'wide')).toMatch(/ 0\/1\n$/);
+      const set = (status: string): Promise<string> =>
+        lifepod.kubectlOk(
+          'patch',
+          'pod',
+          'gated',
+          '--subresource=status',
+          '-p',
+          JSON.stringify({
+            status: { conditions: [{ type, status, lastTransitionTime: '2020-01-01T00:00:00Z', reason: 'Asked' }] },
+          }),
+        );
+      await set('True');
+      const open = await record.until('gated', isReady);
+      expect(await lifepod.kubectlOk('get', 'pod', 'gated', '-o', 'wide')).toMatch(/ 1\/1\n$/);
+      expect(condition(open, type)).toEqual({
+        type,
+        status: 'True',
+        lastTransitionTime: '2020-01-01T00:00:00Z',
+        reason: 'Asked',
+      });
+      await set('False');
+      const again = await record.until('gated', (pod) => !isReady(pod));
+      expect(condition(again, 'Ready')).toMatchObject({
+        reason: 'ReadinessGatesNotReady',
+        message: `the status of pod readiness gate "${type}" is not "True", but False`,
+      });
+      expect(condition(again, 'ContainersReady')?.status).toBe('True');
+      await finished('gated');
+    });
+
+    test('observedGeneration follows the generation', async () => {
+      await lifepod.apply(pod('observed'));
+      const first = await record.until('observed', isReady);
+      expect(first.status?.observedGeneration).toBe(1);
+      await lifepod.kubectlOk('patch', 'pod', 'observed', '-p', '{"spec":{"activeDeadlineSeconds":3600}}');
+      const second = await record.until('observed', ({ status }) => status?.observedGeneration === 2);
+      expect(second.metadata.generation).toBe(2);
+      expect(timesOf(second)).toEqual(timesOf(first));
+      await finished('observed');
+    });
+  });
+
+  describe('containers', () => {
+    test('times and identities', async () => {
+      const before = Math.floor(Date.now() / 1000) * 1000;
+      await lifepod.apply(pod('identities', { ...once('sleep 1'), init: [{ name: 'init', script: 'true' }] }));
+      const { status = {} } = await record.until('identities', inPhase('Succeeded'));
+      const [init, app] = [status.initContainerStatuses?.[0], status.containerStatuses?.[0]];
+      const times = [
+        status.startTime,
+        init?.state?.terminated?.startedAt,
+        init?.state?.terminated?.finishedAt,
+        app?.state?.terminated?.startedAt,
+      ];
+      const millis = times.map((time) => Date.parse(time ?? ''));
+      expect(millis).toEqual([...millis].sort((a, b) => a - b));
+      expect(millis[0]).toBeGreaterThanOrEqual(before);
+      const ran = Date.parse(app?.state?.terminated?.finishedAt ?? '') - (millis[3] ?? 0);
+      expect(ran).toBeGreaterThanOrEqual(1000);
+      for (const each of [init, app]) {
+        expect(each?.containerID).toMatch(/^containerd:\/\/[0-9a-f]{64}$/);
+        expect(each?.state?.terminated?.containerID).toBe(each?.containerID);
+        expect(each?.imageID).toMatch(/sha256:[0-9a-f]{64}$/);
+        expect(each?.image).toBe('busybox:1.28');
+      }
+      expect(init?.containerID).not.toBe(app?.containerID);
+      expect(init?.imageID).toBe(app?.imageID);
+      expect(status).toMatchObject({
+        hostIP: status.hostIPs?.[0]?.ip,
+        podIP: status.podIPs?.[0]?.ip,
+        qosClass: 'BestEffort',
+      });
+      await finished('identities');
+    });
+
+    test('exit codes: their own, of a signal, of memory that is not there, of a program that is not there', async () => {
+      const apps = (name: string, script: string, more: object = {}) => ({ name, script, ...more });
+      const marker = '16180339';
+      await lifepod.apply(
+        pod('codes', {
+          app: [
+            apps('three', 'exit 3'),
+            apps('killed', `exec sleep ${marker}`),
+            apps('memory', 'exec tail /dev/zero', { resources: { limits: { memory: '16Mi' } } }),
+            { name: 'missing', script: '', command: ['/no/such/program'] },
+          ],
+          spec: { restartPolicy: 'Never' },
+        }),
+      );
+      await record.until('codes', runs('killed'));
+      for (const { pid } of processesNaming(marker)) process.kill(pid, 'SIGKILL');
+      const over = await record.until('codes', inPhase('Failed'));
+      const state = (name: string) => statusOf(over, name).state?.terminated;
+      expect(state('three')).toMatchObject({ exitCode: 3, reason: 'Error' });
+      expect(state('killed')).toMatchObject({ exitCode: 137, reason: 'Error' });
+      expect(state('memory')).toMatchObject({ exitCode: 137, reason: 'OOMKilled' });
+      expect(state('missing')).toMatchObject({ exitCode: 128, reason: 'StartError' });
+      expect(state('missing')?.message).toContain('/no/such/program');
+      expect(await lifepod.kubectlOk('describe', 'pod', 'codes')).toMatch(/Reason: +OOMKilled\n +Exit Code: +137/);
+      await finished('codes');
+    });
+
+    test('a process that is not the first of its namespace ends by the stop signal: 143', async () => {
+      const manifest = pod('signalled', {
+        app: [{ name: 'app', script: 'exec sleep 3600' }],
+        spec: { shareProcessNamespace: true },
+      });
+      Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
+      await lifepod.apply(manifest);
+      await record.until('signalled', isReady);
+      await lifepod.kubectlOk('delete', 'pod', 'signalled', '--wait=false');
+      expect(await terminated('signalled')).toMatchObject({ exitCode: 143, reason: 'Error' });
+      await lifepod.kubectlOk('patch', 'pod', 'signalled', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+    });
+
+    test('termination messages: by path, else by the log of one that failed', async () => {
+      const fallback = { terminationMessagePolicy: 'FallbackToLogsOnError' };
+      await lifepod.apply(
+        pod('messages', {
+          app: [
+            { name: 'default', script: 'echo default >/dev/termination-log' },
+            { name: 'path', script: 'echo path >/tmp/why; exit 1', terminationMessagePath: '/tmp/why' },
+            { name: 'log', script: 'echo out; echo err >&2; exit 1', ...fallback },
+            { name: 'both', script: 'echo log; echo file >/dev/termination-log; exit 1', ...fallback },
+            { name: 'well', script: 'echo log', ...fallback },
+          ],
+          spec: { restartPolicy: 'Never' },
+        }),
+      );
+      const over = await record.until('messages', inPhase('Failed'));
+      const messages = over.status?.containerStatuses?.map(({ name, state }) => [name, state?.terminated?.message]);
+      expect(Object.fromEntries(messages ?? [])).toEqual({
+        default: 'default\n',
+        path: 'path\n',
+        log: expect.stringMatching(/^(out\nerr\n|err\nout\n)$/),
+        both: 'file\n',
+        well: undefined,
+      });
+      await finished('messages');
+    });
+
+    test('termination messages are cut at 4096 bytes, and at 12 KiB for all containers of a Pod', async () => {
+      const script = 'yes x | head -c 9000 >/dev/termination-log';
+      const containers = (count: number) =>
+        Array.from({ length: count }, (_, index) => ({ name: `app-${index}`, script }));
+      await lifepod.apply(pod('long', { app: containers(1), spec: { restartPolicy: 'Never' } }));
+      await lifepod.apply(pod('many', { app: containers(4), spec: { restartPolicy: 'Never' } }));
+      const lengths = async (name: string) =>
+        (await record.until(name, inPhase('Succeeded'))).status?.containerStatuses?.map(
+          ({ state }) => state?.terminated?.message?.length,
+        );
+      expect(await lengths('long')).toEqual([4096]);
+      expect(await lengths('many')).toEqual([3072, 3072, 3072, 3072]);
+      await finished('long');
+      await finished('many');
+    });
   });
 });
 

@@ -73,148 +73,150 @@ async function inTerminal(line: string, typed: string): Promise<{ code: number; 
 }
 const debugger1 = { name: 'debugger', image: 'busybox:1.28', command: ['true'] };
 
-describe.concurrent('kubectl debug', () => {
-  test('--target shares the processes of that container, nothing else does', async () => {
-    await started('target', {
-      app: [
-        { name: 'app', script: 'exec sleep 31415' },
-        { name: 'other', script: 'exec sleep 27182' },
-      ],
+describe.concurrent('ephemeral containers', () => {
+  describe('kubectl debug', () => {
+    test('--target shares the processes of that container, nothing else does', async () => {
+      await started('target', {
+        app: [
+          { name: 'app', script: 'exec sleep 31415' },
+          { name: 'other', script: 'exec sleep 27182' },
+        ],
+      });
+      await debug('target', 'with', ['--target=app'], 'sh', '-c', 'ps');
+      await debug('target', 'without', [], 'sh', '-c', 'ps');
+      for (const name of ['with', 'without']) await record.until('target', ended(name));
+      const [inside, outside] = await Promise.all(
+        ['with', 'without'].map((name) => lifepod.kubectlOk('logs', 'target', '-c', name)),
+      );
+      expect(inside).toMatch(/^ +1 root +sleep 31415$/m);
+      expect(inside).not.toContain('27182');
+      expect(outside).not.toMatch(/31415|27182/);
+      expect(outside).toMatch(/^ +1 root /m);
+      await finished('target');
     });
-    await debug('target', 'with', ['--target=app'], 'sh', '-c', 'ps');
-    await debug('target', 'without', [], 'sh', '-c', 'ps');
-    for (const name of ['with', 'without']) await record.until('target', ended(name));
-    const [inside, outside] = await Promise.all(
-      ['with', 'without'].map((name) => lifepod.kubectlOk('logs', 'target', '-c', name)),
-    );
-    expect(inside).toMatch(/^ +1 root +sleep 31415$/m);
-    expect(inside).not.toContain('27182');
-    expect(outside).not.toMatch(/31415|27182/);
-    expect(outside).toMatch(/^ +1 root /m);
-    await finished('target');
-  });
 
-  test('shows in describe and in logs; Ready and the restart counts do not change', async () => {
-    const before = await started('shown');
-    await debug('shown', 'fails', [], 'sh', '-c', 'echo looked; exit 3');
-    const after = await record.until('shown', ended('fails'));
-    expect(statusOf(after, 'fails')).toMatchObject({
-      restartCount: 0,
-      ready: false,
-      state: { terminated: { exitCode: 3, reason: 'Error' } },
+    test('shows in describe and in logs; Ready and the restart counts do not change', async () => {
+      const before = await started('shown');
+      await debug('shown', 'fails', [], 'sh', '-c', 'echo looked; exit 3');
+      const after = await record.until('shown', ended('fails'));
+      expect(statusOf(after, 'fails')).toMatchObject({
+        restartCount: 0,
+        ready: false,
+        state: { terminated: { exitCode: 3, reason: 'Error' } },
+      });
+      expect(after.status?.ephemeralContainerStatuses).toHaveLength(1);
+      expect(statusOf(after, 'app')).toEqual(statusOf(before, 'app'));
+      expect(after.status?.conditions).toEqual(before.status?.conditions);
+      expect(await lifepod.kubectlOk('logs', 'shown', '-c', 'fails')).toBe('looked\n');
+      expect(await lifepod.kubectlOk('logs', 'shown', '--all-containers')).toContain('looked\n');
+      expect(await lifepod.kubectlOk('describe', 'pod', 'shown')).toMatch(
+        /^Ephemeral Containers:\n {2}fails:\n(?: .*\n)* +Exit Code: +3$/m,
+      );
+      expect(await lifepod.kubectlOk('get', 'pod', 'shown')).toMatch(/^shown +1\/1 +Running +0 /m);
+      await finished('shown');
     });
-    expect(after.status?.ephemeralContainerStatuses).toHaveLength(1);
-    expect(statusOf(after, 'app')).toEqual(statusOf(before, 'app'));
-    expect(after.status?.conditions).toEqual(before.status?.conditions);
-    expect(await lifepod.kubectlOk('logs', 'shown', '-c', 'fails')).toBe('looked\n');
-    expect(await lifepod.kubectlOk('logs', 'shown', '--all-containers')).toContain('looked\n');
-    expect(await lifepod.kubectlOk('describe', 'pod', 'shown')).toMatch(
-      /^Ephemeral Containers:\n {2}fails:\n(?: .*\n)* +Exit Code: +3$/m,
-    );
-    expect(await lifepod.kubectlOk('get', 'pod', 'shown')).toMatch(/^shown +1\/1 +Running +0 /m);
-    await finished('shown');
-  });
 
-  test('-it attaches a terminal to it', async () => {
-    await started('attached');
-    const command = 'kubectl debug attached -it --image=busybox:1.28 --profile=general -c shell --target=app -- sh';
-    const { code, output } = await inTerminal(command, 'tty; echo "2 * 3 = $((2 * 3))"; exit 7\n');
-    expect(output).toMatch(/\/dev\/pts\/0\r\n2 \* 3 = 6\r\n/);
-    expect(code).toBe(0);
-    expect(statusOf(await record.until('attached', ended('shell')), 'shell').state?.terminated?.exitCode).toBe(7);
-    await finished('attached');
-  });
-
-  test('one that waits for its image holds nothing up', async () => {
-    await started('patient');
-    const absent = { name: 'absent', image: '127.0.0.1:1/none:1' };
-    expect((await replace('patient', [absent])).code).toBe(0);
-    const waiting = await record.until('patient', waitsFor('absent', 'ErrImagePull', 'ImagePullBackOff'));
-    expect(isReady(waiting)).toBe(true);
-    const began = Date.now();
-    await lifepod.kubectlOk('delete', 'pod', 'patient', '--wait=false');
-    expect((await record.gone('patient')) - began).toBeLessThan(10_000);
-  });
-});
-
-describe.concurrent('what may be in one', () => {
-  const forbidden = 'Forbidden: cannot be set for an Ephemeral Container';
-  test('no ports, probes, resources, hooks; a target that exists; a name of its own', async () => {
-    await started('judged', { init: [{ name: 'init', script: 'true' }] });
-    const probe = { exec: { command: ['true'] } };
-    const cases: [object, string][] = [
-      [{ ports: [{ containerPort: 80 }] }, `spec.ephemeralContainers[0].ports: ${forbidden}`],
-      [{ livenessProbe: probe }, `spec.ephemeralContainers[0].livenessProbe: ${forbidden}`],
-      [{ readinessProbe: probe }, `spec.ephemeralContainers[0].readinessProbe: ${forbidden}`],
-      [{ startupProbe: probe }, `spec.ephemeralContainers[0].startupProbe: ${forbidden}`],
-      [{ lifecycle: { preStop: probe } }, `spec.ephemeralContainers[0].lifecycle: ${forbidden}`],
-      [{ resources: { limits: { cpu: '1' } } }, `spec.ephemeralContainers[0].resources: ${forbidden}`],
-      [{ targetContainerName: 'none' }, 'spec.ephemeralContainers[0].targetContainerName: Not found: "none"'],
-      [{ name: 'init' }, 'spec.ephemeralContainers[0].name: Duplicate value: "init"'],
-      [{ image: '' }, 'spec.ephemeralContainers[0].image: Required value'],
-    ];
-    await Promise.all(
-      cases.map(async ([fields, message]) => {
-        const result = await replace('judged', [{ ...debugger1, ...fields }]);
-        expect(result.code).toBe(1);
-        expect(result.stderr).toContain(message);
-      }),
-    );
-    await finished('judged');
-  });
-
-  test('it is never changed nor removed, and comes by the subresource alone', async () => {
-    await started('fixed');
-    expect((await replace('fixed', [debugger1])).code).toBe(0);
-    await record.until('fixed', ended('debugger'));
-    const removed = await replace('fixed', []);
-    expect(removed.stderr).toContain(
-      'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debugger" may not be removed',
-    );
-    const changed = await replace('fixed', [{ ...debugger1, command: ['false'] }]);
-    expect(changed.stderr).toContain(
-      'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debugger" may not be changed',
-    );
-    const patched = await lifepod.kubectl(
-      'patch',
-      'pod',
-      'fixed',
-      '-p',
-      JSON.stringify({ spec: { ephemeralContainers: [{ ...debugger1, name: 'second' }] } }),
-    );
-    expect(patched.code).toBe(1);
-    expect(patched.stderr).toContain('spec: Forbidden: pod updates may not change fields other than');
-    const manifest = pod('created', { spec: { ephemeralContainers: [debugger1] } });
-    const created = await lifepod.kubectlInput(JSON.stringify(manifest), 'create', '-f', '-');
-    expect(created.stderr).toContain('spec.ephemeralContainers: Forbidden: cannot be set on create');
-    await finished('fixed');
-  });
-});
-
-describe.concurrent('its life', () => {
-  test('it is not started again, whatever the policy, nor when the app is', async () => {
-    await started('once', { app: [{ name: 'app', script: `echo; ${WAIT}` }], spec: { restartPolicy: 'Always' } });
-    await debug('once', 'brief', [], 'false');
-    await debug('once', 'long', [], 'sleep', '3600');
-    await record.until('once', (pod) => ended('brief')(pod) && runs('long')(pod));
-    const before = record.now('once');
-    await lifepod.kubectlOk('exec', 'once', '-c', 'app', '--', 'kill', '1');
-    const after = await record.until('once', (pod) => restarted('app', 1)(pod) && isReady(pod));
-    expect(after.status?.ephemeralContainerStatuses).toEqual(before.status?.ephemeralContainerStatuses);
-    await finished('once');
-  });
-
-  test('it runs until the Pod ends, and does not keep it from ending', async () => {
-    await started('over', {
-      app: [{ name: 'app', script: 'trap "exit 0" USR1; while :; do sleep 3600 & wait $!; done' }],
-      spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: 1 },
+    test('-it attaches a terminal to it', async () => {
+      await started('attached');
+      const command = 'kubectl debug attached -it --image=busybox:1.28 --profile=general -c shell --target=app -- sh';
+      const { code, output } = await inTerminal(command, 'tty; echo "2 * 3 = $((2 * 3))"; exit 7\n');
+      expect(output).toMatch(/\/dev\/pts\/0\r\n2 \* 3 = 6\r\n/);
+      expect(code).toBe(0);
+      expect(statusOf(await record.until('attached', ended('shell')), 'shell').state?.terminated?.exitCode).toBe(7);
+      await finished('attached');
     });
-    await debug('over', 'long', [], 'sleep', '3600');
-    await record.until('over', runs('long'));
-    await lifepod.kubectlOk('exec', 'over', '-c', 'app', '--', 'kill', '-USR1', '1');
-    const over = await record.until('over', inPhase('Succeeded'));
-    expect(statusOf(over, 'long').state?.terminated?.exitCode).toBe(137);
-    await finished('over');
+
+    test('one that waits for its image holds nothing up', async () => {
+      await started('patient');
+      const absent = { name: 'absent', image: '127.0.0.1:1/none:1' };
+      expect((await replace('patient', [absent])).code).toBe(0);
+      const waiting = await record.until('patient', waitsFor('absent', 'ErrImagePull', 'ImagePullBackOff'));
+      expect(isReady(waiting)).toBe(true);
+      const began = Date.now();
+      await lifepod.kubectlOk('delete', 'pod', 'patient', '--wait=false');
+      expect((await record.gone('patient')) - began).toBeLessThan(10_000);
+    });
+  });
+
+  describe('what may be in one', () => {
+    const forbidden = 'Forbidden: cannot be set for an Ephemeral Container';
+    test('no ports, probes, resources, hooks; a target that exists; a name of its own', async () => {
+      await started('judged', { init: [{ name: 'init', script: 'true' }] });
+      const probe = { exec: { command: ['true'] } };
+      const cases: [object, string][] = [
+        [{ ports: [{ containerPort: 80 }] }, `spec.ephemeralContainers[0].ports: ${forbidden}`],
+        [{ livenessProbe: probe }, `spec.ephemeralContainers[0].livenessProbe: ${forbidden}`],
+        [{ readinessProbe: probe }, `spec.ephemeralContainers[0].readinessProbe: ${forbidden}`],
+        [{ startupProbe: probe }, `spec.ephemeralContainers[0].startupProbe: ${forbidden}`],
+        [{ lifecycle: { preStop: probe } }, `spec.ephemeralContainers[0].lifecycle: ${forbidden}`],
+        [{ resources: { limits: { cpu: '1' } } }, `spec.ephemeralContainers[0].resources: ${forbidden}`],
+        [{ targetContainerName: 'none' }, 'spec.ephemeralContainers[0].targetContainerName: Not found: "none"'],
+        [{ name: 'init' }, 'spec.ephemeralContainers[0].name: Duplicate value: "init"'],
+        [{ image: '' }, 'spec.ephemeralContainers[0].image: Required value'],
+      ];
+      await Promise.all(
+        cases.map(async ([fields, message]) => {
+          const result = await replace('judged', [{ ...debugger1, ...fields }]);
+          expect(result.code).toBe(1);
+          expect(result.stderr).toContain(message);
+        }),
+      );
+      await finished('judged');
+    });
+
+    test('it is never changed nor removed, and comes by the subresource alone', async () => {
+      await started('fixed');
+      expect((await replace('fixed', [debugger1])).code).toBe(0);
+      await record.until('fixed', ended('debugger'));
+      const removed = await replace('fixed', []);
+      expect(removed.stderr).toContain(
+        'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debugger" may not be removed',
+      );
+      const changed = await replace('fixed', [{ ...debugger1, command: ['false'] }]);
+      expect(changed.stderr).toContain(
+        'spec.ephemeralContainers: Forbidden: existing ephemeral containers "debugger" may not be changed',
+      );
+      const patched = await lifepod.kubectl(
+        'patch',
+        'pod',
+        'fixed',
+        '-p',
+        JSON.stringify({ spec: { ephemeralContainers: [{ ...debugger1, name: 'second' }] } }),
+      );
+      expect(patched.code).toBe(1);
+      expect(patched.stderr).toContain('spec: Forbidden: pod updates may not change fields other than');
+      const manifest = pod('created', { spec: { ephemeralContainers: [debugger1] } });
+      const created = await lifepod.kubectlInput(JSON.stringify(manifest), 'create', '-f', '-');
+      expect(created.stderr).toContain('spec.ephemeralContainers: Forbidden: cannot be set on create');
+      await finished('fixed');
+    });
+  });
+
+  describe('its life', () => {
+    test('it is not started again, whatever the policy, nor when the app is', async () => {
+      await started('once', { app: [{ name: 'app', script: `echo; ${WAIT}` }], spec: { restartPolicy: 'Always' } });
+      await debug('once', 'brief', [], 'false');
+      await debug('once', 'long', [], 'sleep', '3600');
+      await record.until('once', (pod) => ended('brief')(pod) && runs('long')(pod));
+      const before = record.now('once');
+      await lifepod.kubectlOk('exec', 'once', '-c', 'app', '--', 'kill', '1');
+      const after = await record.until('once', (pod) => restarted('app', 1)(pod) && isReady(pod));
+      expect(after.status?.ephemeralContainerStatuses).toEqual(before.status?.ephemeralContainerStatuses);
+      await finished('once');
+    });
+
+    test('it runs until the Pod ends, and does not keep it from ending', async () => {
+      await started('over', {
+        app: [{ name: 'app', script: 'trap "exit 0" USR1; while :; do sleep 3600 & wait $!; done' }],
+        spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: 1 },
+      });
+      await debug('over', 'long', [], 'sleep', '3600');
+      await record.until('over', runs('long'));
+      await lifepod.kubectlOk('exec', 'over', '-c', 'app', '--', 'kill', '-USR1', '1');
+      const over = await record.until('over', inPhase('Succeeded'));
+      expect(statusOf(over, 'long').state?.terminated?.exitCode).toBe(137);
+      await finished('over');
+    });
   });
 });
 

@@ -40,172 +40,177 @@ async function deletion(name: string): Promise<number> {
 }
 const DEAF = 'trap "" TERM; while :; do sleep 1; done';
 
-describe.concurrent('postStart', () => {
-  test('a container is not shown as running before its hook has succeeded', async () => {
-    const app = { name: 'app', script: `echo begun; ${WAIT}`, lifecycle: { postStart: ask('/hold') } };
-    await lifepod.apply(pod('held', { app: [app, { name: 'other', script: WAIT }] }));
-    await server.untilAsked('/hold', 1);
-    const held = await record.until('held', runs('other'));
-    expect(statusOf(held, 'app')).toMatchObject({
-      ready: false,
-      started: false,
-      state: { waiting: { reason: 'ContainerCreating' } },
+describe.concurrent('hooks', () => {
+  describe('postStart', () => {
+    test('a container is not shown as running before its hook has succeeded', async () => {
+      const app = { name: 'app', script: `echo begun; ${WAIT}`, lifecycle: { postStart: ask('/hold') } };
+      await lifepod.apply(pod('held', { app: [app, { name: 'other', script: WAIT }] }));
+      await server.untilAsked('/hold', 1);
+      const held = await record.until('held', runs('other'));
+      expect(statusOf(held, 'app')).toMatchObject({
+        ready: false,
+        started: false,
+        state: { waiting: { reason: 'ContainerCreating' } },
+      });
+      expect(held.status?.phase).toBe('Pending');
+      server.release();
+      expect(statusOf(await record.until('held', isReady), 'app')).toMatchObject({ started: true, restartCount: 0 });
+      expect(record.history('held').some(({ pod }) => runs('app')(pod) && !isReady(pod))).toBe(false);
+      expect(server.asked('/hold')).toHaveLength(1);
+      expect(server.asked('/hold')[0]?.headers['user-agent']).toBe('kube-lifecycle/1.33');
+      await finished('held');
     });
-    expect(held.status?.phase).toBe('Pending');
-    server.release();
-    expect(statusOf(await record.until('held', isReady), 'app')).toMatchObject({ started: true, restartCount: 0 });
-    expect(record.history('held').some(({ pod }) => runs('app')(pod) && !isReady(pod))).toBe(false);
-    expect(server.asked('/hold')).toHaveLength(1);
-    expect(server.asked('/hold')[0]?.headers['user-agent']).toBe('kube-lifecycle/1.33');
-    await finished('held');
+
+    test('exec runs in the container, sleep takes its time', async () => {
+      const app = { name: 'app', script: WAIT, lifecycle: { postStart: sh('echo "hooked $NAME" >/proc/1/fd/1') } };
+      await lifepod.apply(
+        pod('started', {
+          app: [
+            { ...app, env: [{ name: 'NAME', value: 'app' }] },
+            { name: 'slow', script: WAIT, lifecycle: { postStart: { sleep: { seconds: 2 } } } },
+          ],
+        }),
+      );
+      const ready = await record.until('started', isReady);
+      expect(await lifepod.kubectlOk('logs', 'started', '-c', 'app')).toBe('hooked app\n');
+      const startedAt = Date.parse(statusOf(ready, 'slow').state?.running?.startedAt ?? '');
+      const shownAt = record.history('started').find(({ pod }) => runs('slow')(pod))?.at ?? 0;
+      expect(shownAt - startedAt).toBeGreaterThanOrEqual(2000);
+      await finished('started');
+    });
+
+    test.each<[string, () => object]>([
+      ['exec', () => sh('echo secret; exit 3')],
+      ['http', () => ({ httpGet: { host: '127.0.0.1', port: 1, path: '/' } })],
+      ['tcp', () => ({ tcpSocket: { host: '127.0.0.1', port: server.port } })],
+    ])('a hook that fails kills its container: %s', async (kind, hook) => {
+      const name = `failing-${kind}`;
+      await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, lifecycle: { postStart: hook() } }] }));
+      await record.until(name, restarted('app', 1));
+      await record.until(name, waitsFor('app', 'CrashLoopBackOff'));
+      expect(await record.event(name, /Hook failed/)).toBe('Warning FailedPostStartHook: PostStartHook failed');
+      expect(await record.event(name, /Killing/)).toBe('Normal Killing: FailedPostStartHook');
+      expect(record.history(name).some(({ pod }) => runs('app')(pod))).toBe(false);
+      await finished(name);
+    });
+
+    test('an https address that answers in plain HTTP is asked so, with a warning', async () => {
+      const postStart = ask('/fallback', {
+        scheme: 'HTTPS',
+        httpHeaders: [{ name: 'Authorization', value: 'secret' }],
+      });
+      await lifepod.apply(pod('fallback', { app: [{ name: 'app', script: WAIT, lifecycle: { postStart } }] }));
+      await record.until('fallback', isReady);
+      expect(server.asked('/fallback')[0]?.headers.authorization).toBeUndefined();
+      expect(await record.event('fallback', /LifecycleHTTPFallback/)).toBe(
+        `Warning LifecycleHTTPFallback: request to HTTPS lifecycle hook 127.0.0.1:${server.port} got HTTP response, retry with HTTP succeeded`,
+      );
+      await finished('fallback');
+    });
   });
 
-  test('exec runs in the container, sleep takes its time', async () => {
-    const app = { name: 'app', script: WAIT, lifecycle: { postStart: sh('echo "hooked $NAME" >/proc/1/fd/1') } };
-    await lifepod.apply(
-      pod('started', {
-        app: [
-          { ...app, env: [{ name: 'NAME', value: 'app' }] },
-          { name: 'slow', script: WAIT, lifecycle: { postStart: { sleep: { seconds: 2 } } } },
-        ],
-      }),
-    );
-    const ready = await record.until('started', isReady);
-    expect(await lifepod.kubectlOk('logs', 'started', '-c', 'app')).toBe('hooked app\n');
-    const startedAt = Date.parse(statusOf(ready, 'slow').state?.running?.startedAt ?? '');
-    const shownAt = record.history('started').find(({ pod }) => runs('slow')(pod))?.at ?? 0;
-    expect(shownAt - startedAt).toBeGreaterThanOrEqual(2000);
-    await finished('started');
-  });
+  describe('preStop', () => {
+    test('comes before the stop signal, which waits for its end', async () => {
+      const app = {
+        name: 'app',
+        script: 'trap "echo got TERM >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
+        lifecycle: { preStop: sh('echo preStop >>/work/log; usleep 500000; echo done >>/work/log') },
+        ...SHARED.mount,
+      };
+      await lifepod.apply(pod('polite', { app: [app], spec: outliving('polite') }));
+      await record.until('polite', isReady);
+      await deletion('polite');
+      expect(left('polite')).toBe('preStop\ndone\ngot TERM\n');
+    });
 
-  test.each<[string, () => object]>([
-    ['exec', () => sh('echo secret; exit 3')],
-    ['http', () => ({ httpGet: { host: '127.0.0.1', port: 1, path: '/' } })],
-    ['tcp', () => ({ tcpSocket: { host: '127.0.0.1', port: server.port } })],
-  ])('a hook that fails kills its container: %s', async (kind, hook) => {
-    const name = `failing-${kind}`;
-    await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, lifecycle: { postStart: hook() } }] }));
-    await record.until(name, restarted('app', 1));
-    await record.until(name, waitsFor('app', 'CrashLoopBackOff'));
-    expect(await record.event(name, /Hook failed/)).toBe('Warning FailedPostStartHook: PostStartHook failed');
-    expect(await record.event(name, /Killing/)).toBe('Normal Killing: FailedPostStartHook');
-    expect(record.history(name).some(({ pod }) => runs('app')(pod))).toBe(false);
-    await finished(name);
-  });
+    test('httpGet and sleep', async () => {
+      await lifepod.apply(
+        pod('asking', {
+          app: [
+            { name: 'http', script: WAIT, lifecycle: { preStop: ask('/stop') } },
+            { name: 'sleep', script: WAIT, lifecycle: { preStop: { sleep: { seconds: 2 } } } },
+          ],
+        }),
+      );
+      await record.until('asking', isReady);
+      const millis = await deletion('asking');
+      expect(millis).toBeGreaterThanOrEqual(2000);
+      expect(millis).toBeLessThan(20_000);
+      expect(server.asked('/stop')).toHaveLength(1);
+    });
 
-  test('an https address that answers in plain HTTP is asked so, with a warning', async () => {
-    const postStart = ask('/fallback', { scheme: 'HTTPS', httpHeaders: [{ name: 'Authorization', value: 'secret' }] });
-    await lifepod.apply(pod('fallback', { app: [{ name: 'app', script: WAIT, lifecycle: { postStart } }] }));
-    await record.until('fallback', isReady);
-    expect(server.asked('/fallback')[0]?.headers.authorization).toBeUndefined();
-    expect(await record.event('fallback', /LifecycleHTTPFallback/)).toBe(
-      `Warning LifecycleHTTPFallback: request to HTTPS lifecycle hook 127.0.0.1:${server.port} got HTTP response, retry with HTTP succeeded`,
-    );
-    await finished('fallback');
-  });
-});
+    test('counts against the grace period: at its end the processes have 2 s', async () => {
+      const app = { name: 'app', script: DEAF, lifecycle: { preStop: sh('sleep 600') } };
+      await lifepod.apply(pod('endless', { app: [app], spec: { terminationGracePeriodSeconds: 2 } }));
+      await record.until('endless', isReady);
+      const millis = await deletion('endless');
+      expect(millis).toBeGreaterThanOrEqual(3900);
+      expect(millis).toBeLessThan(20_000);
+    });
 
-describe.concurrent('preStop', () => {
-  test('comes before the stop signal, which waits for its end', async () => {
-    const app = {
-      name: 'app',
-      script: 'trap "echo got TERM >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
-      lifecycle: { preStop: sh('echo preStop >>/work/log; usleep 500000; echo done >>/work/log') },
-      ...SHARED.mount,
-    };
-    await lifepod.apply(pod('polite', { app: [app], spec: outliving('polite') }));
-    await record.until('polite', isReady);
-    await deletion('polite');
-    expect(left('polite')).toBe('preStop\ndone\ngot TERM\n');
-  });
+    test('a hook that fails holds nothing up', async () => {
+      await lifepod.apply(
+        pod('failing', { app: [{ name: 'app', script: WAIT, lifecycle: { preStop: sh('echo secret; exit 1') } }] }),
+      );
+      await record.until('failing', isReady);
+      expect(await deletion('failing')).toBeLessThan(20_000);
+      expect(await record.event('failing', /Hook/)).toBe('Warning FailedPreStopHook: PreStopHook failed');
+      expect(record.events('failing').join()).not.toContain('secret');
+    });
 
-  test('httpGet and sleep', async () => {
-    await lifepod.apply(
-      pod('asking', {
-        app: [
-          { name: 'http', script: WAIT, lifecycle: { preStop: ask('/stop') } },
-          { name: 'sleep', script: WAIT, lifecycle: { preStop: { sleep: { seconds: 2 } } } },
-        ],
-      }),
-    );
-    await record.until('asking', isReady);
-    const millis = await deletion('asking');
-    expect(millis).toBeGreaterThanOrEqual(2000);
-    expect(millis).toBeLessThan(20_000);
-    expect(server.asked('/stop')).toHaveLength(1);
-  });
+    test('is not run for a container that ended by itself', async () => {
+      await lifepod.apply(
+        pod('over', {
+          app: [
+            { name: 'over', script: 'true', lifecycle: { preStop: ask('/over') } },
+            { name: 'alive', script: WAIT, lifecycle: { preStop: ask('/alive') } },
+          ],
+          spec: { restartPolicy: 'Never' },
+        }),
+      );
+      await record.until('over', (pod) => ended('over')(pod) && runs('alive')(pod));
+      await deletion('over');
+      expect(server.asked('/alive')).toHaveLength(1);
+      expect(server.asked('/over')).toEqual([]);
+    });
 
-  test('counts against the grace period: at its end the processes have 2 s', async () => {
-    const app = { name: 'app', script: DEAF, lifecycle: { preStop: sh('sleep 600') } };
-    await lifepod.apply(pod('endless', { app: [app], spec: { terminationGracePeriodSeconds: 2 } }));
-    await record.until('endless', isReady);
-    const millis = await deletion('endless');
-    expect(millis).toBeGreaterThanOrEqual(3900);
-    expect(millis).toBeLessThan(20_000);
-  });
+    test('is run where a liveness probe ends the container', async () => {
+      const app = {
+        name: 'app',
+        script: `[ -e /work/again ] && touch /tmp/healthy; touch /work/again; ${WAIT}`,
+        lifecycle: { preStop: ask('/unwell') },
+        livenessProbe: { ...sh('[ -e /tmp/healthy ]'), periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 },
+        ...SHARED.mount,
+      };
+      await lifepod.apply(pod('unwell', { app: [app], spec: { volumes: SHARED.volumes } }));
+      await record.until('unwell', restarted('app', 1));
+      expect(server.asked('/unwell')).toHaveLength(1);
+      await finished('unwell');
+    });
 
-  test('a hook that fails holds nothing up', async () => {
-    await lifepod.apply(
-      pod('failing', { app: [{ name: 'app', script: WAIT, lifecycle: { preStop: sh('echo secret; exit 1') } }] }),
-    );
-    await record.until('failing', isReady);
-    expect(await deletion('failing')).toBeLessThan(20_000);
-    expect(await record.event('failing', /Hook/)).toBe('Warning FailedPreStopHook: PreStopHook failed');
-    expect(record.events('failing').join()).not.toContain('secret');
-  });
-
-  test('is not run for a container that ended by itself', async () => {
-    await lifepod.apply(
-      pod('over', {
-        app: [
-          { name: 'over', script: 'true', lifecycle: { preStop: ask('/over') } },
-          { name: 'alive', script: WAIT, lifecycle: { preStop: ask('/alive') } },
-        ],
-        spec: { restartPolicy: 'Never' },
-      }),
-    );
-    await record.until('over', (pod) => ended('over')(pod) && runs('alive')(pod));
-    await deletion('over');
-    expect(server.asked('/alive')).toHaveLength(1);
-    expect(server.asked('/over')).toEqual([]);
-  });
-
-  test('is run where a liveness probe ends the container', async () => {
-    const app = {
-      name: 'app',
-      script: `[ -e /work/again ] && touch /tmp/healthy; touch /work/again; ${WAIT}`,
-      lifecycle: { preStop: ask('/unwell') },
-      livenessProbe: { ...sh('[ -e /tmp/healthy ]'), periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 },
-      ...SHARED.mount,
-    };
-    await lifepod.apply(pod('unwell', { app: [app], spec: { volumes: SHARED.volumes } }));
-    await record.until('unwell', restarted('app', 1));
-    expect(server.asked('/unwell')).toHaveLength(1);
-    await finished('unwell');
-  });
-
-  test('of a sidecar it comes when the apps have ended', async () => {
-    const app = {
-      script: 'trap "echo $NAME >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
-      ...SHARED.mount,
-    };
-    await lifepod.apply(
-      pod('beside', {
-        init: [
-          {
-            ...app,
-            name: 'side',
-            env: [{ name: 'NAME', value: 'side' }],
-            restartPolicy: 'Always',
-            lifecycle: { preStop: sh('echo preStop >>/work/log') },
-          },
-        ],
-        app: [{ ...app, name: 'app', env: [{ name: 'NAME', value: 'app' }] }],
-        spec: outliving('beside'),
-      }),
-    );
-    await record.until('beside', isReady);
-    await deletion('beside');
-    expect(left('beside')).toBe('app\npreStop\nside\n');
+    test('of a sidecar it comes when the apps have ended', async () => {
+      const app = {
+        script: 'trap "echo $NAME >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
+        ...SHARED.mount,
+      };
+      await lifepod.apply(
+        pod('beside', {
+          init: [
+            {
+              ...app,
+              name: 'side',
+              env: [{ name: 'NAME', value: 'side' }],
+              restartPolicy: 'Always',
+              lifecycle: { preStop: sh('echo preStop >>/work/log') },
+            },
+          ],
+          app: [{ ...app, name: 'app', env: [{ name: 'NAME', value: 'app' }] }],
+          spec: outliving('beside'),
+        }),
+      );
+      await record.until('beside', isReady);
+      await deletion('beside');
+      expect(left('beside')).toBe('app\npreStop\nside\n');
+    });
   });
 });

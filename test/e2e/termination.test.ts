@@ -39,186 +39,190 @@ const DEADLINE_EXCEEDED = {
   message: 'Pod was active on the node longer than the specified deadline',
 };
 
-describe.concurrent('grace', () => {
-  test('a second delete shortens it, and never makes it longer', async () => {
-    for (const name of ['shortened', 'not-longer'])
-      await lifepod.apply(
-        pod(name, { app: [{ name: 'app', script: DEAF }], spec: { terminationGracePeriodSeconds: 600 } }),
-      );
-    for (const name of ['shortened', 'not-longer']) await record.until(name, isReady);
-    await lifepod.kubectlOk('delete', 'pod', 'shortened', '--wait=false');
-    await lifepod.kubectlOk('delete', 'pod', 'not-longer', '--grace-period=3', '--wait=false');
-    const began = Date.now();
-    await lifepod.kubectlOk('delete', 'pod', 'shortened', '--grace-period=3', '--wait=false');
-    await lifepod.kubectlOk('delete', 'pod', 'not-longer', '--grace-period=600', '--wait=false');
-    const { deletionGracePeriodSeconds } = record.now('not-longer').metadata;
-    expect(deletionGracePeriodSeconds).toBe(3);
-    for (const name of ['shortened', 'not-longer']) {
-      const millis = (await record.gone(name)) - began;
-      expect(millis).toBeGreaterThan(1500);
-      expect(millis).toBeLessThan(20_000);
-    }
-  });
-
-  test("the image's STOPSIGNAL is sent instead of SIGTERM", async () => {
-    const busybox = readFileSync(findProgram('busybox') ?? '');
-    const archive = join(lifepod.dataDir, 'usr1.tar');
-    await writeImageArchive(
-      archive,
-      'docker.io/library/usr1:1',
-      [
-        { type: 'directory', path: 'bin/', mode: 0o755 },
-        { type: 'file', path: 'bin/busybox', mode: 0o755, content: busybox },
-        { type: 'link', path: 'bin/sh', target: 'bin/busybox' },
-        { type: 'link', path: 'bin/sleep', target: 'bin/busybox' },
-      ],
-      { env: ['PATH=/bin'], stopSignal: 'SIGUSR1' },
-    );
-    await lifepod.cliOk('image', 'load', archive);
-    const note = (name: string): string => `trap "echo ${name} >>/work/log; exit 0" ${name}`;
-    await lifepod.apply(
-      pod('usr1', {
-        app: [
-          {
-            name: 'app',
-            image: 'usr1:1',
-            script: `${note('USR1')}; ${note('TERM')}; while :; do sleep 3600 & wait $!; done`,
-            ...SHARED.mount,
-          },
-        ],
-        spec: outliving('usr1'),
-      }),
-    );
-    await record.until('usr1', isReady);
-    await lifepod.kubectlOk('delete', 'pod', 'usr1');
-    expect(left('usr1')).toBe('USR1\n');
-  });
-
-  test('--force --grace-period=0 kills what is deaf to SIGTERM, though the object is gone at once', async () => {
-    const { port, connected } = await silentServer();
-    await lifepod.apply(
-      pod('forced', {
-        app: [{ name: 'app', script: `trap "" TERM; exec nc 127.0.0.1 ${port}`, stdin: true }],
-        // To reach the test, which sees by its connection how long the process lives.
-        spec: { hostNetwork: true, terminationGracePeriodSeconds: 600 },
-      }),
-    );
-    const socket = await connected;
-    const killed = once(socket, 'close');
-    await record.until('forced', isReady);
-    const began = Date.now();
-    await lifepod.kubectlOk('delete', 'pod', 'forced', '--force', '--grace-period=0');
-    expect(await record.gone('forced')).toBeLessThan(began + 2000);
-    await killed;
-    expect(Date.now() - began).toBeLessThan(20_000);
-  });
-});
-
-describe.concurrent('activeDeadlineSeconds', () => {
-  test('ends the Pod, gracefully, and tells why when nothing runs any more', async () => {
-    const script = 'trap "echo asked >>/work/log; sleep 1; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
-    await lifepod.apply(pod('late', { app: [{ name: 'app', script, ...SHARED.mount }], spec: outliving('late') }));
-    await record.until('late', isReady);
-    expect((await patch('late', { activeDeadlineSeconds: 1 })).code).toBe(0);
-    const failed = await record.until('late', inPhase('Failed'));
-    expect(failed.status).toMatchObject(DEADLINE_EXCEEDED);
-    expect(statusOf(failed, 'app')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 0 } } });
-    expect(left('late')).toBe('asked\n');
-    expect(record.history('late').some(({ pod }) => inPhase('Failed')(pod) && !ended('app')(pod))).toBe(false);
-    expect(condition(failed, 'Ready')).toMatchObject({ status: 'False', reason: 'PodFailed' });
-    expect(await record.event('late', /Deadline/)).toBe(
-      'Normal DeadlineExceeded: Pod was active on the node longer than the specified deadline',
-    );
-    await finished('late');
-  });
-
-  test('may be set and lowered on a living Pod, not raised nor removed', async () => {
-    await lifepod.apply(pod('lowered'));
-    await record.until('lowered', isReady);
-    expect((await patch('lowered', { activeDeadlineSeconds: 600 })).code).toBe(0);
-    const raised = await patch('lowered', { activeDeadlineSeconds: 601 });
-    expect(raised.code).toBe(1);
-    expect(raised.stderr).toContain(
-      'spec.activeDeadlineSeconds: Invalid value: 601: must be less than or equal to previous value',
-    );
-    const removed = await patch('lowered', { activeDeadlineSeconds: null });
-    expect(removed.code).toBe(1);
-    expect(removed.stderr).toContain(
-      'spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value',
-    );
-    expect((await patch('lowered', { activeDeadlineSeconds: 1 })).code).toBe(0);
-    expect((await record.until('lowered', inPhase('Failed'))).status).toMatchObject(DEADLINE_EXCEEDED);
-    await finished('lowered');
-  });
-});
-
-describe.concurrent('deletion', () => {
-  test('with a finalizer the Pod ends, and stays Terminating until the finalizer is gone', async () => {
-    const script =
-      'trap "until [ -e /work/proceed ]; do usleep 50000; done; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
-    const manifest = pod('kept', { app: [{ name: 'app', script, ...SHARED.mount }], spec: outliving('kept') });
-    Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
-    await lifepod.apply(manifest);
-    await record.until('kept', isReady);
-    await lifepod.kubectlOk('delete', 'pod', 'kept', '--wait=false');
-    expect(await lifepod.kubectlOk('get', 'pod', 'kept')).toMatch(/^kept +1\/1 +Terminating +0 /m);
-    writeFileSync(join(lifepod.dataDir, 'kept', 'proceed'), '');
-    const over = await record.until('kept', (pod) => pod.metadata.deletionGracePeriodSeconds === 0);
-    expect(over.metadata.deletionTimestamp).toBeDefined();
-    expect(statusOf(over, 'app')).toMatchObject({ ready: false, state: { terminated: { exitCode: 0 } } });
-    // Whoever wants the name has to wait.
-    expect((await lifepod.kubectlInput(JSON.stringify(pod('kept')), 'create', '-f', '-')).stderr).toMatch(
-      /object is being deleted: pods "kept" already exists/,
-    );
-    await lifepod.kubectlOk('patch', 'pod', 'kept', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
-    await record.gone('kept');
-  });
-
-  test('a forced delete does not get past a finalizer', async () => {
-    const manifest = pod('held', { app: [{ name: 'app', script: DEAF }] });
-    Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
-    await lifepod.apply(manifest);
-    await record.until('held', isReady);
-    await lifepod.kubectlOk('delete', 'pod', 'held', '--force', '--grace-period=0', '--wait=false');
-    const over = await record.until('held', ended('app'));
-    expect(statusOf(over, 'app').state?.terminated?.exitCode).toBe(137);
-    await lifepod.kubectlOk('patch', 'pod', 'held', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
-    await record.gone('held');
-  });
-
-  test('while an image is being pulled it comes at once', async () => {
-    const { port, connected } = await silentServer();
-    await lifepod.apply({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'pulling' },
-      spec: {
-        terminationGracePeriodSeconds: 600,
-        containers: [{ name: 'app', image: `127.0.0.1:${port}/never:1` }],
-      },
+describe.concurrent('the end of a Pod', () => {
+  describe('grace', () => {
+    test('a second delete shortens it, and never makes it longer', async () => {
+      for (const name of ['shortened', 'not-longer'])
+        await lifepod.apply(
+          pod(name, { app: [{ name: 'app', script: DEAF }], spec: { terminationGracePeriodSeconds: 600 } }),
+        );
+      for (const name of ['shortened', 'not-longer']) await record.until(name, isReady);
+      await lifepod.kubectlOk('delete', 'pod', 'shortened', '--wait=false');
+      await lifepod.kubectlOk('delete', 'pod', 'not-longer', '--grace-period=3', '--wait=false');
+      const began = Date.now();
+      await lifepod.kubectlOk('delete', 'pod', 'shortened', '--grace-period=3', '--wait=false');
+      await lifepod.kubectlOk('delete', 'pod', 'not-longer', '--grace-period=600', '--wait=false');
+      const { deletionGracePeriodSeconds } = record.now('not-longer').metadata;
+      expect(deletionGracePeriodSeconds).toBe(3);
+      for (const name of ['shortened', 'not-longer']) {
+        const millis = (await record.gone(name)) - began;
+        expect(millis).toBeGreaterThan(1500);
+        expect(millis).toBeLessThan(20_000);
+      }
     });
-    await connected;
-    expect(await record.event('pulling', /Pulling/)).toBe(`Normal Pulling: Pulling image "127.0.0.1:${port}/never:1"`);
-    const began = Date.now();
-    await lifepod.kubectlOk('delete', 'pod', 'pulling', '--wait=false');
-    expect((await record.gone('pulling')) - began).toBeLessThan(5000);
+
+    test("the image's STOPSIGNAL is sent instead of SIGTERM", async () => {
+      const busybox = readFileSync(findProgram('busybox') ?? '');
+      const archive = join(lifepod.dataDir, 'usr1.tar');
+      await writeImageArchive(
+        archive,
+        'docker.io/library/usr1:1',
+        [
+          { type: 'directory', path: 'bin/', mode: 0o755 },
+          { type: 'file', path: 'bin/busybox', mode: 0o755, content: busybox },
+          { type: 'link', path: 'bin/sh', target: 'bin/busybox' },
+          { type: 'link', path: 'bin/sleep', target: 'bin/busybox' },
+        ],
+        { env: ['PATH=/bin'], stopSignal: 'SIGUSR1' },
+      );
+      await lifepod.cliOk('image', 'load', archive);
+      const note = (name: string): string => `trap "echo ${name} >>/work/log; exit 0" ${name}`;
+      await lifepod.apply(
+        pod('usr1', {
+          app: [
+            {
+              name: 'app',
+              image: 'usr1:1',
+              script: `${note('USR1')}; ${note('TERM')}; while :; do sleep 3600 & wait $!; done`,
+              ...SHARED.mount,
+            },
+          ],
+          spec: outliving('usr1'),
+        }),
+      );
+      await record.until('usr1', isReady);
+      await lifepod.kubectlOk('delete', 'pod', 'usr1');
+      expect(left('usr1')).toBe('USR1\n');
+    });
+
+    test('--force --grace-period=0 kills what is deaf to SIGTERM, though the object is gone at once', async () => {
+      const { port, connected } = await silentServer();
+      await lifepod.apply(
+        pod('forced', {
+          app: [{ name: 'app', script: `trap "" TERM; exec nc 127.0.0.1 ${port}`, stdin: true }],
+          // To reach the test, which sees by its connection how long the process lives.
+          spec: { hostNetwork: true, terminationGracePeriodSeconds: 600 },
+        }),
+      );
+      const socket = await connected;
+      const killed = once(socket, 'close');
+      await record.until('forced', isReady);
+      const began = Date.now();
+      await lifepod.kubectlOk('delete', 'pod', 'forced', '--force', '--grace-period=0');
+      expect(await record.gone('forced')).toBeLessThan(began + 2000);
+      await killed;
+      expect(Date.now() - began).toBeLessThan(20_000);
+    });
   });
 
-  test('while one of several containers waits for its image, the others have their grace', async () => {
-    const { port } = await silentServer();
-    const script = 'trap "sleep 1; echo done >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
-    await lifepod.apply(
-      pod('half', {
-        app: [
-          { name: 'app', script, ...SHARED.mount },
-          { name: 'absent', image: `127.0.0.1:${port}/never:2`, script: WAIT },
-        ],
-        spec: outliving('half'),
-      }),
-    );
-    await record.until('half', runs('app'));
-    await lifepod.kubectlOk('delete', 'pod', 'half');
-    expect(left('half')).toBe('done\n');
+  describe('activeDeadlineSeconds', () => {
+    test('ends the Pod, gracefully, and tells why when nothing runs any more', async () => {
+      const script = 'trap "echo asked >>/work/log; sleep 1; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
+      await lifepod.apply(pod('late', { app: [{ name: 'app', script, ...SHARED.mount }], spec: outliving('late') }));
+      await record.until('late', isReady);
+      expect((await patch('late', { activeDeadlineSeconds: 1 })).code).toBe(0);
+      const failed = await record.until('late', inPhase('Failed'));
+      expect(failed.status).toMatchObject(DEADLINE_EXCEEDED);
+      expect(statusOf(failed, 'app')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 0 } } });
+      expect(left('late')).toBe('asked\n');
+      expect(record.history('late').some(({ pod }) => inPhase('Failed')(pod) && !ended('app')(pod))).toBe(false);
+      expect(condition(failed, 'Ready')).toMatchObject({ status: 'False', reason: 'PodFailed' });
+      expect(await record.event('late', /Deadline/)).toBe(
+        'Normal DeadlineExceeded: Pod was active on the node longer than the specified deadline',
+      );
+      await finished('late');
+    });
+
+    test('may be set and lowered on a living Pod, not raised nor removed', async () => {
+      await lifepod.apply(pod('lowered'));
+      await record.until('lowered', isReady);
+      expect((await patch('lowered', { activeDeadlineSeconds: 600 })).code).toBe(0);
+      const raised = await patch('lowered', { activeDeadlineSeconds: 601 });
+      expect(raised.code).toBe(1);
+      expect(raised.stderr).toContain(
+        'spec.activeDeadlineSeconds: Invalid value: 601: must be less than or equal to previous value',
+      );
+      const removed = await patch('lowered', { activeDeadlineSeconds: null });
+      expect(removed.code).toBe(1);
+      expect(removed.stderr).toContain(
+        'spec.activeDeadlineSeconds: Invalid value: null: must not update from a positive integer to nil value',
+      );
+      expect((await patch('lowered', { activeDeadlineSeconds: 1 })).code).toBe(0);
+      expect((await record.until('lowered', inPhase('Failed'))).status).toMatchObject(DEADLINE_EXCEEDED);
+      await finished('lowered');
+    });
+  });
+
+  describe('deletion', () => {
+    test('with a finalizer the Pod ends, and stays Terminating until the finalizer is gone', async () => {
+      const script =
+        'trap "until [ -e /work/proceed ]; do usleep 50000; done; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
+      const manifest = pod('kept', { app: [{ name: 'app', script, ...SHARED.mount }], spec: outliving('kept') });
+      Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
+      await lifepod.apply(manifest);
+      await record.until('kept', isReady);
+      await lifepod.kubectlOk('delete', 'pod', 'kept', '--wait=false');
+      expect(await lifepod.kubectlOk('get', 'pod', 'kept')).toMatch(/^kept +1\/1 +Terminating +0 /m);
+      writeFileSync(join(lifepod.dataDir, 'kept', 'proceed'), '');
+      const over = await record.until('kept', (pod) => pod.metadata.deletionGracePeriodSeconds === 0);
+      expect(over.metadata.deletionTimestamp).toBeDefined();
+      expect(statusOf(over, 'app')).toMatchObject({ ready: false, state: { terminated: { exitCode: 0 } } });
+      // Whoever wants the name has to wait.
+      expect((await lifepod.kubectlInput(JSON.stringify(pod('kept')), 'create', '-f', '-')).stderr).toMatch(
+        /object is being deleted: pods "kept" already exists/,
+      );
+      await lifepod.kubectlOk('patch', 'pod', 'kept', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      await record.gone('kept');
+    });
+
+    test('a forced delete does not get past a finalizer', async () => {
+      const manifest = pod('held', { app: [{ name: 'app', script: DEAF }] });
+      Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
+      await lifepod.apply(manifest);
+      await record.until('held', isReady);
+      await lifepod.kubectlOk('delete', 'pod', 'held', '--force', '--grace-period=0', '--wait=false');
+      const over = await record.until('held', ended('app'));
+      expect(statusOf(over, 'app').state?.terminated?.exitCode).toBe(137);
+      await lifepod.kubectlOk('patch', 'pod', 'held', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
+      await record.gone('held');
+    });
+
+    test('while an image is being pulled it comes at once', async () => {
+      const { port, connected } = await silentServer();
+      await lifepod.apply({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'pulling' },
+        spec: {
+          terminationGracePeriodSeconds: 600,
+          containers: [{ name: 'app', image: `127.0.0.1:${port}/never:1` }],
+        },
+      });
+      await connected;
+      expect(await record.event('pulling', /Pulling/)).toBe(
+        `Normal Pulling: Pulling image "127.0.0.1:${port}/never:1"`,
+      );
+      const began = Date.now();
+      await lifepod.kubectlOk('delete', 'pod', 'pulling', '--wait=false');
+      expect((await record.gone('pulling')) - began).toBeLessThan(5000);
+    });
+
+    test('while one of several containers waits for its image, the others have their grace', async () => {
+      const { port } = await silentServer();
+      const script = 'trap "sleep 1; echo done >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
+      await lifepod.apply(
+        pod('half', {
+          app: [
+            { name: 'app', script, ...SHARED.mount },
+            { name: 'absent', image: `127.0.0.1:${port}/never:2`, script: WAIT },
+          ],
+          spec: outliving('half'),
+        }),
+      );
+      await record.until('half', runs('app'));
+      await lifepod.kubectlOk('delete', 'pod', 'half');
+      expect(left('half')).toBe('done\n');
+    });
   });
 });
 

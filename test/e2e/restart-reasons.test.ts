@@ -1,0 +1,182 @@
+/** What makes init containers run again, and what does not. Source: Init Containers, "Pod restart reasons". */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { createLog, systemTimers } from '../../src/platform/node.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
+import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
+import type { ContainerRuntime } from '../../src/runtime/runtime.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, SHARED } from '../support/manifests.ts';
+import { inPhase, isReady, type PodRecord, recordPods, restarted, runs, statusOf } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let record: PodRecord;
+let runtime: ContainerRuntime;
+let socket: string;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  record = await recordPods(lifepod);
+  socket = containerdPaths(lifepod.dataDir).socket;
+  runtime = await connectRuntime({
+    endpoint: `unix://${socket}`,
+    log: createLog({ level: 'error' }),
+    timers: systemTimers(),
+  });
+  const archive = join(lifepod.dataDir, 'other.tar');
+  await makeBusyboxArchive(archive, { reference: 'docker.io/library/busybox:other' });
+  await lifepod.cliOk('image', 'load', archive);
+});
+afterAll(async () => {
+  record?.end();
+  await runtime?.close();
+  await lifepod?.stop();
+});
+
+const signal = AbortSignal.timeout(170_000);
+const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
+const left = (name: string): string[] =>
+  readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8')
+    .trim()
+    .split('\n');
+const identity = (pod: Pod, ...names: string[]): string[] =>
+  names.map((name) => `${name} ${statusOf(pod, name).containerID} ${statusOf(pod, name).restartCount}`);
+
+async function killPause({ metadata }: Pod): Promise<void> {
+  const [sandbox] = (await runtime.observe(metadata.uid ?? '', signal)).sandboxes;
+  const tasks = await runCommandOk('ctr', ['-a', socket, '-n', 'k8s.io', 'tasks', 'ls']);
+  const pid = Number(new RegExp(`^${sandbox?.id} +(\\d+) `, 'm').exec(tasks)?.[1]);
+  expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).toContain('pause');
+  process.kill(pid, 'SIGKILL');
+}
+
+/** Two init containers, a sidecar between them and two apps, each of which notes when it begins. */
+async function started(name: string): Promise<Pod> {
+  const note = (container: string) => ({ name: container, script: `echo ${container} >>/work/log`, ...SHARED.mount });
+  const lasting = (container: string) => ({
+    ...note(container),
+    script: `echo ${container} >>/work/log; trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done`,
+  });
+  await lifepod.apply(
+    pod(name, {
+      init: [note('init-1'), { ...lasting('side'), restartPolicy: 'Always' }, note('init-2')],
+      app: [lasting('app'), lasting('other')],
+      // Of the node: it also outlives a sandbox.
+      spec: { volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }] },
+    }),
+  );
+  return record.until(name, isReady);
+}
+const BEGUN = ['init-1', 'side', 'init-2', 'app', 'other'];
+/** The apps begin together. */
+const sorted = (lines: string[]): string[] => [...lines.slice(0, 3), ...lines.slice(3).sort()];
+
+describe.concurrent('init containers', () => {
+  describe('the init containers run again', () => {
+    test('where the sandbox is lost: its pause process was killed', async () => {
+      const before = await started('lost');
+      await killPause(before);
+      const again = await record.until('lost', (pod) => restarted('app', 1)(pod) && isReady(pod));
+      expect(sorted(left('lost').slice(5))).toEqual(BEGUN);
+      for (const name of BEGUN) expect(statusOf(again, name)).toMatchObject({ restartCount: 1, ready: true });
+      expect(statusOf(again, 'init-1').lastState?.terminated).toMatchObject({ exitCode: 0 });
+      expect(statusOf(again, 'app').lastState?.terminated?.containerID).toBe(statusOf(before, 'app').containerID);
+      expect(again.metadata.uid).toBe(before.metadata.uid);
+      expect(again.status?.startTime).toBe(before.status?.startTime);
+      const observed = await runtime.observe(before.metadata.uid ?? '', signal);
+      const now = observed.sandboxes.filter(({ ready }) => ready);
+      expect(now).toMatchObject([{ attempt: 1, ips: [again.status?.podIP] }]);
+      expect(await record.event('lost', /SandboxChanged/)).toBe(
+        'Normal SandboxChanged: Pod sandbox changed, it will be killed and re-created.',
+      );
+      await finished('lost');
+    });
+  });
+
+  describe('the init containers do not run again', () => {
+    test('for another image: of an init container it changes nothing, of an app that container alone', async () => {
+      const before = await started('image');
+      await lifepod.kubectlOk('set', 'image', 'pod/image', 'init-1=busybox:other', 'init-2=busybox:other');
+      const unchanged = await record.until(
+        'image',
+        ({ metadata, status }) => metadata.generation === 2 && status?.observedGeneration === 2,
+      );
+      expect(identity(unchanged, ...BEGUN)).toEqual(identity(before, ...BEGUN));
+      await lifepod.kubectlOk('set', 'image', 'pod/image', 'app=busybox:other');
+      const after = await record.until('image', (pod) => restarted('app', 1)(pod) && isReady(pod));
+      expect(statusOf(after, 'app')).toMatchObject({
+        image: 'busybox:other',
+        restartCount: 1,
+        lastState: { terminated: { exitCode: 0, containerID: statusOf(before, 'app').containerID } },
+      });
+      const others = BEGUN.filter((name) => name !== 'app');
+      expect(identity(after, ...others)).toEqual(identity(before, ...others));
+      expect(left('image')).toHaveLength(6);
+      expect(left('image').at(-1)).toBe('app');
+      expect(await record.event('image', /Killing/)).toBe(
+        'Normal Killing: Container app definition changed, will be restarted',
+      );
+      // A sidecar is no app, but it runs: it changes too.
+      await lifepod.kubectlOk('set', 'image', 'pod/image', 'side=busybox:other');
+      const sidecar = await record.until('image', (pod) => restarted('side', 1)(pod) && isReady(pod));
+      expect(left('image').slice(5)).toEqual(['app', 'side']);
+      expect(statusOf(sidecar, 'side').image).toBe('busybox:other');
+      await finished('image');
+    });
+
+    test('under restartPolicy Never: the Pod whose sandbox is lost has failed', async () => {
+      const script = 'echo init >>/work/log';
+      await lifepod.apply(
+        pod('never', {
+          init: [{ name: 'init', script, ...SHARED.mount }],
+          spec: {
+            restartPolicy: 'Never',
+            volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, 'never'), type: 'DirectoryOrCreate' } }],
+          },
+        }),
+      );
+      await killPause(await record.until('never', isReady));
+      const failed = await record.until('never', inPhase('Failed'));
+      expect(statusOf(failed, 'app')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 137 } } });
+      expect(statusOf(failed, 'init')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 0 } } });
+      expect(left('never')).toEqual(['init']);
+      await finished('never');
+    });
+
+    test('where an app ends', async () => {
+      const before = await started('crash');
+      await lifepod.kubectlOk('exec', 'crash', '-c', 'app', '--', 'kill', '1');
+      const after = await record.until('crash', (pod) => restarted('app', 1)(pod) && runs('app')(pod));
+      expect(left('crash').slice(5)).toEqual(['app']);
+      expect(identity(after, 'init-1', 'side', 'init-2', 'other')).toEqual(
+        identity(before, 'init-1', 'side', 'init-2', 'other'),
+      );
+      await finished('crash');
+    });
+  });
+});
+
+test('where their records are gone from the runtime, nor after a kill -9 of the engine', async () => {
+  const before = await started('collected');
+  const uid = before.metadata.uid ?? '';
+  for (const { id, kind, state } of (await runtime.observe(uid, signal)).containers)
+    if (kind === 'init' && state === 'exited') await runtime.removeContainer(id, signal);
+  const names = async (): Promise<string[]> =>
+    (await runtime.observe(uid, signal)).containers.map(({ name }) => name).sort();
+  expect(await names()).toEqual(['app', 'other', 'side']);
+  await lifepod.kubectlOk('exec', 'collected', '-c', 'app', '--', 'kill', '1');
+  const after = await record.until('collected', (pod) => restarted('app', 1)(pod) && isReady(pod));
+  expect(statusOf(after, 'init-1')).toEqual(statusOf(before, 'init-1'));
+  record.end();
+  await lifepod.kill('SIGKILL');
+  await lifepod.up();
+  record = await recordPods(lifepod);
+  await lifepod.kubectlOk('exec', 'collected', '-c', 'other', '--', 'kill', '1');
+  const later = await record.until('collected', (pod) => restarted('other', 1)(pod) && isReady(pod));
+  for (const name of ['init-1', 'init-2', 'side']) expect(statusOf(later, name)).toEqual(statusOf(before, name));
+  expect(left('collected').slice(5)).toEqual(['app', 'other']);
+  await lifepod.kubectlOk('delete', 'pod', 'collected', '--now');
+});
