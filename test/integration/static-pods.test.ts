@@ -34,11 +34,15 @@ test('it runs, and ends when its file is removed', async () => {
   );
 
   let changed = Promise.withResolvers<void>();
-  /** Of starts the runtime sends no events: who asks for them knows. */
+  /** Of starts and removals the runtime sends no events: who asks for them knows. */
   const watched: typeof runtime = {
     ...runtime,
     async startContainer(...call) {
       await runtime.startContainer(...call);
+      changed.resolve();
+    },
+    async removeSandbox(...call) {
+      await runtime.removeSandbox(...call);
       changed.resolve();
     },
   };
