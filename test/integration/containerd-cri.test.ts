@@ -125,7 +125,8 @@ describe('a container', () => {
   });
 
   test('that takes more memory than it may is OOMKilled', async () => {
-    const prepared = await prepare(['sh', '-c', 'exec tail /dev/zero'], { resources: { memoryLimitBytes: 16 << 20 } });
+    // Enough that runc itself can start it.
+    const prepared = await prepare(['sh', '-c', 'exec tail /dev/zero'], { resources: { memoryLimitBytes: 64 << 20 } });
     let ended = await finish(prepared);
     // The kernel's notice of it may come after the exit; it is an event of its own.
     const end = new AbortController();
