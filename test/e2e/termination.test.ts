@@ -198,13 +198,14 @@ describe.concurrent('the end of a Pod', () => {
           containers: [{ name: 'app', image: `127.0.0.1:${port}/never:1` }],
         },
       });
-      await connected;
+      const givenUp = once(await connected, 'close');
       expect(await record.event('pulling', /Pulling/)).toBe(
         `Normal Pulling: Pulling image "127.0.0.1:${port}/never:1"`,
       );
       const began = Date.now();
       await lifepod.kubectlOk('delete', 'pod', 'pulling', '--wait=false');
       expect((await record.gone('pulling')) - began).toBeLessThan(5000);
+      await givenUp;
     });
 
     test('while one of several containers waits for its image, the others have their grace', async () => {
