@@ -215,7 +215,7 @@ describe.concurrent('the status of a Pod', () => {
           app: [
             apps('three', 'exit 3'),
             apps('killed', `exec sleep ${marker}`),
-            apps('memory', 'exec tail /dev/zero', { resources: { limits: { memory: '16Mi' } } }),
+            apps('memory', 'exec tail /dev/zero', { resources: { limits: { memory: '64Mi' } } }),
             { name: 'missing', script: '', command: ['/no/such/program'] },
           ],
           spec: { restartPolicy: 'Never' },
