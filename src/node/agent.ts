@@ -8,7 +8,7 @@
  *  2. After a start, what the runtime holds is adopted, never restarted; what no object stands for is cleaned up.
  */
 import { rm } from 'node:fs/promises';
-import { availableParallelism, totalmem } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod, PodStatus, Service } from '../api/generated/types.ts';
@@ -28,6 +28,7 @@ import { runProbe } from './handlers/probe.ts';
 import type { HandlerTarget } from './handlers/target.ts';
 import { ROTATION_LIMITS, type RotationLimits, startLogRotation } from './log-rotation.ts';
 import { createLogSource } from './logs.ts';
+import { readCapacity } from './machine.ts';
 import { createEnvironmentSource } from './pod-environment.ts';
 import { createMessageReader, podFromRecords, runtimeView } from './pod-source.ts';
 import { createRunLookup } from './run-lookup.ts';
@@ -66,7 +67,11 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
   const logsRoot = join(dataDir, 'logs', 'pods');
   const recorder = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
-  const volumes = createVolumeManager({ rootDirectory: join(dataDir, 'pods'), client, timers, log, nodeName });
+  const capacity = await readCapacity(dataDir);
+  const volumes = createVolumeManager({
+    rootDirectory: join(dataDir, 'pods'),
+    ...{ client, timers, log, nodeName, allocatable: capacity.allocatable },
+  });
   signal.addEventListener('abort', () => volumes.close(), { once: true });
   const services = createInformer<Service>(
     client.resource({ group: '', version: 'v1', resource: 'services' }),
@@ -78,8 +83,8 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     client,
     nodeName,
     hostIps: options.nodeIps,
-    allocatable: {},
-    memoryCapacityBytes: totalmem(),
+    allocatable: capacity.allocatable,
+    memoryCapacityBytes: capacity.memoryBytes,
     clusterDns: options.clusterDns,
     clusterDomain: options.clusterDomain,
     resolvConf: '/etc/resolv.conf',
