@@ -11,6 +11,7 @@ import type { Progress } from './progress.ts';
 import { restartAfter, wantsRestart } from './restart.ts';
 import type { Turn } from './turn.ts';
 import { actionKey, type ContainerState, type Termination } from './types.ts';
+import { withUnknownEnds } from './unknown-ends.ts';
 import { type ContainerView, isLive, isRunning, isStarting } from './view.ts';
 
 type State = NonNullable<ContainerStatus['state']>;
@@ -27,14 +28,18 @@ export function statusOf(given: StatusInput): PodStatus {
   const { input, view, termination, startedAt } = given;
   const old = input.pod.status ?? {};
   const { generation } = input.pod.metadata;
-  const initContainerStatuses = view.init.map((each) => containerStatus(each, old.initContainerStatuses, given));
-  const containerStatuses = view.apps.map((each) => containerStatus(each, old.containerStatuses, given));
+  const seen = {
+    init: view.init.map((each) => containerStatus(each, old.initContainerStatuses, given)),
+    apps: view.apps.map((each) => containerStatus(each, old.containerStatuses, given)),
+  };
+  const over = termination !== undefined && given.stopped;
+  const { init: initContainerStatuses, apps: containerStatuses } = over ? withUnknownEnds(seen) : seen;
   const ephemeralContainerStatuses = view.ephemeral.map((each) =>
     containerStatus(each, old.ephemeralContainerStatuses, given),
   );
   const sandboxIps = view.spec.hostNetwork === true ? input.node.ips : (view.sandbox?.ips ?? []);
   const ips = view.sandbox?.ready ? sandboxIps : (old.podIPs ?? []).map(({ ip }) => ip);
-  const phase = phaseOf(given, initContainerStatuses, containerStatuses);
+  const phase = phaseOf(given, containerStatuses);
   const status: PodStatus = {
     ...old,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
@@ -65,7 +70,7 @@ function containerStatus(
   const { name, image = '' } = container.spec;
   const run = container.latest;
   const recorded = old?.find((status) => status.name === name);
-  if (run === undefined && recorded?.containerID !== undefined && recordEnded(recorded)) return recorded;
+  if (run === undefined && recorded !== undefined && recordEnded(recorded)) return recorded;
 
   const { state, lastState } = containerStates(container, recorded, given);
   const running = state.running !== undefined;
@@ -184,29 +189,26 @@ export function goDuration(seconds: number): string {
  * A phase that is final stays, and does not come while something of the Pod may still run: what it had reserved counts
  * as free from then on. Source: the kubelet's status manager of v1.33.
  */
-function phaseOf(given: StatusInput, init: ContainerStatus[], apps: ContainerStatus[]): string {
+function phaseOf(given: StatusInput, apps: ContainerStatus[]): string {
   const { input, view } = given;
   const old = input.pod.status?.phase ?? 'Pending';
   if (isFinal(old)) return old;
-  const phase = phaseReached(given, init, apps);
+  const phase = phaseReached(given, apps);
   return isFinal(phase) && (isStarting(view) || view.observed.containers.some(isRunning)) ? old : phase;
 }
 
 const isFinal = (phase: string): boolean => phase === 'Succeeded' || phase === 'Failed';
 
 /** Source: the table of phases in Pod Lifecycle (v1.33). */
-function phaseReached(given: StatusInput, init: ContainerStatus[], apps: ContainerStatus[]): string {
+function phaseReached(given: StatusInput, apps: ContainerStatus[]): string {
   const { view, termination, stopped } = given;
   if (termination?.reason === 'DeadlineExceeded') return 'Failed';
   if (given.progress.stage === 'finished' && given.progress.failedInit !== undefined) return 'Failed';
 
   const ended = apps.filter((status) => status.state?.terminated !== undefined);
   const wentWell = ended.length === apps.length && ended.every((status) => status.state?.terminated?.exitCode === 0);
-  if (termination !== undefined && stopped) {
-    if (ended.length === 0 && init.every((status) => status.containerID === undefined)) return 'Pending';
+  if ((termination !== undefined && stopped) || given.progress.stage === 'finished')
     return wentWell ? 'Succeeded' : 'Failed';
-  }
-  if (given.progress.stage === 'finished') return wentWell ? 'Succeeded' : 'Failed';
 
   const begun = (status: ContainerStatus): boolean =>
     status.state?.waiting === undefined || status.lastState?.terminated !== undefined;

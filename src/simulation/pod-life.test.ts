@@ -165,6 +165,32 @@ describe('the life of a Pod in virtual time', () => {
     }
   });
 
+  it('a Pod that is stopped before its containers could start has failed, and they with it', async () => {
+    const unknown = { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown' } };
+    const waiting = { waiting: { reason: 'PodInitializing' } };
+    const shape = { activeDeadlineSeconds: 20 };
+    const [bare, held] = await Promise.all(
+      [
+        simulatedPod({ apps: ['app'], ...shape }),
+        simulatedPod({ init: ['init', 'next'], apps: ['app'], ...shape }),
+      ].map((pod) => {
+        for (const each of [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])])
+          each.imagePullPolicy = 'Never';
+        return live({ pod, scripts: {}, absentImages: true, limitMillis: 60_000 });
+      }),
+    );
+    expect(endOf(bare as NonNullable<typeof bare>)).toMatchObject({
+      phase: 'Failed',
+      containerStatuses: [{ state: unknown }],
+    });
+    // An init container's turn had come: it counts, what comes after it does not.
+    expect(endOf(held as NonNullable<typeof held>)).toMatchObject({
+      phase: 'Failed',
+      initContainerStatuses: [{ state: unknown }, { state: waiting }],
+      containerStatuses: [{ state: waiting }],
+    });
+  });
+
   it('retries a pull that fails with back-off, and tells it', async () => {
     const life: Life = {
       pod: simulatedPod({ apps: ['app'] }),
