@@ -3,7 +3,6 @@
  * inside.
  */
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Container, Pod } from '../../src/api/generated/types.ts';
@@ -14,14 +13,12 @@ import { setUpNetwork, tearDownNetwork } from '../../src/network/bridge.ts';
 import { startDns } from '../../src/network/dns.ts';
 import { containerConfig, sandboxConfig, terminationMessageFile } from '../../src/node/container-config.ts';
 import { prepareContainer, prepareSandbox } from '../../src/node/container-files.ts';
-import { rotatedFiles, rotateLog } from '../../src/node/log-rotation.ts';
 import { readContainerLog } from '../../src/node/logs.ts';
 import { unmountUnder } from '../../src/node/mounts.ts';
 import { createEnvironmentSource } from '../../src/node/pod-environment.ts';
 import { readTerminationMessage } from '../../src/node/termination-message.ts';
 import { createVolumeManager, type VolumeManager } from '../../src/node/volumes.ts';
 import { systemTimers } from '../../src/platform/node.ts';
-import { runCommandOk } from '../../src/platform/processes.ts';
 import { startContainerd } from '../../src/runtime/containerd/containerd.ts';
 import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
 import type { ContainerRuntime } from '../../src/runtime/runtime.ts';
@@ -236,39 +233,5 @@ describe('a container', () => {
     const message = { file, logFile: logPath('app', 0), policy: 'File', exitCode: 3 };
     expect(await readTerminationMessage(message, signal)).toBe('done\n');
     expect(existsSync(join(volumes.hostPath('uid-of-web-0', pod, 'data'), 'of/web/file'))).toBe(true);
-  });
-
-  it('is read on by a follower while its log is rotated', async () => {
-    const chatty: Container = {
-      name: 'chatty',
-      image: BUSYBOX,
-      command: ['sh', '-c', 'echo first; read line < /data/go; echo second; read line < /data/go; echo third'],
-      volumeMounts: [{ name: 'data', mountPath: '/data' }],
-    };
-    const go = join(volumes.hostPath('uid-of-web-0', pod, 'data'), 'go');
-    await runCommandOk('mkfifo', ['--mode=666', go]);
-    const id = await run(chatty, 0);
-    const path = logPath('chatty', 0);
-    const ended = exited(id);
-    const log = readContainerLog({ path, ended: ended.then(() => undefined) }, { follow: true }, signal);
-    let text = '';
-    for await (const chunk of log) {
-      const lines = Buffer.from(chunk).toString();
-      text += lines;
-      if (lines.includes('first')) {
-        await rotateLog({
-          path,
-          maxBytes: 0,
-          maxFiles: 5,
-          now: Date.now(),
-          reopen: () => runtime.reopenContainerLog(id, signal),
-        });
-        await writeFile(go, 'go\n');
-      }
-      if (lines.includes('second')) await writeFile(go, 'go\n');
-    }
-    expect(text).toBe('first\nsecond\nthird\n');
-    expect(await rotatedFiles(path)).toHaveLength(1);
-    expect(await ended).toBe(0);
   });
 });
