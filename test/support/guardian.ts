@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { clearMachine } from '../../src/cli/leftovers.ts';
 import { nodePlatform } from '../../src/platform/node.ts';
 import { runCommand } from '../../src/platform/processes.ts';
+import { killEngine } from './kill-engine.ts';
 
 const dataDir = process.argv[2] ?? '';
 const launcher = join(import.meta.dirname, '../../bin/lifepod');
@@ -21,6 +22,7 @@ async function cleanUp(): Promise<void> {
   await runCommand(launcher, ['down', '--data-dir', dataDir], { signal: AbortSignal.timeout(120_000) }).catch(
     () => undefined,
   );
+  await killEngine(dataDir);
   await clearMachine(dataDir, nodePlatform('error'), AbortSignal.timeout(30_000));
   rmSync(dataDir, { recursive: true, force: true });
 }

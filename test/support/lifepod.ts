@@ -14,6 +14,7 @@ import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
 import { nodePlatform } from '../../src/platform/node.ts';
 import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
 import { busyboxArchive } from './images.ts';
+import { killEngine } from './kill-engine.ts';
 
 export const REPOSITORY = join(import.meta.dirname, '../..');
 export const LAUNCHER = join(REPOSITORY, 'bin/lifepod');
@@ -42,15 +43,6 @@ export function scratchFolder(): Scratch {
       await ended;
     },
   };
-}
-
-/** An engine that a failed test left running would bring back what is removed. */
-async function killEngine(dataDir: string): Promise<void> {
-  const pid = dataDirOwner(dataDir);
-  if (pid === undefined) return;
-  const released = dataDirReleased(dataDir, AbortSignal.timeout(DEADLINE_MILLIS));
-  process.kill(pid, 'SIGKILL');
-  await released;
 }
 
 export interface Lifepod {
