@@ -113,7 +113,7 @@ test('ConfigMaps, Secrets and Leases are kept', async () => {
 
 test('a Pod reads its ServiceAccount: token, ca.crt and namespace', async () => {
   const script =
-    'cd /var/run/secrets/kubernetes.io/serviceaccount && cat namespace && head -1 ca.crt && wc -c <token && touch x';
+    'exec 2>&1; cd /var/run/secrets/kubernetes.io/serviceaccount && cat namespace && head -1 ca.crt && wc -c <token && touch x';
   await lifepod.apply(pod('reader', { app: [{ name: 'app', script }], spec: { restartPolicy: 'Never' } }));
   await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Failed', 'pod/reader', '--timeout=60s');
   const log = await lifepod.kubectlOk('logs', 'reader');
