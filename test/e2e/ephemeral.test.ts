@@ -14,6 +14,7 @@ import {
   recordPods,
   restarted,
   runs,
+  signalFirst,
   statusOf,
   waitsFor,
 } from '../support/pods.ts';
@@ -199,7 +200,7 @@ describe.concurrent('ephemeral containers', () => {
       await debug('once', 'long', [], 'sleep', '3600');
       await record.until('once', (pod) => ended('brief')(pod) && runs('long')(pod));
       const before = record.now('once');
-      await lifepod.kubectlOk('exec', 'once', '-c', 'app', '--', 'kill', '1');
+      await signalFirst(lifepod, 'once', 'app', 'TERM');
       const after = await record.until('once', (pod) => restarted('app', 1)(pod) && isReady(pod));
       expect(after.status?.ephemeralContainerStatuses).toEqual(before.status?.ephemeralContainerStatuses);
       await finished('once');
@@ -212,7 +213,7 @@ describe.concurrent('ephemeral containers', () => {
       });
       await debug('over', 'long', [], 'sleep', '3600');
       await record.until('over', runs('long'));
-      await lifepod.kubectlOk('exec', 'over', '-c', 'app', '--', 'kill', '-USR1', '1');
+      await signalFirst(lifepod, 'over', 'app', 'USR1');
       const over = await record.until('over', inPhase('Succeeded'));
       expect(statusOf(over, 'long').state?.terminated?.exitCode).toBe(137);
       await finished('over');

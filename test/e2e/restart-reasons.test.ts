@@ -11,7 +11,16 @@ import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
 import type { ContainerRuntime } from '../../src/runtime/runtime.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, SHARED } from '../support/manifests.ts';
-import { inPhase, isReady, type PodRecord, recordPods, restarted, runs, statusOf } from '../support/pods.ts';
+import {
+  inPhase,
+  isReady,
+  type PodRecord,
+  recordPods,
+  restarted,
+  runs,
+  signalFirst,
+  statusOf,
+} from '../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -148,7 +157,7 @@ describe.concurrent('init containers', () => {
 
     test('where an app ends', async () => {
       const before = await started('crash');
-      await lifepod.kubectlOk('exec', 'crash', '-c', 'app', '--', 'kill', '1');
+      await signalFirst(lifepod, 'crash', 'app', 'TERM');
       const after = await record.until('crash', (pod) => restarted('app', 1)(pod) && runs('app')(pod));
       expect(left('crash').slice(5)).toEqual(['app']);
       expect(identity(after, 'init-1', 'side', 'init-2', 'other')).toEqual(
@@ -167,14 +176,14 @@ test('where their records are gone from the runtime, nor after a kill -9 of the 
   const names = async (): Promise<string[]> =>
     (await runtime.observe(uid, signal)).containers.map(({ name }) => name).sort();
   expect(await names()).toEqual(['app', 'other', 'side']);
-  await lifepod.kubectlOk('exec', 'collected', '-c', 'app', '--', 'kill', '1');
+  await signalFirst(lifepod, 'collected', 'app', 'TERM');
   const after = await record.until('collected', (pod) => restarted('app', 1)(pod) && isReady(pod));
   expect(statusOf(after, 'init-1')).toEqual(statusOf(before, 'init-1'));
   record.end();
   await lifepod.kill('SIGKILL');
   await lifepod.up();
   record = await recordPods(lifepod);
-  await lifepod.kubectlOk('exec', 'collected', '-c', 'other', '--', 'kill', '1');
+  await signalFirst(lifepod, 'collected', 'other', 'TERM');
   const later = await record.until('collected', (pod) => restarted('other', 1)(pod) && isReady(pod));
   for (const name of ['init-1', 'init-2', 'side']) expect(statusOf(later, name)).toEqual(statusOf(before, name));
   expect(left('collected').slice(5)).toEqual(['app', 'other']);

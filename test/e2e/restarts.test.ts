@@ -14,6 +14,7 @@ import {
   recordPods,
   restarted,
   runs,
+  signalFirst,
   statusOf,
   waitsFor,
 } from '../support/pods.ts';
@@ -30,8 +31,6 @@ afterAll(async () => {
 });
 
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-const signal = (name: string, container: string, what: string): Promise<string> =>
-  lifepod.kubectlOk('exec', name, '-c', container, '--', 'kill', `-${what}`, '1');
 /** A folder of the node, which outlives the Pod. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
@@ -180,7 +179,7 @@ describe.concurrent('restarts', () => {
           }),
         );
         await record.until(name, runs('app'));
-        await signal(name, 'side', 'TERM');
+        await signalFirst(lifepod, name, 'side', 'TERM');
         const again = await record.until(name, (pod) => restarted('side', 1)(pod) && runs('side')(pod));
         expect(statusOf(again, 'side').lastState?.terminated).toMatchObject({ exitCode: 0, reason: 'Completed' });
         expect(statusOf(again, 'app')).toMatchObject({ restartCount: 0, state: { running: {} } });

@@ -122,6 +122,11 @@ export async function recordPods(lifepod: Lifepod): Promise<PodRecord> {
   };
 }
 
+/** Signals the container's first process, as kubectl can. Its end may come before that of the command, and kill it. */
+export async function signalFirst(lifepod: Lifepod, name: string, container: string, signal: string): Promise<void> {
+  await lifepod.kubectl('exec', name, '-c', container, '--', 'kill', `-${signal}`, '1');
+}
+
 /** The status of one container, of whatever kind; throws where there is none. */
 export function statusOf(pod: Pod, container: string): ContainerStatus {
   const found = findStatus(pod, container);
