@@ -17,8 +17,6 @@ export default defineConfig({
       {
         test: {
           name: 'real',
-          // On a busy machine containerd can still be writing a log whose container has ended.
-          retry: 2,
           include: ['test/integration/**/*.test.ts', 'test/e2e/**/*.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 180_000,
