@@ -1,5 +1,6 @@
 /**
- * Generates src/api/generated/ from the models of @kubernetes/client-node:
+ * Generates src/api/generated/ from the models of @kubernetes/client-node, with what own-api.ts adds
+ * and without what it leaves out:
  *
  *   types.ts     TypeScript interfaces of every type reachable from ROOTS
  *   schema.json  the field table: per type, each field's JSON name, shape and whether it is required
@@ -10,6 +11,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { METRICS_TYPES, NEWER_FIELDS, OWN_FIELDS, OWN_TYPES } from './own-api.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const modelsDir = join(root, 'node_modules/@kubernetes/client-node/dist/gen/models');
@@ -25,10 +27,16 @@ const ROOTS = [
   'V1ServiceAccount',
   'V1ConfigMap',
   'V1Secret',
+  'V1PersistentVolume',
+  'V1PersistentVolumeClaim',
+  'V1StorageClass',
+  'V1RuntimeClass',
+  'V1PriorityClass',
   'CoreV1Event',
   'EventsV1Event',
   'V1Lease',
   'V1Binding',
+  'V1Eviction',
   'V1Status',
   'V1DeleteOptions',
   'V1ListMeta',
@@ -44,9 +52,13 @@ const QUANTITIES = new Set([
   'ContainerStatus.allocatedResources',
   'PodStatus.allocatedResources',
   'PodSpec.overhead',
+  'Overhead.podFixed',
   'NodeStatus.capacity',
   'NodeStatus.allocatable',
   'EmptyDirVolumeSource.sizeLimit',
+  'PersistentVolumeSpec.capacity',
+  'PersistentVolumeClaimStatus.allocatedResources',
+  'PersistentVolumeClaimStatus.capacity',
   'ResourceFieldSelector.divisor',
 ]);
 
@@ -165,6 +177,7 @@ for (let model = queue.shift(); model !== undefined; model = queue.shift()) {
     attributes.some((attribute) => attribute.baseName === 'apiVersion') &&
     attributes.some((a) => a.baseName === 'metadata');
   for (const attribute of attributes) {
+    if (NEWER_FIELDS[name]?.includes(attribute.baseName)) continue;
     let shape = shapeOf(attribute.type, attribute.format, `${name}.${attribute.baseName}`);
     for (
       let inner: Shape = shape;
@@ -186,7 +199,36 @@ for (let model = queue.shift(); model !== undefined; model = queue.shift()) {
     const key = /^\w+$/.test(attribute.baseName) ? attribute.baseName : `'${attribute.baseName}'`;
     body.push(`  ${key}${mandatory ? '' : '?'}: ${tsType(shape)};`);
   }
+  for (const [field, { shape, description }] of Object.entries(OWN_FIELDS[name] ?? {})) {
+    schema[name][field] = { shape };
+    docs[name].fields[field] = description;
+    body.push(`  ${field}?: ${tsType(shape)};`);
+  }
   if (!MACHINERY.has(name)) lines.push(`export interface ${name} {\n${body.join('\n')}\n}`);
+}
+
+/** What objects of every kind have; all of them bear it in types.ts. */
+const TOP_LEVEL: (typeof OWN_TYPES)[string]['fields'] = {
+  apiVersion: { shape: 'string', description: docs['Pod']?.fields['apiVersion'] ?? '' },
+  kind: { shape: 'string', description: docs['Pod']?.fields['kind'] ?? '' },
+  metadata: { shape: { ref: 'ObjectMeta' }, description: docs['Pod']?.fields['metadata'] ?? '' },
+};
+
+for (const [name, own] of Object.entries({ ...OWN_TYPES, ...METRICS_TYPES })) {
+  schema[name] = own.extends === undefined ? {} : { ...schema[own.extends] };
+  docs[name] = {
+    description: own.description,
+    fields: own.extends === undefined ? {} : { ...docs[own.extends]?.fields },
+  };
+  const body: string[] = [];
+  const fields = { ...(own.kind ? TOP_LEVEL : {}), ...own.fields };
+  for (const [field, { shape, required, description }] of Object.entries(fields)) {
+    schema[name][field] = required ? { shape, required } : { shape };
+    docs[name].fields[field] = description;
+    body.push(`  ${field}${required || field in TOP_LEVEL ? '' : '?'}: ${tsType(shape)};`);
+  }
+  const base = own.extends === undefined ? '' : ` extends ${own.extends}`;
+  lines.push(`export interface ${name}${base} {\n${body.join('\n')}\n}`);
 }
 
 mkdirSync(outDir, { recursive: true });

@@ -8,7 +8,8 @@
 
 import type { DeleteOptions } from '../machinery/backend.ts';
 import type { FieldError } from '../machinery/field-error.ts';
-import type { KubeObject } from '../machinery/meta.ts';
+import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
+import type { NodeUsage } from '../machinery/node-reports.ts';
 import type { Millis } from '../machinery/time.ts';
 
 export interface TableColumn {
@@ -22,6 +23,8 @@ export interface TableColumn {
 
 export interface WriteContext {
   now: Millis;
+  /** Tells the client of what is taken otherwise than it was written. */
+  warn?(sentence: string): void;
 }
 
 /** A subresource that reads and writes the object itself (status) or one of another kind (binding). */
@@ -31,9 +34,13 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
   /** A client upgrades its connection to a stream: the kind of the options, which come in the query, as PodExecOptions. */
   connects?: string;
+  /** What follows its name in the path is passed on. */
+  subpaths?: boolean;
   /** Makes the new object of the old one and the body; throws ApiError. Pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
+  /** By how many seconds the end of the grace period of an object that is being deleted moves later with it. */
+  deletionPostponedSeconds?(object: T, old: T): number;
 }
 
 export interface KindDefinition<T extends KubeObject = KubeObject> {
@@ -54,9 +61,20 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   storage?: { plural: string; toStored(object: KubeObject): KubeObject; fromStored(object: KubeObject): KubeObject };
   /** Only `create` (Binding). */
   createOnly?: boolean;
+  /** Its objects are many, large and seldom read: each read goes to the store, and none of them is held in memory. */
+  uncached?: boolean;
+  /**
+   * Its objects are not stored: each read makes them of objects of another resource, and of what their node uses. It can
+   * only be read.
+   */
+  computed?: {
+    from: ResourceRef;
+    /** undefined: there is nothing to tell of it. */
+    make(source: KubeObject, usage: NodeUsage): T | undefined;
+  };
 
-  /** Fills in defaults in the (own, mutable) object. */
-  defaults?(object: T): void;
+  /** Fills in defaults in the (own, mutable) object; `old`: the object that it is to replace. */
+  defaults?(object: T, old?: T): void;
   /** On create, after defaults: drops what clients may not set (status), sets generation. Mutates. */
   prepareForCreate?(object: T, context: WriteContext): void;
   /** On update of the main resource: keeps what it may not change (status), bumps generation. Mutates `object`. */

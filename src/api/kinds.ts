@@ -6,12 +6,20 @@ import { configMapKind } from './core/v1/config-map/index.ts';
 import { eventKind } from './core/v1/event/index.ts';
 import { namespaceKind } from './core/v1/namespace/index.ts';
 import { nodeKind } from './core/v1/node/index.ts';
+import { persistentVolumeKind } from './core/v1/persistent-volume/index.ts';
+import { persistentVolumeClaimKind } from './core/v1/persistent-volume-claim/index.ts';
 import { podKind } from './core/v1/pod/index.ts';
 import { secretKind } from './core/v1/secret/index.ts';
 import { serviceKind } from './core/v1/service/index.ts';
 import { serviceAccountKind } from './core/v1/service-account/index.ts';
 import { newEventKind } from './events.k8s.io/v1/event/index.ts';
 import type { KindDefinition } from './kind.ts';
+import { podRecordKind } from './lifepod.io/v1/pod-record/index.ts';
+import { nodeMetricsKind } from './metrics.k8s.io/v1beta1/node-metrics/index.ts';
+import { podMetricsKind } from './metrics.k8s.io/v1beta1/pod-metrics/index.ts';
+import { runtimeClassKind } from './node.k8s.io/v1/runtime-class/index.ts';
+import { priorityClassKind } from './scheduling.k8s.io/v1/priority-class/index.ts';
+import { storageClassKind } from './storage.k8s.io/v1/storage-class/index.ts';
 
 /** A definition is only ever called with objects of its own kind. */
 const general = <T extends KubeObject>(kind: KindDefinition<T>): KindDefinition => kind as unknown as KindDefinition;
@@ -22,12 +30,20 @@ export const kinds: readonly KindDefinition[] = [
   general(eventKind),
   general(namespaceKind),
   general(nodeKind),
+  general(persistentVolumeKind),
+  general(persistentVolumeClaimKind),
   general(podKind),
   general(secretKind),
   general(serviceKind),
   general(serviceAccountKind),
   general(leaseKind),
+  general(runtimeClassKind),
+  general(priorityClassKind),
+  general(storageClassKind),
   general(newEventKind),
+  general(podRecordKind),
+  general(nodeMetricsKind),
+  general(podMetricsKind),
 ];
 
 const byRef = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.plural}`, kind]));

@@ -22,6 +22,21 @@ describe('decode', () => {
     expect(typeErrors).toEqual([]);
   });
 
+  it('does not know fields that came after v1.33', () => {
+    const env = [{ name: 'X', valueFrom: { fileKeyRef: { volumeName: 'v' } } }];
+    const container = { name: 'a', restartPolicyRules: [], env };
+    const { unknownFields } = decode(
+      'Pod',
+      pod({ hostnameOverride: 'h', schedulingGroup: {}, containers: [container] }),
+    );
+    expect(unknownFields).toEqual([
+      'spec.hostnameOverride',
+      'spec.schedulingGroup',
+      'spec.containers[0].restartPolicyRules',
+      'spec.containers[0].env[0].valueFrom.fileKeyRef',
+    ]);
+  });
+
   it.each<[string, unknown, unknown]>([
     [
       'quantities',

@@ -38,7 +38,10 @@ export const nodeKind: KindDefinition<Node> = {
   },
   validateCreate: validateNodeCreate,
   validateUpdate: validateNodeUpdate,
-  subresources: { status: statusSubresource(validateNodeUpdate) },
+  subresources: {
+    status: statusSubresource(validateNodeUpdate),
+    proxy: { verbs: ['get'], connects: 'NodeProxyOptions', subpaths: true },
+  },
   selectableFields: (node) => ({ 'spec.unschedulable': String(node.spec?.unschedulable ?? false) }),
   columns: nodeColumns,
   row: nodeRow,

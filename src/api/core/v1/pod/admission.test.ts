@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ServiceAccount } from '../../../generated/types.ts';
+import type { PodSpec, PriorityClass, ServiceAccount } from '../../../generated/types.ts';
 import { admitPriority, admitServiceAccount } from './admission.ts';
 import { containerOf, defaulted, podOf } from './pod-fixtures.ts';
 import { validatePodCreate } from './validation.ts';
@@ -68,13 +68,39 @@ describe('the ServiceAccount of a new Pod', () => {
 });
 
 describe('the priority of a new Pod', () => {
+  const classOf = (name: string, value: number): PriorityClass => ({
+    ...{ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name } },
+    ...{ value, preemptionPolicy: 'PreemptLowerPriority' },
+  });
+  const admitted = (spec: Partial<PodSpec>, ...classes: PriorityClass[]) => {
+    const pod = defaulted(podOf(spec));
+    admitPriority(pod, classes);
+    const { priorityClassName, priority, preemptionPolicy } = pod.spec ?? {};
+    return { ...(priorityClassName && { priorityClassName }), priority, preemptionPolicy };
+  };
   it('comes from its class alone', () => {
-    expect(() => admitPriority(defaulted(podOf({ priorityClassName: 'system-cluster-critical' })))).not.toThrow();
-    expect(() => admitPriority(defaulted(podOf({ priorityClassName: 'gold' })))).toThrow(
+    expect(admitted({ priorityClassName: 'system-cluster-critical' })).toEqual({
+      ...{ priority: 2_000_000_000, preemptionPolicy: 'PreemptLowerPriority' },
+      priorityClassName: 'system-cluster-critical',
+    });
+    expect(admitted({})).toEqual({ priority: 0, preemptionPolicy: 'PreemptLowerPriority' });
+    const gold = { ...classOf('gold', 1000), preemptionPolicy: 'Never' };
+    expect(admitted({ priorityClassName: 'gold' }, gold)).toEqual({
+      ...{ priorityClassName: 'gold', priority: 1000, preemptionPolicy: 'Never' },
+    });
+    expect(() => admitted({ priorityClassName: 'gold' })).toThrow(
       'pods "web" is forbidden: no PriorityClass with name gold was found',
     );
-    expect(() => admitPriority(defaulted(podOf({ priority: 5 })))).toThrow(
+    expect(() => admitted({ priority: 5 })).toThrow(
       'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name',
     );
+    expect(() => admitted({ preemptionPolicy: 'Never' })).toThrow(
+      'pods "web" is forbidden: the string value of PreemptionPolicy (Never) must not be provided in pod spec; priority admission controller computed PreemptLowerPriority from the given PriorityClass name',
+    );
+  });
+  it('is that of the default class where it names none', () => {
+    const usual = { ...classOf('usual', 7), globalDefault: true };
+    expect(admitted({}, usual, classOf('gold', 1000))).toMatchObject({ priorityClassName: 'usual', priority: 7 });
+    expect(admitted({}, { ...classOf('other', 9), globalDefault: true }, usual)).toMatchObject({ priority: 7 });
   });
 });

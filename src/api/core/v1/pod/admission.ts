@@ -4,7 +4,7 @@
  * Source: plugin/pkg/admission/serviceaccount and plugin/pkg/admission/priority of v1.33 (behaviour and wording).
  */
 import { forbidden } from '../../../../machinery/status.ts';
-import type { Container, Pod, ServiceAccount, Volume } from '../../../generated/types.ts';
+import type { Container, Pod, PriorityClass, ServiceAccount, Volume } from '../../../generated/types.ts';
 
 export const SERVICE_ACCOUNT_MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
 export const DEFAULT_SERVICE_ACCOUNT = 'default';
@@ -14,31 +14,47 @@ const TOKEN_SECONDS = 3607;
 const FILE_MODE = 0o644;
 
 /** The priority classes that every cluster has. */
-const systemPriorities: Readonly<Record<string, number>> = {
+export const systemPriorities: Readonly<Record<string, number>> = {
   'system-cluster-critical': 2_000_000_000,
   'system-node-critical': 2_000_001_000,
 };
 
-/** 0 without a class, and for a class that is not known (admitPriority refuses it). */
-export const priorityOfClass = (className: string | undefined): number => systemPriorities[className ?? ''] ?? 0;
-
 /** The name of the ServiceAccount that the Pod runs as. */
 export const serviceAccountNameOf = (pod: Pod): string => pod.spec?.serviceAccountName || DEFAULT_SERVICE_ACCOUNT;
 
-/** Throws 403 where the Pod names a priority class that does not exist, or a priority of its own. */
-export function admitPriority(pod: Pod): void {
+const DEFAULT_POLICY = 'PreemptLowerPriority';
+
+/** The one that Pods have that name none: of several the least important. */
+export const defaultPriorityClass = (classes: readonly PriorityClass[]): PriorityClass | undefined =>
+  classes.filter(({ globalDefault }) => globalDefault === true).sort((a, b) => (a.value ?? 0) - (b.value ?? 0))[0];
+
+/**
+ * Sets the priority and the preemption policy of the Pod's class. Throws 403 where there is no such class, or the Pod names others
+ * than its class has.
+ */
+export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void {
+  const { spec } = pod;
+  if (spec === undefined) return;
   const refuse = (cause: string) => forbidden({ group: '', resource: 'pods' }, pod.metadata.name ?? '', cause);
-  const className = pod.spec?.priorityClassName;
-  if (className && systemPriorities[className] === undefined) {
-    throw refuse(`no PriorityClass with name ${className} was found`);
-  }
-  const priority = priorityOfClass(className);
-  const asked = pod.spec?.priority;
-  if (asked !== undefined && asked !== priority) {
-    throw refuse(
-      `the integer value of priority (${asked}) must not be provided in pod spec; priority admission controller computed ${priority} from the given PriorityClass name`,
+  const priorityClass = spec.priorityClassName
+    ? classes.find(({ metadata }) => metadata.name === spec.priorityClassName)
+    : defaultPriorityClass(classes);
+  const known = systemPriorities[spec.priorityClassName ?? ''];
+  if (spec.priorityClassName && priorityClass === undefined && known === undefined)
+    throw refuse(`no PriorityClass with name ${spec.priorityClassName} was found`);
+  const priority = priorityClass?.value ?? known ?? 0;
+  const policy = priorityClass?.preemptionPolicy ?? DEFAULT_POLICY;
+  const computed = (what: string, asked: string | number, is: string | number) =>
+    refuse(
+      `the ${what} (${asked}) must not be provided in pod spec; priority admission controller computed ${is} from the given PriorityClass name`,
     );
-  }
+  if (spec.priority !== undefined && spec.priority !== priority)
+    throw computed('integer value of priority', spec.priority, priority);
+  if (spec.preemptionPolicy !== undefined && spec.preemptionPolicy !== policy)
+    throw computed('string value of PreemptionPolicy', spec.preemptionPolicy, policy);
+  if (priorityClass !== undefined) spec.priorityClassName = priorityClass.metadata.name;
+  spec.priority = priority;
+  spec.preemptionPolicy = policy;
 }
 
 /**
@@ -65,7 +81,7 @@ function mountToken(pod: Pod, volumeSuffix: string): void {
   const existing = (spec.volumes ?? []).find((volume) => volume.name.startsWith('kube-api-access-'))?.name;
   const volumeName = existing ?? `kube-api-access-${volumeSuffix}`;
   let mounted = false;
-  for (const container of [...(spec.initContainers ?? []), ...spec.containers]) {
+  for (const container of [...(spec.initContainers ?? []), ...spec.containers, ...(spec.deferContainers ?? [])]) {
     mounted = addMount(container, volumeName) || mounted;
   }
   if (mounted && existing === undefined) spec.volumes = [...(spec.volumes ?? []), tokenVolume(volumeName)];

@@ -5,6 +5,7 @@ import type {
   ResourceFieldSelector,
   Volume,
 } from '../../../generated/types.ts';
+import { pullPolicyOf } from './pull-policy.ts';
 
 /** 0644 */
 const DEFAULT_FILE_MODE = 420;
@@ -28,6 +29,7 @@ export function defaultVolume(volume: Volume): void {
       defaultDownwardItems(source.downwardAPI?.items);
     }
   }
+  if (volume.image) volume.image.pullPolicy ||= pullPolicyOf(volume.image.reference ?? '');
   if (volume.ephemeral?.volumeClaimTemplate) volume.ephemeral.volumeClaimTemplate.spec.volumeMode ??= 'Filesystem';
   defaultNetworkDisks(volume);
 }

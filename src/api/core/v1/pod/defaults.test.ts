@@ -22,8 +22,6 @@ describe('defaults of a Pod', () => {
       ],
       dnsPolicy: 'ClusterFirst',
       enableServiceLinks: true,
-      preemptionPolicy: 'PreemptLowerPriority',
-      priority: 0,
       restartPolicy: 'Always',
       schedulerName: 'default-scheduler',
       securityContext: {},
@@ -42,6 +40,8 @@ describe('defaults of a Pod', () => {
     ['registry:5000/busybox:1.28', 'IfNotPresent'],
     ['busybox:1.28', 'IfNotPresent'],
     ['busybox@sha256:aa', 'IfNotPresent'],
+    ['busybox:1.28@sha256:aa', 'IfNotPresent'],
+    ['registry:5000/busybox:latest@sha256:aa', 'Always'],
     ['', 'IfNotPresent'],
   ])('pulls %s %s', (image, policy) => {
     const { containers, initContainers } = specOf({

@@ -1,30 +1,62 @@
 /**
  * Fills in what a client left out of a Pod. Idempotent: defaults of a defaulted Pod change nothing.
  * Sources: the API defaults of v1.33, and its admission plugins Priority and DefaultTolerationSeconds, which every
- * cluster runs; the ServiceAccount plugin's part is in admission.ts, for it needs the account.
+ * cluster runs; the ServiceAccount plugin's part is in admission.ts, for it needs the account. Those of defer containers: their
+ * specification.
  */
-import type { EnvVar, HTTPGetAction, Lifecycle, Pod, PodSpec, Probe } from '../../../generated/types.ts';
-import { priorityOfClass } from './admission.ts';
+import type {
+  DeferContainer,
+  EnvVar,
+  HTTPGetAction,
+  Lifecycle,
+  Pod,
+  PodSpec,
+  Probe,
+} from '../../../generated/types.ts';
+import { systemPriorities } from './admission.ts';
 import { type AnyContainer, containersWithPath } from './containers.ts';
 import { defaultFieldRef, defaultResourceFieldRef, defaultVolume } from './default-volumes.ts';
 import { readOlderForms } from './older-forms.ts';
+import { pullPolicyOf } from './pull-policy.ts';
 
 const DEFAULT_GRACE_PERIOD_SECONDS = 30;
 const DEFAULT_TOLERATION_SECONDS = 300;
 
-export function defaultPod(pod: Pod): void {
+/** `old`: the Pod as it is, where there is one. */
+export function defaultPod(pod: Pod, old?: Pod): void {
   pod.spec ??= { containers: [] };
   const spec = pod.spec;
   spec.containers ??= [];
-  readOlderForms(pod);
+  readOlderForms(pod, old);
+  if ((spec.deferContainers ?? []).length > 0) defaultDefers(spec);
   for (const { container } of containersWithPath(spec)) defaultContainer(container);
-  for (const container of [...spec.containers, ...(spec.initContainers ?? [])]) {
+  for (const container of [...spec.containers, ...(spec.initContainers ?? []), ...(spec.deferContainers ?? [])]) {
     requestLimits(container);
     if (spec.hostNetwork === true) {
       for (const port of container.ports ?? []) port.hostPort = port.hostPort || port.containerPort;
     }
   }
   defaultSpec(spec);
+  defaultPriority(spec, old?.spec);
+}
+
+/** Of a new Pod admission tells, by its class; a static Pod asks nobody. What an update leaves out stays. */
+function defaultPriority(spec: PodSpec, old: PodSpec | undefined): void {
+  const priority = old?.priority ?? systemPriorities[spec.priorityClassName ?? ''];
+  if (priority !== undefined) spec.priority ??= priority;
+  if (old?.preemptionPolicy !== undefined) spec.preemptionPolicy ??= old.preemptionPolicy;
+}
+
+/** What differs from other containers; the rest is as theirs. */
+function defaultDefers(spec: PodSpec): void {
+  spec.prePullDeferImages ??= true;
+  spec.deferContainers?.forEach(defaultDefer);
+}
+
+function defaultDefer(entry: DeferContainer): void {
+  entry.trigger ||= 'PreExit';
+  entry.restartPolicy ||= 'Never';
+  entry.terminationMessagePolicy ||= 'FallbackToLogsOnError';
 }
 
 function defaultSpec(spec: PodSpec): void {
@@ -37,8 +69,6 @@ function defaultSpec(spec: PodSpec): void {
   defaultServiceAccountAlias(spec);
   dropFalse(spec, ['hostNetwork', 'hostPID', 'hostIPC']);
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
-  spec.priority ??= priorityOfClass(spec.priorityClassName);
-  spec.preemptionPolicy ??= 'PreemptLowerPriority';
   defaultTolerations(spec);
 }
 
@@ -64,14 +94,6 @@ function defaultContainer(container: AnyContainer): void {
   if (container.lifecycle) defaultLifecycle(container.lifecycle);
   dropFalse(container, ['stdin', 'stdinOnce', 'tty']);
   for (const mount of container.volumeMounts ?? []) dropFalse(mount, ['readOnly']);
-}
-
-/** Always for the tag latest, named or meant; IfNotPresent for any other tag and for a digest. */
-function pullPolicyOf(image: string): 'Always' | 'IfNotPresent' {
-  if (image === '' || image.includes('@')) return 'IfNotPresent';
-  const lastPart = image.slice(image.lastIndexOf('/') + 1);
-  const colon = lastPart.indexOf(':');
-  return colon === -1 || lastPart.slice(colon + 1) === 'latest' ? 'Always' : 'IfNotPresent';
 }
 
 function requestLimits(container: AnyContainer): void {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../machinery/field-error.ts';
-import type { Container, ContainerStatus, Pod } from '../../../generated/types.ts';
+import type { Container, ContainerStatus, DeferContainer, Pod, PodSpec } from '../../../generated/types.ts';
 import { podKind } from './index.ts';
 import { podOf, statusOf } from './pod-fixtures.ts';
 
@@ -207,5 +207,148 @@ describe('on a Pod that is there', () => {
     expect(pod.metadata.annotations).toEqual(old.metadata.annotations);
     const lied = afterStatus(without(old, BETA_STATUSES, 'lies'), statuses);
     expect(lied.metadata.annotations).toEqual(old.metadata.annotations);
+  });
+});
+
+describe('defer containers in an annotation', () => {
+  const KEY = 'pod.alpha.kubernetes.io/defer-containers';
+  const STATUSES = 'pod.alpha.kubernetes.io/defer-container-statuses';
+  const PATH = `metadata.annotations[${KEY}]`;
+  const entries: DeferContainer[] = [
+    { name: 'flush', image: 'busybox:1.28', timeoutSeconds: 5 },
+    { name: 'upload', image: 'busybox:1.28', trigger: 'PostExit', restartPolicy: 'OnFailure' },
+  ];
+  const text = JSON.stringify(entries);
+  const withEntries = (annotations: Record<string, string>, deferContainers?: DeferContainer[]): Pod => {
+    const pod = annotated(annotations);
+    return deferContainers === undefined ? pod : { ...pod, spec: { containers: [], ...pod.spec, deferContainers } };
+  };
+
+  it('is read on create where the field is absent', () => {
+    const pod = created(withEntries({ [KEY]: text }));
+    const defaults = { imagePullPolicy: 'IfNotPresent', terminationMessagePolicy: 'FallbackToLogsOnError' };
+    expect(pod.spec?.deferContainers).toMatchObject([
+      { ...entries[0], ...defaults, trigger: 'PreExit', restartPolicy: 'Never' },
+      { ...entries[1], ...defaults },
+    ]);
+    expect(pod.spec?.prePullDeferImages).toBe(true);
+    expect(pod.metadata.annotations).toEqual({ [KEY]: text });
+    expect(podKind.validateCreate(pod)).toEqual([]);
+  });
+
+  it.each(['[]', 'null'])('%s says that there are none', (none) => {
+    const pod = created(withEntries({ [KEY]: none }));
+    expect(pod.spec).not.toHaveProperty('deferContainers');
+    expect(podKind.validateCreate(pod)).toEqual([]);
+  });
+
+  it.each<[string, string, RegExp]>([
+    ['no JSON', "[{'name': 'a'}]", /Expected property name/],
+    ['half of it', text.slice(0, 20), /Unterminated string in JSON/],
+    ['an object', '{}', /json: cannot unmarshal object into Go struct field/],
+    ['a wrong type', '[{"timeoutSeconds": "5"}]', /json: cannot unmarshal string into Go .* of type int32/],
+  ])('bad JSON is a validation error: %s', (_, bad, message) => {
+    const [error = '', ...others] = errorsOf(withEntries({ [KEY]: bad }));
+    expect(others).toEqual([]);
+    expect(error.startsWith(`${PATH}: Invalid value: `)).toBe(true);
+    expect(error).toMatch(message);
+  });
+
+  it('an entry that is not valid is an error of the field that it was read into', () => {
+    expect(errorsOf(withEntries({ [KEY]: '[{"name": "app", "image": "x", "timeoutSeconds": 0}]' }))).toEqual([
+      'spec.deferContainers[0].name: Duplicate value: "app"',
+      'spec.deferContainers[0].timeoutSeconds: Invalid value: 0: must be greater than 0',
+    ]);
+  });
+
+  it('both forms with the same entries are fine', () => {
+    expect(errorsOf(withEntries({ [KEY]: text }, entries))).toEqual([]);
+    const [first, second] = entries as [DeferContainer, DeferContainer];
+    expect(errorsOf(withEntries({ [KEY]: text }, [{ ...first, trigger: 'PreExit', resources: {} }, second]))).toEqual(
+      [],
+    );
+  });
+
+  it.each<[string, string, DeferContainer[]]>([
+    ['fewer in the field', text, entries.slice(0, 1)],
+    ['fewer in the annotation', '[]', entries],
+    ['another trigger', text, entries.map((entry) => ({ ...entry, trigger: 'PostExit' }))],
+  ])('both forms that differ are a validation error: %s', (_, given, field) => {
+    expect(errorsOf(withEntries({ [KEY]: given }, field))).toEqual([
+      `${PATH}: Invalid value: ${JSON.stringify(given)}: must be equal to spec.deferContainers where both are given`,
+    ]);
+  });
+
+  it('warns of unknown fields, not of the form: it is the way for typed clients', () => {
+    const unknown = JSON.stringify([{ ...entries[0], colour: 'red' }]);
+    expect(podKind.warnings?.(created(withEntries({ [KEY]: unknown })))).toEqual([
+      `${PATH}: unknown field "[0].colour"`,
+    ]);
+    expect(podKind.warnings?.(created(withEntries({ [KEY]: text })))).toEqual([]);
+  });
+
+  const stored = (pod: Pod): Pod => {
+    const result = created(pod);
+    result.metadata.resourceVersion = '7';
+    return result;
+  };
+  const reannotated = (pod: Pod, annotations: Record<string, string>): Pod => ({
+    ...structuredClone(pod),
+    metadata: { ...pod.metadata, annotations },
+  });
+
+  describe.each([
+    ['update', (pod: Pod, old: Pod) => podKind.validateUpdate(pod, old)],
+    ['status write', (pod: Pod, old: Pod) => podKind.subresources['status']?.validate?.(pod, old) ?? []],
+  ])('%s', (_, validate) => {
+    it('is immutable on an existing Pod', () => {
+      const old = stored(withEntries({ [KEY]: text }));
+      const changed = [`${PATH}: Forbidden: may not remove or update defer container annotations`];
+      for (const annotations of [{ [KEY]: '[]' }, { [KEY]: `${text} ` }, { other: 'x' }] as Record<string, string>[]) {
+        expect(validate(reannotated(old, annotations), old).map(fieldErrorText)).toEqual(changed);
+      }
+      const without = stored(withEntries({}));
+      expect(validate(reannotated(without, { [KEY]: '[]' }), without).map(fieldErrorText)).toEqual([
+        `${PATH}: Forbidden: may not add defer container annotations`,
+      ]);
+    });
+  });
+
+  it.each<Partial<PodSpec>>([
+    {},
+    { prePullDeferImages: false, deferContainerGracePeriodExtension: true },
+    { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 3 },
+  ])(
+    'an update by a client that does not know the field keeps the entries, with the images that they have by now, and %j',
+    (more) => {
+      const pristine = withEntries({ [KEY]: text });
+      const old = stored({ ...pristine, spec: { containers: [], ...pristine.spec, ...more } });
+      old.spec?.deferContainers?.forEach((entry) => {
+        entry.image = 'busybox:1.36';
+      });
+      const ofDefers = Object.entries(old.spec ?? {}).filter(([key]) => /defer/i.test(key));
+      const others = Object.entries(structuredClone(old.spec) ?? {}).filter(([key]) => !/defer/i.test(key));
+      const pod: Pod = { ...structuredClone(old), spec: Object.fromEntries(others) as unknown as PodSpec };
+      podKind.defaults?.(pod, old);
+      podKind.prepareForUpdate?.(pod, old, NOW);
+      expect(podKind.validateUpdate(pod, old)).toEqual([]);
+      expect(pod.spec).toMatchObject(Object.fromEntries(ofDefers));
+      expect(pod.metadata.generation).toBe(old.metadata.generation);
+    },
+  );
+
+  it('the statuses are mirrored', () => {
+    const old = stored(withEntries({ [KEY]: text, other: 'x' }));
+    const deferContainerStatuses = [statusOf('flush', { state: { waiting: { reason: 'PodRunning' } } })];
+    const write = (of: Pod): Pod =>
+      podKind.subresources['status']?.apply?.(of, { ...of, status: { deferContainerStatuses } } as Pod, NOW) as Pod;
+    const mirrored = { [KEY]: text, other: 'x', [STATUSES]: JSON.stringify(deferContainerStatuses) };
+    expect(write(old).metadata.annotations).toEqual(mirrored);
+    expect(write(reannotated(old, { ...mirrored, [STATUSES]: 'lies' })).metadata.annotations).toEqual(mirrored);
+    expect(write(stored(withEntries({ other: 'x' }, entries))).metadata.annotations).toEqual({ other: 'x' });
+  });
+
+  it('a client sets no statuses', () => {
+    expect(created(withEntries({ [KEY]: text, [STATUSES]: '[]' })).metadata.annotations).toEqual({ [KEY]: text });
   });
 });

@@ -1,41 +1,95 @@
 /**
- * Init containers as Kubernetes 1.3 to 1.7 knew them: a JSON array in an annotation, of the alpha or of the beta API.
+ * Containers as a JSON array in an annotation: init containers as Kubernetes 1.3 to 1.7 knew them, of the alpha or of the
+ * beta API, and defer containers as clients write them whose types do not have the field.
  *
- * The form is read on create where spec.initContainers is absent; from then on the field is what counts, and the
- * annotation stays as it was written. The statuses are mirrored into the annotation of the same form.
- * Source: the proposal of init containers (2016), their pages for 1.5 and 1.6; Convert_v1_Pod_To_api_Pod of v1.5.
+ * The form is read on create where the field is absent; from then on the field is what counts, and the annotation stays as
+ * it was written. The statuses are mirrored into the annotation of the same form.
+ * Source: the proposal of init containers (2016), their pages for 1.5 and 1.6; Convert_v1_Pod_To_api_Pod of v1.5; the
+ * specification of defer containers.
  */
 import { type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
-import type { Container, Pod } from '../../../generated/types.ts';
+import type { Container, DeferContainer, Pod, PodSpec } from '../../../generated/types.ts';
 import { decode, type Shape, schemaTypes } from '../../../schema.ts';
 
-const FORMS = ['pod.beta.kubernetes.io', 'pod.alpha.kubernetes.io'] as const;
-const containersKey = (form: string): string => `${form}/init-containers`;
-const statusesKey = (form: string): string => `${form}/init-container-statuses`;
+/** A list of containers that annotations may say as well. */
+interface ContainerList {
+  field: 'initContainers' | 'deferContainers';
+  statusField: 'initContainerStatuses' | 'deferContainerStatuses';
+  /** The type of the elements. */
+  type: 'Container' | 'DeferContainer';
+  /** As messages and keys name it. */
+  word: 'init' | 'defer';
+  /** The API groups of the keys, the newer one first. */
+  forms: readonly string[];
+  /** What to do instead, for forms that are no longer to be used. */
+  deprecation?: string;
+}
+
+const LISTS: readonly ContainerList[] = [
+  {
+    field: 'initContainers',
+    statusField: 'initContainerStatuses',
+    type: 'Container',
+    word: 'init',
+    forms: ['pod.beta.kubernetes.io', 'pod.alpha.kubernetes.io'],
+    deprecation: 'deprecated since v1.6; use "spec.initContainers" instead',
+  },
+  {
+    field: 'deferContainers',
+    statusField: 'deferContainerStatuses',
+    type: 'DeferContainer',
+    word: 'defer',
+    forms: ['pod.alpha.kubernetes.io'],
+  },
+];
+
+/** Beside the defer containers; a client that does not know those does not know these. */
+const DEFER_FIELDS = [
+  'prePullDeferImages',
+  'deferContainerGracePeriodExtension',
+  'deferContainerGracePeriodExtensionInterval',
+  'deferContainerGracePeriodExtensionCount',
+] as const satisfies readonly (keyof PodSpec)[];
+
+interface Keys {
+  containers: string;
+  statuses: string;
+}
+
+/** pod.beta.kubernetes.io/init-containers and pod.beta.kubernetes.io/init-container-statuses, … */
+const keysOf = ({ word, forms }: ContainerList): Keys[] =>
+  forms.map((form) => ({ containers: `${form}/${word}-containers`, statuses: `${form}/${word}-container-statuses` }));
 
 export interface OlderForm {
+  /** The field that the annotation stands for. */
+  field: ContainerList['field'];
   /** metadata.annotations[pod.beta.kubernetes.io/init-containers] */
   path: string;
   text: string;
-  containers: Container[];
+  containers: (Container | DeferContainer)[];
   /** What the JSON has that a container does not. */
   unknownFields: string[];
   /** Why the JSON cannot be read. */
   failure?: string;
 }
 
-/** The forms that the Pod has, the newer one first. */
-export function olderForms(pod: Pod): OlderForm[] {
-  return FORMS.flatMap((form) => {
-    const text = pod.metadata.annotations?.[containersKey(form)];
-    return text === undefined ? [] : [{ path: annotationPath(containersKey(form)), text, ...readContainers(text) }];
+/** The forms of the list that the Pod has, the newer one first. */
+function formsOf(pod: Pod, list: ContainerList): OlderForm[] {
+  return keysOf(list).flatMap(({ containers: key }) => {
+    const text = pod.metadata.annotations?.[key];
+    return text === undefined
+      ? []
+      : [{ field: list.field, path: annotationPath(key), text, ...readContainers(text, list) }];
   });
 }
 
 const annotationPath = (key: string): string => `metadata.annotations[${key}]`;
 
 /** encoding/json, which read these annotations, takes names in any case, ignores unknown ones, and reads null as nothing. */
-function readContainers(text: string): Pick<OlderForm, 'containers' | 'unknownFields' | 'failure'> {
+function readContainers(
+  text: string,
+  { field, type }: ContainerList,
+): Pick<OlderForm, 'containers' | 'unknownFields' | 'failure'> {
   const failed = (failure: string) => ({ containers: [], unknownFields: [], failure });
   let value: unknown;
   try {
@@ -43,12 +97,12 @@ function readContainers(text: string): Pick<OlderForm, 'containers' | 'unknownFi
   } catch (error) {
     return failed((error as Error).message);
   }
-  const spec = { initContainers: withFieldNames(value ?? [], { array: { ref: 'Container' } }) };
+  const spec = { [field]: withFieldNames(value ?? [], { array: { ref: type } }) };
   const decoded = decode('PodSpec', spec);
   if (decoded.typeErrors[0] !== undefined) return failed(decoded.typeErrors[0]);
   return {
-    containers: decoded.value['initContainers'] as unknown as Container[],
-    unknownFields: decoded.unknownFields.map((path) => path.slice('initContainers'.length)),
+    containers: decoded.value[field] as unknown as Container[],
+    unknownFields: decoded.unknownFields.map((path) => path.slice(field.length)),
   };
 }
 
@@ -69,30 +123,50 @@ function withFieldNames(value: unknown, shape: Shape): unknown {
   );
 }
 
-/** On create, before the defaults: fills in the absent field. */
-export function readOlderForms(pod: Pod): void {
-  if (pod.spec === undefined || (pod.spec.initContainers ?? []).length > 0) return;
-  const [form] = olderForms(pod);
-  if (form !== undefined && form.containers.length > 0) pod.spec.initContainers = form.containers;
+/**
+ * Before the defaults: fills in the absent field. Where there is a Pod already (`old`) with what the annotation says, the
+ * field stays as it is there: its images may have changed, and a client that does not know the field does not send it, nor
+ * the fields that go with it.
+ */
+export function readOlderForms(pod: Pod, old?: Pod): void {
+  const { spec } = pod;
+  if (spec === undefined) return;
+  for (const list of LISTS) {
+    const { field } = list;
+    if ((spec[field] ?? []).length > 0) continue;
+    const [form] = formsOf(pod, list);
+    if (form === undefined || form.containers.length === 0) continue;
+    const kept = keysOf(list).every(
+      ({ containers: key }) => pod.metadata.annotations?.[key] === old?.metadata.annotations?.[key],
+    );
+    spec[field] = (kept && structuredClone(old?.spec?.[field])) || form.containers;
+    if (!kept || field !== 'deferContainers') continue;
+    const known = DEFER_FIELDS.map((name) => [name, spec[name] ?? old?.spec?.[name]]);
+    Object.assign(spec, Object.fromEntries(known.filter(([, value]) => value !== undefined)));
+  }
 }
 
 export const olderFormWarnings = (pod: Pod): string[] =>
-  olderForms(pod).flatMap(({ path, unknownFields }) => [
-    `${path}: deprecated since v1.6; use "spec.initContainers" instead`,
-    ...unknownFields.map((field) => `${path}: unknown field ${JSON.stringify(field)}`),
-  ]);
+  LISTS.flatMap((list) =>
+    formsOf(pod, list).flatMap(({ path, unknownFields }) => [
+      ...(list.deprecation === undefined ? [] : [`${path}: ${list.deprecation}`]),
+      ...unknownFields.map((field) => `${path}: unknown field ${JSON.stringify(field)}`),
+    ]),
+  );
 
 /** What clients wrote as statuses does not count, as with the status itself: the old object's stay, or none. */
 export function keepOlderStatuses(pod: Pod, old: Pod | undefined): void {
-  for (const key of FORMS.map(statusesKey)) setAnnotation(pod, key, old?.metadata.annotations?.[key]);
+  for (const { statuses: key } of LISTS.flatMap(keysOf)) setAnnotation(pod, key, old?.metadata.annotations?.[key]);
 }
 
-/** The statuses of the init containers, for whoever reads them in the form that the Pod was written in. */
+/** The statuses of the containers, for whoever reads them in the form that the Pod was written in. */
 export function mirrorOlderStatuses(pod: Pod): void {
-  const statuses = pod.status?.initContainerStatuses ?? [];
-  for (const form of FORMS) {
-    const used = pod.metadata.annotations?.[containersKey(form)] !== undefined && statuses.length > 0;
-    setAnnotation(pod, statusesKey(form), used ? JSON.stringify(statuses) : undefined);
+  for (const list of LISTS) {
+    const statuses = pod.status?.[list.statusField] ?? [];
+    for (const keys of keysOf(list)) {
+      const used = pod.metadata.annotations?.[keys.containers] !== undefined && statuses.length > 0;
+      setAnnotation(pod, keys.statuses, used ? JSON.stringify(statuses) : undefined);
+    }
   }
 }
 
@@ -106,19 +180,22 @@ function setAnnotation(pod: Pod, key: string, value: string | undefined): void {
 
 /** The annotations say what the Pod was created with: nobody changes, adds or removes them later. */
 export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
-  return FORMS.map(containersKey).flatMap((key) => {
-    const before = old.metadata.annotations?.[key];
-    const now = pod.metadata.annotations?.[key];
-    if (now === before) return [];
-    const verbs = before === undefined ? 'add' : 'remove or update';
-    return [forbidden(annotationPath(key), `may not ${verbs} init container annotations`)];
-  });
+  return LISTS.flatMap((list) =>
+    keysOf(list).flatMap(({ containers: key }) => {
+      const before = old.metadata.annotations?.[key];
+      const now = pod.metadata.annotations?.[key];
+      if (now === before) return [];
+      const verbs = before === undefined ? 'add' : 'remove or update';
+      return [forbidden(annotationPath(key), `may not ${verbs} ${list.word} container annotations`)];
+    }),
+  );
 }
 
 /** `same`: whether these containers, once they have their defaults, are those of the spec. */
-export function validateOlderForms(pod: Pod, same: (containers: Container[]) => boolean): FieldError[] {
-  return olderForms(pod).flatMap(({ path, text, containers, failure }) => {
+export function validateOlderForms(pod: Pod, same: (form: OlderForm) => boolean): FieldError[] {
+  return LISTS.flatMap((list) => formsOf(pod, list)).flatMap((form) => {
+    const { field, path, text, failure } = form;
     if (failure !== undefined) return [invalid(path, text, failure)];
-    return same(containers) ? [] : [invalid(path, text, 'must be equal to spec.initContainers where both are given')];
+    return same(form) ? [] : [invalid(path, text, `must be equal to spec.${field} where both are given`)];
   });
 }

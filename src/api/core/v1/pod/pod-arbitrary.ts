@@ -1,6 +1,13 @@
 /** Valid Pods without defaults, for property tests. */
 import fc from 'fast-check';
-import type { Container, PodSpec, Probe, ResourceRequirements, Volume } from '../../../generated/types.ts';
+import type {
+  Container,
+  DeferContainer,
+  PodSpec,
+  Probe,
+  ResourceRequirements,
+  Volume,
+} from '../../../generated/types.ts';
 
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
 
@@ -56,6 +63,34 @@ const container = (name: string, kind: 'init' | 'sidecar' | 'app'): fc.Arbitrary
     })
     .map((rest) => compact({ name, ...rest }));
 
+const defer = (name: string, trigger: 'PreExit' | 'PostExit'): fc.Arbitrary<DeferContainer> =>
+  fc
+    .record({
+      common: container(name, 'init'),
+      trigger: trigger === 'PreExit' ? fc.constantFrom(undefined, 'PreExit') : fc.constant('PostExit'),
+      restartPolicy: optional(fc.constantFrom('Never', 'OnFailure', 'Always')),
+      timeoutSeconds: optional(fc.integer({ min: 1, max: 100 })),
+      livenessProbe: optional(probe),
+      // On the host's network a port is taken but once among what runs together.
+      ports: optional(fc.constant<Container['ports']>([{ name: 'http', containerPort: 81 }])),
+      terminationMessagePolicy: optional(fc.constantFrom('File', 'FallbackToLogsOnError')),
+      env: optional(
+        fc
+          .constantFrom('deadline', 'exitCodes', 'reason')
+          .map((field): Container['env'] => [
+            { name: 'END', valueFrom: { fieldRef: { fieldPath: `status.termination.${field}` } } },
+          ]),
+      ),
+    })
+    .map(({ common, ...rest }) => compact({ ...common, ...rest }));
+
+/** How the grace period is extended: not at all, by liveness, or by an interval. */
+const graceExtension = fc.constantFrom<Partial<PodSpec>>(
+  {},
+  { deferContainerGracePeriodExtension: true },
+  { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 3 },
+);
+
 const volumeSource: fc.Arbitrary<Omit<Volume, 'name'>> = fc.constantFrom<Omit<Volume, 'name'>>(
   {},
   { emptyDir: { sizeLimit: '0.5Gi' } },
@@ -65,33 +100,50 @@ const volumeSource: fc.Arbitrary<Omit<Volume, 'name'>> = fc.constantFrom<Omit<Vo
   { projected: { sources: [{ configMap: { name: 'c' } }] } },
 );
 
-export const podSpecs: fc.Arbitrary<PodSpec> = fc
-  .record({
-    apps: fc.integer({ min: 1, max: 3 }),
-    inits: fc.array(fc.constantFrom<'init' | 'sidecar'>('init', 'sidecar'), { maxLength: 4 }),
-    sources: fc.array(volumeSource, { minLength: 1, maxLength: 3 }),
-    restartPolicy: optional(fc.constantFrom('Always', 'OnFailure', 'Never')),
-    hostNetwork: optional(fc.boolean()),
-    tolerations: optional(
-      fc.constantFrom<PodSpec['tolerations']>([{ operator: 'Exists' }], [{ key: 'a', value: 'b' }]),
-    ),
-    activeDeadlineSeconds: optional(fc.integer({ min: 1, max: 1000 })),
-    overhead: optional(fc.constant({ cpu: '0.25' })),
-  })
-  .chain(({ apps, inits, sources, hostNetwork, ...rest }) =>
-    fc
-      .record({
-        containers: fc.tuple(...Array.from({ length: apps }, (_, index) => container(`app${index}`, 'app'))),
-        initContainers: fc.tuple(...inits.map((kind, index) => container(`init${index}`, kind))),
-      })
-      .map(({ containers, initContainers }) =>
-        compact({
-          ...rest,
-          // Two containers with the same port do not go together on the host's network.
-          hostNetwork: apps === 1 ? hostNetwork : undefined,
-          containers,
-          initContainers,
-          volumes: sources.map((source, index) => ({ name: `v${index}`, ...source })),
-        }),
+/** `defers`: whether the Pods may have defer containers, and the fields that go with them. */
+const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
+  fc
+    .record({
+      apps: fc.integer({ min: 1, max: 3 }),
+      inits: fc.array(fc.constantFrom<'init' | 'sidecar'>('init', 'sidecar'), { maxLength: 4 }),
+      before: fc.nat(defers ? 2 : 0),
+      after: fc.nat(defers ? 2 : 0),
+      extension: defers ? graceExtension : fc.constant({}),
+      prePullDeferImages: defers ? optional(fc.boolean()) : fc.constant(undefined),
+      sources: fc.array(volumeSource, { minLength: 1, maxLength: 3 }),
+      restartPolicy: optional(fc.constantFrom('Always', 'OnFailure', 'Never')),
+      hostNetwork: optional(fc.boolean()),
+      tolerations: optional(
+        fc.constantFrom<PodSpec['tolerations']>([{ operator: 'Exists' }], [{ key: 'a', value: 'b' }]),
       ),
-  );
+      activeDeadlineSeconds: optional(fc.integer({ min: 1, max: 1000 })),
+      overhead: optional(fc.constant({ cpu: '0.25' })),
+    })
+    .chain(({ apps, inits, before, after, extension, sources, hostNetwork, ...rest }) =>
+      fc
+        .record({
+          containers: fc.tuple(...Array.from({ length: apps }, (_, index) => container(`app${index}`, 'app'))),
+          initContainers: fc.tuple(...inits.map((kind, index) => container(`init${index}`, kind))),
+          deferContainers: fc.tuple(
+            ...Array.from({ length: before }, (_, index) => defer(`before${index}`, 'PreExit')),
+            ...Array.from({ length: after }, (_, index) => defer(`after${index}`, 'PostExit')),
+          ),
+        })
+        .map(({ containers, initContainers, deferContainers }) =>
+          compact({
+            ...rest,
+            ...extension,
+            // Two containers with the same port do not go together on the host's network.
+            hostNetwork: apps === 1 ? hostNetwork : undefined,
+            containers,
+            initContainers,
+            ...(deferContainers.length === 0 ? {} : { deferContainers }),
+            volumes: sources.map((source, index) => ({ name: `v${index}`, ...source })),
+          }),
+        ),
+    );
+
+export const podSpecs = specs(true);
+
+/** As before there were defer containers. */
+export const podSpecsWithoutDefers = specs(false);

@@ -1,5 +1,13 @@
 /** Pods for the tests of this folder and of src/scheduling. */
-import type { Container, ContainerStatus, Node, Pod, PodSpec, PodStatus } from '../../../generated/types.ts';
+import type {
+  Container,
+  ContainerStatus,
+  DeferContainer,
+  Node,
+  Pod,
+  PodSpec,
+  PodStatus,
+} from '../../../generated/types.ts';
 import { defaultPod } from './defaults.ts';
 
 /** A Pod with one container, without defaults. */
@@ -12,6 +20,12 @@ export const podOf = (spec: Partial<PodSpec> = {}, status?: PodStatus): Pod => (
 });
 
 export const containerOf = (name: string, more: Partial<Container> = {}): Container => ({
+  name,
+  image: 'busybox:1.28',
+  ...more,
+});
+
+export const deferOf = (name: string, more: Partial<DeferContainer> = {}): DeferContainer => ({
   name,
   image: 'busybox:1.28',
   ...more,

@@ -8,14 +8,15 @@ export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 const counted = ['cpu', 'memory'] as const;
 
 /**
- * Guaranteed: every init and app container limits cpu and memory, and in sum requests what it limits.
+ * Guaranteed: every init, app and defer container limits cpu and memory, and in sum requests what it limits.
  * BestEffort: none requests or limits either. Burstable: all else. Amounts of zero count as none.
  */
 export function qosClass(pod: Pod): QosClass {
   const requests = new Map<string, Quantity>();
   const limits = new Map<string, Quantity>();
   let everyLimitSet = true;
-  for (const { resources } of [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])]) {
+  const { initContainers = [], containers = [], deferContainers = [] } = pod.spec ?? {};
+  for (const { resources } of [...initContainers, ...containers, ...deferContainers]) {
     addCounted(requests, resources?.requests);
     everyLimitSet = addCounted(limits, resources?.limits) === counted.length && everyLimitSet;
   }

@@ -3,8 +3,10 @@
  *
  * Init containers run one after another and before the app containers, so the Pod needs the larger of the largest
  * init container and the sum of the app containers. A sidecar keeps running: it adds to the app containers' sum and
- * to every init container after it. Overhead is added on top.
- * Sources: Init Containers, "Resources" (v1.23 pages); KEP-753; resource helpers of v1.33.
+ * to every init container after it. Defer containers run one after another as well, before the exit of the app containers
+ * beside all of them, after it beside the sidecars. Overhead is added on top.
+ * Sources: Init Containers, "Resources" (v1.23 pages); KEP-753; resource helpers of v1.33; the specification of defer
+ * containers.
  */
 import {
   addQuantities,
@@ -15,7 +17,7 @@ import {
   zeroQuantity,
 } from '../../../../machinery/quantity.ts';
 import type { Container, Pod } from '../../../generated/types.ts';
-import { isSidecar } from './containers.ts';
+import { isSidecar, runsBeforeExit } from './containers.ts';
 
 /** Quantities by resource name (cpu in cores, memory in bytes). */
 export type ResourceQuantities = ReadonlyMap<string, Quantity>;
@@ -64,7 +66,13 @@ function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): 
       raiseResources(initializing, withSidecars);
     }
   }
-  raiseResources(running, initializing);
+  const before = new Map<string, Quantity>();
+  const after = new Map<string, Quantity>();
+  for (const entry of pod.spec?.deferContainers ?? [])
+    raiseResources(runsBeforeExit(entry) ? before : after, of(entry));
+  addResources(running, before);
+  addResources(sidecars, after);
+  for (const phase of [initializing, sidecars]) raiseResources(running, phase);
   return running;
 }
 
@@ -83,11 +91,18 @@ export function effectiveRequests(pod: Pod): Map<string, Quantity> {
  * that one container leaves open is unlimited for the Pod, and absent here.
  */
 export function effectiveLimits(pod: Pod): Map<string, Quantity> {
-  const limits = aggregate(pod, ({ resources }) => resourceQuantities(resources?.limits));
-  const containers = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+  const limits = summedLimits(pod);
+  const { initContainers = [], containers: apps = [], deferContainers = [] } = pod.spec ?? {};
+  const containers = [...initContainers, ...apps, ...deferContainers];
   for (const name of limits.keys()) {
     if (containers.some((container) => container.resources?.limits?.[name] === undefined)) limits.delete(name);
   }
+  return limits;
+}
+
+/** The limits that containers have, where others have none as well: what upstream calls the limits of the Pod. */
+export function summedLimits(pod: Pod): Map<string, Quantity> {
+  const limits = aggregate(pod, ({ resources }) => resourceQuantities(resources?.limits));
   for (const [name, quantity] of resourceQuantities(pod.spec?.overhead)) {
     const limit = limits.get(name);
     if (limit !== undefined) limits.set(name, addQuantities(limit, quantity));

@@ -14,6 +14,36 @@ describe('a write of a Pod', () => {
     expect(pod.metadata.generation).toBe(1);
   });
 
+  const disabled: Partial<PodSpec> = {
+    resources: { limits: { cpu: '1', memory: '1Gi' } },
+    resourceClaims: [{ name: 'gpu' }],
+    containers: [
+      containerOf('app', { resources: { claims: [{ name: 'gpu' }] }, lifecycle: { stopSignal: 'SIGINT' } }),
+      containerOf('hooked', { lifecycle: { stopSignal: 'SIGINT', preStop: { sleep: { seconds: 1 } } } }),
+    ],
+  };
+
+  it('drops fields whose feature gates are off, before the class of the Pod is known', () => {
+    const pod = defaulted(podOf(disabled));
+    podKind.prepareForCreate?.(pod, context);
+    expect(pod.spec).not.toHaveProperty('resources');
+    expect(pod.spec).not.toHaveProperty('resourceClaims');
+    const [app, hooked] = pod.spec?.containers ?? [];
+    expect([app?.resources, app?.lifecycle, hooked?.lifecycle]).toEqual([
+      {},
+      undefined,
+      { preStop: { sleep: { seconds: 1 } } },
+    ]);
+    expect(pod.status?.qosClass).toBe('BestEffort');
+  });
+
+  it('leaves such fields to a Pod that has them', () => {
+    const old = defaulted(podOf(disabled));
+    const pod = structuredClone(old);
+    podKind.prepareForUpdate?.(pod, old, context);
+    expect(pod.spec).toEqual(old.spec);
+  });
+
   it('says that a gated Pod waits', () => {
     const pod = defaulted(podOf({ schedulingGates: [{ name: 'a' }] }));
     podKind.prepareForCreate?.(pod, context);
@@ -158,6 +188,24 @@ describe('warnings', () => {
     ],
   ])('%s', (_name, spec, expected) => {
     expect(podKind.warnings?.(defaulted(podOf(spec)))).toEqual(expected);
+  });
+
+  it('tells of annotations that say nothing any more', () => {
+    const seccomp = 'seccomp.security.alpha.kubernetes.io/pod';
+    const keys = ['security.alpha.kubernetes.io/sysctls', seccomp];
+    const ofContainer = (name: string) => `container.seccomp.security.alpha.kubernetes.io/${name}`;
+    const seccompProfile = { type: 'RuntimeDefault' };
+    const pod = defaulted(
+      podOf({ containers: [containerOf('bare'), containerOf('fine', { securityContext: { seccompProfile } })] }),
+    );
+    const all = [...keys, ofContainer('bare'), ofContainer('fine')];
+    pod.metadata.annotations = Object.fromEntries(all.map((key) => [key, 'runtime/default']));
+    const unread = 'non-functional in v1.27+; use the "seccompProfile" field instead';
+    expect(podKind.warnings?.(pod)).toEqual([
+      `metadata.annotations[${keys[0]}]: non-functional in v1.11+; use the "sysctls" field instead`,
+      `metadata.annotations[${seccomp}]: ${unread}`,
+      `metadata.annotations[${ofContainer('bare')}]: ${unread}`,
+    ]);
   });
 
   it('recommends a name that can be a host name', () => {

@@ -1,15 +1,20 @@
 /** What the API server does to a Pod at each write and delete. Source: pkg/registry/core/pod of v1.33 (behaviour). */
 import type { DeleteOptions } from '../../../../machinery/backend.ts';
-import { formatTime } from '../../../../machinery/time.ts';
-import type { Pod, PodCondition } from '../../../generated/types.ts';
+import { formatTime, parseTime } from '../../../../machinery/time.ts';
+import type { Pod, PodCondition, PodStatus } from '../../../generated/types.ts';
 import type { WriteContext } from '../../../kind.ts';
+import { readAppArmorAnnotations } from './app-armor.ts';
 import { sameValue } from './compare.ts';
+import { dropDisabledFields } from './disabled-fields.ts';
 import { keepOlderStatuses } from './older-forms.ts';
+import { hasEnded } from './phase.ts';
 import { qosClass } from './qos.ts';
 
 /** A client cannot set the status of a new Pod. */
 export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   pod.metadata.generation = 1;
+  dropDisabledFields(pod);
+  readAppArmorAnnotations(pod, context.warn);
   keepOlderStatuses(pod, undefined);
   pod.status = { phase: 'Pending', qosClass: qosClass(pod) };
   if ((pod.spec?.schedulingGates ?? []).length > 0) {
@@ -29,6 +34,7 @@ export function preparePodForCreate(pod: Pod, context: WriteContext): void {
 export function preparePodForUpdate(pod: Pod, old: Pod): void {
   if (old.status === undefined) delete pod.status;
   else pod.status = structuredClone(old.status);
+  dropDisabledFields(pod, old);
   keepOlderStatuses(pod, old);
   const generation = old.metadata.generation ?? 0;
   pod.metadata.generation = sameValue(pod.spec, old.spec) ? old.metadata.generation : generation + 1;
@@ -48,7 +54,33 @@ export function withCondition(
     : (conditions ?? []).map((other) => (other.type === condition.type ? updated : other));
 }
 
-const ended = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+/**
+ * What a status may not lose: that the Pod ends, and what its defer containers did. Clients whose types do not have these
+ * fields leave them out.
+ */
+export function keepTermination(status: PodStatus, old: Pod): void {
+  const { termination, deferContainerStatuses } = old.status ?? {};
+  if (status.termination === undefined && termination !== undefined) status.termination = structuredClone(termination);
+  if (status.deferContainerStatuses === undefined && deferContainerStatuses !== undefined) {
+    status.deferContainerStatuses = structuredClone(deferContainerStatuses);
+  }
+}
+
+/** How much later than its deletionTimestamp a node may reckon a deadline: it counts from when it saw the delete. */
+const SEEN_WITHIN_MILLIS = 2000;
+
+/**
+ * By how many seconds the deletionTimestamp follows a deadline that a status moves later: 0 where the Pod is not being
+ * deleted, and where the deadline that is moved was still that of an earlier delete, of more time.
+ */
+export function deletionPostponedSeconds(pod: Pod, old: Pod): number {
+  const deadline = parseTime(pod.status?.termination?.deadline);
+  const before = parseTime(old.status?.termination?.deadline);
+  const deletion = parseTime(old.metadata.deletionTimestamp);
+  if (deadline === undefined || before === undefined || deletion === undefined) return 0;
+  if (deadline <= before || before > deletion + SEEN_WITHIN_MILLIS) return 0;
+  return Math.max(0, Math.ceil((deadline - deletion) / 1000));
+}
 
 /**
  * How long a deleted Pod has to end, in seconds. `now`: nothing of it runs, or nobody is to wait for it.
@@ -64,7 +96,7 @@ export function podDeletion(pod: Pod, options: DeleteOptions): { now: true } | {
     if (current === undefined) return { now: true };
     return graceful(asked === undefined ? current : Math.min(asked < 0 ? 1 : asked, current));
   }
-  if (!pod.spec?.nodeName || ended(pod)) return { now: true };
+  if (!pod.spec?.nodeName || hasEnded(pod)) return { now: true };
   return graceful(asked ?? pod.spec.terminationGracePeriodSeconds ?? 0);
 }
 

@@ -1,20 +1,24 @@
-/** status, binding, ephemeralcontainers, log, exec, attach and portforward of a Pod. Source: pkg/registry/core/pod of v1.33. */
+/** status, binding, eviction, ephemeralcontainers, log, exec, attach and portforward of a Pod. Source: pkg/registry/core/pod of v1.33. */
 import { type FieldError, notSupported, required } from '../../../../machinery/field-error.ts';
 import type { KubeObject } from '../../../../machinery/meta.ts';
+import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import { badRequest, conflict, invalidObject } from '../../../../machinery/status.ts';
 import { formatTime } from '../../../../machinery/time.ts';
-import type { Binding, Pod } from '../../../generated/types.ts';
+import type { Binding, Pod, PodCondition } from '../../../generated/types.ts';
 import type { SubresourceDefinition, WriteContext } from '../../../kind.ts';
+import { readAppArmorAnnotations } from './app-armor.ts';
 import { defaultPod } from './defaults.ts';
 import { mirrorOlderStatuses } from './older-forms.ts';
-import { preparePodForUpdate, withCondition } from './strategy.ts';
-import { validateEphemeralContainersUpdate, validatePodStatusUpdate } from './validate-update.ts';
+import { deletionPostponedSeconds, keepTermination, preparePodForUpdate, withCondition } from './strategy.ts';
+import { validatePodStatusUpdate } from './validate-status.ts';
+import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './validate-update.ts';
 
 /** The new status; labels, annotations and finalizers where the body has them; the rest stays. */
 function applyStatus(old: Pod, body: KubeObject): Pod {
   const asked = structuredClone(body) as Pod;
   const status = { ...asked.status };
   if (status.qosClass === undefined && old.status?.qosClass !== undefined) status.qosClass = old.status.qosClass;
+  keepTermination(status, old);
   const { labels, annotations, finalizers } = asked.metadata;
   const pod: Pod = { ...structuredClone(old), status };
   if (labels !== undefined) pod.metadata.labels = labels;
@@ -66,7 +70,20 @@ function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
     const added = binding.metadata?.[field];
     if (added !== undefined) pod.metadata[field] = { ...pod.metadata[field], ...added };
   }
+  mirrorOlderStatuses(pod);
   return pod;
+}
+
+/** Tells of what the Pod is about to be deleted for. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+function markEvicted(old: Pod, _eviction: KubeObject, context: WriteContext): Pod {
+  const condition: PodCondition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'EvictionByEvictionAPI',
+    message: 'Eviction API: evicting',
+  };
+  const conditions = withCondition(old.status?.conditions, condition, formatTime(context.now));
+  return { ...old, status: { ...old.status, conditions } };
 }
 
 function applyEphemeralContainers(old: Pod, body: KubeObject): Pod {
@@ -76,16 +93,32 @@ function applyEphemeralContainers(old: Pod, body: KubeObject): Pod {
   if (asked.spec?.ephemeralContainers === undefined) delete pod.spec.ephemeralContainers;
   else pod.spec.ephemeralContainers = asked.spec.ephemeralContainers;
   defaultPod(pod);
+  readAppArmorAnnotations(pod);
   preparePodForUpdate(pod, old);
   return pod;
 }
 
 export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>>> = {
-  status: { verbs: ['get', 'update', 'patch'], apply: applyStatus, validate: validatePodStatusUpdate },
+  status: {
+    verbs: ['get', 'update', 'patch'],
+    apply: applyStatus,
+    validate: validatePodStatusUpdate,
+    deletionPostponedSeconds,
+  },
   binding: {
     bodyKind: { group: '', version: 'v1', kind: 'Binding', schema: 'Binding' },
     verbs: ['create'],
     apply: applyBinding,
+    validate: (pod, old) => [
+      ...validateObjectMetaUpdate(pod.metadata, old.metadata),
+      ...validateFixedAnnotations(pod, old),
+    ],
+  },
+  // The registry deletes the Pod then.
+  eviction: {
+    bodyKind: { group: 'policy', version: 'v1', kind: 'Eviction', schema: 'Eviction' },
+    verbs: ['create'],
+    apply: markEvicted,
   },
   ephemeralcontainers: {
     verbs: ['get', 'update', 'patch'],

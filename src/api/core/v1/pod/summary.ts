@@ -1,10 +1,11 @@
 /**
  * A Pod in one line: how many containers are ready, the one word for its state, its restarts.
- * Source: the Pod printer of v1.33 (behaviour).
+ * Source: the Pod printer of v1.33 (behaviour); of `Defer:i/n`, the specification of defer containers.
  */
 import { type Millis, parseTime } from '../../../../machinery/time.ts';
 import type { ContainerStatus, Pod, PodCondition } from '../../../generated/types.ts';
 import { isSidecar } from './containers.ts';
+import { hasEnded } from './phase.ts';
 
 export interface PodSummary {
   ready: number;
@@ -44,9 +45,21 @@ function reasonBefore(pod: Pod): string {
 
 /** A deleted Pod whose node is lost can neither be said to run nor to end. */
 function terminating(pod: Pod, status: string): string {
-  if (pod.metadata.deletionTimestamp === undefined) return status;
-  if (pod.status?.reason === 'NodeLost') return 'Unknown';
-  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed' ? status : 'Terminating';
+  const deleted = pod.metadata.deletionTimestamp !== undefined;
+  if (deleted && pod.status?.reason === 'NodeLost') return 'Unknown';
+  const deferred = deferring(pod);
+  if (deferred !== undefined) return deferred;
+  if (!deleted) return status;
+  return hasEnded(pod) ? status : 'Terminating';
+}
+
+/** `Defer:i/n` while entries of the list are due or run: i of n have ended, in any way. */
+function deferring({ spec, status }: Pod): string | undefined {
+  if (status?.phase !== 'Terminating' || status.termination === undefined) return undefined;
+  const entries = new Set((spec?.deferContainers ?? []).map(({ name }) => name));
+  const statuses = status.deferContainerStatuses ?? [];
+  const over = statuses.filter(({ name, state }) => entries.has(name) && state?.terminated !== undefined).length;
+  return over < entries.size ? `Defer:${over}/${entries.size}` : undefined;
 }
 
 /** The first init container that is not done decides; `status` is undefined where all are. */

@@ -1,4 +1,7 @@
-/** The containers of a Pod: init, app and ephemeral. Source: validation of v1.33 (rules and wording). */
+/**
+ * The containers of a Pod: init, app, defer and ephemeral. Source: validation of v1.33 (rules and wording); the rules of
+ * defer containers: their specification.
+ */
 import {
   duplicate,
   type FieldError,
@@ -9,14 +12,22 @@ import {
   required,
 } from '../../../../machinery/field-error.ts';
 import { dns1123LabelErrors, portNameErrors, portNumberErrors } from '../../../../machinery/names.ts';
-import type { Container, ContainerPort, EphemeralContainer, PodSpec, Volume } from '../../../generated/types.ts';
-import { type AnyContainer, isSidecar } from './containers.ts';
+import type {
+  Container,
+  ContainerPort,
+  DeferContainer,
+  EphemeralContainer,
+  PodSpec,
+  Volume,
+} from '../../../generated/types.ts';
+import { type AnyContainer, isSidecar, runsBeforeExit } from './containers.ts';
 import { validateEnv, validateEnvFrom } from './validate-environment.ts';
 import { validateDevices, validateMounts } from './validate-mounts.ts';
 import { validateProbesAndHooks } from './validate-probes.ts';
+import { deferEnvFieldPaths, envFieldPaths } from './validate-references.ts';
 import { validateResources } from './validate-resources.ts';
 import { validateSecurityContext } from './validate-security.ts';
-import { nameErrors, requiredName } from './validate-values.ts';
+import { nameErrors, positive, requiredName } from './validate-values.ts';
 
 /** What a container's rules depend on beside itself. */
 interface Surroundings {
@@ -35,6 +46,7 @@ export function validateAllContainers(spec: PodSpec, volumes: ReadonlyMap<string
   return [
     ...validateAppContainers(around),
     ...validateInitContainers(around),
+    ...validateDeferContainers(around),
     ...validateEphemeralContainers(spec.ephemeralContainers ?? [], around),
   ];
 }
@@ -85,6 +97,44 @@ function validateInitHooks(container: Container, gracePeriodSeconds: number | un
     .map((field) => forbidden(`${path}.${field}`, 'may not be set for init containers without restartPolicy=Always'));
 }
 
+const triggers = ['PreExit', 'PostExit'] as const;
+const deferRestartPolicies = ['Always', 'OnFailure', 'Never'] as const;
+
+function validateDeferContainers(around: Surroundings): FieldError[] {
+  const { spec } = around;
+  const path = 'spec.deferContainers';
+  const names = new Set([...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.name));
+  let afterExit = false;
+  return (spec.deferContainers ?? []).flatMap((entry, index) => {
+    const at = `${path}[${index}]`;
+    const errors = validateCommon(entry, around, at, deferEnvFieldPaths);
+    errors.push(...choiceErrors(entry.trigger, `${at}.trigger`, triggers));
+    errors.push(...choiceErrors(entry.restartPolicy, `${at}.restartPolicy`, deferRestartPolicies));
+    if (names.has(entry.name)) errors.push(duplicate(`${at}.name`, entry.name));
+    else if (entry.name) names.add(entry.name);
+    if (entry.trigger === 'PreExit' && afterExit) {
+      errors.push(invalid(`${at}.trigger`, entry.trigger, 'must not come after an entry with trigger PostExit'));
+    }
+    afterExit ||= entry.trigger === 'PostExit';
+    errors.push(...positive(entry.timeoutSeconds, `${at}.timeoutSeconds`));
+    const taken = new Set<string>();
+    for (const other of runningBeside(entry, spec)) takeHostPorts(other, taken, '');
+    errors.push(...takeHostPorts(entry, taken, at));
+    const { lifecycle, readinessProbe, startupProbe, ...allowed } = entry;
+    errors.push(...validateProbesAndHooks(allowed, spec.terminationGracePeriodSeconds, at));
+    for (const [field, value] of Object.entries({ lifecycle, readinessProbe, startupProbe })) {
+      if (value) errors.push(forbidden(`${at}.${field}`, 'may not be set for defer containers'));
+    }
+    return errors;
+  });
+}
+
+/** Entries run one after the other: before the exit beside apps and sidecars, after it beside sidecars. */
+const runningBeside = (entry: DeferContainer, spec: PodSpec): Container[] => [
+  ...(spec.initContainers ?? []).filter(isSidecar),
+  ...(runsBeforeExit(entry) ? spec.containers : []),
+];
+
 const forbiddenInEphemeral = [
   'ports',
   'resources',
@@ -101,15 +151,19 @@ const isSet = (value: unknown): boolean =>
 
 function validateEphemeralContainers(containers: readonly EphemeralContainer[], around: Surroundings): FieldError[] {
   const { spec } = around;
-  const others = new Set([...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.name));
-  const names = new Set(others);
+  const targets = new Set([...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.name));
+  const deferNames = new Set((spec.deferContainers ?? []).map((entry) => entry.name));
+  const names = new Set([...targets, ...deferNames]);
   return containers.flatMap((container, index) => {
     const at = `spec.ephemeralContainers[${index}]`;
     const errors = [...validateCommon(container, around, at), ...validateImageSpaces(container, at)];
     if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name));
     names.add(container.name);
     const target = container.targetContainerName;
-    if (target && !others.has(target)) errors.push(notFoundField(`${at}.targetContainerName`, target));
+    if (target && deferNames.has(target)) {
+      // Ephemeral containers start while the Pod lives, defer containers once it ends: there is never one to join.
+      errors.push(invalid(`${at}.targetContainerName`, target, 'must not be a defer container'));
+    } else if (target && !targets.has(target)) errors.push(notFoundField(`${at}.targetContainerName`, target));
     const refuse = (path: string) => errors.push(forbidden(path, 'cannot be set for an Ephemeral Container'));
     for (const field of forbiddenInEphemeral) if (isSet(container[field])) refuse(`${at}.${field}`);
     (container.volumeMounts ?? []).forEach((mount, mountIndex) => {
@@ -120,14 +174,19 @@ function validateEphemeralContainers(containers: readonly EphemeralContainer[], 
   });
 }
 
-function validateCommon(container: AnyContainer, around: Surroundings, path: string): FieldError[] {
+function validateCommon(
+  container: AnyContainer,
+  around: Surroundings,
+  path: string,
+  fieldPaths: readonly string[] = envFieldPaths,
+): FieldError[] {
   const hostUsers = around.spec.hostUsers ?? true;
   return [
     ...requiredName(container.name, `${path}.name`, dns1123LabelErrors),
     ...(container.image ? [] : [required(`${path}.image`)]),
     ...choiceErrors(container.terminationMessagePolicy, `${path}.terminationMessagePolicy`, messagePolicies),
     ...validatePorts(container.ports, `${path}.ports`),
-    ...validateEnv(container.env, `${path}.env`),
+    ...validateEnv(container.env, `${path}.env`, fieldPaths),
     ...validateEnvFrom(container.envFrom, `${path}.envFrom`),
     ...validateMounts(container, around.volumes, `${path}.volumeMounts`),
     ...validateDevices(container, around.volumes, `${path}.volumeDevices`),
@@ -169,17 +228,20 @@ function validatePorts(ports: readonly ContainerPort[] | undefined, path: string
   });
 }
 
+/** The ports that one of the containers wants though another has them. */
 function validateHostPorts(containers: readonly Container[], path: string): FieldError[] {
   const taken = new Set<string>();
-  return containers.flatMap((container, containerIndex) =>
-    (container.ports ?? []).flatMap(({ protocol, hostIP = '', hostPort }, index) => {
-      if (!hostPort) return [];
-      const key = `${protocol}/${hostIP}/${hostPort}`;
-      if (taken.has(key)) return [duplicate(`${path}[${containerIndex}].ports[${index}].hostPort`, key)];
-      taken.add(key);
-      return [];
-    }),
-  );
+  return containers.flatMap((container, index) => takeHostPorts(container, taken, `${path}[${index}]`));
+}
+
+function takeHostPorts({ ports }: Container, taken: Set<string>, path: string): FieldError[] {
+  return (ports ?? []).flatMap(({ protocol, hostIP = '', hostPort }, index) => {
+    if (!hostPort) return [];
+    const key = `${protocol}/${hostIP}/${hostPort}`;
+    if (taken.has(key)) return [duplicate(`${path}.ports[${index}].hostPort`, key)];
+    taken.add(key);
+    return [];
+  });
 }
 
 function validateResizePolicy({ resizePolicy }: AnyContainer, spec: PodSpec, path: string): FieldError[] {

@@ -2,20 +2,25 @@
 import { type FieldError, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors, envVarNameErrors } from '../../../../machinery/names.ts';
 import type { EnvFromSource, EnvVar } from '../../../generated/types.ts';
-import { envFieldPaths, validateFieldRef, validateKeyRef, validateResourceFieldRef } from './validate-references.ts';
+import { validateFieldRef, validateKeyRef, validateResourceFieldRef } from './validate-references.ts';
 import { nameErrors, requiredName } from './validate-values.ts';
 
-export const validateEnv = (variables: readonly EnvVar[] | undefined, path: string): FieldError[] =>
+/** `fieldPaths`: the fields of the Pod that the container may ask for. */
+export const validateEnv = (
+  variables: readonly EnvVar[] | undefined,
+  path: string,
+  fieldPaths: readonly string[],
+): FieldError[] =>
   (variables ?? []).flatMap((variable, index) => [
     ...requiredName(variable.name, `${path}[${index}].name`, envVarNameErrors),
-    ...validateValueFrom(variable, `${path}[${index}].valueFrom`),
+    ...validateValueFrom(variable, `${path}[${index}].valueFrom`, fieldPaths),
   ]);
 
-function validateValueFrom({ value, valueFrom }: EnvVar, path: string): FieldError[] {
+function validateValueFrom({ value, valueFrom }: EnvVar, path: string, fieldPaths: readonly string[]): FieldError[] {
   if (!valueFrom) return [];
   const { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef } = valueFrom;
   const errors = [
-    ...(fieldRef ? validateFieldRef(fieldRef, `${path}.fieldRef`, envFieldPaths) : []),
+    ...(fieldRef ? validateFieldRef(fieldRef, `${path}.fieldRef`, fieldPaths) : []),
     ...(resourceFieldRef ? validateResourceFieldRef(resourceFieldRef, `${path}.resourceFieldRef`, false) : []),
     ...(configMapKeyRef ? validateKeyRef(configMapKeyRef, `${path}.configMapKeyRef`) : []),
     ...(secretKeyRef ? validateKeyRef(secretKeyRef, `${path}.secretKeyRef`) : []),

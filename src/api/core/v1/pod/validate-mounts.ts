@@ -24,7 +24,7 @@ export function validateMounts(
     if (devices.some((device) => device.devicePath === mount.mountPath)) {
       errors.push(invalid(`${at}.mountPath`, mount.mountPath, 'must not already exist as a path in volumeDevices'));
     }
-    errors.push(...validateSubPaths(mount, volumes.get(mount.name), at, path));
+    errors.push(...validateSubPaths(mount, at, path));
     errors.push(...validatePropagation(mount, container, `${path}.mountPropagation`));
     errors.push(...validateRecursiveReadOnly(mount, `${path}.recursiveReadOnly`));
     return errors;
@@ -32,17 +32,11 @@ export function validateMounts(
 }
 
 /** `listPath` without the index is where upstream reports some of these. */
-function validateSubPaths(
-  mount: VolumeMount,
-  volume: Volume | undefined,
-  path: string,
-  listPath: string,
-): FieldError[] {
+function validateSubPaths(mount: VolumeMount, path: string, listPath: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const field of ['subPath', 'subPathExpr'] as const) {
     const value = mount[field];
     if (!value) continue;
-    if (volume?.image) errors.push(invalid(`${path}.${field}`, value, 'not allowed in image volume sources'));
     if (field === 'subPathExpr' && mount.subPath) {
       errors.push(invalid(`${path}.${field}`, value, 'subPathExpr and subPath are mutually exclusive'));
     }

@@ -18,6 +18,7 @@ import type {
   Affinity,
   LabelSelector,
   NodeAffinity,
+  NodeSelector,
   NodeSelectorRequirement,
   NodeSelectorTerm,
   PodAffinity,
@@ -86,21 +87,20 @@ function validateAffinity(affinity: Affinity | undefined, path: string): FieldEr
 function validateNodeAffinity(affinity: NodeAffinity, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const needed = affinity.requiredDuringSchedulingIgnoredDuringExecution;
-  if (needed) {
-    const terms = `${path}.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms`;
-    if ((needed.nodeSelectorTerms ?? []).length === 0) {
-      errors.push(required(terms, 'must have at least one node selector term'));
-    }
-    (needed.nodeSelectorTerms ?? []).forEach((term, index) => {
-      errors.push(...validateNodeTerm(term, true, `${terms}[${index}]`));
-    });
-  }
+  if (needed) errors.push(...validateNodeSelector(needed, `${path}.requiredDuringSchedulingIgnoredDuringExecution`));
   (affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).forEach(({ weight, preference }, index) => {
     const at = `${path}.preferredDuringSchedulingIgnoredDuringExecution[${index}]`;
     errors.push(...weightErrors(weight, at));
     errors.push(...validateNodeTerm(preference ?? {}, false, `${at}.preference`));
   });
   return errors;
+}
+
+export function validateNodeSelector({ nodeSelectorTerms = [] }: NodeSelector, path: string): FieldError[] {
+  const terms = `${path}.nodeSelectorTerms`;
+  return nodeSelectorTerms.length === 0
+    ? [required(terms, 'must have at least one node selector term')]
+    : nodeSelectorTerms.flatMap((term, index) => validateNodeTerm(term, true, `${terms}[${index}]`));
 }
 
 const weightErrors = (weight: number, path: string): FieldError[] =>

@@ -20,6 +20,14 @@ export const envFieldPaths = [
   'status.podIPs',
 ] as const;
 
+/** What only a defer container can know: the end of its Pod. */
+export const deferEnvFieldPaths = [
+  ...envFieldPaths,
+  'status.termination.deadline',
+  'status.termination.exitCodes',
+  'status.termination.reason',
+] as const;
+
 export const volumeFieldPaths = [
   'metadata.annotations',
   'metadata.labels',
@@ -29,7 +37,12 @@ export const volumeFieldPaths = [
 ] as const;
 
 /** Paths that may be asked for at all; which of them, depends on where. */
-const knownFieldPaths = new Set<string>([...envFieldPaths, ...volumeFieldPaths, 'spec.restartPolicy', 'status.phase']);
+const knownFieldPaths = new Set<string>([
+  ...deferEnvFieldPaths,
+  ...volumeFieldPaths,
+  'spec.restartPolicy',
+  'status.phase',
+]);
 
 export function validateFieldRef(
   reference: ObjectFieldSelector,

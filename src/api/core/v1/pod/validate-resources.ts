@@ -14,6 +14,7 @@ import {
   parseQuantity,
   type Quantity,
   quantityMilli,
+  quantityValue,
   zeroQuantity,
 } from '../../../../machinery/quantity.ts';
 import type { ResourceRequirements } from '../../../generated/types.ts';
@@ -62,6 +63,17 @@ function validateAmount(name: string, text: string, path: string): FieldError[] 
   return errors;
 }
 
+/** Huge pages are lent out whole. The size is in the name: hugepages-2Mi. */
+function validateHugePages(name: string, text: string, path: string): FieldError[] {
+  const quantity = parseQuantity(String(text));
+  if (!isHugePages(name) || quantity === undefined) return [];
+  const size = parseQuantity(name.slice('hugepages-'.length));
+  const bytes = size === undefined || quantityMilli(size) % 1000n !== 0n ? 0n : quantityValue(size);
+  if (bytes > 0n && quantityValue(quantity) % bytes === 0n) return [];
+  const shown = formatQuantity(quantity);
+  return [invalid(path, shown, `${shown} is not positive integer multiple of ${name}`)];
+}
+
 export const validateResourceList = (list: Record<string, string> | undefined, path: string): FieldError[] =>
   Object.entries(list ?? {}).flatMap(([name, text]) => [
     ...validateResourceName(name, `${path}[${name}]`),
@@ -75,10 +87,14 @@ export function validateResources(
 ): FieldError[] {
   const limits = resources?.limits ?? {};
   const requests = resources?.requests ?? {};
-  const errors = [...validateResourceList(limits, `${path}.limits`)];
+  const errors = Object.entries(limits).flatMap(([name, text]) => [
+    ...validateResourceList({ [name]: text }, `${path}.limits`),
+    ...validateHugePages(name, text, `${path}.limits[${name}]`),
+  ]);
   for (const [name, text] of Object.entries(requests)) {
     errors.push(...validateResourceName(name, `${path}.requests[${name}]`));
     errors.push(...validateAmount(name, text, `${path}.requests[${name}]`));
+    errors.push(...validateHugePages(name, text, `${path}.requests[${name}]`));
     errors.push(...validateAgainstLimit(name, parseQuantity(String(text)), limits[name], path));
   }
   const names = [...Object.keys(limits), ...Object.keys(requests)];

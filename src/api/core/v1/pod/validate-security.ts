@@ -1,12 +1,7 @@
 /** Security contexts of Pods and containers. Source: validation of v1.33 (rules and wording). */
 import { duplicate, type FieldError, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
-import type {
-  AppArmorProfile,
-  PodSecurityContext,
-  PodSpec,
-  SeccompProfile,
-  SecurityContext,
-} from '../../../generated/types.ts';
+import type { PodSecurityContext, PodSpec, SeccompProfile, SecurityContext } from '../../../generated/types.ts';
+import { validateAppArmor } from './app-armor.ts';
 import { descendingPath, idErrors } from './validate-values.ts';
 
 const profileTypes = ['Localhost', 'RuntimeDefault', 'Unconfined'] as const;
@@ -83,24 +78,6 @@ function validateSeccomp(profile: SeccompProfile | undefined, path: string): Fie
     errors.push(invalid(`${path}.localhostProfile`, profile, 'can only be set when seccomp type is Localhost'));
   }
   return errors;
-}
-
-function validateAppArmor(profile: AppArmorProfile | undefined, path: string): FieldError[] {
-  if (!profile) return [];
-  const { type, localhostProfile } = profile;
-  if (!type) return [required(`${path}.type`, 'type is required when appArmorProfile is set')];
-  if (type !== 'Localhost') {
-    return [
-      ...oneOf(type, `${path}.type`, profileTypes),
-      ...(localhostProfile !== undefined && (type === 'RuntimeDefault' || type === 'Unconfined')
-        ? [invalid(`${path}.localhostProfile`, localhostProfile, 'can only be set when AppArmor type is Localhost')]
-        : []),
-    ];
-  }
-  if (!localhostProfile) return [required(`${path}.localhostProfile`, 'must be set when AppArmor type is Localhost')];
-  return localhostProfile.trim() === localhostProfile
-    ? []
-    : [invalid(`${path}.localhostProfile`, localhostProfile, 'must not be padded with whitespace')];
 }
 
 const sysctlSegment = '[a-z0-9]([-_a-z0-9]*[a-z0-9])?';

@@ -3,7 +3,8 @@ import { fieldErrorText } from '../../../../machinery/field-error.ts';
 import type { PodSpec, PodStatus } from '../../../generated/types.ts';
 import { containerOf, defaulted, podOf, statusOf } from './pod-fixtures.ts';
 import { preparePodForCreate } from './strategy.ts';
-import { validatePodStatusUpdate, validatePodUpdate } from './validate-update.ts';
+import { validatePodStatusUpdate } from './validate-status.ts';
+import { validatePodUpdate } from './validate-update.ts';
 
 const stored = (spec: Partial<PodSpec>) => {
   const pod = defaulted(podOf({ initContainers: [containerOf('init')], ...spec }));

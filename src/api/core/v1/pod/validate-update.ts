@@ -1,39 +1,29 @@
 /**
- * What an update of a Pod may change: of its spec only images, the deadline (set or lowered), more tolerations, fewer
- * scheduling gates, and while it is gated, tighter node selection.
- * Source: ValidatePodUpdate, ValidatePodStatusUpdate and ValidatePodEphemeralContainersUpdate of v1.33.
+ * What an update of a Pod may change: of its spec only images (those of defer containers until it ends), the deadline (set
+ * or lowered), more tolerations, fewer scheduling gates, and while it is gated, tighter node selection.
+ * Source: ValidatePodUpdate and ValidatePodEphemeralContainersUpdate of v1.33.
  */
-import { duplicate, type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
-import {
-  dns1123SubdomainErrors,
-  inclusiveRangeText,
-  ipErrors,
-  ipFamily,
-  qualifiedNameErrors,
-} from '../../../../machinery/names.ts';
+import { type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
+import { inclusiveRangeText } from '../../../../machinery/names.ts';
 import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
-import type {
-  Container,
-  ContainerStatus,
-  NodeSelectorRequirement,
-  Pod,
-  PodSpec,
-  Toleration,
-} from '../../../generated/types.ts';
+import type { Container, NodeSelectorRequirement, Pod, PodSpec, Toleration } from '../../../generated/types.ts';
+import { validateAppArmorUpdate } from './app-armor.ts';
 import { differences, sameValue } from './compare.ts';
-import { isSidecar } from './containers.ts';
 import { isMirrorPod, validateMirrorUpdate } from './mirror.ts';
 import { validateOlderFormsUpdate } from './older-forms.ts';
-import { MAX_INT32, nameErrors } from './validate-values.ts';
+import { MAX_INT32 } from './validate-values.ts';
 import { validatePod } from './validation.ts';
 
-const updatableFields = [
-  '`spec.containers[*].image`',
-  '`spec.initContainers[*].image`',
-  '`spec.activeDeadlineSeconds`',
-  '`spec.tolerations` (only additions to existing tolerations)',
-  '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
-].join(',');
+/** Upstream's list; only who has defer containers is told of them. */
+const updatableFields = ({ deferContainers = [] }: PodSpec): string =>
+  [
+    '`spec.containers[*].image`',
+    '`spec.initContainers[*].image`',
+    ...(deferContainers.length === 0 ? [] : ['`spec.deferContainers[*].image`']),
+    '`spec.activeDeadlineSeconds`',
+    '`spec.tolerations` (only additions to existing tolerations)',
+    '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
+  ].join(',');
 
 const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
 
@@ -45,11 +35,12 @@ export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
     ...validateFixedAnnotations(pod, old),
     ...validatePod(pod),
   ];
-  for (const field of ['containers', 'initContainers'] as const) {
+  for (const field of ['containers', 'initContainers', 'deferContainers'] as const) {
     if ((spec[field] ?? []).length !== (oldSpec[field] ?? []).length) {
       return [...errors, forbidden(`spec.${field}`, 'pod updates may not add or remove containers')];
     }
   }
+  if (isTerminating(old)) errors.push(...validateDefersKept(spec, oldSpec));
   errors.push(...validateDeadline(spec, oldSpec));
   errors.push(...validateTolerationAdditions(spec.tolerations ?? [], oldSpec.tolerations ?? []));
   errors.push(...validateGateRemovals(spec, oldSpec));
@@ -60,25 +51,30 @@ export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   const changes = differences(oldSpec, allowed, 'spec');
   if (changes.length > 0) {
     errors.push(
-      forbidden('spec', `pod updates may not change fields other than ${updatableFields}\n${changes.join('\n')}\n`),
+      forbidden(
+        'spec',
+        `pod updates may not change fields other than ${updatableFields(oldSpec)}\n${changes.join('\n')}\n`,
+      ),
     );
   }
   return errors;
 }
 
-const validateFixedAnnotations = (pod: Pod, old: Pod): FieldError[] => [
+export const validateFixedAnnotations = (pod: Pod, old: Pod): FieldError[] => [
   ...validateMirrorUpdate(pod, old),
+  ...validateAppArmorUpdate(pod, old),
   ...validateOlderFormsUpdate(pod, old),
 ];
 
 /** The new spec with every change undone that is allowed as such; what still differs is not. */
 function withUpdatesUndone(spec: PodSpec, old: PodSpec): PodSpec {
-  const withImagesOf = (containers: Container[] | undefined, oldContainers: Container[] | undefined) =>
+  const withImagesOf = <T extends Container>(containers: T[] | undefined, oldContainers: T[] | undefined) =>
     containers?.map((container, index) => ({ ...container, image: oldContainers?.[index]?.image }));
   const undone: PodSpec = {
     ...spec,
     containers: withImagesOf(spec.containers, old.containers) ?? [],
     initContainers: withImagesOf(spec.initContainers, old.initContainers),
+    deferContainers: withImagesOf(spec.deferContainers, old.deferContainers),
     activeDeadlineSeconds: old.activeDeadlineSeconds,
     schedulingGates: old.schedulingGates,
     tolerations: old.tolerations,
@@ -87,6 +83,18 @@ function withUpdatesUndone(spec: PodSpec, old: PodSpec): PodSpec {
     undone.terminationGracePeriodSeconds = old.terminationGracePeriodSeconds;
   }
   return undone;
+}
+
+const isTerminating = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined || status?.termination !== undefined;
+
+/** Once the Pod ends, its entries run as they were written. */
+function validateDefersKept(spec: PodSpec, old: PodSpec): FieldError[] {
+  return (spec.deferContainers ?? []).flatMap(({ image }, index) =>
+    image === old.deferContainers?.[index]?.image
+      ? []
+      : [forbidden(`spec.deferContainers[${index}].image`, 'may not be changed once the pod is terminating')],
+  );
 }
 
 function validateDeadline(spec: PodSpec, old: PodSpec): FieldError[] {
@@ -173,95 +181,6 @@ const requiredTerms = (spec: PodSpec) =>
 
 const startsWith = (list: NodeSelectorRequirement[] | undefined, head: NodeSelectorRequirement[] | undefined) =>
   sameValue((list ?? []).slice(0, (head ?? []).length), head ?? []);
-
-/** An update of the status subresource. */
-export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
-  const status = pod.status ?? {};
-  const oldStatus = old.status ?? {};
-  const policy = old.spec?.restartPolicy ?? 'Always';
-  const sidecars = new Set((old.spec?.initContainers ?? []).filter(isSidecar).map((container) => container.name));
-  const errors = [...validateObjectMetaUpdate(pod.metadata, old.metadata), ...validateFixedAnnotations(pod, old)];
-  (status.conditions ?? []).forEach(({ type }, index) => {
-    errors.push(...nameErrors(type ?? '', `metadata.conditions[${index}].Type`, qualifiedNameErrors));
-  });
-  const nominated = status.nominatedNodeName;
-  if (nominated && nominated !== oldStatus.nominatedNodeName) {
-    errors.push(...nameErrors(nominated, 'status.nominatedNodeName', dns1123SubdomainErrors));
-  }
-  if (status.qosClass !== oldStatus.qosClass) {
-    errors.push(invalid('status.qosClass', status.qosClass, 'field is immutable'));
-  }
-  const none = new Set<string>();
-  errors.push(
-    ...revivals(status.containerStatuses, oldStatus.containerStatuses, 'status.containerStatuses', policy, none),
-    ...revivals(
-      status.initContainerStatuses,
-      oldStatus.initContainerStatuses,
-      'status.initContainerStatuses',
-      policy,
-      sidecars,
-    ),
-    ...revivals(
-      status.ephemeralContainerStatuses,
-      oldStatus.ephemeralContainerStatuses,
-      'status.ephemeralContainerStatuses',
-      'Never',
-      none,
-    ),
-    ...validateIps(
-      (status.podIPs ?? []).map(({ ip }) => ip),
-      'status.podIPs',
-    ),
-    ...validateIps(
-      (status.hostIPs ?? []).map(({ ip }) => ip),
-      'status.hostIPs',
-    ),
-  );
-  const firstHostIp = status.hostIPs?.[0]?.ip;
-  if (firstHostIp !== undefined && firstHostIp !== status.hostIP) {
-    errors.push(invalid('status.hostIPs[0].ip', firstHostIp, 'must be equal to `hostIP`'));
-  }
-  return errors;
-}
-
-/** Containers that had ended for good and are said to run again. */
-function revivals(
-  statuses: readonly ContainerStatus[] | undefined,
-  old: readonly ContainerStatus[] | undefined,
-  path: string,
-  restartPolicy: string,
-  restartable: ReadonlySet<string>,
-): FieldError[] {
-  if (restartPolicy === 'Always') return [];
-  return (old ?? []).flatMap((before, index) => {
-    const ended = before.state?.terminated;
-    if (ended === undefined || restartable.has(before.name)) return [];
-    if (ended.exitCode !== 0 && restartPolicy === 'OnFailure') return [];
-    const revived = (statuses ?? []).some((now) => now.name === before.name && now.state?.terminated === undefined);
-    return revived ? [forbidden(`${path}[${index}].state`, 'may not be transitioned to non-terminated state')] : [];
-  });
-}
-
-/** At most one address of each family. */
-function validateIps(ips: readonly string[], path: string): FieldError[] {
-  const errors = ips.flatMap((ip, index) => nameErrors(ip, `${path}[${index}]`, ipErrors));
-  if (ips.length > 1) {
-    const families = ips.map((ip) => ipFamily(ip));
-    if (new Set(families).size !== 2 || ips.length > 2) {
-      errors.push(
-        invalid(
-          path,
-          ips.map((ip) => ({ ip })),
-          'may specify no more than one IP for each IP family',
-        ),
-      );
-    }
-    ips.forEach((ip, index) => {
-      if (ips.indexOf(ip) < index) errors.push(duplicate(`${path}[${index}]`, { ip }));
-    });
-  }
-  return errors;
-}
 
 /** An update of the ephemeralcontainers subresource: containers are only added. */
 export function validateEphemeralContainersUpdate(pod: Pod, old: Pod): FieldError[] {

@@ -15,6 +15,9 @@ export const requiredText = (value: string | undefined, path: string): FieldErro
 export const nonNegative = (value: number | undefined, path: string): FieldError[] =>
   value === undefined || value >= 0 ? [] : [invalid(path, value, 'must be greater than or equal to 0')];
 
+export const positive = (value: number | undefined, path: string): FieldError[] =>
+  value === undefined || value > 0 ? [] : [invalid(path, value, 'must be greater than 0')];
+
 /** A user or group id. */
 export const idErrors = (value: number | undefined, path: string): FieldError[] =>
   value === undefined || (value >= 0 && value <= MAX_INT32)

@@ -178,7 +178,7 @@ const hostPathTypes = [
   'Socket',
 ] as const;
 
-function validateHostPath({ path: value, type = '' }: HostPathVolumeSource, path: string): FieldError[] {
+export function validateHostPath({ path: value, type = '' }: HostPathVolumeSource, path: string): FieldError[] {
   if (!value) return [required(`${path}.path`)];
   return [
     ...noBacksteps(value, `${path}.path`),
@@ -208,6 +208,9 @@ function validateDownwardFile(file: DownwardAPIVolumeFile, path: string): FieldE
   }
   return [...errors, ...fileModeErrors(file.mode, `${path}.mode`)];
 }
+
+/** Upstream v1.33 drops the others where their features are off, as they are by default: the file would be missing. */
+const projectable: ReadonlySet<string> = new Set(['secret', 'configMap', 'downwardAPI', 'serviceAccountToken']);
 
 function validateProjected({ defaultMode, sources }: ProjectedVolumeSource, path: string): FieldError[] {
   const errors = fileModeErrors(defaultMode, `${path}.defaultMode`);
@@ -241,7 +244,9 @@ function validateProjected({ defaultMode, sources }: ProjectedVolumeSource, path
       }
       errors.push(...(file ? unreservedPath(file, `${path}.path`) : [required(`${path}.path`)]));
     }
-    if (Object.values(source).filter((value) => value != null).length > 1) {
+    const kinds = Object.entries(source).flatMap(([kind, value]) => (value == null ? [] : [kind]));
+    for (const kind of kinds) if (!projectable.has(kind)) errors.push(forbidden(`${at}.${kind}`, 'is not supported'));
+    if (kinds.length > 1) {
       errors.push(forbidden(at, 'may not specify more than 1 volume type per source'));
     }
   });

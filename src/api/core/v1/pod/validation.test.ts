@@ -232,6 +232,10 @@ const volumes: Case[] = [
     'spec.volumes[0].projected.sources[2]: Forbidden: may not specify more than 1 volume type per source',
   ],
   [
+    { volumes: [{ name: 'a', projected: { sources: [{}, { clusterTrustBundle: { name: 'b', path: 'p' } }] } }] },
+    'spec.volumes[0].projected.sources[1].clusterTrustBundle: Forbidden: is not supported',
+  ],
+  [
     { volumes: [{ name: 'a', projected: { sources: [{ serviceAccountToken: { path: 't' } }] } }] },
     'spec.volumes[0].projected.sources[0].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set',
   ],
@@ -288,6 +292,16 @@ const resources: Case[] = [
   [
     app({ resources: { limits: { 'hugepages-2Mi': '2Mi' } } }),
     'spec.containers[0].resources: Forbidden: HugePages require cpu or memory',
+  ],
+  [
+    app({ resources: { limits: { cpu: '1', 'hugepages-2Mi': '3Mi' } } }),
+    'spec.containers[0].resources.limits[hugepages-2Mi]: Invalid value: "3Mi": 3Mi is not positive integer multiple of hugepages-2Mi',
+    'spec.containers[0].resources.requests[hugepages-2Mi]: Invalid value: "3Mi": 3Mi is not positive integer multiple of hugepages-2Mi',
+  ],
+  [
+    app({ resources: { limits: { cpu: '1', 'hugepages-many': '2Mi' } } }),
+    'spec.containers[0].resources.limits[hugepages-many]: Invalid value: "2Mi": 2Mi is not positive integer multiple of hugepages-many',
+    'spec.containers[0].resources.requests[hugepages-many]: Invalid value: "2Mi": 2Mi is not positive integer multiple of hugepages-many',
   ],
   [app({ resources: { limits: { memory: '1Gi', 'example.com/gpu': '1' }, requests: { memory: '1Mi' } } })],
 ];
@@ -351,6 +365,30 @@ const security: Case[] = [
   [
     { hostNetwork: true, securityContext: { sysctls: [{ name: 'net.core.somaxconn', value: '1' }] } },
     'spec.securityContext.sysctls[0].name: Invalid value: "net.core.somaxconn": may not be specified when \'hostNetwork\' is true',
+  ],
+  [
+    { securityContext: { appArmorProfile: { type: '' } } },
+    'spec.securityContext.appArmorProfile.type: Required value: type is required when appArmorProfile is set',
+  ],
+  [
+    app({ securityContext: { appArmorProfile: { type: 'Some' } } }),
+    'spec.containers[0].securityContext.appArmorProfile.type: Unsupported value: "Some": supported values: "Localhost", "RuntimeDefault", "Unconfined"',
+  ],
+  [
+    app({ securityContext: { appArmorProfile: { type: 'RuntimeDefault', localhostProfile: 'p' } } }),
+    'spec.containers[0].securityContext.appArmorProfile.localhostProfile: Invalid value: "p": can only be set when AppArmor type is Localhost',
+  ],
+  [
+    app({ securityContext: { appArmorProfile: { type: 'Localhost' } } }),
+    'spec.containers[0].securityContext.appArmorProfile.localhostProfile: Required value: must be set when AppArmor type is Localhost',
+  ],
+  [
+    app({ securityContext: { appArmorProfile: { type: 'Localhost', localhostProfile: ' p' } } }),
+    'spec.containers[0].securityContext.appArmorProfile.localhostProfile: Invalid value: " p": must not be padded with whitespace',
+  ],
+  [
+    app({ securityContext: { appArmorProfile: { type: 'Localhost', localhostProfile: 'p'.repeat(4096) } } }),
+    'spec.containers[0].securityContext.appArmorProfile.localhostProfile: Too long: may not be more than 4095 bytes',
   ],
   [{ hostUsers: false, hostPID: true }, 'spec.HostPID: Forbidden: when `pod.Spec.HostUsers` is false'],
 ];

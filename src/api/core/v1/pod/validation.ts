@@ -13,16 +13,17 @@ import {
   ipErrors,
 } from '../../../../machinery/names.ts';
 import { validateObjectMeta } from '../../../../machinery/object-meta.ts';
-import type { Container, Pod, PodSpec } from '../../../generated/types.ts';
+import type { Pod, PodSpec } from '../../../generated/types.ts';
+import { validateAppArmorAnnotations, validateAppArmorMatch } from './app-armor.ts';
 import { sameValue } from './compare.ts';
 import { defaultPod } from './defaults.ts';
 import { validateMirrorCreate } from './mirror.ts';
-import { validateOlderForms } from './older-forms.ts';
+import { type OlderForm, validateOlderForms } from './older-forms.ts';
 import { validateAllContainers, validateImageSpaces } from './validate-containers.ts';
 import { validateNodeSelectorLabels, validatePlacement, validateTolerations } from './validate-placement.ts';
 import { validateResourceList } from './validate-resources.ts';
 import { validatePodSecurityContext } from './validate-security.ts';
-import { MAX_INT32, nameErrors } from './validate-values.ts';
+import { MAX_INT32, nameErrors, positive } from './validate-values.ts';
 import { validateVolumes } from './validate-volumes.ts';
 
 export function validatePodCreate(pod: Pod): FieldError[] {
@@ -33,16 +34,20 @@ export function validatePodCreate(pod: Pod): FieldError[] {
   if (pod.spec?.nodeName && (pod.spec.schedulingGates ?? []).length > 0) {
     errors.push(forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'));
   }
-  errors.push(...validateMirrorCreate(pod), ...validateOlderForms(pod, (containers) => asInSpec(containers, pod)));
+  errors.push(
+    ...validateAppArmorMatch(pod),
+    ...validateMirrorCreate(pod),
+    ...validateOlderForms(pod, (given) => asInSpec(given, pod)),
+  );
   return errors;
 }
 
 /** Admission may have mounted the ServiceAccount's token into the containers of the spec. */
-function asInSpec(containers: Container[], pod: Pod): boolean {
-  const other: Pod = structuredClone({ ...pod, spec: { ...specOf(pod), initContainers: containers } });
+function asInSpec({ field, containers }: OlderForm, pod: Pod): boolean {
+  const other: Pod = structuredClone({ ...pod, spec: { ...specOf(pod), [field]: containers } });
   defaultPod(other);
   const withoutToken = ({ spec }: Pod) =>
-    spec?.initContainers?.map((container) => ({
+    spec?.[field]?.map((container) => ({
       ...container,
       volumeMounts: container.volumeMounts?.filter(({ name }) => !name.startsWith('kube-api-access-')),
     }));
@@ -55,11 +60,15 @@ export function validatePod(pod: Pod): FieldError[] {
   const spec = pod.spec ?? { containers: [] };
   return [
     ...validateObjectMeta(pod.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
+    ...validateAppArmorAnnotations(pod),
     ...validatePodSpec(spec),
     ...validateTokenVolumes(spec),
     ...spec.containers.flatMap((container, index) => validateImageSpaces(container, `spec.containers[${index}]`)),
     ...(spec.initContainers ?? []).flatMap((container, index) =>
       validateImageSpaces(container, `spec.initContainers[${index}]`),
+    ),
+    ...(spec.deferContainers ?? []).flatMap((container, index) =>
+      validateImageSpaces(container, `spec.deferContainers[${index}]`),
     ),
   ];
 }
@@ -71,6 +80,7 @@ function validatePodSpec(spec: PodSpec): FieldError[] {
     ...volumes.errors,
     ...validateAllContainers(spec, volumes.byName),
     ...validateHostNetworkPorts(spec),
+    ...validateGraceExtension(spec),
     ...choice(spec.restartPolicy, 'spec.restartPolicy', ['Always', 'OnFailure', 'Never']),
     ...choice(spec.dnsPolicy, 'spec.dnsPolicy', ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
     ...validateNodeSelectorLabels(spec.nodeSelector, 'spec.nodeSelector'),
@@ -123,19 +133,41 @@ function validatePriority(spec: PodSpec): FieldError[] {
 /** On the host's network a container's port is the host's. */
 function validateHostNetworkPorts(spec: PodSpec): FieldError[] {
   if (!spec.hostNetwork) return [];
-  return spec.containers.flatMap((container, containerIndex) =>
-    (container.ports ?? []).flatMap(({ hostPort, containerPort }, index) =>
-      (hostPort ?? 0) === containerPort
-        ? []
-        : [
-            invalid(
-              `spec.containers[${containerIndex}].ports[${index}].hostPort`,
-              hostPort ?? 0,
-              'must match `containerPort` when `hostNetwork` is true',
-            ),
-          ],
+  return (['containers', 'deferContainers'] as const).flatMap((field) =>
+    (spec[field] ?? []).flatMap((container, containerIndex) =>
+      (container.ports ?? []).flatMap(({ hostPort, containerPort }, index) =>
+        (hostPort ?? 0) === containerPort
+          ? []
+          : [
+              invalid(
+                `spec.${field}[${containerIndex}].ports[${index}].hostPort`,
+                hostPort ?? 0,
+                'must match `containerPort` when `hostNetwork` is true',
+              ),
+            ],
+      ),
     ),
   );
+}
+
+/** How the grace period of defer containers is extended: by their liveness, or by an interval so many times. */
+function validateGraceExtension(spec: PodSpec): FieldError[] {
+  const fields = [
+    'deferContainerGracePeriodExtensionInterval',
+    'deferContainerGracePeriodExtensionCount',
+  ] as const satisfies readonly (keyof PodSpec)[];
+  const errors = fields.flatMap((field) => positive(spec[field], `spec.${field}`));
+  const given = fields.filter((field) => spec[field] !== undefined);
+  if (given.length === 1) {
+    for (const field of fields) {
+      if (!given.includes(field)) errors.push(required(`spec.${field}`, `must be set where \`${given[0]}\` is`));
+    }
+  }
+  if (spec.deferContainerGracePeriodExtension === true) {
+    const cause = 'may not be set when `deferContainerGracePeriodExtension` is true';
+    errors.push(...given.map((field) => forbidden(`spec.${field}`, cause)));
+  }
+  return errors;
 }
 
 /** The paths' capital letters are upstream's. */

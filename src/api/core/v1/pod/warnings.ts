@@ -1,7 +1,15 @@
 /** Sentences for whoever creates a Pod that is valid but hardly what was meant. Source: v1.33 (rules and wording). */
 import { dns1123LabelErrors } from '../../../../machinery/names.ts';
 import { parseQuantity, quantityMilli } from '../../../../machinery/quantity.ts';
-import type { ContainerPort, EnvVar, Pod, PodAffinityTerm, PodSpec, Volume } from '../../../generated/types.ts';
+import type {
+  ContainerPort,
+  EnvVar,
+  Pod,
+  PodAffinityTerm,
+  PodSpec,
+  SecurityContext,
+  Volume,
+} from '../../../generated/types.ts';
 import { containersWithPath } from './containers.ts';
 import { olderFormWarnings } from './older-forms.ts';
 
@@ -15,13 +23,17 @@ export function podWarnings(pod: Pod): string[] {
           `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${nameErrors.join(' ')}]`,
         ]),
     ...nodeLabelWarnings(spec),
+    ...annotationWarnings(pod),
     ...(spec.volumes ?? []).flatMap(volumeWarnings),
     ...duplicates(
       spec.hostAliases?.map(({ ip }) => ip),
       (index, ip) => `spec.hostAliases[${index}].ip: duplicate ip ${ip}`,
     ),
     ...pullSecretWarnings(spec),
+    ...fractionWarnings(spec.overhead, 'spec.overhead'),
+    ...seccompWarnings(pod, 'seccomp.security.alpha.kubernetes.io/pod', spec.securityContext),
     ...containersWithPath(spec).flatMap(({ container, path }) => [
+      ...seccompWarnings(pod, `${SECCOMP_KEY_PREFIX}${container.name}`, container.securityContext),
       ...fractionWarnings(container.resources?.limits, `${path}.resources.limits`),
       ...fractionWarnings(container.resources?.requests, `${path}.resources.requests`),
       ...envWarnings(container.env, `${path}.env`),
@@ -53,6 +65,28 @@ const nodeLabelWarnings = (spec: PodSpec): string[] => [
       : [`spec.topologySpreadConstraints[${index}].labelSelector: a null labelSelector results in matching no pod`],
   ),
 ];
+
+const deprecatedAnnotations: Readonly<Record<string, string>> = {
+  'scheduler.alpha.kubernetes.io/critical-pod': 'non-functional in v1.16+; use the "priorityClassName" field instead',
+  'security.alpha.kubernetes.io/sysctls': 'non-functional in v1.11+; use the "sysctls" field instead',
+  'security.alpha.kubernetes.io/unsafe-sysctls': 'non-functional in v1.11+; use the "sysctls" field instead',
+};
+const SECCOMP_KEY_PREFIX = 'container.seccomp.security.alpha.kubernetes.io/';
+
+const annotationWarnings = ({ metadata }: Pod): string[] =>
+  Object.entries(deprecatedAnnotations).flatMap(([key, text]) =>
+    metadata.annotations?.[key] === undefined ? [] : [`metadata.annotations[${key}]: ${text}`],
+  );
+
+/** Where the annotation says it and the field does not, nothing holds. */
+const seccompWarnings = (
+  { metadata }: Pod,
+  key: string,
+  context: Pick<SecurityContext, 'seccompProfile'> | undefined,
+): string[] =>
+  metadata.annotations?.[key] === undefined || context?.seccompProfile !== undefined
+    ? []
+    : [`metadata.annotations[${key}]: non-functional in v1.27+; use the "seccompProfile" field instead`];
 
 const deprecatedVolumes: Partial<Record<keyof Volume, string>> = {
   photonPersistentDisk: 'deprecated in v1.11, non-functional in v1.16+',

@@ -1,0 +1,202 @@
+/**
+ * The types and fields that lifepod adds to the Kubernetes API, in the form that generate-api.ts puts in among the others,
+ * and the fields that it leaves out.
+ * Source: the specification of defer containers; k8s.io/api of v1.33.
+ */
+
+/** As in the generated schema. */
+type OwnShape =
+  | 'string'
+  | 'integer'
+  | 'boolean'
+  | 'time'
+  | 'microtime'
+  | { ref: string }
+  | { array: { ref: string } }
+  | { map: 'quantity' };
+
+interface OwnField {
+  shape: OwnShape;
+  required?: true;
+  description: string;
+}
+
+export interface OwnType {
+  /** It is a kind: it has apiVersion, kind and metadata. */
+  kind?: true;
+  /** The type whose fields it has as well. */
+  extends?: string;
+  description: string;
+  fields: Record<string, OwnField>;
+}
+
+export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
+  DeferContainer: {
+    extends: 'Container',
+    description:
+      'A container that runs while its Pod ends: a destructor. It may have neither readinessProbe, startupProbe nor lifecycle.',
+    fields: {
+      trigger: {
+        shape: 'string',
+        description:
+          'When the entry runs. PreExit: before the app containers are told to stop. PostExit: once no process of an app container is left. Every PreExit entry stands before every PostExit entry. Defaults to PreExit.',
+      },
+      timeoutSeconds: {
+        shape: 'integer',
+        description:
+          'How long the entry may take with all its attempts, in seconds; then it counts as failed. By default the grace period of the Pod alone bounds it.',
+      },
+    },
+  },
+  PodTermination: {
+    description: 'Why and until when a Pod with defer containers ends.',
+    fields: {
+      reason: {
+        shape: 'string',
+        required: true,
+        description:
+          'Why the Pod ends: Deleted, Evicted, Preempted, DeadlineExceeded, NodeShutdown, NodePressure, or Completed where its app containers ended by themselves.',
+      },
+      startedAt: { shape: 'microtime', required: true, description: 'When the end of the Pod began.' },
+      deadline: {
+        shape: 'microtime',
+        required: true,
+        description:
+          'When what still runs is told to stop; 2 seconds later it is killed, and no entry starts any more.',
+      },
+      extendedSeconds: {
+        shape: 'integer',
+        description: 'How much longer than the grace period the extensions have made it, in seconds.',
+      },
+    },
+  },
+  PodRecord: {
+    kind: true,
+    description:
+      'A part of the record of one life of a Pod: what happened to it, step by step. It outlives the Pod. Only the node writes it.',
+    fields: {
+      podName: { shape: 'string', required: true, description: 'The name of the Pod.' },
+      podUID: { shape: 'string', required: true, description: 'The UID of the Pod: one record is of one life.' },
+      transitions: {
+        shape: { array: { ref: 'PodTransition' } },
+        required: true,
+        description: 'The steps, in the order in which the node learned of them; their times order them.',
+      },
+    },
+  },
+  PodTransition: {
+    description: 'A step in the life of a Pod.',
+    fields: {
+      key: {
+        shape: 'string',
+        required: true,
+        description: 'What the step is; the same step has the same key, and is recorded once.',
+      },
+      at: { shape: 'microtime', required: true, description: 'When it happened.' },
+      type: {
+        shape: 'string',
+        required: true,
+        description:
+          'What happened: Scheduled, SandboxReady, Pulling, Pulled, Started, Exited, DeadlineSet, Gone and others.',
+      },
+      container: { shape: 'string', description: 'The container to which it happened; the Pod itself where absent.' },
+      containerKind: { shape: 'string', description: 'init, app, defer or ephemeral.' },
+      attempt: { shape: 'integer', description: 'Which run of the container, or which sandbox of the Pod, from 0.' },
+      exitCode: { shape: 'integer', description: 'Of a container that exited.' },
+      reason: { shape: 'string', description: 'Why, in a word.' },
+      message: { shape: 'string', description: 'Why, for people.' },
+      deadline: {
+        shape: 'microtime',
+        description:
+          'Until when: the deadline of the termination, the kill after a stop signal, the next try after a back-off.',
+      },
+    },
+  },
+};
+
+const MEASURED: Record<string, OwnField> = {
+  timestamp: { shape: 'time', required: true, description: 'The end of the time that the figures are of.' },
+  window: { shape: 'string', required: true, description: 'How long that time was, such as 15s.' },
+};
+
+/** The resource metrics API, of which client-node has no models. Source: metrics.k8s.io/v1beta1 of v1.33. */
+export const METRICS_TYPES: Readonly<Record<string, OwnType>> = {
+  NodeMetrics: {
+    kind: true,
+    description: 'What a node uses, all that runs on it together.',
+    fields: {
+      ...MEASURED,
+      usage: { shape: { map: 'quantity' }, required: true, description: 'The usage of cpu and memory.' },
+    },
+  },
+  PodMetrics: {
+    kind: true,
+    description: 'What the running containers of a Pod use.',
+    fields: {
+      ...MEASURED,
+      containers: {
+        shape: { array: { ref: 'ContainerMetrics' } },
+        required: true,
+        description: 'The containers that run, one by one.',
+      },
+    },
+  },
+  ContainerMetrics: {
+    description: 'What a container uses.',
+    fields: {
+      name: { shape: 'string', required: true, description: 'The name of the container, as in the spec of its Pod.' },
+      usage: { shape: { map: 'quantity' }, required: true, description: 'The usage of cpu and memory.' },
+    },
+  },
+};
+
+/** Fields of types of Kubernetes. */
+export const OWN_FIELDS: Readonly<Record<string, Record<string, OwnField>>> = {
+  PodSpec: {
+    deferContainers: {
+      shape: { array: { ref: 'DeferContainer' } },
+      description:
+        'Containers that run one after the other, in order, while the Pod ends, within its grace period. Their failure neither restarts the Pod nor changes its phase. Names are unique among all containers of the Pod. On an existing Pod only their images may change.',
+    },
+    deferContainerGracePeriodExtension: {
+      shape: 'boolean',
+      description:
+        'Whether, past the grace period, each success of the livenessProbe of the defer container that runs moves the deadline by the periodSeconds of the probe.',
+    },
+    deferContainerGracePeriodExtensionInterval: {
+      shape: 'integer',
+      description:
+        'By how many seconds the deadline moves when it passes while defer containers are due. Needs deferContainerGracePeriodExtensionCount.',
+    },
+    deferContainerGracePeriodExtensionCount: {
+      shape: 'integer',
+      description: 'How often deferContainerGracePeriodExtensionInterval is granted at most.',
+    },
+    prePullDeferImages: {
+      shape: 'boolean',
+      description: 'Whether the images of the defer containers are pulled as soon as the Pod runs. Defaults to true.',
+    },
+  },
+  PodStatus: {
+    deferContainerStatuses: {
+      shape: { array: { ref: 'ContainerStatus' } },
+      description:
+        'The state of each defer container. Waiting with reason PodRunning before the Pod ends, with PendingDefer until its turn comes; terminated with reason Skipped if its turn never came.',
+    },
+    termination: { shape: { ref: 'PodTermination' }, description: 'The end of the Pod, once it has begun.' },
+  },
+};
+
+/** Fields of the models that came after Kubernetes v1.33, whose API this is: to it they are unknown. */
+export const NEWER_FIELDS: Readonly<Record<string, readonly string[]>> = {
+  Container: ['restartPolicyRules'],
+  EphemeralContainer: ['restartPolicyRules'],
+  EnvVarSource: ['fileKeyRef'],
+  ListMeta: ['shardInfo'],
+  NodeStatus: ['declaredFeatures'],
+  PodSpec: ['hostnameOverride', 'schedulingGroup'],
+  PodStatus: ['allocatedResources', 'extendedResourceClaimStatus', 'nodeAllocatableResourceClaimStatuses', 'resources'],
+  ResourceHealth: ['message'],
+  VolumeMountStatus: ['volumeStatus'],
+  VolumeProjection: ['podCertificate'],
+};

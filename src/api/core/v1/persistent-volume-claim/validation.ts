@@ -1,0 +1,78 @@
+/** What a valid PersistentVolumeClaim is. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+import { type FieldError, forbidden, invalid, required } from '../../../../machinery/field-error.ts';
+import { jsonEqual } from '../../../../machinery/json-value.ts';
+import { labelSelectorErrors } from '../../../../machinery/labels.ts';
+import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
+import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { compareQuantities, parseQuantity, zeroQuantity } from '../../../../machinery/quantity.ts';
+import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '../../../generated/types.ts';
+import { validateAccessModes, validateVolumeMode } from '../persistent-volume/access-modes.ts';
+
+function validateRequest(spec: PersistentVolumeClaimSpec): FieldError[] {
+  const path = 'spec.resources[storage]';
+  const storage = spec.resources?.requests?.['storage'];
+  if (storage === undefined) return [required(path)];
+  const quantity = parseQuantity(String(storage));
+  return quantity === undefined || compareQuantities(quantity, zeroQuantity) <= 0
+    ? [invalid(path, storage, 'must be greater than zero')]
+    : [];
+}
+
+function validateSpec(spec: PersistentVolumeClaimSpec): FieldError[] {
+  const className = spec.storageClassName ?? '';
+  return [
+    ...labelSelectorErrors(spec.selector, 'spec.selector'),
+    ...validateAccessModes(spec.accessModes, 'at least 1 access mode is required'),
+    ...validateRequest(spec),
+    ...(className === ''
+      ? []
+      : dns1123SubdomainErrors(className).map((text) => invalid('spec.storageClassName', className, text))),
+    ...validateVolumeMode(spec.volumeMode),
+  ];
+}
+
+export const validateClaimCreate = ({ metadata, spec = {} }: PersistentVolumeClaim): FieldError[] => [
+  ...validateObjectMeta(metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
+  ...validateSpec(spec),
+];
+
+export function validateClaimUpdate(claim: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
+  const errors = validateClaimCreate(claim);
+  errors.push(...validateObjectMetaUpdate(claim.metadata, old.metadata));
+  const [spec = {}, oldSpec = {}] = [claim.spec, old.spec];
+  const allowed = { ...spec };
+  // The binding is written once, and so is the class of a claim that was made before there was a default one.
+  if (!oldSpec.volumeName) setOrDelete(allowed, 'volumeName', oldSpec.volumeName);
+  if (oldSpec.storageClassName === undefined) setOrDelete(allowed, 'storageClassName', undefined);
+  if (!jsonEqual({ ...allowed, resources: null }, { ...oldSpec, resources: null })) {
+    errors.push(
+      forbidden(
+        'spec',
+        'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
+      ),
+    );
+  }
+  // A folder has the size of its disk: no class here can resize.
+  if (!jsonEqual(spec.resources ?? null, oldSpec.resources ?? null)) {
+    errors.push(
+      forbidden(
+        'spec.resources.requests.storage',
+        'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
+      ),
+    );
+  }
+  return errors;
+}
+
+function setOrDelete<T, K extends keyof T>(target: T, key: K, value: T[K] | undefined): void {
+  if (value === undefined) delete target[key];
+  else target[key] = value;
+}
+
+export function validateClaimStatus(claim: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
+  const errors = validateObjectMetaUpdate(claim.metadata, old.metadata);
+  if (old.spec?.resources !== undefined && (claim.spec?.accessModes ?? []).length === 0) {
+    errors.push(required('Spec.AccessModes'));
+  }
+  return errors;
+}

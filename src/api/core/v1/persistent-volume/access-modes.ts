@@ -1,0 +1,30 @@
+/** How PersistentVolumes and their claims may be used, and by what they are called. Source: v1.33 (behaviour and wording). */
+import { type FieldError, forbidden, notSupported, required } from '../../../../machinery/field-error.ts';
+
+const ABBREVIATIONS: readonly (readonly [mode: string, abbreviation: string])[] = [
+  ['ReadWriteOnce', 'RWO'],
+  ['ReadOnlyMany', 'ROX'],
+  ['ReadWriteMany', 'RWX'],
+  ['ReadWriteOncePod', 'RWOP'],
+];
+const SUPPORTED = ABBREVIATIONS.map(([mode]) => mode).sort();
+const VOLUME_MODES = ['Block', 'Filesystem'];
+
+/** RWO,ROX */
+export const accessModesCell = (modes: readonly string[] | undefined): string =>
+  ABBREVIATIONS.filter(([mode]) => modes?.includes(mode))
+    .map(([, abbreviation]) => abbreviation)
+    .join(',');
+
+export function validateAccessModes(modes: readonly string[] | undefined, missing: string): FieldError[] {
+  const path = 'spec.accessModes';
+  if (modes === undefined || modes.length === 0) return [required(path, missing)];
+  const errors = modes.filter((mode) => !SUPPORTED.includes(mode)).map((mode) => notSupported(path, mode, SUPPORTED));
+  if (modes.includes('ReadWriteOncePod') && modes.length > 1) {
+    errors.push(forbidden(path, 'may not use ReadWriteOncePod with other access modes'));
+  }
+  return errors;
+}
+
+export const validateVolumeMode = (mode: string | undefined): FieldError[] =>
+  mode === undefined || VOLUME_MODES.includes(mode) ? [] : [notSupported('spec.volumeMode', mode, VOLUME_MODES)];

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { created, headings, row, updated } from '../../../testing.ts';
+import { persistentVolumeKind } from './index.ts';
+
+const spec = { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/x' } };
+
+describe('create', () => {
+  it('fills in the defaults, protects it, and shows it as pending', () => {
+    const { object, errors } = created(persistentVolumeKind, { spec, status: { phase: 'Bound' } });
+    expect(errors).toEqual([]);
+    expect(object).toMatchObject({
+      metadata: { finalizers: ['kubernetes.io/pv-protection'] },
+      spec: { persistentVolumeReclaimPolicy: 'Retain', volumeMode: 'Filesystem', hostPath: { path: '/x', type: '' } },
+      status: { phase: 'Pending' },
+    });
+  });
+  it.each<[object, string[]]>([
+    [{ capacity: {}, accessModes: [] }, ['spec.accessModes: Required value', 'spec.capacity: Required value']],
+    [{ capacity: { storage: '0' } }, ['spec.capacity[storage]: Invalid value: "0": must be greater than zero']],
+    [{ hostPath: undefined }, ['spec: Required value: must specify a volume type']],
+    [{ nfs: { server: 's', path: '/' } }, ['spec.nfs: Forbidden: may not specify more than 1 volume type']],
+    [{ hostPath: { path: '/a/../b' } }, ['spec.hostPath.path: Invalid value: "/a/../b": must not contain \'..\'']],
+    [
+      { hostPath: undefined, local: { path: '/x' } },
+      ['spec.nodeAffinity: Required value: Local volume requires node affinity'],
+    ],
+    [
+      { hostPath: { path: '/x', type: 'Odd' } },
+      [expect.stringMatching(/^spec.hostPath.type: Unsupported value: "Odd"/)],
+    ],
+    [
+      { hostPath: undefined, local: { path: '/x/..' }, nodeAffinity: {} },
+      [
+        'spec.nodeAffinity.required: Required value: must specify required node constraints',
+        'spec.local.path: Invalid value: "/x/..": must not contain \'..\'',
+      ],
+    ],
+    [
+      { nodeAffinity: { required: { nodeSelectorTerms: [] } } },
+      ['spec.nodeAffinity.required.nodeSelectorTerms: Required value: must have at least one node selector term'],
+    ],
+    [
+      { nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'k', operator: 'Odd' }] }] } } },
+      [
+        'spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: "Odd": not a valid selector operator',
+      ],
+    ],
+    [
+      { accessModes: ['ReadWriteOncePod', 'ReadWriteOnce'] },
+      ['spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes'],
+    ],
+    [
+      { persistentVolumeReclaimPolicy: 'Burn', volumeMode: 'Odd' },
+      [
+        'spec.persistentVolumeReclaimPolicy: Unsupported value: "Burn": supported values: "Delete", "Recycle", "Retain"',
+        'spec.volumeMode: Unsupported value: "Odd": supported values: "Block", "Filesystem"',
+      ],
+    ],
+  ])('%j', (change, expected) => {
+    const whole = Object.fromEntries(Object.entries({ ...spec, ...change }).filter(([, value]) => value !== undefined));
+    expect(created(persistentVolumeKind, { spec: whole }).errors).toEqual(expected);
+  });
+});
+
+it('keeps its source, and its status', () => {
+  const change = { ...spec, hostPath: { path: '/y' } };
+  const { object, errors } = updated(persistentVolumeKind, { spec }, { spec: change, status: { phase: 'Bound' } });
+  expect(object.status).toEqual({ phase: 'Pending' });
+  expect(errors).toEqual([
+    'spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation',
+  ]);
+  expect(
+    updated(persistentVolumeKind, { spec }, { spec: { ...spec, persistentVolumeReclaimPolicy: 'Delete' } }).errors,
+  ).toEqual([]);
+});
+
+it('is shown as kubectl knows it', () => {
+  expect(headings(persistentVolumeKind)).toEqual({
+    narrow:
+      'NAME | CAPACITY | ACCESS MODES | RECLAIM POLICY | STATUS | CLAIM | STORAGECLASS | VOLUMEATTRIBUTESCLASS | REASON | AGE',
+    all: 'NAME | CAPACITY | ACCESS MODES | RECLAIM POLICY | STATUS | CLAIM | STORAGECLASS | VOLUMEATTRIBUTESCLASS | REASON | AGE | VOLUMEMODE',
+  });
+  const metadata = { creationTimestamp: '2026-01-31T11:59:00Z' };
+  const full = { ...spec, accessModes: ['ReadWriteMany', 'ReadWriteOnce'], claimRef: { namespace: 'n', name: 'c' } };
+  expect(row(persistentVolumeKind, { metadata, spec: full, status: { phase: 'Bound' } })).toEqual([
+    ...['a', '1Gi', 'RWO,RWX', 'Retain', 'Bound', 'n/c', '', '<unset>', '', '60s', 'Filesystem'],
+  ]);
+});

@@ -1,0 +1,120 @@
+/** What a valid PersistentVolume is. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
+import { jsonEqual } from '../../../../machinery/json-value.ts';
+import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
+import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { compareQuantities, parseQuantity, zeroQuantity } from '../../../../machinery/quantity.ts';
+import type { PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity } from '../../../generated/types.ts';
+import { validateNodeSelector } from '../pod/validate-placement.ts';
+import { noBacksteps } from '../pod/validate-values.ts';
+import { validateHostPath } from '../pod/validate-volumes.ts';
+import { validateAccessModes, validateVolumeMode } from './access-modes.ts';
+
+const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain'];
+
+/** What a volume can be made of; one of them. */
+const SOURCES = [
+  'awsElasticBlockStore',
+  'azureDisk',
+  'azureFile',
+  'cephfs',
+  'cinder',
+  'csi',
+  'fc',
+  'flexVolume',
+  'flocker',
+  'gcePersistentDisk',
+  'glusterfs',
+  'hostPath',
+  'iscsi',
+  'local',
+  'nfs',
+  'photonPersistentDisk',
+  'portworxVolume',
+  'quobyte',
+  'rbd',
+  'scaleIO',
+  'storageos',
+  'vsphereVolume',
+] as const satisfies readonly (keyof PersistentVolumeSpec)[];
+
+const sourcesOf = (spec: PersistentVolumeSpec): (typeof SOURCES)[number][] =>
+  SOURCES.filter((source) => spec[source] !== undefined);
+
+function validateCapacity(capacity: PersistentVolumeSpec['capacity'] = {}): FieldError[] {
+  const names = Object.keys(capacity);
+  if (names.length === 0) return [required('spec.capacity')];
+  const errors: FieldError[] = [];
+  if (names.length > 1 || names[0] !== 'storage') errors.push(notSupported('spec.capacity', capacity, ['storage']));
+  for (const name of names) {
+    const quantity = parseQuantity(String(capacity[name]));
+    if (quantity === undefined || compareQuantities(quantity, zeroQuantity) <= 0) {
+      errors.push(invalid(`spec.capacity[${name}]`, capacity[name], 'must be greater than zero'));
+    }
+  }
+  return errors;
+}
+
+function validateSources(spec: PersistentVolumeSpec): FieldError[] {
+  const [first, ...others] = sourcesOf(spec);
+  if (first === undefined) return [required('spec', 'must specify a volume type')];
+  const errors = others.map((name) => forbidden(`spec.${name}`, 'may not specify more than 1 volume type'));
+  if (spec.hostPath !== undefined) errors.push(...validateHostPath(spec.hostPath, 'spec.hostPath'));
+  if (spec.local !== undefined) {
+    const { path } = spec.local;
+    errors.push(...(path ? noBacksteps(path, 'spec.local.path') : [required('spec.local.path')]));
+    if (spec.nodeAffinity === undefined) {
+      errors.push(required('spec.nodeAffinity', 'Local volume requires node affinity'));
+    }
+  }
+  if (spec.hostPath?.path === '/' && spec.persistentVolumeReclaimPolicy === 'Recycle') {
+    errors.push(forbidden('spec.persistentVolumeReclaimPolicy', "may not be 'recycle' for a hostPath mount of '/'"));
+  }
+  return errors;
+}
+
+function validateNodeAffinity({ required: selector }: VolumeNodeAffinity): FieldError[] {
+  const path = 'spec.nodeAffinity.required';
+  return selector === undefined
+    ? [required(path, 'must specify required node constraints')]
+    : validateNodeSelector(selector, path);
+}
+
+function validateSpec(spec: PersistentVolumeSpec | undefined): FieldError[] {
+  if (spec === undefined) return [required('spec', 'must specify a volume type')];
+  const policy = spec.persistentVolumeReclaimPolicy ?? '';
+  const className = spec.storageClassName ?? '';
+  return [
+    ...validateAccessModes(spec.accessModes, ''),
+    ...validateCapacity(spec.capacity),
+    ...(policy === '' || RECLAIM_POLICIES.includes(policy)
+      ? []
+      : [notSupported('spec.persistentVolumeReclaimPolicy', policy, RECLAIM_POLICIES)]),
+    ...(spec.nodeAffinity === undefined ? [] : validateNodeAffinity(spec.nodeAffinity)),
+    ...validateSources(spec),
+    ...(className === ''
+      ? []
+      : dns1123SubdomainErrors(className).map((text) => invalid('spec.storageClassName', className, text))),
+    ...validateVolumeMode(spec.volumeMode),
+  ];
+}
+
+export const validateVolumeCreate = ({ metadata, spec }: PersistentVolume): FieldError[] => [
+  ...validateObjectMeta(metadata, { namespaced: false, nameErrors: dns1123SubdomainErrors }),
+  ...validateSpec(spec),
+];
+
+export function validateVolumeUpdate(volume: PersistentVolume, old: PersistentVolume): FieldError[] {
+  const errors = [...validateObjectMetaUpdate(volume.metadata, old.metadata), ...validateSpec(volume.spec)];
+  const [spec = {}, oldSpec = {}] = [volume.spec, old.spec];
+  if (SOURCES.some((source) => !jsonEqual(spec[source] ?? null, oldSpec[source] ?? null))) {
+    errors.push(forbidden('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation'));
+  }
+  if (spec.volumeMode !== oldSpec.volumeMode) {
+    errors.push(invalid('spec.volumeMode', spec.volumeMode, IMMUTABLE_TEXT));
+  }
+  if (oldSpec.nodeAffinity !== undefined && !jsonEqual(spec.nodeAffinity ?? null, oldSpec.nodeAffinity)) {
+    errors.push(invalid('spec.nodeAffinity', spec.nodeAffinity ?? null, IMMUTABLE_TEXT));
+  }
+  return errors;
+}

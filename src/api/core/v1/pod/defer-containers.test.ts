@@ -1,0 +1,245 @@
+/** Defer containers: fields, defaults, admission, and the one line that shows them. Their rules: validate-defers.test.ts. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Container, ContainerState, DeferContainer, Pod, PodSpec, PodStatus } from '../../../generated/types.ts';
+import { schemaTypes } from '../../../schema.ts';
+import { admitServiceAccount } from './admission.ts';
+import { podKind } from './index.ts';
+import { apiReferences } from './mirror.ts';
+import { podSpecsWithoutDefers } from './pod-arbitrary.ts';
+import { containerOf, defaulted, deferOf, podOf, statusOf } from './pod-fixtures.ts';
+import { validatePodCreate } from './validation.ts';
+
+const context = { now: Date.parse('2026-01-01T00:05:00Z') };
+const specOf = (deferContainers: DeferContainer[], more: Partial<PodSpec> = {}): PodSpec =>
+  defaulted(podOf({ deferContainers, ...more })).spec as PodSpec;
+
+describe('the fields of defer containers', () => {
+  it('a defer container has every other field of a container', () => {
+    const own = Object.keys(schemaTypes['DeferContainer'] ?? {});
+    expect(own).toEqual(expect.arrayContaining(Object.keys(schemaTypes['Container'] ?? {})));
+    expect(own).toEqual(expect.arrayContaining(['trigger', 'timeoutSeconds']));
+  });
+
+  it('the trigger is PreExit by default', () => {
+    const entries = [deferOf('a'), deferOf('b', { trigger: 'PostExit' })];
+    expect(specOf(entries).deferContainers?.map(({ trigger }) => trigger)).toEqual(['PreExit', 'PostExit']);
+  });
+
+  it('the restart policy is Never by default', () => {
+    const entries = [
+      deferOf('a'),
+      deferOf('b', { restartPolicy: 'OnFailure' }),
+      deferOf('c', { restartPolicy: 'Always' }),
+    ];
+    expect(specOf(entries).deferContainers?.map(({ restartPolicy }) => restartPolicy)).toEqual([
+      'Never',
+      'OnFailure',
+      'Always',
+    ]);
+  });
+
+  it('the termination message falls back to the log by default', () => {
+    const entries = [deferOf('a'), deferOf('b', { terminationMessagePolicy: 'File' })];
+    const { deferContainers, containers } = specOf(entries);
+    expect(deferContainers?.map((entry) => entry.terminationMessagePolicy)).toEqual(['FallbackToLogsOnError', 'File']);
+    expect(containers[0]?.terminationMessagePolicy).toBe('File');
+  });
+
+  it('images are pulled before by default', () => {
+    expect(specOf([deferOf('a')]).prePullDeferImages).toBe(true);
+    expect(specOf([deferOf('a')], { prePullDeferImages: false }).prePullDeferImages).toBe(false);
+    expect(specOf([]).prePullDeferImages).toBeUndefined();
+    expect(defaulted(podOf()).spec).not.toHaveProperty('prePullDeferImages');
+  });
+
+  it('the rest has the defaults of an app container', () => {
+    const more: Partial<Container> = {
+      image: 'busybox',
+      resources: { limits: { cpu: '1' } },
+      ports: [{ containerPort: 80 }],
+      env: [{ name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+      livenessProbe: { httpGet: { port: 80 } },
+      stdin: false,
+    };
+    const spec = specOf([deferOf('entry', more)], { hostNetwork: true, containers: [containerOf('app', more)] });
+    const [entry] = spec.deferContainers ?? [];
+    expect(entry).toEqual({
+      ...spec.containers[0],
+      name: 'entry',
+      trigger: 'PreExit',
+      restartPolicy: 'Never',
+      terminationMessagePolicy: 'FallbackToLogsOnError',
+    });
+    expect(entry).toMatchObject({
+      imagePullPolicy: 'Always',
+      resources: { requests: { cpu: '1' } },
+      ports: [{ containerPort: 80, hostPort: 80, protocol: 'TCP' }],
+      livenessProbe: { periodSeconds: 10, timeoutSeconds: 1, failureThreshold: 3 },
+    });
+  });
+
+  it('a Pod without the field has nothing of them', () => {
+    fc.assert(
+      fc.property(podSpecsWithoutDefers, (spec) => {
+        const pod = defaulted(podOf(spec));
+        podKind.prepareForCreate?.(pod, context);
+        expect(JSON.stringify(pod)).not.toMatch(/defer|termination":/i);
+      }),
+    );
+  });
+
+  it('the token of the ServiceAccount is mounted in them as well', () => {
+    const pod = defaulted(podOf({ deferContainers: [deferOf('a')] }));
+    admitServiceAccount(pod, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } }, 'abc12');
+    const mount = {
+      name: 'kube-api-access-abc12',
+      readOnly: true,
+      mountPath: '/var/run/secrets/kubernetes.io/serviceaccount',
+    };
+    expect(pod.spec?.deferContainers?.[0]?.volumeMounts).toEqual([mount]);
+    expect(validatePodCreate(pod)).toEqual([]);
+  });
+
+  it('what they refer to, the Pod refers to', () => {
+    const pod = podOf({
+      deferContainers: [
+        deferOf('a', { envFrom: [{ secretRef: { name: 's' } }] }),
+        deferOf('b', { env: [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'c', key: 'k' } } }] }),
+      ],
+    });
+    expect(apiReferences(pod)).toEqual(['secrets', 'configmaps']);
+  });
+
+  it('a client sets no termination and no statuses on create', () => {
+    const pod = defaulted(podOf({ deferContainers: [deferOf('a')] }, ending(2).status));
+    podKind.prepareForCreate?.(pod, context);
+    expect(pod.status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
+  });
+
+  it('the PodTemplate type knows them', () => {
+    expect(schemaTypes['PodTemplateSpec']?.['spec']?.shape).toEqual({ ref: 'PodSpec' });
+    expect(schemaTypes['PodSpec']?.['deferContainers']?.shape).toEqual({ array: { ref: 'DeferContainer' } });
+  });
+});
+
+const over = (name: string, reason: string, exitCode: number) =>
+  statusOf(name, { state: { terminated: { exitCode, reason } } });
+const inState = (name: string, state: ContainerState) => statusOf(name, { state });
+const termination = {
+  reason: 'Deleted',
+  startedAt: '2026-01-01T00:04:00.000000Z',
+  deadline: '2026-01-01T00:04:30.000000Z',
+};
+const entries = [
+  deferOf('a'),
+  deferOf('b'),
+  deferOf('c', { trigger: 'PostExit' }),
+  deferOf('d', { trigger: 'PostExit' }),
+];
+
+/** A Pod whose first `count` entries have ended. */
+function ending(
+  count: number,
+  more: Partial<PodStatus> = {},
+  reasons = ['Completed', 'Error', 'DeadlineExceeded', 'Skipped'],
+): Pod {
+  const exitCodes: Record<string, number> = { Completed: 0, Error: 1 };
+  return podOf(
+    { deferContainers: entries },
+    {
+      phase: 'Terminating',
+      termination,
+      containerStatuses: [statusOf('app', { ready: false, state: { running: {} } })],
+      deferContainerStatuses: entries.map(({ name }, index) => {
+        const reason = reasons[index] ?? '';
+        if (index < count) return over(name, reason, exitCodes[reason] ?? 137);
+        return inState(name, index === count ? { running: {} } : { waiting: { reason: 'PendingDefer' } });
+      }),
+      ...more,
+    },
+  );
+}
+
+describe('kubectl get pods', () => {
+  const rowOf = (pod: Pod, deleted: boolean): string => {
+    const meta = deleted ? { deletionTimestamp: '2026-01-01T00:04:30Z' } : {};
+    return podKind
+      .row({ ...pod, metadata: { ...pod.metadata, ...meta } }, context)
+      .slice(1, 4)
+      .join(' ');
+  };
+  const done = statusOf('app', { state: { terminated: { exitCode: 0, reason: 'Completed' } } });
+
+  it.each([
+    [0, '0/1 Defer:0/4 0'],
+    [1, '0/1 Defer:1/4 0'],
+    [2, '0/1 Defer:2/4 0'],
+    [3, '0/1 Defer:3/4 0'],
+  ])('STATUS counts the entries that have ended in any way, while the list runs: %i', (count, expected) => {
+    expect(rowOf(ending(count), true)).toBe(expected);
+    expect(rowOf(ending(count), false)).toBe(expected);
+  });
+
+  it('an entry that waits to be tried again has not ended', () => {
+    const pod = ending(1);
+    const [first, second, ...others] = pod.status?.deferContainerStatuses ?? [];
+    const backOff = statusOf('b', {
+      restartCount: 1,
+      state: { waiting: { reason: 'CrashLoopBackOff' } },
+      lastState: { terminated: { exitCode: 1 } },
+    });
+    expect(second).toBeDefined();
+    pod.status = { ...pod.status, deferContainerStatuses: first === undefined ? [] : [first, backOff, ...others] };
+    expect(rowOf(pod, true)).toBe('0/1 Defer:1/4 0');
+  });
+
+  it.each<[string, Pod, boolean, string]>([
+    [
+      'before the node has seen the delete',
+      ending(0, { phase: 'Running', termination: undefined }),
+      true,
+      'Terminating',
+    ],
+    ['once the list has ended', ending(4, { phase: 'Running' }), true, 'Terminating'],
+    ['in the moment that the last entry has ended', ending(4), true, 'Terminating'],
+    ['where all entries were skipped', ending(4, {}, Array(4).fill('Skipped')), true, 'Terminating'],
+  ])('Terminating otherwise, as upstream: %s', (_, pod, deleted, status) => {
+    expect(rowOf(pod, deleted)).toBe(`0/1 ${status} 0`);
+  });
+
+  it.each<[string, Pod, boolean, string]>([
+    ['before anything ends', ending(0, { phase: 'Running', termination: undefined }), false, '0/1 Running 0'],
+    [
+      'a Pod that completed by itself, once its list has ended',
+      ending(4, { phase: 'Succeeded', containerStatuses: [done] }),
+      false,
+      '0/1 Completed 0',
+    ],
+    [
+      'a Pod that completed by itself and was deleted then',
+      ending(4, { phase: 'Succeeded', containerStatuses: [done] }),
+      true,
+      '0/1 Completed 0',
+    ],
+    ['a Pod whose node is lost', ending(1, { reason: 'NodeLost' }), true, '0/1 Unknown 0'],
+    ['a Pod whose node is lost, not deleted', ending(1, { reason: 'NodeLost' }), false, '0/1 Defer:1/4 0'],
+  ])('of %s', (_, pod, deleted, expected) => {
+    expect(rowOf(pod, deleted)).toBe(expected);
+  });
+
+  it('READY counts app containers as ever', () => {
+    const running = statusOf('app', { ready: true, state: { running: {} }, restartCount: 2 });
+    expect(rowOf(ending(1, { containerStatuses: [running] }), true)).toBe('1/1 Defer:1/4 2');
+  });
+
+  it('a Pod that is deleted while it initializes shows its list, not its init containers', () => {
+    const pod = ending(2, { initContainerStatuses: [over('init', 'Error', 1)], containerStatuses: [] });
+    pod.spec = { ...(pod.spec as PodSpec), initContainers: [containerOf('init')] };
+    expect(rowOf(pod, true)).toBe('0/1 Defer:2/4 0');
+  });
+
+  it('a phase without a termination, as other Pods might have it, is only shown', () => {
+    expect(rowOf(podOf({}, { phase: 'Terminating' }), false)).toBe('0/1 Terminating 0');
+  });
+});

@@ -1,0 +1,9 @@
+/** Always for the tag latest, named (also beside a digest) or meant; IfNotPresent for any other tag and for a digest. Source: v1.33. */
+export function pullPolicyOf(image: string): 'Always' | 'IfNotPresent' {
+  if (image === '') return 'IfNotPresent';
+  const [name = '', digest] = image.split('@');
+  const lastPart = name.slice(name.lastIndexOf('/') + 1);
+  const colon = lastPart.indexOf(':');
+  const tag = colon === -1 ? (digest === undefined ? 'latest' : '') : lastPart.slice(colon + 1);
+  return tag === 'latest' ? 'Always' : 'IfNotPresent';
+}

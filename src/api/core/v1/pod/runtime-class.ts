@@ -1,0 +1,42 @@
+/**
+ * What its RuntimeClass gives a new Pod: the overhead, and where it can run. Pure.
+ * Source: plugin/pkg/admission/runtimeclass of v1.33 (behaviour and wording).
+ */
+import { jsonEqual } from '../../../../machinery/json-value.ts';
+import { forbidden } from '../../../../machinery/status.ts';
+import type { Pod, RuntimeClass } from '../../../generated/types.ts';
+import { resourceQuantities, resourceTexts } from './resources.ts';
+
+/** `runtimeClass`: the one that the Pod names; undefined: there is none of that name, or it names none. Throws 403. */
+export function admitRuntimeClass(pod: Pod, runtimeClass: RuntimeClass | undefined): void {
+  const { spec } = pod;
+  if (spec === undefined) return;
+  const refuse = (cause: string) => forbidden({ group: '', resource: 'pods' }, pod.metadata.name ?? '', cause);
+  const name = spec.runtimeClassName;
+  if (name !== undefined && runtimeClass === undefined)
+    throw refuse(`pod rejected: RuntimeClass ${JSON.stringify(name)} not found`);
+  const overhead = runtimeClass?.overhead?.podFixed;
+  if (overhead === undefined) {
+    if (Object.keys(spec.overhead ?? {}).length > 0)
+      throw refuse('pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead');
+  } else {
+    if (spec.overhead !== undefined && !sameAmounts(spec.overhead, overhead))
+      throw refuse("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+    spec.overhead = { ...overhead };
+  }
+  const { nodeSelector = {}, tolerations = [] } = runtimeClass?.scheduling ?? {};
+  for (const [key, value] of Object.entries(nodeSelector)) {
+    const own = Object.hasOwn(spec.nodeSelector ?? {}, key) ? spec.nodeSelector?.[key] : undefined;
+    if (own !== undefined && own !== value) {
+      throw refuse(
+        `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${own}`,
+      );
+    }
+    spec.nodeSelector = { ...spec.nodeSelector, [key]: value };
+  }
+  const missing = tolerations.filter((toleration) => !spec.tolerations?.some((own) => jsonEqual(own, toleration)));
+  if (missing.length > 0) spec.tolerations = [...(spec.tolerations ?? []), ...missing];
+}
+
+const sameAmounts = (a: Record<string, string>, b: Record<string, string>): boolean =>
+  jsonEqual(resourceTexts(resourceQuantities(a)), resourceTexts(resourceQuantities(b)));

@@ -1,0 +1,452 @@
+/** The rules of defer containers: on create, on update, and in what the node says of them. */
+import { describe, expect, it } from 'vitest';
+import { fieldErrorText } from '../../../../machinery/field-error.ts';
+import type {
+  Container,
+  ContainerState,
+  DeferContainer,
+  EnvVar,
+  Pod,
+  PodSpec,
+  PodStatus,
+} from '../../../generated/types.ts';
+import { podKind } from './index.ts';
+import { containerOf, defaulted, deferOf, podOf, statusOf } from './pod-fixtures.ts';
+import { validateEphemeralContainersUpdate } from './validate-update.ts';
+import { validatePodCreate } from './validation.ts';
+
+const errorsOf = (spec: Partial<PodSpec>): string[] => validatePodCreate(defaulted(podOf(spec))).map(fieldErrorText);
+const entry = (more: Partial<DeferContainer>): Partial<PodSpec> => ({ deferContainers: [deferOf('entry', more)] });
+const exec = { exec: { command: ['true'] } };
+const path = 'spec.deferContainers[0]';
+
+type Case = [name: string, spec: Partial<PodSpec>, ...errors: string[]];
+const check = (cases: Case[]): void =>
+  void it.each(cases)('%s', (_, spec, ...expected) => expect(errorsOf(spec)).toEqual(expected));
+
+describe('names are unique across init, app, defer and ephemeral containers', () => {
+  check([
+    ['all different', { initContainers: [containerOf('i')], deferContainers: [deferOf('d'), deferOf('e')] }],
+    ['as an app container', { deferContainers: [deferOf('app')] }, `${path}.name: Duplicate value: "app"`],
+    [
+      'as an init container',
+      { initContainers: [containerOf('i')], deferContainers: [deferOf('i')] },
+      `${path}.name: Duplicate value: "i"`,
+    ],
+    [
+      'as each other',
+      { deferContainers: [deferOf('d'), deferOf('d')] },
+      'spec.deferContainers[1].name: Duplicate value: "d"',
+    ],
+  ]);
+
+  const debugging = (target: string, name = 'debug'): string[] => {
+    const pod = defaulted(
+      podOf({ ...entry({}), ephemeralContainers: [{ ...containerOf(name), targetContainerName: target }] }),
+    );
+    const errors = validateEphemeralContainersUpdate(pod, defaulted(podOf(entry({}))));
+    return errors.map(fieldErrorText);
+  };
+
+  it('as an ephemeral container', () => {
+    expect(debugging('app', 'entry')).toEqual(['spec.ephemeralContainers[0].name: Duplicate value: "entry"']);
+  });
+
+  it('an ephemeral container joins no defer container: none runs while it may start', () => {
+    expect(debugging('app')).toEqual([]);
+    expect(debugging('entry')).toEqual([
+      'spec.ephemeralContainers[0].targetContainerName: Invalid value: "entry": must not be a defer container',
+    ]);
+    expect(debugging('none')).toEqual(['spec.ephemeralContainers[0].targetContainerName: Not found: "none"']);
+  });
+});
+
+describe('all rules of app containers hold', () => {
+  const broken: [string, Partial<Container>][] = [
+    ['no name', { name: '' }],
+    ['a bad name', { name: 'A_b' }],
+    ['no image', { image: '' }],
+    ['spaces around the image', { image: ' a ' }],
+    ['an unknown pull policy', { imagePullPolicy: 'Sometimes' }],
+    ['an unknown message policy', { terminationMessagePolicy: 'x' }],
+    ['a bad port', { ports: [{ containerPort: 0 }, { containerPort: 65536, hostPort: -1 }] }],
+    ['a bad variable', { env: [{ name: '' }, { name: 'A', valueFrom: {} }] }],
+    ['a bad source of variables', { envFrom: [{}] }],
+    ['a volume that is not there', { volumeMounts: [{ name: 'none', mountPath: '/x' }] }],
+    ['a device that is not there', { volumeDevices: [{ name: 'none', devicePath: '/x' }] }],
+    ['a request above its limit', { resources: { requests: { cpu: '2' }, limits: { cpu: '1' } } }],
+    ['a bad resize policy', { resizePolicy: [{ resourceName: 'gpu', restartPolicy: 'NotRequired' }] }],
+    [
+      'a security context that contradicts itself',
+      { securityContext: { privileged: true, allowPrivilegeEscalation: false } },
+    ],
+    ['a liveness probe without a handler', { livenessProbe: {} }],
+    ['a liveness probe with two successes', { livenessProbe: { ...exec, successThreshold: 2 } }],
+  ];
+  it.each(broken)('%s', (_, more) => {
+    const inPlace = (texts: string[]): string[] =>
+      texts.map((text) => text.replace(/spec\.\w+\[\d\]/g, 'spec.list[0]'));
+    const asApp = errorsOf({ containers: [containerOf('entry', more)] });
+    expect(asApp.length).toBeGreaterThan(0);
+    expect(inPlace(errorsOf(entry(more)))).toEqual(inPlace(asApp));
+  });
+
+  it('on the network of the node a port is that of the node', () => {
+    expect(errorsOf({ hostNetwork: true, ...entry({ ports: [{ containerPort: 1, hostPort: 2 }] }) })).toEqual([
+      `${path}.ports[0].hostPort: Invalid value: 2: must match \`containerPort\` when \`hostNetwork\` is true`,
+    ]);
+  });
+});
+
+describe('probes and hooks', () => {
+  check([
+    ['a livenessProbe is allowed', entry({ livenessProbe: exec })],
+    ...(['readinessProbe', 'startupProbe'] as const).map(
+      (field): Case => [
+        `no ${field}`,
+        entry({ [field]: exec }),
+        `${path}.${field}: Forbidden: may not be set for defer containers`,
+      ],
+    ),
+    [
+      'no lifecycle',
+      entry({ lifecycle: { preStop: exec } }),
+      `${path}.lifecycle: Forbidden: may not be set for defer containers`,
+    ],
+  ]);
+});
+
+describe('trigger, restartPolicy and timeoutSeconds', () => {
+  const before = deferOf('before', { trigger: 'PreExit' });
+  const after = deferOf('after', { trigger: 'PostExit' });
+  check([
+    ['every PreExit entry stands before every PostExit entry', { deferContainers: [before, after] }],
+    [
+      'a PreExit entry after a PostExit entry',
+      { deferContainers: [after, before, deferOf('last')] },
+      'spec.deferContainers[1].trigger: Invalid value: "PreExit": must not come after an entry with trigger PostExit',
+      'spec.deferContainers[2].trigger: Invalid value: "PreExit": must not come after an entry with trigger PostExit',
+    ],
+    [
+      'an unknown trigger',
+      entry({ trigger: 'OnExit' }),
+      `${path}.trigger: Unsupported value: "OnExit": supported values: "PreExit", "PostExit"`,
+    ],
+    ...['Always', 'OnFailure', 'Never'].map(
+      (restartPolicy): Case => [`restartPolicy ${restartPolicy} is known`, entry({ restartPolicy })],
+    ),
+    [
+      'an unknown restartPolicy',
+      entry({ restartPolicy: 'Sometimes' }),
+      `${path}.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"`,
+    ],
+    ['timeoutSeconds of 1', entry({ timeoutSeconds: 1 })],
+    [
+      'timeoutSeconds of 0',
+      entry({ timeoutSeconds: 0 }),
+      `${path}.timeoutSeconds: Invalid value: 0: must be greater than 0`,
+    ],
+    [
+      'timeoutSeconds below 0',
+      entry({ timeoutSeconds: -1 }),
+      `${path}.timeoutSeconds: Invalid value: -1: must be greater than 0`,
+    ],
+  ]);
+});
+
+describe('the extension of the grace period', () => {
+  const interval = 'deferContainerGracePeriodExtensionInterval';
+  const count = 'deferContainerGracePeriodExtensionCount';
+  const withLiveness = 'Forbidden: may not be set when `deferContainerGracePeriodExtension` is true';
+  check([
+    ['interval and count together, without entries', { [interval]: 10, [count]: 3 }],
+    ['liveness, without entries', { deferContainerGracePeriodExtension: true, prePullDeferImages: false }],
+    [
+      'not by liveness, but by interval and count',
+      { ...entry({}), deferContainerGracePeriodExtension: false, [interval]: 10, [count]: 3 },
+    ],
+    [
+      'interval without count',
+      { [interval]: 10 },
+      `spec.${count}: Required value: must be set where \`${interval}\` is`,
+    ],
+    ['count without interval', { [count]: 3 }, `spec.${interval}: Required value: must be set where \`${count}\` is`],
+    [
+      'interval and count of 0',
+      { [interval]: 0, [count]: 0 },
+      `spec.${interval}: Invalid value: 0: must be greater than 0`,
+      `spec.${count}: Invalid value: 0: must be greater than 0`,
+    ],
+    [
+      'interval and count below 0',
+      { [interval]: -1, [count]: -1 },
+      `spec.${interval}: Invalid value: -1: must be greater than 0`,
+      `spec.${count}: Invalid value: -1: must be greater than 0`,
+    ],
+    [
+      'interval and count beside liveness',
+      { deferContainerGracePeriodExtension: true, [interval]: 10, [count]: 3 },
+      `spec.${interval}: ${withLiveness}`,
+      `spec.${count}: ${withLiveness}`,
+    ],
+  ]);
+});
+
+describe('host ports', () => {
+  const ports: Container['ports'] = [{ containerPort: 1, hostPort: 80 }];
+  const sidecar = containerOf('sidecar', { restartPolicy: 'Always', ports });
+  const taken = `${path}.ports[0].hostPort: Duplicate value: "TCP//80"`;
+  const app = containerOf('app', { ports });
+  check([
+    ['a PreExit entry runs beside the apps', { containers: [app], ...entry({ ports }) }, taken],
+    ['a PostExit entry runs after the apps', { containers: [app], ...entry({ ports, trigger: 'PostExit' }) }],
+    ['a PreExit entry runs beside the sidecars', { initContainers: [sidecar], ...entry({ ports }) }, taken],
+    [
+      'a PostExit entry runs beside the sidecars',
+      { initContainers: [sidecar], ...entry({ ports, trigger: 'PostExit' }) },
+      taken,
+    ],
+    ['entries run one after the other', { deferContainers: [deferOf('a', { ports }), deferOf('b', { ports })] }],
+    ['init containers have ended by then', { initContainers: [containerOf('i', { ports })], ...entry({ ports }) }],
+    [
+      'an entry alone cannot have a port twice',
+      entry({ ports: [...ports, { containerPort: 2, hostPort: 80 }] }),
+      `${path}.ports[1].hostPort: Duplicate value: "TCP//80"`,
+    ],
+  ]);
+});
+
+describe('the downward API of the termination', () => {
+  const fields = ['status.termination.deadline', 'status.termination.exitCodes', 'status.termination.reason'];
+  const env = (fieldPath: string): EnvVar[] => [{ name: 'A', valueFrom: { fieldRef: { fieldPath } } }];
+  const others =
+    '"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"';
+
+  it.each(fields)('%s is offered to defer containers, as env', (field) => {
+    expect(errorsOf(entry({ env: env(field) }))).toEqual([]);
+    expect(errorsOf(entry({ env: env(field), trigger: 'PostExit' }))).toEqual([]);
+  });
+
+  it.each(fields)('%s is not offered to init and app containers', (field) => {
+    const refused = `valueFrom.fieldRef.fieldPath: Unsupported value: "${field}": supported values: ${others}`;
+    expect(errorsOf({ containers: [containerOf('app', { env: env(field) })] })).toEqual([
+      `spec.containers[0].env[0].${refused}`,
+    ]);
+    expect(errorsOf({ initContainers: [containerOf('i', { env: env(field) })] })).toEqual([
+      `spec.initContainers[0].env[0].${refused}`,
+    ]);
+  });
+
+  it.each(fields)('%s is not offered in volumes', (field) => {
+    const items = [{ path: 'x', fieldRef: { fieldPath: field } }];
+    const volumes = [{ name: 'v', downwardAPI: { items } }];
+    expect(errorsOf({ ...entry({}), volumes })).toEqual([
+      `spec.volumes[0].downwardAPI.fieldRef.fieldPath: Unsupported value: "${field}": supported values: "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"`,
+    ]);
+  });
+
+  it('defer containers have all other fields, and no more', () => {
+    expect(errorsOf(entry({ env: env('status.podIP') }))).toEqual([]);
+    expect(errorsOf(entry({ env: env("metadata.labels['a']") }))).toEqual([]);
+    expect(errorsOf(entry({ env: env('status.phase') }))).toEqual([
+      `${path}.env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "status.phase": supported values: ${others}, ${fields.map((field) => `"${field}"`).join(', ')}`,
+    ]);
+    expect(errorsOf(entry({ env: env('status.termination.startedAt') }))).toEqual([
+      `${path}.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "status.termination.startedAt": error converting fieldPath: field label not supported: status.termination.startedAt`,
+    ]);
+  });
+});
+
+const stored = (spec: Partial<PodSpec>): Pod => {
+  const pod = defaulted(podOf(spec));
+  pod.metadata.resourceVersion = '1';
+  podKind.prepareForCreate?.(pod, { now: 0 });
+  return pod;
+};
+
+describe('an update of a Pod with defer containers', () => {
+  const update = (change: (spec: PodSpec) => void, of: (pod: Pod) => void = () => {}): string[] => {
+    const old = stored({ deferContainers: [deferOf('a'), deferOf('b')] });
+    of(old);
+    const pod = structuredClone(old);
+    change(pod.spec as PodSpec);
+    return podKind.validateUpdate(pod, old).map(fieldErrorText);
+  };
+  const setImages = ({ deferContainers }: PodSpec): void =>
+    deferContainers?.forEach((each) => {
+      each.image = 'busybox:2';
+    });
+  const ended = 'Forbidden: may not be changed once the pod is terminating';
+  const onlyThese =
+    'spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.deferContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n';
+
+  it('may change images', () => {
+    expect(update(setImages)).toEqual([]);
+  });
+
+  it.each<[string, (pod: Pod) => void]>([
+    ['it is deleted', (pod) => Object.assign(pod.metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' })],
+    ['its list runs', (pod) => Object.assign(pod.status ?? {}, { termination: { reason: 'Completed' } })],
+  ])('may not change images once %s', (_, of) => {
+    expect(update(setImages, of)).toEqual([
+      `spec.deferContainers[0].image: ${ended}`,
+      `spec.deferContainers[1].image: ${ended}`,
+    ]);
+    expect(update((spec) => Object.assign(spec.containers[0] ?? {}, { image: 'busybox:2' }), of)).toEqual([]);
+  });
+
+  it.each<[string, (spec: PodSpec) => void, string]>([
+    [
+      'the command of an entry',
+      (spec) => Object.assign(spec.deferContainers?.[1] ?? {}, { command: ['x'] }),
+      'spec.deferContainers[1].command: unset -> ["x"]',
+    ],
+    [
+      'the trigger of an entry',
+      (spec) => Object.assign(spec.deferContainers?.[1] ?? {}, { trigger: 'PostExit' }),
+      'spec.deferContainers[1].trigger: "PreExit" -> "PostExit"',
+    ],
+    [
+      'the timeout of an entry',
+      (spec) => Object.assign(spec.deferContainers?.[0] ?? {}, { timeoutSeconds: 5 }),
+      'spec.deferContainers[0].timeoutSeconds: unset -> 5',
+    ],
+    [
+      'how the grace period is extended',
+      (spec) => {
+        spec.deferContainerGracePeriodExtension = true;
+      },
+      'spec.deferContainerGracePeriodExtension: unset -> true',
+    ],
+    [
+      'whether images are pulled before',
+      (spec) => {
+        spec.prePullDeferImages = false;
+      },
+      'spec.prePullDeferImages: true -> false',
+    ],
+  ])('may not change %s', (_, change, difference) => {
+    expect(update(change)).toEqual([`${onlyThese}${difference}\n`]);
+  });
+
+  it('may not reorder entries', () => {
+    expect(update((spec) => spec.deferContainers?.reverse())).toEqual([
+      `${onlyThese}spec.deferContainers[0].name: "a" -> "b"\nspec.deferContainers[1].name: "b" -> "a"\n`,
+    ]);
+  });
+
+  it.each<[string, (spec: PodSpec) => void]>([
+    ['add', (spec) => spec.deferContainers?.push(...(stored(entry({})).spec?.deferContainers ?? []))],
+    ['remove', (spec) => spec.deferContainers?.pop()],
+    [
+      'remove all of',
+      (spec) => {
+        delete spec.deferContainers;
+      },
+    ],
+  ])('may not %s entries', (_, change) => {
+    expect(update(change)).toEqual(['spec.deferContainers: Forbidden: pod updates may not add or remove containers']);
+  });
+
+  it('the ephemeralcontainers subresource is as ever', () => {
+    const old = stored(entry({}));
+    const body = structuredClone(old);
+    (body.spec as PodSpec).ephemeralContainers = [{ ...containerOf('debug'), targetContainerName: 'app' }];
+    const { apply, validate } = podKind.subresources['ephemeralcontainers'] ?? {};
+    const pod = apply?.(old, body, { now: 0 }) as Pod;
+    expect(validate?.(pod, old)).toEqual([]);
+    expect(pod.spec?.deferContainers).toEqual(old.spec?.deferContainers);
+  });
+});
+
+describe('the status of defer containers', () => {
+  const { apply, validate, deletionPostponedSeconds } = podKind.subresources['status'] ?? {};
+  const statusWrite = (old: Pod, status: PodStatus): Pod => apply?.(old, { ...old, status } as Pod, { now: 0 }) as Pod;
+
+  describe('an entry that has ended for good does not come back', () => {
+    const refused =
+      'status.deferContainerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state';
+    it.each<[string, number, string?]>([
+      ['Never', 0, refused],
+      ['Never', 1, refused],
+      ['OnFailure', 0, refused],
+      ['OnFailure', 1],
+      ['Always', 0, refused],
+      ['Always', 1],
+    ])('restartPolicy %s after exit code %i', (restartPolicy, exitCode, ...expected) => {
+      const of = (state: ContainerState): PodStatus => ({ deferContainerStatuses: [statusOf('entry', { state })] });
+      const old = { ...stored(entry({ restartPolicy })), status: of({ terminated: { exitCode } }) };
+      for (const state of [{ running: {} }, { waiting: { reason: 'CrashLoopBackOff' } }] as ContainerState[]) {
+        const errors = validate?.({ ...structuredClone(old), status: of(state) }, old) ?? [];
+        expect(errors.map(fieldErrorText)).toEqual(expected);
+      }
+      expect(validate?.(old, old)).toEqual([]);
+    });
+  });
+
+  const termination = (deadline: string) => ({
+    reason: 'Deleted',
+    startedAt: '2026-01-01T00:00:00.250000Z',
+    deadline: `2026-01-01T00:00:${deadline}Z`,
+  });
+
+  it('that the Pod ends, and what its entries did, is kept where a client does not know of it', () => {
+    const old = stored(entry({}));
+    const deferContainerStatuses = [statusOf('entry', { state: { running: {} } })];
+    old.status = { ...old.status, phase: 'Terminating', termination: termination('30.250000'), deferContainerStatuses };
+    const pod = statusWrite(old, { phase: 'Terminating', message: 'x' });
+    expect(pod.status).toEqual({ ...old.status, message: 'x' });
+    expect(statusWrite(stored({}), { phase: 'Running' }).status).toEqual({ phase: 'Running', qosClass: 'BestEffort' });
+  });
+
+  describe('the deletionTimestamp follows the deadline', () => {
+    const moved = (from: string | undefined, to: string, deletionTimestamp?: string): number | undefined => {
+      const old = stored(entry({}));
+      if (deletionTimestamp !== undefined) {
+        Object.assign(old.metadata, { deletionTimestamp, deletionGracePeriodSeconds: 30 });
+      }
+      old.status = from === undefined ? { ...old.status } : { ...old.status, termination: termination(from) };
+      return deletionPostponedSeconds?.(statusWrite(old, { termination: termination(to) }), old);
+    };
+    it.each<[string, string | undefined, string, string | undefined, number]>([
+      ['by whole seconds, rounded up', '30.250000', '40.250000', '2026-01-01T00:00:30Z', 11],
+      ['by as much where nothing is to be rounded', '30.000000', '40.000000', '2026-01-01T00:00:30Z', 10],
+      ['no further than it is already', '30.250000', '40.900000', '2026-01-01T00:00:41Z', 0],
+      ['not where the deadline is first set', undefined, '31.900000', '2026-01-01T00:00:30Z', 0],
+      ['not where the deadline moves nearer', '40.000000', '35.000000', '2026-01-01T00:00:30Z', 0],
+      ['not where nobody deletes the Pod', '30.000000', '40.000000', undefined, 0],
+      ['not back over a second delete that the node has not seen', '40.000000', '50.000000', '2026-01-01T00:00:20Z', 0],
+    ])('%s', (_, from, to, deletionTimestamp, seconds) => {
+      expect(moved(from, to, deletionTimestamp)).toBe(seconds);
+    });
+  });
+});
+
+describe('the delete of a Pod whose list runs', () => {
+  const at = { now: Date.parse('2026-01-01T00:00:10Z') };
+  const listRuns = (): Pod => {
+    const pod = stored({ ...entry({}), nodeName: 'node-1', restartPolicy: 'Never' });
+    pod.status = {
+      ...pod.status,
+      phase: 'Terminating',
+      termination: {
+        reason: 'Completed',
+        startedAt: '2026-01-01T00:00:00.000000Z',
+        deadline: '2026-01-01T00:00:30.000000Z',
+      },
+    };
+    return pod;
+  };
+  it.each([
+    [undefined, { now: false, graceSeconds: 30 }],
+    [5, { now: false, graceSeconds: 5 }],
+    [0, { now: true }],
+  ])('is graceful though it completed by itself, as of a running one: %s', (gracePeriodSeconds, expected) => {
+    expect(podKind.deletion?.(listRuns(), { gracePeriodSeconds }, at)).toEqual(expected);
+  });
+  it('is immediate once the list has ended', () => {
+    const pod = listRuns();
+    pod.status = { ...pod.status, phase: 'Succeeded' };
+    expect(podKind.deletion?.(pod, {}, at)).toEqual({ now: true });
+  });
+});

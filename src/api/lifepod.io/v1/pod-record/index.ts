@@ -1,0 +1,66 @@
+/**
+ * The PodRecord: a part of the record of one life of a Pod. It outlives the Pod, until a controller finds it too old or
+ * all of them too large. The node writes it, under the Pod's UID and a number that counts its parts.
+ */
+import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
+import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
+import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { parseTime } from '../../../../machinery/time.ts';
+import type { PodRecord } from '../../../generated/types.ts';
+import type { KindDefinition } from '../../../kind.ts';
+import { ageCell, column } from '../../../table.ts';
+
+export const POD_RECORDS = { group: 'lifepod.io', version: 'v1', resource: 'podrecords' };
+
+/** The name of a part of a record. */
+export const recordName = (podUid: string, part: number): string => `${podUid}.${part}`;
+
+/** `kubectl get` shows so much of a UID: enough to tell lives apart. */
+export const shortUid = (uid: string): string => uid.slice(0, 8);
+
+function validate(record: PodRecord): FieldError[] {
+  const errors: FieldError[] = [];
+  if (!record.podName) errors.push(required('podName'));
+  if (!record.podUID) errors.push(required('podUID'));
+  for (const [index, { key, at, type }] of (record.transitions ?? []).entries()) {
+    const path = `transitions[${index}]`;
+    if (!key) errors.push(required(`${path}.key`));
+    if (!type) errors.push(required(`${path}.type`));
+    if (parseTime(at) === undefined) errors.push(invalid(`${path}.at`, at, 'is not a time'));
+  }
+  return errors;
+}
+
+export const podRecordKind: KindDefinition<PodRecord> = {
+  group: POD_RECORDS.group,
+  version: POD_RECORDS.version,
+  kind: 'PodRecord',
+  plural: POD_RECORDS.resource,
+  singular: 'podrecord',
+  shortNames: [],
+  categories: [],
+  namespaced: true,
+  uncached: true,
+  schema: 'PodRecord',
+  validateCreate: (record) => [
+    ...validateObjectMeta(record.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
+    ...validate(record),
+  ],
+  validateUpdate: (record, old) => [...validateObjectMetaUpdate(record.metadata, old.metadata), ...validate(record)],
+  subresources: {},
+  selectableFields: ({ podName, podUID }) => ({ podName: podName ?? '', podUID: podUID ?? '' }),
+  columns: [
+    column('Pod', 'Whose life it tells.'),
+    column('UID', 'Of the Pod, its first characters: which of the lives under that name.'),
+    column('Steps', 'How many steps this part of the record has.', { type: 'integer' }),
+    column('Age', 'How long ago its first step was recorded.'),
+    column('Name', 'The name of this part.', { wide: true, format: 'name' }),
+  ],
+  row: ({ metadata, podName, podUID, transitions }, { now }) => [
+    podName ?? '',
+    shortUid(podUID ?? ''),
+    transitions?.length ?? 0,
+    ageCell(metadata.creationTimestamp, now),
+    metadata.name,
+  ],
+};

@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { created, headings, row } from '../../../testing.ts';
+import { podRecordKind, recordName } from './index.ts';
+
+const step = { key: 'Created', at: '2026-01-31T11:59:00.123000Z', type: 'Created' };
+const record = { podName: 'web', podUID: '0123456789abcdef', transitions: [step] };
+
+it('wants a Pod, and of each step its key, time and type', () => {
+  expect(created(podRecordKind, record).errors).toEqual([]);
+  expect(
+    created(podRecordKind, { podName: '', podUID: '', transitions: [{ ...step, key: '', type: '' }] }).errors,
+  ).toEqual([
+    'podName: Required value',
+    'podUID: Required value',
+    'transitions[0].key: Required value',
+    'transitions[0].type: Required value',
+  ]);
+});
+
+it('table', () => {
+  expect(headings(podRecordKind)).toEqual({
+    narrow: 'POD | UID | STEPS | AGE',
+    all: 'POD | UID | STEPS | AGE | NAME',
+  });
+  expect(row(podRecordKind, { ...record, metadata: { creationTimestamp: '2026-01-31T11:00:00Z' } })).toEqual([
+    'web',
+    '01234567',
+    1,
+    '60m',
+    'a',
+  ]);
+});
+
+it('its parts are named by the life of the Pod', () => {
+  expect(recordName('u', 2)).toBe('u.2');
+});

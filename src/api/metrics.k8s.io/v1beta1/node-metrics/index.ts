@@ -1,0 +1,27 @@
+/** NodeMetrics: what a node uses. Source: metrics.k8s.io/v1beta1. */
+import type { NodeMetrics } from '../../../generated/types.ts';
+import type { KindDefinition } from '../../../kind.ts';
+import { METRICS, measured, usageColumns, usageQuantities } from '../usage.ts';
+
+export const nodeMetricsKind: KindDefinition<NodeMetrics> = {
+  ...METRICS,
+  kind: 'NodeMetrics',
+  plural: 'nodes',
+  singular: '',
+  shortNames: [],
+  categories: [],
+  namespaced: false,
+  schema: 'NodeMetrics',
+  computed: {
+    from: { group: '', version: 'v1', resource: 'nodes' },
+    make: (node, usage) =>
+      node.metadata.name === usage.node
+        ? { ...measured(node, usage), kind: 'NodeMetrics', usage: usageQuantities(usage) }
+        : undefined,
+  },
+  validateCreate: () => [],
+  validateUpdate: () => [],
+  subresources: {},
+  columns: usageColumns,
+  row: ({ metadata, usage, window }) => [metadata.name, usage?.['cpu'] ?? '', usage?.['memory'] ?? '', window ?? ''],
+};

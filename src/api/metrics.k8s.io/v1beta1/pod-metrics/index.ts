@@ -1,0 +1,43 @@
+/** PodMetrics: what the running containers of a Pod use. Source: metrics.k8s.io/v1beta1. */
+import { addQuantities, formatQuantity, parseQuantity, zeroQuantity } from '../../../../machinery/quantity.ts';
+import type { ContainerMetrics, PodMetrics } from '../../../generated/types.ts';
+import type { KindDefinition } from '../../../kind.ts';
+import { METRICS, measured, usageColumns, usageQuantities } from '../usage.ts';
+
+const sumOf = (containers: readonly ContainerMetrics[], resource: string): string =>
+  formatQuantity(
+    containers
+      .map(({ usage }) => parseQuantity(usage[resource] ?? '') ?? zeroQuantity)
+      .reduce((sum, each) => addQuantities(each, sum), zeroQuantity),
+  );
+
+export const podMetricsKind: KindDefinition<PodMetrics> = {
+  ...METRICS,
+  kind: 'PodMetrics',
+  plural: 'pods',
+  singular: '',
+  shortNames: [],
+  categories: [],
+  namespaced: true,
+  schema: 'PodMetrics',
+  computed: {
+    from: { group: '', version: 'v1', resource: 'pods' },
+    make(pod, usage) {
+      const { name, namespace } = pod.metadata;
+      const used = usage.pods.find((each) => each.name === name && each.namespace === namespace);
+      if (used === undefined || used.containers.length === 0) return undefined;
+      const containers = used.containers.map((each) => ({ name: each.name, usage: usageQuantities(each) }));
+      return { ...measured(pod, usage), kind: 'PodMetrics', containers };
+    },
+  },
+  validateCreate: () => [],
+  validateUpdate: () => [],
+  subresources: {},
+  columns: usageColumns,
+  row: ({ metadata, containers, window }) => [
+    metadata.name,
+    sumOf(containers ?? [], 'cpu'),
+    sumOf(containers ?? [], 'memory'),
+    window ?? '',
+  ],
+};

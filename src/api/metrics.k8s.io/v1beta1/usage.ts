@@ -1,0 +1,37 @@
+/** What objects of the resource metrics API have in common. Source: metrics.k8s.io/v1beta1, metrics-server (behaviour). */
+import type { KubeObject } from '../../../machinery/meta.ts';
+import type { NodeUsage, ResourceUsage } from '../../../machinery/node-reports.ts';
+import { formatQuantity } from '../../../machinery/quantity.ts';
+import { formatDuration, formatTime } from '../../../machinery/time.ts';
+import { column, nameColumn } from '../../table.ts';
+
+export const METRICS = { group: 'metrics.k8s.io', version: 'v1beta1' };
+
+/** CPU in nanocores, memory in KiB, as quantities. */
+export const usageQuantities = ({ cpuNanoCores, memoryWorkingSetBytes }: ResourceUsage): Record<string, string> => ({
+  cpu: formatQuantity({ nano: BigInt(Math.round(cpuNanoCores)), format: 'DecimalSI' }),
+  memory: `${Math.floor(memoryWorkingSetBytes / 1024)}Ki`,
+});
+
+/** The object bears the name and the labels of what it tells of. */
+export function measured({ metadata }: KubeObject, { at, windowMillis }: NodeUsage) {
+  const { name, namespace, labels } = metadata;
+  return {
+    apiVersion: `${METRICS.group}/${METRICS.version}`,
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labels === undefined ? {} : { labels }),
+      creationTimestamp: formatTime(at),
+    },
+    timestamp: formatTime(at),
+    window: formatDuration(windowMillis),
+  };
+}
+
+export const usageColumns = [
+  nameColumn,
+  column('CPU', 'The cores that were used, on average over the window.'),
+  column('Memory', 'The memory that cannot be taken away without harm.'),
+  column('Window', 'The time that the CPU is averaged over.'),
+];

@@ -1,0 +1,45 @@
+/** The RuntimeClass: which of the runtime's handlers runs a Pod, and what that takes. Source: pkg/apis/node of v1.33. */
+import { type FieldError, invalid } from '../../../../machinery/field-error.ts';
+import { dns1123LabelErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
+import {
+  IMMUTABLE_TEXT,
+  validateLabels,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from '../../../../machinery/object-meta.ts';
+import { validateTolerations } from '../../../core/v1/pod/validate-placement.ts';
+import { validateResourceList } from '../../../core/v1/pod/validate-resources.ts';
+import type { RuntimeClass } from '../../../generated/types.ts';
+import type { KindDefinition } from '../../../kind.ts';
+import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+
+const validate = ({ handler = '', overhead, scheduling }: RuntimeClass): FieldError[] => [
+  ...dns1123LabelErrors(handler).map((text) => invalid('handler', handler, text)),
+  ...validateResourceList(overhead?.podFixed, 'overhead.podFixed'),
+  ...validateLabels(scheduling?.nodeSelector, 'scheduling.nodeSelector'),
+  ...validateTolerations(scheduling?.tolerations, 'scheduling.tolerations'),
+];
+
+export const runtimeClassKind: KindDefinition<RuntimeClass> = {
+  group: 'node.k8s.io',
+  version: 'v1',
+  kind: 'RuntimeClass',
+  plural: 'runtimeclasses',
+  singular: 'runtimeclass',
+  shortNames: [],
+  categories: [],
+  namespaced: false,
+  schema: 'RuntimeClass',
+  validateCreate: (runtimeClass) => [
+    ...validateObjectMeta(runtimeClass.metadata, { namespaced: false, nameErrors: dns1123SubdomainErrors }),
+    ...validate(runtimeClass),
+  ],
+  validateUpdate: (runtimeClass, old) => [
+    ...validateObjectMetaUpdate(runtimeClass.metadata, old.metadata),
+    ...(runtimeClass.handler === old.handler ? [] : [invalid('handler', runtimeClass.handler, IMMUTABLE_TEXT)]),
+    ...validate(runtimeClass),
+  ],
+  subresources: {},
+  columns: [nameColumn, column('Handler', "The runtime's name for it."), ageColumn],
+  row: ({ metadata, handler }, { now }) => [metadata.name, handler ?? '', ageCell(metadata.creationTimestamp, now)],
+};

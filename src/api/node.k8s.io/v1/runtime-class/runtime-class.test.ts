@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { created, headings, row, updated } from '../../../testing.ts';
+import { runtimeClassKind } from './index.ts';
+
+it('judges the handler, the overhead and the scheduling', () => {
+  expect(created(runtimeClassKind, { handler: 'runc', overhead: { podFixed: { cpu: '10m' } } }).errors).toEqual([]);
+  const bad = {
+    handler: 'Not A Name',
+    overhead: { podFixed: { cpu: '-1' } },
+    scheduling: { tolerations: [{ operator: 'Sometimes' }] },
+  };
+  const { errors } = created(runtimeClassKind, bad);
+  expect([...new Set(errors.map((error) => error.split(':')[0]))]).toEqual([
+    'handler',
+    'overhead.podFixed[cpu]',
+    'scheduling.tolerations[0].operator',
+  ]);
+});
+
+it('keeps its handler', () => {
+  const before = { handler: 'runc' };
+  expect(updated(runtimeClassKind, before, { handler: 'crun' }).errors).toEqual([
+    'handler: Invalid value: "crun": field is immutable',
+  ]);
+});
+
+it('shows name, handler and age', () => {
+  expect(headings(runtimeClassKind)).toEqual({ narrow: 'NAME | HANDLER | AGE', all: 'NAME | HANDLER | AGE' });
+  expect(row(runtimeClassKind, { handler: 'runc' })).toContain('runc');
+});

@@ -1,0 +1,96 @@
+/** The StorageClass: how volumes are made for claims. Source: pkg/registry/storage/storageclass and pkg/apis/storage of v1.33. */
+import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
+import { jsonEqual } from '../../../../machinery/json-value.ts';
+import { dns1123SubdomainErrors, qualifiedNameErrors } from '../../../../machinery/names.ts';
+import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import type { StorageClass } from '../../../generated/types.ts';
+import type { KindDefinition } from '../../../kind.ts';
+import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
+
+/** Claims that name no class get the one with this annotation, set to "true". */
+const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
+
+const RECLAIM_POLICIES = ['Delete', 'Retain'];
+const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer'];
+
+export const isDefaultClass = ({ metadata }: StorageClass): boolean => metadata.annotations?.[DEFAULT_CLASS] === 'true';
+
+/** The name of the class for claims that name none: the newest of those marked so. */
+export const defaultClassName = (classes: readonly StorageClass[]): string | undefined =>
+  classes
+    .filter(isDefaultClass)
+    .sort(
+      (a, b) =>
+        (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
+        a.metadata.name.localeCompare(b.metadata.name),
+    )[0]?.metadata.name;
+
+function validate(storageClass: StorageClass): FieldError[] {
+  const { provisioner = '', reclaimPolicy, volumeBindingMode } = storageClass;
+  const errors: FieldError[] = [];
+  if (provisioner === '') errors.push(required('provisioner'));
+  else {
+    errors.push(
+      ...qualifiedNameErrors(provisioner.toLowerCase()).map((text) => invalid('provisioner', provisioner, text)),
+    );
+  }
+  if (reclaimPolicy !== undefined && !RECLAIM_POLICIES.includes(reclaimPolicy)) {
+    errors.push(notSupported('reclaimPolicy', reclaimPolicy, RECLAIM_POLICIES));
+  }
+  if (volumeBindingMode !== undefined && !BINDING_MODES.includes(volumeBindingMode)) {
+    errors.push(notSupported('volumeBindingMode', volumeBindingMode, BINDING_MODES));
+  }
+  return errors;
+}
+
+function validateUpdate(storageClass: StorageClass, old: StorageClass): FieldError[] {
+  const errors = [...validateObjectMetaUpdate(storageClass.metadata, old.metadata), ...validate(storageClass)];
+  for (const field of ['parameters', 'provisioner'] as const) {
+    if (!jsonEqual(storageClass[field] ?? null, old[field] ?? null)) {
+      errors.push(forbidden(field, `updates to ${field} are forbidden.`));
+    }
+  }
+  for (const field of ['reclaimPolicy', 'volumeBindingMode'] as const) {
+    if (storageClass[field] !== old[field]) errors.push(invalid(field, storageClass[field], IMMUTABLE_TEXT));
+  }
+  return errors;
+}
+
+export const storageClassKind: KindDefinition<StorageClass> = {
+  group: 'storage.k8s.io',
+  version: 'v1',
+  kind: 'StorageClass',
+  plural: 'storageclasses',
+  singular: 'storageclass',
+  shortNames: ['sc'],
+  categories: [],
+  namespaced: false,
+  schema: 'StorageClass',
+  defaults(storageClass) {
+    storageClass.reclaimPolicy ??= 'Delete';
+    storageClass.volumeBindingMode ??= 'Immediate';
+  },
+  validateCreate: (storageClass) => [
+    ...validateObjectMeta(storageClass.metadata, { namespaced: false, nameErrors: dns1123SubdomainErrors }),
+    ...validate(storageClass),
+  ],
+  validateUpdate,
+  returnsDeletedObject: true,
+  subresources: {},
+  columns: [
+    nameColumn,
+    column('Provisioner', 'Who makes the volumes.'),
+    column('ReclaimPolicy', 'What becomes of a volume when its claim is gone.'),
+    column('VolumeBindingMode', 'When a claim gets its volume.'),
+    column('AllowVolumeExpansion', 'Whether a claim can be made larger.'),
+    ageColumn,
+  ],
+  row: (storageClass, { now }) => [
+    isDefaultClass(storageClass) ? `${storageClass.metadata.name} (default)` : storageClass.metadata.name,
+    storageClass.provisioner,
+    storageClass.reclaimPolicy ?? '',
+    storageClass.volumeBindingMode ?? '',
+    String(storageClass.allowVolumeExpansion ?? false),
+    ageCell(storageClass.metadata.creationTimestamp, now),
+  ],
+};

@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest';
+import type { StorageClass } from '../../../generated/types.ts';
+import { created, headings, row, updated } from '../../../testing.ts';
+import { defaultClassName, storageClassKind } from './index.ts';
+
+const isDefault = { 'storageclass.kubernetes.io/is-default-class': 'true' };
+
+it('has defaults', () => {
+  const { object, errors } = created(storageClassKind, { provisioner: 'example.com/x' });
+  expect(errors).toEqual([]);
+  expect(object).toMatchObject({ reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' });
+});
+
+it('needs a provisioner and known words', () => {
+  expect(
+    created(storageClassKind, { provisioner: '', reclaimPolicy: 'Burn', volumeBindingMode: 'Odd' }).errors,
+  ).toEqual([
+    'provisioner: Required value',
+    'reclaimPolicy: Unsupported value: "Burn": supported values: "Delete", "Retain"',
+    'volumeBindingMode: Unsupported value: "Odd": supported values: "Immediate", "WaitForFirstConsumer"',
+  ]);
+});
+
+it('stays what it is', () => {
+  const change = { provisioner: 'b.c/d', reclaimPolicy: 'Retain', parameters: { a: 'b' } };
+  expect(updated(storageClassKind, { provisioner: 'a.b/c' }, change).errors).toEqual([
+    'parameters: Forbidden: updates to parameters are forbidden.',
+    'provisioner: Forbidden: updates to provisioner are forbidden.',
+    'reclaimPolicy: Invalid value: "Retain": field is immutable',
+  ]);
+});
+
+it('is shown as kubectl knows it, the default one marked', () => {
+  expect(headings(storageClassKind).all).toBe(
+    'NAME | PROVISIONER | RECLAIMPOLICY | VOLUMEBINDINGMODE | ALLOWVOLUMEEXPANSION | AGE',
+  );
+  const metadata = { annotations: isDefault, creationTimestamp: '2026-01-31T11:59:00Z' };
+  expect(row(storageClassKind, { metadata, provisioner: 'p' })).toEqual([
+    ...['a (default)', 'p', 'Delete', 'Immediate', 'false', '60s'],
+  ]);
+});
+
+it('the newest default class counts', () => {
+  const of = (name: string, creationTimestamp: string, annotations: Record<string, string>): StorageClass => ({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name, creationTimestamp, annotations },
+    provisioner: 'p',
+  });
+  const old = of('old', '2026-01-01T00:00:00Z', isDefault);
+  expect(
+    defaultClassName([old, of('new', '2026-01-02T00:00:00Z', isDefault), of('none', '2026-01-03T00:00:00Z', {})]),
+  ).toBe('new');
+  expect(defaultClassName([])).toBeUndefined();
+});
