@@ -45,6 +45,8 @@ export type WatchEvent<T extends KubeObject = KubeObject> =
 export interface WriteOptions {
   dryRun?: boolean;
   fieldManager?: string;
+  /** Server-side apply takes fields from their owners. */
+  force?: boolean;
   /** What to do with unknown and duplicate fields; upstream's default is Warn. */
   fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
   /** Called with each sentence for the client's Warning header. */
@@ -88,7 +90,11 @@ export interface ResourceBackend {
     name: string,
     type: PatchType,
     body: unknown,
-    options?: WriteOptions & { subresource?: string },
+    options?: WriteOptions & {
+      subresource?: string;
+      /** Called where a server-side apply makes the object. */
+      onCreated?: () => void;
+    },
   ): Promise<KubeObject>;
   /** The object as it is now (terminating) or as it was when it went. */
   delete(

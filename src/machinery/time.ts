@@ -21,3 +21,11 @@ export function parseTime(text: string | undefined): Millis | undefined {
   const millis = Date.parse(text);
   return Number.isNaN(millis) ? undefined : millis;
 }
+
+/** metav1.Duration, as Go writes it: 1.5s, 1m0s, 2h0m0s. */
+export function formatDuration(millis: Millis): string {
+  const seconds = `${(millis % 60_000) / 1000}s`;
+  const minutes = Math.floor(millis / 60_000);
+  if (minutes === 0) return seconds;
+  return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
+}

@@ -3,11 +3,14 @@ import { once } from 'node:events';
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,6 +25,7 @@ import {
   ensurePrivateFolder,
   lockDataDir,
   readTextIfPresent,
+  realFolder,
   writeFileAtomic,
 } from './files.ts';
 
@@ -32,6 +36,15 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+test('a folder has one path, whatever links lead to it, also before it is made', () => {
+  const real = realpathSync(folder);
+  mkdirSync(join(real, 'disk/data'), { recursive: true });
+  symlinkSync('disk', join(real, 'link'));
+  expect(realFolder(join(folder, 'link/data'))).toBe(join(real, 'disk/data'));
+  expect(realFolder(join(folder, 'link/new/deep'))).toBe(join(real, 'disk/new/deep'));
+  expect(realFolder('/nonexistent/x')).toBe('/nonexistent/x');
+});
 
 test('a folder is made private, an existing one too', () => {
   ensurePrivateFolder(join(folder, 'a/b'));

@@ -11,11 +11,12 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 
 /** The layout of the data folder that this version writes. Raised when an older version could not read it. */
 export const DATA_FORMAT_VERSION = 1;
@@ -26,6 +27,17 @@ export class UserError extends Error {
 }
 
 const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;
+
+/** The one path of a folder that no link leads through, also of one that is still to be made. */
+export function realFolder(path: string): string {
+  const full = resolve(path);
+  try {
+    return realpathSync(full);
+  } catch (error) {
+    const parent = dirname(full);
+    return hasCode(error, 'ENOENT') && parent !== full ? join(realFolder(parent), basename(full)) : full;
+  }
+}
 
 /** Makes the folder, and those above it, with mode 0700; an existing one gets that mode. */
 export function ensurePrivateFolder(path: string): void {

@@ -1,0 +1,386 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { JsonObject, JsonValue } from '../json-value.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../meta.ts';
+import type { ApiError } from '../status.ts';
+import { difference, type FieldSet, intersection, pathsOf, union } from './field-set.ts';
+import { applyConfig, entriesAfterUpdate, type FieldWriter, firstEntries, givenEntries } from './managed-fields.ts';
+import { compare, type FieldType, fieldSetOf, merge, removeFields, repeatedItem } from './typed-value.ts';
+
+const atomic: FieldType = { kind: 'atomic' };
+const struct = (fields: Record<string, FieldType>): FieldType => ({
+  kind: 'struct',
+  field: (name) => (Object.hasOwn(fields, name) ? fields[name] : undefined),
+});
+const port = struct({ port: atomic, protocol: atomic, name: atomic });
+const item = struct({
+  name: atomic,
+  image: atomic,
+  command: atomic,
+  ports: { kind: 'listMap', keys: ['port', 'protocol'], defaults: { protocol: 'TCP' }, items: port },
+});
+const labels: FieldType = { kind: 'map', values: atomic };
+const type = struct({
+  apiVersion: atomic,
+  kind: atomic,
+  metadata: struct({ name: atomic, labels, annotations: labels, finalizers: { kind: 'set' } }),
+  spec: struct({
+    replicas: atomic,
+    items: { kind: 'listMap', keys: ['name'], defaults: {}, items: item },
+    empty: struct({ a: atomic }),
+  }),
+  status: struct({ phase: atomic }),
+});
+
+const thing = (spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({
+  apiVersion: 'v1',
+  kind: 'Thing',
+  metadata: { name: 'a', ...metadata },
+  spec,
+});
+const writer = (manager: string, more: Partial<FieldWriter> = {}): FieldWriter => ({
+  manager,
+  apiVersion: 'v1',
+  subresource: undefined,
+  time: '2026-01-01T00:00:00Z',
+  ...more,
+});
+
+/** An object with its owners, as a registry would keep it. */
+interface Kept {
+  live: KubeObject | undefined;
+  entries: ManagedFieldsEntry[];
+}
+const nothing: Kept = { live: undefined, entries: [] };
+const apply = ({ live, entries }: Kept, by: string, config: JsonObject, force = false, time?: string): Kept => {
+  const result = applyConfig(live, entries, type, {
+    config,
+    writer: writer(by, time === undefined ? {} : { time }),
+    force,
+    ignored: { 'f:status': {} },
+  });
+  return { live: result.object as unknown as KubeObject, entries: result.entries };
+};
+const write = ({ live, entries }: Kept, by: string, object: JsonObject, more: Partial<FieldWriter> = {}): Kept => {
+  const now = object as unknown as KubeObject;
+  return { live: now, entries: entriesAfterUpdate(entries, live as KubeObject, now, type, writer(by, more)) };
+};
+const ownersOf = ({ entries }: Kept): Record<string, unknown> =>
+  Object.fromEntries(entries.map(({ manager, operation, fieldsV1 }) => [`${manager} ${operation}`, fieldsV1]));
+const specOf = ({ live }: Kept): unknown => (live as unknown as JsonObject | undefined)?.['spec'];
+const refusal = (run: () => unknown): ApiError => {
+  try {
+    run();
+  } catch (error) {
+    return error as ApiError;
+  }
+  throw new Error('nothing was refused');
+};
+
+describe('the fields of a value', () => {
+  it('are named as managedFields names them', () => {
+    const value = thing(
+      { replicas: 1, items: [{ name: 'x', command: ['a', 'b'], ports: [{ port: 80 }] }], empty: {} },
+      { labels: { app: 'web' }, finalizers: ['f'] },
+    );
+    expect(fieldSetOf(value, type)).toEqual({
+      'f:apiVersion': {},
+      'f:kind': {},
+      'f:metadata': { 'f:name': {}, 'f:labels': { 'f:app': {} }, 'f:finalizers': { 'v:"f"': {} } },
+      'f:spec': {
+        'f:replicas': {},
+        'f:empty': {},
+        'f:items': {
+          'k:{"name":"x"}': {
+            '.': {},
+            'f:name': {},
+            'f:command': {},
+            'f:ports': { 'k:{"port":80,"protocol":"TCP"}': { '.': {}, 'f:port': {} } },
+          },
+        },
+      },
+    });
+  });
+
+  it('an unknown one is none', () => {
+    expect(fieldSetOf({ other: 1 }, type)).toBeUndefined();
+  });
+
+  it('twice in a list is refused', () => {
+    const twice = (items: JsonValue[]) => repeatedItem(thing({ items }), type);
+    expect(twice([{ name: 'x' }, { name: 'y' }])).toBeUndefined();
+    expect(twice([{ name: 'x' }, { name: 'x' }])).toBe('.spec.items: duplicate entries for key [name="x"]');
+    expect(twice([{ name: 'x', ports: [{ port: 1 }, { port: 1, protocol: 'TCP' }] }])).toBe(
+      '.spec.items[name="x"].ports: duplicate entries for key [port=1,protocol="TCP"]',
+    );
+  });
+});
+
+describe('two values', () => {
+  it('are compared field by field', () => {
+    const old = thing({ replicas: 1, items: [{ name: 'x', image: 'a' }, { name: 'gone' }] }, { labels: { a: '1' } });
+    const now = thing({
+      replicas: 2,
+      items: [
+        { name: 'new', image: 'n' },
+        { name: 'x', image: 'a' },
+      ],
+    });
+    const { added, modified, removed } = compare(old, now, type);
+    expect(pathsOf(modified)).toEqual(['.spec.replicas']);
+    expect(pathsOf(added)).toEqual([
+      '.spec.items[name="new"]',
+      '.spec.items[name="new"].image',
+      '.spec.items[name="new"].name',
+    ]);
+    expect(pathsOf(removed)).toEqual([
+      '.metadata.labels',
+      '.metadata.labels.a',
+      '.spec.items[name="gone"]',
+      '.spec.items[name="gone"].name',
+    ]);
+  });
+
+  it.each<[string, string[], string[], string[]]>([
+    ['the order of the config', ['a', 'b'], ['b', 'a'], ['b', 'a']],
+    [
+      'what only the object has stays before what it stood before',
+      ['x', 'a', 'y', 'b'],
+      ['a', 'b'],
+      ['x', 'a', 'y', 'b'],
+    ],
+    ['what is new comes where the config has it', ['a', 'c'], ['a', 'b', 'c'], ['a', 'b', 'c']],
+    ['what only the object has at the end stays there', ['a', 'z'], ['a', 'b'], ['a', 'z', 'b']],
+    ['nothing is lost where the orders cross', ['a', 'x', 'b', 'y'], ['b', 'a'], ['b', 'a', 'x', 'y']],
+    [
+      'an element that came before does not hold others up',
+      ['a', 'b', 'x', 'c'],
+      ['b', 'a', 'c'],
+      ['b', 'a', 'x', 'c'],
+    ],
+  ])('lists are merged by their keys: %s', (_, live, config, expected) => {
+    const list = (names: string[]) => thing({ items: names.map((name) => ({ name })) });
+    const merged = merge(list(live), list(config), type) as { spec: { items: { name: string }[] } };
+    expect(merged.spec.items.map(({ name }) => name)).toEqual(expected);
+  });
+
+  it('a value without the fields of another is what they were added to', () => {
+    const base = thing({ items: [{ name: 'x', image: 'a' }] });
+    const more = thing({ replicas: 1, items: [{ name: 'y' }] }, { labels: { a: '1' } });
+    const merged = merge(base, more, type);
+    const { added } = compare(base, merged, type);
+    expect(removeFields(merged, added, type)).toEqual(base);
+  });
+});
+
+describe('an apply', () => {
+  const app = (image: string, more: JsonObject = {}) => thing({ items: [{ name: 'app', image, ...more }] });
+
+  it('makes the object, and owns what it says', () => {
+    const made = apply(nothing, 'me', app('a'));
+    expect(made.live).toEqual(app('a'));
+    expect(ownersOf(made)).toEqual({
+      'me Apply': { 'f:spec': { 'f:items': { 'k:{"name":"app"}': { '.': {}, 'f:image': {}, 'f:name': {} } } } },
+    });
+  });
+
+  it('of the same changes nothing, not even the time', () => {
+    const made = apply(nothing, 'me', app('a'));
+    expect(apply(made, 'me', app('a'), false, '2027-01-01T00:00:00Z')).toEqual(made);
+  });
+
+  it('removes what the applier applied before and nobody else owns', () => {
+    const made = apply(
+      nothing,
+      'me',
+      thing({ replicas: 1, items: [{ name: 'x' }, { name: 'y' }] }, { labels: { a: '1' } }),
+    );
+    const defaulted = thing({ replicas: 1, items: [{ name: 'x', image: 'd' }, { name: 'y' }] }, { labels: { a: '1' } });
+    const again = apply({ ...made, live: defaulted as unknown as KubeObject }, 'me', thing({ items: [{ name: 'y' }] }));
+    expect(again.live).toEqual(thing({ items: [{ name: 'y' }] }));
+  });
+
+  it('leaves what it never applied', () => {
+    const made = apply(nothing, 'me', app('a'));
+    const other = write(made, 'other', thing({ replicas: 3, items: [{ name: 'app', image: 'a' }] }));
+    expect(specOf(apply(other, 'me', app('b')))).toEqual({ replicas: 3, items: [{ name: 'app', image: 'b' }] });
+  });
+
+  it('leaves what someone else owns as well', () => {
+    const both = apply(apply(nothing, 'me', app('a')), 'you', app('a'));
+    const mine = apply(both, 'me', thing({}));
+    expect(specOf(mine)).toEqual({ items: [{ name: 'app', image: 'a' }] });
+    expect(ownersOf(mine)['me Apply']).toEqual({ 'f:spec': {} });
+    expect(specOf(apply(mine, 'you', thing({})))).toEqual({});
+  });
+
+  it('of another value than that of its owner is a conflict', () => {
+    const made = apply(nothing, 'me', app('a'));
+    const { status } = refusal(() => apply(made, 'you', app('b')));
+    expect(status).toMatchObject({
+      code: 409,
+      reason: 'Conflict',
+      message: 'Apply failed with 1 conflict: conflict with "me": .spec.items[name="app"].image',
+      details: {
+        causes: [
+          { reason: 'FieldManagerConflict', message: 'conflict with "me"', field: '.spec.items[name="app"].image' },
+        ],
+      },
+    });
+  });
+
+  it('names every conflict, and owners that did not apply with their time', () => {
+    const made = apply(nothing, 'me', thing({ replicas: 1 }, { labels: { a: '1' } }));
+    const changed = write(made, 'editor', thing({ replicas: 1 }, { labels: { a: '1', b: '2' } }), {
+      subresource: 'status',
+    });
+    const run = () => apply(changed, 'you', thing({ replicas: 2 }, { labels: { a: '2', b: '3' } }));
+    expect(refusal(run).message).toBe(
+      [
+        'Apply failed with 3 conflicts: conflicts with "editor" with subresource "status" using v1 at 2026-01-01T00:00:00Z:',
+        '- .metadata.labels.b',
+        'conflicts with "me":',
+        '- .metadata.labels.a',
+        '- .spec.replicas',
+      ].join('\n'),
+    );
+  });
+
+  it('takes the fields where it is forced to', () => {
+    const taken = apply(apply(nothing, 'me', app('a')), 'you', app('b'), true);
+    expect(specOf(taken)).toEqual({ items: [{ name: 'app', image: 'b' }] });
+    expect(ownersOf(taken)['me Apply']).toEqual({
+      'f:spec': { 'f:items': { 'k:{"name":"app"}': { '.': {}, 'f:name': {} } } },
+    });
+  });
+
+  it('owns nothing of what its path does not write', () => {
+    const made = apply(nothing, 'me', { ...thing({ replicas: 1 }), status: { phase: 'x' } });
+    expect(ownersOf(made)).toEqual({ 'me Apply': { 'f:spec': { 'f:replicas': {} } } });
+  });
+});
+
+describe('another write of an applied object', () => {
+  it('owns what it changes; the applier no longer does', () => {
+    const made = apply(nothing, 'me', thing({ replicas: 1, items: [{ name: 'x', image: 'a' }] }));
+    const changed = write(made, 'editor', thing({ replicas: 2, items: [{ name: 'x', image: 'a' }] }));
+    expect(ownersOf(changed)).toEqual({
+      'me Apply': { 'f:spec': { 'f:items': { 'k:{"name":"x"}': { '.': {}, 'f:image': {}, 'f:name': {} } } } },
+      'editor Update': { 'f:spec': { 'f:replicas': {} } },
+    });
+    expect(refusal(() => apply(changed, 'me', thing({ replicas: 1 }))).code).toBe(409);
+  });
+
+  it('leaves nobody what it removes', () => {
+    const made = apply(nothing, 'me', thing({ replicas: 1 }, { labels: { a: '1' } }));
+    expect(ownersOf(write(made, 'editor', thing({ replicas: 1 })))).toEqual({
+      'me Apply': { 'f:spec': { 'f:replicas': {} } },
+    });
+  });
+
+  it('that changes nothing changes no owner', () => {
+    const made = apply(nothing, 'me', thing({ replicas: 1 }));
+    const system = thing({ replicas: 1 }, { resourceVersion: '2', uid: 'u' });
+    expect(write(made, 'editor', system).entries).toEqual(made.entries);
+  });
+});
+
+describe('an object that was there before', () => {
+  const old = (annotations: JsonObject): KubeObject =>
+    ({
+      ...thing({ replicas: 1, items: [{ name: 'x', image: 'a' }] }, { annotations }),
+      status: { phase: 'x' },
+    }) as unknown as KubeObject;
+
+  it('belongs to before-first-apply', () => {
+    const [entry, ...others] = firstEntries(old({ note: 'n' }), type, 'v1', { 'f:status': {} });
+    expect(others).toEqual([]);
+    expect([entry?.manager, entry?.operation]).toEqual(['before-first-apply', 'Update']);
+    expect(pathsOf(entry?.fieldsV1 as FieldSet)).toEqual([
+      '.metadata.annotations.note',
+      '.spec.replicas',
+      '.spec.items[name="x"]',
+      '.spec.items[name="x"].image',
+      '.spec.items[name="x"].name',
+    ]);
+  });
+
+  it('belongs to client-side apply, as far as that says so', () => {
+    const key = 'kubectl.kubernetes.io/last-applied-configuration';
+    const annotations = { [key]: JSON.stringify(thing({ items: [{ name: 'x' }, { name: 'gone' }] })) };
+    const owners = ownersOf({
+      live: undefined,
+      entries: firstEntries(old(annotations), type, 'v1', { 'f:status': {} }),
+    });
+    expect(owners).toEqual({
+      'kubectl-client-side-apply Update': {
+        'f:metadata': { 'f:annotations': { [`f:${key}`]: {} } },
+        'f:spec': { 'f:items': { 'k:{"name":"x"}': { '.': {}, 'f:name': {} } } },
+      },
+      'before-first-apply Update': {
+        'f:spec': { 'f:replicas': {}, 'f:items': { 'k:{"name":"x"}': { 'f:image': {} } } },
+      },
+    });
+  });
+});
+
+it('managedFields that a client writes count where they can be read', () => {
+  const entry = { manager: 'm', operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: {} };
+  expect(givenEntries([entry])).toEqual([entry]);
+  expect(givenEntries([{}])).toEqual([]);
+  expect(givenEntries([])).toBeUndefined();
+  expect(givenEntries([{ ...entry, operation: 'Guess' }])).toBeUndefined();
+});
+
+describe('sets of fields', () => {
+  const specs = fc
+    .record(
+      {
+        replicas: fc.nat(3),
+        items: fc.uniqueArray(
+          fc.record(
+            { name: fc.constantFrom('x', 'y', 'z'), image: fc.constantFrom('a', 'b') },
+            { requiredKeys: ['name'] },
+          ),
+          { selector: ({ name }) => name, minLength: 1 },
+        ),
+      },
+      { requiredKeys: [] },
+    )
+    .map((spec) => thing(spec as JsonObject));
+  const paths = (set: FieldSet): string[] => pathsOf(set).sort();
+
+  it('union, intersection and difference are those of their paths', () => {
+    fc.assert(
+      fc.property(specs, specs, (left, right) => {
+        const [a, b] = [fieldSetOf(left, type), fieldSetOf(right, type)];
+        const [inA, inB] = [new Set(paths(a)), new Set(paths(b))];
+        expect(paths(union(a, b))).toEqual([...new Set([...inA, ...inB])].sort());
+        expect(paths(intersection(a, b))).toEqual([...inA].filter((path) => inB.has(path)).sort());
+        expect(paths(difference(a, b))).toEqual([...inA].filter((path) => !inB.has(path)).sort());
+      }),
+    );
+  });
+
+  it('after an apply the object says what was applied, whatever was there; a second one changes nothing', () => {
+    fc.assert(
+      fc.property(specs, specs, specs, (first, second, third) => {
+        const before = apply(apply(nothing, 'you', first), 'me', second, true);
+        const after = apply(before, 'me', third, true);
+        const { modified, removed } = compare(third, after.live as unknown as JsonObject, type);
+        expect([modified, removed]).toEqual([undefined, undefined]);
+        expect(apply(after, 'me', third)).toEqual(after);
+      }),
+    );
+  });
+
+  it('what one applier applies and takes back leaves what the other applied', () => {
+    fc.assert(
+      fc.property(specs, specs, (mine, yours) => {
+        const { live } = apply(apply(apply(nothing, 'you', yours), 'me', mine, true), 'me', thing({}), true);
+        const { added } = compare(yours, live as unknown as JsonObject, type);
+        expect(added).toBeUndefined();
+      }),
+    );
+  });
+});

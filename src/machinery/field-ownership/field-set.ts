@@ -1,0 +1,106 @@
+/**
+ * Sets of fields of an object, in the form that metadata.managedFields serves (FieldsV1): a tree of path elements. A node
+ * without children is a member; one with children is a member where it has the key `.`.
+ *
+ * undefined is the empty set; the root is never a member. Nothing is modified.
+ * Source: Server-Side Apply, "Field management" (v1.33); sigs.k8s.io/structured-merge-diff (format and behaviour).
+ */
+import type { JsonObject, JsonValue } from '../json-value.ts';
+
+export type FieldSet = JsonObject | undefined;
+
+const SELF = '.';
+
+export const fieldElement = (name: string): string => `f:${name}`;
+export const valueElement = (value: JsonValue): string => `v:${JSON.stringify(value)}`;
+/** `keys` in the order of their names. */
+export const keyElement = (keys: JsonObject): string => `k:${JSON.stringify(keys)}`;
+
+const isMember = (node: JsonObject): boolean => Object.hasOwn(node, SELF) || Object.keys(node).length === 0;
+const elementsOf = (node: JsonObject): string[] => Object.keys(node).filter((key) => key !== SELF);
+const childOf = (node: FieldSet, element: string): FieldSet =>
+  node !== undefined && Object.hasOwn(node, element) ? (node[element] as JsonObject) : undefined;
+
+/** A node of these children; undefined where it says nothing. */
+export function nodeOf(member: boolean, children: Iterable<readonly [string, FieldSet]>): FieldSet {
+  const kept = [...children].filter((entry): entry is [string, JsonObject] => entry[1] !== undefined);
+  if (kept.length === 0) return member ? {} : undefined;
+  kept.sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(member ? [[SELF, {}], ...kept] : kept);
+}
+
+export const asMember = (node: FieldSet): JsonObject =>
+  node === undefined || isMember(node) ? (node ?? {}) : { [SELF]: {}, ...node };
+
+const unionNodes = (a: JsonObject, b: JsonObject): FieldSet =>
+  nodeOf(
+    isMember(a) || isMember(b),
+    [...new Set([...elementsOf(a), ...elementsOf(b)])].map((element) => {
+      const [left, right] = [childOf(a, element), childOf(b, element)];
+      return [element, left !== undefined && right !== undefined ? unionNodes(left, right) : (left ?? right)];
+    }),
+  );
+
+export const union = (...sets: FieldSet[]): FieldSet =>
+  sets.reduce((all, set) => (all === undefined || set === undefined ? (all ?? set) : unionNodes(all, set)), undefined);
+
+export function intersection(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === undefined || b === undefined) return undefined;
+  return nodeOf(
+    isMember(a) && isMember(b),
+    elementsOf(a).map((element) => [element, intersection(childOf(a, element), childOf(b, element))]),
+  );
+}
+
+/** The members of `a` that are none of `b`. */
+export function difference(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === undefined || b === undefined) return a;
+  return nodeOf(
+    isMember(a) && !isMember(b),
+    elementsOf(a).map((element) => [element, difference(childOf(a, element), childOf(b, element))]),
+  );
+}
+
+/** The members of `a` that are neither in `b` nor below a member of it. */
+export function without(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === undefined || b === undefined) return a;
+  if (isMember(b)) return undefined;
+  return nodeOf(
+    isMember(a),
+    elementsOf(a).map((element) => [element, without(childOf(a, element), childOf(b, element))]),
+  );
+}
+
+/** The members of `a` that `b` knows nothing of: neither them nor anything below. */
+export function unknownTo(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === undefined) return undefined;
+  return nodeOf(
+    isMember(a) && b === undefined,
+    elementsOf(a).map((element) => [element, unknownTo(childOf(a, element), childOf(b, element))]),
+  );
+}
+
+export const removes = (set: FieldSet, element: string): boolean => {
+  const child = childOf(set, element);
+  return child !== undefined && isMember(child);
+};
+
+export const below = childOf;
+
+/** As messages write them: `.spec.containers[name="app"].image`. Members of one level come before what is below them. */
+export function pathsOf(set: FieldSet, path = ''): string[] {
+  if (set === undefined) return [];
+  const elements = elementsOf(set).sort();
+  return [
+    ...elements.filter((element) => removes(set, element)).map((element) => path + elementText(element)),
+    ...elements.flatMap((element) => pathsOf(childOf(set, element), path + elementText(element))),
+  ];
+}
+
+export function elementText(element: string): string {
+  const text = element.slice(2);
+  if (element.startsWith('f:')) return `.${text}`;
+  if (element.startsWith('v:')) return `[=${text}]`;
+  const keys = Object.entries(JSON.parse(text) as JsonObject);
+  return `[${keys.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(',')}]`;
+}

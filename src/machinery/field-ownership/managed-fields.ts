@@ -1,0 +1,245 @@
+/**
+ * Who owns which fields of an object: metadata.managedFields, kept at each write.
+ *
+ * Boundary: plain objects in, entries out. Ownership is kept from the first server-side apply of an object on: what it has
+ * by then belongs to kubectl-client-side-apply, as far as that wrote it, and else to before-first-apply.
+ * Source: Server-Side Apply (v1.33); sigs.k8s.io/structured-merge-diff and apimachinery's managedfields (behaviour and
+ * wording), which began so for objects older than the feature.
+ */
+import { isJsonObject, type JsonObject, jsonEqual } from '../json-value.ts';
+import type { KubeObject, ManagedFieldsEntry, StatusCause } from '../meta.ts';
+import { ApiError } from '../status.ts';
+import { difference, type FieldSet, intersection, pathsOf, union, unknownTo, without } from './field-set.ts';
+import { changes, compare, type FieldType, fieldSetOf, merge, removeFields } from './typed-value.ts';
+
+/** The writer of one change, and when. */
+export interface FieldWriter {
+  manager: string;
+  apiVersion: string;
+  subresource: string | undefined;
+  /** RFC 3339 */
+  time: string;
+}
+
+/** Fields that belong to nobody: the system sets them. */
+const SYSTEM_FIELDS: FieldSet = {
+  'f:apiVersion': {},
+  'f:kind': {},
+  'f:metadata': Object.fromEntries(
+    [
+      'creationTimestamp',
+      'deletionGracePeriodSeconds',
+      'deletionTimestamp',
+      'generation',
+      'managedFields',
+      'name',
+      'namespace',
+      'resourceVersion',
+      'selfLink',
+      'uid',
+    ].map((name) => [`f:${name}`, {}]),
+  ),
+};
+
+const asJson = (object: KubeObject): JsonObject => object as unknown as JsonObject;
+const owned = ({ fieldsV1 }: ManagedFieldsEntry): FieldSet => {
+  const set = fieldsV1 as FieldSet;
+  return set === undefined || Object.keys(set).length === 0 ? undefined : set;
+};
+
+const isOf = (
+  entry: ManagedFieldsEntry,
+  { manager, apiVersion, subresource }: FieldWriter,
+  operation: 'Apply' | 'Update',
+): boolean =>
+  entry.manager === manager &&
+  entry.operation === operation &&
+  entry.apiVersion === apiVersion &&
+  (entry.subresource ?? '') === (subresource ?? '');
+
+/** The writer's entry with this set; none where it is empty. Its time stays where neither it nor the object changed. */
+function entryOf(
+  writer: FieldWriter,
+  operation: 'Apply' | 'Update',
+  set: FieldSet,
+  before: ManagedFieldsEntry | undefined,
+  changed: boolean,
+): ManagedFieldsEntry[] {
+  if (set === undefined) return [];
+  const { manager, apiVersion, subresource } = writer;
+  const kept = before !== undefined && !changed && jsonEqual(owned(before), set);
+  return [
+    {
+      manager,
+      operation,
+      apiVersion,
+      time: kept ? before.time : writer.time,
+      fieldsType: 'FieldsV1',
+      fieldsV1: set,
+      ...(subresource === undefined ? {} : { subresource }),
+    },
+  ];
+}
+
+const withSet = (entry: ManagedFieldsEntry, set: FieldSet): ManagedFieldsEntry[] =>
+  set === undefined ? [] : [{ ...entry, fieldsV1: set }];
+
+/** Appliers first, then by time and name. */
+function sorted(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
+  const rank = ({ operation = '', time = '', manager = '', subresource = '' }: ManagedFieldsEntry): string =>
+    [operation, time, manager, subresource].join('\n');
+  return [...entries].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
+}
+
+/** The entries after a write that was no apply: the writer owns what it changed, and nobody what is gone. */
+export function entriesAfterUpdate(
+  entries: readonly ManagedFieldsEntry[],
+  old: KubeObject,
+  now: KubeObject,
+  type: FieldType,
+  writer: FieldWriter,
+): ManagedFieldsEntry[] {
+  const comparison = compare(asJson(old), asJson(now), type);
+  const changed = without(changes(comparison), SYSTEM_FIELDS);
+  const removed = without(comparison.removed, SYSTEM_FIELDS);
+  if (changed === undefined && removed === undefined) return [...entries];
+  const own = entries.find((entry) => isOf(entry, writer, 'Update'));
+  const others = entries.filter((entry) => entry !== own);
+  const ownSet = difference(union(own === undefined ? undefined : owned(own), changed), removed);
+  return sorted([
+    ...others.flatMap((entry) => withSet(entry, difference(difference(owned(entry), changed), removed))),
+    ...entryOf(writer, 'Update', ownSet, own, changed !== undefined),
+  ]);
+}
+
+export interface Applied {
+  object: JsonObject;
+  entries: ManagedFieldsEntry[];
+}
+
+export interface ApplyRequest {
+  /** What is applied: the fields that the client gave, and no others. */
+  config: JsonObject;
+  writer: FieldWriter;
+  /** Takes fields from their owners. */
+  force: boolean;
+  /** Fields that this path does not write. */
+  ignored: FieldSet;
+}
+
+/**
+ * The object with the config applied, and who owns its fields then: fields that the applier had applied before, does not
+ * apply any more and nobody else owns are gone. `live` undefined: there is none yet. Throws 409 where others own what
+ * would change.
+ */
+export function applyConfig(
+  live: KubeObject | undefined,
+  entries: readonly ManagedFieldsEntry[],
+  type: FieldType,
+  { config, writer, force, ignored }: ApplyRequest,
+): Applied {
+  const unowned = union(SYSTEM_FIELDS, ignored);
+  const set = without(fieldSetOf(config, type), unowned);
+  const own = entries.find((entry) => isOf(entry, writer, 'Apply'));
+  const others = entries.filter((entry) => entry !== own);
+  const merged = live === undefined ? config : (merge(asJson(live), config, type) as JsonObject);
+  const stillOwned = union(set, ...others.map(owned));
+  const dropped = unknownTo(own === undefined ? undefined : owned(own), stillOwned);
+  const object = (removeFields(merged, dropped, type) ?? {}) as JsonObject;
+
+  const comparison = compare(live === undefined ? undefined : asJson(live), object, type);
+  const changed = without(changes(comparison), unowned);
+  const taken = others.map((entry) => ({ entry, fields: intersection(owned(entry), changed) }));
+  if (!force) refuseConflicts(taken);
+  const isChange = changed !== undefined || comparison.removed !== undefined;
+  return {
+    object,
+    entries: sorted([
+      ...taken.flatMap(({ entry, fields }) =>
+        withSet(entry, difference(difference(owned(entry), fields), comparison.removed)),
+      ),
+      ...entryOf(writer, 'Apply', set, own, isChange),
+    ]),
+  };
+}
+
+function ownerText({ manager = '', subresource, operation, apiVersion, time }: ManagedFieldsEntry): string {
+  const name = JSON.stringify(manager) + (subresource ? ` with subresource ${JSON.stringify(subresource)}` : '');
+  if (operation !== 'Update') return name;
+  return `${name} using ${apiVersion}${time === undefined ? '' : ` at ${time}`}`;
+}
+
+function refuseConflicts(taken: readonly { entry: ManagedFieldsEntry; fields: FieldSet }[]): void {
+  const conflicts = taken
+    .map(({ entry, fields }) => ({ owner: ownerText(entry), paths: pathsOf(fields) }))
+    .filter(({ paths }) => paths.length > 0)
+    .sort((a, b) => (a.owner < b.owner ? -1 : 1));
+  const count = conflicts.reduce((sum, { paths }) => sum + paths.length, 0);
+  const [first] = conflicts;
+  if (first === undefined) return;
+  const causes: StatusCause[] = conflicts.flatMap(({ owner, paths }) =>
+    paths.map((field) => ({ reason: 'FieldManagerConflict', message: `conflict with ${owner}`, field })),
+  );
+  const lines = conflicts.flatMap(({ owner, paths }) => [
+    `conflicts with ${owner}:`,
+    ...paths.map((path) => `- ${path}`),
+  ]);
+  throw new ApiError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message:
+      count === 1
+        ? `Apply failed with 1 conflict: conflict with ${first.owner}: ${first.paths[0]}`
+        : `Apply failed with ${count} conflicts: ${lines.join('\n')}`,
+    reason: 'Conflict',
+    details: { causes },
+    code: 409,
+  });
+}
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** Who owns the fields of an object that nobody has applied on the server so far. */
+export function firstEntries(
+  live: KubeObject,
+  type: FieldType,
+  apiVersion: string,
+  ignored: FieldSet,
+): ManagedFieldsEntry[] {
+  const unowned = union(SYSTEM_FIELDS, ignored);
+  const all = without(fieldSetOf(asJson(live), type), unowned);
+  const clientSide = intersection(lastApplied(live, type), all);
+  const time = live.metadata.creationTimestamp ?? '';
+  const writer = { apiVersion, subresource: undefined, time };
+  return sorted([
+    ...entryOf({ ...writer, manager: 'kubectl-client-side-apply' }, 'Update', clientSide, undefined, true),
+    ...entryOf({ ...writer, manager: 'before-first-apply' }, 'Update', difference(all, clientSide), undefined, true),
+  ]);
+}
+
+/** What client-side apply wrote, as its annotation says, and the annotation itself. */
+function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
+  const text = metadata.annotations?.[LAST_APPLIED];
+  if (text === undefined) return undefined;
+  const annotation: FieldSet = { 'f:metadata': { 'f:annotations': { [`f:${LAST_APPLIED}`]: {} } } };
+  try {
+    const config: unknown = JSON.parse(text);
+    return isJsonObject(config) ? union(fieldSetOf(config, type), annotation) : annotation;
+  } catch {
+    return annotation;
+  }
+}
+
+/** What a client writes as managedFields, where it can be read: then it counts. Undefined where it says nothing. */
+export function givenEntries(given: readonly ManagedFieldsEntry[] | undefined): ManagedFieldsEntry[] | undefined {
+  if (given === undefined || given.length === 0) return undefined;
+  // One empty entry takes all ownership back.
+  if (given.length === 1 && Object.keys(given[0] ?? {}).length === 0) return [];
+  const readable = given.every(
+    ({ operation, fieldsType, fieldsV1 }) =>
+      (operation === 'Apply' || operation === 'Update') && fieldsType === 'FieldsV1' && isJsonObject(fieldsV1),
+  );
+  return readable ? [...given] : undefined;
+}

@@ -1,0 +1,132 @@
+/** Both versions on a scratch folder that imitates the kernel's files; real groups: test/integration/cgroups.test.ts. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { cpuWeight, limitsSwap, openCgroups } from './cgroups.ts';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'lifepod-cgroups-'));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const write = (path: string, text: string): void => {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+};
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+const limits = {
+  cpuShares: 512,
+  cpuQuotaMicros: 50_000,
+  memoryBytes: 1024,
+  pids: 9,
+  hugepageBytes: { '2MB': 4096, '1GB': 0 },
+};
+
+test('version 1: a group in each hierarchy that limits are set in, with its files', async () => {
+  for (const name of ['cpu', 'memory', 'pids', 'hugetlb', 'freezer']) mkdirSync(join(root, name));
+  const cgroups = await openCgroups(root);
+  expect(cgroups.version).toBe(1);
+  await cgroups.set('/a/b', limits);
+  expect(read('cpu/a/b/cpu.shares')).toBe('512');
+  expect(read('cpu/a/b/cpu.cfs_period_us')).toBe('100000');
+  expect(read('cpu/a/b/cpu.cfs_quota_us')).toBe('50000');
+  expect(read('memory/a/b/memory.limit_in_bytes')).toBe('1024');
+  expect(read('pids/a/b/pids.max')).toBe('9');
+  expect(read('hugetlb/a/b/hugetlb.2MB.limit_in_bytes')).toBe('4096');
+  expect(read('hugetlb/a/b/hugetlb.1GB.limit_in_bytes')).toBe('0');
+  expect(existsSync(join(root, 'freezer/a'))).toBe(false);
+});
+
+test('version 1: a controller that is not mounted is left out, one that is a link is not', async () => {
+  mkdirSync(join(root, 'cpu,cpuacct'));
+  symlinkSync('cpu,cpuacct', join(root, 'cpu'));
+  const cgroups = await openCgroups(root);
+  await cgroups.set('/a', { ...limits, cpuShares: 2 });
+  expect(read('cpu,cpuacct/a/cpu.shares')).toBe('2');
+  expect(existsSync(join(root, 'memory'))).toBe(false);
+  expect(await cgroups.children('/')).toEqual(['a']);
+});
+
+test('version 2: controllers are enabled from the root down, and limits are in the files of version 2', async () => {
+  write('cgroup.controllers', 'cpuset cpu io memory hugetlb pids rdma\n');
+  const cgroups = await openCgroups(root);
+  expect(cgroups.version).toBe(2);
+  await cgroups.set('/a/b', limits);
+  for (const group of ['', 'a/'])
+    expect(read(`${group}cgroup.subtree_control`)).toBe('+cpu +cpuset +hugetlb +memory +pids');
+  expect(existsSync(join(root, 'a/b/cgroup.subtree_control'))).toBe(false);
+  expect(read('a/b/cpu.weight')).toBe('20');
+  expect(read('a/b/cpu.max')).toBe('50000 100000');
+  expect(read('a/b/memory.max')).toBe('1024');
+  expect(read('a/b/pids.max')).toBe('9');
+  expect(read('a/b/hugetlb.2MB.max')).toBe('4096');
+  expect(read('a/b/hugetlb.1GB.max')).toBe('0');
+});
+
+test('version 2: a controller that the machine does not offer is left out', async () => {
+  write('cgroup.controllers', 'memory');
+  const cgroups = await openCgroups(root);
+  await cgroups.set('/a', limits);
+  expect(read('cgroup.subtree_control')).toBe('+memory');
+  expect(read('a/memory.max')).toBe('1024');
+  expect(existsSync(join(root, 'a/cpu.max'))).toBe(false);
+});
+
+test('version 2: a controller that the kernel refuses is left out', async () => {
+  write('cgroup.controllers', 'cpu memory');
+  // A file of the kernel's that takes nothing but numbers.
+  symlinkSync('/proc/self/oom_score_adj', join(root, 'cgroup.subtree_control'));
+  const cgroups = await openCgroups(root);
+  await cgroups.set('/a', limits);
+  expect(existsSync(join(root, 'a'))).toBe(true);
+  expect(existsSync(join(root, 'a/memory.max'))).toBe(false);
+});
+
+test('where no group can be made, who starts it is told', async () => {
+  symlinkSync('/sys/kernel', join(root, 'memory'));
+  const cgroups = await openCgroups(root);
+  await expect(cgroups.set('/a', limits)).rejects.toThrow(
+    `the control group ${join(root, 'memory/a')} cannot be made (EPERM): run lifepod where`,
+  );
+});
+
+test.each([
+  [1, 'memory/memory.memsw.limit_in_bytes'],
+  [2, 'system.slice/memory.swap.max'],
+])('version %i tells whether swap can be limited', (version, file) => {
+  write(version === 1 ? 'memory/memory.limit_in_bytes' : 'cgroup.controllers', '');
+  expect(limitsSwap(root)).toBe(false);
+  write(file, '');
+  expect(limitsSwap(root)).toBe(true);
+});
+
+test('limits that are not given are left as they are', async () => {
+  write('cgroup.controllers', 'cpu memory');
+  const cgroups = await openCgroups(root);
+  await cgroups.set('/a', { cpuShares: 2, memoryBytes: 5 });
+  await cgroups.set('/a', { cpuShares: 262_144 });
+  expect([read('a/cpu.weight'), read('a/memory.max')]).toEqual(['10000', '5']);
+});
+
+test('groups are told and removed with those below; a second removal finds nothing', async () => {
+  write('cgroup.controllers', '');
+  const cgroups = await openCgroups(root);
+  await cgroups.set('/a/b/c', {});
+  await cgroups.set('/a/d', {});
+  expect((await cgroups.children('/a')).sort()).toEqual(['b', 'd']);
+  await cgroups.remove('/a');
+  await cgroups.remove('/a');
+  expect(await cgroups.children('/a')).toEqual([]);
+  expect(existsSync(join(root, 'a'))).toBe(false);
+});
+
+test.each([
+  [2, 1],
+  [102, 4],
+  [1024, 39],
+  [262_144, 10_000],
+])('%i shares weigh %i', (shares, weight) => {
+  expect(cpuWeight(shares)).toBe(weight);
+});

@@ -1,0 +1,248 @@
+/**
+ * Control groups behind one interface, for both versions of the kernel's: version 1 has a hierarchy a controller, each
+ * mounted in a folder of the root; version 2 has one hierarchy, and a group's controllers are enabled in the group above.
+ *
+ * Boundary: says nothing of Pods. Paths begin at the root: /lifepod-1a2b/kubepods.
+ * Invariants: every call may be repeated. A limit whose controller the machine does not have, or does not let lifepod use, is
+ * left out. Where no group can be made at all, set() rejects with a UserError.
+ * Sources: the kernel's documents on cgroup v1 and v2; the weight of shares is upstream's (pkg/kubelet/cm, v1.33).
+ */
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UserError } from './files.ts';
+
+export const CGROUP_ROOT = '/sys/fs/cgroup';
+
+export interface CgroupLimits {
+  /** 2 to 262144; the group's part of the CPUs beside its siblings. */
+  cpuShares?: number;
+  /** CPU time in each 100 ms. */
+  cpuQuotaMicros?: number;
+  memoryBytes?: number;
+  pids?: number;
+  /** By page size as the kernel writes it: 2MB, 1GB. */
+  hugepageBytes?: Readonly<Record<string, number>>;
+}
+
+export interface Cgroups {
+  version: 1 | 2;
+  /** Makes the group and those above it where they are missing, and sets the limits that are given. */
+  set(path: string, limits: CgroupLimits): Promise<void>;
+  /** The names of the groups right below; empty where there is no such group. */
+  children(path: string): Promise<string[]>;
+  /** Removes the group and those below, as far as nobody lives in them. */
+  removeEmpty(path: string): Promise<void>;
+  /** Kills whoever lives in the group or below, and removes it. Rejects where they do not end. */
+  remove(path: string): Promise<void>;
+}
+
+export const QUOTA_PERIOD_MICROS = 100_000;
+
+/** `root`: where the hierarchies are mounted. */
+export const cgroupVersion = (root = CGROUP_ROOT): 1 | 2 => (existsSync(join(root, 'cgroup.controllers')) ? 2 : 1);
+
+export const openCgroups = (root = CGROUP_ROOT): Promise<Cgroups> =>
+  cgroupVersion(root) === 2 ? openV2(root) : openV1(root);
+
+/** Whether a group's swap can be limited; in version 2 the root itself has no such file, so the groups below are asked. */
+export function limitsSwap(root = CGROUP_ROOT): boolean {
+  if (cgroupVersion(root) === 1) return existsSync(join(root, 'memory', 'memory.memsw.limit_in_bytes'));
+  const entries = readdirSync(root, { withFileTypes: true });
+  return entries.some((entry) => entry.isDirectory() && existsSync(join(root, entry.name, 'memory.swap.max')));
+}
+
+/** Controllers of version 1 that limits are set with; the runtime makes the groups of the others. */
+const V1_CONTROLLERS = ['cpu', 'memory', 'pids', 'hugetlb'];
+
+async function openV1(root: string): Promise<Cgroups> {
+  // cpu is a link where cpu and cpuacct are mounted together: for removal each folder counts once.
+  const entries = await readdir(root, { withFileTypes: true });
+  const hierarchies = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(root, name));
+  const mounted = entries.map(({ name }) => name).filter((name) => V1_CONTROLLERS.includes(name));
+  const filesOf = (limits: CgroupLimits): [controller: string, file: string, value: number][] => [
+    ...optional('cpu', 'cpu.shares', limits.cpuShares),
+    ...optional('cpu', 'cpu.cfs_period_us', limits.cpuQuotaMicros === undefined ? undefined : QUOTA_PERIOD_MICROS),
+    ...optional('cpu', 'cpu.cfs_quota_us', limits.cpuQuotaMicros),
+    ...optional('memory', 'memory.limit_in_bytes', limits.memoryBytes),
+    ...optional('pids', 'pids.max', limits.pids),
+    ...Object.entries(limits.hugepageBytes ?? {}).flatMap(([size, bytes]) =>
+      optional('hugetlb', `hugetlb.${size}.limit_in_bytes`, bytes),
+    ),
+  ];
+  return {
+    version: 1,
+    async set(path, limits) {
+      await Promise.all(
+        mounted.map(async (controller) => {
+          const folder = join(root, controller, path);
+          await makeGroup(folder);
+          for (const [of, file, value] of filesOf(limits))
+            if (of === controller) await writeFile(join(folder, file), String(value));
+        }),
+      );
+    },
+    ...removals(hierarchies),
+  };
+}
+
+const optional = (controller: string, file: string, value: number | undefined): [string, string, number][] =>
+  value === undefined ? [] : [[controller, file, value]];
+
+/** Those of version 2 that Pods need. Source: pkg/kubelet/cm of v1.33. */
+const V2_CONTROLLERS = ['cpu', 'cpuset', 'hugetlb', 'memory', 'pids'];
+
+async function openV2(root: string): Promise<Cgroups> {
+  const offered = (await readFile(join(root, 'cgroup.controllers'), 'utf8')).trim().split(' ');
+  let controllers = V2_CONTROLLERS.filter((name) => offered.includes(name));
+  const enabled = new Set<string>();
+  const enable = async (folder: string): Promise<void> => {
+    if (enabled.has(folder) || controllers.length === 0) return;
+    const write = (names: readonly string[]): Promise<boolean> =>
+      writeFile(join(folder, 'cgroup.subtree_control'), names.map((name) => `+${name}`).join(' ')).then(
+        () => true,
+        refused,
+      );
+    // One that is refused takes those with it that are written together.
+    if (!(await write(controllers))) {
+      const taken: string[] = [];
+      for (const name of controllers) if (await write([name])) taken.push(name);
+      controllers = taken;
+    }
+    enabled.add(folder);
+  };
+  const filesOf = (limits: CgroupLimits): [controller: string, file: string, value: string | number | undefined][] => [
+    ['cpu', 'cpu.weight', limits.cpuShares === undefined ? undefined : cpuWeight(limits.cpuShares)],
+    [
+      'cpu',
+      'cpu.max',
+      limits.cpuQuotaMicros === undefined ? undefined : `${limits.cpuQuotaMicros} ${QUOTA_PERIOD_MICROS}`,
+    ],
+    ['memory', 'memory.max', limits.memoryBytes],
+    ['pids', 'pids.max', limits.pids],
+    ...Object.entries(limits.hugepageBytes ?? {}).map(([size, bytes]): [string, string, number] => [
+      'hugetlb',
+      `hugetlb.${size}.max`,
+      bytes,
+    ]),
+  ];
+  return {
+    version: 2,
+    async set(path, limits) {
+      let folder = root;
+      for (const part of path.split('/').filter((each) => each !== '')) {
+        await enable(folder);
+        folder = join(folder, part);
+        await makeGroup(folder);
+      }
+      for (const [controller, file, value] of filesOf(limits))
+        if (value !== undefined && controllers.includes(controller)) await writeFile(join(folder, file), String(value));
+    },
+    ...removals([root], (folder) => enabled.delete(folder)),
+  };
+}
+
+/** Of who may not write, and of a kernel that does not let a group have both processes and controllers for those below. */
+const REFUSALS = ['EACCES', 'EBUSY', 'EINVAL', 'EOPNOTSUPP', 'EPERM', 'EROFS'];
+
+/** For catch(): false where the kernel will not. */
+function refused(error: unknown): false {
+  if (!REFUSALS.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  return false;
+}
+
+async function makeGroup(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!['EACCES', 'EPERM', 'EROFS'].includes(code)) throw error;
+    throw new UserError(
+      `the control group ${folder} cannot be made (${code}): run lifepod where ${CGROUP_ROOT} can be written, in a container with its own writable mount of it`,
+    );
+  }
+}
+
+/** Shares from 2 to 262144 as a weight from 1 to 10000. */
+export const cpuWeight = (shares: number): number => 1 + Math.floor(((shares - 2) * 9999) / 262_142);
+
+const END_TRIES = 200;
+const END_RETRY_MILLIS = 10;
+
+/** `removed` hears of each folder that went. */
+function removals(
+  hierarchies: readonly string[],
+  removed: (folder: string) => void = () => undefined,
+): Pick<Cgroups, 'children' | 'removeEmpty' | 'remove'> {
+  const removeEmpty = async (path: string): Promise<void> => {
+    await Promise.all(
+      hierarchies.map(async (hierarchy) => {
+        for (const folder of await treeOf(join(hierarchy, path))) if (await removeFolder(folder)) removed(folder);
+      }),
+    );
+  };
+  return {
+    async children(path) {
+      const names = await Promise.all(hierarchies.map((hierarchy) => foldersIn(join(hierarchy, path))));
+      return [...new Set(names.flat())];
+    },
+    removeEmpty,
+    async remove(path) {
+      // Of the end of the processes version 1 tells nobody.
+      for (let tries = 1; ; tries++) {
+        await removeEmpty(path);
+        const left = hierarchies.map((hierarchy) => join(hierarchy, path)).filter((folder) => existsSync(folder));
+        if (left.length === 0) return;
+        if (tries === END_TRIES) throw new Error(`the control group ${left[0]} does not empty`);
+        for (const folder of left) await killIn(folder);
+        await sleep(END_RETRY_MILLIS);
+      }
+    },
+  };
+}
+
+async function foldersIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(gone);
+  return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+/** The folder and all below, the deepest first. */
+async function treeOf(folder: string): Promise<string[]> {
+  if (!existsSync(folder)) return [];
+  const below = await Promise.all((await foldersIn(folder)).map((name) => treeOf(join(folder, name))));
+  return [...below.flat(), folder];
+}
+
+async function removeFolder(folder: string): Promise<boolean> {
+  try {
+    await rmdir(folder);
+    return true;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return true;
+    // Somebody lives in it or below.
+    if (code === 'EBUSY' || code === 'ENOTEMPTY') return false;
+    throw error;
+  }
+}
+
+async function killIn(folder: string): Promise<void> {
+  for (const group of await treeOf(folder)) {
+    const pids = (await readFile(join(group, 'cgroup.procs'), 'utf8').catch(gone)) ?? '';
+    for (const pid of pids.split('\n').filter((line) => line !== '' && line !== '0')) {
+      try {
+        process.kill(Number(pid), 'SIGKILL');
+      } catch {
+        // It has just ended.
+      }
+    }
+  }
+}
+
+/** For catch(): what is not there is nothing. */
+function gone(error: unknown): undefined {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOENT' && code !== 'ENODEV') throw error;
+  return undefined;
+}
