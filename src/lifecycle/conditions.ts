@@ -3,6 +3,7 @@
  */
 import type { ContainerStatus, PodCondition } from '../api/generated/types.ts';
 import { formatTime } from '../machinery/time.ts';
+import { deferredVerdict } from './defer-status.ts';
 import type { StatusInput } from './status.ts';
 
 interface Verdict {
@@ -20,6 +21,7 @@ export const NODE_CONDITIONS: ReadonlySet<string> = new Set([
   'Ready',
   'ContainersReady',
   'PodScheduled',
+  'Deferred',
 ]);
 
 /** What the node sets, in upstream's order, and whatever other conditions the Pod bears. */
@@ -32,12 +34,19 @@ export function conditionsOf(
   const { input, view } = given;
   const old = input.pod.status?.conditions ?? [];
   const containersReady = areContainersReady(given, phase, init, apps);
+  const deferred = deferredVerdict(given);
   const verdicts: Record<string, Verdict> = {
     PodReadyToStartContainers: { status: view.sandbox?.ready ? 'True' : 'False' },
     Initialized: isInitialized(given, phase, init),
-    Ready: containersReady.status === 'False' ? containersReady : areGatesOpen(given),
+    Ready:
+      given.list !== undefined
+        ? { status: 'False', reason: 'PodTerminating' }
+        : containersReady.status === 'False'
+          ? containersReady
+          : areGatesOpen(given),
     ContainersReady: containersReady,
     PodScheduled: holds,
+    ...(deferred === undefined ? {} : { Deferred: deferred }),
   };
   const own = Object.entries(verdicts).map(([type, verdict]): PodCondition => {
     const before = old.find((condition) => condition.type === type);
@@ -52,8 +61,37 @@ export function conditionsOf(
       ...(verdict.message === undefined ? {} : { message: verdict.message }),
     };
   });
-  return [...own, ...old.filter(({ type }) => !NODE_CONDITIONS.has(type))];
+  const disruption = disruptionTarget(given);
+  const others = old.filter(({ type }) => !NODE_CONDITIONS.has(type) && type !== disruption?.type);
+  return [...own, ...(disruption === undefined ? [] : [disruption]), ...others];
 }
+
+/** Source: Disruptions, "Pod disruption conditions" (v1.33): TerminationByKubelet. */
+function disruptionTarget({ input, termination }: StatusInput): PodCondition | undefined {
+  const { nodeEnd, now, pod } = input;
+  const reason = termination?.reason;
+  const preempted = reason === 'Preempted' && nodeEnd?.reason === 'Preempted';
+  const byNode = reason === 'NodePressure' || reason === 'NodeShutdown' || preempted;
+  if (nodeEnd === undefined || !byNode) return undefined;
+  const before = pod.status?.conditions?.find(isNodeDisruption);
+  return {
+    type: 'DisruptionTarget',
+    status: 'True',
+    lastTransitionTime: before?.lastTransitionTime ?? formatTime(now),
+    reason: NODE_DISRUPTION,
+    message: preempted ? 'Pod was preempted by Kubelet to accommodate a critical pod.' : nodeEnd.message,
+  };
+}
+
+const NODE_DISRUPTION = 'TerminationByKubelet';
+
+/** DisruptionTarget is others' as well. */
+const isNodeDisruption = ({ type, reason }: PodCondition): boolean =>
+  type === 'DisruptionTarget' && reason === NODE_DISRUPTION;
+
+/** Whether the node answers for the condition as it is. */
+export const isNodeCondition = (condition: PodCondition): boolean =>
+  NODE_CONDITIONS.has(condition.type) || isNodeDisruption(condition);
 
 function isInitialized({ view, progress }: StatusInput, phase: string, init: ContainerStatus[]): Verdict {
   if (phase === 'Succeeded') return { ...holds, reason: 'PodCompleted' };

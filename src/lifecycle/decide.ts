@@ -13,15 +13,19 @@
  *  6. A new decide() with rebuilt memory, at any point, ends in the same place.
  */
 import { parseTime } from '../machinery/time.ts';
+import { type DeferList, deferListOf } from './defer.ts';
+import { removeEverything, removeRecorded, stopEverything, stopWithDefers } from './ending.ts';
 import { factsOf } from './facts.ts';
 import { replaceChangedImages, runPostStartHooks } from './hooks.ts';
 import type { Plan } from './plan.ts';
 import { countProbes, runProbes } from './probes.ts';
 import { finishedForGood, lookForImages, type Progress, progress } from './progress.ts';
 import { ERR_IMAGE_PULL_SHOWN_MILLIS, type StatusInput, statusOf } from './status.ts';
-import { activeDeadline, completion, removeEverything, stopEverything, terminationInForce } from './termination.ts';
-import { newTurn } from './turn.ts';
-import type { Decision, Input } from './types.ts';
+import { activeDeadline, completion, terminationInForce } from './termination.ts';
+import { transitionsOf } from './transitions.ts';
+import { newTurn, type Turn } from './turn.ts';
+import type { Decision, Input, Termination } from './types.ts';
+import type { ContainerView } from './view.ts';
 
 export function decide(input: Input): Decision {
   const { now, observed, memory, pod } = input;
@@ -47,18 +51,25 @@ export function decide(input: Input): Decision {
   } else {
     stage = finishedForGood(turn) ?? stage;
   }
-  const stopped = termination !== undefined && stopEverything(turn, termination.deadline);
-  runProbes(turn, termination !== undefined);
+  const list = deferListOf(turn, termination);
+  if (termination !== undefined && list?.over) termination = { ...termination, over: true };
+  const stopped = termination !== undefined && stop(turn, termination, list);
+  // While the list runs, it and the sidecars are probed as in a living Pod.
+  const lives = ({ kind, sidecar }: ContainerView) => (kind === 'defer' || sidecar) && list?.turn !== undefined;
+  runProbes(turn, (container) => termination !== undefined && (list?.over !== false || !lives(container)));
 
   // 3. Say how it stands.
-  const given: StatusInput = { ...turn, termination, progress: stage, startedAt, stopped };
+  const given: StatusInput = { ...turn, termination, list, progress: stage, startedAt, stopped };
   const facts = factsOf(given);
+  const transitions = transitionsOf(given);
   wakeForImagePullStatus(input, plan);
 
   // 4. Clear away what is left: of a deleted Pod everything, of a finished one all but its containers' records.
-  const ending = termination?.reason === 'Deleted';
+  const ending = termination?.deletionTimestamp !== undefined;
   const nothingLeft = stopped && ending && removeEverything(view, plan);
   if (stopped && !ending && observed.volumes !== 'unmounted') plan.act({ kind: 'unmountVolumes' });
+  const evicted = termination?.reason === 'NodePressure' || input.nodeEnd?.evicted === true;
+  if (stopped && !ending && evicted) removeRecorded(view, plan);
   // An object with finalizers stays after the node's last word: deletionGracePeriodSeconds 0 tells that it was said.
   const spoken = input.removed || pod.metadata.deletionGracePeriodSeconds === 0;
   if (nothingLeft && !spoken) plan.act({ kind: 'finalizeDeletion' });
@@ -69,21 +80,30 @@ export function decide(input: Input): Decision {
     status: input.removed ? undefined : statusOf(given),
     memory: {
       announced: new Set(facts.keys()),
+      recorded: new Set(transitions.keys()),
       probes: turn.probes,
       stops: turn.stops,
       signalledAt: turn.signalledAt,
+      interrupted: memory.interrupted,
+      unstarted: memory.unstarted,
       ...(termination === undefined ? {} : { termination }),
       ...(initialized && view.sandbox !== undefined ? { initializedInSandbox: view.sandbox.attempt } : {}),
     },
     events: [...facts].filter(([key]) => !memory.announced.has(key)).map(([, event]) => event),
+    transitions: [...transitions.values()].filter(({ key }) => !memory.recorded.has(key)).sort((a, b) => a.at - b.at),
     wakeAt: plan.wakeAt,
     done: nothingLeft && spoken,
   };
 }
 
+const stop = (turn: Turn, termination: Termination, list: DeferList | undefined): boolean =>
+  list === undefined || list.skipped !== undefined
+    ? stopEverything(turn, termination.deadline)
+    : stopWithDefers(turn, termination, list);
+
 /** A failed pull shows as ErrImagePull first and as ImagePullBackOff a moment later. */
 function wakeForImagePullStatus({ observed, now }: Input, plan: Plan): void {
   for (const [key, failure] of Object.entries(observed.failures))
-    if (key.startsWith('pullImage/') && now - failure.at < ERR_IMAGE_PULL_SHOWN_MILLIS)
+    if ((key.startsWith('pullImage/') || failure.image !== undefined) && now - failure.at < ERR_IMAGE_PULL_SHOWN_MILLIS)
       plan.wake(failure.at + ERR_IMAGE_PULL_SHOWN_MILLIS);
 }

@@ -2,7 +2,9 @@
  * What is worth an Event, as facts: each has a key, and is told once, when it becomes true.
  * Reasons and messages are the kubelet's (v1.33).
  */
-import { ERR_IMAGE_PULL_SHOWN_MILLIS, type StatusInput, waitingState } from './status.ts';
+import { deferFacts } from './defer-status.ts';
+import { isBeforePull, pullMessage, quartersDone } from './pulls.ts';
+import { backOffMessage, ERR_IMAGE_PULL_SHOWN_MILLIS, isBackingOff, type StatusInput, waitingState } from './status.ts';
 import { actionKey, type ContainerState, type PodEvent, runKey } from './types.ts';
 import { type ContainerView, isRunning } from './view.ts';
 
@@ -12,6 +14,7 @@ export type Facts = Map<string, PodEvent>;
 export function factsOf(given: StatusInput): Facts {
   const facts: Facts = new Map();
   podFacts(given, facts);
+  deferFacts(given, facts);
   for (const container of given.view.all) {
     imageFacts(container, given, facts);
     runFacts(container, given, facts);
@@ -26,8 +29,15 @@ function podFacts({ input, view, termination }: StatusInput, facts: Facts): void
         `${key}/${failure.count}`,
         warning('FailedCreatePodSandBox', `Failed to create pod sandbox: ${failure.message}`),
       );
-    else if (key === 'mountVolumes') facts.set(`${key}/${failure.count}`, warning('FailedMount', failure.message));
-    else if (key.startsWith('stopContainer/') || key.startsWith('stopSandbox/'))
+    else if (key === 'mountVolumes' && failure.reason === 'FailedMount')
+      facts.set(`${key}/${failure.count}`, warning('FailedMount', failure.message));
+    else if (key === 'mountVolumes') {
+      facts.set(`${key}/${failure.count}`, warning('Failed', `Error: ${failure.reason}`));
+      if (isBackingOff(key, failure, input)) {
+        facts.set(`backoff/${key}/${failure.count}`, normal('BackOff', `Back-off pulling image "${failure.image}"`));
+        facts.set(`backoffError/${key}/${failure.count}`, warning('Failed', 'Error: ImagePullBackOff'));
+      }
+    } else if (key.startsWith('stopContainer/') || key.startsWith('stopSandbox/'))
       facts.set(`${key}/${failure.count}`, warning('FailedKillPod', `error killing pod: ${failure.message}`));
   }
   const { sandbox } = view;
@@ -43,6 +53,13 @@ function podFacts({ input, view, termination }: StatusInput, facts: Facts): void
     );
 }
 
+/** The reasons of their own that Events have of an image that was looked for on the node. */
+const TOLD_OF_LOOKS: Readonly<Record<string, string>> = {
+  InvalidImageName: 'InspectFailed',
+  ImageInspectError: 'InspectFailed',
+  ErrImageNeverPull: 'ErrImageNeverPull',
+};
+
 function imageFacts(container: ContainerView, { input, plan }: StatusInput, facts: Facts): void {
   const { spec, fieldPath } = container;
   const image = spec.image ?? '';
@@ -50,11 +67,13 @@ function imageFacts(container: ContainerView, { input, plan }: StatusInput, fact
   for (const attempt of [container.nextAttempt - 1, container.nextAttempt]) {
     const pullKey = actionKey({ kind: 'pullImage', container: spec.name, attempt, image });
     const failure = failures[pullKey];
-    if (plan.pending(pullKey))
-      facts.set(`pulling/${pullKey}/${failure?.count ?? 0}`, {
-        ...normal('Pulling', `Pulling image "${image}"`),
-        fieldPath,
-      });
+    if (plan.pending(pullKey)) {
+      const pulling = `pulling/${pullKey}/${failure?.count ?? 0}`;
+      const progress = input.observed.pulls?.[pullKey];
+      facts.set(pulling, { ...normal('Pulling', `Pulling image "${image}"`), fieldPath });
+      for (let quarter = 1; quarter <= quartersDone(progress); quarter++)
+        facts.set(`${pulling}/${quarter}`, { ...normal('Pulling', pullMessage(image, progress) ?? ''), fieldPath });
+    }
     const known = images[spec.name];
     // An image that was looked for ahead of the container's turn is told of when its turn has come.
     const begun =
@@ -68,10 +87,13 @@ function imageFacts(container: ContainerView, { input, plan }: StatusInput, fact
       const message =
         known.pulled === undefined
           ? `Container image "${image}" already present on machine`
-          : `Successfully pulled image "${image}" in ${pullTime(known.pulled.millis)} (${pullTime(known.pulled.millis)} including waiting). Image size: ${known.pulled.sizeBytes} bytes.`;
+          : `Successfully pulled image "${image}" in ${pullTime(known.pulled.millis)} (${pullTime(known.pulled.withWaitingMillis ?? known.pulled.millis)} including waiting). Image size: ${known.pulled.sizeBytes} bytes.`;
       facts.set(`pulled/${spec.name}/${attempt}`, { ...normal('Pulled', message), fieldPath });
     }
-    if (failure !== undefined) {
+    if (failure !== undefined && isBeforePull(failure)) {
+      facts.set(`failed/${pullKey}/${failure.count}`, { ...warning('InspectFailed', failure.message), fieldPath });
+      facts.set(`error/${pullKey}/${failure.count}`, { ...warning('Failed', `Error: ${failure.reason}`), fieldPath });
+    } else if (failure !== undefined) {
       const key = `${pullKey}/${failure.count}`;
       facts.set(`failed/${key}`, {
         ...warning('Failed', `Failed to pull image "${image}": ${failure.message}`),
@@ -86,8 +108,12 @@ function imageFacts(container: ContainerView, { input, plan }: StatusInput, fact
     const checkKey = actionKey({ kind: 'checkImage', container: spec.name, attempt, image, mustExist: false });
     for (const key of [checkKey, `startContainer/${spec.name}/${attempt}`]) {
       const failed = failures[key];
-      if (failed !== undefined)
-        facts.set(`${key}/${failed.count}`, { ...warning('Failed', `Error: ${failed.message}`), fieldPath });
+      if (failed === undefined) continue;
+      const told = TOLD_OF_LOOKS[failed.reason];
+      if (told !== undefined)
+        facts.set(`inspected/${key}/${failed.count}`, { ...warning(told, failed.message), fieldPath });
+      const error = told === undefined ? failed.message : failed.reason;
+      facts.set(`${key}/${failed.count}`, { ...warning('Failed', `Error: ${error}`), fieldPath });
     }
   }
 }
@@ -99,7 +125,7 @@ function runFacts(container: ContainerView, given: StatusInput, facts: Facts): v
     if (run.startedAt !== undefined)
       facts.set(`started/${run.id}`, { ...normal('Started', `Started container ${spec.name}`), fieldPath });
     const stop = given.stops[run.id];
-    if (stop !== undefined || (given.termination !== undefined && isRunning(run)))
+    if (stop !== undefined || (isRunning(run) && isEnding(run, given)))
       facts.set(`killing/${run.id}`, {
         ...normal('Killing', stop?.message ?? `Stopping container ${spec.name}`),
         fieldPath,
@@ -108,11 +134,14 @@ function runFacts(container: ContainerView, given: StatusInput, facts: Facts): v
     probeFacts(container, run, given, facts);
   }
   if (waitingState(container, given)?.reason === 'CrashLoopBackOff') {
-    const { name, namespace = 'default', uid } = given.input.pod.metadata;
-    const message = `Back-off restarting failed container ${spec.name} in pod ${name}_${namespace}(${uid})`;
+    const message = backOffMessage(container, given);
     facts.set(`crashLoop/${container.latest?.id}`, { ...warning('BackOff', message), fieldPath });
   }
 }
+
+/** Beside defer containers it goes on while its Pod ends, until it is told to stop. */
+const isEnding = (run: ContainerState, { termination, list, signalledAt }: StatusInput): boolean =>
+  termination !== undefined && (list === undefined || signalledAt[run.id] !== undefined);
 
 /** What a hook answered may not be for everyone who reads Events: they tell that it failed, as upstream's do. */
 function hookFacts({ fieldPath }: ContainerView, run: ContainerState, { input }: StatusInput, facts: Facts): void {

@@ -57,28 +57,40 @@ export const isOutdated = (container: ContainerView, run: ContainerState): boole
   container.spec.image !== undefined &&
   run.image !== container.spec.image;
 
-/** Asks for the next step of ending one run. */
-export function endRun(turn: Turn, run: ContainerState, container: ContainerView | undefined, deadline: Millis): void {
-  const { plan, now, view } = turn;
-  const preStop = { kind: 'runHook', container: run.name, id: run.id, hook: 'preStop' } as const;
-  const wanted = run.state === 'running' && container?.spec.lifecycle?.preStop !== undefined;
-  if (
-    wanted &&
-    view.observed.hooks[runKey(run.id, 'preStop')] === undefined &&
-    turn.signalledAt[run.id] === undefined
-  ) {
-    if (now < deadline) {
-      plan.act(preStop);
-      plan.wake(deadline);
-      return;
-    }
-    if (plan.pending(actionKey(preStop))) plan.act({ kind: 'cancel', key: actionKey(preStop) });
-  }
+/**
+ * Asks for the next step of ending one run: its preStop hook until the deadline, then the stop signal, and the kill.
+ * `killAt`: when it is killed; absent: at the deadline, but for the least that processes get.
+ */
+export function endRun(
+  turn: Turn,
+  run: ContainerState,
+  container: ContainerView | undefined,
+  deadline: Millis,
+  killAt?: Millis,
+): void {
+  const { plan, now } = turn;
+  if (container !== undefined && runPreStopHook(turn, run, container, deadline)) return;
   const signalledAt = turn.signalledAt[run.id] ?? now;
   turn.signalledAt[run.id] = signalledAt;
   plan.act({
     kind: 'stopContainer',
     id: run.id,
-    deadline: Math.max(deadline, signalledAt + MINIMUM_GRACE_SECONDS * 1000),
+    deadline: killAt ?? Math.max(deadline, signalledAt + MINIMUM_GRACE_SECONDS * 1000),
   });
+}
+
+/** Until the deadline, unless it was signalled before. True while the hook runs. */
+export function runPreStopHook(turn: Turn, run: ContainerState, container: ContainerView, deadline: Millis): boolean {
+  const { plan, now, view } = turn;
+  const preStop = { kind: 'runHook', container: run.name, id: run.id, hook: 'preStop' } as const;
+  if (run.state !== 'running' || container.spec.lifecycle?.preStop === undefined) return false;
+  if (view.observed.hooks[runKey(run.id, 'preStop')] !== undefined || turn.signalledAt[run.id] !== undefined)
+    return false;
+  if (now < deadline) {
+    plan.act(preStop);
+    plan.wake(deadline);
+    return true;
+  }
+  if (plan.pending(actionKey(preStop))) plan.act({ kind: 'cancel', key: actionKey(preStop) });
+  return false;
 }

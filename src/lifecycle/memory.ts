@@ -1,12 +1,14 @@
 /**
  * The memory of a worker that starts anew: all that matters is in the Pod's status and in the runtime.
  */
-import type { ContainerStatus } from '../api/generated/types.ts';
+import type { ContainerStatus, Pod } from '../api/generated/types.ts';
+import { deferListOf } from './defer.ts';
 import { factsOf } from './facts.ts';
 import { probeOf } from './probes.ts';
+import { recordedTermination } from './termination.ts';
 import { emptyMemory, newTurn } from './turn.ts';
 import { type HookResult, type Input, type Memory, type ProbeKind, type ProbeMemory, runKey } from './types.ts';
-import type { ContainerView } from './view.ts';
+import { announcedAttempt, type ContainerView, recordedStatuses } from './view.ts';
 
 export interface Recovered {
   memory: Memory;
@@ -18,9 +20,11 @@ export interface Recovered {
 export function rebuildMemory(input: Omit<Input, 'memory'>): Recovered {
   const turn = newTurn({ ...input, memory: emptyMemory() });
   const { view } = turn;
+  const termination = view.defers.length > 0 ? recordedTermination(input.pod) : undefined;
   const facts = factsOf({
     ...turn,
-    termination: undefined,
+    termination,
+    list: deferListOf(turn, termination),
     progress: { stage: 'preparing' },
     startedAt: input.now,
     stopped: false,
@@ -33,9 +37,8 @@ export function rebuildMemory(input: Omit<Input, 'memory'>): Recovered {
 
   const hooks: Record<string, HookResult> = {};
   const probes: Record<string, ProbeMemory> = {};
-  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   for (const container of view.all) {
-    const shown = statuses.find((each) => each.name === container.spec.name);
+    const shown = recordedStatuses(input.pod).find((each) => each.name === container.spec.name);
     if (shown?.state?.running === undefined || !isOf(shown, container)) continue;
     const { id, startedAt, createdAt } = container.current as NonNullable<ContainerView['current']>;
     // Shown as running: its postStart hook had succeeded.
@@ -54,9 +57,26 @@ export function rebuildMemory(input: Omit<Input, 'memory'>): Recovered {
       ...emptyMemory(),
       announced: new Set(facts.keys()),
       probes,
+      interrupted: new Set(view.defers.flatMap((container) => cutOff(container, input.pod) ?? [])),
+      unstarted: new Set(view.defers.flatMap(({ latest }) => (latest?.state === 'created' ? latest.id : []))),
       ...(initialized && sameSandbox && sandbox !== undefined ? { initializedInSandbox: sandbox } : {}),
     },
   };
+}
+
+/** The ID of an entry's run that did not succeed, and of which nothing was written down but that it was about to start. */
+function cutOff({ latest, spec }: ContainerView, pod: Pod): string | undefined {
+  if (latest === undefined || latest.state === 'created' || latest.state === 'running') return undefined;
+  if (latest.state === 'exited' && latest.exitCode === 0) return undefined;
+  const recorded = pod.status?.deferContainerStatuses?.find(({ name }) => name === spec.name);
+  const isOfRun = (id: string | undefined): boolean => id?.endsWith(`//${latest.id}`) === true;
+  // The agent before had decided the same.
+  if (recorded !== undefined && (announcedAttempt(pod, recorded) ?? 0) > latest.attempt) return latest.id;
+  const known =
+    recorded?.state?.terminated !== undefined ||
+    (recorded?.state?.running !== undefined && isOfRun(recorded.containerID)) ||
+    isOfRun(recorded?.lastState?.terminated?.containerID);
+  return known ? undefined : latest.id;
 }
 
 const isOf = (status: ContainerStatus, { current }: ContainerView): boolean =>

@@ -7,7 +7,7 @@
  */
 import type { Container, Probe } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
-import { hasStarted } from './hooks.ts';
+import { hasStarted, MINIMUM_GRACE_SECONDS } from './hooks.ts';
 import { graceMillis, type Turn } from './turn.ts';
 import { actionKey, type ContainerState, type ProbeKind, type ProbeMemory, runKey } from './types.ts';
 import type { ContainerView } from './view.ts';
@@ -28,23 +28,33 @@ export function countProbes(turn: Turn): void {
     const result = turn.view.observed.probes[key];
     if (result === undefined || result.serial <= before.serial) return;
     const after = count(before, result.serial, result.result, probe);
-    turn.probes[key] = after;
+    const succeeded = container.kind === 'defer' && result.result === 'Success';
+    turn.probes[key] = succeeded ? { ...after, succeededAt: turn.now } : after;
     if (kind !== 'readiness' && after.passing === false && turn.stops[run.id] === undefined) {
-      const grace = probe.terminationGracePeriodSeconds;
-      const restart = turn.view.restartPolicy !== 'Never';
+      const restart = restartsOnFailure(turn, container);
       turn.stops[run.id] = {
         message: `Container ${container.spec.name} failed ${kind} probe${restart ? ', will be restarted' : ''}`,
-        deadline: turn.now + (grace === undefined ? graceMillis(turn.view) : grace * 1000),
+        deadline: turn.now + graceAfter(turn, container, probe),
         restart,
       };
     }
   });
 }
 
-/** Asks for the probes that are due. */
-export function runProbes(turn: Turn, terminating: boolean): void {
+const restartsOnFailure = ({ view }: Turn, { kind, spec }: ContainerView): boolean =>
+  (kind === 'defer' ? (spec as Container).restartPolicy : view.restartPolicy) !== 'Never';
+
+/** A defer container that failed must not take the time of those after it. */
+function graceAfter({ view }: Turn, { kind }: ContainerView, probe: Probe): Millis {
+  const { terminationGracePeriodSeconds: own } = probe;
+  if (own !== undefined) return own * 1000;
+  return kind === 'defer' ? MINIMUM_GRACE_SECONDS * 1000 : graceMillis(view);
+}
+
+/** Asks for the probes that are due. `isEnding`: of such a container only readiness is still probed. */
+export function runProbes(turn: Turn, isEnding: (container: ContainerView) => boolean): void {
   eachProbe(turn, (container, run, kind, probe) => {
-    if (!isWanted(turn, container, run, kind, terminating)) return;
+    if (!isWanted(turn, container, run, kind, isEnding(container))) return;
     const key = runKey(run.id, kind);
     const memory = turn.probes[key] ?? firstDue(run, probe);
     const action = { kind: 'runProbe', container: container.spec.name, id: run.id, probe: kind } as const;
@@ -76,10 +86,10 @@ function isWanted(
   container: ContainerView,
   run: ContainerState,
   kind: ProbeKind,
-  terminating: boolean,
+  ending: boolean,
 ): boolean {
   if (kind === 'readiness') return isStarted(turn, container);
-  if (terminating || turn.stops[run.id] !== undefined) return false;
+  if (ending || turn.stops[run.id] !== undefined) return false;
   if (kind === 'liveness') return isStarted(turn, container);
   return hasStarted(turn.view, container, run) && !isStarted(turn, container);
 }

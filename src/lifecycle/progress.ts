@@ -5,12 +5,13 @@
  * Sources: Init Containers and Pod Lifecycle (v1.33); seeds 000 to 002 and 004.
  */
 import type { EphemeralContainer } from '../api/generated/types.ts';
+import type { Millis } from '../machinery/time.ts';
 import { endRun } from './hooks.ts';
 import type { Plan } from './plan.ts';
 import { isStarted } from './probes.ts';
 import { restartAfter, wantsRestart } from './restart.ts';
 import type { Turn } from './turn.ts';
-import type { Action, ContainerState } from './types.ts';
+import { type Action, actionKey, type ContainerState, type Failure } from './types.ts';
 import { type ContainerView, isLive, isRunning, type PodView, succeeded } from './view.ts';
 
 /** Where the Pod stands; what remains is in the plan. */
@@ -50,6 +51,7 @@ export function progress(turn: Turn): Progress {
     return { stage: 'initializing', index: next };
   }
   for (const container of view.apps) advance(turn, container);
+  if (over === undefined) prePullDeferImages(view, plan);
   return over ?? { stage: 'running' };
 }
 
@@ -82,7 +84,7 @@ export function finishedForGood({ view, stops }: Pick<Turn, 'view' | 'stops'>): 
 }
 
 /** A Pod whose sandbox is lost starts over in a new one: what is left of the old one is killed first. */
-function replaceSandbox(view: PodView, plan: Plan): void {
+export function replaceSandbox(view: PodView, plan: Plan): void {
   const remains = view.observed.containers.filter(isRunning);
   for (const run of remains) plan.act({ kind: 'stopContainer', id: run.id, deadline: run.createdAt });
   // Its address and host ports are to be free before the next one asks for them.
@@ -93,7 +95,7 @@ function replaceSandbox(view: PodView, plan: Plan): void {
 }
 
 /** Takes one container a step further: image, start, the end of a run that is to be replaced, restart. */
-function advance(turn: Turn, container: ContainerView): void {
+export function advance(turn: Turn, container: ContainerView): void {
   const { view, plan, now, stops } = turn;
   const { current, latest } = container;
   if (current === undefined) {
@@ -118,13 +120,14 @@ function advance(turn: Turn, container: ContainerView): void {
 }
 
 /** The newest run and the one before it are kept, for status and `logs --previous`. */
-function collectOldRuns(container: ContainerView, plan: Plan): void {
+export function collectOldRuns(container: ContainerView, plan: Plan): void {
   for (const run of container.runs.slice(2))
     if (run.state === 'exited')
       plan.act({ kind: 'removeContainer', id: run.id, container: run.name, attempt: run.attempt });
 }
 
-function start(turn: Turn, container: ContainerView, attempt: number, backoffSeconds: number): void {
+/** Once image and volumes are there. */
+export function start(turn: Turn, container: ContainerView, attempt: number, backoffSeconds: number): void {
   const { view, plan } = turn;
   const imageId = ensureImage(view, container, attempt, plan);
   if (imageId === undefined || view.sandbox === undefined || view.observed.volumes !== 'mounted') return;
@@ -155,15 +158,30 @@ function targetOf(view: PodView, { spec }: ContainerView): ContainerState | unde
  * The image's ID once it is there. Source: Images, "Image pull policy": Always asks the registry before each start,
  * IfNotPresent when the image is missing, Never not at all.
  */
-export function ensureImage(view: PodView, container: ContainerView, attempt: number, plan: Plan): string | undefined {
+export function ensureImage(
+  view: PodView,
+  container: ContainerView,
+  attempt: number,
+  plan: Plan,
+  dueAfter?: (failure: Failure) => Millis,
+): string | undefined {
   const { name, image = '', imagePullPolicy } = container.spec;
   const known = view.observed.images[name];
   const state = known?.attempt === attempt && known.image === image ? known : undefined;
   if (state?.state === 'present') return state.imageId;
   const pull: Action = { kind: 'pullImage', container: name, attempt, image };
-  if (imagePullPolicy === 'Always' || state?.state === 'absent') plan.act(pull);
-  else plan.act({ kind: 'checkImage', container: name, attempt, image, mustExist: imagePullPolicy === 'Never' });
+  const check: Action = { kind: 'checkImage', container: name, attempt, image, mustExist: imagePullPolicy === 'Never' };
+  if (imagePullPolicy === 'Always') plan.act(pull, dueAfter);
+  // It came by itself, while a pull was waited for or it was not to be pulled at all: no back-off holds any more.
+  else if (view.observed.appeared?.has(image) && !plan.pending(actionKey(pull))) plan.act(check, ({ at }) => at);
+  else plan.act(state?.state === 'absent' ? pull : check, dueAfter);
   return undefined;
+}
+
+/** Once every app container has been started. What fails is told, and nothing else. */
+function prePullDeferImages(view: PodView, plan: Plan): void {
+  if (view.spec.prePullDeferImages === false || !view.apps.every(({ current }) => current !== undefined)) return;
+  for (const container of view.defers) ensureImage(view, container, container.nextAttempt, plan);
 }
 
 /**

@@ -11,14 +11,18 @@ export const BACKOFF_INITIAL_SECONDS = 10;
 export const BACKOFF_MAX_SECONDS = 300;
 export const BACKOFF_RESET_SECONDS = 600;
 
-/** Is there to be another run after this one? */
+/** A termination is short: its containers wait less. Source: the specification of defer containers. */
+export const DEFER_BACKOFF_INITIAL_SECONDS = 1;
+export const DEFER_BACKOFF_MAX_SECONDS = 10;
+
+/** Is there to be another run after this one? Of defer containers defer.ts decides. */
 export function wantsRestart(
   container: ContainerView,
   policy: PodView['restartPolicy'],
   run: ContainerState,
   stops: Readonly<Record<string, Stop>>,
 ): boolean {
-  if (container.kind === 'ephemeral') return false;
+  if (container.kind === 'ephemeral' || container.kind === 'defer') return false;
   if (container.sidecar || stops[run.id]?.restart === true) return true;
   if (container.kind === 'init') return policy !== 'Never' && run.exitCode !== 0;
   if (policy === 'Always') return true;
@@ -42,7 +46,10 @@ export function restartAfter(run: ContainerState, stops: Readonly<Record<string,
   return {
     at: finishedAt + delaySeconds * 1000,
     delaySeconds,
-    nextBackoffSeconds: Math.min(BACKOFF_MAX_SECONDS, Math.max(BACKOFF_INITIAL_SECONDS, delaySeconds * 2)),
+    nextBackoffSeconds:
+      run.kind === 'defer'
+        ? Math.min(DEFER_BACKOFF_MAX_SECONDS, Math.max(DEFER_BACKOFF_INITIAL_SECONDS, delaySeconds * 2))
+        : Math.min(BACKOFF_MAX_SECONDS, Math.max(BACKOFF_INITIAL_SECONDS, delaySeconds * 2)),
   };
 }
 

@@ -3,14 +3,18 @@
  * Source: Pod Lifecycle, "Pod phase", "Container states", "Pod conditions" (v1.33).
  */
 import type { ContainerStatus, PodStatus } from '../api/generated/types.ts';
+import type { ObjectMeta } from '../machinery/meta.ts';
 import { formatTime, type Millis } from '../machinery/time.ts';
 import { conditionsOf } from './conditions.ts';
+import type { DeferList } from './defer.ts';
+import { deferStatuses, isDeferring, terminationStatus } from './defer-status.ts';
 import { hasStarted } from './hooks.ts';
 import { isReady, isStarted } from './probes.ts';
 import type { Progress } from './progress.ts';
+import { isBeforePull, pullMessage } from './pulls.ts';
 import { restartAfter, wantsRestart } from './restart.ts';
 import type { Turn } from './turn.ts';
-import { actionKey, type ContainerState, type Termination } from './types.ts';
+import { actionKey, type ContainerState, type Failure, type Termination, type TerminationReason } from './types.ts';
 import { withUnknownEnds } from './unknown-ends.ts';
 import { type ContainerView, isLive, isRunning, isStarting } from './view.ts';
 
@@ -18,6 +22,8 @@ type State = NonNullable<ContainerStatus['state']>;
 
 export interface StatusInput extends Turn {
   termination: Termination | undefined;
+  /** The defer containers, once the Pod ends. */
+  list: DeferList | undefined;
   progress: Progress;
   startedAt: Millis;
   /** Nothing runs any more. */
@@ -53,13 +59,37 @@ export function statusOf(given: StatusInput): PodStatus {
     ...(initContainerStatuses.length === 0 ? {} : { initContainerStatuses }),
     containerStatuses,
     ...(ephemeralContainerStatuses.length === 0 ? {} : { ephemeralContainerStatuses }),
+    ...defined('deferContainerStatuses', deferStatuses(given)),
+    ...defined('termination', terminationStatus(given)),
   };
-  if (termination?.reason === 'DeadlineExceeded' && phase === 'Failed') {
-    status.reason = 'DeadlineExceeded';
-    status.message = 'Pod was active on the node longer than the specified deadline';
+  const told = failedBy(given);
+  if (told !== undefined && phase === 'Failed') {
+    status.reason = told.reason;
+    const byNode = input.nodeEnd?.reason === termination?.reason ? input.nodeEnd?.message : undefined;
+    status.message = byNode ?? old.message ?? told.message;
   }
   return status;
 }
+
+const defined = <K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> =>
+  value === undefined ? {} : ({ [key]: value } as Partial<Record<K, V>>);
+
+/** The ends that make a Pod Failed whatever its containers say. Source: the kubelet of v1.33 (reasons and messages). */
+const FAILED_BY: Partial<Record<TerminationReason, { reason: string; message: string }>> = {
+  DeadlineExceeded: {
+    reason: 'DeadlineExceeded',
+    message: 'Pod was active on the node longer than the specified deadline',
+  },
+  NodePressure: { reason: 'Evicted', message: 'The node was low on resources.' },
+  NodeShutdown: { reason: 'Terminated', message: 'Pod was terminated in response to imminent node shutdown.' },
+  Preempted: { reason: 'Preempting', message: 'Preempted in order to admit critical pod' },
+};
+
+/** A Pod that the scheduler preempts is deleted; one that its node does fails. */
+const failedBy = ({ termination, input }: StatusInput): { reason: string; message: string } | undefined =>
+  termination === undefined || (termination.reason === 'Preempted' && input.nodeEnd?.reason !== 'Preempted')
+    ? undefined
+    : FAILED_BY[termination.reason];
 
 function containerStatus(
   container: ContainerView,
@@ -97,7 +127,7 @@ function containerStates(
   const { latest: run, runs } = container;
   const ended = (each: ContainerState): State => ({ terminated: terminatedState(each, input.node.runtimeName) });
   const lastState = runs[1]?.state === 'exited' ? ended(runs[1]) : (recorded?.lastState ?? {});
-  const toStart: State = { waiting: { reason: view.init.length > 0 ? 'PodInitializing' : 'ContainerCreating' } };
+  const toStart: State = { waiting: beforeStart(given) };
 
   const waiting = waitingState(container, given);
   if (waiting !== undefined) return { state: { waiting }, lastState: run?.state === 'exited' ? ended(run) : lastState };
@@ -110,6 +140,24 @@ function containerStates(
     ? { state: toStart, lastState: ended(run) }
     : { state: ended(run), lastState };
 }
+
+/** Of a container that only waits for its turn or for the volumes: what these failed with. */
+function beforeStart({ input, view }: StatusInput): NonNullable<State['waiting']> {
+  const reason = view.init.length > 0 ? 'PodInitializing' : 'ContainerCreating';
+  const failure = input.observed.failures['mountVolumes'];
+  if (failure === undefined) return { reason };
+  if (isBackingOff('mountVolumes', failure, input)) return backOff(failure.image ?? '', failure);
+  return { reason: failure.reason === 'FailedMount' ? reason : failure.reason, message: failure.message };
+}
+
+/** The image of a volume that could not be pulled is waited for. */
+export const isBackingOff = (key: string, { at, image }: Failure, { observed, now }: StatusInput['input']): boolean =>
+  image !== undefined && !observed.inFlight.has(key) && now - at >= ERR_IMAGE_PULL_SHOWN_MILLIS;
+
+const backOff = (image: string, { reason, message }: Failure): NonNullable<State['waiting']> => ({
+  reason: 'ImagePullBackOff',
+  message: `Back-off pulling image "${image}": ${reason}: ${message}`,
+});
 
 /** The run belongs to a sandbox that was lost, and the container's turn in the new one is still to come. */
 const startsOver = (
@@ -141,34 +189,44 @@ export function terminatedState(run: ContainerState, runtimeName: string): NonNu
 /** Why the next run of a container has not begun, where there is more to say than that its turn has not come. */
 export function waitingState(container: ContainerView, given: StatusInput): State['waiting'] | undefined {
   const { input, view, stops, termination } = given;
-  const { latest, current, spec } = container;
+  const { latest, current } = container;
   if (termination !== undefined || given.progress.stage === 'finished' || isLive(current)) return undefined;
   if (latest?.state === 'exited' && latest === current) {
     if (!wantsRestart(container, view.restartPolicy, latest, stops)) return undefined;
     const restart = restartAfter(latest, stops);
-    if (restart.at > input.now) {
-      const { name, namespace = 'default', uid } = input.pod.metadata;
-      return {
-        reason: 'CrashLoopBackOff',
-        message: `back-off ${goDuration(restart.delaySeconds)} restarting failed container=${spec.name} pod=${name}_${namespace}(${uid})`,
-      };
-    }
+    if (restart.at > input.now)
+      return { reason: 'CrashLoopBackOff', message: crashLoopMessage(container, latest, given) };
   }
   return failedToStart(container, given);
 }
 
-/** What the last try of the next run's image or start failed with. */
-function failedToStart({ spec, nextAttempt }: ContainerView, { input }: StatusInput): State['waiting'] | undefined {
+const podInFull = ({ name, namespace = 'default', uid }: ObjectMeta): string => `${name}_${namespace}(${uid})`;
+
+export function crashLoopMessage({ spec }: ContainerView, run: ContainerState, { input, stops }: StatusInput): string {
+  const delay = goDuration(restartAfter(run, stops).delaySeconds);
+  return `back-off ${delay} restarting failed container=${spec.name} pod=${podInFull(input.pod.metadata)}`;
+}
+
+/** Of the Event. */
+export const backOffMessage = ({ spec }: ContainerView, { input }: StatusInput): string =>
+  `Back-off restarting failed container ${spec.name} in pod ${podInFull(input.pod.metadata)}`;
+
+/** How the pull of the next run's image goes, or what the last try of it or of the start failed with. */
+function failedToStart(
+  { spec, nextAttempt }: ContainerView,
+  { input, view }: StatusInput,
+): State['waiting'] | undefined {
   const { failures } = input.observed;
   const about = { container: spec.name, attempt: nextAttempt };
   const image = spec.image ?? '';
-  const pull = failures[actionKey({ kind: 'pullImage', ...about, image })];
+  const pullKey = actionKey({ kind: 'pullImage', ...about, image });
+  const message = pullMessage(image, input.observed.pulls?.[pullKey]);
+  if (message !== undefined) return { reason: view.init.length > 0 ? 'PodInitializing' : 'ContainerCreating', message };
+  const pull = failures[pullKey];
   if (pull !== undefined) {
-    const retrying = input.observed.inFlight.has(actionKey({ kind: 'pullImage', ...about, image }));
-    const fresh = retrying || input.now - pull.at < ERR_IMAGE_PULL_SHOWN_MILLIS;
-    return fresh
-      ? { reason: pull.reason, message: pull.message }
-      : { reason: 'ImagePullBackOff', message: `Back-off pulling image "${image}": ${pull.reason}: ${pull.message}` };
+    const retrying = input.observed.inFlight.has(pullKey);
+    const fresh = retrying || isBeforePull(pull) || input.now - pull.at < ERR_IMAGE_PULL_SHOWN_MILLIS;
+    return fresh ? { reason: pull.reason, message: pull.message } : backOff(image, pull);
   }
   const other =
     failures[actionKey({ kind: 'checkImage', ...about, image, mustExist: false })] ??
@@ -191,7 +249,11 @@ export function goDuration(seconds: number): string {
  */
 function phaseOf(given: StatusInput, apps: ContainerStatus[]): string {
   const { input, view } = given;
-  const old = input.pod.status?.phase ?? 'Pending';
+  if (isDeferring(given)) return 'Terminating';
+  const recorded = input.pod.status?.phase ?? 'Pending';
+  // One that completed does not run again for the moment until its end is known.
+  const runsOn = recorded === 'Terminating' && given.termination?.reason !== 'Completed';
+  const old = runsOn ? 'Running' : recorded;
   if (isFinal(old)) return old;
   const phase = phaseReached(given, apps);
   return isFinal(phase) && (isStarting(view) || view.observed.containers.some(isRunning)) ? old : phase;
@@ -202,7 +264,7 @@ const isFinal = (phase: string): boolean => phase === 'Succeeded' || phase === '
 /** Source: the table of phases in Pod Lifecycle (v1.33). */
 function phaseReached(given: StatusInput, apps: ContainerStatus[]): string {
   const { view, termination, stopped } = given;
-  if (termination?.reason === 'DeadlineExceeded') return 'Failed';
+  if (failedBy(given) !== undefined) return 'Failed';
   if (given.progress.stage === 'finished' && given.progress.failedInit !== undefined) return 'Failed';
 
   const ended = apps.filter((status) => status.state?.terminated !== undefined);

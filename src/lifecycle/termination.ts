@@ -1,17 +1,16 @@
 /**
- * The end of a Pod: why it ends, until when it may take, and the order in which its parts stop.
+ * Why a Pod ends, and until when it may take.
  *
- * Source: Pod Lifecycle, "Termination of Pods" (v1.33): every app and init container gets its stop signal at once; sidecars stop
- * after the apps, last started first; then the sandbox; what still runs at the deadline is killed; the object goes
- * when nothing is left.
+ * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); for Pods with defer containers their specification: the termination
+ * is written to the Pod's status before anything ends, and from then on the status is what holds, for whichever agent.
  */
+import type { Pod } from '../api/generated/types.ts';
 import type { ObjectMeta } from '../machinery/meta.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
-import { endRun, MINIMUM_GRACE_SECONDS } from './hooks.ts';
-import type { Plan } from './plan.ts';
-import { graceMillis, type Turn } from './turn.ts';
-import type { ContainerState, Input, Termination } from './types.ts';
-import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
+import { MINIMUM_GRACE_SECONDS } from './hooks.ts';
+import { graceMillis } from './turn.ts';
+import type { Input, NodeEnd, Termination, TerminationReason } from './types.ts';
+import type { PodView } from './view.ts';
 
 /** The deadline of spec.activeDeadlineSeconds, counted from the start of the Pod. */
 export function activeDeadline(view: PodView, startedAt: Millis): Millis | undefined {
@@ -21,9 +20,9 @@ export function activeDeadline(view: PodView, startedAt: Millis): Millis | undef
 
 /** The termination in force: the first reason begins it; a later one may move its deadline earlier, never later. */
 export function terminationInForce(input: Input, view: PodView, startedAt: Millis): Termination | undefined {
-  const { now, memory, pod, removed } = input;
+  const { now, memory, pod, removed, nodeEnd } = input;
   const { phase, reason } = pod.status ?? {};
-  let termination = memory.termination;
+  let termination = withRecord(memory.termination, pod, view, now);
 
   const limit = activeDeadline(view, startedAt);
   const tooLong = limit !== undefined && limit <= now && !isTerminal(phase);
@@ -31,27 +30,116 @@ export function terminationInForce(input: Input, view: PodView, startedAt: Milli
     termination = {
       reason: 'DeadlineExceeded',
       startedAt: now,
-      // From the time that was passed, so that a new agent reckons the same.
-      deadline: Math.max((limit ?? now) + graceMillis(view), now + MINIMUM_GRACE_SECONDS * 1000),
+      // From the time that was passed, so that a new agent reckons the same; or it is written down.
+      deadline: hasDefers(view)
+        ? now + graceMillis(view)
+        : Math.max((limit ?? now) + graceMillis(view), now + MINIMUM_GRACE_SECONDS * 1000),
     };
   if (termination === undefined && isTerminal(phase)) termination = completion(view, now);
+  if (nodeEnd !== undefined) {
+    const deadline = nodeEnd.at + Math.min(graceMillis(view), nodeEnd.graceSeconds * 1000);
+    if (termination === undefined) termination = { reason: nodeEnd.reason, startedAt: now, deadline };
+    else termination = { ...termination, deadline: Math.min(termination.deadline, deadline) };
+    if (nodeEnd.graceSeconds === 0) termination.hard = true;
+  }
 
   const { deletionTimestamp } = pod.metadata;
   if (deletionTimestamp !== undefined && deletionTimestamp !== termination?.deletionTimestamp)
-    termination = withDeadline(termination, deletionDeadline(pod.metadata, view, now), now, deletionTimestamp);
+    termination = deletion(termination, pod, view, now, deletionTimestamp);
   if (removed && termination?.deletionTimestamp !== FORCED)
     termination = withDeadline(termination, now + MINIMUM_GRACE_SECONDS * 1000, now, FORCED);
   return termination;
 }
 
-/** A Pod that is over by itself: only sidecars and the sandbox are left to stop. */
-export const completion = (view: PodView, now: Millis): Termination => ({
-  reason: 'Completed',
-  startedAt: now,
-  deadline: now + graceMillis(view),
-});
+/** What the node puts to a Pod that it may be ending already: the first reason stays, as above, and only the time shrinks. */
+export function nodeEndAfter(before: NodeEnd | undefined, by: Omit<NodeEnd, 'at'>, now: Millis): NodeEnd {
+  const { graceSeconds, reason } = by;
+  if (before !== undefined && graceSeconds >= before.graceSeconds) return before;
+  return { ...(before ?? by), at: now, graceSeconds, ...(reason === 'NodePressure' ? { evicted: true } : {}) };
+}
+
+const hasDefers = (view: PodView): boolean => view.defers.length > 0;
+
+/**
+ * Of a Pod with defer containers the status tells, but for what has only just been decided. What an agent reads that finds the
+ * clock set back leaves no more time than the whole of it.
+ */
+function withRecord(memory: Termination | undefined, pod: Pod, view: PodView, now: Millis): Termination | undefined {
+  const recorded = hasDefers(view) ? recordedTermination(pod) : undefined;
+  if (recorded === undefined) return memory;
+  const extended = (recorded.extendedSeconds ?? 0) > (memory?.extendedSeconds ?? 0);
+  const deadline =
+    memory === undefined
+      ? Math.min(recorded.deadline, now + recorded.deadline - recorded.startedAt)
+      : extended
+        ? recorded.deadline
+        : Math.min(memory.deadline, recorded.deadline);
+  return { ...memory, ...recorded, deadline };
+}
+
+/** As status.termination tells it. */
+export function recordedTermination({ status }: Pod): Termination | undefined {
+  const recorded = status?.termination;
+  const startedAt = parseTime(recorded?.startedAt);
+  const deadline = parseTime(recorded?.deadline);
+  if (recorded === undefined || startedAt === undefined || deadline === undefined) return undefined;
+  const { reason, extendedSeconds } = recorded;
+  return {
+    reason: reason as TerminationReason,
+    startedAt,
+    deadline,
+    ...(extendedSeconds === undefined ? {} : { extendedSeconds }),
+  };
+}
+
+/**
+ * A Pod that is over by itself: the defer containers, sidecars and the sandbox are left. The grace period counts from
+ * the last exit; where no agent saw that, from when one sees it.
+ */
+export function completion(view: PodView, now: Millis): Termination {
+  const ends = hasDefers(view) ? view.apps.map(({ latest }) => latest?.finishedAt ?? 0) : [];
+  const lastExit = Math.round(Math.max(0, ...ends));
+  const startedAt = now - lastExit < JUST_NOW_MILLIS ? lastExit : now;
+  return { reason: 'Completed', startedAt, deadline: startedAt + graceMillis(view) };
+}
 
 const FORCED = 'removed';
+
+/** What is seen within this time was seen at once; times in the API are whole seconds. */
+const JUST_NOW_MILLIS = 2000;
+
+function deletion(
+  termination: Termination | undefined,
+  pod: Pod,
+  view: PodView,
+  now: Millis,
+  deletionTimestamp: string,
+): Termination {
+  const deadline = deletionDeadline(pod.metadata, view, now);
+  if (!hasDefers(view) || termination === undefined)
+    return { ...withDeadline(termination, deadline, now, deletionTimestamp), reason: reasonOf(termination, pod) };
+  // An agent that begins anew knows of the delete only by whole seconds, not when it was seen.
+  const unknownMillis = termination.deletionTimestamp === undefined ? JUST_NOW_MILLIS : 1000;
+  const shorter = termination.deadline - deadline >= unknownMillis;
+  return { ...termination, deletionTimestamp, deadline: shorter ? Math.max(deadline, now) : termination.deadline };
+}
+
+/** Who asked for a deletion says so in the condition DisruptionTarget. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+function reasonOf(termination: Termination | undefined, { status }: Pod): TerminationReason {
+  if (termination !== undefined) return termination.reason;
+  const disruption = status?.conditions?.find(
+    ({ type, status: holds }) => type === 'DisruptionTarget' && holds === 'True',
+  );
+  switch (disruption?.reason) {
+    case 'EvictionByEvictionAPI':
+    case 'DeletionByTaintManager':
+      return 'Evicted';
+    case 'PreemptionByScheduler':
+      return 'Preempted';
+    default:
+      return 'Deleted';
+  }
+}
 
 const withDeadline = (
   termination: Termination | undefined,
@@ -59,7 +147,8 @@ const withDeadline = (
   now: Millis,
   deletionTimestamp: string,
 ): Termination => ({
-  reason: 'Deleted',
+  ...termination,
+  reason: termination?.reason ?? 'Deleted',
   startedAt: termination?.startedAt ?? now,
   deadline: Math.min(termination?.deadline ?? deadline, deadline),
   deletionTimestamp,
@@ -71,60 +160,11 @@ const withDeadline = (
  */
 function deletionDeadline(metadata: ObjectMeta, view: PodView, now: Millis): Millis {
   const given = metadata.deletionGracePeriodSeconds;
-  const millis = Math.max(MINIMUM_GRACE_SECONDS * 1000, given === undefined ? graceMillis(view) : given * 1000);
+  const grace = given === undefined ? graceMillis(view) : given * 1000;
+  const millis = hasDefers(view) ? grace : Math.max(MINIMUM_GRACE_SECONDS * 1000, grace);
   const requestedAt = (parseTime(metadata.deletionTimestamp) ?? now) - (given ?? 0) * 1000;
-  const justNow = now - requestedAt < 2000;
+  const justNow = now - requestedAt < JUST_NOW_MILLIS;
   return (justNow ? now : requestedAt) + millis;
 }
 
 const isTerminal = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
-
-/** Asks for the next steps of stopping everything; true once no container and no sandbox runs. */
-export function stopEverything(turn: Turn, deadline: Millis): boolean {
-  const { view, plan, now } = turn;
-  cancelPreparations(view, plan);
-  const containerOf = (run: ContainerState): ContainerView | undefined =>
-    view.all.find(({ spec }) => spec.name === run.name);
-  // A run that was being ended before keeps its own deadline, if that is earlier.
-  const stop = (run: ContainerState): void =>
-    endRun(turn, run, containerOf(run), Math.min(deadline, turn.stops[run.id]?.deadline ?? deadline));
-
-  const live = view.observed.containers.filter(isRunning);
-  const first = live.filter((run) => containerOf(run)?.sidecar !== true);
-  for (const run of first) stop(run);
-  if (isStarting(view) || first.length > 0) {
-    plan.wake(deadline);
-    // At the deadline the sidecars do not wait for the apps any more.
-    if (now >= deadline) for (const run of live) stop(run);
-    return false;
-  }
-  const sidecars = view.init.filter(({ latest }) => live.some((run) => run.id === latest?.id));
-  const last = sidecars.at(-1)?.latest;
-  if (last !== undefined) {
-    plan.wake(deadline);
-    for (const run of now >= deadline ? live : [last]) stop(run);
-    return false;
-  }
-  const unstopped = view.observed.sandboxes.filter((sandbox) => !sandbox.stopped);
-  for (const sandbox of unstopped) plan.act({ kind: 'stopSandbox', id: sandbox.id });
-  return unstopped.length === 0;
-}
-
-/** Nobody waits for a pull, a look-up or a mount that is not wanted any more. */
-function cancelPreparations(view: PodView, plan: Plan): void {
-  for (const key of view.observed.inFlight)
-    if (key.startsWith('pullImage/') || key.startsWith('checkImage/') || key === 'mountVolumes')
-      plan.act({ kind: 'cancel', key });
-}
-
-/** Removes what a stopped Pod leaves on the node; true once nothing is left. */
-export function removeEverything(view: PodView, plan: Plan): boolean {
-  const { sandboxes, containers, volumes } = view.observed;
-  // Removing a sandbox removes its containers with it.
-  for (const sandbox of sandboxes) plan.act({ kind: 'removeSandbox', id: sandbox.id });
-  for (const run of containers)
-    if (!sandboxes.some((sandbox) => sandbox.id === run.sandboxId))
-      plan.act({ kind: 'removeContainer', id: run.id, container: run.name, attempt: run.attempt });
-  if (volumes !== 'gone' && !plan.pending('mountVolumes')) plan.act({ kind: 'removeFiles' });
-  return sandboxes.length === 0 && containers.length === 0 && volumes === 'gone';
-}

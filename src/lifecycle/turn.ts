@@ -33,7 +33,15 @@ export function newTurn(input: Input): Turn {
   };
 }
 
-export const emptyMemory = (): Memory => ({ announced: new Set(), probes: {}, stops: {}, signalledAt: {} });
+export const emptyMemory = (): Memory => ({
+  announced: new Set(),
+  recorded: new Set(),
+  probes: {},
+  stops: {},
+  signalledAt: {},
+  interrupted: new Set(),
+  unstarted: new Set(),
+});
 
 /** spec.terminationGracePeriodSeconds, in milliseconds. */
 export const graceMillis = (view: PodView): Millis => (view.spec.terminationGracePeriodSeconds ?? 30) * 1000;

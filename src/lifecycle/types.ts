@@ -1,9 +1,7 @@
-/**
- * The types of the core: what decide() is given and what it answers.
- * See ARCHITECTURE.md, "The core".
- */
+/** The types of the core: what decide() is given and what it answers. See ARCHITECTURE.md, "The core". */
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
+import type { ImageState, PullProgress } from './pulls.ts';
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
 
@@ -38,12 +36,6 @@ export interface ContainerState {
   backoffSeconds: number;
 }
 
-/** What is known of the image of a container's next run. */
-export type ImageState = { attempt: number; image: string } & (
-  | { state: 'present'; imageId: string; pulled?: { millis: number; sizeBytes: number } }
-  | { state: 'absent' }
-);
-
 /** How the last tries of an action failed; gone once a try succeeds. */
 export interface Failure {
   at: Millis;
@@ -52,6 +44,10 @@ export interface Failure {
   /** ErrImagePull, CreateContainerConfigError, …; what a container's waiting reason shows. */
   reason: string;
   message: string;
+  /** Of volumes: the image that could not be pulled for one. */
+  image?: string;
+  /** What it failed for has changed: no back-off holds any more. */
+  due?: true;
 }
 
 export type ProbeKind = 'startup' | 'liveness' | 'readiness';
@@ -78,6 +74,10 @@ export interface Observed {
   containers: readonly ContainerState[];
   /** By container name. */
   images: Readonly<Record<string, ImageState>>;
+  /** By actionKey of pulls under way. */
+  pulls?: Readonly<Record<string, PullProgress>>;
+  /** Images, as the spec names them, of which the runtime has told that they came, and that were not looked for since. */
+  appeared?: ReadonlySet<string>;
   /** unmounted: the Pod's other files are still there */
   volumes: 'pending' | 'mounted' | 'unmounted' | 'gone';
   /** Keys (actionKey) of actions under way: decide() asks for none of them again. */
@@ -96,14 +96,42 @@ export interface NodeFacts {
   ips: readonly string[];
   /** containerd, as in containerd://<id> */
   runtimeName: string;
+  /** How much longer than its grace period a Pod's extensions may make its end; absent: DEFAULT_MAX_EXTENSION_SECONDS. */
+  maxGracePeriodExtensionSeconds?: number;
 }
 
+/** The node itself ends the Pod. */
+export interface NodeEnd {
+  reason: 'NodePressure' | 'NodeShutdown' | 'Preempted';
+  /** status.message of the Pod. */
+  message: string;
+  at: Millis;
+  /** The time that the node leaves to it; the Pod's own grace period holds where it is shorter. 0: at once. */
+  graceSeconds: number;
+  evicted?: true; // Under pressure, whatever it was ended for first.
+}
+
+/** Why a Pod ends. Completed: by itself. */
+export type TerminationReason =
+  | 'Deleted'
+  | 'Evicted'
+  | 'Preempted'
+  | 'DeadlineExceeded'
+  | 'NodeShutdown'
+  | 'NodePressure'
+  | 'Completed';
+
 export interface Termination {
-  /** Why the Pod ends: Deleted, DeadlineExceeded, Completed (by itself). */
-  reason: 'Deleted' | 'DeadlineExceeded' | 'Completed';
+  reason: TerminationReason;
   startedAt: Millis;
-  /** When what still runs is killed. Only ever moves earlier. */
+  /** When what still runs is killed. Only ever moves earlier, but for the extensions of a Pod with defer containers. */
   deadline: Millis;
+  /** How much of it are extensions. */
+  extendedSeconds?: number;
+  /** The node ended it at once: no defer container runs. */
+  hard?: true;
+  /** The time for defer containers was over, and what ran was told to stop: an extension comes too late. */
+  over?: true;
   /** The deletionTimestamp that it reckons with: another one is a second delete. */
   deletionTimestamp?: string;
 }
@@ -118,6 +146,8 @@ export interface ProbeMemory {
   failures: number;
   /** undefined: not decided yet */
   passing?: boolean;
+  /** When a defer container's probe succeeded last. */
+  succeededAt?: Millis;
 }
 
 /** Why a run is being ended though its Pod lives on. */
@@ -135,6 +165,8 @@ export interface Stop {
 export interface Memory {
   /** Keys of the facts that were given out as Events and still hold. */
   announced: ReadonlySet<string>;
+  /** Keys of the transitions that were given out and still hold. */
+  recorded: ReadonlySet<string>;
   termination?: Termination;
   /** Attempt of the sandbox in which all init containers have succeeded. */
   initializedInSandbox?: number;
@@ -144,6 +176,10 @@ export interface Memory {
   stops: Readonly<Record<string, Stop>>;
   /** When a run was first to get its stop signal, by container ID. */
   signalledAt: Readonly<Record<string, Millis>>;
+  /** IDs of defer containers' runs that the agent before may have cut off while it started them. */
+  interrupted: ReadonlySet<string>;
+  /** IDs of defer containers' runs that had not started when this agent came: the start may still be under way, and be given up. */
+  unstarted: ReadonlySet<string>;
 }
 
 /** One call of the executor. Results come back only as observations. */
@@ -219,11 +255,31 @@ export interface PodEvent {
   fieldPath?: string;
 }
 
+/** A step in the life of a Pod, for its record. */
+export interface Transition {
+  /** The same step has the same key, whoever tells of it and however often. */
+  key: string;
+  at: Millis;
+  /** Scheduled, SandboxReady, Pulling, Pulled, Started, Exited, …: see transitions.ts */
+  type: string;
+  /** Absent: the Pod itself. */
+  container?: string;
+  containerKind?: ContainerKind;
+  attempt?: number;
+  exitCode?: number;
+  reason?: string;
+  message?: string;
+  /** A deadline that it sets or moves. */
+  deadline?: Millis;
+}
+
 export interface Input {
   pod: Pod;
   /** The object is gone from the API (force-deleted): only clean up. */
   removed: boolean;
   node: NodeFacts;
+  /** Set once the node ends the Pod. */
+  nodeEnd?: NodeEnd;
   observed: Observed;
   memory: Memory;
   now: Millis;
@@ -235,6 +291,8 @@ export interface Decision {
   status: PodStatus | undefined;
   memory: Memory;
   events: PodEvent[];
+  /** What has happened since the decision before, in the order of its time. */
+  transitions: Transition[];
   /** When to ask again though nothing happens until then. */
   wakeAt: Millis | undefined;
   /** Nothing of the Pod is left on this node, nor anything to do for it. */

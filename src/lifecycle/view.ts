@@ -1,11 +1,18 @@
 /**
  * A Pod as the rules look at it: the spec's containers in order, each with its runs, beside the current sandbox.
  */
-import type { Container, EphemeralContainer, Pod, PodSpec } from '../api/generated/types.ts';
+import type {
+  Container,
+  ContainerStatus,
+  DeferContainer,
+  EphemeralContainer,
+  Pod,
+  PodSpec,
+} from '../api/generated/types.ts';
 import type { ContainerKind, ContainerState, Input, Observed, SandboxState } from './types.ts';
 
 export interface ContainerView {
-  spec: Container | EphemeralContainer;
+  spec: Container | DeferContainer | EphemeralContainer;
   kind: ContainerKind;
   /** An init container with restartPolicy Always: started in its turn, it runs beside the apps. */
   sidecar: boolean;
@@ -26,8 +33,10 @@ export interface PodView {
   restartPolicy: 'Always' | 'OnFailure' | 'Never';
   init: readonly ContainerView[];
   apps: readonly ContainerView[];
+  /** The destructors, in order. */
+  defers: readonly ContainerView[];
   ephemeral: readonly ContainerView[];
-  /** init, then apps, then ephemeral */
+  /** init, then apps, defers, ephemeral */
   all: readonly ContainerView[];
   /** The newest sandbox, ready or not. */
   sandbox: SandboxState | undefined;
@@ -43,13 +52,59 @@ export const isLive = (run: ContainerState | undefined): run is ContainerState =
 export const isRunning = (run: ContainerState | undefined): run is ContainerState =>
   isLive(run) && run.state !== 'created';
 
-/** Something of the Pod is about to run. */
+/** Something of the Pod is about to run. The call that started a defer container which has ended may still be on its way back. */
 export const isStarting = ({ observed }: Pick<PodView, 'observed'>): boolean =>
-  [...observed.inFlight].some((key) => key.startsWith('startContainer/') || key.startsWith('createSandbox/'));
+  [...observed.inFlight].some((key) => {
+    const [kind, name, attempt] = key.split('/');
+    if (kind === 'createSandbox') return true;
+    const hasEnded = observed.containers.some(
+      (run) => run.kind === 'defer' && run.state === 'exited' && run.name === name && run.attempt === Number(attempt),
+    );
+    return kind === 'startContainer' && !hasEnded;
+  });
 
 export const succeeded = (run: ContainerState | undefined): boolean => run?.state === 'exited' && run.exitCode === 0;
 
-const FIELDS = { init: 'initContainers', app: 'containers', ephemeral: 'ephemeralContainers' } as const;
+const FIELDS = {
+  init: 'initContainers',
+  app: 'containers',
+  defer: 'deferContainers',
+  ephemeral: 'ephemeralContainers',
+} as const satisfies Record<ContainerKind, keyof PodSpec>;
+
+/** The reasons of a defer container that waits and is not about to start. */
+const NOT_STARTING: ReadonlySet<string> = new Set(['PodRunning', 'PendingDefer', 'CrashLoopBackOff']);
+
+/** The attempt of a defer container of which its status tells that it is about to start. */
+export function announcedAttempt({ spec }: Pod, { name, state, restartCount }: ContainerStatus): number | undefined {
+  const reason = state?.waiting?.reason;
+  const isDefer = spec?.deferContainers?.some((entry) => entry.name === name) === true;
+  return isDefer && reason !== undefined && !NOT_STARTING.has(reason) ? restartCount : undefined;
+}
+
+/** The statuses of the Pod's containers of every kind, as the object tells them. */
+export const recordedStatuses = ({ status }: Pod): ContainerStatus[] => [
+  ...(status?.initContainerStatuses ?? []),
+  ...(status?.containerStatuses ?? []),
+  ...(status?.deferContainerStatuses ?? []),
+  ...(status?.ephemeralContainerStatuses ?? []),
+];
+
+/**
+ * Of each container whose end the Pod's status tells of: that run and those before, the oldest first. Whoever removes them keeps to
+ * the order: what is left of the others would be taken for the last.
+ */
+export const toldRuns = <Run extends Pick<ContainerState, 'id' | 'name' | 'attempt'>>(
+  pod: Pod,
+  runs: readonly Run[],
+): Run[][] =>
+  recordedStatuses(pod).flatMap(({ name, state }) => {
+    const id = state?.terminated?.containerID?.split('//')[1];
+    const last = runs.find((run) => run.id === id);
+    if (last === undefined) return [];
+    const told = runs.filter((run) => run.name === name && run.attempt <= last.attempt);
+    return [told.sort((a, b) => a.attempt - b.attempt)];
+  });
 
 export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed' | 'memory'>): PodView {
   const spec = pod.spec;
@@ -59,12 +114,14 @@ export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed'
     undefined,
   );
   const recorded = new Map<string, number>();
-  const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = pod.status ?? {};
-  for (const status of [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses]) {
+  for (const status of recordedStatuses(pod)) {
     if (status.containerID !== undefined || status.lastState?.terminated !== undefined)
-      recorded.set(status.name, status.restartCount);
+      recorded.set(
+        status.name,
+        announcedAttempt(pod, status) === undefined ? status.restartCount : status.restartCount - 1,
+      );
   }
-  const view = (container: Container | EphemeralContainer, kind: keyof typeof FIELDS): ContainerView => {
+  const view = (container: ContainerView['spec'], kind: ContainerKind): ContainerView => {
     const runs = observed.containers.filter((run) => run.name === container.name).sort((a, b) => b.attempt - a.attempt);
     const latest = runs[0];
     return {
@@ -80,6 +137,7 @@ export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed'
   };
   const init = (spec.initContainers ?? []).map((container) => view(container, 'init'));
   const apps = spec.containers.map((container) => view(container, 'app'));
+  const defers = (spec.deferContainers ?? []).map((container) => view(container, 'defer'));
   const ephemeral = (spec.ephemeralContainers ?? []).map((container) => view(container, 'ephemeral'));
   const initialized =
     sandbox !== undefined &&
@@ -90,8 +148,9 @@ export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed'
     restartPolicy: (spec.restartPolicy ?? 'Always') as PodView['restartPolicy'],
     init,
     apps,
+    defers,
     ephemeral,
-    all: [...init, ...apps, ...ephemeral],
+    all: [...init, ...apps, ...defers, ...ephemeral],
     sandbox,
     observed,
     initialized,
