@@ -9,6 +9,7 @@ import { createRegistry } from '../apiserver/registry/registry.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { ResourceBackend } from '../machinery/backend.ts';
 import { startNodeAgent } from '../node/agent.ts';
+import { readCapacity } from '../node/machine.ts';
 import { systemTimers } from '../platform/node.ts';
 import type { Log } from '../platform/platform.ts';
 import type { ContainerStreams } from '../runtime/runtime.ts';
@@ -54,11 +55,19 @@ it('a new agent adopts what runs, though the runtime speaks before the API has a
       return simulated.events(listener, signal);
     },
   };
+  const capacity = await readCapacity({ folder: dataDir });
   const startAgent = (backend: ResourceBackend): { ready: Promise<unknown>; stop: () => void } => {
     const ending = new AbortController();
     const ready = startNodeAgent({
       ...{ timers, log: silent, client: inProcessClient(backend), runtime, runtimeName: 'simulated' },
-      ...{ nodeName: 'node-1', nodeIps: ['192.0.2.1'], dataDir, clusterDns: [], clusterDomain: 'cluster.local' },
+      ...{
+        nodeName: 'node-1',
+        nodeIps: ['192.0.2.1'],
+        dataDir,
+        capacity,
+        clusterDns: [],
+        clusterDomain: 'cluster.local',
+      },
       signal: ending.signal,
     });
     cleanups.push(() => ending.abort());

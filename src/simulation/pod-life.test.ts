@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { VolumeError } from '../node/volumes/volume-error.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
-import { type Life, live, simulatedPod } from './pod-life.ts';
+import { type Life, live } from './pod-life.ts';
+import { simulatedPod } from './simulated-pod.ts';
 
 const forever: RunScript[] = [{ stopMillis: 100 }];
 const once = (runMillis: number, exitCode = 0): RunScript[] => [{ runMillis, exitCode }];
@@ -33,6 +35,30 @@ describe('the life of a Pod in virtual time', () => {
     ]);
   });
 
+  it('unmounts the volumes of a deleted Pod while its sandbox stops, and of one that stays once that has stopped', async () => {
+    const times = async (life: Parameters<typeof live>[0]): Promise<[kind: string, at: number][]> =>
+      (await live(life)).actions
+        .map(({ at, action }): [string, number] => [action.kind, at])
+        .filter(([kind]) => ['stopSandbox', 'unmountVolumes'].includes(kind));
+    const deleted = await times({
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: forever },
+      deletions: [{ at: 10_000, graceSeconds: 7 }],
+    });
+    const at = deleted[0]?.[1];
+    expect(deleted).toEqual([
+      ['stopSandbox', at],
+      ['unmountVolumes', at],
+    ]);
+    const completed = await times({
+      pod: simulatedPod({ apps: ['app'], restartPolicy: 'Never' }),
+      scripts: { app: once(1000) },
+      limitMillis: 60_000,
+    });
+    expect(completed.map(([kind]) => kind)).toEqual(['stopSandbox', 'unmountVolumes']);
+    expect(Number(completed[1]?.[1])).toBeGreaterThan(Number(completed[0]?.[1]));
+  });
+
   it('kills what ignores the signal at the end of the grace period', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'], graceSeconds: 7 }),
@@ -57,6 +83,53 @@ describe('the life of a Pod in virtual time', () => {
     });
     expect(result.goneAt).toBeGreaterThan(result.start + 25_000);
     expect(result.goneAt).toBeLessThan(result.start + 25_300);
+  });
+
+  it('waits longer and longer for the image of a volume, as for those of containers', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: forever },
+      mount: async (tries) => {
+        if (tries < 5) throw new VolumeError('files', 'no such host', 'ErrImagePull', 'far/files:1');
+      },
+      limitMillis: 120_000,
+    });
+    const times = result.actions.filter(({ action }) => action.kind === 'mountVolumes').map(({ at }) => at);
+    const gaps = times.slice(1).map((at, i) => Math.floor((at - (times[i] as number)) / 1000));
+    expect(gaps).toEqual([10, 20, 40, 80].slice(0, gaps.length));
+    expect(gaps.length).toBeGreaterThan(2);
+    const waiting = result.statuses.map(({ status }) => status.containerStatuses?.[0]?.state?.waiting);
+    expect(waiting).toContainEqual({ reason: 'ErrImagePull', message: 'no such host' });
+    expect(waiting).toContainEqual({
+      reason: 'ImagePullBackOff',
+      message: 'Back-off pulling image "far/files:1": ErrImagePull: no such host',
+    });
+    expect(result.events.map(({ reason, message }) => `${reason}: ${message}`)).toEqual(
+      expect.arrayContaining([
+        'Failed: Error: ErrImagePull',
+        'BackOff: Back-off pulling image "far/files:1"',
+        'Failed: Error: ImagePullBackOff',
+      ]),
+    );
+  });
+
+  it('goes on at once when the image of a volume comes by itself, and with no other', async () => {
+    for (const name of ['docker.io/far/files:1', 'docker.io/far/others:1']) {
+      const result = await live({
+        pod: simulatedPod({
+          apps: ['app'],
+          spec: { volumes: [{ name: 'files', image: { reference: 'far/files:1' } }] },
+        }),
+        scripts: { app: forever },
+        mount: async (tries) => {
+          if (tries === 1) throw new VolumeError('files', 'no such host', 'ErrImagePull', 'far/files:1');
+        },
+        imageAppears: { at: 3000, name },
+        limitMillis: 20_000,
+      });
+      const [, second] = result.actions.filter(({ action }) => action.kind === 'mountVolumes');
+      expect(Math.floor(((second?.at ?? 0) - result.start) / 1000)).toBe(name.includes('files') ? 3 : 10);
+    }
   });
 
   it('restarts a failing init container at once, then after 10 s, 20 s, 40 s', async () => {

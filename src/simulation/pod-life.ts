@@ -2,16 +2,27 @@
  * One Pod's life in virtual time: the real worker, executor and core on the simulated runtime, with an API that is one object.
  * Agent crashes fall between any two actions: an action is lost before it was asked for, or its answer is.
  */
+import { deletionPostponedSeconds } from '../api/core/v1/pod/strategy.ts';
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
-import { type Action, actionKey, type HookKind, type PodEvent, type ProbeKind } from '../lifecycle/types.ts';
-import { formatTime } from '../machinery/time.ts';
-import type { PodEnvironment } from '../node/container-config.ts';
+import {
+  type Action,
+  actionKey,
+  type HookKind,
+  type NodeEnd,
+  type PodEvent,
+  type ProbeKind,
+  type Transition,
+} from '../lifecycle/types.ts';
+import { formatTime, parseTime } from '../machinery/time.ts';
 import { createExecutor } from '../node/executor.ts';
+import { pullAlone } from '../node/images/puller.ts';
 import { runtimeView } from '../node/pod-source.ts';
 import { type PodWorker, startWorker } from '../node/worker.ts';
-import type { Log } from '../platform/platform.ts';
+import type { Log, Timers } from '../platform/platform.ts';
 import { createSimulatedRuntime, type RunScript, type TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
+import { createSteadyStamps } from '../runtime/steady-stamps.ts';
+import { simulatedEnvironment } from './simulated-environment.ts';
 import { createVirtualTimers } from './virtual-timers.ts';
 
 export interface Life {
@@ -23,12 +34,27 @@ export interface Life {
   /** The object is taken from the API at once. */
   forcedAt?: number;
   sandboxLostAt?: number;
+  /** The node ends the Pod. */
+  nodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
+  /** And again. */
+  nextNodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
+  maxGracePeriodExtensionSeconds?: number;
+  /** The machine's clock is set, by so many milliseconds. */
+  clockSteps?: { at: number; millis: number }[];
+  /** How long it takes until the object shows a status that was written; with defer containers by default 1 ms. */
+  statusMillis?: number;
   /** Numbers of executed actions at which the agent crashes; `answered`: the action was still asked for. */
   crashes?: { action: number; asked: boolean }[];
+  /** A crash while a defer container is started lets the start fail so many milliseconds later, as with containerd. */
+  cutOffStartsMillis?: number;
   /** Numbers of runtime calls that fail. */
   faults?: number[];
   absentImages?: boolean;
   pullable?: (reference: string) => boolean;
+  /** An image of that name comes to the node. */
+  imageAppears?: { at: number; name: string };
+  /** A try to make the volumes, counted from 1. */
+  mount?: (tries: number) => Promise<void>;
   /** How a probe of a run goes, so long after its start; absent: it succeeds. */
   probe?: (run: { name: string; attempt: number; probe: ProbeKind }, aliveMillis: number) => 'Success' | 'Failure';
   /** How long a hook takes, and why it fails. */
@@ -46,6 +72,7 @@ export interface LifeResult {
   /** When the object was removed from the API. */
   removedAt: number | undefined;
   events: PodEvent[];
+  transitions: Transition[];
   statuses: { at: number; status: PodStatus }[];
   actions: { at: number; action: Action }[];
   probes: { at: number; container: string; attempt: number; probe: ProbeKind }[];
@@ -63,9 +90,19 @@ export async function live(life: Life): Promise<LifeResult> {
   const start = 1_700_000_000_000;
   const timers = createVirtualTimers(start);
   let calls = 0;
+  let mounts = 0;
   const faults = new Set(life.faults);
+  let machineAhead = 0;
+  for (const { at, millis } of life.clockSteps ?? [])
+    timers.at(start + at, () => {
+      machineAhead += millis;
+    });
+  const machine: Timers = {
+    now: () => timers.now() + machineAhead,
+    at: (time, callback) => timers.at(time - machineAhead, callback),
+  };
   const runtime = createSimulatedRuntime({
-    timers,
+    timers: machine,
     latencyMillis: () => LATENCY_MILLIS,
     fault: (call) => {
       if (faults.has(++calls)) throw new Error(`simulated fault of ${call}`);
@@ -89,6 +126,7 @@ export async function live(life: Life): Promise<LifeResult> {
     goneAt: undefined,
     removedAt: undefined,
     events: [],
+    transitions: [],
     statuses: [],
     actions: [],
     probes: [],
@@ -114,10 +152,16 @@ export async function live(life: Life): Promise<LifeResult> {
     timers,
     runtime,
     client,
-    volumes: { mount: async () => undefined, unmount: async () => undefined, remove: async () => undefined },
-    environment: async () => environment,
+    volumes: {
+      mount: async () => life.mount?.(++mounts),
+      unmount: async () => undefined,
+      remove: async () => undefined,
+    },
+    environment: async () => simulatedEnvironment,
+    pullImage: (_pod, reference, _progress, signal) => pullAlone(runtime, timers, reference, signal),
     prepareContainer: async () => undefined,
     prepareSandbox: async () => undefined,
+    warn: () => undefined,
     removeMessage: async () => undefined,
     runProbe: async (_pod, { id, container, probe }) => {
       await wait(LATENCY_MILLIS);
@@ -137,6 +181,9 @@ export async function live(life: Life): Promise<LifeResult> {
     },
   });
 
+  const statusMillis = life.statusMillis ?? (pod.spec?.deferContainers === undefined ? undefined : 1);
+  const { maxGracePeriodExtensionSeconds } = life;
+  const extensionLimit = maxGracePeriodExtensionSeconds === undefined ? {} : { maxGracePeriodExtensionSeconds };
   const boot = (): void => {
     const underWay = new Set<string>();
     let alive = true;
@@ -147,14 +194,16 @@ export async function live(life: Life): Promise<LifeResult> {
       worker = undefined;
       timers.at(timers.now() + 50, boot);
     };
+    const stamps = createSteadyStamps(timers, machine);
     const mine = startWorker(
       { pod, removed },
       {
         timers,
         log: silent,
-        node: { ips: ['192.0.2.1'], runtimeName: 'simulated' },
-        observe: async (_pod, signal) => runtimeView(await runtime.observe(pod.metadata.uid ?? '', signal), new Map()),
-        execute: async (action, of, signal) => {
+        node: { ips: ['192.0.2.1'], runtimeName: 'simulated', ...extensionLimit },
+        observe: async ({ metadata: { uid = '' } }, signal) =>
+          runtimeView(stamps.read(uid, await runtime.observe(uid, signal)), new Map()),
+        execute: async (action, of, signal, progress) => {
           // The rest of what the crashed agent was about to ask for.
           if (!alive) return new Promise(() => undefined);
           const key = actionKey(action);
@@ -166,16 +215,27 @@ export async function live(life: Life): Promise<LifeResult> {
             crash();
             return new Promise(() => undefined);
           }
-          const answer = execute(action, of, signal);
-          if (asked === true) crash();
+          const { cutOffStartsMillis } = life;
+          const isCutOff =
+            asked &&
+            action.kind === 'startContainer' &&
+            action.containerKind === 'defer' &&
+            cutOffStartsMillis !== undefined;
+          if (isCutOff) runtime.abandonNextStart(cutOffStartsMillis);
+          const answer = execute(action, of, isCutOff ? new AbortController().signal : signal, progress);
+          if (asked === true) {
+            crash();
+          }
           return answer.finally(() => underWay.delete(key));
         },
         writeStatus: async (_pod, status) => {
+          if (statusMillis !== undefined) await wait(statusMillis);
           if (!alive || removed) return;
           result.statuses.push({ at: timers.now(), status });
-          change({ ...pod, status: structuredClone(status) });
+          change(followTermination({ ...pod, status: structuredClone(status) }, pod));
         },
         event: (_pod, event) => void result.events.push(event),
+        record: (_pod, transitions) => void result.transitions.push(...transitions),
         done: () => {
           if (alive) result.goneAt ??= timers.now();
         },
@@ -200,6 +260,10 @@ export async function live(life: Life): Promise<LifeResult> {
     change({ ...pod, metadata });
   };
   for (const { at, edit } of life.edits ?? []) timers.at(start + at, () => change(edit(pod)));
+  const { imageAppears } = life;
+  if (imageAppears !== undefined) timers.at(start + imageAppears.at, () => worker?.imageAppeared(imageAppears.name));
+  for (const nodeEnd of [life.nodeEnd, life.nextNodeEnd])
+    if (nodeEnd !== undefined) timers.at(start + nodeEnd.at, () => worker?.end(nodeEnd.by));
   if (life.forcedAt !== undefined) timers.at(start + life.forcedAt, remove);
   if (life.sandboxLostAt !== undefined)
     timers.at(start + life.sandboxLostAt, () => runtime.loseSandbox(pod.metadata.uid ?? ''));
@@ -211,48 +275,15 @@ export async function live(life: Life): Promise<LifeResult> {
   return { ...result, pod, now: timers.now() };
 }
 
-/** A Pod of busybox containers as the API would hold it; `each` is added to every app container. */
-export function simulatedPod(given: {
-  init?: string[];
-  sidecars?: string[];
-  apps: string[];
-  restartPolicy?: string;
-  activeDeadlineSeconds?: number;
-  graceSeconds?: number;
-  each?: object;
-}): Pod {
-  const container = (name: string) => ({ name, image: 'busybox:1.28', imagePullPolicy: 'IfNotPresent' });
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'simulated', namespace: 'default', uid: 'uid-1', generation: 1 },
-    spec: {
-      nodeName: 'node',
-      restartPolicy: given.restartPolicy ?? 'Always',
-      terminationGracePeriodSeconds: given.graceSeconds ?? 30,
-      ...(given.activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds: given.activeDeadlineSeconds }),
-      initContainers: [
-        ...(given.sidecars ?? []).map((name) => ({ ...container(name), restartPolicy: 'Always' })),
-        ...(given.init ?? []).map(container),
-      ],
-      containers: given.apps.map((name) => ({ ...container(name), ...given.each })),
-    },
-    status: { phase: 'Pending' },
+/** As the API does: the deletion's time moves with the deadline of the termination. */
+function followTermination(pod: Pod, old: Pod): Pod {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
+  const seconds = deletionPostponedSeconds(pod, old);
+  if (seconds === 0) return pod;
+  const metadata = {
+    ...pod.metadata,
+    deletionTimestamp: formatTime((parseTime(deletionTimestamp) ?? 0) + seconds * 1000),
+    deletionGracePeriodSeconds: deletionGracePeriodSeconds + seconds,
   };
+  return { ...pod, metadata };
 }
-
-const environment: PodEnvironment = {
-  nodeName: 'node',
-  hostIps: ['192.0.2.1'],
-  podIps: [],
-  allocatable: {},
-  services: [],
-  configMap: () => undefined,
-  secret: () => undefined,
-  dns: { clusterDns: [], clusterDomain: 'cluster.local', host: { servers: [], searches: [], options: [] } },
-  podDirectory: '/simulated/pod',
-  logsRoot: '/simulated/logs',
-  seccompRoot: '/simulated/seccomp',
-  memoryCapacityBytes: 2 ** 30,
-  volumePath: (name) => `/simulated/volumes/${name}`,
-};

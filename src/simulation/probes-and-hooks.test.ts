@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
-import { type LifeResult, live, simulatedPod } from './pod-life.ts';
+import { type LifeResult, live } from './pod-life.ts';
+import { simulatedPod } from './simulated-pod.ts';
 
 const forever: RunScript[] = [{ stopMillis: 100 }];
 const exec = { exec: { command: ['check'] } };

@@ -1,0 +1,45 @@
+/**
+ * The machine's clock is set, by hours, while Pods live: nothing happens earlier, later or otherwise than it would have, in the lives
+ * of the sample and in a back-off. Of agents that begin anew it says nothing: they take the clock as they find it.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { deferLives } from './defer-lives.ts';
+import { lives } from './lives.ts';
+import { type Life, live } from './pod-life.ts';
+import { simulatedPod } from './simulated-pod.ts';
+
+const HOUR = 3_600_000;
+const STEPS = [
+  [{ at: 4_321, millis: HOUR }],
+  [{ at: 4_321, millis: -HOUR }],
+  [
+    { at: 1_234, millis: -2 * HOUR },
+    { at: 12_345, millis: 5 * HOUR },
+  ],
+];
+
+/** All that the engine did and said, with its times. */
+const told = async (life: Life): Promise<string> => {
+  const { actions, statuses, events, probes, hooks, goneAt } = await live(life);
+  return JSON.stringify({ actions, statuses, events, probes, hooks, goneAt });
+};
+
+it.each(STEPS)('the lives of the sample go as without it: %j', async (...clockSteps) => {
+  const sample: Life[] = [
+    ...fc.sample(lives, { seed: 20_261_120, numRuns: 60 }),
+    ...fc.sample(deferLives, { seed: 20_261_120, numRuns: 60 }),
+  ];
+  for (const { crashes: _, ...life } of sample) expect(await told({ ...life, clockSteps })).toBe(await told(life));
+});
+
+describe.each(STEPS)('%j', (...clockSteps) => {
+  it('a back-off takes its time', async () => {
+    const crashing = { pod: simulatedPod({ apps: ['app'] }), scripts: { app: [{ runMillis: 100, exitCode: 1 }] } };
+    const { trace, actions } = await live({ ...crashing, clockSteps, limitMillis: 90_000 });
+    const starts = actions.filter(({ action }) => action.kind === 'startContainer').map(({ at }) => at);
+    expect(trace.filter(({ what }) => what === 'start').length).toBeGreaterThanOrEqual(4);
+    const gaps = starts.slice(1).map((at, index) => Math.round((at - (starts[index] ?? 0)) / 1000));
+    expect(gaps).toEqual([0, 10, 20, 40]);
+  });
+});

@@ -1,0 +1,247 @@
+/** The specification of defer containers in virtual time: entries that fail, extensions. */
+import { describe, expect, it } from 'vitest';
+import { parseTime } from '../machinery/time.ts';
+import { VolumeError } from '../node/volumes/volume-error.ts';
+import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
+import { deadlines, deferred, deferStates, eventsOf, lifeOf, once, post, probe, stateOf, steps } from './defer-life.ts';
+
+describe('an entry that fails', () => {
+  it('with Never the list moves on', async () => {
+    const result = await lifeOf([{}, {}], { scripts: { 'defer-1': once(500, 7) } });
+    expect(steps(result, 'defer-1', 'defer-2')).toEqual([
+      'start defer-1',
+      'defer-1 exits 7',
+      'start defer-2',
+      'defer-2 exits 0',
+    ]);
+    expect(deferStates(result)).toEqual(['terminated Error', 'terminated Completed']);
+    expect(deferred(result)).toMatchObject({
+      status: 'False',
+      reason: 'DeferContainersFailed',
+      message: 'defer containers that failed: [defer-1]',
+    });
+    expect(eventsOf(result, 'DeferContainerFailed')).toEqual(['DeferContainerFailed spec.deferContainers{defer-1}']);
+  });
+
+  it.each(['OnFailure', 'Always'])(
+    'with %s it is retried, after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds',
+    async (restartPolicy) => {
+      const fails = Array.from({ length: 7 }, (): RunScript => ({ runMillis: 0, exitCode: 1 }));
+      const result = await lifeOf([{ restartPolicy }, {}], {
+        scripts: { 'defer-1': [...fails, { runMillis: 0 }] },
+        deletions: [{ at: 10_000, graceSeconds: 300 }],
+      });
+      const begun = result.trace.filter(({ what, name }) => what === 'start' && name === 'defer-1').map(({ at }) => at);
+      const gaps = begun.slice(1).map((at, i) => Math.round((at - (begun[i] ?? 0)) / 1000));
+      expect(gaps).toEqual([1, 2, 4, 8, 10, 10, 10]);
+      expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed']);
+      expect(
+        result.statuses.some(
+          ({ status }) => stateOf(status.deferContainerStatuses?.[0]?.state) === 'waiting CrashLoopBackOff',
+        ),
+      ).toBe(true);
+      expect(eventsOf(result, 'BackOff').length).toBe(7);
+    },
+  );
+
+  it('waits for the image of a volume no longer than for what fails otherwise', async () => {
+    const result = await lifeOf([{}], {
+      deletions: [{ at: 10_000, graceSeconds: 60 }],
+      // The agent that comes next makes the volumes again.
+      crashes: [{ action: 5, asked: false }],
+      mount: async (tries) => {
+        if (tries > 1 && tries < 6) throw new VolumeError('files', 'no such host', 'ErrImagePull', 'far/files:1');
+      },
+    });
+    const tries = result.actions.filter(({ action }) => action.kind === 'mountVolumes').map(({ at }) => at);
+    const ending = tries.filter((at) => at >= result.start + 10_000);
+    expect(ending.slice(1).map((at, i) => Math.round((at - (ending[i] ?? 0)) / 1000))).toEqual([2, 4, 8]);
+    expect(deferStates(result)).toEqual(['terminated Completed']);
+  });
+
+  it('it is retried until the deadline passes', async () => {
+    const result = await lifeOf([{ restartPolicy: 'OnFailure' }, post], {
+      scripts: { 'defer-1': once(0, 1) },
+      deletions: [{ at: 10_000, graceSeconds: 20 }],
+    });
+    expect(deferStates(result)).toEqual(['terminated Error', 'terminated Skipped']);
+    expect(deferred(result)?.reason).toBe('GracePeriodExceeded');
+    expect(result.goneAt).toBeLessThan(result.start + 32_300);
+  });
+
+  it.each([
+    ['Never', 1],
+    ['OnFailure', 1],
+  ])('its timeoutSeconds bound all attempts (%s)', async (restartPolicy, attempts) => {
+    const result = await lifeOf([{ timeoutSeconds: 3, restartPolicy }, {}], { scripts: { 'defer-1': [{}] } });
+    expect(steps(result, 'defer-1').filter((step) => step.startsWith('start'))).toHaveLength(attempts);
+    expect(deferStates(result)).toEqual(['terminated DeadlineExceeded', 'terminated Completed']);
+    expect(deferred(result)?.reason).toBe('DeferContainersFailed');
+    expect(result.goneAt).toBeLessThan(result.start + 17_000);
+  });
+
+  it('its timeoutSeconds end the wait for the next attempt, too', async () => {
+    const result = await lifeOf([{ timeoutSeconds: 3, restartPolicy: 'OnFailure' }, {}], {
+      scripts: { 'defer-1': once(900, 1) },
+    });
+    expect(steps(result, 'defer-1').filter((step) => step.startsWith('start'))).toHaveLength(2);
+    expect(deferStates(result)).toEqual(['terminated DeadlineExceeded', 'terminated Completed']);
+  });
+
+  it('its image cannot be pulled: with Never the list moves on, and the status says why', async () => {
+    const result = await lifeOf([{ image: 'missing:1' }, {}], { pullable: (reference) => reference !== 'missing:1' });
+    expect(steps(result, 'defer-1', 'defer-2')).toEqual(['start defer-2', 'defer-2 exits 0']);
+    const [first] = result.statuses.at(-1)?.status.deferContainerStatuses ?? [];
+    expect(first?.state?.terminated).toMatchObject({ reason: 'Error', exitCode: 128 });
+    expect(first?.state?.terminated?.message).toContain('missing:1: not found');
+    expect(result.goneAt).toBeLessThan(result.start + 12_500);
+  });
+
+  it('its image cannot be pulled: with OnFailure it is retried within its timeout', async () => {
+    const result = await lifeOf([{ image: 'missing:1', restartPolicy: 'OnFailure', timeoutSeconds: 5 }, {}], {
+      pullable: (reference) => reference !== 'missing:1',
+    });
+    expect(
+      result.actions.filter(({ at, action }) => action.kind === 'pullImage' && at >= result.start + 10_000).length,
+    ).toBeGreaterThan(1);
+    expect(deferStates(result)).toEqual(['terminated DeadlineExceeded', 'terminated Completed']);
+  });
+
+  it('its liveness probe failed: ended within 2 s, and the list moves on or it is retried', async () => {
+    const livenessProbe = { ...probe, periodSeconds: 1, failureThreshold: 2 };
+    const given = {
+      scripts: { 'defer-1': [{}] },
+      probe: () => 'Failure' as const,
+      deletions: [{ at: 10_000, graceSeconds: 100 }],
+    };
+    const never = await lifeOf([{ livenessProbe }, {}], given);
+    expect(deferStates(never)).toEqual(['terminated Error', 'terminated Completed']);
+    expect(never.goneAt).toBeLessThan(never.start + 16_000);
+    const scripts = { 'defer-1': [{}, { runMillis: 500 }] };
+    const retried = await lifeOf([{ livenessProbe, restartPolicy: 'OnFailure' }, {}], { ...given, scripts });
+    expect(deferStates(retried)).toEqual(['terminated Completed', 'terminated Completed']);
+  });
+
+  it('never restarts the Pod and does not change its phase', async () => {
+    const result = await lifeOf([{}, post], {
+      pods: { restartPolicy: 'Never' },
+      scripts: { app: once(1000), 'defer-1': once(0, 1), 'defer-2': once(0, 1) },
+      deletions: [],
+      limitMillis: 60_000,
+    });
+    expect(result.statuses.at(-1)?.status.phase).toBe('Succeeded');
+    expect(steps(result, 'app')).toEqual(['start app', 'app exits 0']);
+  });
+});
+
+describe('extensions of the grace period', () => {
+  it('by liveness: past the deadline each success of the probe moves it to now + periodSeconds, until the entry ends', async () => {
+    const result = await lifeOf([{ livenessProbe: { ...probe, periodSeconds: 5 } }, post], {
+      pods: { spec: { deferContainerGracePeriodExtension: true }, graceSeconds: 10 },
+      deletions: [{ at: 10_000, graceSeconds: 10 }],
+      scripts: { 'defer-1': once(33_000) },
+    });
+    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed']);
+    const moved = deadlines(result);
+    expect(moved.length).toBeGreaterThan(4);
+    for (const [i, deadline] of moved.slice(1).entries()) {
+      expect(deadline - (moved[i] ?? 0)).toBeGreaterThan(0);
+      expect(deadline - (moved[i] ?? 0)).toBeLessThanOrEqual(5100);
+    }
+    expect(eventsOf(result, 'ExtendGracePeriod')).toHaveLength(moved.length - 1);
+    expect(eventsOf(result, 'ExtendGracePeriod')[0]).toBe('ExtendGracePeriod spec.deferContainers{defer-1}');
+    expect(parseTime(result.pod.metadata.deletionTimestamp)).toBeGreaterThanOrEqual(result.start + 43_000);
+  });
+
+  it('by liveness: a probe that fails, or none, extends nothing', async () => {
+    const pods = { spec: { deferContainerGracePeriodExtension: true } };
+    const scripts = { 'defer-1': [{}] };
+    const deletions = [{ at: 10_000, graceSeconds: 10 }];
+    const none = await lifeOf([{}], { pods, scripts, deletions });
+    expect(deadlines(none)).toEqual([20_000]);
+    expect(none.goneAt).toBeLessThan(none.start + 22_300);
+    const failing = await lifeOf([{ livenessProbe: { ...probe, periodSeconds: 4, failureThreshold: 3 } }], {
+      ...{ pods, scripts, deletions },
+      probe: (_run, alive) => (alive < 12_000 ? 'Success' : 'Failure'),
+    });
+    expect(failing.goneAt).toBeLessThan(failing.start + 28_500);
+  });
+
+  it('by count: at the deadline, while entries are due, it moves by S, at most N times', async () => {
+    const result = await lifeOf([{}], {
+      pods: { spec: { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 3 } },
+      deletions: [{ at: 10_000, graceSeconds: 10 }],
+      scripts: { 'defer-1': [{}] },
+    });
+    expect(deadlines(result).map((at) => Math.round(at / 1000))).toEqual([20, 27, 34, 41]);
+    expect(eventsOf(result, 'ExtendGracePeriod')).toHaveLength(3);
+    expect(Math.abs((result.goneAt ?? 0) - result.start - 43_000)).toBeLessThan(300);
+  });
+
+  it('by count: not where nothing is due any more, and an app that stops slowly has the moved deadline', async () => {
+    const spec = { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 3 };
+    const deletions = [{ at: 10_000, graceSeconds: 10 }];
+    const done = await lifeOf([{}], { pods: { spec }, deletions, scripts: { app: [{}] } });
+    expect(deadlines(done)).toEqual([20_000]);
+    const due = await lifeOf([post], { pods: { spec }, deletions, scripts: { app: [{ stopMillis: 15_000 }] } });
+    expect(steps(due)).toEqual(['start app', 'signal app', 'app exits 143', 'start defer-1', 'defer-1 exits 0']);
+    expect(deadlines(due)).toEqual([20_000, 27_000]);
+  });
+
+  it('by liveness: an end by the node waits for no probe, though the agent that was told of it is gone', async () => {
+    const restarted = async (graceSeconds: number) => {
+      const result = await lifeOf([{ livenessProbe: { ...probe, periodSeconds: 1 } }], {
+        pods: { spec: { deferContainerGracePeriodExtension: true } },
+        nodeEnd: { at: 10_000, by: { reason: 'NodePressure', message: 'low', graceSeconds } },
+        // The first action after the start of the entry.
+        ...{ crashes: [{ action: 7, asked: true }], scripts: { 'defer-1': [{}] }, deletions: [], limitMillis: 60_000 },
+      });
+      const timesOf = (kind: string): number[] =>
+        result.actions.filter(({ action }) => action.kind === kind).map(({ at }) => at - result.start);
+      expect(timesOf('mountVolumes')).toHaveLength(2);
+      return {
+        probes: timesOf('runProbe'),
+        stops: timesOf('stopContainer'),
+        deadlines: deadlines(result),
+      };
+    };
+    const lastProbe = (await restarted(10)).probes.at(-1) ?? 0;
+    // While the next one is under way.
+    const deadline = lastProbe + 1002;
+    const { probes, stops, deadlines: told } = await restarted((deadline - 10_000) / 1000);
+    expect(probes.at(-1)).toBe(deadline - 2);
+    expect(told).toEqual([deadline]);
+    expect(stops[0]).toBe(deadline);
+  });
+
+  it("both are bounded by the node's maxGracePeriodExtensionSeconds", async () => {
+    const given = {
+      deletions: [{ at: 10_000, graceSeconds: 10 }],
+      scripts: { 'defer-1': [{}] },
+      maxGracePeriodExtensionSeconds: 12,
+    };
+    const count = await lifeOf([{}], {
+      pods: { spec: { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 30 } },
+      ...given,
+    });
+    expect(deadlines(count)).toEqual([20_000, 27_000, 32_000]);
+    const liveness = await lifeOf([{ livenessProbe: { ...probe, periodSeconds: 5 } }], {
+      pods: { spec: { deferContainerGracePeriodExtension: true } },
+      ...given,
+    });
+    expect(deadlines(liveness).at(-1)).toBeLessThanOrEqual(32_000);
+    expect(liveness.goneAt).toBeLessThan(liveness.start + 34_300);
+  });
+
+  it('a move is written to the Pod before it counts', async () => {
+    const result = await lifeOf([{}], {
+      pods: { spec: { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 1 } },
+      deletions: [{ at: 10_000, graceSeconds: 10 }],
+      scripts: { 'defer-1': [{}] },
+      statusMillis: 3000,
+    });
+    // Two seconds after the deadline the status did not tell of the move yet.
+    const exit = result.trace.find(({ what, name }) => what === 'exit' && name === 'defer-1');
+    expect(Math.abs((exit?.at ?? 0) - result.start - 22_000)).toBeLessThan(100);
+  });
+});

@@ -1,0 +1,162 @@
+/** Decisions about Pods with defer containers that a new agent makes of what it finds. */
+import { describe, expect, it } from 'vitest';
+import type { ContainerStatus, Pod } from '../api/generated/types.ts';
+import { decide } from '../lifecycle/decide.ts';
+import { rebuildMemory } from '../lifecycle/memory.ts';
+import type { ContainerState, Decision, Observed, SandboxState } from '../lifecycle/types.ts';
+import { formatMicroTime } from '../machinery/time.ts';
+import { simulatedPod } from './simulated-pod.ts';
+
+const now = 1_700_000_100_000;
+const sandbox: SandboxState = {
+  id: 's-0',
+  attempt: 0,
+  ready: true,
+  stopped: false,
+  createdAt: now - 90_000,
+  ips: ['10.0.0.1'],
+};
+const run = (name: string, more: Partial<ContainerState>): ContainerState => ({
+  ...{
+    id: `id-${name}`,
+    sandboxId: 's-0',
+    name,
+    kind: name.startsWith('defer') ? 'defer' : 'app',
+    attempt: 0,
+    state: 'running',
+  },
+  ...{
+    createdAt: now - 80_000,
+    startedAt: now - 80_000,
+    image: 'busybox:1.28',
+    imageId: 'sha256:1',
+    backoffSeconds: 1,
+  },
+  ...more,
+});
+const waiting = (reason: string): Partial<ContainerStatus> => ({ state: { waiting: { reason } }, restartCount: 0 });
+
+/** What an agent decides first that finds the Pod in its termination. */
+function found(
+  entries: Partial<ContainerStatus>[],
+  { deadline = now + 20_000, ...observed }: Partial<Observed> & { deadline?: number },
+): Decision {
+  const pod: Pod = simulatedPod({ apps: ['app'], defers: entries.map(() => ({ trigger: 'PostExit' })) });
+  pod.metadata.deletionTimestamp = '2023-11-14T22:15:20Z';
+  pod.metadata.deletionGracePeriodSeconds = 30;
+  pod.status = {
+    ...{ phase: 'Terminating', startTime: '2023-11-14T22:13:30Z' },
+    termination: {
+      ...{ reason: 'Deleted', startedAt: formatMicroTime(now - 10_000), deadline: formatMicroTime(deadline) },
+    },
+    containerStatuses: [
+      { ...{ name: 'app', restartCount: 0, ready: false, image: '', imageID: '' }, containerID: 'simulated://id-app' },
+    ],
+    deferContainerStatuses: entries.map((entry, i) => ({
+      ...{ name: `defer-${i + 1}`, restartCount: 0, ready: false, image: '', imageID: '' },
+      ...entry,
+    })),
+  };
+  const given = {
+    ...{ pod, removed: false, node: { ips: ['192.0.2.1'], runtimeName: 'simulated' }, now },
+    observed: {
+      ...{ sandboxes: [sandbox], containers: [], images: {}, volumes: 'mounted', inFlight: new Set<string>() },
+      ...{ failures: {}, probes: {}, hooks: {} },
+      ...observed,
+    } as Observed,
+  };
+  const { memory, hooks } = rebuildMemory(given);
+  return decide({ ...given, observed: { ...given.observed, hooks }, memory });
+}
+
+const ended = { state: 'exited', exitCode: 0, finishedAt: now - 5000 } as const;
+const states = ({ status }: Decision) =>
+  status?.deferContainerStatuses?.map(({ state, restartCount }) => [
+    state?.terminated?.reason ?? state?.waiting?.reason ?? 'running',
+    restartCount,
+  ]);
+const deferred = ({ status }: Decision) => status?.conditions?.find(({ type }) => type === 'Deferred');
+
+describe('an agent that finds a list under way', () => {
+  it('adopts the entry that runs', () => {
+    const decision = found([{ state: { running: {} }, containerID: 'simulated://id-defer-1' }], {
+      containers: [run('app', ended), run('defer-1', {})],
+    });
+    expect(decision.actions).toEqual([]);
+    expect(states(decision)).toEqual([['running', 0]]);
+  });
+
+  it('does not run again what has ended, whichever of status and runtime knows it', () => {
+    const decision = found(
+      [{ state: { terminated: { exitCode: 0, reason: 'Completed' } } }, waiting('ContainerCreating')],
+      {
+        containers: [run('app', ended), run('defer-2', { ...ended, finishedAt: now - 1000 })],
+      },
+    );
+    expect(states(decision)).toEqual([
+      ['Completed', 0],
+      ['Completed', 0],
+    ]);
+    expect(decision.actions).toEqual([]);
+  });
+
+  it('tries once more what ended badly before its start was written down, even with restartPolicy Never', () => {
+    const decision = found([waiting('ContainerCreating')], {
+      containers: [run('app', ended), run('defer-1', { state: 'exited', exitCode: 137, finishedAt: now - 1000 })],
+    });
+    expect(states(decision)).toEqual([['ContainerCreating', 1]]);
+  });
+
+  it('tries it once more also where the agent before had announced that already', () => {
+    const failed = { state: 'exited', exitCode: 128, finishedAt: now - 1000 } as const;
+    const terminated = { exitCode: 128, reason: 'StartError', containerID: 'simulated://id-defer-1' };
+    const decision = found([{ ...waiting('ContainerCreating'), restartCount: 1, lastState: { terminated } }], {
+      containers: [run('app', ended), run('defer-1', failed)],
+    });
+    expect(states(decision)).toEqual([['ContainerCreating', 1]]);
+  });
+
+  it('ends a run of unknown state before its start was written down, to try once more', () => {
+    const decision = found([waiting('ContainerCreating')], {
+      containers: [run('app', ended), run('defer-1', { state: 'unknown' })],
+    });
+    expect(decision.actions).toContainEqual(expect.objectContaining({ kind: 'stopContainer', id: 'id-defer-1' }));
+    expect(decision.memory.interrupted).toContain('id-defer-1');
+  });
+
+  it('counts as failed what ended badly after that', () => {
+    const decision = found([{ state: { running: {} }, containerID: 'simulated://id-defer-1' }], {
+      containers: [run('app', ended), run('defer-1', { state: 'exited', exitCode: 1, finishedAt: now - 1000 })],
+    });
+    expect(states(decision)).toEqual([['Error', 0]]);
+    expect(deferred(decision)?.reason).toBe('DeferContainersFailed');
+  });
+
+  it.each([0, 1999])('does not move the deadline, set %i ms after the second of the delete', (late) => {
+    const deadline = now + 20_000 + late;
+    const decision = found([waiting('PendingDefer')], { containers: [run('app', {})], deadline });
+    expect(decision.status?.termination?.deadline).toBe(formatMicroTime(deadline));
+  });
+
+  it('moves it where a delete came meanwhile that leaves less time', () => {
+    const decision = found([waiting('PendingDefer')], { containers: [run('app', {})], deadline: now + 40_000 });
+    expect(decision.status?.termination?.deadline).toBe(formatMicroTime(now + 20_000));
+  });
+
+  it('makes a new sandbox for PostExit entries where the old one is lost and there is time', () => {
+    const decision = found([waiting('PendingDefer')], {
+      sandboxes: [{ ...sandbox, ready: false, stopped: true }],
+      containers: [run('app', { ...ended, exitCode: 255 })],
+    });
+    expect(decision.actions).toContainEqual({ kind: 'createSandbox', attempt: 1 });
+  });
+
+  it('records NodeLost where the sandbox is lost and the time has passed', () => {
+    const lost = { containers: [run('app', { ...ended, exitCode: 255 })], deadline: now - 5000 };
+    for (const sandboxes of [[{ ...sandbox, ready: false }], []]) {
+      const decision = found([waiting('PendingDefer')], { ...lost, sandboxes });
+      expect(states(decision)).toEqual([['Skipped', 0]]);
+      expect(deferred(decision)).toMatchObject({ status: 'False', reason: 'NodeLost' });
+    }
+  });
+});

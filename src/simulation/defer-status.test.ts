@@ -1,0 +1,153 @@
+/** The specification of defer containers in virtual time: status and events, images, surviving the agent. */
+import { describe, expect, it } from 'vitest';
+import { deadlines, deferred, deferStates, eventsOf, lifeOf, once, post, stateOf } from './defer-life.ts';
+import type { LifeResult } from './pod-life.ts';
+
+describe('status and events', () => {
+  it('before termination every entry waits with the reason PodRunning', async () => {
+    const { statuses, start } = await lifeOf([{}, post]);
+    for (const { at, status } of statuses)
+      if (at < start + 10_000)
+        expect(status.deferContainerStatuses?.map(({ state }) => stateOf(state))).toEqual([
+          'waiting PodRunning',
+          'waiting PodRunning',
+        ]);
+  });
+
+  it('during it, entries wait with PendingDefer, run, and end; the phase is Terminating while the list is due or runs', async () => {
+    const result = await lifeOf([{}, {}, post], { scripts: { app: [{ stopMillis: 3000 }] } });
+    const seen = result.statuses
+      .filter(({ status }) => status.termination !== undefined)
+      .map(
+        ({ status }) =>
+          `${status.phase} ${status.deferContainerStatuses?.map(({ state }) => stateOf(state)).join(', ')}`,
+      );
+    expect(seen.filter((text, i) => text !== seen[i - 1])).toEqual([
+      'Terminating waiting ContainerCreating, waiting PendingDefer, waiting PendingDefer',
+      'Terminating running, waiting PendingDefer, waiting PendingDefer',
+      'Terminating terminated Completed, waiting ContainerCreating, waiting PendingDefer',
+      'Terminating terminated Completed, running, waiting PendingDefer',
+      'Terminating terminated Completed, terminated Completed, waiting PendingDefer',
+      'Terminating terminated Completed, terminated Completed, waiting ContainerCreating',
+      'Terminating terminated Completed, terminated Completed, running',
+      'Running terminated Completed, terminated Completed, terminated Completed',
+      'Failed terminated Completed, terminated Completed, terminated Completed',
+    ]);
+  });
+
+  it('the condition Deferred: absent, then False with DeferContainersRunning, then decided', async () => {
+    const { statuses } = await lifeOf([{}]);
+    const reasons = statuses.map(
+      ({ status }) => status.conditions?.find(({ type }) => type === 'Deferred')?.reason ?? 'absent',
+    );
+    expect(reasons.filter((reason, i) => reason !== reasons[i - 1])).toEqual([
+      'absent',
+      'DeferContainersRunning',
+      'DeferContainersSucceeded',
+    ]);
+  });
+
+  it('events bear the path of their entry, those of the list the Pod', async () => {
+    const result = await lifeOf([{ imagePullPolicy: 'Always' }]);
+    const told = result.events.slice(result.events.findIndex(({ reason }) => reason === 'DeferStarted'));
+    expect(told.map(({ reason, fieldPath }) => `${reason} ${fieldPath ?? 'Pod'}`)).toEqual([
+      'DeferStarted Pod',
+      'Created spec.deferContainers{defer-1}',
+      'Started spec.deferContainers{defer-1}',
+      ...[expect.stringMatching(/DeferCompleted Pod|Killing spec.containers{app}/), expect.any(String)],
+    ]);
+    expect(eventsOf(result, 'Pulling')).toContain('Pulling spec.deferContainers{defer-1}');
+  });
+});
+
+describe('images', () => {
+  const absent = { absentImages: true };
+  const pullsOf = ({ actions, start }: LifeResult, image: string) =>
+    actions.filter(({ action }) => action.kind === 'pullImage' && action.image === image).map(({ at }) => at - start);
+
+  it('are pulled once the Pod runs', async () => {
+    const result = await lifeOf([{ image: 'tool:1' }], absent);
+    const started = result.trace.find(({ what, name }) => what === 'start' && name === 'app')?.at ?? 0;
+    expect(pullsOf(result, 'tool:1')).toHaveLength(1);
+    expect(pullsOf(result, 'tool:1')[0]).toBeGreaterThanOrEqual(started - result.start);
+    expect(pullsOf(result, 'tool:1')[0]).toBeLessThan(9000);
+  });
+
+  it('or only in their turn, with prePullDeferImages false', async () => {
+    const result = await lifeOf([{ image: 'tool:1' }], { ...absent, pods: { spec: { prePullDeferImages: false } } });
+    expect(pullsOf(result, 'tool:1')).toHaveLength(1);
+    expect(pullsOf(result, 'tool:1')[0]).toBeGreaterThanOrEqual(10_000);
+    expect(deferStates(result)).toEqual(['terminated Completed']);
+  });
+
+  it('a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once', async () => {
+    let pullable = false;
+    const result = await lifeOf([{ image: 'tool:1' }], {
+      pullable: (reference) => reference !== 'tool:1' || pullable,
+      edits: [
+        {
+          at: 9000,
+          edit: (pod) => {
+            pullable = true;
+            return pod;
+          },
+        },
+      ],
+      deletions: [{ at: 9100, graceSeconds: 30 }],
+    });
+    expect(eventsOf(result, 'Failed')).toContain('Failed spec.deferContainers{defer-1}');
+    expect(
+      result.statuses.some(({ status }) =>
+        status.conditions?.some(({ type, status: holds }) => type === 'Ready' && holds === 'True'),
+      ),
+    ).toBe(true);
+    expect(deferStates(result)).toEqual(['terminated Completed']);
+    expect(result.goneAt).toBeLessThan(result.start + 10_600);
+  });
+});
+
+describe('surviving the agent', () => {
+  const defers = [{}, { restartPolicy: 'OnFailure' }, post, post];
+  const scripts = { 'defer-2': [{ runMillis: 300, exitCode: 1 }, { runMillis: 300 }], 'defer-4': once(500) };
+
+  it.each([
+    ['goes through', undefined],
+    ['fails before the next agent comes', 10],
+    ['fails while the next agent looks on', 200],
+  ])(
+    'whatever action of the agent is its last, the list ends as it would have: a start %s',
+    async (_, cutOffStartsMillis) => {
+      const whole = await lifeOf(defers, { scripts });
+      const outcome = (result: LifeResult) => ({ states: deferStates(result), deferred: deferred(result)?.reason });
+      for (let action = 1; action <= whole.actions.length; action++)
+        for (const asked of [true, false]) {
+          const abandoned = cutOffStartsMillis === undefined ? {} : { cutOffStartsMillis };
+          const crashed = await lifeOf(defers, { scripts, crashes: [{ action, asked }], ...abandoned });
+          expect(outcome(crashed), `crash at ${action} ${asked}`).toEqual(outcome(whole));
+          const moved = deadlines(crashed);
+          expect(moved, `deadlines after a crash at ${action} ${asked}`).toHaveLength(1);
+        }
+    },
+  );
+
+  it('what has ended is written down before its last trace goes, also when the time is over', async () => {
+    const result = await lifeOf([{}], {
+      statusMillis: 200,
+      scripts: { 'defer-1': once(1000) },
+      deletions: [{ at: 10_000, graceSeconds: 1 }],
+    });
+    const ends = result.statuses.map(({ status }) => stateOf(status.deferContainerStatuses?.[0]?.state));
+    expect(new Set(ends.filter((state) => state.startsWith('terminated')))).toEqual(new Set(['terminated Completed']));
+    expect(result.goneAt).toBeLessThan(result.start + 13_000);
+  });
+
+  it('an attempt is announced in the status before it starts', async () => {
+    const result = await lifeOf([{}], { statusMillis: 200 });
+    const start = result.trace.find(({ what, name }) => what === 'start' && name === 'defer-1')?.at ?? 0;
+    const announced = result.statuses.find(
+      ({ status }) => stateOf(status.deferContainerStatuses?.[0]?.state) === 'waiting ContainerCreating',
+    );
+    expect(announced?.at).toBeLessThan(start);
+    expect(announced?.status.deferContainerStatuses?.[0]?.restartCount).toBe(0);
+  });
+});

@@ -1,0 +1,256 @@
+/** The specification of defer containers in virtual time: when the list runs. */
+import { describe, expect, it } from 'vitest';
+import {
+  deadlines,
+  deferred,
+  deferStates,
+  eventsOf,
+  forever,
+  lifeOf,
+  once,
+  phases,
+  post,
+  steps,
+  termination,
+} from './defer-life.ts';
+
+describe('when the list runs', () => {
+  it('deleted: PreExit entries in order, then the app stops, then PostExit entries, within the grace period', async () => {
+    const result = await lifeOf([{}, {}, post]);
+    expect(steps(result)).toEqual([
+      'start app',
+      ...['start defer-1', 'defer-1 exits 0', 'start defer-2', 'defer-2 exits 0'],
+      ...['signal app', 'app exits 143'],
+      ...['start defer-3', 'defer-3 exits 0'],
+    ]);
+    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed', 'terminated Completed']);
+    expect(deferred(result)).toMatchObject({ status: 'True', reason: 'DeferContainersSucceeded' });
+    expect(termination(result)[0]).toMatchObject({ reason: 'Deleted' });
+    expect(result.goneAt).toBeLessThan(result.start + 14_000);
+  });
+
+  it.each([
+    ['EvictionByEvictionAPI', 'Evicted'],
+    ['PreemptionByScheduler', 'Preempted'],
+  ])('a deletion by %s runs it with the reason %s', async (reason, expected) => {
+    const condition = { type: 'DisruptionTarget', status: 'True', reason };
+    const result = await lifeOf([{}], {
+      edits: [
+        {
+          at: 9000,
+          edit: (pod) => ({
+            ...pod,
+            status: { ...pod.status, conditions: [...(pod.status?.conditions ?? []), condition] },
+          }),
+        },
+      ],
+    });
+    expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'defer-1 exits 0']);
+    expect(termination(result)[0]?.reason).toBe(expected);
+  });
+
+  it.each([
+    [0, 'Succeeded'],
+    [3, 'Failed'],
+  ])(
+    'app containers that completed by themselves with %i: it runs once as exit work, then the phase is %s',
+    async (code, phase) => {
+      const result = await lifeOf([{}, post], {
+        pods: { restartPolicy: 'Never' },
+        scripts: { app: once(2000, code), 'defer-1': once(1000, 1) },
+        deletions: [{ at: 60_000, graceSeconds: 30 }],
+      });
+      expect(steps(result)).toEqual([
+        ...['start app', `app exits ${code}`],
+        ...['start defer-1', 'defer-1 exits 1', 'start defer-2', 'defer-2 exits 0'],
+      ]);
+      expect(phases(result)).toEqual(['Pending', 'Running', 'Terminating', phase]);
+      expect(termination(result)[0]?.reason).toBe('Completed');
+      const exit = result.trace.find(({ what }) => what === 'exit')?.at ?? 0;
+      expect(deadlines(result)).toEqual([exit - result.start + 30_000]);
+    },
+  );
+
+  it('a Pod that completes by itself does not wait with its app for the others: the last exit counts', async () => {
+    const result = await lifeOf([{}], {
+      pods: { apps: ['app', 'other'], restartPolicy: 'OnFailure' },
+      scripts: { app: once(2000), other: once(5000) },
+      deletions: [],
+    });
+    expect(steps(result)).toEqual([
+      'start app',
+      'start other',
+      'app exits 0',
+      'other exits 0',
+      'start defer-1',
+      'defer-1 exits 0',
+    ]);
+  });
+
+  it('deleting a Pod that completed by itself does not run it again', async () => {
+    const result = await lifeOf([{}], {
+      pods: { restartPolicy: 'Never' },
+      scripts: { app: once(1000) },
+      deletions: [{ at: 30_000, graceSeconds: 30 }],
+    });
+    expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'defer-1 exits 0']);
+    expect(result.goneAt).toBeDefined();
+  });
+
+  it.each([
+    [5, 8_000],
+    [60, 31_000],
+  ])('deleting it meanwhile with %i s shortens the deadline if that is earlier', async (graceSeconds, until) => {
+    const result = await lifeOf([{}], {
+      pods: { restartPolicy: 'Never' },
+      scripts: { app: once(1000), 'defer-1': [{}] },
+      deletions: [{ at: 3000, graceSeconds }],
+    });
+    expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'signal defer-1', 'defer-1 exits 137']);
+    expect(Math.abs((result.goneAt ?? 0) - result.start - until - 2000)).toBeLessThan(200);
+  });
+
+  it('activeDeadlineSeconds: it runs within the grace period, which counts from then', async () => {
+    const result = await lifeOf([{}, post], {
+      pods: { activeDeadlineSeconds: 5, graceSeconds: 20 },
+      deletions: [],
+      limitMillis: 60_000,
+    });
+    expect(steps(result, 'defer-1', 'defer-2', 'app')).toEqual([
+      ...['start app', 'start defer-1', 'defer-1 exits 0'],
+      ...['signal app', 'app exits 143', 'start defer-2', 'defer-2 exits 0'],
+    ]);
+    expect(termination(result)[0]?.reason).toBe('DeadlineExceeded');
+    expect(deadlines(result)).toEqual([25_000]);
+    expect(result.statuses.at(-1)?.status).toMatchObject({ phase: 'Failed', reason: 'DeadlineExceeded' });
+  });
+
+  it.each([
+    [100, 30],
+    [7, 7],
+  ])(
+    'node pressure with %i s at most: within the shorter of it and the grace period',
+    async (graceSeconds, expected) => {
+      const result = await lifeOf([{}], {
+        nodeEnd: {
+          at: 10_000,
+          by: { reason: 'NodePressure', message: 'The node was low on resource: memory.', graceSeconds },
+        },
+        deletions: [],
+        scripts: { 'defer-1': once(1000) },
+        limitMillis: 60_000,
+      });
+      expect(deadlines(result)).toEqual([10_000 + expected * 1000]);
+      expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'defer-1 exits 0']);
+      expect(result.statuses.at(-1)?.status).toMatchObject({
+        phase: 'Failed',
+        reason: 'Evicted',
+        message: 'The node was low on resource: memory.',
+      });
+    },
+  );
+
+  it('node pressure, hard: skipped, and recorded', async () => {
+    const by = { reason: 'NodePressure', message: 'The node was low on resource: memory.', graceSeconds: 0 } as const;
+    const result = await lifeOf([{}, post], { nodeEnd: { at: 10_000, by }, deletions: [], limitMillis: 60_000 });
+    expect(steps(result, 'defer-1', 'defer-2')).toEqual([]);
+    expect(deferStates(result)).toEqual(['terminated Skipped', 'terminated Skipped']);
+    expect(deferred(result)).toMatchObject({ status: 'False', reason: 'DeferContainersSkipped' });
+    expect(result.statuses.at(-1)?.status).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
+    expect(eventsOf(result, 'DeferContainerSkipped')).toHaveLength(2);
+  });
+
+  it('node shutdown: within the time that is left for the Pod', async () => {
+    const by = {
+      reason: 'NodeShutdown',
+      message: 'Pod was terminated in response to imminent node shutdown.',
+      graceSeconds: 4,
+    } as const;
+    const result = await lifeOf([{}, {}], {
+      nodeEnd: { at: 10_000, by },
+      deletions: [],
+      scripts: { 'defer-2': [{}] },
+      limitMillis: 60_000,
+    });
+    expect(termination(result)[0]?.reason).toBe('NodeShutdown');
+    expect(deadlines(result)).toEqual([14_000]);
+    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated DeadlineExceeded']);
+  });
+
+  it('deleted by force: skipped, no trace of a run', async () => {
+    const result = await lifeOf([{}, post], { deletions: [], forcedAt: 10_000 });
+    expect(steps(result, 'defer-1', 'defer-2')).toEqual([]);
+    expect(eventsOf(result, 'DeferStarted', 'DeferContainerSkipped')).toEqual([]);
+    expect(result.goneAt).toBeLessThan(result.start + 10_300);
+  });
+
+  it('no init container had started: skipped, deletion is immediate', async () => {
+    const result = await lifeOf([{}, post], {
+      pods: { init: ['init-1'] },
+      absentImages: true,
+      pullable: () => false,
+    });
+    expect(steps(result)).toEqual([]);
+    expect(phases(result)).not.toContain('Terminating');
+    expect(result.goneAt).toBeLessThan(result.start + 10_200);
+  });
+
+  it('deleted while initializing: PreExit entries are skipped, PostExit entries run', async () => {
+    const result = await lifeOf([{}, post], { pods: { init: ['init-1'] }, scripts: { 'init-1': forever } });
+    expect(steps(result)).toEqual([
+      'start init-1',
+      'signal init-1',
+      'init-1 exits 143',
+      'start defer-2',
+      'defer-2 exits 0',
+    ]);
+    expect(deferStates(result)).toEqual(['terminated Skipped', 'terminated Completed']);
+    expect(deferred(result)).toMatchObject({ status: 'True', reason: 'DeferContainersSucceeded' });
+  });
+
+  it('failed while initializing: PostExit entries run', async () => {
+    const result = await lifeOf([{}, post], {
+      pods: { init: ['init-1'], restartPolicy: 'Never' },
+      scripts: { 'init-1': once(1000, 1) },
+      deletions: [],
+      limitMillis: 60_000,
+    });
+    expect(steps(result, 'defer-1', 'defer-2')).toEqual(['start defer-2', 'defer-2 exits 0']);
+    expect(result.statuses.at(-1)?.status.phase).toBe('Failed');
+  });
+
+  it('an app container that crashes and restarts in a living Pod: not run', async () => {
+    const result = await lifeOf([{}], { scripts: { app: once(1000, 1) }, deletions: [], limitMillis: 60_000 });
+    expect(steps(result, 'defer-1')).toEqual([]);
+    expect(deferStates(result)).toEqual(['waiting PodRunning']);
+    expect(deferred(result)).toBeUndefined();
+  });
+
+  it('the sandbox is lost: a new one, the PreExit entries not yet done are skipped, PostExit entries run', async () => {
+    const result = await lifeOf([{}, {}, post], {
+      scripts: { 'defer-2': once(5000) },
+      sandboxLostAt: 13_000,
+    });
+    expect(steps(result, 'defer-1', 'defer-2', 'defer-3')).toEqual([
+      ...['start defer-1', 'defer-1 exits 0', 'start defer-2', 'defer-2 exits 137'],
+      ...['start defer-3', 'defer-3 exits 0'],
+    ]);
+    expect(result.trace.filter(({ what }) => what === 'sandbox')).toHaveLength(2);
+    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Skipped', 'terminated Completed']);
+    expect(steps(result, 'app')).toEqual(['start app', 'app exits 137']);
+  });
+
+  it('a PostExit entry that ran when the sandbox was lost runs again in the new one', async () => {
+    const result = await lifeOf([post], {
+      scripts: { 'defer-1': [{ runMillis: 5000 }, { runMillis: 10 }] },
+      sandboxLostAt: 12_000,
+    });
+    expect(steps(result, 'defer-1')).toEqual([
+      'start defer-1',
+      'defer-1 exits 137',
+      'start defer-1#1',
+      'defer-1 exits 0',
+    ]);
+    expect(deferred(result)?.status).toBe('True');
+  });
+});

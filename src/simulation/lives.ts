@@ -1,0 +1,95 @@
+/**
+ * Random lives: Pods, scripts of their containers, deletions, runtime faults and agent crashes between any two actions.
+ * traces.txt holds what happens in a sample of them: a change of this arbitrary makes it anew.
+ */
+import fc from 'fast-check';
+import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
+import type { Life } from './pod-life.ts';
+import { simulatedPod } from './simulated-pod.ts';
+
+const run = fc.record<RunScript>(
+  {
+    runMillis: fc.integer({ min: 0, max: 20_000 }),
+    exitCode: fc.constantFrom(0, 0, 1, 137),
+    stopMillis: fc.integer({ min: 0, max: 5_000 }),
+  },
+  { requiredKeys: ['runMillis'] },
+);
+export const service = fc.record<RunScript>({ stopMillis: fc.integer({ min: 0, max: 5_000 }) }, { requiredKeys: [] });
+export const scripts = fc.array(run, { minLength: 1, maxLength: 3 });
+export const crashes = fc.array(fc.record({ action: fc.integer({ min: 1, max: 25 }), asked: fc.boolean() }), {
+  maxLength: 4,
+});
+
+export const probe = fc.record({
+  exec: fc.constant<{ command: string[] }>({ command: ['check'] }),
+  initialDelaySeconds: fc.integer({ min: 0, max: 5 }),
+  periodSeconds: fc.integer({ min: 1, max: 20 }),
+  failureThreshold: fc.integer({ min: 1, max: 3 }),
+});
+const hook = fc.constant({ exec: { command: ['do'] } });
+/** What app containers have beside their image. */
+const extras = fc.option(
+  fc.record(
+    {
+      startupProbe: probe,
+      livenessProbe: probe,
+      readinessProbe: probe,
+      lifecycle: fc.record({ postStart: hook, preStop: hook }, { requiredKeys: [] }),
+    },
+    { requiredKeys: [] },
+  ),
+  { nil: undefined },
+);
+
+/** A life whose end is fixed by its scripts alone, or one that is deleted, cut short or disturbed. */
+export const lives = fc
+  .record({
+    init: fc.integer({ min: 0, max: 3 }),
+    sidecars: fc.integer({ min: 0, max: 1 }),
+    apps: fc.integer({ min: 1, max: 2 }),
+    restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
+    graceSeconds: fc.integer({ min: 0, max: 40 }),
+    activeDeadlineSeconds: fc.option(fc.integer({ min: 1, max: 100 }), { nil: undefined }),
+    initScripts: fc.array(scripts, { minLength: 3, maxLength: 3 }),
+    appScripts: fc.array(fc.oneof(scripts, fc.tuple(service)), { minLength: 2, maxLength: 2 }),
+    sidecarScript: fc.tuple(service),
+    deletions: fc.array(
+      fc.record({ at: fc.integer({ min: 0, max: 120_000 }), graceSeconds: fc.integer({ min: 0, max: 40 }) }),
+      { maxLength: 3 },
+    ),
+    forcedAt: fc.option(fc.integer({ min: 0, max: 120_000 }), { nil: undefined, freq: 5 }),
+    sandboxLostAt: fc.option(fc.integer({ min: 0, max: 60_000 }), { nil: undefined, freq: 4 }),
+    crashes,
+    faults: fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
+    absentImages: fc.boolean(),
+    each: extras,
+    /** Each such result of a probe is a failure; 0: none. */
+    failingEvery: fc.integer({ min: 0, max: 4 }),
+    hookMillis: fc.integer({ min: 0, max: 10_000 }),
+    hookFails: fc.boolean(),
+  })
+  .map((given): Life => {
+    const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i + 1}`);
+    const init = names('init', given.init);
+    const apps = names('app', given.apps);
+    const sidecars = names('side', given.sidecars);
+    return {
+      ...given,
+      pod: simulatedPod({ ...given, init, apps, sidecars }),
+      scripts: Object.fromEntries([
+        ...init.map((name, i) => [name, given.initScripts[i] as RunScript[]]),
+        ...apps.map((name, i) => [name, given.appScripts[i] as RunScript[]]),
+        ...sidecars.map((name) => [name, given.sidecarScript as RunScript[]]),
+      ]),
+      probe: ({ attempt }, aliveMillis) =>
+        given.failingEvery > 0 && (Math.floor(aliveMillis / 1000) + attempt) % given.failingEvery === 0
+          ? 'Failure'
+          : 'Success',
+      hook: ({ attempt }) => ({
+        millis: given.hookMillis,
+        ...(given.hookFails && attempt % 2 === 0 ? { failure: 'simulated' } : {}),
+      }),
+      limitMillis: 400_000,
+    };
+  });

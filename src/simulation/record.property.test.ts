@@ -1,0 +1,164 @@
+/**
+ * Properties of the record of every life, over the same random lives as pod-life.property.test.ts: with faults and with agent
+ * crashes between any two actions. LIFEPOD_RUNS sets the number of cases, LIFEPOD_SEED repeats one run; the seed is printed.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Transition } from '../lifecycle/types.ts';
+import { createTold } from '../node/record/told.ts';
+import { deferLives } from './defer-lives.ts';
+import { lives } from './lives.ts';
+import { type Life, type LifeResult, live } from './pod-life.ts';
+
+const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
+const seed = Number(process.env['LIFEPOD_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
+
+/** What a Pod may do in the last moments before the simulation stops without that an agent has looked. */
+const UNSEEN_MILLIS = 15_000;
+
+interface Recorded {
+  result: LifeResult;
+  /** As the record keeps it: each key once, by time. */
+  record: Transition[];
+  life: Life;
+}
+
+const holds = (property: (recorded: Recorded) => void, arbitrary: fc.Arbitrary<Life> = lives): Promise<void> =>
+  fc.assert(
+    fc.asyncProperty(arbitrary, async (life) => {
+      const result = await live(life);
+      const record = createTold()
+        .fresh(result.transitions)
+        .sort((a, b) => a.at - b.at);
+      property({ result, record, life });
+    }),
+    { numRuns, seed },
+  );
+
+const TYPES = { start: 'Started', exit: 'Exited', sandbox: 'SandboxReady' } as const;
+
+/** As `Started app-1#0 0 at 12`. */
+const lineOf = (type: string, name: string, attempt: number | undefined, exitCode: number | undefined, at: number) =>
+  `${type} ${name}#${attempt} ${exitCode ?? ''} at ${at}`;
+
+const stepsOfTrace = ({ trace, goneAt, now }: LifeResult): string[] =>
+  trace.flatMap(({ what, name, attempt, exitCode, at }) =>
+    (what === 'start' || what === 'exit' || what === 'sandbox') && (goneAt !== undefined || at < now - UNSEEN_MILLIS)
+      ? [lineOf(TYPES[what], name, attempt, exitCode, at)]
+      : [],
+  );
+
+const stepsOfRecord = (record: Transition[]): string[] =>
+  record
+    .filter(({ type }) => (Object.values(TYPES) as string[]).includes(type))
+    .map(({ type, container = '', attempt, exitCode, at }) => lineOf(type, container, attempt, exitCode, at));
+
+describe('the record of every life', () => {
+  it('tells each sandbox, start and exit of the runtime once, at its time, with its exit code', () =>
+    holds(({ result, record }) => {
+      const told = stepsOfRecord(record);
+      expect(new Set(told).size).toBe(told.length);
+      expect(told).toEqual(expect.arrayContaining(stepsOfTrace(result)));
+      const happened = new Set(result.trace.map(({ at }) => at));
+      for (const { type, at } of record) if (type === 'Started' || type === 'Exited') expect(happened).toContain(at);
+    }));
+
+  it('has the order of the runtime by its times', () =>
+    holds(({ result, record }) => {
+      const order = stepsOfTrace(result);
+      const told = stepsOfRecord(record).filter((line) => order.includes(line));
+      const timeOf = (line: string): number => Number(line.split(' at ')[1]);
+      // What happens in one moment has no order.
+      expect(told.map(timeOf)).toEqual(order.map(timeOf));
+      expect([...told].sort()).toEqual([...order].sort());
+    }));
+
+  it('tells nothing twice while one agent lives', () =>
+    holds(
+      ({ result }) => {
+        const keys = result.transitions.map(({ key }) => key);
+        expect(new Set(keys).size).toBe(keys.length);
+      },
+      lives.map((life) => ({ ...life, crashes: [] })),
+    ));
+
+  it('tells each end of a Pod once: why it began, until when, and that nothing is left', () =>
+    holds(({ result, record, life }) => {
+      const count = (type: string): number => record.filter((each) => each.type === type).length;
+      expect(count('TerminationBegan')).toBeLessThanOrEqual(1);
+      if (result.goneAt === undefined) return;
+      expect(count('TerminationBegan')).toBe(1);
+      expect(count('Removed')).toBe(1);
+      expect(count('Gone')).toBe(result.removedAt === undefined ? 0 : 1);
+      const began = record.find(({ type }) => type === 'TerminationBegan') as Transition;
+      // An agent that has crashed reckons deadlines anew, from whole seconds.
+      if (life.crashes?.length === 0) {
+        const deadlines = record.filter(({ type }) => type === 'DeadlineSet').map(({ deadline }) => deadline ?? 0);
+        expect(deadlines).toEqual([...deadlines].sort((a, b) => b - a));
+        if (deadlines.length > 0) expect(deadlines[0]).toBe(began.deadline);
+      }
+      for (const { type, container, attempt, at } of record)
+        if (type === 'StopSignal')
+          expect(
+            record.some(
+              (e) => e.type === 'Started' && e.container === container && e.attempt === attempt && e.at <= at,
+            ),
+          ).toBe(true);
+    }));
+
+  it('tells of a probe only how it turned, and of a hook its begin before its end', () =>
+    holds(({ result, record }) => {
+      const state = new Map<string, string>();
+      const begun = new Set<string>();
+      for (const { type, reason, container, attempt } of record) {
+        const about = `${container}#${attempt}/${reason}`;
+        if (type === 'ProbePassing' || type === 'ProbeFailing') {
+          expect(state.get(about)).not.toBe(type);
+          state.set(about, type);
+          expect(result.probes.some((each) => each.container === container && each.probe === reason)).toBe(true);
+        }
+        if (type === 'HookBegan') begun.add(about);
+        if (type === 'HookDone' || type === 'HookFailed') expect(begun).toContain(about);
+      }
+      for (const { container, hook } of result.hooks)
+        expect([...begun].some((about) => about.startsWith(`${container}#`) && about.endsWith(`/${hook}`))).toBe(true);
+    }));
+
+  describe('with defer containers', () => {
+    it('tells each sandbox, start and exit once, at its time', () =>
+      holds(({ result, record }) => {
+        const told = stepsOfRecord(record);
+        expect(new Set(told).size).toBe(told.length);
+        const order = stepsOfTrace(result);
+        expect([...told].filter((line) => order.includes(line)).sort()).toEqual([...order].sort());
+      }, deferLives));
+
+    it('tells of each entry that it began, before it ended or was skipped, and each once', () =>
+      holds(({ result, record, life }) => {
+        for (const { name } of life.pod.spec?.deferContainers ?? []) {
+          const own = record.filter(({ container }) => container === name);
+          const of = (type: string): number[] => own.flatMap((step, index) => (step.type === type ? [index] : []));
+          expect(own.every(({ containerKind }) => containerKind === 'defer')).toBe(true);
+          const ends = [...of('DeferEnded'), ...of('DeferSkipped')];
+          expect(ends.length).toBeLessThanOrEqual(1);
+          expect(of('DeferBegan').length).toBeLessThanOrEqual(1);
+          if (of('Started').length > 0) expect(of('DeferBegan')[0]).toBeLessThan(of('Started')[0] ?? 0);
+          // A start that a crashed agent or a failed call has asked for may take effect after the entry's end.
+          if (life.crashes?.length === 0 && life.faults?.length === 0)
+            for (const end of of('DeferEnded')) expect(Math.max(...of('Exited'), -1)).toBeLessThan(end);
+          const status = result.pod.status?.deferContainerStatuses?.find((each) => each.name === name);
+          if (status?.state?.terminated !== undefined && result.removedAt === undefined) expect(ends).toHaveLength(1);
+        }
+      }, deferLives));
+
+    it('tells of each deadline that the status told', () =>
+      holds(({ result, record }) => {
+        const deadlines = record.filter(({ type }) => type === 'DeadlineSet').map(({ deadline }) => deadline);
+        const until = result.removedAt ?? result.now;
+        for (const { at, status } of result.statuses)
+          if (status.termination !== undefined && status.phase === 'Terminating' && at < until - UNSEEN_MILLIS)
+            expect(deadlines).toContain(Date.parse(status.termination.deadline));
+      }, deferLives));
+  });
+});
