@@ -4,10 +4,13 @@ import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { WatchEvent } from '../machinery/backend.ts';
 import { conflict, serviceUnavailable } from '../machinery/status.ts';
+import { BIND_COMPLETED } from '../scheduling/volume-claims.ts';
 import { startScheduler } from './scheduler.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 const NODES = { group: '', version: 'v1', resource: 'nodes' };
+const CLAIMS = { group: '', version: 'v1', resource: 'persistentvolumeclaims' };
+const VOLUMES = { group: '', version: 'v1', resource: 'persistentvolumes' };
 const EVENTS = { group: '', version: 'v1', resource: 'events' };
 
 const node = (name: string, change: { spec?: object; status?: object } = {}): Node => ({
@@ -55,7 +58,7 @@ async function setUp(objects: { nodes?: Node[]; pods?: Pod[] } = {}) {
     (backend.objects(EVENTS) as CoreV1Event[]).map(({ type, reason, message }) => `${type} ${reason} ${message}`);
   await startScheduler({ client, timers, log: silentLog, schedulerName: 'default-scheduler', signal: stop.signal });
   // The watches of the informers begin after the lists.
-  while (backend.calls.filter((call) => call.startsWith('watch')).length < 4) await new Promise(setImmediate);
+  while (backend.calls.filter((call) => call.startsWith('watch')).length < 7) await new Promise(setImmediate);
   return { backend, timers, stop, until, nodeOf, events };
 }
 
@@ -135,6 +138,18 @@ test('a Pod that fits nowhere says why, and is tried again when room appears', a
   stop.abort();
 });
 
+test('nothing goes to a node that is not ready, before any taint says so; it does when the node is back', async () => {
+  const ready = (status: string): Node => node('n', { status: { conditions: [{ type: 'Ready', status }] } });
+  const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [ready('False')], pods: [pod('x')] });
+  await until(() => events().length === 1);
+  expect(events()).toEqual([
+    'Warning FailedScheduling 0/1 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }.',
+  ]);
+  backend.set(NODES, ready('True'));
+  await until(() => nodeOf('x') === 'n');
+  stop.abort();
+});
+
 test('the heartbeat of a node tries nothing again', async () => {
   const full = node('n', { spec: { unschedulable: true } });
   const { backend, until, events, stop } = await setUp({ nodes: [full], pods: [pod('x')] });
@@ -147,6 +162,50 @@ test('the heartbeat of a node tries nothing again', async () => {
   backend.set(NODES, node('n', { spec: { unschedulable: true }, status: { conditions: [again] } }));
   for (let i = 0; i < 5; i++) await new Promise(setImmediate);
   expect((backend.objects(EVENTS)[0] as CoreV1Event).count).toBe(2);
+  stop.abort();
+});
+
+test('Pods of higher priority come first, at the start and when there is room again', async () => {
+  const pods = [pod('low', {}, '600m'), pod('high', { priority: 5 }, '600m'), pod('middle', { priority: 3 }, '600m')];
+  const never = { preemptionPolicy: 'Never' };
+  for (const each of pods) Object.assign(each.spec as object, never);
+  const { backend, until, nodeOf, stop } = await setUp({ nodes: [node('n')], pods });
+  await until(() => nodeOf('high') === 'n');
+  backend.remove(PODS, 'a', 'high');
+  await until(() => nodeOf('middle') === 'n');
+  expect(nodeOf('low')).toBeUndefined();
+  stop.abort();
+});
+
+test('those of lower priority make way, and what they leave is nobody else’s', async () => {
+  const stays = { finalizers: ['it ends gracefully'] };
+  const low = pod('low', { nodeName: 'n' }, '900m');
+  low.metadata = { ...low.metadata, ...stays };
+  const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [node('n')], pods: [low] });
+  backend.set(PODS, pod('high', { priority: 5 }, '600m'));
+  const at = (name: string) => (backend.objects(PODS) as Pod[]).find(({ metadata }) => metadata.name === name);
+  await until(() => events().length === 2);
+  const uid = at('high')?.metadata.uid;
+  expect(events()).toEqual([
+    'Warning FailedScheduling 0/1 nodes are available: 1 Insufficient cpu.',
+    `Normal Preempted Preempted by pod ${uid} on node n`,
+  ]);
+  expect(at('low')?.metadata.deletionTimestamp).toBeDefined();
+  expect(at('low')?.status?.conditions).toMatchObject([
+    {
+      type: 'DisruptionTarget',
+      status: 'True',
+      reason: 'PreemptionByScheduler',
+      message: 'default-scheduler: preempting to accommodate a higher priority pod',
+    },
+  ]);
+  expect(at('high')?.status?.nominatedNodeName).toBe('n');
+
+  backend.set(PODS, pod('late', {}, '600m'));
+  backend.remove(PODS, 'a', 'low');
+  await until(() => nodeOf('high') === 'n' && events().length === 4);
+  expect(nodeOf('late')).toBeUndefined();
+  expect(events().filter((event) => event.includes('Preempted'))).toHaveLength(1);
   stop.abort();
 });
 
@@ -167,5 +226,31 @@ test('a binding that fails is made again after a pause; one that came too late i
   timers.advance(100_000);
   await new Promise(setImmediate);
   expect(tries('y')).toBe(1);
+  stop.abort();
+});
+
+test('a claim whose binding is under way is no reason, though its volume has not been heard of', async () => {
+  const metadata = { name: 'c', namespace: 'a', annotations: { [BIND_COMPLETED]: 'yes' } };
+  const claim = (phase: string) =>
+    ({
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata,
+      spec: { volumeName: 'v' },
+      status: { phase },
+    }) as never;
+  const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [node('n')] });
+  backend.set(CLAIMS, claim('Pending'));
+  backend.set(PODS, pod('x', { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }] }));
+  backend.set(PODS, pod('y'));
+  await until(() => nodeOf('y') === 'n');
+  backend.set(VOLUMES, { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'v' }, spec: {} } as never);
+  backend.set(CLAIMS, claim('Bound'));
+  await until(() => nodeOf('x') === 'n' && events().length === 2);
+  expect(events().filter((event) => event.startsWith('Warning'))).toEqual([]);
+
+  backend.set(CLAIMS, claim('Lost'));
+  backend.set(PODS, pod('z', { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }] }));
+  await until(() => events().some((event) => event.includes('bound to non-existent persistentvolume')));
   stop.abort();
 });

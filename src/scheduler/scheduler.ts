@@ -6,12 +6,23 @@
  * Invariants:
  *  1. A Pod is bound at most once at a time; what was decided counts as bound at once (assumed), so the next decision
  *     never gives the same room away.
- *  2. A Pod that fits nowhere is tried again when a node or a bound Pod changes so that it might fit, not by time.
+ *  2. A Pod that fits nowhere is tried again when a node, a bound Pod or storage changes so that it might fit, not by time.
+ *  3. A Pod is bound when all its claims are; for those that wait for a consumer, the node that was chosen is told first.
+ *  4. What Pods of lower priority are deleted for goes to no Pod of lower priority: the node is nominated before they are.
  *
  * Source: kube-scheduler of v1.33 (behaviour, Events and condition).
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Binding, Node, Pod, PodCondition } from '../api/generated/types.ts';
+import { hasEnded } from '../api/core/v1/pod/phase.ts';
+import type {
+  Binding,
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodCondition,
+  StorageClass,
+} from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { createEventRecorder } from '../client/events.ts';
 import { createInformer } from '../client/informer.ts';
@@ -20,7 +31,9 @@ import type { ResourceRef } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
 import { formatTime } from '../machinery/time.ts';
 import type { Log, Timers } from '../platform/platform.ts';
+import { importantFirst, priorityOf, roomFor } from '../scheduling/preemption.ts';
 import { schedule } from '../scheduling/schedule.ts';
+import { isBound, SELECTED_NODE, unboundClaims, type VolumeFacts } from '../scheduling/volume-claims.ts';
 import { mayFitBetter } from './node-changes.ts';
 
 export interface SchedulerOptions {
@@ -34,9 +47,11 @@ export interface SchedulerOptions {
 
 const PODS: ResourceRef = { group: '', version: 'v1', resource: 'pods' };
 const NODES: ResourceRef = { group: '', version: 'v1', resource: 'nodes' };
+const CLAIMS: ResourceRef = { group: '', version: 'v1', resource: 'persistentvolumeclaims' };
+const VOLUMES: ResourceRef = { group: '', version: 'v1', resource: 'persistentvolumes' };
+const STORAGE_CLASSES: ResourceRef = { group: 'storage.k8s.io', version: 'v1', resource: 'storageclasses' };
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
-const hasEnded = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 
 /** Resolves once every Pod that was there has been looked at; goes on until the signal aborts. */
 export async function startScheduler(options: SchedulerOptions): Promise<void> {
@@ -45,6 +60,8 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
   const events = createEventRecorder(client, { component: schedulerName, timers, log, signal });
   /** Bound by us, and not yet seen so. By UID. */
   const assumed = new Map<string, Pod>();
+  /** Nodes where others make way for a Pod, by its UID. */
+  const nominated = new Map<string, string>();
   /** Keys of Pods that fitted nowhere when last tried. */
   const unschedulable = new Set<string>();
   let ready = false;
@@ -58,10 +75,15 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
   const consider = (pod: Pod): void => {
     if (pod.spec?.nodeName) assumed.delete(pod.metadata.uid as string);
     if (ready && isOurs(pod)) queue.add(keyOf(pod));
-    else if (!isOurs(pod)) unschedulable.delete(keyOf(pod));
+    else if (!isOurs(pod)) forget(pod);
+  };
+  const forget = (pod: Pod): void => {
+    unschedulable.delete(keyOf(pod));
+    nominated.delete(pod.metadata.uid as string);
   };
   const retryUnschedulable = (): void => {
-    for (const key of unschedulable) queue.add(key);
+    const waiting = [...unschedulable].map((key) => pods.get(...parts(key))).filter((pod) => pod !== undefined);
+    for (const pod of waiting.sort(importantFirst)) queue.add(keyOf(pod));
   };
 
   const pods = createInformer(
@@ -76,8 +98,9 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       },
       deleted(pod) {
         assumed.delete(pod.metadata.uid as string);
-        unschedulable.delete(keyOf(pod));
-        if (pod.spec?.nodeName) retryUnschedulable();
+        const hadRoom = nominated.has(pod.metadata.uid as string);
+        forget(pod);
+        if (pod.spec?.nodeName || hadRoom) retryUnschedulable();
       },
     },
   );
@@ -91,27 +114,91 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       },
     },
   );
+  const claimClient = client.resource<PersistentVolumeClaim>(CLAIMS);
+  const changed = { added: retryUnschedulable, updated: retryUnschedulable };
+  const claims = createInformer(claimClient, { log, timers, signal }, changed);
+  const volumes = createInformer(client.resource<PersistentVolume>(VOLUMES), { log, timers, signal }, changed);
+  const classes = createInformer(client.resource<StorageClass>(STORAGE_CLASSES), { log, timers, signal }, changed);
+  const storage: VolumeFacts = {
+    claim: (namespace, name) => claims.get(namespace, name),
+    volume: (name) => volumes.get(undefined, name),
+    volumes: () => volumes.list(),
+    storageClass: (name) => classes.get(undefined, name),
+  };
   const queue = createWorkQueue({ name: 'scheduler', process: scheduleOne, log, timers, signal });
 
   async function scheduleOne(key: string): Promise<void> {
-    const [namespace, name] = key.split('/') as [string, string];
-    const pod = pods.get(namespace, name);
+    const pod = pods.get(...parts(key));
     if (pod === undefined || !isOurs(pod) || assumed.has(pod.metadata.uid as string)) return;
-    const bound = pods.list().filter((other) => other.spec?.nodeName && !hasEnded(other));
-    const placement = schedule(pod, nodes.list(), [...bound, ...assumed.values()]);
+    const taken = [...takenBy(pods.list()), ...assumed.values()];
+    const others = [...taken, ...expected(pod)];
+    const placement = schedule(pod, nodes.list(), others, storage);
     if ('node' in placement) {
+      const waiting = unboundClaims(pod, storage);
+      if (waiting.length > 0) {
+        unschedulable.add(key);
+        await Promise.all(waiting.map((claim) => selectNode(claim, placement.node)));
+        return;
+      }
       unschedulable.delete(key);
       await bind(pod, placement.node);
       return;
     }
     unschedulable.add(key);
+    // The binding of a claim is under way, and its volume not heard of yet: that is no reason, and its phase wakes the Pod.
+    if (unboundClaims(pod, storage).some((claim) => isBound(claim) && claim.status?.phase !== 'Lost')) return;
     events.event(pod, 'Warning', 'FailedScheduling', placement.message);
-    await tellUnschedulable(pod, placement.message);
+    const room = roomFor(pod, nodes.list(), others, storage);
+    if (room === undefined) nominated.delete(pod.metadata.uid as string);
+    else nominated.set(pod.metadata.uid as string, room.node);
+    await tellUnschedulable(pod, placement.message, room?.node);
+    for (const victim of room?.victims ?? []) await preempt(victim, pod, room?.node ?? '');
+  }
+
+  /** Where others make way for Pods that are at least as important, those are to be. */
+  function expected(than: Pod): Pod[] {
+    if (nominated.size === 0) return [];
+    return pods
+      .list()
+      .filter((pod) => pod.metadata.uid !== than.metadata.uid && isOurs(pod) && priorityOf(pod) >= priorityOf(than))
+      .flatMap((pod) => {
+        const nodeName = nominated.get(pod.metadata.uid as string);
+        return nodeName === undefined || assumed.has(pod.metadata.uid as string) ? [] : [onNode(pod, nodeName)];
+      });
+  }
+
+  /** Deletes the Pod, with its grace period; who waits for its room hears of its end. */
+  async function preempt(victim: Pod, by: Pod, node: string): Promise<void> {
+    const { name, namespace, uid } = victim.metadata;
+    const condition: PodCondition = {
+      type: 'DisruptionTarget',
+      status: 'True',
+      lastTransitionTime: formatTime(timers.now()),
+      reason: 'PreemptionByScheduler',
+      message: `${schedulerName}: preempting to accommodate a higher priority pod`,
+    };
+    const change = { metadata: { uid }, status: { conditions: [condition] } };
+    try {
+      await podClient.patch(name, namespace, 'application/strategic-merge-patch+json', change, 'status');
+      await podClient.delete(name, namespace, { preconditions: { uid } });
+    } catch (error) {
+      if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return;
+      throw error;
+    }
+    events.event(victim, 'Normal', 'Preempted', `Preempted by pod ${by.metadata.uid} on node ${node}`);
+  }
+
+  /** Whoever makes the claim's volume makes it there; its binding wakes the Pod. */
+  async function selectNode(claim: PersistentVolumeClaim, node: string): Promise<void> {
+    const { metadata } = claim;
+    if (isBound(claim) || metadata.annotations?.[SELECTED_NODE] === node) return;
+    const change = { metadata: { annotations: { [SELECTED_NODE]: node } } };
+    await claimClient.patch(metadata.name, metadata.namespace, 'application/merge-patch+json', change);
   }
 
   async function bind(pod: Pod, node: string): Promise<void> {
     const { namespace, name, uid } = pod.metadata as { namespace: string; name: string; uid: string };
-    assumed.set(uid, { ...pod, spec: { ...pod.spec, nodeName: node } } as Pod);
+    assumed.set(uid, onNode(pod, node));
     const target = { apiVersion: 'v1', kind: 'Node', name: node };
     const binding: Binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace, uid }, target };
     try {
@@ -125,7 +212,8 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
     events.event(pod, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${node}`);
   }
 
-  async function tellUnschedulable(pod: Pod, message: string): Promise<void> {
+  /** `nominatedNode`: where others make way for it. */
+  async function tellUnschedulable(pod: Pod, message: string, nominatedNode: string | undefined): Promise<void> {
     const condition: PodCondition = {
       type: 'PodScheduled',
       status: 'False',
@@ -134,21 +222,27 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       lastTransitionTime: formatTime(timers.now()),
     };
     const old = pod.status?.conditions?.find((each) => each.type === 'PodScheduled');
-    if (old?.status === 'False' && old.reason === condition.reason && old.message === message) return;
+    const told = old?.status === 'False' && old.reason === condition.reason && old.message === message;
+    if (told && (pod.status?.nominatedNodeName || undefined) === nominatedNode) return;
     if (old?.status === 'False') condition.lastTransitionTime = old.lastTransitionTime;
     const { name, namespace } = pod.metadata;
     try {
-      const change = { status: { conditions: [condition] } };
+      const change = { status: { conditions: [condition], nominatedNodeName: nominatedNode ?? null } };
       await podClient.patch(name, namespace, 'application/strategic-merge-patch+json', change, 'status');
     } catch (error) {
       if (!isApiError(error, 'NotFound')) throw error;
     }
   }
 
-  await Promise.all([pods.synced, nodes.synced]);
+  await Promise.all([pods.synced, nodes.synced, claims.synced, volumes.synced, classes.synced]);
   ready = true;
-  const oldestFirst = pods.list().sort((a, b) => createdAt(a).localeCompare(createdAt(b)));
-  for (const pod of oldestFirst) consider(pod);
+  for (const { metadata, status } of pods.list())
+    if (status?.nominatedNodeName) nominated.set(metadata.uid as string, status.nominatedNodeName);
+  for (const pod of pods.list().sort(importantFirst)) consider(pod);
 }
 
-const createdAt = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
+const parts = (key: string): [namespace: string, name: string] => key.split('/') as [string, string];
+
+const takenBy = (pods: readonly Pod[]): Pod[] => pods.filter((pod) => pod.spec?.nodeName && !hasEnded(pod));
+
+const onNode = (pod: Pod, nodeName: string): Pod => ({ ...pod, spec: { ...pod.spec, nodeName } }) as Pod;

@@ -2,10 +2,12 @@
  * Whether a Pod can run on a node, and if not, why: the first filter that refuses says so.
  * Source: the filter plugins of v1.33's default scheduler profile, in their order (behaviour and wording).
  */
+import { hasEnded } from '../api/core/v1/pod/phase.ts';
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { ContainerPort, Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, compareQuantities, quantityValue, zeroQuantity } from '../machinery/quantity.ts';
-import { allocatableOf, isEnded, requestedBy } from './node-resources.ts';
+import { allocatableOf, requestedBy } from './node-resources.ts';
+import { stateKeys, UNSCHEDULABLE } from './node-taints.ts';
 import { matchesNodeSelection, tolerates, untoleratedTaint } from './requirements.ts';
 
 export type Feasibility = { fits: true } | { fits: false; reasons: string[] };
@@ -14,7 +16,7 @@ type Filter = (pod: Pod, node: Node, podsOnNode: readonly Pod[]) => string[];
 
 /** `podsOnNode`: all Pods that are bound to the node; those that have ended do not count. */
 export function feasible(pod: Pod, node: Node, podsOnNode: readonly Pod[]): Feasibility {
-  const running = podsOnNode.filter((other) => !isEnded(other));
+  const running = podsOnNode.filter((other) => !hasEnded(other));
   for (const filter of filters) {
     const reasons = filter(pod, node, running);
     if (reasons.length > 0) return { fits: false, reasons };
@@ -22,7 +24,7 @@ export function feasible(pod: Pod, node: Node, podsOnNode: readonly Pod[]): Feas
   return { fits: true };
 }
 
-const unschedulableTaint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+const unschedulableTaint = { key: UNSCHEDULABLE, effect: 'NoSchedule' };
 
 const schedulable: Filter = (pod, node) =>
   node.spec?.unschedulable !== true ||
@@ -35,25 +37,31 @@ const nodeName: Filter = (pod, node) =>
     ? []
     : ["node(s) didn't match the requested node name"];
 
+/** What the node's state calls for counts before the taint stands there: a node that shuts down gets no Pod any more. */
 const taints: Filter = (pod, node) => {
-  const taint = untoleratedTaint(pod, node);
+  const ofState = stateKeys(node).map((key) => ({ key, effect: 'NoSchedule' }));
+  const taint = untoleratedTaint(pod, [...(node.spec?.taints ?? []), ...ofState]);
   return taint === undefined ? [] : [`node(s) had untolerated taint {${taint.key}: ${taint.value ?? ''}}`];
 };
 
 const nodeSelection: Filter = (pod, node) =>
   matchesNodeSelection(pod, node) ? [] : ["node(s) didn't match Pod's node affinity/selector"];
 
-const hostPorts: Filter = (pod, _node, podsOnNode) => {
-  const taken = podsOnNode.flatMap(hostPortsOf);
-  return hostPortsOf(pod).some((port) => taken.some((other) => portsClash(port, other)))
-    ? ["node(s) didn't have free ports for the requested pod ports"]
-    : [];
-};
+const hostPorts: Filter = (pod, _node, podsOnNode) =>
+  hostPortsTaken(pod, podsOnNode) ? ["node(s) didn't have free ports for the requested pod ports"] : [];
 
+/** Whether one of the Pod's ports of the node is that of another, which has not ended. */
+export function hostPortsTaken(pod: Pod, others: readonly Pod[]): boolean {
+  const taken = others.filter((other) => !hasEnded(other)).flatMap(hostPortsOf);
+  return hostPortsOf(pod).some((port) => taken.some((other) => portsClash(port, other)));
+}
+
+/** The node's ports must be free for defer containers as well, whenever the Pod ends: nobody could move it then. */
 const hostPortsOf = (pod: Pod): ContainerPort[] =>
   [
     ...(pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
     ...(pod.spec?.containers ?? []),
+    ...(pod.spec?.deferContainers ?? []),
   ]
     .flatMap((container) => container.ports ?? [])
     .filter(({ hostPort }) => (hostPort ?? 0) > 0);

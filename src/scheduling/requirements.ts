@@ -1,6 +1,7 @@
 /** Which nodes a Pod asks for: taints and tolerations, node selectors, node affinity. Source: v1.33. */
 import type {
   Node,
+  NodeSelector,
   NodeSelectorRequirement,
   NodeSelectorTerm,
   Pod,
@@ -14,11 +15,15 @@ export const tolerates = (toleration: Toleration, taint: Pick<Taint, 'key' | 'ef
   (!toleration.key || toleration.key === taint.key) &&
   (toleration.operator === 'Exists' || (toleration.value ?? '') === (taint.value ?? ''));
 
-/** The first taint that keeps the Pod off the node; PreferNoSchedule keeps nothing off. */
-export const untoleratedTaint = (pod: Pod, node: Node): Taint | undefined =>
-  (node.spec?.taints ?? []).find(
+/** The first taint of these effects that keeps the Pod off the node; PreferNoSchedule keeps nothing off. */
+export const untoleratedTaint = (
+  pod: Pod,
+  taints: readonly Taint[],
+  effects: readonly string[] = ['NoSchedule', 'NoExecute'],
+): Taint | undefined =>
+  taints.find(
     (taint) =>
-      (taint.effect === 'NoSchedule' || taint.effect === 'NoExecute') &&
+      effects.includes(taint.effect) &&
       !(pod.spec?.tolerations ?? []).some((toleration) => tolerates(toleration, taint)),
   );
 
@@ -29,8 +34,12 @@ export function matchesNodeSelection(pod: Pod, node: Node): boolean {
     if (labels[key] !== value) return false;
   }
   const needed = pod.spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return needed === undefined || needed.nodeSelectorTerms.some((term) => matchesTerm(term, node));
+  return needed === undefined || matchesNodeSelector(needed, node);
 }
+
+/** One of its terms matches. */
+export const matchesNodeSelector = ({ nodeSelectorTerms }: NodeSelector, node: Node): boolean =>
+  nodeSelectorTerms.some((term) => matchesTerm(term, node));
 
 /** Every requirement of the term holds; a term without any matches no node. */
 function matchesTerm(term: NodeSelectorTerm, node: Node): boolean {

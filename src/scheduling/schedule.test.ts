@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { podSpecs } from '../api/core/v1/pod/pod-arbitrary.ts';
-import { containerOf, defaulted, nodeOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
+import { containerOf, defaulted, deferOf, nodeOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
 import type { Node, NodeSelectorRequirement, Pod, PodSpec } from '../api/generated/types.ts';
 import { feasible } from './filters.ts';
 import { schedule } from './schedule.ts';
@@ -31,6 +31,14 @@ const labelled = (labels: Record<string, string>): Node => {
 const tainted = (effect: string, value?: string): Node =>
   nodeOf('n', { spec: { taints: [{ key: 'a', effect, ...(value === undefined ? {} : { value }) }] } });
 
+const deferring = (trigger: string, more: Parameters<typeof deferOf>[1]): Pod =>
+  defaulted(
+    podOf({
+      containers: [containerOf('app', { resources: { requests: { cpu: '1' } } })],
+      deferContainers: [deferOf('entry', { trigger, ...more })],
+    }),
+  );
+
 const noSelection = "node(s) didn't match Pod's node affinity/selector";
 
 describe('whether a Pod fits a node', () => {
@@ -52,6 +60,39 @@ describe('whether a Pod fits a node', () => {
       [],
       'Insufficient example.com/gpu',
     ],
+    [
+      'with a PreExit entry beside the apps',
+      deferring('PreExit', { resources: { requests: { cpu: '1' } } }),
+      nodeOf('n'),
+      [],
+    ],
+    [
+      'not with a PreExit entry that is too much beside the apps',
+      deferring('PreExit', { resources: { requests: { cpu: '1001m' } } }),
+      nodeOf('n'),
+      [],
+      'Insufficient cpu',
+    ],
+    [
+      'with a PostExit entry that is alone then',
+      deferring('PostExit', { resources: { requests: { cpu: '2' } } }),
+      nodeOf('n'),
+      [],
+    ],
+    [
+      'not with a PostExit entry that is too much by itself',
+      deferring('PostExit', { resources: { requests: { cpu: '2001m' } } }),
+      nodeOf('n'),
+      [],
+      'Insufficient cpu',
+    ],
+    ...['PreExit', 'PostExit'].map((trigger): [string, Pod, Node, Pod[], ...string[]] => [
+      `not beside another that has the port of its ${trigger} entry`,
+      deferring(trigger, { ports: [{ containerPort: 80, hostPort: 8080 }] }),
+      nodeOf('n'),
+      [onPort(8080)],
+      "node(s) didn't have free ports for the requested pod ports",
+    ]),
     ['not beside others', requesting({ cpu: '1' }), nodeOf('n'), [requesting({ cpu: '1500m' })], 'Insufficient cpu'],
     [
       'beside others that have ended',

@@ -1,8 +1,9 @@
 /** How good a feasible node is for a Pod. Source: NodeResourcesFit with LeastAllocated of v1.33. */
+import { hasEnded } from '../api/core/v1/pod/phase.ts';
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { parseQuantity, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
-import { allocatableOf, isEnded } from './node-resources.ts';
+import { allocatableOf } from './node-resources.ts';
 
 /** What a Pod that requests nothing is taken to use, so that such Pods spread too. */
 const assumed: Readonly<Record<'cpu' | 'memory', Quantity>> = {
@@ -13,7 +14,7 @@ const assumed: Readonly<Record<'cpu' | 'memory', Quantity>> = {
 /** 0 to 100: the mean over cpu and memory of the part that would be left free. */
 export function leastAllocatedScore(pod: Pod, node: Node, podsOnNode: readonly Pod[]): number {
   const allocatable = allocatableOf(node);
-  const pods = [...podsOnNode.filter((other) => !isEnded(other)), pod];
+  const pods = [...podsOnNode.filter((other) => !hasEnded(other)), pod];
   let score = 0n;
   let weights = 0n;
   for (const name of ['cpu', 'memory'] as const) {

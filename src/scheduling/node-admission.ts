@@ -1,0 +1,190 @@
+/**
+ * Whether a node takes a Pod that is bound to it, by the rules that the scheduler chooses nodes with, and if not, the
+ * reason and the message that the Pod fails with. For critical Pods others make way.
+ * Source: pkg/kubelet/lifecycle predicate, pkg/kubelet/sysctl and pkg/security/apparmor of v1.33 (behaviour and wording).
+ */
+
+import { containersOf } from '../api/core/v1/pod/containers.ts';
+import { hasEnded } from '../api/core/v1/pod/phase.ts';
+import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
+import type { Node, Pod } from '../api/generated/types.ts';
+import {
+  addQuantities,
+  compareQuantities,
+  type Quantity,
+  quantityMilli,
+  quantityValue,
+  zeroQuantity,
+} from '../machinery/quantity.ts';
+import { isCritical, shortageAfter, victimsFor } from './critical-pods.ts';
+import { hostPortsTaken } from './filters.ts';
+import { allocatableOf, requestedBy } from './node-resources.ts';
+import { matchesNodeSelection, untoleratedTaint } from './requirements.ts';
+import { sysctlRefusal } from './sysctls.ts';
+
+export interface Refusal {
+  /** status.reason of the Pod, and the reason of its Event. */
+  reason: string;
+  message: string;
+}
+
+export interface NodeSide {
+  node: Node;
+  /** Of this node; those that have ended do not count. */
+  others: readonly Pod[];
+  /** Whether a Pod, this one or another, is of a file of the node. */
+  isStatic(pod: Pod): boolean;
+  /** Pods among the others that end already: what they have will be free. */
+  isEnding?(pod: Pod): boolean;
+  appArmorEnabled: boolean;
+  /** The runtime gives a process no other groups than it is told to, where that is wanted. */
+  strictGroups: boolean;
+  /** parseAllowedSysctls(); absent: none but the safe ones. */
+  allowedUnsafeSysctls?: readonly string[];
+}
+
+/** The Pod is taken when there is room: where those that end already do not make it, these are to end too. */
+export interface Preemption {
+  victims: readonly Pod[];
+}
+
+const OS_LABEL = 'kubernetes.io/os';
+
+/** undefined: the node takes the Pod. */
+export function refusal(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
+  const critical = isCritical(pod, side.isStatic(pod));
+  for (const check of [sysctls, operatingSystem, groupsPolicy, ...(critical ? [] : [resources]), placement, appArmor]) {
+    const refused = check(pod, side);
+    if (refused !== undefined) return refused;
+  }
+  return critical ? makeRoom(pod, side) : undefined;
+}
+
+type Check = (pod: Pod, side: NodeSide) => Refusal | undefined;
+
+const sysctls: Check = ({ spec }, { allowedUnsafeSysctls = [] }) => {
+  const host = { network: spec?.hostNetwork === true, ipc: spec?.hostIPC === true };
+  for (const { name } of spec?.securityContext?.sysctls ?? []) {
+    const refused = sysctlRefusal(name, allowedUnsafeSysctls, host);
+    if (refused !== undefined) return { reason: 'SysctlForbidden', message: `forbidden sysctl: ${refused}` };
+  }
+  return undefined;
+};
+
+const operatingSystem: Check = ({ metadata, spec }) => {
+  const label = metadata.labels?.[OS_LABEL];
+  if (label !== undefined && label !== 'linux') {
+    return {
+      reason: 'PodOSSelectorNodeLabelDoesNotMatch',
+      message: "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+    };
+  }
+  return spec?.os === undefined || spec.os.name === 'linux'
+    ? undefined
+    : { reason: 'PodOSNotSupported', message: "Failed to admit pod as the OS field doesn't match node OS" };
+};
+
+const groupsPolicy: Check = ({ spec }, { strictGroups }) =>
+  spec?.securityContext?.supplementalGroupsPolicy === 'Strict' && !strictGroups
+    ? {
+        reason: 'SupplementalGroupsPolicyNotSupported',
+        message: 'SupplementalGroupsPolicy=Strict is not supported in this node',
+      }
+    : undefined;
+
+interface Shortfall {
+  name: string;
+  requested: Quantity;
+  used: Quantity;
+  capacity: Quantity;
+}
+
+const inPods = (count: number): Quantity => ({ nano: BigInt(count) * 1_000_000_000n, format: 'DecimalSI' });
+
+/** What the Pod requests beyond what is left, in the order in which it is told. */
+function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Shortfall> {
+  const allocatable = allocatableOf(node);
+  const others = all.filter((other) => !hasEnded(other));
+  const used = requestedBy(others).set('pods', inPods(others.length));
+  const requests = effectiveRequests(pod).set('pods', inPods(1));
+  for (const name of inOrder(requests.keys())) {
+    const requested = requests.get(name) ?? zeroQuantity;
+    const capacity = allocatable.get(name);
+    const unknown = capacity === undefined && (isExtended(name) || name === 'pods');
+    if (compareQuantities(requested, zeroQuantity) <= 0 || unknown) continue;
+    const taken = used.get(name) ?? zeroQuantity;
+    if (compareQuantities(addQuantities(taken, requested), capacity ?? zeroQuantity) > 0)
+      yield { name, requested, used: taken, capacity: capacity ?? zeroQuantity };
+  }
+}
+
+/** As the kubelet counts. */
+const counted = (name: string, quantity: Quantity): string =>
+  String((name === 'cpu' ? quantityMilli : quantityValue)(quantity));
+
+const resources: Check = (pod, side) => {
+  const { value } = shortfalls(pod, side).next();
+  if (!value) return undefined;
+  const { name, requested, used, capacity } = value;
+  const [needs, has, of] = [requested, used, capacity].map((quantity) => counted(name, quantity));
+  return {
+    reason: `OutOf${name}`,
+    message: `Node didn't have enough resource: ${name}, requested: ${needs}, used: ${has}, capacity: ${of}`,
+  };
+};
+
+function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
+  const missing = new Map<string, bigint>();
+  for (const { name, requested, used, capacity } of shortfalls(pod, side))
+    missing.set(name, used.nano + requested.nano - capacity.nano);
+  if (missing.size === 0) return undefined;
+  const others = side.others.filter((other) => !hasEnded(other));
+  const [ending, staying] = [true, false].map((ends) =>
+    others.filter((other) => (side.isEnding?.(other) ?? false) === ends),
+  ) as [Pod[], Pod[]];
+  const candidates = staying.filter((other) => !isCritical(other, side.isStatic(other)));
+  const victims = victimsFor(shortageAfter(missing, ending), candidates);
+  if (victims !== undefined) return { victims };
+  const lacks = [...shortageAfter(missing, [...ending, ...candidates])].map(
+    ([name, nano]) => `(res: ${name}, q: ${counted(name, { nano, format: 'DecimalSI' })}), `,
+  );
+  return {
+    reason: 'UnexpectedAdmissionError',
+    message: `Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [${lacks.join('')}]`,
+  };
+}
+
+/** Of others than Kubernetes: where the node does not know them, they are not the node's to give. */
+const isExtended = (name: string): boolean => name.includes('/') && !name.includes('kubernetes.io/');
+
+const FIRST = ['pods', 'cpu', 'memory', 'ephemeral-storage'];
+const inOrder = (names: Iterable<string>): string[] => {
+  const all = [...names].sort();
+  return [...FIRST.filter((name) => all.includes(name)), ...all.filter((name) => !FIRST.includes(name))];
+};
+
+const placement: Check = (pod, { node, others, isStatic }) => {
+  if (!matchesNodeSelection(pod, node))
+    return failed('NodeAffinity', "node(s) didn't match Pod's node affinity/selector");
+  if (pod.spec?.nodeName && pod.spec.nodeName !== node.metadata.name)
+    return failed('NodeName', "node(s) didn't match the requested node name");
+  if (hostPortsTaken(pod, others))
+    return failed('NodePorts', "node(s) didn't have free ports for the requested pod ports");
+  // NoSchedule is the scheduler's alone: who names the node means it.
+  return !isStatic(pod) && untoleratedTaint(pod, node.spec?.taints ?? [], ['NoExecute']) !== undefined
+    ? failed('TaintToleration', "node(s) had taints that the pod didn't tolerate")
+    : undefined;
+};
+
+const failed = (predicate: string, cause: string): Refusal => ({
+  reason: predicate,
+  message: `Predicate ${predicate} failed: ${cause}`,
+});
+
+const appArmor: Check = (pod, { appArmorEnabled }) => {
+  const shared = pod.spec?.securityContext?.appArmorProfile;
+  const profiles = containersOf(pod).map(({ securityContext }) => securityContext?.appArmorProfile ?? shared);
+  return !appArmorEnabled && profiles.some((profile) => profile !== undefined && profile.type !== 'Unconfined')
+    ? { reason: 'AppArmor', message: 'Cannot enforce AppArmor: AppArmor is not enabled on the host' }
+    : undefined;
+};

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { containerOf, defaulted, nodeOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
+import type { PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../api/generated/types.ts';
+import { schedule } from './schedule.ts';
+import { BIND_COMPLETED, bestVolume, unboundClaims, type VolumeFacts } from './volume-claims.ts';
+
+const claimOf = (spec: PersistentVolumeClaim['spec'] = {}, rest: Partial<PersistentVolumeClaim> = {}) =>
+  ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'c', namespace: 'default', uid: 'c-1' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
+    ...rest,
+  }) satisfies PersistentVolumeClaim;
+const boundTo = (volumeName: string, spec: PersistentVolumeClaim['spec'] = {}): PersistentVolumeClaim => {
+  const claim = claimOf({ volumeName, ...spec });
+  return { ...claim, metadata: { ...claim.metadata, annotations: { [BIND_COMPLETED]: 'yes' } } };
+};
+const volumeOf = (name: string, storage: string, spec: PersistentVolume['spec'] = {}): PersistentVolume => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolume',
+  metadata: { name, labels: { name } },
+  spec: { capacity: { storage }, accessModes: ['ReadWriteOnce', 'ReadOnlyMany'], ...spec },
+  status: { phase: 'Available' },
+});
+const on = (value: string): PersistentVolume['spec'] => ({
+  nodeAffinity: {
+    required: {
+      nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [value] }] }],
+    },
+  },
+});
+
+describe('the best volume for a claim', () => {
+  it.each<[string, PersistentVolumeClaim, PersistentVolume[], string | undefined]>([
+    [
+      'is the smallest that holds it',
+      claimOf(),
+      [volumeOf('l', '3Gi'), volumeOf('m', '2Gi'), volumeOf('s', '1Mi')],
+      'm',
+    ],
+    ['has all its access modes', claimOf({ accessModes: ['ReadWriteMany'] }), [volumeOf('a', '1Gi')], undefined],
+    ['is of its class', claimOf({ storageClassName: 'x' }), [volumeOf('a', '1Gi')], undefined],
+    [
+      'matches its selector',
+      claimOf({ selector: { matchLabels: { name: 'b' } } }),
+      [volumeOf('a', '1Gi'), volumeOf('b', '2Gi')],
+      'b',
+    ],
+    [
+      'is the one that is kept for it, whatever its size',
+      claimOf(),
+      [volumeOf('a', '1Gi'), volumeOf('kept', '1Mi', { claimRef: { namespace: 'default', name: 'c' } })],
+      'kept',
+    ],
+    [
+      'is not kept for another, nor for an earlier one of the name',
+      claimOf(),
+      [
+        volumeOf('a', '1Gi', { claimRef: { namespace: 'default', name: 'other' } }),
+        volumeOf('b', '1Gi', { claimRef: { namespace: 'default', name: 'c', uid: 'c-0' } }),
+      ],
+      undefined,
+    ],
+    ['is not released', claimOf(), [{ ...volumeOf('a', '1Gi'), status: { phase: 'Released' } }], undefined],
+  ])('%s', (_what, claim, volumes, expected) => {
+    expect(bestVolume(claim, volumes)?.metadata.name).toBe(expected);
+  });
+  it('is on the node', () => {
+    const volumes = [volumeOf('a', '1Gi', on('elsewhere')), volumeOf('b', '2Gi', on('n'))];
+    expect(bestVolume(claimOf(), volumes, nodeOf('n'))?.metadata.name).toBe('b');
+  });
+});
+
+const pod = (): Pod =>
+  defaulted(
+    podOf({ containers: [containerOf('app')], volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] }),
+  );
+const facts = (
+  claim: PersistentVolumeClaim | undefined,
+  volumes: PersistentVolume[] = [],
+  storageClass?: Partial<StorageClass>,
+): VolumeFacts => ({
+  claim: () => claim,
+  volume: (name) => volumes.find(({ metadata }) => metadata.name === name),
+  volumes: () => volumes,
+  storageClass: () => storageClass as StorageClass | undefined,
+});
+const unavailable = (why: string) => ({ message: `0/1 nodes are available: ${why}.` });
+const waiting = { volumeBindingMode: 'WaitForFirstConsumer', provisioner: 'lifepod.io/local-path' };
+
+describe('a Pod with a claim', () => {
+  it.each<[string, VolumeFacts, object]>([
+    ['that is missing', facts(undefined), unavailable('persistentvolumeclaim "c" not found')],
+    [
+      'that is being deleted',
+      facts(claimOf({}, { metadata: { name: 'c', namespace: 'default', deletionTimestamp: '2026-01-31T00:00:00Z' } })),
+      unavailable('persistentvolumeclaim "c" is being deleted'),
+    ],
+    [
+      'that lost its volume',
+      facts(claimOf({ volumeName: 'v' }, { status: { phase: 'Lost' } })),
+      unavailable('persistentvolumeclaim "c" bound to non-existent persistentvolume "v"'),
+    ],
+    ['that is not bound', facts(claimOf()), unavailable('pod has unbound immediate PersistentVolumeClaims')],
+    ['that waits for it', facts(claimOf(), [], waiting), { node: 'n' }],
+    [
+      'that waits for it, with nothing to make its volume',
+      facts(claimOf(), [], { ...waiting, provisioner: 'kubernetes.io/no-provisioner' }),
+      unavailable("1 node(s) didn't find available persistent volumes to bind"),
+    ],
+    ['that is bound', facts(boundTo('v'), [volumeOf('v', '1Gi', on('n'))]), { node: 'n' }],
+    [
+      'that is bound to what is elsewhere',
+      facts(boundTo('v'), [volumeOf('v', '1Gi', on('m'))]),
+      unavailable('1 node(s) had volume node affinity conflict'),
+    ],
+    [
+      'that is bound to what is no more',
+      facts(boundTo('v')),
+      unavailable('1 node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)'),
+    ],
+  ])('%s', (_what, volumes, expected) => {
+    expect(schedule(pod(), [nodeOf('n')], [], volumes)).toEqual(expected);
+  });
+
+  it('for one Pod only waits for the other', () => {
+    const volumes = facts(boundTo('v', { accessModes: ['ReadWriteOncePod'] }), [volumeOf('v', '1Gi')]);
+    const other = { ...pod(), spec: { ...pod().spec, nodeName: 'n' } } as Pod;
+    expect(schedule(pod(), [nodeOf('n')], [other], volumes)).toEqual(
+      unavailable('1 node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode'),
+    );
+    const over = { ...other, status: { phase: 'Succeeded' } } as Pod;
+    expect(schedule(pod(), [nodeOf('n')], [over], volumes)).toEqual({ node: 'n' });
+  });
+
+  it('is bound to its node once that can mount the claim: its phase is written last', () => {
+    const claim = boundTo('v');
+    expect(unboundClaims(pod(), facts(claimOf()))).toHaveLength(1);
+    expect(unboundClaims(pod(), facts({ ...claim, status: { phase: 'Pending' } }))).toHaveLength(1);
+    expect(unboundClaims(pod(), facts({ ...claim, status: { phase: 'Bound' } }))).toEqual([]);
+  });
+});

@@ -1,0 +1,159 @@
+/**
+ * Which PersistentVolume suits a claim, and what a Pod's claims say about where it can run.
+ * Source: pkg/controller/volume/persistentvolume and the scheduler plugins VolumeBinding and VolumeRestrictions of v1.33
+ * (behaviour and wording).
+ */
+import type {
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  StorageClass,
+  Volume,
+} from '../api/generated/types.ts';
+import { labelSelectorMatcher } from '../machinery/labels.ts';
+import { compareQuantities, parseQuantity, zeroQuantity } from '../machinery/quantity.ts';
+import { matchesNodeSelector } from './requirements.ts';
+
+/** On a claim that waits for its first consumer: the node that the scheduler chose for that. */
+export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
+/** On a claim whose binding is complete. */
+export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed';
+/** The provisioner of classes whose volumes are made by hand. */
+export const NO_PROVISIONER = 'kubernetes.io/no-provisioner';
+
+/** What there is of storage. */
+export interface VolumeFacts {
+  claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
+  volume(name: string): PersistentVolume | undefined;
+  volumes(): readonly PersistentVolume[];
+  storageClass(name: string): StorageClass | undefined;
+}
+
+export const isBound = ({ metadata, spec }: PersistentVolumeClaim): boolean =>
+  (spec?.volumeName ?? '') !== '' && metadata.annotations?.[BIND_COMPLETED] !== undefined;
+
+/** The claim behind a volume of the Pod; undefined where the volume is of another kind. */
+export function claimNameOf(pod: Pod, volume: Volume): string | undefined {
+  if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
+  return volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;
+}
+
+export const claimNamesOf = (pod: Pod): string[] =>
+  (pod.spec?.volumes ?? []).map((volume) => claimNameOf(pod, volume)).filter((name) => name !== undefined);
+
+/** Whether the volume can be used on the node. */
+export const isReachable = ({ spec }: PersistentVolume, node: Node): boolean =>
+  spec?.nodeAffinity?.required === undefined || matchesNodeSelector(spec.nodeAffinity.required, node);
+
+const refersTo = ({ spec }: PersistentVolume, { metadata }: PersistentVolumeClaim): boolean =>
+  spec?.claimRef?.namespace === metadata.namespace &&
+  spec?.claimRef?.name === metadata.name &&
+  (spec.claimRef.uid === undefined || spec.claimRef.uid === '' || spec.claimRef.uid === metadata.uid);
+
+/** The volume that is kept for the claim, or else the smallest free one that satisfies it; on the node, where one is given. */
+export function bestVolume(
+  claim: PersistentVolumeClaim,
+  volumes: readonly PersistentVolume[],
+  node?: Node,
+): PersistentVolume | undefined {
+  const size = ({ spec }: PersistentVolume) => parseQuantity(spec?.capacity?.['storage'] ?? '0') ?? zeroQuantity;
+  const fitting = volumes.filter(
+    (volume) =>
+      volume.metadata.deletionTimestamp === undefined &&
+      (node === undefined || isReachable(volume, node)) &&
+      (refersTo(volume, claim) || (volume.spec?.claimRef === undefined && satisfies(volume, claim))),
+  );
+  return (
+    fitting.find((volume) => refersTo(volume, claim)) ??
+    fitting.sort((a, b) => compareQuantities(size(a), size(b)) || a.metadata.name.localeCompare(b.metadata.name))[0]
+  );
+}
+
+const satisfies = (volume: PersistentVolume, claim: PersistentVolumeClaim): boolean =>
+  volume.status?.phase === 'Available' &&
+  volumeMismatch(volume, claim) === undefined &&
+  (claim.spec?.selector === undefined || labelSelectorMatcher(claim.spec.selector)(volume.metadata.labels));
+
+/** What the claim asks for that the volume is not; a claim that names its volume asks for that as well. */
+export function volumeMismatch(
+  { metadata, spec = {} }: PersistentVolume,
+  { spec: wanted = {} }: PersistentVolumeClaim,
+): string | undefined {
+  const capacity = parseQuantity(spec.capacity?.['storage'] ?? '0') ?? zeroQuantity;
+  const request = parseQuantity(wanted.resources?.requests?.['storage'] ?? '0') ?? zeroQuantity;
+  if (metadata.deletionTimestamp !== undefined)
+    return `the volume is marked for deletion ${JSON.stringify(metadata.name)}`;
+  if (compareQuantities(capacity, request) < 0) return 'requested PV is too small';
+  if ((spec.storageClassName ?? '') !== (wanted.storageClassName ?? '')) return 'storageClassName does not match';
+  if ((spec.volumeMode ?? 'Filesystem') !== (wanted.volumeMode ?? 'Filesystem')) return 'incompatible volumeMode';
+  const hasAllModes = (wanted.accessModes ?? []).every((mode) => spec.accessModes?.includes(mode));
+  return hasAllModes ? undefined : 'incompatible accessMode';
+}
+
+const waitsForConsumer = ({ spec }: PersistentVolumeClaim, facts: VolumeFacts): boolean =>
+  facts.storageClass(spec?.storageClassName ?? '')?.volumeBindingMode === 'WaitForFirstConsumer';
+
+/** Why the Pod cannot run on any node for now; undefined where its claims are no obstacle. */
+export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
+  let unbound = false;
+  for (const volume of pod.spec?.volumes ?? []) {
+    const name = claimNameOf(pod, volume);
+    if (name === undefined) continue;
+    const quoted = JSON.stringify(name);
+    const claim = facts.claim(pod.metadata.namespace ?? '', name);
+    if (claim === undefined) {
+      return volume.ephemeral === undefined
+        ? `persistentvolumeclaim ${quoted} not found`
+        : `waiting for ephemeral volume controller to create the persistentvolumeclaim ${quoted}`;
+    }
+    if (claim.status?.phase === 'Lost') {
+      const lost = JSON.stringify(claim.spec?.volumeName ?? '');
+      return `persistentvolumeclaim ${quoted} bound to non-existent persistentvolume ${lost}`;
+    }
+    if (claim.metadata.deletionTimestamp !== undefined) return `persistentvolumeclaim ${quoted} is being deleted`;
+    if (volume.ephemeral !== undefined && !isOwnedBy(claim, pod)) {
+      return `PVC ${claim.metadata.namespace}/${name} was not created for pod ${claim.metadata.namespace}/${pod.metadata.name} (pod is not owner)`;
+    }
+    unbound ||= !isBound(claim) && !waitsForConsumer(claim, facts);
+  }
+  return unbound ? 'pod has unbound immediate PersistentVolumeClaims' : undefined;
+}
+
+export const isOwnedBy = ({ metadata }: PersistentVolumeClaim, pod: Pod): boolean =>
+  (metadata.ownerReferences ?? []).some(({ uid, controller }) => controller === true && uid === pod.metadata.uid);
+
+/** Why the Pod's claims keep it off the node. `podsOnNode`: those that have not ended. */
+export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], facts: VolumeFacts): string[] {
+  const namespace = pod.metadata.namespace ?? '';
+  const reasons = new Set<string>();
+  for (const name of claimNamesOf(pod)) {
+    const claim = facts.claim(namespace, name);
+    if (claim === undefined) continue;
+    if (claim.spec?.accessModes?.includes('ReadWriteOncePod') && podsOnNode.some((other) => uses(other, claim))) {
+      reasons.add('node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode');
+    }
+    if (isBound(claim)) {
+      const volume = facts.volume(claim.spec?.volumeName ?? '');
+      if (volume === undefined) {
+        reasons.add('node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)');
+      } else if (!isReachable(volume, node)) reasons.add('node(s) had volume node affinity conflict');
+    } else if (
+      bestVolume(claim, facts.volumes(), node) === undefined &&
+      facts.storageClass(claim.spec?.storageClassName ?? '')?.provisioner === NO_PROVISIONER
+    ) {
+      reasons.add("node(s) didn't find available persistent volumes to bind");
+    }
+  }
+  return [...reasons];
+}
+
+export const uses = (pod: Pod, { metadata }: PersistentVolumeClaim): boolean =>
+  pod.metadata.namespace === metadata.namespace && claimNamesOf(pod).includes(metadata.name);
+
+/** The Pod's claims that a node could not mount yet: it asks for the phase, which is written last. */
+export const unboundClaims = (pod: Pod, facts: VolumeFacts): PersistentVolumeClaim[] =>
+  claimNamesOf(pod)
+    .map((name) => facts.claim(pod.metadata.namespace ?? '', name))
+    .filter((claim) => claim !== undefined)
+    .filter((claim) => !isBound(claim) || claim.status?.phase !== 'Bound');
