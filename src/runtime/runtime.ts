@@ -7,85 +7,16 @@
  */
 import type { StreamSelection } from '../machinery/node-connection.ts';
 import type { Millis } from '../machinery/time.ts';
+import type { ContainerConfig, ContainerKind, SandboxConfig } from './configs.ts';
 
-export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
+export type * from './configs.ts';
 
-export interface PodIdentity {
-  uid: string;
-  namespace: string;
-  name: string;
-}
-
-export interface SandboxConfig {
-  pod: PodIdentity;
-  attempt: number;
-  hostname: string;
-  /** Folder into which the runtime writes container logs (CRI log format). */
-  logDirectory: string;
-  labels: Record<string, string>;
-  annotations: Record<string, string>;
-  dns?: { servers: string[]; searches: string[]; options: string[] };
-  portMappings?: { protocol: 'TCP' | 'UDP' | 'SCTP'; containerPort: number; hostPort: number; hostIp?: string }[];
-  cgroupParent?: string;
-  hostNetwork?: boolean;
-  hostPid?: boolean;
-  hostIpc?: boolean;
-  shareProcessNamespace?: boolean;
-  /** Some container of the Pod is privileged; CRI wants to know when the sandbox is made. */
-  privileged?: boolean;
-  sysctls?: Record<string, string>;
-}
-
-export interface ContainerConfig {
-  pod: PodIdentity;
-  name: string;
-  kind: ContainerKind;
-  /** restartCount of this run: 0, 1, … */
-  attempt: number;
-  /** As resolved by imageStatus: an image ID or reference that is present. */
-  imageId: string;
-  /** As the Pod's spec wrote it. */
-  imageName: string;
-  command?: string[];
-  args?: string[];
-  workingDir?: string;
-  env: { name: string; value: string }[];
-  mounts: {
-    hostPath: string;
-    containerPath: string;
-    readOnly?: boolean;
-    propagation?: 'None' | 'HostToContainer' | 'Bidirectional';
-  }[];
-  /** Relative to the sandbox's logDirectory, e.g. `app/0.log`. */
-  logPath: string;
-  stdin?: boolean;
-  stdinOnce?: boolean;
-  tty?: boolean;
-  /** Shares the process namespace of this container of the same sandbox. */
-  targetContainerId?: string;
-  /** Extra labels and annotations that come back in observations. */
-  annotations: Record<string, string>;
-  resources: {
-    cpuPeriod?: number;
-    cpuQuota?: number;
-    cpuShares?: number;
-    memoryLimitBytes?: number;
-    oomScoreAdj?: number;
-  };
-  security: {
-    privileged?: boolean;
-    runAsUser?: number;
-    runAsGroup?: number;
-    runAsUserName?: string;
-    supplementalGroups?: number[];
-    readOnlyRootFilesystem?: boolean;
-    noNewPrivileges?: boolean;
-    addCapabilities?: string[];
-    dropCapabilities?: string[];
-    seccomp?: { type: 'RuntimeDefault' | 'Unconfined' | 'Localhost'; localhostRef?: string };
-    apparmor?: { type: 'RuntimeDefault' | 'Unconfined' | 'Localhost'; localhostRef?: string };
-    procMount?: 'Default' | 'Unmasked';
-  };
+/** What only some runtimes can do. */
+export interface RuntimeFeatures {
+  /** It knows Strict. */
+  supplementalGroupsPolicy: boolean;
+  /** By name; '' is the default one. */
+  handlers: readonly { name: string; recursiveReadOnlyMounts: boolean }[];
 }
 
 export interface SandboxObservation {
@@ -139,6 +70,32 @@ export interface ImageInfo {
   digests: string[];
   sizeBytes: number;
   user?: string;
+  /** The runtime needs it itself. */
+  pinned?: true;
+}
+
+export interface ImageChange {
+  /** As storedName writes it. */
+  name: string;
+  present: boolean;
+}
+
+export interface PulledBytes {
+  doneBytes: number;
+  totalBytes: number;
+}
+
+/** Who pulls. Never to be logged. */
+export interface RegistryCredential {
+  username: string;
+  password: string;
+}
+
+/** As mount(8) takes it. */
+export interface RuntimeMount {
+  type: string;
+  source: string;
+  options: string[];
 }
 
 export interface RuntimeVersion {
@@ -170,6 +127,9 @@ export interface ContainerRuntime {
   /** Names what is not ready (NetworkReady, RuntimeReady), empty when all is well. */
   notReady(signal: AbortSignal): Promise<string[]>;
 
+  /** Absent, or undefined: it does not tell. */
+  features?(signal: AbortSignal): Promise<RuntimeFeatures | undefined>;
+
   runSandbox(config: SandboxConfig, signal: AbortSignal): Promise<string>;
   stopSandbox(id: string, signal: AbortSignal): Promise<void>;
   removeSandbox(id: string, signal: AbortSignal): Promise<void>;
@@ -199,12 +159,32 @@ export interface ContainerRuntime {
   /** Calls the listener until `signal` aborts; reconnects by itself and then says `resync`. */
   events(listener: (event: RuntimeEvent) => void, signal: AbortSignal): Promise<void>;
 
+  /**
+   * Calls the listener with each image that comes or goes, whoever brings or removes it, until `signal` aborts; with
+   * undefined where any may have. Absent, or resolved early: the runtime does not tell.
+   */
+  imageChanges?(listener: (change: ImageChange | undefined) => void, signal: AbortSignal): Promise<void>;
   /** undefined where the image is not present. */
   imageStatus(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
   /** Returns the image's ID. Rejects with the registry's reason. */
-  pullImage(reference: string, sandbox: SandboxConfig | undefined, signal: AbortSignal): Promise<string>;
+  pullImage(reference: string, credential: RegistryCredential | undefined, signal: AbortSignal): Promise<string>;
+  /** How far the pulls of these images (storedName) are, as far as the runtime tells; absent: it never does. */
+  pullProgress?(names: readonly string[], signal: AbortSignal): Promise<Map<string, PulledBytes>>;
   listImages(signal: AbortSignal): Promise<ImageInfo[]>;
+  /** IDs or names of the images of all containers, also of those that others made. Absent: it has no disk to keep free. */
+  imagesInUse?(signal: AbortSignal): Promise<string[]>;
+  /** On the disk that holds the images; undefined where the runtime does not tell. */
+  imageFolder?(signal: AbortSignal): Promise<string | undefined>;
   removeImage(id: string, signal: AbortSignal): Promise<void>;
+  /** Resolves when the disk has what removed containers had written. Absent: it has it as soon as they are removed. */
+  collectGarbage?(signal: AbortSignal): Promise<void>;
+  /**
+   * What to mount, in order, to have the files of an image that is present, read-only; they stay until they are released
+   * under the same key, whatever becomes of the image. Absent: the runtime cannot.
+   */
+  imageMounts?(imageId: string, key: string, signal: AbortSignal): Promise<RuntimeMount[]>;
+  /** After the mounts have ended; what is gone is success. */
+  releaseImageMounts?(key: string, signal: AbortSignal): Promise<void>;
 
   close(): Promise<void>;
 }
@@ -217,4 +197,31 @@ export interface ContainerStreams {
   exec(id: string, command: readonly string[], streams: StreamSelection, signal: AbortSignal): Promise<string>;
   attach(id: string, streams: StreamSelection, signal: AbortSignal): Promise<string>;
   portForward(sandboxId: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
+}
+
+/** What a running container uses; what is cumulative counts from its start. Absent: the runtime does not tell. */
+export interface ContainerUsage {
+  podUid: string;
+  id: string;
+  name: string;
+  attempt: number;
+  /** When its CPU time was read. */
+  at: Millis;
+  cpuNanoSeconds: number;
+  /** What cannot be taken from it without harm: all but pages of files that were not used lately. */
+  workingSetBytes: number;
+  usageBytes?: number;
+  rssBytes?: number;
+  pageFaults?: number;
+  majorPageFaults?: number;
+  /** Of the files that it has written outside of its volumes. The runtime may look at them only now and then. */
+  rootFs?: { usedBytes: number; inodesUsed: number };
+}
+
+/** What real containers use; a runtime without processes has none. */
+export interface RuntimeUsage {
+  /** Of every running container that lifepod made. */
+  containerUsage(signal: AbortSignal): Promise<ContainerUsage[]>;
+  /** The first process of the sandbox, by which its namespaces are found. undefined: it has none, or the runtime does not tell. */
+  sandboxPid(id: string, signal: AbortSignal): Promise<number | undefined>;
 }

@@ -7,6 +7,8 @@ export interface ConfigOptions {
   cniBinDir: string;
   /** Without CAP_SYS_RESOURCE nobody may lower an oom_score_adj: sandboxes would fail. */
   restrictOomScoreAdj: boolean;
+  /** By the name of the handler: the path of a program that runs containers as runc does, or the type of a shim. */
+  runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
 /** Plugins that lifepod does not use; each costs time at the start. */
@@ -56,7 +58,7 @@ disabled_plugins = [${DISABLED_PLUGINS.map(text).join(', ')}]
   bin_dir = ${text(options.cniBinDir)}
 
 [${cri}.registry]
-  config_path = ${text(paths.registries)}
+  config_path = ${text(paths.registries.join(':'))}
 
 [${cri}.containerd]
   snapshotter = "overlayfs"
@@ -68,22 +70,23 @@ disabled_plugins = [${DISABLED_PLUGINS.map(text).join(', ')}]
 [${cri}.containerd.runtimes.runc.options]
   SystemdCgroup = false
   Root = ${text(paths.runcRoot)}
+${Object.entries(options.runtimeHandlers ?? {})
+  .map(([name, runtime]) => handlerConfig(`${cri}.containerd.runtimes.${text(name)}`, runtime, paths))
+  .join('')}`;
+}
+
+const handlerConfig = (table: string, runtime: string, paths: ContainerdPaths): string =>
+  runtime.startsWith('/')
+    ? `
+[${table}]
+  runtime_type = "io.containerd.runc.v2"
+
+[${table}.options]
+  BinaryName = ${text(runtime)}
+  SystemdCgroup = false
+  Root = ${text(paths.runcRoot)}
+`
+    : `
+[${table}]
+  runtime_type = ${text(runtime)}
 `;
-}
-
-export interface RegistryHost {
-  /** As image references name it: docker.io, 127.0.0.1:5000. */
-  registry: string;
-  /** Where it is asked: http://127.0.0.1:5000. */
-  url: string;
-  caFile?: string;
-  skipVerify?: boolean;
-}
-
-/** containerd's hosts.toml for one registry. */
-export function registryHostFile(host: RegistryHost): string {
-  const lines = [`[host.${text(host.url)}]`, '  capabilities = ["pull", "resolve"]'];
-  if (host.caFile !== undefined) lines.push(`  ca = ${text(host.caFile)}`);
-  if (host.skipVerify === true) lines.push('  skip_verify = true');
-  return `${lines.join('\n')}\n`;
-}

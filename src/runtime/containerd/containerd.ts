@@ -12,12 +12,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmodSync, readFileSync, rmSync, watch } from 'node:fs';
 import { getPriority } from 'node:os';
-import { join } from 'node:path';
 import { ensurePrivateFolder, UserError, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Millis, Timers } from '../../platform/platform.ts';
 import { findProgram } from '../../platform/processes.ts';
 import { type Connection, connect, delay, runtimeInitialized } from '../cri/connection.ts';
-import { containerdConfig, type RegistryHost, registryHostFile } from './config.ts';
+import { containerdConfig } from './config.ts';
 import { openLogFile } from './log-file.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
 import { clearRunState, endLeftover, prepareRunFolder } from './run-state.ts';
@@ -30,7 +29,8 @@ export interface ContainerdOptions {
   sandboxImage: string;
   cniConfDir: string;
   cniBinDir: string;
-  registryHosts?: RegistryHost[];
+  /** Beside runc, by name: see ConfigOptions. */
+  runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
 export interface ContainerdExit {
@@ -153,15 +153,9 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
 }
 
 function writeConfiguration(paths: ContainerdPaths, options: ContainerdOptions): void {
-  for (const folder of [paths.home, paths.registries, options.cniConfDir]) ensurePrivateFolder(folder);
+  for (const folder of [paths.home, options.cniConfDir]) ensurePrivateFolder(folder);
   const restrictOomScoreAdj = !hasCapability(CAP_SYS_RESOURCE);
   writeFileAtomic(paths.config, containerdConfig(paths, { ...options, restrictOomScoreAdj }));
-  rmSync(paths.registries, { recursive: true });
-  for (const host of options.registryHosts ?? []) {
-    const folder = join(paths.registries, host.registry);
-    ensurePrivateFolder(folder);
-    writeFileAtomic(join(folder, 'hosts.toml'), registryHostFile(host));
-  }
 }
 
 const CAP_SYS_RESOURCE = 24n;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseCgroups } from './cgroups.ts';
-import { containerdConfig, registryHostFile } from './config.ts';
+import { containerdConfig } from './config.ts';
 import { containerdPaths } from './paths.ts';
 import { mountPoints } from './run-state.ts';
 
@@ -23,12 +23,7 @@ test('the configuration quotes what it is given', () => {
   expect(text).toContain('sandbox_image = "a\\"b"');
   expect(text).toContain('conf_dir = "/c\\\\d"');
   expect(text).toContain('restrict_oom_score_adj = true');
-});
-
-test('a registry host file names where to ask', () => {
-  expect(registryHostFile({ registry: 'docker.io', url: 'https://mirror:5000', caFile: '/ca.crt' })).toBe(
-    '[host."https://mirror:5000"]\n  capabilities = ["pull", "resolve"]\n  ca = "/ca.crt"\n',
-  );
+  expect(text).toContain('config_path = "/data/certs.d:/etc/containerd/certs.d"');
 });
 
 test('mount points are read with their escapes', () => {

@@ -15,8 +15,8 @@ export interface ContainerdPaths {
   config: string;
   log: string;
   root: string;
-  /** One folder a registry, with its hosts.toml. */
-  registries: string;
+  /** Folders with a folder for each registry, in it its hosts.toml; the first that has it counts. */
+  registries: readonly string[];
   /** Empty once nothing runs. */
   run: string;
   socket: string;
@@ -38,7 +38,7 @@ export function containerdPaths(dataDir: string): ContainerdPaths {
     config: join(home, 'config.toml'),
     log: join(home, 'containerd.log'),
     root: join(home, 'root'),
-    registries: join(home, 'registries'),
+    registries: [join(resolve(dataDir), 'certs.d'), '/etc/containerd/certs.d'],
     run,
     socket: join(run, 'containerd.sock'),
     state: join(run, 'containerd'),

@@ -54,7 +54,7 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
   if (shims.length > 0) {
     const containers = childrenOf(shims);
     const cgroups = new Set(containers.flatMap(cgroupFolders));
-    log.warn('killing containers that were left behind', { pids: containers });
+    if (containers.length > 0) log.warn('killing containers that were left behind', { pids: containers });
     await end([...containers, ...shims], 'SIGKILL', timers);
     removeEmptyCgroups(cgroups);
   }

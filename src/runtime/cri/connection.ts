@@ -78,7 +78,14 @@ let definitions: PackageDefinition | undefined;
 
 function loadDefinitions(): PackageDefinition {
   const options = { longs: Number, enums: String, defaults: true } as const;
-  const files = ['cri.proto', 'containerd-events.proto', 'containerd-tasks.proto'];
+  const files = [
+    'cri.proto',
+    'containerd-events.proto',
+    'containerd-tasks.proto',
+    'containerd-content.proto',
+    'containerd-snapshots.proto',
+    'containerd-leases.proto',
+  ];
   definitions ??= Object.assign(
     {},
     ...files.map((file) => loadSync(fileURLToPath(new URL(file, import.meta.url)), options)),
@@ -89,8 +96,11 @@ function loadDefinitions(): PackageDefinition {
 /** containerd's own services want a namespace; CRI keeps its objects in this one. */
 export const CRI_NAMESPACE = 'k8s.io';
 
+/** Told of each call that has ended. */
+export type CallListener = (method: string, seconds: number, failed: boolean) => void;
+
 /** `endpoint` such as unix:///run/containerd/containerd.sock. Does not wait for anybody to listen there. */
-export function connect(endpoint: string): Connection {
+export function connect(endpoint: string, onCall?: CallListener): Connection {
   const types = loadDefinitions();
   const insecure: ChannelCredentials = credentials.createInsecure();
   const client = new Client(endpoint, insecure, {
@@ -123,6 +133,7 @@ export function connect(endpoint: string): Connection {
     new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const method = methodOf(name);
+      const begun = performance.now();
       const cancel = (): void => running.cancel();
       const running = client.makeUnaryRequest(
         method.path,
@@ -133,6 +144,7 @@ export function connect(endpoint: string): Connection {
         timeoutMillis === 0 ? {} : { deadline: Date.now() + timeoutMillis },
         (error, response) => {
           signal.removeEventListener('abort', cancel);
+          onCall?.(name, (performance.now() - begun) / 1000, error !== null);
           if (error === null) resolve(response as Response);
           else reject(signal.aborted ? signal.reason : toCallError(error));
         },

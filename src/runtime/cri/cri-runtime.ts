@@ -3,20 +3,30 @@
  * idempotent; what is running is only ever told by the runtime itself.
  *
  * Invariants:
- * 1. No call retries: who asked decides with a new observation.
+ * 1. No call retries: who asked decides with a new observation. But for one that ends what has just ended (endOnce).
  * 2. What is gone counts as stopped and as removed.
  */
+import type { Metrics } from '../../platform/metrics.ts';
+import { machineClock } from '../../platform/node.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
-import type { ContainerRuntime, ContainerStreams, RuntimeVersion } from '../runtime.ts';
-import { CALL_TIMEOUT_MILLIS, type Connection, connect, hasCode, RuntimeCallError } from './connection.ts';
+import type { ContainerRuntime, ContainerStreams, RuntimeUsage, RuntimeVersion } from '../runtime.ts';
+import { createSteadyStamps } from '../steady-stamps.ts';
+import { callMetrics } from './call-metrics.ts';
+import { CALL_TIMEOUT_MILLIS, type Connection, connect, delay, hasCode, RuntimeCallError } from './connection.ts';
 import { followEvents } from './events.ts';
 import { execSync } from './exec.ts';
 import { containerFacts, emptyFacts, type Facts, sandboxFacts } from './facts.ts';
-import { imageStatus, listImages, pullImage, removeImage } from './images.ts';
+import { garbageCalls } from './garbage.ts';
+import { followImages } from './image-events.ts';
+import { imageMountCalls } from './image-mounts.ts';
+import { imageFolder, imageStatus, imagesInUse, listImages, pullImage, removeImage } from './images.ts';
 import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, type Labels, POD_UID_LABEL } from './labels.ts';
 import { createObserver, type Observer } from './observer.ts';
+import { pullProgress } from './pull-progress.ts';
 import { containerMessage, sandboxMessage } from './requests.ts';
+import { featuresOf, notReady, readStatus } from './status.ts';
 import { streamCalls } from './streams.ts';
+import { usageCalls } from './usage.ts';
 
 export interface RuntimeOptions {
   /** unix:///run/containerd/containerd.sock */
@@ -25,16 +35,21 @@ export interface RuntimeOptions {
   timers: Timers;
   /** Put on everything that is made and wanted of everything that is looked at: several engines can share a runtime. */
   namespaceLabels?: Labels;
+  /** Gets the figures of the calls. */
+  metrics?: Metrics;
 }
 
 const SERVICE = 'runtime.v1.RuntimeService';
 
 /** Rejects with a RuntimeCallError where nobody answers at the endpoint, or not CRI v1. */
-export async function connectRuntime(options: RuntimeOptions): Promise<ContainerRuntime & ContainerStreams> {
-  const connection = connect(options.endpoint);
+export async function connectRuntime(
+  options: RuntimeOptions,
+): Promise<ContainerRuntime & ContainerStreams & RuntimeUsage> {
+  const connection = connect(options.endpoint, options.metrics && callMetrics(options.metrics));
   const facts = emptyFacts();
   const scope = options.namespaceLabels ?? {};
   const observer = createObserver(connection, facts, scope);
+  const stamps = createSteadyStamps(options.timers, machineClock);
   const version = async (signal: AbortSignal): Promise<RuntimeVersion> => {
     const answer = await connection.unary<Record<'runtimeName' | 'runtimeVersion' | 'runtimeApiVersion', string>>(
       `${SERVICE}/Version`,
@@ -43,25 +58,34 @@ export async function connectRuntime(options: RuntimeOptions): Promise<Container
     );
     return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
   };
-  const runtime: ContainerRuntime & ContainerStreams = {
+  const surroundings: Surroundings = { connection, facts, observer, scope, timers: options.timers };
+  const runtime: ContainerRuntime & ContainerStreams & RuntimeUsage = {
     version,
     notReady: (signal) => notReady(connection, signal),
-    ...sandboxCalls(connection, facts, observer, scope),
-    ...containerCalls(connection, facts, observer, scope),
+    features: async (signal) => featuresOf(await readStatus(connection, false, signal)),
+    ...sandboxCalls(surroundings),
+    ...containerCalls(surroundings),
     ...streamCalls(connection),
+    ...usageCalls(connection, scope),
     execSync: (id, command, timeoutMillis, signal) =>
       execSync(connection, options.timers, { id, command, timeoutMillis }, signal),
-    observeAll: observer.observeAll,
-    observe: observer.observe,
+    observeAll: async (signal) => stamps.readAll(await observer.observeAll(signal)),
+    observe: async (podUid, signal) => stamps.read(podUid, await observer.observe(podUid, signal)),
     events: (listener, signal) => followEvents({ ...options, connection, facts, observer, scope }, listener, signal),
+    imageChanges: (listener, signal) => followImages({ ...options, connection }, listener, signal),
     imageStatus: (reference, signal) => imageStatus(connection, reference, signal),
-    pullImage: (reference, sandbox, signal) => pullImage(connection, reference, sandbox, scope, signal),
+    pullImage: (reference, credential, signal) => pullImage(connection, reference, credential, signal),
+    pullProgress: (names, signal) => pullProgress(connection, names, signal),
+    imagesInUse: (signal) => imagesInUse(connection, signal),
+    imageFolder: (signal) => imageFolder(connection, signal),
     listImages: (signal) => listImages(connection, signal),
     removeImage: (id, signal) => removeImage(connection, id, signal),
     close: async () => connection.close(),
   };
   try {
-    await version(new AbortController().signal);
+    const { name } = await version(new AbortController().signal);
+    if (name === 'containerd')
+      Object.assign(runtime, imageMountCalls(connection, options.timers), garbageCalls(connection));
   } catch (error) {
     connection.close();
     throw error;
@@ -69,23 +93,22 @@ export async function connectRuntime(options: RuntimeOptions): Promise<Container
   return runtime;
 }
 
-async function notReady(connection: Connection, signal: AbortSignal): Promise<string[]> {
-  const { status } = await connection.unary<{
-    status: { conditions: { type: string; status: boolean; reason: string; message: string }[] } | null;
-  }>(`${SERVICE}/Status`, {}, signal);
-  return (status?.conditions ?? [])
-    .filter((condition) => !condition.status)
-    .map(({ type, reason, message }) => `${type} is false: ${reason}: ${message}`);
-}
-
 type SandboxCalls = Pick<ContainerRuntime, 'runSandbox' | 'stopSandbox' | 'removeSandbox'>;
 
-function sandboxCalls(connection: Connection, facts: Facts, observer: Observer, scope: Labels): SandboxCalls {
+interface Surroundings {
+  connection: Connection;
+  facts: Facts;
+  observer: Observer;
+  scope: Labels;
+  timers: Timers;
+}
+
+function sandboxCalls({ connection, facts, observer, scope, timers }: Surroundings): SandboxCalls {
   return {
     runSandbox: async (config, signal) => {
       const id = await createOrFind(
         async () => {
-          const request = { config: sandboxMessage(config, scope) };
+          const request = { config: sandboxMessage(config, scope), runtimeHandler: config.runtimeHandler ?? '' };
           const answer = await connection.unary<{ podSandboxId: string }>(`${SERVICE}/RunPodSandbox`, request, signal);
           return answer.podSandboxId;
         },
@@ -99,10 +122,14 @@ function sandboxCalls(connection: Connection, facts: Facts, observer: Observer, 
       return id;
     },
     stopSandbox: (id, signal) =>
-      unlessGone(connection.unary(`${SERVICE}/StopPodSandbox`, { podSandboxId: id }, signal)),
-    removeSandbox: async (id, signal) => {
+      endOnce(() => connection.unary(`${SERVICE}/StopPodSandbox`, { podSandboxId: id }, signal), timers, signal),
+    removeSandbox: (id, signal) => {
       facts.sandboxes.delete(id);
-      await unlessGone(connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal));
+      return endOnce(
+        () => connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal),
+        timers,
+        signal,
+      );
     },
   };
 }
@@ -112,7 +139,7 @@ type ContainerCalls = Pick<
   'createContainer' | 'startContainer' | 'stopContainer' | 'removeContainer' | 'reopenContainerLog'
 >;
 
-function containerCalls(connection: Connection, facts: Facts, observer: Observer, scope: Labels): ContainerCalls {
+function containerCalls({ connection, facts, observer, scope, timers }: Surroundings): ContainerCalls {
   return {
     createContainer: async (sandboxId, sandbox, config, signal) => {
       const labels = {
@@ -151,13 +178,16 @@ function containerCalls(connection: Connection, facts: Facts, observer: Observer
     },
     // CRI lets two stops of one container wait side by side; the shorter grace ends first and kills.
     stopContainer: (id, graceSeconds, signal) =>
-      unlessGone(
-        connection.unary(
-          `${SERVICE}/StopContainer`,
-          { containerId: id, timeout: graceSeconds },
-          signal,
-          graceSeconds * 1000 + CALL_TIMEOUT_MILLIS,
-        ),
+      endOnce(
+        () =>
+          connection.unary(
+            `${SERVICE}/StopContainer`,
+            { containerId: id, timeout: graceSeconds },
+            signal,
+            graceSeconds * 1000 + CALL_TIMEOUT_MILLIS,
+          ),
+        timers,
+        signal,
       ),
     removeContainer: async (id, signal) => {
       // First, so that the event of it is nobody's: who asks looks by himself.
@@ -198,5 +228,24 @@ async function unlessGone(call: Promise<unknown>): Promise<void> {
     await call;
   } catch (error) {
     if (!hasCode(error, 'NotFound')) throw error;
+  }
+}
+
+const EXIT_RECORDED_RETRY_MILLIS = 10;
+const EXIT_RECORDED_TRIES = 100;
+
+/**
+ * A call that ends what may just have ended by itself. Between a container's exit and CRI's record of it, containerd asks the shim
+ * to kill what it does not have any more, and fails with `ttrpc: closed`; no event tells of the record.
+ */
+async function endOnce(call: () => Promise<unknown>, timers: Timers, signal: AbortSignal): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await unlessGone(call());
+    } catch (error) {
+      const unrecorded = error instanceof RuntimeCallError && error.details.includes('ttrpc: closed');
+      if (!unrecorded || tries === EXIT_RECORDED_TRIES) throw error;
+      await delay(EXIT_RECORDED_RETRY_MILLIS, timers, signal);
+    }
   }
 }

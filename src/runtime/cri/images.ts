@@ -1,9 +1,8 @@
 /** CRI's ImageService. */
-import type { ImageInfo, SandboxConfig } from '../runtime.ts';
+import type { ImageInfo, RegistryCredential } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
 import type { Labels } from './labels.ts';
-import { sandboxMessage } from './requests.ts';
-import type { Image } from './responses.ts';
+import type { Image, ListedContainer } from './responses.ts';
 
 const SERVICE = 'runtime.v1.ImageService';
 
@@ -15,6 +14,7 @@ const imageInfo = (image: Image): ImageInfo => {
     digests: image.repoDigests,
     sizeBytes: image.size,
     ...(user === '' ? {} : { user }),
+    ...(image.pinned ? { pinned: true } : {}),
   };
 };
 
@@ -37,16 +37,38 @@ export async function listImages(connection: Connection, signal: AbortSignal): P
 export async function pullImage(
   connection: Connection,
   reference: string,
-  sandbox: SandboxConfig | undefined,
-  scope: Labels,
+  credential: RegistryCredential | undefined,
   signal: AbortSignal,
 ): Promise<string> {
-  const request = {
-    ...spec(reference),
-    ...(sandbox === undefined ? {} : { sandboxConfig: sandboxMessage(sandbox, scope) }),
-  };
+  const request = { ...spec(reference), ...(credential === undefined ? {} : { auth: credential }) };
   const { imageRef } = await connection.unary<{ imageRef: string }>(`${SERVICE}/PullImage`, request, signal, 0);
   return imageRef;
+}
+
+/** IDs and names of the images of all containers, also of those that others made; without those that bear `except`. */
+export async function imagesInUse(connection: Connection, signal: AbortSignal, except: Labels = {}): Promise<string[]> {
+  const { containers } = await connection.unary<{ containers: ListedContainer[] }>(
+    'runtime.v1.RuntimeService/ListContainers',
+    {},
+    signal,
+  );
+  const wanted = Object.entries(except);
+  const counts = ({ labels }: ListedContainer): boolean =>
+    wanted.length === 0 || wanted.some(([name, value]) => labels[name] !== value);
+  return containers
+    .filter(counts)
+    .flatMap(({ image, imageRef }) => [image?.image ?? '', imageRef])
+    .filter((name) => name !== '');
+}
+
+/** undefined where the runtime does not tell. */
+export async function imageFolder(connection: Connection, signal: AbortSignal): Promise<string | undefined> {
+  const { imageFilesystems } = await connection.unary<{ imageFilesystems: { fsId: { mountpoint: string } | null }[] }>(
+    `${SERVICE}/ImageFsInfo`,
+    {},
+    signal,
+  );
+  return imageFilesystems[0]?.fsId?.mountpoint;
 }
 
 export async function removeImage(connection: Connection, id: string, signal: AbortSignal): Promise<void> {

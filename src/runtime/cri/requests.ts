@@ -2,8 +2,18 @@
  * From the node's configurations to CRI's messages. Where a field is absent the runtime's default holds, but for /proc:
  * CRI masks only what it is told to.
  */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { ContainerConfig, SandboxConfig } from '../runtime.ts';
 import { containerLabels, type Labels, podLabels, withImageName } from './labels.ts';
+
+const CPUS = '/sys/devices/system/cpu';
+
+/** How often each CPU of the machine was slowed down, where it tells. */
+function thermalThrottles(): string[] {
+  const cpus = existsSync(CPUS) ? readdirSync(CPUS).filter((name) => /^cpu\d+$/.test(name)) : [];
+  return cpus.map((name) => join(CPUS, name, 'thermal_throttle')).filter((path) => existsSync(path));
+}
 
 /** Hidden from unprivileged containers (k8s.io/kubernetes pkg/securitycontext, v1.33). */
 const MASKED_PATHS = [
@@ -19,6 +29,7 @@ const MASKED_PATHS = [
   '/proc/scsi',
   '/sys/firmware',
   '/sys/devices/virtual/powercap',
+  ...thermalThrottles(),
 ];
 const READONLY_PATHS = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
@@ -56,6 +67,8 @@ export function sandboxMessage(config: SandboxConfig, scope: Labels, privileged 
         namespaceOptions: namespaceOptions(config),
         privileged,
         seccomp: { profileType: 'RuntimeDefault' },
+        selinuxOptions: config.seLinux,
+        supplementalGroupsPolicy: config.supplementalGroupsPolicy,
       },
     },
   };
@@ -73,6 +86,8 @@ export function containerMessage(config: ContainerConfig, sandbox: SandboxConfig
       hostPath: mount.hostPath,
       containerPath: mount.containerPath,
       readonly: mount.readOnly ?? false,
+      recursiveReadOnly: mount.recursiveReadOnly ?? false,
+      selinuxRelabel: mount.relabel ?? false,
       propagation: MOUNT_PROPAGATION[mount.propagation ?? 'None'],
     })),
     labels: { ...containerLabels(config.pod, config.name, config.kind, config.attempt), ...scope },
@@ -87,7 +102,13 @@ export function containerMessage(config: ContainerConfig, sandbox: SandboxConfig
         cpuQuota: config.resources.cpuQuota,
         cpuShares: config.resources.cpuShares,
         memoryLimitInBytes: config.resources.memoryLimitBytes,
+        memorySwapLimitInBytes: config.resources.memorySwapLimitBytes,
         oomScoreAdj: config.resources.oomScoreAdj,
+        hugepageLimits: Object.entries(config.resources.hugepageBytes ?? {}).map(([pageSize, limit]) => ({
+          pageSize,
+          limit,
+        })),
+        unified: config.resources.unified,
       },
       securityContext: securityMessage(config.security, sandbox, config.targetContainerId),
     },
@@ -116,6 +137,8 @@ function securityMessage(security: ContainerConfig['security'], sandbox: Sandbox
     readonlyPaths: unmasked ? [] : READONLY_PATHS,
     seccomp: profile(security.seccomp),
     apparmor: profile(security.apparmor),
+    selinuxOptions: security.seLinux,
+    supplementalGroupsPolicy: security.supplementalGroupsPolicy,
   };
 }
 

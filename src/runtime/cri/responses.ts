@@ -49,6 +49,15 @@ export interface Image {
   size: number;
   uid: { value: number } | null;
   username: string;
+  pinned: boolean;
+}
+
+/** Of Status; before the runtimes of 2024 nothing but the conditions. */
+export interface RuntimeStatus {
+  status: { conditions: { type: string; status: boolean; reason: string; message: string }[] } | null;
+  runtimeHandlers: { name: string; features: { recursiveReadOnlyMounts: boolean } | null }[];
+  features: { supplementalGroupsPolicy: boolean } | null;
+  info: Record<string, string>;
 }
 
 const NANOS_PER_MILLI = 1e6;

@@ -21,6 +21,8 @@ export interface ImageConfig {
   env: string[];
   /** SIGINT, 2, …; absent: SIGTERM */
   stopSignal?: string;
+  /** `user[:group]`, names or numbers; absent: root */
+  user?: string;
 }
 
 /** Everything in an archive is of this time: nothing may depend on when it was made. */
@@ -74,6 +76,7 @@ export async function writeImageArchive(
       ...(image.entrypoint === undefined ? {} : { Entrypoint: image.entrypoint }),
       ...(image.command === undefined ? {} : { Cmd: image.command }),
       ...(image.stopSignal === undefined ? {} : { StopSignal: image.stopSignal }),
+      ...(image.user === undefined ? {} : { User: image.user }),
     },
     rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
     history: [{ created: EPOCH.toISOString() }],

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
-import { normalizeReference } from './references.ts';
+import { normalizeReference, referenceError, repositoryOf, storedName } from './references.ts';
+
+const DIGEST = `sha256:${'0a'.repeat(32)}`;
 
 test.each([
   ['busybox', 'docker.io/library/busybox:latest'],
@@ -15,4 +17,43 @@ test.each([
 ])('%s is %s', (short, complete) => {
   expect(normalizeReference(short)).toBe(complete);
   expect(normalizeReference(complete)).toBe(complete);
+});
+
+test.each([
+  ['busybox', 'docker.io/library/busybox', 'docker.io/library/busybox:latest'],
+  ['localhost:5000/app', 'localhost:5000/app', 'localhost:5000/app:latest'],
+  [`127.0.0.1:5000/team/app:1@${DIGEST}`, '127.0.0.1:5000/team/app', `127.0.0.1:5000/team/app@${DIGEST}`],
+  [`busybox@${DIGEST}`, 'docker.io/library/busybox', `docker.io/library/busybox@${DIGEST}`],
+])('%s is of %s, and kept as %s', (reference, repository, name) => {
+  expect(repositoryOf(reference)).toBe(repository);
+  expect(storedName(reference)).toBe(name);
+});
+
+test.each([
+  'busybox',
+  'BUSYBOX.example/app',
+  'localhost:5000/team/app_a/b--c:1.2-rc_3',
+  '[::1]:5000/app',
+  `busybox@${DIGEST}`,
+  `example.com/app:1@${DIGEST}`,
+])('%s is well formed', (reference) => {
+  expect(referenceError(reference)).toBeUndefined();
+});
+
+test.each([
+  ['busyBOX', 'invalid reference format: repository name (library/busyBOX) must be lowercase'],
+  ['THIS IS NOT!', 'invalid reference format: repository name (library/THIS IS NOT!) must be lowercase'],
+  ['example.com/Team/app:1', 'invalid reference format: repository name (Team/app) must be lowercase'],
+  ['https://example.com/app:1', 'invalid reference format'],
+  ['nginx:latest ', 'invalid reference format'],
+  ['example.com//app:1', 'invalid reference format'],
+  ['', 'invalid reference format'],
+  [':tag', 'invalid reference format'],
+  [`app:${'x'.repeat(129)}`, 'invalid reference format'],
+  [`app@sha256:${'0'.repeat(32)}`, 'invalid checksum digest length'],
+  [`app@md5:${'0'.repeat(32)}`, 'unsupported digest algorithm'],
+  [`${'a'.repeat(250)}/b`, 'repository name must not be more than 255 characters'],
+  ['0a'.repeat(32), `invalid repository name (${'0a'.repeat(32)}), cannot specify 64-byte hexadecimal strings`],
+])('%j is refused: %s', (reference, why) => {
+  expect(referenceError(reference)).toBe(why);
 });

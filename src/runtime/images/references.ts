@@ -1,15 +1,62 @@
 /**
  * Image references as the ecosystem completes them: docker.io and library where nothing is said, the tag latest.
- * Source: github.com/distribution/reference, "familiar" and normalized names.
+ * Source: github.com/distribution/reference, "familiar" and normalized names, and its grammar.
  */
 
 /** busybox:1.28 -> docker.io/library/busybox:1.28; what is complete stays as it is. */
 export function normalizeReference(reference: string): string {
+  const { domain, rest } = split(reference);
+  return `${domain}/${/[:@]/.test(rest) ? rest : `${rest}:latest`}`;
+}
+
+function split(reference: string): { domain: string; rest: string } {
   const slash = reference.indexOf('/');
   const first = slash === -1 ? '' : reference.slice(0, slash);
   const isHost = /[.:]/.test(first) || first === 'localhost' || first !== first.toLowerCase();
   let [domain, rest] = isHost ? [first, reference.slice(slash + 1)] : ['docker.io', reference];
   if (domain === 'index.docker.io') domain = 'docker.io';
   if (domain === 'docker.io' && !rest.includes('/')) rest = `library/${rest}`;
-  return `${domain}/${/[:@]/.test(rest) ? rest : `${rest}:latest`}`;
+  return { domain, rest };
+}
+
+/** busybox:1.28 -> docker.io/library/busybox: the complete name without tag and digest. */
+export function repositoryOf(reference: string): string {
+  const { domain, rest } = split(reference);
+  return `${domain}/${rest.replace(/[:@].*$/, '')}`;
+}
+
+/**
+ * The name under which a runtime keeps what the reference asks for: complete, and beside a digest no tag. Two references
+ * of one name mean the same image.
+ */
+export function storedName(reference: string): string {
+  const complete = normalizeReference(reference);
+  const digest = complete.indexOf('@');
+  return digest === -1 ? complete : `${repositoryOf(reference)}${complete.slice(digest)}`;
+}
+
+const COMPONENT = '[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
+const DOMAIN = `(?:${COMPONENT}(?:\\.${COMPONENT})*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?`;
+const PATH = '[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*';
+const DIGEST = '[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{32,}';
+const REFERENCE = new RegExp(`^(${DOMAIN}/${PATH}(?:/${PATH})*)(?::\\w[\\w.-]{0,127})?(?:@(${DIGEST}))?$`);
+const MAX_NAME_LENGTH = 255;
+const DIGEST_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
+
+/** Why no runtime can take the reference, in upstream's words; undefined where it is well formed. */
+export function referenceError(reference: string): string | undefined {
+  if (/^[a-f0-9]{64}$/.test(reference))
+    return `invalid repository name (${reference}), cannot specify 64-byte hexadecimal strings`;
+  const { domain, rest } = split(reference);
+  const colon = rest.indexOf(':');
+  const remote = colon === -1 ? rest : rest.slice(0, colon);
+  if (remote !== remote.toLowerCase()) return `invalid reference format: repository name (${remote}) must be lowercase`;
+  const [, name, digest] = REFERENCE.exec(`${domain}/${rest}`) ?? [];
+  if (name === undefined) return 'invalid reference format';
+  if (name.length > MAX_NAME_LENGTH) return `repository name must not be more than ${MAX_NAME_LENGTH} characters`;
+  if (digest === undefined) return undefined;
+  const [algorithm = '', hex = ''] = digest.split(':');
+  const length = DIGEST_LENGTHS[algorithm];
+  if (length === undefined) return 'unsupported digest algorithm';
+  return hex.length === length ? undefined : 'invalid checksum digest length';
 }

@@ -51,6 +51,8 @@ export interface SimulatedRuntime extends ContainerRuntime {
   loseSandbox(podUid: string): void;
   /** Ends a running container from outside. */
   kill(containerId: string, exitCode: number): void;
+  /** The next start loses its caller: it fails so much later, and until then nobody else can start it. As containerd does. */
+  abandonNextStart(millis: Millis): void;
   addImage(reference: string): void;
 }
 
@@ -68,9 +70,12 @@ interface Run extends ContainerObservation {
   pod: PodIdentity;
   ending?: { cancel(): void };
   signalled?: boolean;
+  /** A start of it is under way that will fail. */
+  abandoned?: true;
 }
 
 const SIGKILL_EXIT = 137;
+const START_ERROR_EXIT = 128;
 
 export function createSimulatedRuntime(options: SimulatedRuntimeOptions): SimulatedRuntime {
   const { timers, script } = options;
@@ -81,6 +86,7 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
   const exits = new Map<string, (() => void)[]>();
   const trace: TraceEntry[] = [];
   let serial = 0;
+  let abandonMillis: Millis | undefined;
 
   const changed = (podUid: string): void => {
     for (const listener of listeners) listener({ type: 'changed', podUid });
@@ -104,13 +110,13 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
   };
 
   const end = (run: Run, exitCode: number): void => {
-    if (run.state !== 'running') return;
+    if (run.state !== 'running' && !run.abandoned) return;
     run.ending?.cancel();
     run.state = 'exited';
     run.exitCode = exitCode;
     run.reason = exitCode === 0 ? 'Completed' : 'Error';
     run.finishedAt = timers.now();
-    note('exit', run, exitCode);
+    if (run.startedAt !== undefined) note('exit', run, exitCode);
     for (const done of exits.get(run.id) ?? []) done();
     exits.delete(run.id);
     changed(run.podUid);
@@ -142,7 +148,13 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
     changed(sandbox.podUid);
   };
 
-  const plain = ({ pod: _pod, ending: _ending, signalled: _signalled, ...seen }: Run): ContainerObservation => seen;
+  const plain = ({
+    pod: _pod,
+    ending: _ending,
+    signalled: _signalled,
+    abandoned: _abandoned,
+    ...seen
+  }: Run): ContainerObservation => seen;
   const observe = (podUid: string): PodObservation => ({
     sandboxes: [...sandboxes.values()].filter((each) => each.podUid === podUid).map((each) => ({ ...each })),
     containers: [...containers.values()].filter((each) => each.podUid === podUid).map(plain),
@@ -233,10 +245,16 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
       call('createContainer', signal, () => createContainer(sandboxId, config)),
     startContainer: (id, signal) =>
       call('startContainer', signal, () => {
+        const failsAfterMillis = abandonMillis;
+        abandonMillis = undefined;
         const run = containers.get(id);
         if (run === undefined) throw new Error(`container ${id} not found`);
         if (sandboxes.get(run.sandboxId)?.ready !== true) throw new Error(`sandbox ${run.sandboxId} is not ready`);
-        if (run.state === 'created') begin(run);
+        if (run.abandoned && run.state === 'created') throw new Error(`container ${id} is already in starting state`);
+        if (failsAfterMillis !== undefined && run.state === 'created') {
+          run.abandoned = true;
+          timers.at(timers.now() + failsAfterMillis, () => end(run, START_ERROR_EXIT));
+        } else if (run.state === 'created') begin(run);
       }),
     stopContainer: (id, graceSeconds, signal) =>
       call('stopContainer', signal, () => stopContainer(id, graceSeconds, signal)),
@@ -294,6 +312,9 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
     kill: (id, exitCode) => {
       const run = containers.get(id);
       if (run !== undefined) end(run, exitCode);
+    },
+    abandonNextStart: (millis) => {
+      abandonMillis = millis;
     },
     addImage: (reference) => void images.add(reference),
   };

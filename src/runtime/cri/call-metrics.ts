@@ -1,0 +1,37 @@
+/** Figures of the calls to the runtime. Names: v1.33 metrics reference, kubelet_runtime_operations_*. */
+import type { Metrics } from '../../platform/metrics.ts';
+import type { CallListener } from './connection.ts';
+
+const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60];
+
+export function callMetrics(metrics: Metrics): CallListener {
+  const total = metrics.counter('kubelet_runtime_operations_total', 'Calls to the container runtime.', [
+    'operation_type',
+  ]);
+  const errors = metrics.counter('kubelet_runtime_operations_errors_total', 'Calls that failed.', ['operation_type']);
+  const durations = metrics.histogram(
+    'kubelet_runtime_operations_duration_seconds',
+    'How long calls to the container runtime took.',
+    ['operation_type'],
+    BUCKETS_SECONDS,
+  );
+  return (method, seconds, failed) => {
+    const operation = operationType(method);
+    total.add(1, operation);
+    if (failed) errors.add(1, operation);
+    durations.observe(seconds, operation);
+  };
+}
+
+const names = new Map<string, string>();
+
+/** runtime.v1.RuntimeService/RunPodSandbox is run_podsandbox, as upstream names it. */
+export function operationType(method: string): string {
+  let name = names.get(method);
+  if (name === undefined) {
+    const call = method.slice(method.indexOf('/') + 1).replace('PodSandbox', 'Podsandbox');
+    name = call.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase();
+    names.set(method, name);
+  }
+  return name;
+}

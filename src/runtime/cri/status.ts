@@ -1,0 +1,38 @@
+/** What a runtime says of itself. */
+import type { RuntimeFeatures } from '../runtime.ts';
+import type { Connection } from './connection.ts';
+import type { RuntimeStatus } from './responses.ts';
+
+const METHOD = 'runtime.v1.RuntimeService/Status';
+
+/** `verbose`: with `info`, which is the runtime's own. */
+export const readStatus = (connection: Connection, verbose: boolean, signal: AbortSignal): Promise<RuntimeStatus> =>
+  connection.unary<RuntimeStatus>(METHOD, { verbose }, signal);
+
+export async function notReady(connection: Connection, signal: AbortSignal): Promise<string[]> {
+  const { status } = await readStatus(connection, false, signal);
+  return (status?.conditions ?? [])
+    .filter((condition) => !condition.status)
+    .map(({ type, reason, message }) => `${type} is false: ${reason}: ${message}`);
+}
+
+export const featuresOf = ({ features, runtimeHandlers }: RuntimeStatus): RuntimeFeatures | undefined =>
+  features === null && runtimeHandlers.length === 0
+    ? undefined
+    : {
+        supplementalGroupsPolicy: features?.supplementalGroupsPolicy ?? false,
+        handlers: runtimeHandlers.map((handler) => ({
+          name: handler.name,
+          recursiveReadOnlyMounts: handler.features?.recursiveReadOnlyMounts ?? false,
+        })),
+      };
+
+/** The image of sandboxes of containerd's configuration; undefined where the runtime does not tell, or in another form. */
+export function sandboxImageOf({ info }: RuntimeStatus): string | undefined {
+  try {
+    const config = JSON.parse(info['config'] ?? '{}') as { sandboxImage?: string } | null;
+    return config?.sandboxImage || undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { type ListedStats, toUsage } from './usage.ts';
+
+const labels = { 'io.kubernetes.pod.uid': 'u', 'lifepod.io/attempt': '2' };
+const stats: ListedStats = {
+  attributes: { id: 'c1', metadata: { name: 'app', attempt: 2 }, labels },
+  cpu: { timestamp: 1_700_000_000_123_400_000, usageCoreNanoSeconds: { value: 0 } },
+  memory: {
+    workingSetBytes: { value: 4096 },
+    usageBytes: { value: 8192 },
+    rssBytes: null,
+    pageFaults: { value: 3 },
+    majorPageFaults: null,
+  },
+  writableLayer: { usedBytes: { value: 10 }, inodesUsed: null },
+};
+
+test('what the runtime tells; what it does not tell is left out', () => {
+  expect(toUsage(stats)).toEqual({
+    ...{ podUid: 'u', id: 'c1', name: 'app', attempt: 2, at: 1_700_000_000_123, cpuNanoSeconds: 0 },
+    ...{ workingSetBytes: 4096, usageBytes: 8192, pageFaults: 3, rootFs: { usedBytes: 10, inodesUsed: 0 } },
+  });
+  expect(toUsage({ ...stats, writableLayer: null })).not.toHaveProperty('rootFs');
+});
+
+test('containers of others, and those that ended meanwhile, are not told of', () => {
+  const foreign = { id: 'x', metadata: null, labels: { 'io.kubernetes.pod.uid': 'u' } };
+  expect(toUsage({ ...stats, attributes: foreign })).toBeUndefined();
+  expect(toUsage({ ...stats, cpu: null })).toBeUndefined();
+  expect(toUsage({ ...stats, memory: null })).toBeUndefined();
+});

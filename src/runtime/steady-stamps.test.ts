@@ -1,0 +1,44 @@
+import { beforeEach, expect, it } from 'vitest';
+import type { ContainerObservation, PodObservation } from './runtime.ts';
+import { createSteadyStamps, type SteadyStamps } from './steady-stamps.ts';
+
+const HOUR = 3_600_000;
+let engine: number;
+let ahead: number;
+let stamps: SteadyStamps;
+beforeEach(() => {
+  engine = 1_000_000_000;
+  ahead = 0;
+  stamps = createSteadyStamps({ now: () => engine }, { now: () => engine + ahead });
+});
+
+const seen = (id: string, times: Partial<ContainerObservation>): PodObservation => ({
+  sandboxes: [],
+  containers: [{ id, createdAt: 999_990_000, ...times } as ContainerObservation],
+});
+const read = (id: string, times: Partial<ContainerObservation>): Partial<ContainerObservation> | undefined =>
+  stamps.read('uid', seen(id, times)).containers[0];
+
+it('leaves times alone while nobody sets the clock', () => {
+  expect(read('a', { startedAt: 999_999_000 })).toMatchObject({ createdAt: 999_990_000, startedAt: 999_999_000 });
+});
+
+it.each([HOUR, -HOUR])('what was seen stays, and what comes after a step of %d ms is read by it', (step) => {
+  read('a', { startedAt: 999_999_000 });
+  ahead = step;
+  engine += 5_000;
+  const ended = read('a', { startedAt: 999_999_000, finishedAt: engine + step - 10 });
+  expect(ended).toMatchObject({ createdAt: 999_990_000, startedAt: 999_999_000, finishedAt: engine - 10 });
+  expect(read('b', { createdAt: engine + step - 20 })).toMatchObject({ createdAt: engine - 20 });
+});
+
+it('what seems to lie ahead has just happened', () => {
+  expect(read('a', { finishedAt: engine + HOUR })).toMatchObject({ finishedAt: engine });
+});
+
+it('forgets what is gone', () => {
+  read('a', {});
+  stamps.readAll(new Map());
+  ahead = HOUR;
+  expect(read('a', { createdAt: engine + HOUR - 7 })).toMatchObject({ createdAt: engine - 7 });
+});
