@@ -8,69 +8,72 @@
  *  2. After a start, what the runtime holds is adopted, never restarted; what no object stands for is cleaned up.
  */
 import { rm } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
+import { hasEnded } from '../api/core/v1/pod/phase.ts';
 import type { Pod, PodStatus, Service } from '../api/generated/types.ts';
-import type { Client } from '../client/client.ts';
 import { createEventRecorder } from '../client/events.ts';
 import { createInformer } from '../client/informer.ts';
+import { goneAt } from '../lifecycle/transitions.ts';
+import type { NodeFacts } from '../lifecycle/types.ts';
 import type { NodeConnection } from '../machinery/node-connection.ts';
-import { isApiError } from '../machinery/status.ts';
-import type { Platform } from '../platform/platform.ts';
-import type { ContainerRuntime, ContainerStreams } from '../runtime/runtime.ts';
+import { createAdmission } from './admission.ts';
+import type { NodeAgentOptions } from './agent-options.ts';
 import { podLogDirectory } from './container-config.ts';
 import { prepareContainer, prepareSandbox, removeMessageFile } from './container-files.ts';
+import { removeDeadContainers } from './dead-containers.ts';
 import { createExecutor } from './executor.ts';
-import { limitStarts } from './handlers/exec-gate.ts';
-import { runHook } from './handlers/hook.ts';
-import { runProbe } from './handlers/probe.ts';
-import type { HandlerTarget } from './handlers/target.ts';
-import { ROTATION_LIMITS, type RotationLimits, startLogRotation } from './log-rotation.ts';
+import { createPodHandlers } from './handlers/pod-handlers.ts';
+import { createNodeImages } from './images/node-images.ts';
+import { ROTATION_LIMITS, startLogRotation } from './log-rotation.ts';
 import { createLogSource } from './logs.ts';
-import { readCapacity } from './machine.ts';
+import { createNodeEnding, type NodeEnding } from './node-ending.ts';
+import { readNodeFacts } from './node-facts.ts';
+import { startOrphanRemoval } from './orphans.ts';
 import { createEnvironmentSource } from './pod-environment.ts';
 import { createMessageReader, podFromRecords, runtimeView } from './pod-source.ts';
+import { createPodRecorder } from './record/recorder.ts';
 import { createRunLookup } from './run-lookup.ts';
+import { followRuntime } from './runtime-follower.ts';
 import { throughMirrors } from './static-pods/mirrors.ts';
 import { createStaticPods } from './static-pods/static-pods.ts';
-import { statusPatch } from './status-patch.ts';
+import { createStatusWrites } from './status-api.ts';
 import { createStreamSource } from './streams.ts';
+import type { NodePod } from './usage/node-pods.ts';
 import { createVolumeManager } from './volumes.ts';
 import { type PodWorker, type RuntimeView, startWorker } from './worker.ts';
 
-export interface NodeAgentOptions extends Platform {
-  client: Client;
-  runtime: ContainerRuntime & ContainerStreams;
-  runtimeName: string;
-  nodeName: string;
-  nodeIps: readonly string[];
-  dataDir: string;
-  clusterDns: readonly string[];
-  clusterDomain: string;
-  /** In place of ROTATION_LIMITS. */
-  logRotation?: Partial<RotationLimits>;
-  signal: AbortSignal;
-}
-
-export interface NodeAgent {
+export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
   /** For the API server: the streams of the containers. */
   connection: NodeConnection;
+  /** The Pods that it has, with what was last seen of each in the runtime. */
+  pods(): NodePod[];
+  /** Called when the runtime may have other images than before. */
+  onImagesChange(listener: () => void): void;
   /** Ends the static Pods, gracefully; their manifests count no more. Resolves when nothing of them is left. */
   endStaticPods(): Promise<void>;
-  /** Resolves when the Events recorded until now are written. */
+  /** Resolves when the Events and the steps of Pods' lives recorded until now are written. */
   flushed(): Promise<void>;
 }
 
 export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
-  const { client, runtime, timers, log, signal, nodeName, dataDir } = options;
+  const { client, runtime, timers, log, signal, nodeName, dataDir, capacity } = options;
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
   const logsRoot = join(dataDir, 'logs', 'pods');
-  const recorder = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
-  const capacity = await readCapacity(dataDir);
+  const events = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
+  const recorder = createPodRecorder({ client, timers, log, signal });
   const volumes = createVolumeManager({
     rootDirectory: join(dataDir, 'pods'),
     ...{ client, timers, log, nodeName, allocatable: capacity.allocatable },
+    images: {
+      status: runtime.imageStatus,
+      pull: (pod, reference, abort) => images.pull(pod, reference, () => undefined, abort),
+      mounts: runtime.imageMounts,
+      release: runtime.releaseImageMounts,
+      event: (pod, type, reason, message) => events.event(pod, type, reason, message),
+    },
+    onRetry: (uid) => workers.get(uid)?.retry('mountVolumes'),
+    onFailure: (pod, { reason, message }) => events.event(pod, 'Warning', reason, message),
   });
   signal.addEventListener('abort', () => volumes.close(), { once: true });
   const services = createInformer<Service>(
@@ -79,6 +82,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     {},
   );
   const sandboxIps = new Map<string, readonly string[]>();
+  const { podCgroups, ...facts } = await readNodeFacts(options);
   const environment = createEnvironmentSource({
     client,
     nodeName,
@@ -87,80 +91,72 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     memoryCapacityBytes: capacity.memoryBytes,
     clusterDns: options.clusterDns,
     clusterDomain: options.clusterDomain,
-    resolvConf: '/etc/resolv.conf',
+    resolvConf: options.resolvConf,
     logsRoot,
     seccompRoot: join(dataDir, 'seccomp'),
+    ...facts.environment,
     services: () => services.list(),
     podIps: (pod) => sandboxIps.get(pod.metadata.uid ?? '') ?? [],
     podDirectory: volumes.podDirectory,
     volumePath: volumes.hostPath,
   });
-  const targetOf = (pod: Pod, name: string, containerId: string): HandlerTarget => {
-    const container = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
-      (each) => each.name === name,
-    );
-    if (container === undefined) throw new Error(`no container ${name} in the spec`);
-    const podIp = pod.spec?.hostNetwork === true ? options.nodeIps[0] : sandboxIps.get(pod.metadata.uid ?? '')?.[0];
-    return { pod, container, containerId, podIp: podIp ?? '' };
-  };
-  const handlers = { runtime, timers };
-  const probing = { runtime: limitStarts(runtime, timers, 4 * availableParallelism()), timers };
+  const livePods = (): Pod[] => [...workers.values()].map((worker) => worker.pod());
+  const images = createNodeImages({
+    ...options,
+    events,
+    pods: livePods,
+    appeared: (name) => workers.forEach((worker) => void worker.imageAppeared(name)),
+  });
   const execute = createExecutor({
     timers,
     runtime,
     client,
     volumes,
+    pullImage: images.pull,
     environment,
     prepareContainer,
     prepareSandbox,
+    ...(podCgroups === undefined ? {} : { cgroups: podCgroups }),
+    warn: (pod, reason, message) => events.event(pod, 'Warning', reason, message),
     removeMessage: (pod, container, attempt) =>
       removeMessageFile(volumes.podDirectory(pod.metadata.uid ?? ''), container, attempt),
-    async runProbe(pod, { container, id, probe: kind }, abort) {
-      const target = targetOf(pod, container, id);
-      const { startupProbe, livenessProbe, readinessProbe } = target.container;
-      const probe = { startup: startupProbe, liveness: livenessProbe, readiness: readinessProbe }[kind];
-      return probe === undefined ? { result: 'Success', message: '' } : runProbe(target, probe, probing, abort);
-    },
-    async runHook(pod, { container, id, hook }, abort) {
-      const target = targetOf(pod, container, id);
-      const handler = target.container.lifecycle?.[hook];
-      try {
-        const { httpFallback } = handler === undefined ? {} : await runHook(target, handler, handlers, abort);
-        if (httpFallback !== undefined) recorder.event(pod, 'Warning', 'LifecycleHTTPFallback', httpFallback);
-        return {};
-      } catch (error) {
-        abort.throwIfAborted();
-        const failure = (error as Error).message;
-        log.warn('lifecycle hook failed', { pod: pod.metadata.name, container, hook, failure });
-        return { failure };
-      }
-    },
+    ...createPodHandlers({
+      ...{ runtime, timers, log, events },
+      podIp: (pod) =>
+        pod.spec?.hostNetwork === true ? options.nodeIps[0] : sandboxIps.get(pod.metadata.uid ?? '')?.[0],
+    }),
   });
 
-  const writeStatus = async (pod: Pod, status: PodStatus): Promise<void> => {
-    const { name, namespace, uid } = pod.metadata;
-    try {
-      await pods.patch(
-        name,
-        namespace,
-        'application/strategic-merge-patch+json',
-        { metadata: { uid }, status: statusPatch(pod, status) },
-        'status',
-      );
-    } catch (error) {
-      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
-    }
-  };
-
+  const writeStatus = createStatusWrites(pods);
   const staticPods = createStaticPods({ ...options, apply: (pod, removed) => apply(pod, removed), writeStatus });
-  const executeFor: typeof execute = async (action, pod, abort) => {
-    if (action.kind !== 'finalizeDeletion' || !staticPods.owns(pod)) return execute(action, pod, abort);
+  const writeAnyStatus = async (pod: Pod, status: PodStatus): Promise<void> =>
+    staticPods.owns(pod) ? staticPods.writeStatus(pod, status) : writeStatus(pod, status);
+  const cleared = (pod: Pod): void => {
+    ending.cleared(pod);
+    admission.cleared(pod);
+  };
+  const executeFor: typeof execute = async (action, pod, abort, progress) => {
+    if (action.kind !== 'finalizeDeletion' || !staticPods.owns(pod)) {
+      const outcome = await execute(action, pod, abort, progress);
+      // Of one that is deleted its end tells.
+      if (action.kind === 'unmountVolumes' && pod.metadata.deletionTimestamp === undefined) cleared(pod);
+      return outcome;
+    }
     staticPods.finalize(pod);
     return {};
   };
 
+  const { maxGracePeriodExtensionSeconds } = options;
+  const nodeFacts: NodeFacts = {
+    ips: options.nodeIps,
+    runtimeName: options.runtimeName,
+    ...(maxGracePeriodExtensionSeconds === undefined ? {} : { maxGracePeriodExtensionSeconds }),
+  };
   const workers = new Map<string, PodWorker>();
   const runs = createRunLookup(logsRoot, (uid) => workers.get(uid)?.pod());
+  const { podDirectory } = volumes;
+  const pressures = () => options.eviction?.pressure.conditions() ?? new Set();
+  const ending = createNodeEnding({ ...options, ...{ events, workers, podDirectory, staticPods, runs, pressures } });
   const start = (pod: Pod, removed: boolean): void => {
     const uid = pod.metadata.uid ?? '';
     const readMessages = createMessageReader({
@@ -173,61 +169,81 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
       if (ips !== undefined) sandboxIps.set(uid, ips);
       const view = runtimeView(seen, await readMessages(of, seen.containers, abort));
       runs.observed(uid, view);
+      if (view.containers.length === 0) ending.emptied(uid);
       return view;
     };
     const worker = startWorker(
-      { pod, removed },
+      { pod, removed, nodeEnd: ending.begun(pod) },
       {
         timers,
         log: log.child({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }),
-        node: { ips: options.nodeIps, runtimeName: options.runtimeName },
+        node: nodeFacts,
         observe,
         execute: executeFor,
-        writeStatus: async (of, status) =>
-          staticPods.owns(of) ? staticPods.writeStatus(of, status) : writeStatus(of, status),
-        event: (of, { type, reason, message, fieldPath }) => recorder.event(of, type, reason, message, fieldPath),
+        writeStatus: writeAnyStatus,
+        record: (of, transitions) => recorder.record(of, transitions),
+        event: (of, { type, reason, message, fieldPath }) => events.event(of, type, reason, message, fieldPath),
         done: () => {
           workers.delete(uid);
-          sandboxIps.delete(uid);
           runs.observed(uid, { sandboxes: [], containers: [] });
-          rm(podLogDirectory(pod, logsRoot), { recursive: true, force: true })
-            .catch((error: unknown) => log.warn('logs of a removed Pod stay', { uid, error: String(error) }))
-            .finally(() => staticPods.ended(uid));
+          cleared(pod);
+          recorder.release(uid);
+          sandboxIps.delete(uid);
+          images.podGone();
+          const stays = (what: string) => (error: unknown) =>
+            log.warn(`${what} of a Pod that is gone stays`, { uid, error: String(error) });
+          const logs = rm(podLogDirectory(pod, logsRoot), { recursive: true, force: true });
+          const removals = [
+            podCgroups?.remove(pod).catch(stays('the control group')),
+            logs.catch(stays('the log folder')),
+          ];
+          // A static Pod of this UID may begin anew then.
+          void Promise.all(removals).then(() => staticPods.ended(uid));
         },
       },
     );
     workers.set(uid, worker);
+    podCgroups?.add(pod);
     if (signal.aborted) worker.stop();
   };
   const apply = (pod: Pod, removed: boolean): void => {
     const worker = workers.get(pod.metadata.uid ?? '');
-    if (worker !== undefined) worker.update(pod, removed);
-    else if (!removed) start(pod, false);
+    if (!removed) volumes.update(pod);
+    if (worker !== undefined) {
+      worker.update(pod, removed);
+      if (hasEnded(pod)) admission.roomMade();
+    } else if (!removed) admission.admit(pod);
+    else tellGone(pod);
+  };
+  const admission = createAdmission({
+    ...options,
+    allocatable: capacity.allocatable,
+    pods: livePods,
+    strictGroups: facts.strictGroups,
+    isStatic: (pod) => staticPods.owns(pod),
+    unwanted: (pod) => ending.refusal(pod),
+    begin: (pod) => start(pod, false),
+    refused: (pod, { reason, message }) => events.event(pod, 'Warning', reason, message),
+    writeStatus: writeAnyStatus,
+    isEnding: (pod) => ending.isEnding(pod),
+    preempt: (pod) => ending.preempt(pod),
+  });
+  /** Of a Pod that nothing was left of on the node while finalizers kept its object. */
+  const tellGone = (pod: Pod): void => {
+    admission.forget(pod);
+    recorder.record(pod, [goneAt(timers.now())]);
+    recorder.release(pod.metadata.uid ?? '');
   };
 
-  signal.addEventListener(
-    'abort',
-    () => {
-      for (const worker of workers.values()) worker.stop();
+  signal.addEventListener('abort', () => workers.forEach((worker) => void worker.stop()), { once: true });
+
+  const objectsKnown = followRuntime({
+    ...{ runtime, workers, log, signal },
+    found(uid, records) {
+      if (!admission.adopt(uid)) start(podFromRecords(uid, records), true);
     },
-    { once: true },
-  );
-
-  // Events are listened to before the first observation, so that nothing falls between the two.
-  // What the runtime has and no object stands for is ended: first it must be known what objects there are.
-  const listed = Promise.withResolvers<void>();
-  const resync = async (): Promise<void> => {
-    await listed.promise;
-    const records = await runtime.observeAll(signal);
-    for (const [uid, seen] of records) if (!workers.has(uid)) start(podFromRecords(uid, seen), true);
-    for (const worker of workers.values()) worker.changed();
-  };
-  runtime
-    .events((event) => {
-      if (event.type === 'changed') workers.get(event.podUid)?.changed();
-      else resync().catch((error: unknown) => log.warn('resync failed', { error: String(error) }));
-    }, signal)
-    .catch((error: unknown) => log.error('runtime events ended', { error: String(error) }));
+  });
+  images.follow();
 
   startLogRotation({
     ...ROTATION_LIMITS,
@@ -249,16 +265,35 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
       deleted: (pod) => changed(pod, true),
     },
   );
-  await Promise.all([informer.synced, services.synced]);
-  listed.resolve();
-  await resync();
-  await volumes.cleanOrphans(new Set(workers.keys()), signal);
+  await Promise.all([informer.synced, services.synced, admission.synced]);
+  admission.open();
+  await objectsKnown();
+  images.collect();
+  const isKnown = (uid: string): boolean => workers.has(uid);
+  const orphans = { podsRoot: join(dataDir, 'pods'), logsRoot, isKnown, ...{ timers, log, signal } };
+  await Promise.all([
+    startOrphanRemoval({ ...orphans, removePod: volumes.remove }),
+    podCgroups?.removeOrphans(isKnown),
+  ]);
+  const freeDisk = async (): Promise<unknown> => {
+    const known = [...workers.values()].map((worker) => worker.pod());
+    await removeDeadContainers(known, runtime, log, signal);
+    return images.removeUnused(signal);
+  };
+  if (options.eviction !== undefined) ending.startEviction({ ...options.eviction, volumes, logsRoot, freeDisk });
   return {
     connection: throughMirrors(
-      { ...createLogSource(runs.logs, timers.now), ...createStreamSource(runs, runtime) },
+      { ...createLogSource(runs.logs, Date.now), ...createStreamSource(runs, runtime) },
       staticPods.ownUid,
     ),
+    pods: () =>
+      [...workers].map(([uid, worker]) => {
+        const pod = worker.pod();
+        return { pod, ...runs.view(uid), logDirectory: podLogDirectory(pod, logsRoot) };
+      }),
+    onImagesChange: images.onChange,
     endStaticPods: () => staticPods.endAll(),
-    flushed: () => recorder.flushed(),
+    shutDown: ending.shutDown,
+    flushed: async () => void (await Promise.all([events.flushed(), recorder.flushed()])),
   };
 }

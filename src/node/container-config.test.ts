@@ -3,7 +3,7 @@ import type { ConfigMap, Container, Pod, Secret, Service } from '../api/generate
 import type { ImageInfo } from '../runtime/runtime.ts';
 import { containerConfig, type PodEnvironment, sandboxConfig } from './container-config.ts';
 import { etcHosts } from './container-files.ts';
-import { parseResolvConf } from './dns-config.ts';
+import { parseResolvConf, podDnsConfig } from './dns-config.ts';
 
 const image: ImageInfo = { id: 'sha256:1', tags: [], digests: [], sizeBytes: 1 };
 
@@ -26,7 +26,7 @@ const env: PodEnvironment = {
   nodeName: 'n1',
   hostIps: ['192.0.2.1'],
   podIps: ['10.0.0.7'],
-  allocatable: { cpu: '2', memory: '1Gi' },
+  allocatable: { cpu: '2', memory: '1Gi', 'hugepages-2Mi': '8Mi' },
   services: [
     service('default', 'kubernetes', '10.96.0.1', [{ name: 'https', port: 443, protocol: 'TCP' }]),
     service('ns1', 'my-db', '10.96.0.9', [
@@ -111,6 +111,40 @@ describe('environment', () => {
     });
     expect(all).not.toHaveProperty('GONE');
     expect(all).not.toHaveProperty('bad=name');
+  });
+
+  it.each([
+    ['the name of every object', 'constructor'],
+    ['a method of every object', 'toString'],
+  ])('finds no key that is %s', (_what, key) => {
+    const of = (valueFrom: object) => ({ env: [{ name: 'V', valueFrom }] }) as Partial<Container>;
+    expect(() => variables(of({ configMapKeyRef: { name: 'settings', key } }))).toThrow(
+      `couldn't find key ${key} in ConfigMap ns1/settings`,
+    );
+    expect(() => variables(of({ secretKeyRef: { name: 'login', key } }))).toThrow(
+      `couldn't find key ${key} in Secret ns1/login`,
+    );
+    expect(variables(of({ configMapKeyRef: { name: 'settings', key, optional: true } }))).not.toHaveProperty('V');
+    expect(variables(of({ fieldRef: { fieldPath: `metadata.labels['${key}']` } }), {}, { labels: {} })['V']).toBe('');
+    expect(() => variables(of({ fieldRef: { fieldPath: key } }))).toThrow(`unsupported fieldPath: ${key}`);
+  });
+
+  it('counts a limit of zero as none, gives no huge pages unasked, and knows spec.host', () => {
+    const of = (resource: string) => ({ name: resource.toUpperCase(), valueFrom: { resourceFieldRef: { resource } } });
+    const found = variables({
+      resources: { limits: { cpu: '0', memory: '0' }, requests: { cpu: '0' } },
+      env: [
+        ...['limits.cpu', 'limits.memory', 'requests.cpu', 'limits.hugepages-2Mi'].map(of),
+        { name: 'HOST', valueFrom: { fieldRef: { fieldPath: 'spec.host' } } },
+      ],
+    });
+    expect(found).toMatchObject({
+      'LIMITS.CPU': '2',
+      'LIMITS.MEMORY': String(2 ** 30),
+      'REQUESTS.CPU': '0',
+      'LIMITS.HUGEPAGES-2MI': '0',
+      HOST: 'n1',
+    });
   });
 
   it('gives the variables of Services that the Pod sees', () => {
@@ -223,6 +257,17 @@ describe('containerConfig', () => {
     ]);
   });
 
+  it('mounts what may not change read-only, whatever the mount says', () => {
+    const volumes = [
+      { name: 'image', image: { reference: 'files:1' } },
+      { name: 'claim', persistentVolumeClaim: { claimName: 'c', readOnly: true } },
+      { name: 'open', persistentVolumeClaim: { claimName: 'c' } },
+    ];
+    const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/${name}` }));
+    const { mounts } = build({ volumeMounts }, { volumes });
+    expect(mounts.slice(0, 3).map(({ readOnly }) => readOnly)).toEqual([true, true, false]);
+  });
+
   it.each([
     ['../x', 'unable to provision SubPath for volumeMount "v" of container "c": must not contain \'..\''],
     ['/x', 'error SubPath "/x" must not be an absolute path'],
@@ -240,7 +285,7 @@ describe('containerConfig', () => {
     ],
     [
       'limits alone',
-      { resources: { limits: { cpu: '500m', memory: '128Mi' } } },
+      { resources: { limits: { cpu: '500m', memory: '128Mi' }, requests: { cpu: '500m', memory: '128Mi' } } },
       { cpuShares: 512, cpuPeriod: 100000, cpuQuota: 50000, memoryLimitBytes: 134217728, oomScoreAdj: -997 },
     ],
     [
@@ -268,7 +313,8 @@ describe('security', () => {
       env,
     ).security;
   const table: [string, object, object, string | undefined, object][] = [
-    ['nothing', {}, {}, undefined, { seccomp: { type: 'Unconfined' } }],
+    ['nothing', {}, {}, undefined, { runAsUser: 0 }],
+    ['a user of the image', {}, {}, 'web', { runAsUserName: 'web' }],
     ["the container's user", { runAsUser: 5 }, { runAsUser: 9, runAsGroup: 8 }, '1', { runAsUser: 5, runAsGroup: 8 }],
     ['a group with the user of the image', { runAsGroup: 7 }, {}, 'web:web', { runAsUserName: 'web', runAsGroup: 7 }],
     ['groups', {}, { supplementalGroups: [1, 2], fsGroup: 3 }, undefined, { supplementalGroups: [1, 2, 3] }],
@@ -307,11 +353,26 @@ describe('security', () => {
       undefined,
       { privileged: true, procMount: 'Unmasked' },
     ],
-    ['a non-root image', { runAsNonRoot: true }, {}, '1000:1000', {}],
+    [
+      'labels and groups',
+      { seLinuxOptions: { level: 's0:c1' } },
+      { seLinuxOptions: { type: 'shared_t' }, supplementalGroups: [7], supplementalGroupsPolicy: 'Strict' },
+      undefined,
+      { seLinux: { level: 's0:c1' }, supplementalGroups: [7], supplementalGroupsPolicy: 'Strict' },
+    ],
+    [
+      "a label of the Pod's",
+      {},
+      { seLinuxOptions: { type: 'shared_t' } },
+      undefined,
+      { seLinux: { type: 'shared_t' } },
+    ],
+    ['a non-root image', { runAsNonRoot: true }, {}, '1000:1000', { runAsUser: 1000 }],
     ['the container over the Pod', { runAsNonRoot: false }, { runAsNonRoot: true }, undefined, {}],
   ];
   it.each(table)('%s', (_what, container, pod, user, expected) => {
-    expect(security(container, pod, user)).toEqual({ seccomp: { type: 'Unconfined' }, ...expected });
+    const usual = { seccomp: { type: 'Unconfined' }, ...(user === undefined ? { runAsUser: 0 } : {}) };
+    expect(security(container, pod, user)).toEqual({ ...usual, ...expected });
   });
 
   const about = '(pod: "p1_ns1(u1)", container: c)';
@@ -331,6 +392,51 @@ describe('security', () => {
   });
 });
 
+describe('mounts that depend on the machine', () => {
+  const volumes = [
+    { name: 'own', emptyDir: {} },
+    { name: 'host', hostPath: { path: '/h' } },
+  ];
+  const mounts = (recursiveReadOnly: string | undefined, more: Partial<PodEnvironment>) => {
+    const volumeMounts = volumes.map(({ name }) => ({
+      ...{ name, mountPath: `/${name}`, readOnly: true },
+      ...(recursiveReadOnly === undefined ? {} : { recursiveReadOnly }),
+    }));
+    const container = { name: 'c', volumeMounts, terminationMessagePath: '/log' };
+    const pod = podOf({ volumes, containers: [container] });
+    return containerConfig(pod, container, 'app', 0, 0, image, { ...env, ...more }).mounts;
+  };
+  const runtimeFeatures = {
+    supplementalGroupsPolicy: true,
+    handlers: [
+      { name: '', recursiveReadOnlyMounts: true },
+      { name: 'old', recursiveReadOnlyMounts: false },
+    ],
+  };
+  const refused = 'volume "own" requested recursive read-only mode, but it is not supported by the runtime';
+
+  it('are read-only below, too, where the handler can and it is wanted', () => {
+    for (const wanted of ['Enabled', 'IfPossible'])
+      expect(mounts(wanted, { runtimeFeatures })[0]).toMatchObject({ readOnly: true, recursiveReadOnly: true });
+    for (const wanted of [undefined, 'Disabled'])
+      expect(mounts(wanted, { runtimeFeatures })[0]).not.toHaveProperty('recursiveReadOnly');
+  });
+
+  it('are refused, or left, where it cannot', () => {
+    for (const more of [{}, { runtimeFeatures, runtimeHandler: 'old' }]) {
+      expect(() => mounts('Enabled', more)).toThrow(refused);
+      expect(mounts('IfPossible', more)[0]).not.toHaveProperty('recursiveReadOnly');
+    }
+  });
+
+  it("get the container's label where they are the Pod's own", () => {
+    const relabelled = (seLinux: boolean) =>
+      mounts(undefined, { seLinux }).flatMap(({ containerPath, relabel }) => (relabel ? [containerPath] : []));
+    expect(relabelled(true)).toEqual(['/own', '/etc/hosts', '/log']);
+    expect(relabelled(false)).toEqual([]);
+  });
+});
+
 describe('sandboxConfig', () => {
   it('describes the sandbox of a Pod', () => {
     const ports = [
@@ -343,7 +449,7 @@ describe('sandboxConfig', () => {
         {
           containers: [{ name: 'c', ports }],
           shareProcessNamespace: true,
-          securityContext: { sysctls: [{ name: 'a.b', value: '1' }] },
+          securityContext: { sysctls: [{ name: 'net/core/somaxconn', value: '1' }] },
         },
         { labels: { app: 'x' }, annotations: { note: 'y' } },
       ),
@@ -367,7 +473,7 @@ describe('sandboxConfig', () => {
         { protocol: 'UDP', containerPort: 81, hostPort: 8081, hostIp: '127.0.0.1' },
       ],
       shareProcessNamespace: true,
-      sysctls: { 'a.b': '1' },
+      sysctls: { 'net.core.somaxconn': '1' },
     });
   });
 
@@ -408,6 +514,18 @@ describe('sandboxConfig', () => {
   it.each(dns)('DNS of %j', (spec, expected) => {
     expect(sandboxConfig(podOf(spec), 0, env).dns).toMatchObject(expected);
   });
+
+  it('says which of its resolver configuration was left out', () => {
+    const searches = ['a', 'b'.repeat(254), ...Array.from({ length: 40 }, (_, index) => `s${index}`)];
+    const spec = { dnsConfig: { nameservers: ['1.1.1.1', '1.1.1.2', '1.1.1.3'], searches } };
+    const { config, cut } = podDnsConfig(podOf(spec), env.dns);
+    expect([config.searches.length, config.searches.slice(3, 6)]).toEqual([31, ['example.com', 'a', 's0']]);
+    expect(cut).toEqual([
+      'Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: 10.96.0.10 1.1.1.1 1.1.1.2',
+      `Search Line limits were exceeded, some search paths have been omitted, the applied search line is: ${config.searches.join(' ')}`,
+    ]);
+    expect(podDnsConfig(podOf(), env.dns).cut).toEqual([]);
+  });
 });
 
 describe('etcHosts', () => {
@@ -431,7 +549,7 @@ describe('etcHosts', () => {
 describe('parseResolvConf', () => {
   it('reads servers, searches and options', () => {
     expect(
-      parseResolvConf('# x\nnameserver 1.2.3.4\nsearch a b .\n;c\noptions ndots:2 rotate\nnameserver ::1\n'),
+      parseResolvConf('# x\nnameserver 1.2.3.4\nsearch a b. .\n;c\noptions ndots:2 rotate\nnameserver ::1\n'),
     ).toEqual({
       servers: ['1.2.3.4', '::1'],
       searches: ['a', 'b'],

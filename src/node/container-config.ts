@@ -4,14 +4,24 @@
  * Invariants: the same input gives the same configuration; paths lie in the Pod's folder or are those of the Pod's volumes.
  */
 import { join } from 'node:path';
-import type { Container, EphemeralContainer, Pod, VolumeMount } from '../api/generated/types.ts';
-import type { ContainerConfig, ContainerKind, ImageInfo, PodIdentity, SandboxConfig } from '../runtime/runtime.ts';
+import { containersOf, isSidecar } from '../api/core/v1/pod/containers.ts';
+import type { Container, ContainerPort, EphemeralContainer, Pod, VolumeMount } from '../api/generated/types.ts';
+import type {
+  ContainerConfig,
+  ContainerKind,
+  ImageInfo,
+  PodIdentity,
+  RuntimeFeatures,
+  SandboxConfig,
+} from '../runtime/runtime.ts';
+import { dottedSysctl } from '../scheduling/sysctls.ts';
 import { containerResources } from './container-resources.ts';
-import { containerSecurity } from './container-security.ts';
+import { containerSecurity, groupsPolicy } from './container-security.ts';
 import { type DnsFacts, podDnsConfig } from './dns-config.ts';
 import { podAddresses } from './downward.ts';
 import { ContainerConfigError, containerEnvironment, type EnvironmentFacts } from './environment.ts';
 import { expand, expandStrict } from './expand.ts';
+import type { CgroupFacts } from './node-facts.ts';
 
 /** What the configuration of one Pod's containers needs beside the Pod. */
 export interface PodEnvironment extends EnvironmentFacts {
@@ -25,7 +35,16 @@ export interface PodEnvironment extends EnvironmentFacts {
   memoryCapacityBytes: number;
   /** Where the volume is on the node. */
   volumePath(volumeName: string): string;
+  /** The group in which the Pod's containers are made; absent: the runtime's choice. */
   cgroupParent?: string;
+  /** Absent: nothing is known of them. */
+  cgroups?: CgroupFacts;
+  /** Of the Pod's RuntimeClass; of a container only where its mounts depend on it. */
+  runtimeHandler?: string;
+  /** Absent: the runtime does not tell. */
+  runtimeFeatures?: RuntimeFeatures;
+  /** The machine has it. */
+  seLinux?: boolean;
 }
 
 /** The annotation of a container that holds ContainerState.backoffSeconds. */
@@ -84,6 +103,11 @@ export const subPathMount = (podDirectory: string, volume: string, container: st
 export function sandboxConfig(pod: Pod, attempt: number, env: PodEnvironment): SandboxConfig {
   const spec = pod.spec;
   const hostNetwork = spec?.hostNetwork === true;
+  if (spec?.hostUsers === false)
+    throw new ContainerConfigError(
+      `RuntimeClass handler ${JSON.stringify(env.runtimeHandler ?? '')} does not support user namespaces`,
+    );
+  const privileged = containersOf(pod).some(({ securityContext }) => securityContext?.privileged === true);
   const sysctls = spec?.securityContext?.sysctls ?? [];
   return {
     pod: podIdentity(pod),
@@ -92,26 +116,35 @@ export function sandboxConfig(pod: Pod, attempt: number, env: PodEnvironment): S
     logDirectory: podLogDirectory(pod, env.logsRoot),
     labels: { ...pod.metadata.labels },
     annotations: { ...pod.metadata.annotations },
-    dns: podDnsConfig(pod, env.dns),
+    dns: podDnsConfig(pod, env.dns).config,
     portMappings: hostNetwork ? [] : portMappings(pod),
     ...(env.cgroupParent === undefined ? {} : { cgroupParent: env.cgroupParent }),
+    ...(env.runtimeHandler === undefined ? {} : { runtimeHandler: env.runtimeHandler }),
+    ...(privileged ? { privileged } : {}),
+    ...(spec?.securityContext?.seLinuxOptions === undefined ? {} : { seLinux: spec.securityContext.seLinuxOptions }),
+    ...groupsPolicy(pod),
     ...(hostNetwork ? { hostNetwork } : {}),
     ...(spec?.hostPID === true ? { hostPid: true } : {}),
     ...(spec?.hostIPC === true ? { hostIpc: true } : {}),
     ...(spec?.shareProcessNamespace === true ? { shareProcessNamespace: true } : {}),
-    ...(sysctls.length === 0 ? {} : { sysctls: Object.fromEntries(sysctls.map(({ name, value }) => [name, value])) }),
+    ...(sysctls.length === 0
+      ? {}
+      : { sysctls: Object.fromEntries(sysctls.map(({ name, value }) => [dottedSysctl(name), value])) }),
   };
 }
 
 function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
   // Init containers' ports count only where they keep running beside the app.
   const containers = [
-    ...(pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
+    ...(pod.spec?.initContainers ?? []).filter(isSidecar),
     ...(pod.spec?.containers ?? []),
+    ...(pod.spec?.deferContainers ?? []),
   ];
-  return containers
-    .flatMap(({ ports }) => ports ?? [])
-    .filter(({ hostPort }) => (hostPort ?? 0) > 0)
+  const ports = containers.flatMap((container) => container.ports ?? []).filter(({ hostPort }) => (hostPort ?? 0) > 0);
+  // Containers that run one after the other may have the same.
+  const key = ({ protocol, hostPort, hostIP }: ContainerPort): string => `${protocol}/${hostIP}/${hostPort}`;
+  return [...new Map(ports.reverse().map((port) => [key(port), port])).values()]
+    .reverse()
     .map(({ protocol, containerPort, hostPort, hostIP }) => ({
       protocol: (protocol ?? 'TCP') as 'TCP' | 'UDP' | 'SCTP',
       containerPort,
@@ -152,7 +185,7 @@ export function containerConfig(
     ...(container.stdinOnce === true ? { stdinOnce: true } : {}),
     ...(container.tty === true ? { tty: true } : {}),
     annotations: { [BACKOFF_ANNOTATION]: String(backoffSeconds) },
-    resources: containerResources(pod, container, env.memoryCapacityBytes),
+    resources: containerResources(pod, container, env.memoryCapacityBytes, env.cgroups),
     security: containerSecurity(pod, container, image, env.seccompRoot),
   };
 }
@@ -166,6 +199,7 @@ function containerMounts(
   lookup: (name: string) => string | undefined,
   env: PodEnvironment,
 ): Mount[] {
+  const relabel = env.seLinux ? { relabel: true } : {};
   const mounts = (container.volumeMounts ?? []).map((mount, index): Mount => {
     const volume = pod.spec?.volumes?.find(({ name }) => name === mount.name);
     if (volume === undefined) {
@@ -173,20 +207,23 @@ function containerMounts(
         `cannot find volume ${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`,
       );
     }
-    const alwaysReadOnly = [volume.configMap, volume.secret, volume.projected, volume.downwardAPI].some(
-      (source) => source !== undefined,
-    );
+    const { configMap, secret, projected, downwardAPI, image, persistentVolumeClaim } = volume;
+    const isOfApi = [configMap, secret, projected, downwardAPI].some((source) => source !== undefined);
+    const isReadOnly = isOfApi || image !== undefined || persistentVolumeClaim?.readOnly === true;
     const subPath = mountSubPath(mount, container.name, lookup);
     return {
       hostPath:
         subPath === '' ? env.volumePath(mount.name) : subPathMount(env.podDirectory, mount.name, container.name, index),
       containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
-      readOnly: mount.readOnly === true || alwaysReadOnly,
+      readOnly: mount.readOnly === true || isReadOnly,
+      ...(isRecursiveReadOnly(mount, env) ? { recursiveReadOnly: true } : {}),
+      // What is the Pod's alone. The node's own files keep their labels, also those of volumes that stand for them.
+      ...(env.seLinux && (isOfApi || volume.emptyDir !== undefined) ? { relabel: true } : {}),
       propagation: (mount.mountPropagation ?? 'None') as NonNullable<Mount['propagation']>,
     };
   });
   if (podAddresses(pod, env).length > 0 && !mounts.some(({ containerPath }) => containerPath === '/etc/hosts')) {
-    mounts.push({ hostPath: etcHostsFile(env.podDirectory), containerPath: '/etc/hosts', readOnly: false });
+    mounts.push({ hostPath: etcHostsFile(env.podDirectory), containerPath: '/etc/hosts', readOnly: false, ...relabel });
   }
   const messagePath = container.terminationMessagePath ?? '';
   if (messagePath !== '') {
@@ -194,9 +231,23 @@ function containerMounts(
       hostPath: terminationMessageFile(env.podDirectory, container.name, attempt),
       containerPath: messagePath,
       readOnly: false,
+      ...relabel,
     });
   }
   return mounts;
+}
+
+/** Throws where the runtime must and cannot. */
+function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMount, env: PodEnvironment): boolean {
+  if (recursiveReadOnly === 'Disabled') return false;
+  const handler = env.runtimeFeatures?.handlers.find((each) => each.name === (env.runtimeHandler ?? ''));
+  const supported = handler?.recursiveReadOnlyMounts ?? false;
+  if (!supported && recursiveReadOnly === 'Enabled') {
+    throw new ContainerConfigError(
+      `failed to resolve recursive read-only mode: volume ${JSON.stringify(name)} requested recursive read-only mode, but it is not supported by the runtime`,
+    );
+  }
+  return supported;
 }
 
 /** The path inside the volume, '' for the volume itself. Throws where it is absolute or leads out. */

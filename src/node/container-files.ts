@@ -76,8 +76,25 @@ export const removeMessageFile = (podDirectory: string, container: string, attem
 async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
   const file = etcHostsFile(env.podDirectory);
   const hostFile = pod.spec?.hostNetwork === true ? await readFile('/etc/hosts', 'utf8') : '';
-  await writeFile(file, etcHosts(pod, env, hostFile));
+  const text = etcHosts(pod, env, hostFile);
+  // Who reads it at the moment finds it whole.
+  if (await holds(file, text)) return;
+  await writeFile(file, text);
   await chmod(file, 0o644);
+}
+
+/** Whether that is all that is in the file; a container may have made it of any size. */
+async function holds(file: string, text: string): Promise<boolean> {
+  const wanted = Buffer.from(text);
+  const handle = await open(file).catch(() => undefined);
+  if (handle === undefined) return false;
+  try {
+    if ((await handle.stat()).size !== wanted.length) return false;
+    const { buffer } = await handle.read(Buffer.alloc(wanted.length), 0, wanted.length, 0);
+    return wanted.equals(buffer);
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Content as upstream's kubelet writes it. `hostFile`: the node's own file, for a Pod on its network. */
@@ -119,11 +136,10 @@ async function mountInside(volume: string, subPath: string, target: string, sign
   try {
     for (const part of relative(base, existing).split(sep)) if (part !== '') handle = await step(handle, part);
     for (const part of missing) {
-      const path = join('/proc/self/fd', String(handle.fd), part);
-      await mkdir(path);
+      const isNew = await mkdir(join('/proc/self/fd', String(handle.fd), part)).then(() => true, isThere);
       handle = await step(handle, part);
       // By the handle: the name may be a link by now.
-      await chmod(`/proc/self/fd/${handle.fd}`, mode);
+      if (isNew) await chmod(`/proc/self/fd/${handle.fd}`, mode);
     }
     await unmountUnder(target, signal);
     await mkdir(dirname(target), { recursive: true, mode: 0o750 });
@@ -133,6 +149,12 @@ async function mountInside(volume: string, subPath: string, target: string, sign
   } finally {
     await handle.close();
   }
+}
+
+/** Another container of the Pod was faster. */
+function isThere(error: NodeJS.ErrnoException): false {
+  if (error.code !== 'EEXIST') throw error;
+  return false;
 }
 
 /** Opens the entry of an open folder; closes the folder. Rejects a link. */

@@ -1,44 +1,43 @@
 /**
- * Requests and limits as the numbers that the runtime gives to the kernel, and the quality-of-service class. Pure.
- * Source: pkg/kubelet/cm helpers, pkg/kubelet/qos policy and pkg/apis/core/v1/helper/qos of v1.33 (behaviour).
+ * Requests and limits as the numbers that the kernel gets, of a container and of a Pod as a whole. Pure.
+ * Source: pkg/kubelet/cm helpers, pkg/kubelet/kuberuntime and pkg/kubelet/qos policy of v1.33 (behaviour).
  */
+import { isSidecar } from '../api/core/v1/pod/containers.ts';
+import { type QosClass, qosClass as qosClassOfSpec } from '../api/core/v1/pod/qos.ts';
+import { effectiveLimits, effectiveRequests, type ResourceQuantities } from '../api/core/v1/pod/resources.ts';
 import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
-import { parseQuantity, quantityMilli, quantityValue } from '../machinery/quantity.ts';
+import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../machinery/quantity.ts';
+import { type CgroupLimits, QUOTA_PERIOD_MICROS } from '../platform/cgroups.ts';
 import type { ContainerConfig } from '../runtime/runtime.ts';
+import { hugepagesName } from './hugepages.ts';
+import type { CgroupFacts } from './node-facts.ts';
 
-export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
-
-const QUOTA_PERIOD_MICROS = 100_000;
 const MIN_QUOTA_MICROS = 1000;
-const MIN_SHARES = 2;
+export const MIN_SHARES = 2;
 const MAX_SHARES = 262_144;
-/** Pods of at least this priority are critical: the kernel kills them last. */
-const SYSTEM_CRITICAL_PRIORITY = 2_000_000_000;
+/** Of these Pods the processes are killed last. */
+const NODE_CRITICAL_CLASS = 'system-node-critical';
 const GUARANTEED_OOM_SCORE = -997;
 const BEST_EFFORT_OOM_SCORE = 1000;
 
-const milli = (text: string | undefined): number =>
-  Number(quantityMilli(parseQuantity(text ?? '0') ?? { nano: 0n, format: 'DecimalSI' }));
-const whole = (text: string | undefined): number =>
-  Number(quantityValue(parseQuantity(text ?? '0') ?? { nano: 0n, format: 'DecimalSI' }));
+const NOTHING: Quantity = { nano: 0n, format: 'DecimalSI' };
+const milli = (text: string | undefined): number => Number(quantityMilli(parseQuantity(text ?? '0') ?? NOTHING));
+const whole = (text: string | undefined): number => Number(quantityValue(parseQuantity(text ?? '0') ?? NOTHING));
 
 /** From the status where the API server set it, else of the spec. */
 export function qosClass(pod: Pod): QosClass {
   const recorded = pod.status?.qosClass;
-  if (recorded === 'Guaranteed' || recorded === 'Burstable' || recorded === 'BestEffort') return recorded;
-  let any = false;
-  let guaranteed = true;
-  for (const { resources } of [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])]) {
-    for (const name of ['cpu', 'memory']) {
-      const limit = milli(resources?.limits?.[name]);
-      const request = resources?.requests?.[name] === undefined ? limit : milli(resources.requests[name]);
-      if (limit > 0 || request > 0) any = true;
-      if (limit === 0 || request !== limit) guaranteed = false;
-    }
-  }
-  if (!any) return 'BestEffort';
-  return guaranteed ? 'Guaranteed' : 'Burstable';
+  return recorded === 'Guaranteed' || recorded === 'Burstable' || recorded === 'BestEffort'
+    ? recorded
+    : qosClassOfSpec(pod);
 }
+
+export const cpuShares = (milliCpu: number): number =>
+  Math.min(MAX_SHARES, Math.max(MIN_SHARES, Math.floor((milliCpu * 1024) / 1000)));
+
+/** In each period of QUOTA_PERIOD_MICROS. */
+const cpuQuota = (milliCpu: number): number =>
+  Math.max(MIN_QUOTA_MICROS, Math.floor((milliCpu * QUOTA_PERIOD_MICROS) / 1000));
 
 /** The kernel's out-of-memory preference, -997 (last) to 1000 (first). */
 export function oomScoreAdjust(
@@ -46,33 +45,88 @@ export function oomScoreAdjust(
   container: Container | EphemeralContainer,
   memoryCapacityBytes: number,
 ): number {
-  if ((pod.spec?.priority ?? 0) >= SYSTEM_CRITICAL_PRIORITY) return GUARANTEED_OOM_SCORE;
+  if (pod.spec?.priorityClassName === NODE_CRITICAL_CLASS) return GUARANTEED_OOM_SCORE;
   const qos = qosClass(pod);
   if (qos === 'Guaranteed') return GUARANTEED_OOM_SCORE;
   if (qos === 'BestEffort') return BEST_EFFORT_OOM_SCORE;
-  const request = whole(container.resources?.requests?.['memory'] ?? container.resources?.limits?.['memory']);
-  const score = 1000 - Math.floor((1000 * request) / memoryCapacityBytes);
+  const scoreOf = (request: number): number => 1000 - Math.floor((1000 * request) / memoryCapacityBytes);
+  let score = scoreOf(memoryRequest(container));
+  // A sidecar is killed no sooner than the app containers that it serves.
+  if (pod.spec?.initContainers?.some((init) => init.name === container.name && isSidecar(init)))
+    score = Math.min(score, scoreOf(Math.min(...pod.spec.containers.map(memoryRequest))));
   if (score < 1000 + GUARANTEED_OOM_SCORE) return 1000 + GUARANTEED_OOM_SCORE;
   return score === BEST_EFFORT_OOM_SCORE ? score - 1 : score;
 }
 
+const memoryRequest = ({ resources }: Container | EphemeralContainer): number =>
+  whole(resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
+
+/** Of the machine's page sizes one that is not asked for is none of it. */
 export function containerResources(
   pod: Pod,
   container: Container | EphemeralContainer,
   memoryCapacityBytes: number,
+  cgroups?: CgroupFacts,
 ): ContainerConfig['resources'] {
-  const cpuLimit = milli(container.resources?.limits?.['cpu']);
-  const cpuRequest = milli(container.resources?.requests?.['cpu'] ?? container.resources?.limits?.['cpu']);
-  const memoryLimit = whole(container.resources?.limits?.['memory']);
+  const { limits, requests } = container.resources ?? {};
+  const cpuLimit = milli(limits?.['cpu']);
+  const memoryLimit = whole(limits?.['memory']);
+  const hugepageSizes = cgroups?.hugepageSizes ?? [];
   return {
-    cpuShares: Math.min(MAX_SHARES, Math.max(MIN_SHARES, Math.floor((cpuRequest * 1024) / 1000))),
-    ...(cpuLimit === 0
-      ? {}
-      : {
-          cpuPeriod: QUOTA_PERIOD_MICROS,
-          cpuQuota: Math.max(MIN_QUOTA_MICROS, Math.floor((cpuLimit * QUOTA_PERIOD_MICROS) / 1000)),
-        }),
+    cpuShares: cpuShares(milli(requests?.['cpu'] ?? limits?.['cpu'])),
+    ...(cpuLimit === 0 ? {} : { cpuPeriod: QUOTA_PERIOD_MICROS, cpuQuota: cpuQuota(cpuLimit) }),
     ...(memoryLimit === 0 ? {} : { memoryLimitBytes: memoryLimit }),
     oomScoreAdj: oomScoreAdjust(pod, container, memoryCapacityBytes),
+    ...(hugepageSizes.length === 0
+      ? {}
+      : {
+          hugepageBytes: Object.fromEntries(hugepageSizes.map((size) => [size, whole(limits?.[hugepagesName(size)])])),
+        }),
+    ...(cgroups === undefined ? {} : memoryBehaviour(memoryLimit, cgroups)),
   };
+}
+
+/** No container swaps, and one whose memory is used up ends as a whole. Source: v1.33, NoSwap and singleProcessOOMKill. */
+function memoryBehaviour(
+  memoryLimit: number,
+  { version, limitsSwap }: CgroupFacts,
+): Pick<ContainerConfig['resources'], 'unified' | 'memorySwapLimitBytes'> {
+  if (version === 2) return { unified: { 'memory.oom.group': '1', ...(limitsSwap ? { 'memory.swap.max': '0' } : {}) } };
+  // Version 1 limits memory and swap together.
+  return limitsSwap && memoryLimit > 0 ? { memorySwapLimitBytes: memoryLimit } : {};
+}
+
+/**
+ * Of the Pod as a whole: CPU by what it requests; CPU time and memory where every container has a limit, those that run
+ * before and after the app containers by the effective rule.
+ */
+export function podLimits(pod: Pod, hugepageSizes: readonly string[], pidsLimit: number): CgroupLimits {
+  const requests = effectiveRequests(pod);
+  const limits = effectiveLimits(pod);
+  const bestEffort = qosClass(pod) === 'BestEffort';
+  const cpu = everyLimitAboveZero(pod, 'cpu') ? amount(limits, 'cpu', quantityMilli) : 0;
+  const memory = everyLimitAboveZero(pod, 'memory') ? amount(limits, 'memory', quantityValue) : 0;
+  return {
+    cpuShares: bestEffort ? MIN_SHARES : cpuShares(podCpuRequest(pod)),
+    ...(cpu === 0 ? {} : { cpuQuotaMicros: cpuQuota(cpu) }),
+    ...(memory === 0 ? {} : { memoryBytes: memory }),
+    ...(pidsLimit > 0 ? { pids: pidsLimit } : {}),
+    hugepageBytes: Object.fromEntries(
+      hugepageSizes.map((size) => [size, amount(requests, hugepagesName(size), quantityValue)]),
+    ),
+  };
+}
+
+/** In thousandths of a CPU. */
+export const podCpuRequest = (pod: Pod): number => amount(effectiveRequests(pod), 'cpu', quantityMilli);
+
+const amount = (quantities: ResourceQuantities, name: string, unit: (quantity: Quantity) => bigint): number =>
+  Number(unit(quantities.get(name) ?? NOTHING));
+
+/** A limit of zero is none, for the kernel. */
+function everyLimitAboveZero({ spec }: Pod, name: string): boolean {
+  const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};
+  return [...initContainers, ...containers, ...deferContainers].every(
+    ({ resources }) => milli(resources?.limits?.[name]) > 0,
+  );
 }

@@ -23,11 +23,12 @@ export function containerSecurity(
   if (own.runAsNonRoot ?? shared.runAsNonRoot ?? false) verifyNonRoot(pod, container.name, runAsUser, image);
   const groups = [...(shared.supplementalGroups ?? []), ...(shared.fsGroup === undefined ? [] : [shared.fsGroup])];
   const seccomp = profile(own.seccompProfile ?? shared.seccompProfile, (name) => join(seccompRoot, name));
+  const seLinux = own.seLinuxOptions ?? shared.seLinuxOptions;
   const apparmor = profile(own.appArmorProfile ?? shared.appArmorProfile, (name) => name);
   return {
     ...(own.privileged === true ? { privileged: true } : {}),
-    ...(runAsUser === undefined ? {} : { runAsUser }),
-    ...(runAsGroup === undefined ? {} : { runAsGroup, ...(runAsUser === undefined ? imageUser(image) : {}) }),
+    ...(runAsUser === undefined ? imageUser(image) : { runAsUser }),
+    ...(runAsGroup === undefined ? {} : { runAsGroup }),
     ...(groups.length === 0 ? {} : { supplementalGroups: groups }),
     ...(own.readOnlyRootFilesystem === true ? { readOnlyRootFilesystem: true } : {}),
     ...(own.allowPrivilegeEscalation === false ? { noNewPrivileges: true } : {}),
@@ -35,8 +36,16 @@ export function containerSecurity(
     ...(own.capabilities?.drop === undefined ? {} : { dropCapabilities: own.capabilities.drop }),
     seccomp: seccomp ?? { type: 'Unconfined' },
     ...(apparmor === undefined ? {} : { apparmor }),
+    ...(seLinux === undefined ? {} : { seLinux }),
+    ...groupsPolicy(pod),
     ...(own.procMount === 'Unmasked' ? { procMount: 'Unmasked' as const } : {}),
   };
+}
+
+/** Of the Pod alone: its containers have none. */
+export function groupsPolicy({ spec }: Pod): Pick<Security, 'supplementalGroupsPolicy'> {
+  const policy = spec?.securityContext?.supplementalGroupsPolicy;
+  return policy === 'Merge' || policy === 'Strict' ? { supplementalGroupsPolicy: policy } : {};
 }
 
 function profile(
@@ -52,7 +61,7 @@ function profile(
 const imageUserName = (image: ImageInfo): string => (image.user ?? '').split(':')[0] as string;
 const isNumber = (text: string): boolean => /^\d+$/.test(text);
 
-/** CRI takes a group only together with a user. */
+/** CRI takes a group only together with a user, and some runtimes give a user of the image its groups only when it is named. */
 function imageUser(image: ImageInfo): Pick<Security, 'runAsUser' | 'runAsUserName'> {
   const user = imageUserName(image);
   if (user === '') return { runAsUser: 0 };

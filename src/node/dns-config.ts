@@ -1,5 +1,5 @@
 /**
- * The resolver configuration of a Pod: its DNS policy over the node's own /etc/resolv.conf. Pure.
+ * The resolver configuration of a Pod: its DNS policy over the node's own configuration. Pure.
  * Source: "DNS for Services and Pods" of the v1.33 documentation; pkg/kubelet/network/dns (behaviour and limits).
  */
 import type { Pod } from '../api/generated/types.ts';
@@ -15,15 +15,18 @@ export interface DnsFacts {
   clusterDns: readonly string[];
   /** cluster.local */
   clusterDomain: string;
-  /** The node's /etc/resolv.conf. */
+  /** The node's. */
   host: DnsConfig;
 }
 
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARACTERS = 2048;
+/** Some resolvers end their program at a longer one. */
+const MAX_SEARCH_PATH_CHARACTERS = 253;
 
-export function podDnsConfig(pod: Pod, facts: DnsFacts): DnsConfig {
+/** `cut`: sentences of what had to be left out. */
+export function podDnsConfig(pod: Pod, facts: DnsFacts): { config: DnsConfig; cut: string[] } {
   const config = policyConfig(pod, facts);
   const custom = pod.spec?.dnsConfig;
   const options = [...config.options];
@@ -33,11 +36,20 @@ export function podDnsConfig(pod: Pod, facts: DnsFacts): DnsConfig {
     if (at < 0) options.push(text);
     else options[at] = text;
   }
-  return {
-    servers: unique([...config.servers, ...(custom?.nameservers ?? [])]).slice(0, MAX_SERVERS),
-    searches: limitSearches(unique([...config.searches, ...(custom?.searches ?? [])])),
-    options,
-  };
+  const allServers = unique([...config.servers, ...(custom?.nameservers ?? [])]);
+  const allSearches = unique([...config.searches, ...(custom?.searches ?? [])]);
+  const servers = allServers.slice(0, MAX_SERVERS);
+  const searches = limitSearches(allSearches);
+  const cut: string[] = [];
+  if (servers.length < allServers.length)
+    cut.push(
+      `Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: ${servers.join(' ')}`,
+    );
+  if (searches.length < allSearches.length)
+    cut.push(
+      `Search Line limits were exceeded, some search paths have been omitted, the applied search line is: ${searches.join(' ')}`,
+    );
+  return { config: { servers, searches, options }, cut };
 }
 
 function policyConfig(pod: Pod, facts: DnsFacts): DnsConfig {
@@ -59,6 +71,7 @@ function limitSearches(searches: string[]): string[] {
   const kept: string[] = [];
   let characters = 0;
   for (const search of searches.slice(0, MAX_SEARCHES)) {
+    if (search.length > MAX_SEARCH_PATH_CHARACTERS) continue;
     characters += search.length + (kept.length === 0 ? 0 : 1);
     if (characters > MAX_SEARCH_CHARACTERS) break;
     kept.push(search);
@@ -75,7 +88,8 @@ export function parseResolvConf(text: string): DnsConfig {
       .trim()
       .split(/\s+/);
     if (keyword === 'nameserver' && words[0] !== undefined) config.servers.push(words[0]);
-    else if (keyword === 'search' || keyword === 'domain') config.searches = words.filter((word) => word !== '.');
+    else if (keyword === 'search' || keyword === 'domain')
+      config.searches = words.filter((word) => word !== '.').map((word) => word.replace(/\.$/, ''));
     else if (keyword === 'options') config.options = words;
   }
   return config;

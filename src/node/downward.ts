@@ -2,6 +2,7 @@
  * The downward API: a Pod's fields and a container's resources as text, for environment variables and for volumes. Pure.
  * Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behaviour).
  */
+import { containersOf } from '../api/core/v1/pod/containers.ts';
 import type {
   Container,
   EphemeralContainer,
@@ -34,18 +35,36 @@ const simpleFields: Readonly<Record<string, (pod: Pod, facts: DownwardFacts) => 
   'status.hostIPs': (_pod, facts) => facts.hostIps.join(','),
   'status.podIP': (pod, facts) => podAddresses(pod, facts)[0] ?? '',
   'status.podIPs': (pod, facts) => podAddresses(pod, facts).join(','),
+  // Of a Pod that ends, for its defer containers. Source: their specification, "What an entry can know".
+  'status.termination.reason': (pod) => pod.status?.termination?.reason ?? '',
+  'status.termination.deadline': (pod) => pod.status?.termination?.deadline ?? '',
+  'status.termination.exitCodes': (pod) => JSON.stringify(exitCodes(pod)),
 };
+
+/** Of the app containers that have ended, by name. */
+const exitCodes = ({ status }: Pod): Record<string, number> =>
+  Object.fromEntries(
+    (status?.containerStatuses ?? []).flatMap(({ name, state }) =>
+      state?.terminated === undefined ? [] : [[name, state.terminated.exitCode]],
+    ),
+  );
 
 /** The addresses under which the Pod is reached. */
 export const podAddresses = (pod: Pod, facts: Pick<DownwardFacts, 'hostIps' | 'podIps'>): readonly string[] =>
   pod.spec?.hostNetwork === true ? facts.hostIps : facts.podIps;
 
+/** Of a key that a user chose: `constructor` is none that every object has. */
+export const ownValue = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
+  map !== undefined && Object.hasOwn(map, key) ? map[key] : undefined;
+
 /** Throws where the path is not one of the downward API. */
 export function fieldValue(selector: ObjectFieldSelector, pod: Pod, facts: DownwardFacts): string {
-  const path = selector.fieldPath;
+  // The name of its first days, which the API takes to mean the same.
+  const path = selector.fieldPath === 'spec.host' ? 'spec.nodeName' : selector.fieldPath;
   const subscript = /^metadata\.(labels|annotations)\['(.*)'\]$/.exec(path);
-  if (subscript !== null) return pod.metadata[subscript[1] as 'labels' | 'annotations']?.[subscript[2] as string] ?? '';
-  const field = simpleFields[path];
+  if (subscript !== null)
+    return ownValue(pod.metadata[subscript[1] as 'labels' | 'annotations'], subscript[2] as string) ?? '';
+  const field = ownValue(simpleFields, path);
   if (field === undefined) throw new Error(`unsupported fieldPath: ${path}`);
   return field(pod, facts);
 }
@@ -60,18 +79,17 @@ export function resourceFieldValue(
   const container =
     selector.containerName === undefined || selector.containerName === ''
       ? self
-      : [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])].find(
-          ({ name }) => name === selector.containerName,
-        );
+      : containersOf(pod).find(({ name }) => name === selector.containerName);
   if (container === undefined) throw new Error(`container ${selector.containerName ?? ''} not found`);
   const [, list, resource] = /^(limits|requests)\.(.+)$/.exec(selector.resource) ?? [];
   if (list === undefined || resource === undefined || !isReadable(resource)) {
     throw new Error(`unsupported container resource : ${selector.resource}`);
   }
-  const limit = container.resources?.limits?.[resource];
-  const text =
-    list === 'limits' ? (limit ?? facts.allocatable[resource]) : (container.resources?.requests?.[resource] ?? limit);
-  const amount = parseQuantity(text ?? '0');
+  const { limits, requests } = container.resources ?? {};
+  const asked = parseQuantity((list === 'limits' ? limits : requests)?.[resource] ?? limits?.[resource] ?? '0');
+  // A limit of zero is none. Huge pages are never given beyond what is asked for: no limit is a limit of zero.
+  const isOpen = list === 'limits' && asked?.nano === 0n && !resource.startsWith('hugepages-');
+  const amount = isOpen ? parseQuantity(facts.allocatable[resource] ?? '0') : asked;
   const divisor = parseQuantity(selector.divisor ?? '0');
   if (amount === undefined || divisor === undefined) throw new Error(`invalid quantity for ${selector.resource}`);
   return resource === 'cpu'
@@ -107,6 +125,12 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** Quoted as Go's %q does it. */
+/** Quoted as Go's %q does it: letters, marks, numbers, punctuation, symbols and the ASCII space stay. */
 const goQuote = (text: string): string =>
-  `"${text.replace(/[\x00-\x1f\x7f"\\]/g, (c) => escapes[c] ?? `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`)}"`;
+  `"${text.replace(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (c) => escapes[c] ?? escapedCode(c.codePointAt(0) ?? 0))}"`;
+
+function escapedCode(code: number): string {
+  const hex = code.toString(16);
+  if (code < 0x80) return `\\x${hex.padStart(2, '0')}`;
+  return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
+}

@@ -14,7 +14,7 @@ import type {
   Secret,
   Service,
 } from '../api/generated/types.ts';
-import { type DownwardFacts, fieldValue, resourceFieldValue } from './downward.ts';
+import { type DownwardFacts, fieldValue, ownValue, resourceFieldValue } from './downward.ts';
 import { expand } from './expand.ts';
 
 /** The container cannot be made of its spec as things are; status reason CreateContainerConfigError. */
@@ -89,7 +89,7 @@ function valueFrom(
   if (from.configMapKeyRef !== undefined) {
     const { name = '', key, optional } = from.configMapKeyRef;
     const object = found('configmap', name, optional, facts.configMap);
-    const value = object?.data?.[key];
+    const value = ownValue(object?.data, key);
     if (value === undefined && optional !== true) {
       throw new ContainerConfigError(`couldn't find key ${key} in ConfigMap ${namespace}/${name}`);
     }
@@ -97,7 +97,7 @@ function valueFrom(
   }
   if (from.secretKeyRef !== undefined) {
     const { name = '', key, optional } = from.secretKeyRef;
-    const value = found('secret', name, optional, facts.secret)?.data?.[key];
+    const value = ownValue(found('secret', name, optional, facts.secret)?.data, key);
     if (value === undefined && optional !== true) {
       throw new ContainerConfigError(`couldn't find key ${key} in Secret ${namespace}/${name}`);
     }

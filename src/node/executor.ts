@@ -4,14 +4,21 @@
  * Boundary: no rule of a Pod's life is here. Every action may be repeated; an action's effect shows in the next
  * observation, beside what Outcome tells.
  */
+import { containersOf } from '../api/core/v1/pod/containers.ts';
 import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
+import type { ImageState, PullProgress } from '../lifecycle/pulls.ts';
 import type { Action, HookResult, ProbeResult } from '../lifecycle/types.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { Timers } from '../platform/platform.ts';
 import type { ContainerRuntime, ImageInfo, SandboxConfig } from '../runtime/runtime.ts';
+import { ActionError } from './action-error.ts';
 import { containerConfig, type PodEnvironment, sandboxConfig } from './container-config.ts';
-import { ActionError, type Outcome } from './worker.ts';
+import { podDnsConfig } from './dns-config.ts';
+import { checkImageName, pullFailure } from './images/failures.ts';
+import type { PulledImage } from './images/puller.ts';
+import type { PodCgroups } from './pod-cgroups.ts';
+import type { Outcome, WorkerPorts } from './worker.ts';
 
 /** The part of the volume manager that actions need. */
 export interface VolumePort {
@@ -45,20 +52,29 @@ export interface ExecutorPorts {
   /** Rejects only when `signal` aborts. */
   runProbe(pod: Pod, action: Action & { kind: 'runProbe' }, signal: AbortSignal): Promise<Omit<ProbeResult, 'serial'>>;
   runHook(pod: Pod, action: Action & { kind: 'runHook' }, signal: AbortSignal): Promise<HookResult>;
+  /** With the Pod's pull secrets. Rejects with the registry's reasons. */
+  pullImage(
+    pod: Pod,
+    reference: string,
+    progress: (progress: PullProgress) => void,
+    signal: AbortSignal,
+  ): Promise<PulledImage>;
   /** Makes the folder of the Pod's logs. */
   prepareSandbox(config: SandboxConfig): Promise<void>;
+  /** An Event on the Pod. */
+  warn(pod: Pod, reason: string, message: string): void;
+  /** Of the Pods' control groups; absent: the runtime's own. */
+  cgroups?: Pick<PodCgroups, 'create' | 'release'>;
 }
 
-export function createExecutor(
-  ports: ExecutorPorts,
-): (action: Action, pod: Pod, signal: AbortSignal) => Promise<Outcome> {
+export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
   const { runtime, volumes, client, timers } = ports;
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
 
   /** Of the images that Pods use here, by ID: an ID's image never changes. */
   const images = new Map<string, ImageInfo>();
 
-  return async (action, pod, signal) => {
+  return async (action, pod, signal, progress) => {
     const uid = pod.metadata.uid ?? '';
     switch (action.kind) {
       case 'mountVolumes':
@@ -74,7 +90,7 @@ export function createExecutor(
         return createSandbox(pod, action.attempt, signal);
       case 'checkImage':
       case 'pullImage':
-        return image(action, pod, signal);
+        return image(action, pod, progress, signal);
       case 'startContainer':
         return startContainer(action, pod, signal);
       case 'runProbe':
@@ -90,6 +106,7 @@ export function createExecutor(
         return {};
       case 'stopSandbox':
         await runtime.stopSandbox(action.id, signal);
+        await ports.cgroups?.release(pod);
         return {};
       case 'removeSandbox':
         await runtime.removeSandbox(action.id, signal);
@@ -102,19 +119,22 @@ export function createExecutor(
   };
 
   async function createSandbox(pod: Pod, attempt: number, signal: AbortSignal): Promise<Outcome> {
-    const config = sandboxConfig(pod, attempt, await ports.environment(pod, undefined, signal));
+    const env = await ports.environment(pod, undefined, signal);
+    const config = sandboxConfig(pod, attempt, env);
+    for (const cut of podDnsConfig(pod, env.dns).cut) ports.warn(pod, 'DNSConfigForming', cut);
     await ports.prepareSandbox(config);
-    await runtime.runSandbox(config, signal);
+    await Promise.all([runtime.runSandbox(config, signal), ports.cgroups?.create(pod)]);
     return {};
   }
 
   async function image(
     action: Action & { kind: 'checkImage' | 'pullImage' },
     pod: Pod,
+    progress: (progress: PullProgress) => void,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const { container, attempt, image: reference } = action;
-    const found = (info: ImageInfo, pulled?: { millis: number; sizeBytes: number }): Outcome => {
+    const found = (info: ImageInfo, pulled?: Extract<ImageState, { state: 'present' }>['pulled']): Outcome => {
       images.set(info.id, info);
       const state = {
         attempt,
@@ -125,8 +145,11 @@ export function createExecutor(
       } as const;
       return { image: { container, state } };
     };
+    checkImageName(reference);
     if (action.kind === 'checkImage') {
-      const info = await runtime.imageStatus(reference, signal);
+      const info = await runtime.imageStatus(reference, signal).catch((error: unknown) => {
+        throw new ActionError('ImageInspectError', `Failed to inspect image "${reference}": ${reasonOf(error)}`);
+      });
       if (info !== undefined) return found(info);
       if (action.mustExist)
         throw new ActionError(
@@ -137,14 +160,11 @@ export function createExecutor(
     }
     const began = timers.now();
     try {
-      await runtime.pullImage(reference, undefined, signal);
+      const { info, millis } = await ports.pullImage(pod, reference, progress, signal);
+      return found(info, { millis, withWaitingMillis: timers.now() - began, sizeBytes: info.sizeBytes });
     } catch (error) {
-      throw new ActionError('ErrImagePull', error instanceof Error ? error.message : String(error));
+      throw pullFailure(reference, reasonOf(error));
     }
-    const info = await runtime.imageStatus(reference, signal);
-    if (info === undefined)
-      throw new ActionError('ErrImagePull', `image "${reference}" of pod ${pod.metadata.name} is gone after its pull`);
-    return found(info, { millis: timers.now() - began, sizeBytes: info.sizeBytes });
   }
 
   async function startContainer(
@@ -152,10 +172,7 @@ export function createExecutor(
     pod: Pod,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const { initContainers = [], containers = [], ephemeralContainers = [] } = pod.spec ?? {};
-    const container = [...initContainers, ...containers, ...ephemeralContainers].find(
-      ({ name }) => name === action.container,
-    );
+    const container = containersOf(pod).find(({ name }) => name === action.container);
     if (container === undefined)
       throw new ActionError('CreateContainerConfigError', `no container ${action.container} in the spec`);
     const [env, info] = await Promise.all([
@@ -210,3 +227,5 @@ export function createExecutor(
 
 /** CRI counts a grace period in whole seconds. */
 const secondsUntil = (deadline: number, now: number): number => Math.max(0, Math.ceil((deadline - now) / 1000));
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

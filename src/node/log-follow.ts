@@ -34,11 +34,17 @@ export async function openLog(path: string): Promise<Cursor | undefined> {
   }
 }
 
-/** Everything from the cursor to the end of the file as it is now; moves the cursor. The buffer yielded is used again. */
-export async function* readFrom(cursor: Cursor): AsyncGenerator<Buffer, void, undefined> {
+/**
+ * Everything from the cursor to the end of the file, or to `end`; moves the cursor. The buffer yielded is used again.
+ */
+export async function* readFrom(
+  cursor: Cursor,
+  end = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Buffer, void, undefined> {
   const buffer = Buffer.alloc(CHUNK_BYTES);
   for (;;) {
-    const { bytesRead } = await cursor.handle.read(buffer, 0, buffer.length, cursor.position);
+    const length = Math.min(buffer.length, end - cursor.position);
+    const { bytesRead } = await cursor.handle.read(buffer, 0, length, cursor.position);
     if (bytesRead === 0) return;
     cursor.position += bytesRead;
     cursor.whole = buffer[bytesRead - 1] === NEWLINE;
@@ -49,7 +55,7 @@ export async function* readFrom(cursor: Cursor): AsyncGenerator<Buffer, void, un
 /** `begin` sets the cursor of the first file to where reading begins. Ends after the container's end, or when `signal` aborts. */
 export async function* followLog(
   file: FollowedFile,
-  begin: (cursor: Cursor) => Promise<void>,
+  begin: (cursor: Cursor) => Promise<unknown>,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, void, undefined> {
   const changes = watchChanges(file, signal);

@@ -72,6 +72,17 @@ describe('readContainerLog', () => {
     expect(await read({ follow: true, tailLines: 3 })).toBe('');
   });
 
+  it('without follow ends where the file ended when it began, whatever is written meanwhile', async () => {
+    writeFileSync(path, line(1, 'x'.repeat(100)).repeat(2000));
+    const log = readContainerLog({ path }, { tailLines: 1500 }, controller.signal);
+    let text = '';
+    for await (const chunk of log) {
+      text += Buffer.from(chunk);
+      appendFileSync(path, line(2, 'later'));
+    }
+    expect(text).toBe(`${'x'.repeat(100)}\n`.repeat(1500));
+  });
+
   it('reads only the end of a large file for a tail, and streams all of it in pieces', async () => {
     const count = 40_000;
     for (let i = 0; i < count; i += 1000) {

@@ -26,8 +26,11 @@ export async function* readContainerLog(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const parse = createLogParser(logFormat(options, file.now ?? Date.now()));
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
-  const begin = async (cursor: Cursor): Promise<void> => {
-    cursor.position = await startPosition(cursor.handle, options);
+  /** Returns where the file ends now. */
+  const begin = async (cursor: Cursor): Promise<number> => {
+    const { size } = await cursor.handle.stat();
+    cursor.position = await startPosition(cursor.handle, size, options);
+    return size;
   };
   const follows = options.follow === true;
   for await (const bytes of follows ? followLog(file, begin, signal) : readOnce(file.path, begin)) {
@@ -40,24 +43,23 @@ export async function* readContainerLog(
   }
 }
 
+/** What there is when it begins: a container that writes on neither adds to a tail nor keeps its reader. */
 async function* readOnce(
   path: string,
-  begin: (cursor: Cursor) => Promise<void>,
+  begin: (cursor: Cursor) => Promise<number>,
 ): AsyncGenerator<Buffer, void, undefined> {
   const cursor = await openLog(path);
   if (cursor === undefined) return;
   try {
-    await begin(cursor);
-    yield* readFrom(cursor);
+    yield* readFrom(cursor, await begin(cursor));
   } finally {
     await cursor.handle.close();
   }
 }
 
-/** The offset of the first of the last `tailLines` records; 0 without a tail. */
-async function startPosition(handle: FileHandle, { tailLines }: LogOptions): Promise<number> {
+/** The offset of the first of the last `tailLines` records of a file of `size` bytes; 0 without a tail. */
+async function startPosition(handle: FileHandle, size: number, { tailLines }: LogOptions): Promise<number> {
   if (tailLines === undefined) return 0;
-  const { size } = await handle.stat();
   const buffer = Buffer.alloc(CHUNK_BYTES);
   let missing = tailLines;
   // The newline that ends the last record begins no further one.

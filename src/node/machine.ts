@@ -2,70 +2,69 @@
 import { readFile, statfs } from 'node:fs/promises';
 import { availableParallelism, release } from 'node:os';
 import type { NodeSystemInfo } from '../api/generated/types.ts';
+import { NOTHING, podAmounts, type Reserved } from './allocatable.ts';
+import type { Threshold } from './eviction/thresholds.ts';
+import { hugepagesName, readHugepages } from './hugepages.ts';
+import { readProcessLimits } from './usage/machine-usage.ts';
 
 /** As upstream's default for a node. */
-export const MAX_PODS = 110;
-/** Left to the system, as upstream's default eviction thresholds leave it: 100 MiB of memory, a tenth of the disk. */
-const RESERVED_MEMORY_BYTES = 100 * 1024 * 1024;
-const ALLOCATABLE_DISK_PART = 0.9;
+export const DEFAULT_MAX_PODS = 110;
+
+export interface CapacityOptions {
+  /** On the disk that holds images, logs and emptyDir volumes. */
+  folder: string;
+  /** Absent: nothing. */
+  reserved?: Reserved;
+  /** Of eviction; the hard ones count. */
+  thresholds?: readonly Threshold[];
+  maxPods?: number;
+}
 
 export interface Capacity {
   memoryBytes: number;
   /** Quantities by resource, for the Node's status. */
   capacity: Record<string, string>;
   allocatable: Record<string, string>;
+  /** What all Pods together may use. */
+  podLimits: { cpuMilli: number; memoryBytes: number; pids: number };
 }
 
-/** `folder`: on the disk that holds images, logs and emptyDir volumes. */
-export async function readCapacity(folder: string): Promise<Capacity> {
-  const [{ totalBytes }, disk] = await Promise.all([readMemory(), statfs(folder)]);
-  const cpu = String(availableParallelism());
-  const diskBytes = disk.blocks * disk.bsize;
-  const pods = String(MAX_PODS);
-  const inKi = (bytes: number): string => `${Math.floor(bytes / 1024)}Ki`;
-  return {
-    memoryBytes: totalBytes,
-    capacity: { cpu, 'ephemeral-storage': inKi(diskBytes), memory: inKi(totalBytes), pods },
-    allocatable: {
-      cpu,
-      'ephemeral-storage': String(Math.floor(diskBytes * ALLOCATABLE_DISK_PART)),
-      memory: inKi(totalBytes - RESERVED_MEMORY_BYTES),
-      pods,
-    },
-  };
-}
-
-async function readMemory(): Promise<{ totalBytes: number; availableBytes: number }> {
-  const text = await readFile('/proc/meminfo', 'utf8');
-  const bytes = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024;
-  return { totalBytes: bytes('MemTotal'), availableBytes: bytes('MemAvailable') };
-}
-
-export interface Pressure {
-  memory: boolean;
-  disk: boolean;
-  pids: boolean;
-}
-
-const MIN_FREE_DISK_PART = 0.1;
-const MIN_FREE_INODES_PART = 0.05;
-
-/** Against upstream's default eviction thresholds (memory 100 MiB, disk 10%, inodes 5%), and the kernel's limit of threads. */
-export async function readPressure(folder: string): Promise<Pressure> {
-  const [memory, disk, load, pidMax] = await Promise.all([
+/** Rejects where more is reserved than there is. */
+export async function readCapacity(options: CapacityOptions): Promise<Capacity> {
+  const { folder, reserved = NOTHING, thresholds = [], maxPods = DEFAULT_MAX_PODS } = options;
+  const [memoryBytes, disk, huge, { maxPid: pids }] = await Promise.all([
     readMemory(),
     statfs(folder),
-    readFile('/proc/loadavg', 'utf8'),
-    readFile('/proc/sys/kernel/pid_max', 'utf8'),
+    readHugepages(),
+    readProcessLimits(),
   ]);
-  const threads = Number(/\/(\d+) /.exec(load)?.[1] ?? 0);
+  const hugeBytes = [...huge.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const hugepages = Object.fromEntries([...huge].map(([size, bytes]) => [hugepagesName(size), String(bytes)]));
+  const cpus = availableParallelism();
+  const whole = { cpuMilli: cpus * 1000, memoryBytes, diskBytes: disk.blocks * disk.bsize, pids };
+  const { limits, allocatable } = podAmounts(whole, reserved, thresholds);
+  const pods = String(maxPods);
+  const inKi = (bytes: number): string => `${Math.floor(bytes / 1024)}Ki`;
   return {
-    memory: memory.availableBytes < RESERVED_MEMORY_BYTES,
-    disk:
-      disk.bavail < disk.blocks * MIN_FREE_DISK_PART ||
-      (disk.files > 0 && disk.ffree < disk.files * MIN_FREE_INODES_PART),
-    pids: threads >= Number(pidMax),
+    memoryBytes,
+    capacity: {
+      ...{ cpu: String(cpus), 'ephemeral-storage': inKi(whole.diskBytes), ...hugepages },
+      ...{ memory: inKi(memoryBytes), pods },
+    },
+    allocatable: {
+      cpu: allocatable.cpuMilli % 1000 === 0 ? String(allocatable.cpuMilli / 1000) : `${allocatable.cpuMilli}m`,
+      'ephemeral-storage': String(allocatable.diskBytes),
+      ...hugepages,
+      memory: inKi(Math.max(0, allocatable.memoryBytes - hugeBytes)),
+      pods,
+    },
+    podLimits: { cpuMilli: limits.cpuMilli, memoryBytes: limits.memoryBytes, pids: limits.pids },
   };
+}
+
+async function readMemory(): Promise<number> {
+  const text = await readFile('/proc/meminfo', 'utf8');
+  return Number(/^MemTotal:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
 }
 
 /** Go's name of the machine's architecture, as the API uses it. */

@@ -1,25 +1,33 @@
 /**
- * The Node object of this machine, its conditions, and the Lease that says that it lives.
- * Boundary: reads the machine (machine.ts) and the runtime's readiness; writes the Node's status and the Lease.
- * Invariants: one timer; a status is written when it changed and every five minutes, else nothing but the Lease is.
- * Source: "Nodes" and "Leases" of the v1.33 documentation; pkg/kubelet/nodestatus (reasons and messages).
+ * The Node object of this machine and its conditions.
+ * Boundary: reads the machine (machine.ts) and the runtime's state; writes the Node's status. That the agent lives is node-lease.ts's.
+ * Invariants: one timer; a status is written when it changed and every five minutes; the Node is read before each look, so
+ * that what others wrote to it counts.
+ * Source: "Nodes" of the v1.33 documentation; pkg/kubelet/nodestatus (reasons, messages and Events).
  */
-import type { Lease, Node, NodeCondition, NodeStatus } from '../api/generated/types.ts';
+import type { Node, NodeCondition, NodeStatus } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { isApiError } from '../machinery/status.ts';
-import { formatMicroTime, formatTime } from '../machinery/time.ts';
+import { formatTime } from '../machinery/time.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
-import type { ContainerRuntime } from '../runtime/runtime.ts';
-import { architecture, type Capacity, readCapacity, readPressure, readSystemInfo } from './machine.ts';
+import type { ContainerRuntime, RuntimeFeatures } from '../runtime/runtime.ts';
+import type { NodePressure } from './eviction/pressure.ts';
+import { architecture, type Capacity, readSystemInfo } from './machine.ts';
+import { startNodeLease } from './node-lease.ts';
+import { createNodeNews } from './node-news.ts';
+import { createRuntimeState, type RuntimeState } from './runtime-state.ts';
 
 export interface NodeStatusOptions {
   client: Client;
   nodeName: string;
-  runtime: ContainerRuntime;
+  runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
   podCidr: string;
-  internalIp: string;
-  /** On the disk that holds images, logs and volumes. */
-  dataDir: string;
+  /** As it is now. */
+  internalIp(): Promise<string>;
+  capacity: Capacity;
+  pressure: Pick<NodePressure, 'conditions'>;
+  /** What else keeps the node from being ready. */
+  problems?(): string[];
   /** Of the kubelet, as v1.33.0+lifepod. */
   version: string;
   timers: Timers;
@@ -28,13 +36,12 @@ export interface NodeStatusOptions {
 }
 
 export interface NodeStatusReporter {
-  capacity: Capacity;
   /** Looks at the runtime now: after its start or its end. */
   check(): Promise<void>;
+  /** The runtime may have other images than before. */
+  imagesChanged(): void;
 }
 
-const LEASE_NAMESPACE = 'kube-node-lease';
-const LEASE_DURATION_SECONDS = 40;
 const CHECK_MILLIS = 10_000;
 const HEARTBEAT_MILLIS = 5 * 60_000;
 
@@ -42,73 +49,70 @@ const HEARTBEAT_MILLIS = 5 * 60_000;
 export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeStatusReporter> {
   const { client, nodeName, timers, log, signal } = options;
   const nodes = client.resource<Node>({ group: '', version: 'v1', resource: 'nodes' });
-  const leases = client.resource<Lease>({ group: 'coordination.k8s.io', version: 'v1', resource: 'leases' });
-  const capacity = await readCapacity(options.dataDir);
+  const runtime = createRuntimeState({ ...options, answered: () => void check() });
+  const news = createNodeNews(options);
   let node = await register();
-  let lease: Lease | undefined;
   let writtenAt = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
-  let running: Promise<void> | undefined;
+  let running = Promise.resolve();
+  /** The round that is to begin when the one under way is over: who asks meanwhile waits for it. */
+  let next: Promise<void> | undefined;
 
   async function register(): Promise<Node> {
-    const wanted = nodeObject(options);
-    try {
-      const present = await nodes.get(nodeName);
-      const labels = { ...present.metadata.labels, ...wanted.metadata.labels };
-      const spec = { ...present.spec, podCIDR: options.podCidr, podCIDRs: [options.podCidr] };
-      if (sameJson(labels, present.metadata.labels) && sameJson(spec, present.spec)) return present;
-      return await nodes.update({ ...present, metadata: { ...present.metadata, labels }, spec });
-    } catch (error) {
-      if (!isApiError(error, 'NotFound')) throw error;
-      return nodes.create(wanted);
+    const { metadata, spec } = nodeObject(options);
+    for (;;) {
+      try {
+        // A patch: what others write meanwhile is no conflict.
+        const patch = { metadata: { labels: metadata.labels }, spec };
+        return await nodes.patch(nodeName, undefined, 'application/merge-patch+json', patch);
+      } catch (error) {
+        if (!isApiError(error, 'NotFound')) throw error;
+      }
+      try {
+        return await nodes.create(nodeObject(options));
+      } catch (error) {
+        if (!isApiError(error, 'AlreadyExists')) throw error;
+      }
     }
   }
 
   async function writeStatus(): Promise<void> {
+    const heartbeat = timers.now() - writtenAt >= HEARTBEAT_MILLIS;
+    if (heartbeat) runtime.imagesChanged();
+    const state = await runtime.read();
+    node = await nodes.get(nodeName);
+    // A runtime that hangs was waited for.
     const now = timers.now();
-    const before = node.status?.conditions ?? [];
-    const status = await readStatus(options, capacity, before, now);
-    if (now - writtenAt < HEARTBEAT_MILLIS && sameJson(withoutHeartbeat(status), withoutHeartbeat(node.status))) return;
+    const status = await readStatus(options, state, node.status?.conditions ?? [], now);
+    news.reported(node.status, status);
+    if (!heartbeat && sameJson(withoutHeartbeat(status), withoutHeartbeat(node.status))) return;
     // A patch: conditions of others stay, and labels that change meanwhile are no conflict.
     const type = 'application/strategic-merge-patch+json';
     node = await nodes.patch(nodeName, undefined, type, { status }, 'status');
     writtenAt = now;
   }
 
-  async function renewLease(): Promise<void> {
-    const renewTime = formatMicroTime(timers.now());
-    lease ??= await leases.get(nodeName, LEASE_NAMESPACE).catch((error: unknown) => {
-      if (isApiError(error, 'NotFound')) return undefined;
-      throw error;
-    });
-    lease =
-      lease === undefined
-        ? await leases.create(leaseObject(node, renewTime))
-        : await leases.update({
-            ...lease,
-            spec: { ...lease.spec, holderIdentity: nodeName, leaseDurationSeconds: LEASE_DURATION_SECONDS, renewTime },
-          });
-  }
-
   async function round(): Promise<void> {
-    const results = await Promise.allSettled([renewLease(), writeStatus()]);
-    for (const result of results) {
-      if (result.status === 'fulfilled' || signal.aborted) continue;
-      log.warn('cannot report the state of the node', { error: String(result.reason) });
-      // Someone else changed or removed them: read them anew in the next round.
-      lease = undefined;
-      if (isApiError(result.reason, 'NotFound')) {
-        node = await register();
-        writtenAt = Number.NEGATIVE_INFINITY;
-      }
+    try {
+      await writeStatus();
+    } catch (error) {
+      if (signal.aborted) return;
+      log.warn('cannot report the state of the node', { error: String(error) });
+      if (!isApiError(error, 'NotFound')) return;
+      node = await register();
+      writtenAt = Number.NEGATIVE_INFINITY;
     }
   }
 
   function check(): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     timer?.cancel();
-    running = (running ?? Promise.resolve())
-      .then(round)
+    if (next !== undefined) return next;
+    next = running
+      .then(() => {
+        next = undefined;
+        return round();
+      })
       .catch((error: Error) => {
         if (!signal.aborted) log.warn('cannot report the state of the node', { error: error.message });
       })
@@ -116,12 +120,19 @@ export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeS
         timer?.cancel();
         if (!signal.aborted) timer = timers.at(timers.now() + CHECK_MILLIS, () => void check());
       });
-    return running;
+    running = next;
+    return next;
   }
 
   signal.addEventListener('abort', () => timer?.cancel(), { once: true });
-  await check();
-  return { capacity, check };
+  await Promise.all([check(), startNodeLease({ ...options, node: () => node })]);
+  return {
+    check,
+    imagesChanged() {
+      runtime.imagesChanged();
+      void check();
+    },
+  };
 }
 
 const sameJson = (a: unknown, b: unknown): boolean => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
@@ -145,77 +156,63 @@ const withoutHeartbeat = (status: NodeStatus | undefined): unknown => ({
   allocatable: status?.allocatable,
   capacity: status?.capacity,
   nodeInfo: status?.nodeInfo,
+  features: status?.features,
+  runtimeHandlers: status?.runtimeHandlers,
+  images: status?.images ?? [],
   conditions: status?.conditions?.map(({ lastHeartbeatTime: _, ...condition }) => condition),
 });
 
-function nodeObject({ nodeName, podCidr }: NodeStatusOptions): Node {
+export function nodeLabels(nodeName: string): Record<string, string> {
   const arch = architecture();
+  return {
+    'beta.kubernetes.io/arch': arch,
+    'beta.kubernetes.io/os': 'linux',
+    'kubernetes.io/arch': arch,
+    'kubernetes.io/hostname': nodeName,
+    'kubernetes.io/os': 'linux',
+  };
+}
+
+function nodeObject({ nodeName, podCidr }: NodeStatusOptions): Node {
   return {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: {
       name: nodeName,
-      labels: {
-        'beta.kubernetes.io/arch': arch,
-        'beta.kubernetes.io/os': 'linux',
-        'kubernetes.io/arch': arch,
-        'kubernetes.io/hostname': nodeName,
-        'kubernetes.io/os': 'linux',
-      },
+      labels: nodeLabels(nodeName),
     },
     spec: { podCIDR: podCidr, podCIDRs: [podCidr] },
   };
 }
 
-function leaseObject(node: Node, renewTime: string): Lease {
-  const { name, uid = '' } = node.metadata;
-  return {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: {
-      name,
-      namespace: LEASE_NAMESPACE,
-      ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }],
-    },
-    spec: { holderIdentity: name, leaseDurationSeconds: LEASE_DURATION_SECONDS, renewTime },
-  };
-}
-
 async function readStatus(
-  { runtime, internalIp, nodeName, dataDir, version, signal }: NodeStatusOptions,
-  capacity: Capacity,
+  { capacity, internalIp, nodeName, pressure, version, problems: others }: NodeStatusOptions,
+  runtime: RuntimeState,
   before: readonly NodeCondition[],
   now: number,
 ): Promise<NodeStatus> {
-  const pressure = await readPressure(dataDir);
-  let runtimeVersion = '';
-  let problems: string[];
-  try {
-    problems = await runtime.notReady(signal);
-    const { name, version: number } = await runtime.version(signal);
-    runtimeVersion = `${name}://${number.replace(/^v/, '')}`;
-  } catch (error) {
-    signal.throwIfAborted();
-    problems = [`container runtime is down: ${(error as Error).message}`];
-  }
+  const pressures = pressure.conditions();
+  const problems = [...runtime.problems, ...(others?.() ?? [])];
   const judge = (type: string, status: boolean, reason: string, message: string): NodeCondition =>
     condition(before, now, type, status, reason, message);
   return {
     addresses: [
-      { type: 'InternalIP', address: internalIp },
+      { type: 'InternalIP', address: await internalIp() },
       { type: 'Hostname', address: nodeName },
     ],
     capacity: capacity.capacity,
     allocatable: capacity.allocatable,
-    nodeInfo: await readSystemInfo(runtimeVersion, version),
+    nodeInfo: await readSystemInfo(runtime.version, version),
+    images: [...runtime.images],
+    ...(runtime.features === undefined ? {} : featureStatus(runtime.features)),
     conditions: [
-      pressure.memory
+      pressures.has('MemoryPressure')
         ? judge('MemoryPressure', true, 'KubeletHasInsufficientMemory', 'kubelet has insufficient memory available')
         : judge('MemoryPressure', false, 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'),
-      pressure.disk
+      pressures.has('DiskPressure')
         ? judge('DiskPressure', true, 'KubeletHasDiskPressure', 'kubelet has disk pressure')
         : judge('DiskPressure', false, 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'),
-      pressure.pids
+      pressures.has('PIDPressure')
         ? judge('PIDPressure', true, 'KubeletHasInsufficientPID', 'kubelet has insufficient PID available')
         : judge('PIDPressure', false, 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'),
       problems.length === 0
@@ -229,6 +226,15 @@ async function readStatus(
     ],
   };
 }
+
+/** User IDs are not mapped, whatever the runtime can do. */
+const featureStatus = ({ supplementalGroupsPolicy, handlers }: RuntimeFeatures): NodeStatus => ({
+  features: { supplementalGroupsPolicy },
+  runtimeHandlers: handlers.map(({ name, recursiveReadOnlyMounts }) => ({
+    name,
+    features: { recursiveReadOnlyMounts, userNamespaces: false },
+  })),
+});
 
 /** The time of the last transition stays while the status does. */
 function condition(

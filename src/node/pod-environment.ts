@@ -2,14 +2,26 @@
  * Collects, for one Pod, the facts that its configuration needs: the Services, the objects that the container's
  * variables name, the Pod's addresses, the node's resolver.
  */
-import { readFile } from 'node:fs/promises';
-import type { ConfigMap, Container, EphemeralContainer, Pod, Secret, Service } from '../api/generated/types.ts';
+import { existsSync } from 'node:fs';
+import type {
+  ConfigMap,
+  Container,
+  EphemeralContainer,
+  Pod,
+  RuntimeClass,
+  Secret,
+  Service,
+  VolumeMount,
+} from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
+import type { RuntimeFeatures } from '../runtime/runtime.ts';
 import type { PodEnvironment } from './container-config.ts';
-import { type DnsFacts, parseResolvConf } from './dns-config.ts';
+import type { DnsFacts } from './dns-config.ts';
 import { environmentReferences } from './environment.ts';
+import type { CgroupFacts } from './node-facts.ts';
+import { readNodeResolver } from './node-resolver.ts';
 
 export interface PodEnvironmentOptions {
   client: Client;
@@ -21,11 +33,14 @@ export interface PodEnvironmentOptions {
   memoryCapacityBytes: number;
   clusterDns: readonly string[];
   clusterDomain: string;
-  /** The node's resolv.conf. */
-  resolvConf: string;
+  /** readNodeResolver(). */
+  resolvConf?: string | undefined;
   logsRoot: string;
   seccompRoot: string;
-  cgroupParent?: string;
+  /** The group of the Pod's containers. */
+  cgroupParent?(pod: Pod): string;
+  cgroups?: CgroupFacts;
+  runtimeFeatures?: RuntimeFeatures | undefined;
   /** All Services, of an informer. */
   services(): readonly Service[];
   /** The addresses of the Pod's ready sandbox; empty before there is one. */
@@ -34,7 +49,12 @@ export interface PodEnvironmentOptions {
   volumePath(podUid: string, pod: Pod, volumeName: string): string;
 }
 
-/** With a container, its references are read; without one, none are. */
+const dependsOnHandler = ({ recursiveReadOnly = 'Disabled' }: VolumeMount): boolean => recursiveReadOnly !== 'Disabled';
+
+/**
+ * With a container, its references are read; without one, or where its mounts need it, the Pod's RuntimeClass. Rejects
+ * where there is no such class.
+ */
 export type EnvironmentSource = (
   pod: Pod,
   container: Container | EphemeralContainer | undefined,
@@ -43,6 +63,12 @@ export type EnvironmentSource = (
 
 export function createEnvironmentSource(options: PodEnvironmentOptions): EnvironmentSource {
   const { client, clusterDns, clusterDomain, resolvConf } = options;
+  const seLinux = existsSync('/sys/fs/selinux/enforce');
+  const runtimeClasses = client.resource<RuntimeClass>({
+    group: 'node.k8s.io',
+    version: 'v1',
+    resource: 'runtimeclasses',
+  });
 
   /** The objects that exist, by name. */
   async function readAll<T extends KubeObject>(resource: string, namespace: string, names: Iterable<string>) {
@@ -61,17 +87,19 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
   }
 
   async function dnsFacts(): Promise<DnsFacts> {
-    const text = await readFile(resolvConf, 'utf8').catch(() => '');
-    return { clusterDns, clusterDomain, host: parseResolvConf(text) };
+    return { clusterDns, clusterDomain, host: await readNodeResolver(resolvConf) };
   }
 
   return async (pod, container, signal) => {
     const { uid = '', namespace = '' } = pod.metadata;
     const references = container === undefined ? undefined : environmentReferences(container);
-    const [configMaps, secrets, dns] = await Promise.all([
+    const needsHandler = container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
+    const className = needsHandler ? pod.spec?.runtimeClassName : undefined;
+    const [configMaps, secrets, dns, runtimeClass] = await Promise.all([
       readAll<ConfigMap>('configmaps', namespace, references?.configMaps ?? []),
       readAll<Secret>('secrets', namespace, references?.secrets ?? []),
       dnsFacts(),
+      className === undefined ? undefined : runtimeClasses.get(className),
     ]);
     signal.throwIfAborted();
     return {
@@ -88,7 +116,11 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
       seccompRoot: options.seccompRoot,
       memoryCapacityBytes: options.memoryCapacityBytes,
       volumePath: (name) => options.volumePath(uid, pod, name),
-      ...(options.cgroupParent === undefined ? {} : { cgroupParent: options.cgroupParent }),
+      ...(options.cgroupParent === undefined ? {} : { cgroupParent: options.cgroupParent(pod) }),
+      ...(runtimeClass === undefined ? {} : { runtimeHandler: runtimeClass.handler }),
+      seLinux,
+      ...(options.runtimeFeatures === undefined ? {} : { runtimeFeatures: options.runtimeFeatures }),
+      ...(options.cgroups === undefined ? {} : { cgroups: options.cgroups }),
     };
   };
 }

@@ -3,7 +3,8 @@
  * into a Pod that can be ended.
  */
 import { join } from 'node:path';
-import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
+import { containersOf } from '../api/core/v1/pod/containers.ts';
+import type { Container, Pod } from '../api/generated/types.ts';
 import type { ContainerState } from '../lifecycle/types.ts';
 import type { ContainerObservation, PodObservation } from '../runtime/runtime.ts';
 import { BACKOFF_ANNOTATION, containerLogPath, terminationMessageFile } from './container-config.ts';
@@ -25,12 +26,6 @@ export function createMessageReader(folders: { podDirectory: string; logDirector
     return new Map([...known].map(([id, message]) => [id, limitMessage(message, limitBytes)]));
   };
 }
-
-const containersOf = ({ spec }: Pod): (Container | EphemeralContainer)[] => [
-  ...(spec?.initContainers ?? []),
-  ...(spec?.containers ?? []),
-  ...(spec?.ephemeralContainers ?? []),
-];
 
 function readMessage(
   pod: Pod,

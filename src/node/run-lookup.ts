@@ -4,6 +4,7 @@
 import { join } from 'node:path';
 import type { Pod } from '../api/generated/types.ts';
 import type { ContainerState } from '../lifecycle/types.ts';
+import { recordedStatuses } from '../lifecycle/view.ts';
 import { containerLogPath, podLogDirectory } from './container-config.ts';
 import type { WrittenLog } from './log-rotation.ts';
 import type { ContainerLogs, LoggedAttempt } from './logs.ts';
@@ -17,6 +18,8 @@ export interface RunLookup {
   running(podUid: string, container: string): string | undefined;
   /** The ID of the Pod's sandbox, where it is ready. */
   sandbox(podUid: string): string | undefined;
+  /** What was last seen of the Pod; no runs and no sandboxes where nothing was. */
+  view(podUid: string): RuntimeView;
   /** The logs of everything that runs. */
   writtenLogs(): WrittenLog[];
 }
@@ -68,10 +71,16 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
             ended: endingOf(run),
           }),
         );
-      const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
-      const waitingReason = statuses.find(({ name }) => name === container)?.state?.waiting?.reason;
+      const { state, restartCount = 0 } = recordedStatuses(pod).find(({ name }) => name === container) ?? {};
+      // Its container was removed for what it had written; its log stays as long as the Pod.
+      if (attempts.length === 0 && state?.terminated?.containerID) {
+        const path = join(podLogDirectory(pod, logsRoot), containerLogPath(container, restartCount));
+        attempts.push({ attempt: restartCount, path, state: 'exited', ended: Promise.resolve() });
+      }
+      const waitingReason = state?.waiting?.reason;
       return { attempts, ...(waitingReason === undefined ? {} : { waitingReason }) };
     },
+    view: (podUid) => viewOf.get(podUid) ?? { sandboxes: [], containers: [] },
     running: (podUid, container) =>
       runsOf(podUid).find(({ name, state }) => name === container && state === 'running')?.id,
     writtenLogs: () =>

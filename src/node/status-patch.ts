@@ -1,6 +1,6 @@
 /** The status as a strategic merge patch: it says nothing of what others have to say. */
 import type { Pod, PodCondition, PodStatus } from '../api/generated/types.ts';
-import { NODE_CONDITIONS } from '../lifecycle/conditions.ts';
+import { isNodeCondition } from '../lifecycle/conditions.ts';
 
 /** Conditions of others stay as they are by now, what the node no longer says goes. `pod` may be older than what is stored. */
 export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown> {
@@ -8,7 +8,7 @@ export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown
   return {
     ...Object.fromEntries(gone.map((key) => [key, null])),
     ...status,
-    conditions: status.conditions?.filter(({ type }) => NODE_CONDITIONS.has(type)).map(wholeCondition),
+    conditions: status.conditions?.filter(isNodeCondition).map(wholeCondition),
     podIPs: replaced(status.podIPs),
     hostIPs: replaced(status.hostIPs),
   };

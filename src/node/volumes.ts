@@ -6,37 +6,32 @@
  *  2. Nothing outside <rootDirectory> is ever removed; a folder with a live mount in it is not removed.
  *  3. Files of configMap, secret, downwardAPI and projected volumes change all at once.
  *  4. A token in a volume is replaced before 80% of its life have passed.
+ *  5. A change of what a mounted volume shows (a ConfigMap, a Secret, the Pod's labels and annotations) is written when it
+ *     is heard of; nothing is polled. What cannot be written leaves the volume as it was, and is tried again.
  */
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Pod, Volume } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
+import { createInformer } from '../client/informer.ts';
+import { createWorkQueue } from '../client/work-queue.ts';
+import type { KubeObject } from '../machinery/meta.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
+import { removeTree } from '../platform/remove-tree.ts';
 import type { DownwardFacts } from './downward.ts';
 import { mountsUnder, unmountUnder } from './mounts.ts';
-import { type Payload, writePayload } from './volumes/atomic-writer.ts';
-import { makeFolder, setUpEmptyDir, setUpMemoryFolder } from './volumes/empty-dir.ts';
-import { setUpHostPath } from './volumes/host-path.ts';
-import {
-  collectConfigMap,
-  collectDownward,
-  collectProjected,
-  collectSecret,
-  type PayloadSource,
-} from './volumes/payload.ts';
-
-/** A volume cannot be made as things are; trying later may succeed. Reason and message are those of the Event. */
-export class VolumeError extends Error {
-  override readonly name = 'VolumeError';
-  readonly reason = 'FailedMount';
-  constructor(volumeName: string, cause: string) {
-    super(`MountVolume.SetUp failed for volume ${JSON.stringify(volumeName)} : ${cause}`);
-  }
-}
+import { releaseImages, type VolumeImages } from './volumes/image.ts';
+import type { IssuedToken, PayloadSource } from './volumes/payload.ts';
+import { type FileSource, fileSourceKey, shownObjects, showsObjects, showsPod } from './volumes/references.ts';
+import { EMPTY_DIRS, folderOf, setUpVolume } from './volumes/set-up.ts';
+import { createFailures, VolumeError } from './volumes/volume-error.ts';
 
 export interface VolumeManager {
   /** Makes all volumes of the Pod; call it again after a restart. Rejects with a VolumeError. */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** The object changed: mounted volumes that show its labels or annotations follow. */
+  update(pod: Pod): void;
   /** Unmounts and removes the Pod's volumes. Rejects where a mount is busy; safe to repeat. */
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
   /** unmount(), and the rest of the Pod's folder goes. */
@@ -44,9 +39,7 @@ export interface VolumeManager {
   /** Where the volume is on the node. */
   hostPath(podUid: string, pod: Pod, volumeName: string): string;
   podDirectory(podUid: string): string;
-  /** Removes the folders of Pods that are not known any more. */
-  cleanOrphans(knownUids: ReadonlySet<string>, signal: AbortSignal): Promise<void>;
-  /** Ends the rotation of tokens; volumes stay. */
+  /** Ends the rotation of tokens and the updates; volumes stay. */
   close(): void;
 }
 
@@ -59,36 +52,30 @@ export interface VolumeManagerOptions {
   nodeName: string;
   /** Allocatable of the node, for resourceFieldRef in downwardAPI volumes. */
   allocatable?: Readonly<Record<string, string>>;
+  /** Absent: no image can be a volume. */
+  images?: VolumeImages;
+  /** What kept the Pod's volumes from being mounted has changed: mount() may succeed now. */
+  onRetry?(podUid: string): void;
+  /** A mounted volume could not follow a change; or beside the failure that mount() rejects with there was this one. */
+  onFailure?(pod: Pod, error: VolumeError): void;
+}
+
+/** A Pod whose volumes are mounted, or shall be. */
+interface MountedPod {
+  pod: Pod;
+  /** Keys of what its volumes show. */
+  shows: ReadonlySet<string>;
+  failed: boolean;
+  /** When its earliest token wants to be replaced, or a change that could not be written be tried again. */
+  refreshAt: number;
+  tokens: Map<string, IssuedToken>;
 }
 
 const RETRY_MILLIS = 30_000;
 
-/** Folder names of upstream's volume plugins. */
-const folderNames: Readonly<Record<string, string>> = {
-  emptyDir: 'kubernetes.io~empty-dir',
-  configMap: 'kubernetes.io~configmap',
-  secret: 'kubernetes.io~secret',
-  downwardAPI: 'kubernetes.io~downward-api',
-  projected: 'kubernetes.io~projected',
-  hostPath: 'kubernetes.io~host-path',
-};
-
-/** The one field beside `name`. A volume without a source is an emptyDir, as the API's defaults make it. */
-const volumeKind = (volume: Volume): string =>
-  Object.entries(volume).find(([key, value]) => key !== 'name' && value !== undefined && value !== null)?.[0] ??
-  'emptyDir';
-
-function folderOf(podDirectory: string, volume: Volume): string {
-  const kind = volumeKind(volume);
-  const folder = folderNames[kind];
-  if (folder === undefined) throw new VolumeError(volume.name, `volume kind ${JSON.stringify(kind)} is not supported`);
-  return join(podDirectory, 'volumes', folder, volume.name);
-}
-
 export function createVolumeManager(options: VolumeManagerOptions): VolumeManager {
   const { rootDirectory, client, timers, log } = options;
-  /** Pods with tokens: when to renew them. */
-  const refreshes = new Map<string, { pod: Pod; at: number }>();
+  const mounted = new Map<string, MountedPod>();
   /** The last operation on each Pod's folder: they run one after another. */
   const tails = new Map<string, Promise<unknown>>();
   const closing = new AbortController();
@@ -112,75 +99,111 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     return result;
   }
 
-  function sourceFor(pod: Pod): PayloadSource {
+  function sourceFor({ pod, tokens }: MountedPod): PayloadSource {
     const facts: DownwardFacts = {
       nodeName: options.nodeName,
       hostIps: [],
       podIps: [],
       allocatable: options.allocatable ?? {},
     };
-    return { client, pod, facts, now: () => timers.now() };
+    return { client, pod, facts, tokens, now: () => timers.now() };
   }
 
-  /** Sets one volume up; returns when its token is to be renewed. */
-  async function setUp(pod: Pod, volume: Volume, signal: AbortSignal): Promise<number | undefined> {
-    const folder = folderOf(podDirectory(pod.metadata.uid ?? ''), volume);
-    const source = sourceFor(pod);
-    const write = async (payload: Payload): Promise<void> => {
-      await writePayload(folder, payload, timers.now(), pod.spec?.securityContext?.fsGroup);
-    };
-    if (volume.hostPath !== undefined) {
-      await setUpHostPath(volume.hostPath);
-    } else if (volume.projected !== undefined) {
-      const { files, refreshAt } = await collectProjected(
-        source,
-        volume.projected.sources ?? [],
-        volume.projected.defaultMode,
-      );
-      // Secrets and tokens do not touch the disk.
-      await setUpMemoryFolder(folder, 0, signal);
-      await write(files);
-      return refreshAt;
-    } else if (volume.secret !== undefined) {
-      const files = await collectSecret(source, { ...volume.secret, name: volume.secret.secretName ?? '' });
-      await setUpMemoryFolder(folder, 0, signal);
-      await write(files);
-    } else if (volume.configMap !== undefined) {
-      const files = await collectConfigMap(source, { ...volume.configMap, name: volume.configMap.name ?? '' });
-      await makeFolder(folder);
-      await write(files);
-    } else if (volume.downwardAPI !== undefined) {
-      await makeFolder(folder);
-      await write(collectDownward(source, volume.downwardAPI.items ?? [], volume.downwardAPI.defaultMode));
-    } else {
-      await setUpEmptyDir(folder, volume.emptyDir ?? {}, pod, signal);
-    }
-    return undefined;
-  }
-
-  async function setUpAll(pod: Pod, signal: AbortSignal): Promise<void> {
+  /** Sets up the Pod's volumes of the kind. Rejects with the VolumeError of the first that cannot be had. */
+  async function setUpSome(entry: MountedPod, kind: (volume: Volume) => boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await mkdir(podDirectory(pod.metadata.uid ?? ''), { recursive: true, mode: 0o750 });
+    const failures = createFailures((error) => options.onFailure?.(entry.pod, error), timers);
     const results = await Promise.allSettled(
-      (pod.spec?.volumes ?? []).map(async (volume) => {
+      (entry.pod.spec?.volumes ?? []).filter(kind).map(async (volume) => {
         try {
-          return await setUp(pod, volume, signal);
+          return await setUpVolume(
+            sourceFor(entry),
+            { volume, folder: folderOf(podDirectory(entry.pod.metadata.uid ?? ''), volume), images: options.images },
+            signal,
+          );
         } catch (error) {
-          if (error instanceof VolumeError || signal.aborted) throw error;
-          throw new VolumeError(volume.name, (error as Error).message);
+          if (signal.aborted) throw error;
+          throw failures.add(
+            error instanceof VolumeError ? error : new VolumeError(volume.name, (error as Error).message),
+          );
         }
       }),
     );
-    const failed = results.find((result) => result.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+    const failure = failures.end(results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : [])));
+    if (failure !== undefined) throw failure;
     const times = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
-    const at = Math.min(...times.filter((time) => time !== undefined));
-    if (at !== Number.POSITIVE_INFINITY) refreshes.set(pod.metadata.uid ?? '', { pod, at });
+    refreshAt(entry, Math.min(...times.filter((time) => time !== undefined)));
+  }
+
+  function refreshAt(entry: MountedPod, at: number): void {
+    entry.refreshAt = at;
     arm();
   }
 
+  async function setUpAll(pod: Pod, signal: AbortSignal): Promise<void> {
+    const uid = pod.metadata.uid ?? '';
+    signal.throwIfAborted();
+    await mkdir(podDirectory(uid), { recursive: true, mode: 0o750 });
+    signal.throwIfAborted();
+    // Known before its objects are read: a change that comes after the reading is heard.
+    const entry: MountedPod = {
+      pod,
+      shows: shownObjects(pod),
+      failed: false,
+      refreshAt: Number.POSITIVE_INFINITY,
+      tokens: mounted.get(uid)?.tokens ?? new Map(),
+    };
+    mounted.set(uid, entry);
+    try {
+      await setUpSome(entry, () => true, signal);
+    } catch (error) {
+      entry.failed = true;
+      throw error;
+    }
+  }
+
+  /** Some at a time, however many Pods show what has changed; changes that come together are written together. */
+  const refreshes = createWorkQueue({
+    name: 'volumes',
+    async process(uid) {
+      const underWay = tails.get(uid);
+      if (underWay === undefined) return serially(uid, () => writeAnew(uid));
+      // That may be a long pull: others go first.
+      void underWay.then(() => refreshes.add(uid));
+    },
+    ...{ log, timers, signal: closing.signal },
+  });
+
+  /** Writes what the Pod's volumes show anew, where it differs. */
+  async function writeAnew(uid: string): Promise<void> {
+    const entry = mounted.get(uid);
+    if (entry === undefined) return;
+    if (entry.failed) return options.onRetry?.(uid);
+    await setUpSome(entry, showsObjects, closing.signal).catch((error: Error) => {
+      if (closing.signal.aborted) return;
+      log.warn('a volume cannot follow a change', { podUid: uid, error: error.message });
+      refreshAt(entry, timers.now() + RETRY_MILLIS);
+      if (error instanceof VolumeError) options.onFailure?.(entry.pod, error);
+    });
+  }
+
+  /** Only names are kept of the objects: what a volume shows is read when it is written. */
+  function follow(resource: FileSource): void {
+    const changed = ({ metadata }: KubeObject): void => {
+      const key = fileSourceKey(resource, metadata.namespace, metadata.name);
+      for (const [uid, entry] of mounted) if (entry.shows.has(key)) refreshes.add(uid);
+    };
+    createInformer<KubeObject, KubeObject>(
+      client.resource({ group: '', version: 'v1', resource }),
+      { log, timers, signal: closing.signal },
+      { added: changed, updated: changed, deleted: changed },
+      ({ apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } }) =>
+        ({ apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } }) as KubeObject,
+    );
+  }
+
   function arm(): void {
-    const at = Math.min(...[...refreshes.values()].map((refresh) => refresh.at));
+    const at = Math.min(...[...mounted.values()].map((entry) => entry.refreshAt));
     if (armed?.at === at || closing.signal.aborted) return;
     armed?.timer.cancel();
     armed = at === Number.POSITIVE_INFINITY ? undefined : { at, timer: timers.at(at, refreshDue) };
@@ -188,14 +211,10 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
 
   function refreshDue(): void {
     armed = undefined;
-    for (const [uid, refresh] of refreshes) {
-      if (refresh.at > timers.now()) continue;
-      refresh.at = timers.now() + RETRY_MILLIS;
-      serially(uid, async () => {
-        if (refreshes.has(uid)) await setUpAll(refresh.pod, closing.signal);
-      }).catch((error: Error) => {
-        if (!closing.signal.aborted) log.warn('cannot renew a token', { podUid: uid, error: error.message });
-      });
+    for (const [uid, entry] of mounted) {
+      if (entry.refreshAt > timers.now()) continue;
+      entry.refreshAt = timers.now() + RETRY_MILLIS;
+      refreshes.add(uid);
     }
     arm();
   }
@@ -204,24 +223,46 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
   async function removeParts(uid: string, parts: readonly string[], signal: AbortSignal): Promise<void> {
     const folder = podDirectory(uid);
     await unmountUnder(folder, signal);
+    await releaseImages(options.images, folder, uid, signal);
     const left = await mountsUnder(folder);
     if (left.length > 0) throw new Error(`cannot remove ${folder}: ${left[0]} is still mounted`);
+    // Nothing else that is left there could containers change.
+    await removeTree(join(folder, EMPTY_DIRS));
     for (const part of parts) await rm(join(folder, part), { recursive: true, force: true });
   }
 
+  const forget = (uid: string): void => {
+    mounted.delete(uid);
+    arm();
+  };
   const removal =
     (parts: readonly string[]) =>
     (uid: string, signal: AbortSignal): Promise<void> => {
-      refreshes.delete(uid);
-      arm();
-      return serially(uid, () => removeParts(uid, parts, signal));
+      forget(uid);
+      return serially(uid, () => {
+        // A mount that was under way has made it known again.
+        forget(uid);
+        return removeParts(uid, parts, signal);
+      });
     };
   const unmount = removal(['volumes', 'volume-subpaths']);
   const remove = removal(['']);
 
+  follow('configmaps');
+  follow('secrets');
   return {
     podDirectory,
     mount: (pod, signal) => serially(pod.metadata.uid ?? '', () => setUpAll(pod, signal)),
+    update(pod) {
+      const uid = pod.metadata.uid ?? '';
+      const entry = mounted.get(uid);
+      if (entry === undefined) return;
+      const { labels, annotations } = entry.pod.metadata;
+      entry.pod = pod;
+      const same =
+        isDeepStrictEqual(labels, pod.metadata.labels) && isDeepStrictEqual(annotations, pod.metadata.annotations);
+      if (!same && !entry.failed && showsPod(pod)) refreshes.add(uid);
+    },
     unmount,
     remove,
     hostPath(podUid, pod, volumeName) {
@@ -229,14 +270,6 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
       if (volume === undefined)
         throw new VolumeError(volumeName, `volume ${JSON.stringify(volumeName)} does not exist`);
       return volume.hostPath?.path ?? folderOf(podDirectory(podUid), volume);
-    },
-    async cleanOrphans(knownUids, signal) {
-      for (const uid of await readdir(rootDirectory).catch(() => [])) {
-        if (knownUids.has(uid)) continue;
-        await remove(uid, signal).catch((error: Error) =>
-          log.warn('cannot remove the folder of a Pod that is gone', { podUid: uid, error: error.message }),
-        );
-      }
     },
     close() {
       closing.abort();

@@ -11,24 +11,28 @@
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import { decide } from '../lifecycle/decide.ts';
 import { rebuildMemory } from '../lifecycle/memory.ts';
+import type { ImageState, PullProgress } from '../lifecycle/pulls.ts';
+import { nodeEndAfter } from '../lifecycle/termination.ts';
 import {
   type Action,
   actionKey,
   type ContainerState,
-  type Failure,
   type HookResult,
-  type ImageState,
   type Input,
   type Memory,
+  type NodeEnd,
   type NodeFacts,
   type Observed,
   type PodEvent,
   type ProbeResult,
   runKey,
   type SandboxState,
+  type Transition,
 } from '../lifecycle/types.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
 import { createStatusWriter } from './status-writer.ts';
+import { createWorkerFailures } from './worker-failures.ts';
+import { createWorkerImages, showsImage } from './worker-images.ts';
 
 /** What the runtime has of the Pod. */
 export interface RuntimeView {
@@ -46,24 +50,17 @@ export interface Outcome {
   removed?: true;
 }
 
-/** A failure with the reason that the waiting container shows. */
-export class ActionError extends Error {
-  override readonly name = 'ActionError';
-  readonly reason: string;
-  constructor(reason: string, message: string) {
-    super(message);
-    this.reason = reason;
-  }
-}
-
 export interface WorkerPorts {
   timers: Timers;
   log: Log;
   node: NodeFacts;
   observe(pod: Pod, signal: AbortSignal): Promise<RuntimeView>;
-  execute(action: Action, pod: Pod, signal: AbortSignal): Promise<Outcome>;
+  /** `progress`: is told how a pull goes that takes its time. */
+  execute(action: Action, pod: Pod, signal: AbortSignal, progress: (progress: PullProgress) => void): Promise<Outcome>;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
   event(pod: Pod, event: PodEvent): void;
+  /** Keeps steps of the Pod's life; may be told of one again by another worker of the Pod. */
+  record(pod: Pod, transitions: Transition[]): void;
   /** Nothing of the Pod is left on the node. */
   done(): void;
 }
@@ -71,8 +68,14 @@ export interface WorkerPorts {
 export interface PodWorker {
   /** The object changed; `removed`: it is gone from the API. */
   update(pod: Pod, removed: boolean): void;
+  /** The node ends the Pod; the shorter grace period counts, and the first reason. */
+  end(by: Omit<NodeEnd, 'at'>): void;
   /** The runtime may have something new of this Pod. */
   changed(): void;
+  /** What the action failed for has changed: it is tried again now. `key` as actionKey() makes it. */
+  retry(key: string): void;
+  /** The runtime has an image of that name (storedName) now; undefined: it may have any. */
+  imageAppeared(name: string | undefined): void;
   /** The object as it is known now. */
   pod(): Pod;
   /** Ends the worker and what it has under way; containers go on. */
@@ -93,18 +96,24 @@ const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
 const ofRuns = <T>(record: Record<string, T>, ids: ReadonlySet<string>): Record<string, T> =>
   Object.fromEntries(Object.entries(record).filter(([key]) => ids.has(key.split('/')[0] ?? '')));
 
-export function startWorker(first: { pod: Pod; removed: boolean }, ports: WorkerPorts): PodWorker {
+export function startWorker(
+  first: { pod: Pod; removed: boolean; nodeEnd?: NodeEnd | undefined },
+  ports: WorkerPorts,
+): PodWorker {
   let { pod, removed } = first;
+  let { nodeEnd } = first;
   let runtime: RuntimeView = { sandboxes: [], containers: [] };
   let memory: Memory | undefined;
   let volumes: Observed['volumes'] = 'pending';
-  const images: Record<string, ImageState> = {};
-  const failures: Record<string, Failure> = {};
+  const images = createWorkerImages();
+  const failures = createWorkerFailures();
   let probes: Record<string, ProbeResult> = {};
   let hooks: Record<string, HookResult> = {};
   /** The runtime does not tell a sandbox that was stopped from one that broke down. */
   const stoppedSandboxes = new Set<string>();
   const inFlight = new Map<string, AbortController>();
+  /** The object's next change tells what came of its deletion. */
+  let deletionAnswered = false;
   /** Keys whose actions have ended and wait for the observation that shows it. */
   let ended: string[] = [];
   // A Pod that no agent has spoken of has nothing in the runtime; should one have died before it spoke, every call is
@@ -119,12 +128,13 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     pod,
     removed,
     node: ports.node,
+    ...(nodeEnd === undefined ? {} : { nodeEnd }),
     observed: {
       ...runtime,
       sandboxes: runtime.sandboxes.map((sandbox) => ({ ...sandbox, stopped: stoppedSandboxes.has(sandbox.id) })),
-      images,
+      ...images.observed(),
       volumes,
-      failures,
+      failures: failures.observed,
       probes,
       hooks,
       inFlight: new Set(inFlight.keys()),
@@ -183,6 +193,7 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     timer?.cancel();
     timer = decision.wakeAt === undefined ? undefined : ports.timers.at(decision.wakeAt, wake);
     for (const event of decision.events) ports.event(pod, event);
+    if (decision.transitions.length > 0) ports.record(pod, decision.transitions);
     for (const action of decision.actions) perform(action);
     if (decision.status !== undefined) statusWriter.write(pod, decision.status);
     if (decision.done) {
@@ -202,22 +213,29 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     const { signal } = abort;
     const result =
       action.kind === 'finalizeDeletion'
-        ? statusWriter.flushed().then(() => ports.execute(action, pod, signal))
-        : ports.execute(action, pod, signal);
+        ? statusWriter.flushed().then(() => ports.execute(action, pod, signal, () => undefined))
+        : ports.execute(action, pod, signal, (progress) => {
+            images.progress(key, progress);
+            wake();
+          });
     result
       .then(
         (outcome) => {
-          delete failures[key];
+          failures.succeeded(key);
           absorb(action, outcome);
           // Whether the object goes or its finalizers keep it, its change tells: until then there is nothing more to say.
-          return action.kind === 'finalizeDeletion' && !removed;
+          deletionAnswered = action.kind === 'finalizeDeletion' && !removed;
+          return deletionAnswered;
         },
         (error) => {
-          if (!abort.signal.aborted && !life.signal.aborted) failures[key] = failureOf(error, failures[key]);
+          if (abort.signal.aborted || life.signal.aborted) return false;
+          const { message } = failures.failed(key, error, ports.timers.now());
+          ports.log.warn('action failed', { pod: pod.metadata.name, message });
           return false;
         },
       )
       .then((staysInFlight) => {
+        images.ended(action, key);
         if (staysInFlight) return;
         if (CHANGES_RUNTIME.has(action.kind)) {
           ended.push(key);
@@ -228,7 +246,7 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
   };
 
   const absorb = (action: Action, outcome: Outcome): void => {
-    if (outcome.image !== undefined) images[outcome.image.container] = outcome.image.state;
+    if (outcome.image !== undefined) images.found(outcome.image, failures.observed);
     if (outcome.volumes !== undefined) volumes = outcome.volumes;
     if (outcome.removed) removed = true;
     if (action.kind === 'stopSandbox') stoppedSandboxes.add(action.id);
@@ -237,17 +255,6 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
       probes[probe] = { ...outcome.probe, serial: (probes[probe]?.serial ?? 0) + 1 };
     }
     if (action.kind === 'runHook' && outcome.hook !== undefined) hooks[runKey(action.id, action.hook)] = outcome.hook;
-  };
-
-  const failureOf = (error: unknown, before: Failure | undefined): Failure => {
-    const message = error instanceof Error ? error.message : String(error);
-    ports.log.warn('action failed', { pod: pod.metadata.name, message });
-    return {
-      at: ports.timers.now(),
-      count: (before?.count ?? 0) + 1,
-      reason: error instanceof Error && 'reason' in error ? String(error.reason) : 'Error',
-      message,
-    };
   };
 
   /** The runtime did not answer: its events stream brings a resync when it is back; until then, once a second. */
@@ -267,12 +274,24 @@ export function startWorker(first: { pod: Pod; removed: boolean }, ports: Worker
     update(next, isRemoved) {
       pod = next;
       removed = removed || isRemoved;
-      inFlight.delete('finalizeDeletion');
+      if (deletionAnswered) inFlight.delete('finalizeDeletion');
+      wake();
+    },
+    end(by) {
+      nodeEnd = nodeEndAfter(nodeEnd, by, ports.timers.now());
       wake();
     },
     changed() {
       mustObserve = true;
       wake();
+    },
+    retry(key) {
+      failures.retry(key, inFlight.has(key));
+      wake();
+    },
+    imageAppeared(name) {
+      if (images.appeared(pod, name, failures.observed)) wake();
+      if (showsImage(pod, name)) this.retry('mountVolumes');
     },
     pod: () => pod,
     stop,

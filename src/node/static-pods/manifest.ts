@@ -69,8 +69,9 @@ export async function readManifest(text: string, { file, nodeName, now }: Manife
       tolerations: [...(written.spec?.tolerations ?? []), { operator: 'Exists', effect: 'NoExecute' }],
     },
   };
-  complete(pod, now);
-  return { pod, warnings: [...unknownFields.map(unknownFieldText), ...(podKind.warnings?.(pod) ?? [])] };
+  const taken: string[] = [];
+  complete(pod, now, (sentence) => void taken.push(sentence));
+  return { pod, warnings: [...unknownFields.map(unknownFieldText), ...taken, ...(podKind.warnings?.(pod) ?? [])] };
 }
 
 async function documentOf(text: string): Promise<unknown> {
@@ -97,9 +98,9 @@ const canonical = (value: unknown): string =>
   );
 
 /** What the API server does to a new Pod, and the node's own rule: nothing of it may need the API. */
-function complete(pod: Pod, now: number): void {
+function complete(pod: Pod, now: number, warn: (sentence: string) => void): void {
   podKind.defaults?.(pod);
-  podKind.prepareForCreate?.(pod, { now });
+  podKind.prepareForCreate?.(pod, { now, warn });
   const errors = podKind.validateCreate(pod).map(fieldErrorText);
   if (errors.length > 0) {
     throw new ManifestError(`invalid pod: ${errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`}`);

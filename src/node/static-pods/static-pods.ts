@@ -107,7 +107,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
 
   return {
     async start() {
-      for (const record of records.load()) put(record);
+      for (const record of records.load()) put(anew(record));
       followFolder(folder, () => void scanNext(), { log, timers, signal });
       await scanNext();
     },
@@ -194,6 +194,13 @@ export function nextSteps(slots: ReadonlyMap<string, PodRecord>, { pods, unreada
   }
   for (const [fullName, record] of pods) if (!slots.has(fullName)) steps.push({ kind: 'begin', record });
   return steps;
+}
+
+/** What the shutdown of the machine has ended begins again with it, as upstream's static Pods do. */
+function anew(record: PodRecord): PodRecord {
+  const { status, ...pod } = record.pod;
+  const shutDown = status?.phase === 'Failed' && status.reason === 'Terminated';
+  return shutDown && pod.metadata.deletionTimestamp === undefined ? { ...record, pod } : record;
 }
 
 /** As a delete leaves it in the API. Source: v1.33 gives a static Pod a second at least. */

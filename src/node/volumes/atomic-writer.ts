@@ -19,6 +19,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { giveToGroup } from './empty-dir.ts';
 
 export interface PayloadFile {
   data: Uint8Array;
@@ -38,18 +39,26 @@ const timestamped = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\./;
 /** Returns whether anything changed. `fsGroup` gets read access to everything. */
 export async function writePayload(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<boolean> {
   for (const path of payload.keys()) checkPath(path);
+  await giveToGroup(folder, fsGroup);
   const current = await readlink(join(folder, DATA)).catch(() => undefined);
-  if (current !== undefined && (await holds(join(folder, current), payload, fsGroup))) return false;
+  const held = current !== undefined && (await holds(join(folder, current), payload, fsGroup));
+  const name = held ? current : await writeContent(folder, payload, now, fsGroup);
+  // Also where nothing changed: whoever swapped the content may have died before this.
+  await linkNames(folder, payload);
+  for (const entry of await readdir(folder)) {
+    if (timestamped.test(entry) && entry !== name) await rm(join(folder, entry), { recursive: true, force: true });
+  }
+  return !held;
+}
+
+/** Swaps the content for a new folder; returns its name. */
+async function writeContent(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<string> {
   const name = `..${timeText(now)}.${randomBytes(5).readUIntBE(0, 5)}`;
   await writeFolder(join(folder, name), payload, fsGroup);
   await rm(join(folder, NEW_DATA), { force: true });
   await symlink(name, join(folder, NEW_DATA));
   await rename(join(folder, NEW_DATA), join(folder, DATA));
-  await linkNames(folder, payload);
-  for (const entry of await readdir(folder)) {
-    if (timestamped.test(entry) && entry !== name) await rm(join(folder, entry), { recursive: true, force: true });
-  }
-  return true;
+  return name;
 }
 
 function checkPath(path: string): void {

@@ -1,0 +1,41 @@
+/** What a node agent is made of, and what it is told of its node. */
+import type { Client } from '../client/client.ts';
+import type { Platform } from '../platform/platform.ts';
+import type { ContainerRuntime, ContainerStreams } from '../runtime/runtime.ts';
+import type { NodePressure } from './eviction/pressure.ts';
+import type { UsagePorts } from './eviction/usage.ts';
+import type { GarbagePolicy } from './images/garbage-collection.ts';
+import type { RotationLimits } from './log-rotation.ts';
+import type { Capacity } from './machine.ts';
+
+export interface NodeAgentOptions extends Platform {
+  client: Client;
+  runtime: ContainerRuntime & ContainerStreams;
+  runtimeName: string;
+  nodeName: string;
+  nodeIps: readonly string[];
+  dataDir: string;
+  capacity: Capacity;
+  clusterDns: readonly string[];
+  clusterDomain: string;
+  /** Absent: DEFAULT_MAX_EXTENSION_SECONDS. */
+  maxGracePeriodExtensionSeconds?: number;
+  /** Absent: DEFAULT_MAX_PARALLEL_PULLS. */
+  maxParallelImagePulls?: number;
+  /** When unused images are removed, and which stay. Absent: none is. */
+  imageGarbage?: { policy: GarbagePolicy; keep: readonly string[] };
+  /** In place of ROTATION_LIMITS. */
+  logRotation?: Partial<RotationLimits>;
+  /** Absent: the runtime puts containers where it likes. */
+  podCgroups?: {
+    /** The most processes and threads of a Pod; -1: as many as the node allows. */
+    podPidsLimit: number;
+  };
+  /** parseAllowedSysctls(); absent: none but the safe ones. */
+  allowedUnsafeSysctls?: readonly string[];
+  /** The resolver configuration that Pods take from the node; absent or '': the machine's. */
+  resolvConf?: string;
+  /** Absent: no Pod is evicted. */
+  eviction?: { pressure: NodePressure } & Pick<UsagePorts, 'containerUsage'>;
+  signal: AbortSignal;
+}

@@ -1,0 +1,74 @@
+/**
+ * Containers that are dead and told of: while the disk is full they go before images do, which they hold on to.
+ * Boundary: what is kept while there is room is the core's (lifecycle/progress.ts). Statuses and logs stay.
+ * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
+ */
+import { hasEnded } from '../api/core/v1/pod/phase.ts';
+import type { Pod } from '../api/generated/types.ts';
+import { toldRuns } from '../lifecycle/view.ts';
+import type { Log } from '../platform/platform.ts';
+import type { ContainerObservation, ContainerRuntime } from '../runtime/runtime.ts';
+
+interface PodContainers {
+  pod: Pod;
+  containers: readonly Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>[];
+}
+
+/**
+ * IDs by container, the oldest run first: of Pods that have ended those whose end the status tells of; of others the runs before
+ * one that runs. Pure.
+ */
+export function deadContainers({ pod, containers }: PodContainers): string[][] {
+  if (hasEnded(pod))
+    return toldRuns(pod, containers).map((runs) => {
+      const alive = runs.findIndex(({ state }) => state !== 'exited');
+      return runs.slice(0, alive < 0 ? runs.length : alive).map(({ id }) => id);
+    });
+  if (pod.metadata.deletionTimestamp !== undefined) return [];
+  return containers
+    .filter(({ state }) => state === 'running')
+    .map((running) =>
+      containers
+        .filter(({ name, attempt, state }) => state === 'exited' && name === running.name && attempt < running.attempt)
+        .sort((a, b) => a.attempt - b.attempt)
+        .map(({ id }) => id),
+    );
+}
+
+/** Resolves when all that could be removed are, and the disk has what they had written. */
+export async function removeDeadContainers(
+  pods: readonly Pod[],
+  runtime: Pick<ContainerRuntime, 'observeAll' | 'removeContainer' | 'collectGarbage'>,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  // Asked anew: after a start the workers may not have looked yet.
+  const seen = await runtime.observeAll(signal);
+  for (const pod of pods) {
+    const { name, namespace, uid = '' } = pod.metadata;
+    const dead = deadContainers({ pod, containers: seen.get(uid)?.containers ?? [] });
+    const count = dead.flat().length;
+    if (count === 0) continue;
+    log.info('the disk is full: removing dead containers of a Pod', { pod: `${namespace}/${name}`, count });
+    for (const ids of dead) await removeInOrder(ids, runtime, log, signal);
+  }
+  // Also of those that were removed before, of evicted Pods.
+  await runtime.collectGarbage?.(signal);
+}
+
+/** Ends at the first that stays: a newer one is never gone before it. */
+async function removeInOrder(
+  ids: readonly string[],
+  runtime: Pick<ContainerRuntime, 'removeContainer'>,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const id of ids) {
+    try {
+      await runtime.removeContainer(id, signal);
+    } catch (error) {
+      log.warn('a dead container stays', { id, error: String(error) });
+      return;
+    }
+  }
+}

@@ -1,0 +1,219 @@
+/** What is evicted when, on a node that the test makes up; folders are real. */
+import { EventEmitter, once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Pod, PodSpec } from '../../api/generated/types.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
+import type { ContainerUsage } from '../../runtime/runtime.ts';
+import { type Eviction, startEviction } from './eviction.ts';
+import type { PressureCondition, Signal, Threshold } from './thresholds.ts';
+
+const MIB = 2 ** 20;
+let root: string;
+let stop: AbortController;
+let timers: ReturnType<typeof testTimers>;
+let pods: Pod[];
+let due: Threshold[];
+let conditions: Set<PressureCondition>;
+/** `name graceSeconds`, in order. */
+let ended: string[];
+let graceOf: Map<string, number>;
+let withContainers: Set<string>;
+let staticNames: Set<string>;
+/** A look is over, and the next one has its time. */
+let armed: boolean;
+let changes: EventEmitter;
+/** Holds back what the runtime tells; called before each answer. */
+let runtime: () => Promise<void>;
+let eviction: Eviction;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'lifepod-eviction-'));
+  stop = new AbortController();
+  timers = testTimers();
+  pods = [];
+  due = [];
+  conditions = new Set();
+  ended = [];
+  graceOf = new Map();
+  withContainers = new Set();
+  staticNames = new Set();
+  armed = false;
+  changes = new EventEmitter();
+  runtime = async () => undefined;
+});
+afterEach(() => {
+  stop.abort();
+  rmSync(root, { recursive: true, force: true });
+});
+
+const podOf = (name: string, spec: Partial<PodSpec> = {}): Pod => ({
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: name, namespace: 'default' } },
+  spec: { containers: [{ name: 'app', image: 'i' }], ...spec },
+});
+const threshold = (signal: Signal, hard = true): Threshold => ({
+  ...{ signal, value: { count: 100 * MIB }, graceSeconds: 0, hard },
+});
+/** Uses the more memory the later its name is. */
+const usageOf = ({ metadata: { name } }: Pod): ContainerUsage => ({
+  ...{ podUid: name, id: name, name: 'app', attempt: 0, at: 0, cpuNanoSeconds: 0 },
+  workingSetBytes: name.charCodeAt(0) * MIB,
+});
+const volumeOf = (pod: Pod, volume: string): string => join(root, pod.metadata.name, volume);
+/** A Pod with a file of so many MiB in a volume of which 1 MiB is allowed. */
+function filled(name: string, mebibytes: number): Pod {
+  const pod = podOf(name, { volumes: [{ name: 'v', emptyDir: { sizeLimit: '1Mi' } }] });
+  mkdirSync(volumeOf(pod, 'v'), { recursive: true });
+  writeFileSync(join(volumeOf(pod, 'v'), 'file'), new Uint8Array(mebibytes * MIB));
+  return pod;
+}
+
+function start(): void {
+  eviction = startEviction({
+    pressure: {
+      config: { thresholds: [], transitionMillis: 0, maxPodGraceSeconds: 20 },
+      folders: { dataDir: root },
+      conditions: () => conditions,
+      onChange: () => undefined,
+      async look() {
+        return { due, observations: {} };
+      },
+    },
+    usage: {
+      async containerUsage() {
+        await runtime();
+        return pods.map(usageOf);
+      },
+      volumePath: volumeOf,
+      logPath: (pod) => volumeOf(pod, 'logs'),
+    },
+    timers: {
+      now: timers.now,
+      at(time, callback) {
+        armed = true;
+        changes.emit('change');
+        return timers.at(time, () => {
+          armed = false;
+          callback();
+        });
+      },
+    },
+    ...{ log: silentLog, signal: stop.signal },
+    pods: () => pods,
+    isStatic: ({ metadata }) => staticNames.has(metadata.name),
+    endsWithinSeconds: ({ metadata }) => graceOf.get(metadata.name),
+    hasContainers: (uid) => withContainers.has(uid),
+    end({ metadata: { name } }, { graceSeconds }) {
+      ended.push(`${name} ${graceSeconds}`);
+      graceOf.set(name, graceSeconds);
+      changes.emit('change');
+    },
+    nodeEvent: () => undefined,
+    freeDisk: async () => undefined,
+  });
+}
+const until = async (holds: () => boolean): Promise<void> => {
+  while (!holds()) await once(changes, 'change');
+};
+const pass = async (millis: number): Promise<void> => {
+  await until(() => armed);
+  timers.advance(millis);
+  await until(() => armed);
+};
+
+it('evicts every Pod that breaks a limit, whatever else is evicted, and none but those', async () => {
+  pods = [filled('a', 3), filled('b', 0), filled('c', 2)];
+  start();
+  await until(() => ended.length === 2);
+  expect(ended).toEqual(['a 0', 'c 0']);
+});
+
+it('a Pod of which nothing can be read hinders no other', async () => {
+  const broken = podOf('a', { volumes: [{ name: 'v\0', emptyDir: { sizeLimit: '1Mi' } }] });
+  pods = [broken, filled('b', 2)];
+  start();
+  await until(() => ended.length === 1);
+  expect(ended).toEqual(['b 0']);
+});
+
+it('memory does not wait for a walk through folders', async () => {
+  const walked = Promise.withResolvers<void>();
+  pods = [filled('a', 2), podOf('b')];
+  let asked = 0;
+  // The walk asks first.
+  runtime = () => (asked++ === 0 ? walked.promise : Promise.resolve());
+  due = [threshold('memory.available')];
+  start();
+  await until(() => ended.length === 1);
+  expect(ended).toEqual(['b 0']);
+  walked.resolve();
+  await until(() => ended.length === 2);
+  expect(ended).toEqual(['b 0', 'a 0']);
+});
+
+it('looks again soon when what the Pod had is free, and evicts the next', async () => {
+  pods = [podOf('a'), podOf('b')];
+  due = [threshold('memory.available')];
+  start();
+  await until(() => ended.length === 1);
+  expect(ended).toEqual(['b 0']);
+  eviction.cleared('b');
+  await pass(1_000);
+  await until(() => ended.length === 2);
+  expect(ended).toEqual(['b 0', 'a 0']);
+});
+
+it('a Pod that does not end is not evicted again: the next one is, when its time has passed', async () => {
+  pods = [podOf('a'), podOf('b')];
+  due = [threshold('memory.available')];
+  start();
+  await until(() => ended.length === 1);
+  await pass(10_000);
+  await pass(10_000);
+  expect(ended).toEqual(['b 0']);
+  await pass(10_000);
+  await until(() => ended.length === 2);
+  expect(ended).toEqual(['b 0', 'a 0']);
+});
+
+it('a hard threshold ends the Pod sooner that a soft one has given time', async () => {
+  pods = [podOf('a')];
+  due = [threshold('memory.available', false)];
+  start();
+  await until(() => ended.length === 1);
+  due = [threshold('memory.available')];
+  await pass(10_000);
+  await until(() => ended.length === 2);
+  expect(ended).toEqual(['a 20', 'a 0']);
+});
+
+it('under pressure of the disk it waits until what the containers wrote is gone', async () => {
+  pods = [podOf('a'), podOf('b')];
+  for (const pod of pods) mkdirSync(volumeOf(pod, 'logs'), { recursive: true });
+  due = [threshold('nodefs.available')];
+  start();
+  await until(() => ended.length === 1);
+  const [first = ''] = ended;
+  const uid = first.split(' ')[0] ?? '';
+  withContainers.add(uid);
+  eviction.cleared(uid);
+  await pass(10_000);
+  expect(ended).toHaveLength(1);
+  withContainers.delete(uid);
+  eviction.emptied(uid);
+  await pass(1_000);
+  await until(() => ended.length === 2);
+});
+
+it('evicts no static Pod, whatever annotations others give themselves', async () => {
+  const pretender = podOf('a');
+  pretender.metadata.annotations = { 'kubernetes.io/config.source': 'file' };
+  pods = [pretender, podOf('z')];
+  staticNames.add('z');
+  due = [threshold('memory.available')];
+  start();
+  await until(() => ended.length === 1);
+  expect(ended).toEqual(['a 0']);
+});

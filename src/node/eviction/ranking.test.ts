@@ -1,0 +1,224 @@
+import { describe, expect, it, test } from 'vitest';
+import type { Pod, PodSpec } from '../../api/generated/types.ts';
+import { brokenDiskLimit, evictionMessage, type PodUse, rankForEviction } from './ranking.ts';
+import type { Signal, Threshold } from './thresholds.ts';
+
+const MIB = 2 ** 20;
+const podOf = (name: string, spec: Partial<PodSpec> = {}, requests: Record<string, string> = {}): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, uid: name },
+  spec: { containers: [{ name: 'app', image: 'i', resources: { requests } }], ...spec },
+});
+const threshold = (signal: Signal): Threshold => ({ signal, value: { count: 100 * MIB }, graceSeconds: 0, hard: true });
+const useOf = (part: Partial<PodUse['containers'] extends ReadonlyMap<string, infer C> ? C : never>): PodUse => ({
+  containers: new Map([['app', { memoryBytes: 0, ...part }]]),
+  volumes: new Map(),
+});
+const disk = (mebibytes: number, inodes = 0) => ({ bytes: mebibytes * MIB, inodes });
+const shared = { separateImages: false };
+
+describe('rankForEviction', () => {
+  test.each<[string, Signal, [Pod, PodUse | undefined][], string[]]>([
+    [
+      'memory: above the request first, whatever the priority; the furthest above before the others',
+      'memory.available',
+      [
+        [podOf('below', {}, { memory: '50Mi' }), useOf({ memoryBytes: 40 * MIB })],
+        [podOf('above', {}, { memory: '50Mi' }), useOf({ memoryBytes: 60 * MIB })],
+        [podOf('best-effort'), useOf({ memoryBytes: 20 * MIB })],
+        [podOf('important', { priority: 1000 }, { memory: '1Mi' }), useOf({ memoryBytes: 900 * MIB })],
+      ],
+      ['best-effort', 'above', 'important', 'below'],
+    ],
+    [
+      'memory: what nothing is known of goes first',
+      'memory.available',
+      [
+        [podOf('known'), useOf({ memoryBytes: 900 * MIB })],
+        [podOf('unknown'), undefined],
+      ],
+      ['unknown', 'known'],
+    ],
+    [
+      'disk: files of containers, logs and volumes together',
+      'nodefs.available',
+      [
+        [podOf('log'), useOf({ logs: disk(3) })],
+        [podOf('root'), useOf({ rootFs: disk(2) })],
+        [podOf('volume'), { containers: new Map(), volumes: new Map([['v', disk(4)]]) }],
+        [podOf('asked', {}, { 'ephemeral-storage': '1Gi' }), useOf({ rootFs: disk(500) })],
+      ],
+      ['volume', 'log', 'root', 'asked'],
+    ],
+    [
+      'disk: inodes',
+      'nodefs.inodesFree',
+      [
+        [podOf('bytes'), useOf({ rootFs: disk(900, 10) })],
+        [podOf('files'), useOf({ rootFs: disk(1, 5000) })],
+      ],
+      ['files', 'bytes'],
+    ],
+    [
+      'processes: priority, then their number',
+      'pid.available',
+      [
+        [podOf('few'), useOf({ processes: 2 })],
+        [podOf('many'), useOf({ processes: 200 })],
+        [podOf('important', { priority: 5 }), useOf({ processes: 900 })],
+        [podOf('lowly', { priority: -5 }), useOf({ processes: 1 })],
+      ],
+      ['lowly', 'many', 'few', 'important'],
+    ],
+  ])('%s', (_, signal, pods, expected) => {
+    const uses = new Map(pods.map(([pod, use]) => [pod, use]));
+    const ranked = rankForEviction([...uses.keys()], (pod) => uses.get(pod), threshold(signal), shared);
+    expect(ranked.map(({ metadata }) => metadata.name)).toEqual(expected);
+  });
+
+  it('a disk of the images holds what containers write, and nothing else', () => {
+    const root = useOf({ rootFs: disk(5) });
+    const log = useOf({ logs: disk(9) });
+    const pods = [podOf('root'), podOf('log')];
+    const rank = (signal: Signal): string[] =>
+      rankForEviction(pods, ({ metadata }) => (metadata.name === 'root' ? root : log), threshold(signal), {
+        separateImages: true,
+      }).map(({ metadata }) => metadata.name);
+    expect(rank('imagefs.available')).toEqual(['root', 'log']);
+    expect(rank('nodefs.available')).toEqual(['log', 'root']);
+  });
+
+  it('where the images are on the disk of the node, all that a Pod has counts for their signals too', () => {
+    const use = (pod: Pod): PodUse => useOf(pod.metadata.name === 'root' ? { rootFs: disk(5) } : { logs: disk(9) });
+    const ranked = rankForEviction([podOf('root'), podOf('log')], use, threshold('imagefs.available'), shared);
+    expect(ranked.map(({ metadata }) => metadata.name)).toEqual(['log', 'root']);
+  });
+
+  it('what lies in memory is not on the disk', () => {
+    const inMemory = podOf('memory', { volumes: [{ name: 'v', emptyDir: { medium: 'Memory' } }] });
+    const onDisk = podOf('disk', { volumes: [{ name: 'v', emptyDir: {} }] });
+    const holding = (mebibytes: number): PodUse => ({ ...useOf({}), volumes: new Map([['v', disk(mebibytes, 9)]]) });
+    const use = (pod: Pod): PodUse => holding(pod === inMemory ? 900 : 1);
+    for (const signal of ['nodefs.available', 'nodefs.inodesFree'] as const) {
+      const [first] = rankForEviction([inMemory, onDisk], use, threshold(signal), shared);
+      expect(first).toBe(onDisk);
+    }
+  });
+});
+
+test.each([
+  [{ count: 10_000 }, '10k'],
+  [{ part: 0.5 }, '10000'],
+])('inodes and processes are counted in decimals: %j', (value, quantity) => {
+  const seen = { 'nodefs.inodesFree': { available: 7336, capacity: 20_000 } };
+  expect(evictionMessage(podOf('p'), useOf({}), { ...threshold('nodefs.inodesFree'), value }, seen)).toBe(
+    `The node was low on resource: inodes. Threshold quantity: ${quantity}, available: 7336. `,
+  );
+});
+
+it('the message knows what a sidecar asked for, and blames no ephemeral container', () => {
+  const pod = podOf('p', {
+    initContainers: [{ name: 'side', image: 'i', restartPolicy: 'Always', resources: { requests: { memory: '3Mi' } } }],
+    ephemeralContainers: [{ name: 'debug', image: 'i' }],
+  });
+  const use = { memoryBytes: 4 * MIB };
+  const containers = new Map([
+    ['side', use],
+    ['debug', use],
+  ]);
+  expect(evictionMessage(pod, { containers, volumes: new Map() }, threshold('memory.available'), {})).toBe(
+    'The node was low on resource: memory. Container side was using 4Mi, request is 3Mi, has larger consumption of memory. ',
+  );
+});
+
+it('the message tells what was short, how much there was, and who had more than it asked for', () => {
+  const seen = { 'memory.available': { available: 60 * MIB, capacity: 1024 * MIB } };
+  expect(evictionMessage(podOf('p'), useOf({ memoryBytes: 2 * MIB }), threshold('memory.available'), seen)).toBe(
+    'The node was low on resource: memory. Threshold quantity: 100Mi, available: 60Mi. Container app was using 2Mi, request is 0, has larger consumption of memory. ',
+  );
+  const files = { 'nodefs.available': { available: 1536, capacity: 1024 * MIB } };
+  const use = useOf({ rootFs: disk(1), logs: disk(1) });
+  expect(
+    evictionMessage(podOf('p', {}, { 'ephemeral-storage': '3Mi' }), use, threshold('nodefs.available'), files),
+  ).toBe('The node was low on resource: ephemeral-storage. Threshold quantity: 100Mi, available: 1536. ');
+});
+
+describe('brokenDiskLimit', () => {
+  const limited = (limit: string): Partial<PodSpec> => ({
+    containers: [{ name: 'app', image: 'i', resources: { limits: { 'ephemeral-storage': limit } } }],
+  });
+  const named =
+    (name: string) =>
+    <T extends object>(container: T): T => ({ ...container, name });
+  const volume = (emptyDir: object): Partial<PodSpec> => ({ volumes: [{ name: 'v', emptyDir }] });
+  const holding = (mebibytes: number): PodUse => ({ ...useOf({}), volumes: new Map([['v', disk(mebibytes)]]) });
+
+  test.each<[string, Pod, PodUse, string | undefined]>([
+    [
+      'a volume',
+      podOf('p', volume({ sizeLimit: '1Mi' })),
+      holding(2),
+      'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ',
+    ],
+    ['a volume at its limit', podOf('p', volume({ sizeLimit: '2Mi' })), holding(2), undefined],
+    ['a volume without', podOf('p', volume({})), holding(2000), undefined],
+    [
+      'the containers of the Pod together with its volumes',
+      podOf('p', { ...limited('4Mi'), ...volume({}) }),
+      { ...useOf({ rootFs: disk(2), logs: disk(1) }), volumes: new Map([['v', disk(2)]]) },
+      'Pod ephemeral local storage usage exceeds the total limit of containers 4Mi. ',
+    ],
+    [
+      'a volume in memory counts as no disk',
+      podOf('p', { ...limited('4Mi'), ...volume({ medium: 'Memory' }) }),
+      { ...useOf({ rootFs: disk(2) }), volumes: new Map([['v', disk(200)]]) },
+      undefined,
+    ],
+    [
+      'a container among others that have none: its limit is that of the Pod',
+      podOf('p', { containers: [...(limited('1Mi').containers ?? []), { name: 'free', image: 'i' }] }),
+      useOf({ rootFs: disk(1), logs: disk(1) }),
+      'Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ',
+    ],
+    [
+      'a container where another leaves room',
+      podOf('p', {
+        containers: [...(limited('1Mi').containers ?? []), ...(limited('9Mi').containers ?? []).map(named('other'))],
+      }),
+      useOf({ rootFs: disk(1), logs: disk(1) }),
+      'Container app exceeded its local ephemeral storage limit "1Mi". ',
+    ],
+    [
+      'a sidecar',
+      podOf('p', {
+        ...limited('9Mi'),
+        initContainers: (limited('1Mi').containers ?? []).map((each) => ({
+          ...{ ...each, name: 'side', restartPolicy: 'Always' },
+        })),
+      }),
+      { containers: new Map([['side', { memoryBytes: 0, logs: disk(2) }]]), volumes: new Map() },
+      'Container side exceeded its local ephemeral storage limit "1Mi". ',
+    ],
+    [
+      'a sidecar that alone has a limit',
+      podOf('p', {
+        initContainers: (limited('1Mi').containers ?? []).map((each) => ({
+          ...{ ...each, name: 'side', restartPolicy: 'Always' },
+        })),
+      }),
+      useOf({ rootFs: disk(2) }),
+      'Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ',
+    ],
+    [
+      'a container whose limit is 0, beside one that leaves room',
+      podOf('p', {
+        containers: [...(limited('0').containers ?? []), ...(limited('9Mi').containers ?? []).map(named('other'))],
+      }),
+      useOf({ rootFs: disk(1) }),
+      undefined,
+    ],
+  ])('%s', (_, pod, use, message) => {
+    expect(brokenDiskLimit(pod, use, shared)).toBe(message);
+  });
+});

@@ -1,0 +1,226 @@
+/**
+ * Eviction thresholds: how they are written, and which of them are met.
+ * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (behaviour).
+ */
+import { parseQuantity, quantityValue } from '../../machinery/quantity.ts';
+import type { Millis } from '../../machinery/time.ts';
+
+export const SIGNALS = [
+  'memory.available',
+  'nodefs.available',
+  'nodefs.inodesFree',
+  'imagefs.available',
+  'imagefs.inodesFree',
+  'pid.available',
+] as const;
+export type Signal = (typeof SIGNALS)[number];
+
+/** Bytes, inodes or processes; or a part of the capacity, from 0 to 1. */
+export type Amount = { count: number } | { part: number };
+
+export interface Threshold {
+  signal: Signal;
+  value: Amount;
+  /** How long it must be met. */
+  graceSeconds: number;
+  hard: boolean;
+  /** What must be available beyond it before it counts as no longer met. */
+  minReclaim?: Amount;
+}
+
+export interface Observation {
+  available: number;
+  capacity: number;
+}
+
+/** A signal that the machine does not have is missing. */
+export type Observations = Readonly<Partial<Record<Signal, Observation>>>;
+
+export type PressureCondition = 'MemoryPressure' | 'DiskPressure' | 'PIDPressure';
+
+/** What is short where a signal's threshold is met. */
+export type StarvedResource = 'memory' | 'ephemeral-storage' | 'inodes' | 'pids';
+
+const RESOURCES: Record<Signal, StarvedResource> = {
+  'memory.available': 'memory',
+  'nodefs.available': 'ephemeral-storage',
+  'nodefs.inodesFree': 'inodes',
+  'imagefs.available': 'ephemeral-storage',
+  'imagefs.inodesFree': 'inodes',
+  'pid.available': 'pids',
+};
+
+export const resourceOf = ({ signal }: Threshold): StarvedResource => RESOURCES[signal];
+
+export function conditionOf(threshold: Threshold): PressureCondition {
+  const resource = resourceOf(threshold);
+  return resource === 'memory' ? 'MemoryPressure' : resource === 'pids' ? 'PIDPressure' : 'DiskPressure';
+}
+
+/** As the options of the kubelet are written. */
+export interface EvictionTexts {
+  /** memory.available<100Mi,nodefs.available<10% */
+  hard: string;
+  soft: string;
+  /** memory.available=1m30s */
+  softGracePeriod: string;
+  /** nodefs.available=500Mi */
+  minimumReclaim: string;
+  pressureTransitionPeriod: string;
+  /** Seconds. */
+  maxPodGracePeriod: number;
+}
+
+export const DEFAULT_EVICTION: EvictionTexts = {
+  hard: 'memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%',
+  soft: '',
+  softGracePeriod: '',
+  minimumReclaim: '',
+  pressureTransitionPeriod: '5m',
+  maxPodGracePeriod: 0,
+};
+
+export interface EvictionConfig {
+  thresholds: readonly Threshold[];
+  /** How long a condition stays after its threshold was met last. */
+  transitionMillis: Millis;
+  maxPodGraceSeconds: number;
+}
+
+/** Throws an Error that says which option cannot be understood. */
+export function parseEviction(texts: EvictionTexts): EvictionConfig {
+  const graces = parsePairs('--eviction-soft-grace-period', texts.softGracePeriod, '=');
+  const reclaims = parsePairs('--eviction-minimum-reclaim', texts.minimumReclaim, '=');
+  const thresholds: Threshold[] = [];
+  for (const hard of [true, false]) {
+    const option = hard ? '--eviction-hard' : '--eviction-soft';
+    for (const [signal, text] of parsePairs(option, hard ? texts.hard : texts.soft, '<')) {
+      if (isOff(text)) continue;
+      const grace = graces.get(signal);
+      if (!hard && grace === undefined)
+        throw new Error(`--eviction-soft: ${signal} needs a time in --eviction-soft-grace-period`);
+      const reclaim = reclaims.get(signal);
+      thresholds.push({
+        signal,
+        value: parsePositive(option, signal, text),
+        graceSeconds: hard || grace === undefined ? 0 : parseSeconds('--eviction-soft-grace-period', grace),
+        hard,
+        ...(reclaim === undefined ? {} : { minReclaim: parseAmount('--eviction-minimum-reclaim', signal, reclaim) }),
+      });
+    }
+  }
+  const { maxPodGracePeriod } = texts;
+  if (!Number.isSafeInteger(maxPodGracePeriod) || maxPodGracePeriod < 0)
+    throw new Error(`--eviction-max-pod-grace-period ${maxPodGracePeriod} is no time: give whole seconds`);
+  return {
+    thresholds,
+    transitionMillis: parseSeconds('--eviction-pressure-transition-period', texts.pressureTransitionPeriod) * 1000,
+    maxPodGraceSeconds: maxPodGracePeriod,
+  };
+}
+
+function parsePairs(option: string, text: string, between: '<' | '='): Map<Signal, string> {
+  const pairs = new Map<Signal, string>();
+  for (const part of text.split(',').filter((each) => each.trim() !== '')) {
+    const [name = '', value = '', ...rest] = part.split(between).map((each) => each.trim());
+    const signal = SIGNALS.find((each) => each === name);
+    if (signal === undefined || value === '' || rest.length > 0)
+      throw new Error(
+        `${option}: ${JSON.stringify(part)} is not SIGNAL${between}VALUE (signals: ${SIGNALS.join(', ')})`,
+      );
+    if (pairs.has(signal)) throw new Error(`${option}: ${signal} stands there twice`);
+    pairs.set(signal, value);
+  }
+  return pairs;
+}
+
+/** How a threshold is switched off. Source: parseThresholdStatement of pkg/kubelet/eviction, v1.33. */
+const isOff = (text: string): boolean => text === '0%' || text === '100%';
+
+function parsePositive(option: string, signal: Signal, text: string): Amount {
+  const amount = parseAmount(option, signal, text);
+  if ('count' in amount && amount.count === 0)
+    throw new Error(`${option}: ${JSON.stringify(text)} of ${signal} is never met: to switch it off, give 0%`);
+  return amount;
+}
+
+function parseAmount(option: string, signal: Signal, text: string): Amount {
+  const percent = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
+  if (percent !== undefined && Number(percent) <= 100) return { part: Number(percent) / 100 };
+  const quantity = percent === undefined ? parseQuantity(text) : undefined;
+  if (quantity === undefined || quantity.nano < 0n)
+    throw new Error(
+      `${option}: ${JSON.stringify(text)} of ${signal} is neither an amount such as 100Mi nor a part such as 10%`,
+    );
+  return { count: Number(quantityValue(quantity)) };
+}
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9 };
+const DURATION_PART = /(\d+\.?\d*|\.\d+)(h|ms|m|s|us|µs|ns)/g;
+
+/** 90s, 1m30s, 1.5h, 500ms; 0. As Go writes durations, which options of the kubelet are, but for the sign. */
+export function parseSeconds(option: string, text: string): number {
+  if (text === '0') return 0;
+  const parts = [...text.matchAll(DURATION_PART)];
+  if (text === '' || parts.map(([part]) => part).join('') !== text)
+    throw new Error(`${option}: ${JSON.stringify(text)} is not a time such as 30s, 1m30s or 5m`);
+  return parts.reduce((sum, [, number, unit = '']) => sum + Number(number) * (UNIT_SECONDS[unit] ?? 0), 0);
+}
+
+export const amountOf = (amount: Amount, capacity: number): number =>
+  'count' in amount ? amount.count : Math.floor(amount.part * capacity);
+
+/** `withReclaim`: also what must be available beyond the threshold. */
+export function isMet(threshold: Threshold, observations: Observations, withReclaim: boolean): boolean {
+  const seen = observations[threshold.signal];
+  if (seen === undefined) return false;
+  const reclaim = withReclaim && threshold.minReclaim !== undefined ? amountOf(threshold.minReclaim, seen.capacity) : 0;
+  return seen.available < amountOf(threshold.value, seen.capacity) + reclaim;
+}
+
+export interface PressureState {
+  /** Met the last time. */
+  met: readonly Threshold[];
+  /** Since when each of them has been. */
+  since: ReadonlyMap<Threshold, Millis>;
+  /** When each condition was seen last. */
+  seenAt: ReadonlyMap<PressureCondition, Millis>;
+}
+
+export const noPressure: PressureState = { met: [], since: new Map(), seenAt: new Map() };
+
+export interface Pressure {
+  state: PressureState;
+  conditions: ReadonlySet<PressureCondition>;
+  /** The thresholds that were met for their grace period; the one to act on first. */
+  due: readonly Threshold[];
+  /** When there is more that is due, or a condition less, though nothing else changes. */
+  changesAt?: Millis;
+}
+
+/**
+ * What the observations make of the state. A threshold that was met stays so until its minimum reclaim is available as well;
+ * a condition shows from the first moment on and stays for the transition period.
+ */
+export function nextPressure(
+  before: PressureState,
+  { thresholds, transitionMillis }: EvictionConfig,
+  observations: Observations,
+  now: Millis,
+): Pressure {
+  const met = thresholds.filter((each) => isMet(each, observations, before.met.includes(each)));
+  const since = new Map(met.map((each) => [each, before.since.get(each) ?? now]));
+  const seenAt = new Map(before.seenAt);
+  for (const each of met) seenAt.set(conditionOf(each), now);
+  const conditions = [...seenAt].filter(([, at]) => at === now || now - at < transitionMillis).map(([name]) => name);
+  const dueAt = (each: Threshold): Millis => (since.get(each) ?? now) + each.graceSeconds * 1000;
+  const due = met.filter((each) => dueAt(each) <= now);
+  const ends = [...seenAt].filter(([, at]) => at !== now).map(([, at]) => at + transitionMillis);
+  const changes = [...met.map(dueAt), ...ends].filter((at) => at > now);
+  return {
+    state: { met, since, seenAt },
+    conditions: new Set(conditions),
+    ...(changes.length === 0 ? {} : { changesAt: Math.min(...changes) }),
+    due: [...due].sort((a, b) => Number(resourceOf(b) === 'memory') - Number(resourceOf(a) === 'memory')),
+  };
+}

@@ -1,0 +1,52 @@
+/** The probes and hooks of Pods, as the worker asks for them: which container is meant, and how its handler is run. */
+import { availableParallelism } from 'node:os';
+import { containersOf } from '../../api/core/v1/pod/containers.ts';
+import type { Container, Pod } from '../../api/generated/types.ts';
+import type { EventRecorder } from '../../client/events.ts';
+import type { Platform } from '../../platform/platform.ts';
+import type { ContainerRuntime } from '../../runtime/runtime.ts';
+import type { ExecutorPorts } from '../executor.ts';
+import { limitStarts } from './exec-gate.ts';
+import { runHook } from './hook.ts';
+import { runProbe } from './probe.ts';
+import type { HandlerTarget } from './target.ts';
+
+export interface PodHandlerOptions extends Platform {
+  runtime: ContainerRuntime;
+  events: EventRecorder;
+  /** The address at which the Pod is reached; undefined: it has none. */
+  podIp(pod: Pod): string | undefined;
+}
+
+export function createPodHandlers(options: PodHandlerOptions): Pick<ExecutorPorts, 'runProbe' | 'runHook'> {
+  const { runtime, timers, log, events } = options;
+  const targetOf = (pod: Pod, name: string, containerId: string): HandlerTarget => {
+    const container: Container | undefined = containersOf(pod).find((each) => each.name === name);
+    if (container === undefined) throw new Error(`no container ${name} in the spec`);
+    return { pod, container, containerId, podIp: options.podIp(pod) ?? '' };
+  };
+  const handlers = { runtime, timers };
+  const probing = { runtime: limitStarts(runtime, timers, 4 * availableParallelism()), timers };
+  return {
+    async runProbe(pod, { container, id, probe: kind }, abort) {
+      const target = targetOf(pod, container, id);
+      const { startupProbe, livenessProbe, readinessProbe } = target.container;
+      const probe = { startup: startupProbe, liveness: livenessProbe, readiness: readinessProbe }[kind];
+      return probe === undefined ? { result: 'Success', message: '' } : runProbe(target, probe, probing, abort);
+    },
+    async runHook(pod, { container, id, hook }, abort) {
+      const target = targetOf(pod, container, id);
+      const handler = target.container.lifecycle?.[hook];
+      try {
+        const { httpFallback } = handler === undefined ? {} : await runHook(target, handler, handlers, abort);
+        if (httpFallback !== undefined) events.event(pod, 'Warning', 'LifecycleHTTPFallback', httpFallback);
+        return {};
+      } catch (error) {
+        abort.throwIfAborted();
+        const failure = (error as Error).message;
+        log.warn('lifecycle hook failed', { pod: pod.metadata.name, container, hook, failure });
+        return { failure };
+      }
+    },
+  };
+}

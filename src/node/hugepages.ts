@@ -1,0 +1,22 @@
+/** The huge pages that the kernel keeps, read from /sys. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The resource of a page size as the kernel writes it: hugepages-2Mi for 2MB. */
+export const hugepagesName = (size: string): string => `hugepages-${size.replace(/B$/, 'i')}`;
+
+/** Bytes by page size: 2MB, 1GB. They are no memory to who does not ask for them. */
+export async function readHugepages(folder = '/sys/kernel/mm/hugepages'): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  for (const entry of (await readdir(folder).catch(() => [])).sort()) {
+    const kibibytes = Number(/^hugepages-(\d+)kB$/.exec(entry)?.[1]);
+    const pages = Number(await readFile(join(folder, entry, 'nr_hugepages'), 'utf8'));
+    found.set(sizeOf(kibibytes), pages * kibibytes * 1024);
+  }
+  return found;
+}
+
+function sizeOf(kibibytes: number): string {
+  if (kibibytes >= 1024 * 1024) return `${kibibytes / (1024 * 1024)}GB`;
+  return kibibytes >= 1024 ? `${kibibytes / 1024}MB` : `${kibibytes}KB`;
+}

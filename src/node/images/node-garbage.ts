@@ -1,0 +1,34 @@
+/** The collection of unused images on a real node: its runtime's containers, and the disk that the runtime names. */
+import { statfs } from 'node:fs/promises';
+import type { Node } from '../../api/generated/types.ts';
+import type { EventRecorder } from '../../client/events.ts';
+import type { ContainerRuntime } from '../../runtime/runtime.ts';
+import { type GarbageOptions, type ImageGarbage, startImageGarbageCollection } from './garbage-collection.ts';
+
+export interface NodeGarbageOptions
+  extends Pick<GarbageOptions, 'pods' | 'keep' | 'policy' | 'timers' | 'log' | 'signal'> {
+  runtime: ContainerRuntime;
+  nodeName: string;
+  /** Where the runtime does not name the disk of its images. */
+  dataDir: string;
+  events: EventRecorder;
+}
+
+/** undefined: the runtime has no disk to keep free. */
+export function startNodeGarbageCollection(options: NodeGarbageOptions): ImageGarbage | undefined {
+  const { runtime, nodeName, dataDir, events, ...rest } = options;
+  const { imagesInUse, imageFolder } = runtime;
+  if (imagesInUse === undefined || imageFolder === undefined) return undefined;
+  // Events of a node name it as their UID too, as upstream's do.
+  const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
+  return startImageGarbageCollection({
+    ...rest,
+    runtime,
+    inUse: imagesInUse,
+    disk: async (signal) => {
+      const { blocks, bavail, bsize } = await statfs((await imageFolder(signal)) ?? dataDir);
+      return { capacityBytes: blocks * bsize, availableBytes: bavail * bsize };
+    },
+    warn: (reason, message) => events.event(node, 'Warning', reason, message),
+  });
+}

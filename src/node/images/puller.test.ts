@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import type { PullProgress } from '../../lifecycle/pulls.ts';
+import { systemTimers } from '../../platform/node.ts';
+import type { ContainerRuntime, ImageInfo, RegistryCredential } from '../../runtime/runtime.ts';
+import { createImagePuller } from './puller.ts';
+
+const never = new AbortController().signal;
+const user = (username: string): RegistryCredential => ({ username, password: 'secret' });
+
+/** A registry whose answers the test gives. */
+function registry(more: Partial<ContainerRuntime> = {}) {
+  const asked: { reference: string; user: string | undefined; signal: AbortSignal; answer: (error?: Error) => void }[] =
+    [];
+  const runtime = {
+    pullImage: (reference: string, credential: RegistryCredential | undefined, signal: AbortSignal) =>
+      new Promise<string>((resolve, reject) => {
+        const answer = (error?: Error): void => (error === undefined ? resolve(reference) : reject(error));
+        asked.push({ reference, user: credential?.username, signal, answer });
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      }),
+    imageStatus: async (id: string): Promise<ImageInfo> => ({ id, tags: [id], digests: [], sizeBytes: 7 }),
+    ...more,
+  };
+  return { runtime, asked, references: () => asked.map(({ reference }) => reference) };
+}
+
+const setUp = (maxParallel: number, more: Partial<ContainerRuntime> = {}) => {
+  const { runtime, ...rest } = registry(more);
+  const puller = createImagePuller({ runtime, timers: systemTimers(), maxParallel });
+  const told: Record<string, PullProgress[]> = {};
+  const pull = (reference: string, credentials: RegistryCredential[] = [], signal = never) => {
+    told[reference] = [];
+    return puller.pull(reference, credentials, (progress) => told[reference]?.push(progress), signal);
+  };
+  return { pull, told, ...rest };
+};
+/** What was asked for in this turn has reached the registry. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('at most so many at once', () => {
+  it('the others wait, are told so, and go in order', async () => {
+    const { pull, asked, references, told } = setUp(2);
+    const all = ['a:1', 'b:1', 'c:1', 'd:1'].map((reference) => pull(reference));
+    await settled();
+    expect(references()).toEqual(['a:1', 'b:1']);
+    expect(told).toEqual({ 'a:1': [], 'b:1': [], 'c:1': [{ state: 'waiting' }], 'd:1': [{ state: 'waiting' }] });
+    asked[1]?.answer();
+    await all[1];
+    await settled();
+    expect(references()).toEqual(['a:1', 'b:1', 'c:1']);
+    asked[0]?.answer(new Error('no'));
+    await expect(all[0]).rejects.toThrow('no');
+    await settled();
+    expect(references()).toEqual(['a:1', 'b:1', 'c:1', 'd:1']);
+    asked[2]?.answer();
+    asked[3]?.answer();
+    expect((await all[3])?.info.id).toBe('d:1');
+  });
+
+  it('who gives up while it waits takes no place', async () => {
+    const { pull, asked, references } = setUp(1);
+    const first = pull('a:1');
+    const abort = new AbortController();
+    const second = pull('b:1', [], abort.signal);
+    const third = pull('c:1');
+    abort.abort(new Error('given up'));
+    await expect(second).rejects.toThrow('given up');
+    asked[0]?.answer();
+    await first;
+    await settled();
+    expect(references()).toEqual(['a:1', 'c:1']);
+    asked[1]?.answer();
+    await third;
+  });
+});
+
+describe('one image for several', () => {
+  it('is pulled once, for all with the same credentials', async () => {
+    const { pull, asked, references } = setUp(5);
+    const all = [pull('a:1', [user('x')]), pull('a:1', [user('x')]), pull('a:1', [user('y')]), pull('a:1')];
+    await settled();
+    expect(references()).toEqual(['a:1', 'a:1', 'a:1']);
+    for (const { answer } of asked) answer();
+    const found = await Promise.all(all);
+    expect(found.map(({ info }) => info.id)).toEqual(['a:1', 'a:1', 'a:1', 'a:1']);
+    const again = pull('a:1');
+    await settled();
+    expect(asked.length).toBe(4);
+    asked[3]?.answer();
+    await again;
+  });
+
+  it('goes on while anybody waits for it, and ends with the last', async () => {
+    const { pull, asked } = setUp(5);
+    const [one, two] = [new AbortController(), new AbortController()];
+    const first = pull('a:1', [], one.signal);
+    const second = pull('a:1', [], two.signal);
+    await settled();
+    one.abort(new Error('given up'));
+    await expect(first).rejects.toThrow('given up');
+    expect(asked[0]?.signal.aborted).toBe(false);
+    two.abort(new Error('given up too'));
+    await expect(second).rejects.toThrow('given up too');
+    expect(asked[0]?.signal.aborted).toBe(true);
+    const third = pull('a:1');
+    await settled();
+    asked[1]?.answer();
+    expect((await third).info.id).toBe('a:1');
+  });
+});
+
+describe('credentials', () => {
+  it('are tried in order until one is taken', async () => {
+    const { pull, asked } = setUp(5);
+    const pulled = pull('a:1', [user('x'), user('y'), user('z')]);
+    await settled();
+    asked[0]?.answer(new Error('401'));
+    await settled();
+    asked[1]?.answer();
+    expect((await pulled).info.id).toBe('a:1');
+    expect(asked.map((each) => each.user)).toEqual(['x', 'y']);
+  });
+
+  it('that are all refused: each reason once', async () => {
+    const { pull, asked } = setUp(5);
+    const pulled = pull('a:1', [user('x'), user('y'), user('z')]);
+    const refused = expect(pulled).rejects.toThrow('[401, 403]');
+    for (const [index, reason] of ['401', '403', '401'].entries()) {
+      await settled();
+      asked[index]?.answer(new Error(reason));
+    }
+    await refused;
+  });
+});
+
+describe('progress', () => {
+  it('is told of a pull that takes its time, as far as the runtime tells', async () => {
+    const names: string[][] = [];
+    const looked = Promise.withResolvers<void>();
+    const { pull, asked, told } = setUp(5, {
+      pullProgress: async (wanted) => {
+        names.push([...wanted]);
+        looked.resolve();
+        return new Map([['docker.io/library/a:1', { doneBytes: 1, totalBytes: 4 }]]);
+      },
+    });
+    const pulled = pull('a:1');
+    await looked.promise;
+    await settled();
+    asked[0]?.answer();
+    await pulled;
+    expect(names).toEqual([['docker.io/library/a:1']]);
+    expect(told['a:1']).toEqual([{ state: 'pulling', doneBytes: 1, totalBytes: 4 }]);
+  });
+});

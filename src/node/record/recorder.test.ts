@@ -1,0 +1,200 @@
+import { expect, test } from 'vitest';
+import type { Pod, PodRecord } from '../../api/generated/types.ts';
+import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { type MemoryBackend, memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import type { Transition } from '../../lifecycle/types.ts';
+import { notFound, serviceUnavailable } from '../../machinery/status.ts';
+import { createPodRecorder } from './recorder.ts';
+
+const pod: Pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'web', namespace: 'a', uid: 'u', creationTimestamp: '2026-01-31T00:00:00Z' },
+  spec: { containers: [] },
+};
+const started: Pod = { ...pod, status: { startTime: '2026-01-31T00:00:00Z' } };
+const step = (key: string, more: Partial<Transition> = {}): Transition => ({
+  key,
+  at: 1_700_000_000_123,
+  type: 'T',
+  ...more,
+});
+
+/** An agent's recorder; another one on the same backend is the agent after a crash. */
+function agent(backend: MemoryBackend) {
+  const stop = new AbortController();
+  const timers = testTimers();
+  const recorder = createPodRecorder({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
+  return { recorder, stop, timers };
+}
+const records = (backend: MemoryBackend): PodRecord[] => backend.objects(POD_RECORDS) as PodRecord[];
+const keys = (backend: MemoryBackend): string[] =>
+  records(backend).flatMap((each) => each.transitions.map(({ key }) => key));
+const writes = ({ calls }: MemoryBackend): string[] => calls.filter((call) => /^(create|update)/.test(call));
+
+test('what is told while a write is under way goes with the next one', async () => {
+  const backend = memoryBackend();
+  const { recorder } = agent(backend);
+  recorder.record(pod, [step('one'), step('two')]);
+  for (const key of ['three', 'four', 'five']) recorder.record(pod, [step(key)]);
+  await recorder.flushed();
+  recorder.record(pod, [step('six', { deadline: 1_700_000_001_000, exitCode: 3 })]);
+  const { update } = backend;
+  const asked = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  backend.update = async (...call) => {
+    asked.resolve();
+    await goOn.promise;
+    return update(...call);
+  };
+  await asked.promise;
+  for (const key of ['seven', 'eight']) recorder.record(pod, [step(key)]);
+  goOn.resolve();
+  await recorder.flushed();
+  expect(keys(backend)).toEqual(['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight']);
+  expect(writes(backend)).toEqual(['create podrecords a/u.0', ...Array<string>(2).fill('update podrecords a/u.0')]);
+  expect(records(backend)[0]).toMatchObject({ podName: 'web', podUID: 'u', metadata: { name: 'u.0' } });
+  expect(records(backend)[0]?.transitions[5]).toEqual({
+    key: 'six',
+    at: '2023-11-14T22:13:20.123000Z',
+    type: 'T',
+    exitCode: 3,
+    deadline: '2023-11-14T22:13:21.000000Z',
+  });
+});
+
+test('the same step is written once, and so is what turns as it had turned before', async () => {
+  const backend = memoryBackend();
+  const { recorder } = agent(backend);
+  const turns = ['ProbePassing', 'ProbeFailing', 'ProbeFailing', 'ProbePassing'];
+  recorder.record(pod, [step('x'), ...turns.map((type, at) => step(`p@${at}`, { type }))]);
+  await recorder.flushed();
+  recorder.record(pod, [step('x'), step('p@9', { type: 'ProbePassing' })]);
+  await recorder.flushed();
+  expect(keys(backend)).toEqual(['x', 'p@0', 'p@1', 'p@3']);
+  recorder.record(pod, [step('y')]);
+  await recorder.flushed();
+  expect(keys(backend)).toContain('y');
+});
+
+test.each(['create podrecords', 'update podrecords', 'get podrecords'])(
+  'a %s that fails is tried again, and nothing is lost',
+  async (call) => {
+    const backend = memoryBackend();
+    const { recorder, timers } = agent(backend);
+    for (let i = 0; i < 3; i++) backend.failNext(call, serviceUnavailable('not now'));
+    recorder.record(pod, [step('one')]);
+    if (call.startsWith('update')) await recorder.flushed();
+    recorder.record(pod, [step('two')]);
+    const flushed = recorder.flushed();
+    for (let tries = 0; tries < 4; tries++) {
+      recorder.record(pod, [step(`more-${tries}`)]);
+      await new Promise(setImmediate);
+      timers.advance(1000);
+    }
+    await flushed;
+    await recorder.flushed();
+    expect(keys(backend)).toEqual(['one', 'two', 'more-0', 'more-1', 'more-2', 'more-3']);
+  },
+);
+
+test('an agent that starts after a crash goes on where the one before was', async () => {
+  const backend = memoryBackend();
+  const first = agent(backend);
+  first.recorder.record(pod, [step('one'), step('p@1', { type: 'ProbePassing' })]);
+  await first.recorder.flushed();
+  first.stop.abort();
+  const second = agent(backend);
+  second.recorder.record(started, [step('one'), step('two'), step('p@5', { type: 'ProbePassing' })]);
+  await second.recorder.flushed();
+  expect(keys(backend)).toEqual(['one', 'p@1', 'two']);
+  expect(records(backend)).toHaveLength(1);
+});
+
+test('a write whose answer was lost is not made twice', async () => {
+  const backend = memoryBackend();
+  const create = backend.create;
+  let lost = false;
+  backend.create = async (...call) => {
+    const answer = await create(...call);
+    if (!lost) {
+      lost = true;
+      throw serviceUnavailable('the connection is lost');
+    }
+    return answer;
+  };
+  const { recorder, timers } = agent(backend);
+  recorder.record(pod, [step('one')]);
+  await new Promise(setImmediate);
+  recorder.record(pod, [step('two')]);
+  timers.advance(1000);
+  await recorder.flushed();
+  expect(keys(backend)).toEqual(['one', 'two']);
+});
+
+test('a long record has parts; the next agent knows all of them, also where the first are gone', async () => {
+  const backend = memoryBackend();
+  const first = agent(backend);
+  const message = 'x'.repeat(1000);
+  const told = Array.from({ length: 50 }, (_, i) => step(`step-${i}`, { message }));
+  for (const each of told) first.recorder.record(pod, [each]);
+  await first.recorder.flushed();
+  expect(keys(backend)).toEqual(told.map(({ key }) => key));
+  const parts = records(backend);
+  expect(parts.map(({ metadata }) => metadata.name)).toEqual(['u.0', 'u.1', 'u.2', 'u.3']);
+  for (const part of parts) expect(JSON.stringify(part.transitions).length).toBeLessThan(17 * 1024);
+
+  backend.remove(POD_RECORDS, 'a', 'u.0');
+  const kept = keys(backend);
+  const second = agent(backend);
+  second.recorder.record(started, [...told.slice(-20), step('new')]);
+  await second.recorder.flushed();
+  expect(keys(backend)).toEqual([...kept, 'new']);
+});
+
+test('a part that was found too old is written anew', async () => {
+  const backend = memoryBackend();
+  const { recorder } = agent(backend);
+  recorder.record(pod, [step('one')]);
+  await recorder.flushed();
+  backend.remove(POD_RECORDS, 'a', 'u.0');
+  recorder.record(pod, [step('two')]);
+  await recorder.flushed();
+  expect(keys(backend)).toEqual(['one', 'two']);
+});
+
+test('without its namespace a Pod has no record, and nobody waits for it', async () => {
+  const backend = memoryBackend();
+  const { recorder } = agent(backend);
+  backend.failNext('create podrecords', notFound({ group: '', resource: 'namespaces' }, 'a'));
+  recorder.record(pod, [step('one')]);
+  await recorder.flushed();
+  expect(keys(backend)).toEqual([]);
+});
+
+test('the end of the agent: what was told is still written, what fails then is given up', async () => {
+  const backend = memoryBackend();
+  const { recorder, stop } = agent(backend);
+  recorder.record(pod, [step('one')]);
+  stop.abort();
+  await recorder.flushed();
+  expect(keys(backend)).toEqual(['one']);
+  backend.failNext('update podrecords', serviceUnavailable('gone'));
+  recorder.record(pod, [step('two')]);
+  await recorder.flushed();
+  expect(keys(backend)).toEqual(['one']);
+});
+
+test('a Pod that is released is forgotten; told of again, its record is read again', async () => {
+  const backend = memoryBackend();
+  const { recorder } = agent(backend);
+  recorder.record(pod, [step('one')]);
+  recorder.release('u');
+  await recorder.flushed();
+  recorder.record(started, [step('one'), step('Gone')]);
+  recorder.release('u');
+  await recorder.flushed();
+  expect(keys(backend)).toEqual(['one', 'Gone']);
+  expect(backend.calls.filter((call) => call === 'get podrecords a/u.0')).toHaveLength(2);
+});

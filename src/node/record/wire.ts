@@ -1,0 +1,21 @@
+/** A step of a Pod's life as the API has it, and as the core has it. */
+import type { PodTransition } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
+import { formatMicroTime, parseTime } from '../../machinery/time.ts';
+
+/** What a container or a runtime has to say may be long: so much of it is kept. */
+const MESSAGE_CHARACTERS = 4096;
+
+export function toApi({ at, deadline, message, ...rest }: Transition): PodTransition {
+  return {
+    ...rest,
+    at: formatMicroTime(at),
+    ...(message === undefined ? {} : { message: message.slice(0, MESSAGE_CHARACTERS) }),
+    ...(deadline === undefined ? {} : { deadline: formatMicroTime(deadline) }),
+  };
+}
+
+export function fromApi({ at, deadline, ...rest }: PodTransition): Transition {
+  const until = parseTime(deadline);
+  return { ...rest, at: parseTime(at) ?? 0, ...(until === undefined ? {} : { deadline: until }) } as Transition;
+}

@@ -1,0 +1,55 @@
+import { linkSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { runCommandOk } from '../../platform/processes.ts';
+import { folderUsage } from './folder-usage.ts';
+
+const { signal } = new AbortController();
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-usage-'));
+});
+afterEach(() => runCommandOk('rm', ['-rf', folder]));
+
+/** Runs in the folder. */
+const shell = (script: string): Promise<unknown> => runCommandOk('sh', ['-ec', `cd '${folder}'; ${script}`]);
+
+it('counts all that lies below, each file once, and follows no link', async () => {
+  mkdirSync(join(folder, 'deep/er'), { recursive: true });
+  writeFileSync(join(folder, 'deep/er/file'), new Uint8Array(100_000));
+  linkSync(join(folder, 'deep/er/file'), join(folder, 'again'));
+  symlinkSync('/', join(folder, 'all'));
+  const { bytes, inodes } = await folderUsage(folder, signal);
+  expect(inodes).toBe(5);
+  expect(bytes).toBeGreaterThanOrEqual(100_000);
+  expect(bytes).toBeLessThan(200_000);
+});
+
+it('what is not there is nothing', async () => {
+  const errors: Error[] = [];
+  expect(await folderUsage(join(folder, 'gone'), signal, (error) => errors.push(error))).toEqual({
+    bytes: 0,
+    inodes: 0,
+  });
+  expect(errors).toEqual([]);
+});
+
+it('counts what lies deeper than a path may be long, and names that are no text', async () => {
+  const name = 'd'.repeat(250);
+  await shell('mkdir top; dd if=/dev/zero of=top/file bs=1M count=3 2>&1');
+  // From the inside out, so that no path is too long.
+  await shell(`for i in $(seq 40); do mkdir -p new/side; mv top new/${name}; mv new top; done`);
+  await shell(`name=$(printf 'n\\377'); mkdir "$name"; dd if=/dev/zero of="$name/file" bs=1M count=2 2>&1`);
+  const errors: Error[] = [];
+  const { bytes, inodes } = await folderUsage(folder, signal, (error) => errors.push(error));
+  expect(errors).toEqual([]);
+  expect(inodes).toBe(1 + (1 + 2 * 40 + 1) + 2);
+  expect(bytes).toBeGreaterThanOrEqual(5 * 2 ** 20);
+});
+
+it('ends when it is told to', async () => {
+  writeFileSync(join(folder, 'file'), '');
+  const abort = AbortSignal.abort(new Error('enough'));
+  await expect(folderUsage(folder, abort)).rejects.toThrow('enough');
+});

@@ -1,0 +1,97 @@
+/**
+ * What lies in a folder that Pods write to: it may hold anything, also what cannot be looked at, or lies deeper than a path may
+ * be long.
+ *
+ * Invariants:
+ *  1. It never rejects but for `signal`: what cannot be read counts as nothing, and is told of.
+ *  2. Few files are open at a time, however deep the folders are, and no folder's names are held all at once.
+ *  3. One call at a time, so that looking leaves the disk to those who work with it.
+ */
+import type { Dir, Stats } from 'node:fs';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, open, opendir } from 'node:fs/promises';
+
+export interface DiskUse {
+  bytes: number;
+  inodes: number;
+}
+
+/** Longer ones are taken in several steps: the kernel takes 4096 bytes, of which the last name may need 256. */
+const LONGEST_PATH = 3800;
+const BLOCK_BYTES = 512;
+
+/** A name is held as its bytes, one a character: it need not be text. */
+interface Folder {
+  name: string;
+  parent: Folder | undefined;
+}
+
+/** Of the folder and all below on the same disk; a file with several names counts once. `unreadable` hears of each error. */
+export async function folderUsage(
+  path: string,
+  signal: AbortSignal,
+  unreadable: (error: Error) => void = () => undefined,
+): Promise<DiskUse> {
+  const use: DiskUse = { bytes: 0, inodes: 0 };
+  const failed = (error: NodeJS.ErrnoException): undefined => {
+    if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') unreadable(error);
+    return undefined;
+  };
+  const root = await lstat(path).catch(failed);
+  if (root === undefined) return use;
+  const linked = new Set<number>();
+  const count = (file: Stats): void => {
+    use.bytes += file.blocks * BLOCK_BYTES;
+    use.inodes++;
+  };
+  count(root);
+  const waiting: Folder[] = root.isDirectory()
+    ? [{ name: Buffer.from(path).toString('latin1'), parent: undefined }]
+    : [];
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    const opened = await openFolder(folder).catch(failed);
+    if (opened === undefined) continue;
+    try {
+      for await (const { name } of opened.entries) {
+        signal.throwIfAborted();
+        const file = await lstat(bytesOf(`${opened.path}/${name}`)).catch(failed);
+        if (file === undefined || file.dev !== root.dev || linked.has(file.ino)) continue;
+        if (file.nlink > 1 && !file.isDirectory()) linked.add(file.ino);
+        count(file);
+        if (file.isDirectory()) waiting.push({ name, parent: folder });
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      failed(error as NodeJS.ErrnoException);
+    } finally {
+      await opened.handle?.close();
+    }
+  }
+  return use;
+}
+
+const bytesOf = (path: string): Buffer => Buffer.from(path, 'latin1');
+
+/** `path`: by which its entries can be reached, while `handle` is open. */
+async function openFolder(folder: Folder): Promise<{ path: string; entries: Dir; handle?: FileHandle }> {
+  const names: string[] = [];
+  for (let each: Folder | undefined = folder; each !== undefined; each = each.parent) names.push(each.name);
+  let handle: FileHandle | undefined;
+  let path = names.pop() ?? '';
+  try {
+    for (let name = names.pop(); name !== undefined; name = names.pop()) {
+      if (path.length + name.length >= LONGEST_PATH) {
+        const next = await open(bytesOf(path), constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+        await handle?.close();
+        handle = next;
+        path = `/proc/self/fd/${handle.fd}`;
+      }
+      path += `/${name}`;
+    }
+    const entries = await opendir(bytesOf(path), { encoding: 'latin1' });
+    return { path, entries, ...(handle === undefined ? {} : { handle }) };
+  } catch (error) {
+    await handle?.close();
+    throw error;
+  }
+}

@@ -1,0 +1,140 @@
+/** What the machine as a whole uses, read from /proc, which is the same for both versions of cgroups. Source: proc(5). */
+import { readdir, readFile, stat, statfs } from 'node:fs/promises';
+import type { Millis } from '../../machinery/time.ts';
+
+/** Of /proc/stat; the kernel shows times to users in this unit on every machine of today. */
+const TICKS_PER_SECOND = 100;
+
+export interface MachineUsage {
+  at: Millis;
+  /** Of all cores together, since the machine started. */
+  cpuNanoSeconds: number;
+  bootedAt: Millis;
+  memory: { usageBytes: number; workingSetBytes: number; availableBytes: number; rssBytes: number };
+}
+
+export async function readMachineUsage(now: () => Millis): Promise<MachineUsage> {
+  const [stat, meminfo] = await Promise.all([readFile('/proc/stat', 'utf8'), readFile('/proc/meminfo', 'utf8')]);
+  return { at: now(), ...parseStat(stat), memory: parseMemory(meminfo) };
+}
+
+/** Idle and waiting for a disk is not used; what guests use is in user and nice already. */
+export function parseStat(text: string): { cpuNanoSeconds: number; bootedAt: Millis } {
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = (/^cpu +(.+)$/m.exec(text)?.[1] ?? '')
+    .split(' ')
+    .map(Number);
+  return {
+    cpuNanoSeconds: ((user + nice + system + irq + softirq + steal) / TICKS_PER_SECOND) * 1e9,
+    bootedAt: Number(/^btime (\d+)$/m.exec(text)?.[1] ?? 0) * 1000,
+  };
+}
+
+/** As upstream counts a cgroup: the working set is what is used but for pages of files that are not in active use. */
+export function parseMemory(text: string): MachineUsage['memory'] {
+  const bytes = (key: string): number => {
+    const line = text.split('\n').find((each) => each.startsWith(`${key}:`));
+    return Number(/(\d+) kB/.exec(line ?? '')?.[1] ?? 0) * 1024;
+  };
+  const usageBytes = bytes('MemTotal') - bytes('MemFree');
+  const workingSetBytes = Math.max(0, usageBytes - bytes('Inactive(file)'));
+  return {
+    usageBytes,
+    workingSetBytes,
+    availableBytes: Math.max(0, bytes('MemTotal') - workingSetBytes),
+    rssBytes: bytes('AnonPages'),
+  };
+}
+
+export interface InterfaceUsage {
+  name: string;
+  rxBytes: number;
+  rxErrors: number;
+  txBytes: number;
+  txErrors: number;
+}
+
+/** The network interfaces that the process sees, but for its loopback; undefined where it has ended. */
+export async function readInterfaces(pid: number | 'self'): Promise<InterfaceUsage[] | undefined> {
+  const text = await readFile(`/proc/${pid}/net/dev`, 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : parseInterfaces(text);
+}
+
+/** Two lines of headings, then a line an interface: bytes, packets, errs, … received, and the same sent. */
+export function parseInterfaces(text: string): InterfaceUsage[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .slice(2)
+    .map((line) => {
+      const [name = '', figures = ''] = line.split(':');
+      const numbers = figures.trim().split(/ +/).map(Number);
+      const [rxBytes = 0, , rxErrors = 0, , , , , , txBytes = 0, , txErrors = 0] = numbers;
+      return { name: name.trim(), rxBytes, rxErrors, txBytes, txErrors };
+    })
+    .filter(({ name }) => name !== 'lo');
+}
+
+/** The machine's own: those that it reaches the world through, or all where it reaches none. */
+export async function readMachineInterfaces(): Promise<InterfaceUsage[]> {
+  const [all = [], routes] = await Promise.all([readInterfaces('self'), readFile('/proc/net/route', 'utf8')]);
+  const outward = defaultInterfaces(routes);
+  const chosen = all.filter(({ name }) => outward.includes(name));
+  return chosen.length === 0 ? all : chosen;
+}
+
+/** A line a route after one of headings: interface, destination (00000000 is the default), … */
+export const defaultInterfaces = (routes: string): string[] =>
+  routes.split('\n').flatMap((line) => {
+    const [name = '', destination] = line.split(/\s+/);
+    return destination === '00000000' ? [name] : [];
+  });
+
+export interface DiskUsage {
+  capacityBytes: number;
+  usedBytes: number;
+  /** To those who are not root. */
+  availableBytes: number;
+  inodes: number;
+  inodesFree: number;
+}
+
+export async function readDiskUsage(folder: string): Promise<DiskUsage> {
+  const { bsize, blocks, bfree, bavail, files, ffree } = await statfs(folder);
+  return {
+    capacityBytes: blocks * bsize,
+    usedBytes: (blocks - bfree) * bsize,
+    availableBytes: bavail * bsize,
+    inodes: files,
+    inodesFree: ffree,
+  };
+}
+
+export interface ProcessLimits {
+  maxPid: number;
+  running: number;
+}
+
+/** How many processes and threads there are, and may be. */
+export async function readProcessLimits(): Promise<ProcessLimits> {
+  const [load, pidMax, threadsMax] = await Promise.all(
+    ['/proc/loadavg', '/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max'].map((path) => readFile(path, 'utf8')),
+  );
+  return {
+    maxPid: Math.min(Number(pidMax), Number(threadsMax)),
+    running: Number(/\/(\d+) /.exec(load ?? '')?.[1] ?? 0),
+  };
+}
+
+/** The size of the files in the folder, not of folders below it; 0 where it is not there. */
+export async function readFolderSize(folder: string): Promise<{ usedBytes: number; files: number }> {
+  const names = await readdir(folder).catch(() => []);
+  const sizes = await Promise.all(
+    names.map((name) =>
+      stat(`${folder}/${name}`).then(
+        (file) => (file.isFile() ? file.blocks * 512 : 0),
+        () => 0,
+      ),
+    ),
+  );
+  return { usedBytes: sizes.reduce((sum, size) => sum + size, 0), files: names.length };
+}

@@ -1,0 +1,77 @@
+/** The Pods of the node, with what of them runs and what that uses: what all reports are made of. */
+import { join } from 'node:path';
+import { containersOf } from '../../api/core/v1/pod/containers.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { ContainerUsage, RuntimeUsage } from '../../runtime/runtime.ts';
+import { containerLogPath } from '../container-config.ts';
+import type { RuntimeView } from '../worker.ts';
+import { type InterfaceUsage, readFolderSize, readInterfaces } from './machine-usage.ts';
+
+/** A Pod with what the runtime has of it. */
+export interface NodePod extends RuntimeView {
+  pod: Pod;
+  logDirectory: string;
+}
+
+/** A container that runs. */
+export interface UsedContainer {
+  name: string;
+  startedAt: Millis | undefined;
+  image: string;
+  usage: ContainerUsage;
+}
+
+export interface UsedPod {
+  pod: Pod;
+  logDirectory: string;
+  containers: UsedContainer[];
+  /** Of the sandbox that is ready. */
+  sandboxId: string | undefined;
+}
+
+/** Pods of which a container runs, with their containers in the order of the spec. */
+export function usedPods(pods: readonly NodePod[], usages: readonly ContainerUsage[]): UsedPod[] {
+  const byId = new Map(usages.map((usage) => [usage.id, usage]));
+  return pods.flatMap(({ pod, logDirectory, containers, sandboxes }) => {
+    const used = containers.flatMap(({ id, name, startedAt, image }): UsedContainer[] => {
+      const usage = byId.get(id);
+      return usage === undefined ? [] : [{ name, startedAt, image, usage }];
+    });
+    if (used.length === 0) return [];
+    const order = containersOf(pod).map(({ name }) => name);
+    used.sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
+    return [{ pod, logDirectory, containers: used, sandboxId: sandboxes.find(({ ready }) => ready)?.id }];
+  });
+}
+
+export interface PodNetworks {
+  /** The Pods that there are now: nothing is remembered of others. */
+  keep(pods: readonly UsedPod[]): void;
+  /** undefined: the Pod has the network of the node, or none (any more). */
+  interfaces(pod: UsedPod, signal: AbortSignal): Promise<InterfaceUsage[] | undefined>;
+}
+
+/** Remembers the first process of each sandbox, which a sandbox keeps for its life. */
+export function createPodNetworks(runtime: RuntimeUsage): PodNetworks {
+  const pids = new Map<string, number>();
+  return {
+    keep(pods) {
+      const sandboxes = new Set(pods.map(({ sandboxId }) => sandboxId));
+      for (const id of pids.keys()) if (!sandboxes.has(id)) pids.delete(id);
+    },
+    async interfaces({ pod, sandboxId }, signal) {
+      if (sandboxId === undefined || pod.spec?.hostNetwork === true) return undefined;
+      const pid = pids.get(sandboxId) ?? (await runtime.sandboxPid(sandboxId, signal));
+      if (pid === undefined) return undefined;
+      pids.set(sandboxId, pid);
+      const found = await readInterfaces(pid);
+      if (found === undefined) pids.delete(sandboxId);
+      return found;
+    },
+  };
+}
+
+/** The size of a container's logs, those of earlier runs included. */
+export const logSize = (logDirectory: string, container: string): ReturnType<typeof readFolderSize> =>
+  readFolderSize(join(logDirectory, containerLogPath(container, 0), '..'));

@@ -1,0 +1,16 @@
+/** Which processes are of which containers: the kernel tells of each process in which group it is. */
+import { readdir, readFile } from 'node:fs/promises';
+
+/** How many processes each of the containers has, by its ID. */
+export async function countProcesses(containerIds: readonly string[]): Promise<Map<string, number>> {
+  const ids = new Set(containerIds);
+  const counts = new Map<string, number>();
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const groups = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+    // 4:memory:/kubepods/pod1-2-3/ID, or /kubepods.slice/crio-ID.scope
+    const id = groups.split(/[^A-Za-z0-9]+/).find((word) => ids.has(word));
+    if (id !== undefined) counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -1,0 +1,132 @@
+import { expect, test } from 'vitest';
+import type { ContainerUsage } from '../../runtime/runtime.ts';
+import { createVirtualTimers } from '../../simulation/virtual-timers.ts';
+import { containerRate, createSampler, firstOf, machineRate, type Sample, thinned } from './sampler.ts';
+
+const container = (at: number, cpuSeconds: number, id = 'c'): ContainerUsage => ({
+  ...{ podUid: 'u', id, name: 'app', attempt: 0, at, cpuNanoSeconds: cpuSeconds * 1e9, workingSetBytes: 1 },
+});
+const sample = (at: number, containers: ContainerUsage[] = []): Sample => ({
+  at,
+  machine: {
+    at,
+    cpuNanoSeconds: at * 2e6,
+    bootedAt: 0,
+    memory: { usageBytes: 0, workingSetBytes: 0, availableBytes: 0, rssBytes: 0 },
+  },
+  containers,
+});
+
+/** Looks at a machine that always uses two cores, in virtual time. */
+function sampling() {
+  const timers = createVirtualTimers(1_000_000);
+  const looks: number[] = [];
+  const end = new AbortController();
+  const sampler = createSampler({
+    timers,
+    signal: end.signal,
+    look: async () => {
+      looks.push(timers.now());
+      return sample(timers.now());
+    },
+  });
+  return {
+    looks,
+    end,
+    sampler,
+    timers,
+    /** Lets so much time pass. */
+    pass: (millis: number) => timers.run(() => false, timers.now() + millis),
+    /** What an asker gets, and how long it took. */
+    async ask() {
+      const began = timers.now();
+      let answer: Awaited<ReturnType<typeof sampler.pair>> | undefined;
+      const asked = sampler.pair().then((pair) => {
+        answer = pair;
+      });
+      await timers.run(() => answer !== undefined, began + 10_000);
+      await asked;
+      if (answer === undefined) throw new Error('no answer');
+      return { ...answer, window: answer.last.at - answer.first.at, took: timers.now() - began };
+    },
+  };
+}
+
+test('who asks first waits a second; who asks within the next second gets the same answer', async () => {
+  const { ask, looks, pass } = sampling();
+  expect(await ask()).toMatchObject({ window: 1000, took: 1000 });
+  await pass(900);
+  expect(await ask()).toMatchObject({ window: 1000, took: 0 });
+  expect(looks).toHaveLength(2);
+});
+
+test('who asks again gets a longer window without waiting, of 15 s where that is known', async () => {
+  const { ask, pass } = sampling();
+  await ask();
+  const windows: number[] = [];
+  for (let times = 0; times < 20; times++) {
+    await pass(3000);
+    const { window, took } = await ask();
+    expect(took).toBe(0);
+    windows.push(window);
+  }
+  expect(windows.slice(0, 4)).toEqual([4000, 7000, 10_000, 13_000]);
+  for (const window of windows.slice(6)) {
+    expect(window).toBeGreaterThanOrEqual(15_000);
+    expect(window).toBeLessThanOrEqual(24_000);
+  }
+});
+
+test('askers at the same time share the looks', async () => {
+  const { sampler, timers, looks } = sampling();
+  const all = Promise.all([sampler.pair(), sampler.pair(), sampler.pair()]);
+  let done = false;
+  all.then(() => {
+    done = true;
+  });
+  await timers.run(() => done, timers.now() + 5000);
+  await all;
+  expect(looks).toHaveLength(2);
+});
+
+test('looks of more than a minute ago are forgotten', async () => {
+  const { ask, pass } = sampling();
+  await ask();
+  await pass(61_000);
+  expect(await ask()).toMatchObject({ window: 1000, took: 1000 });
+});
+
+test('its end ends those who wait', async () => {
+  const { sampler, end, timers } = sampling();
+  const asked = sampler.pair();
+  const refused = expect(asked).rejects.toThrow('the node ends');
+  await timers.run(() => false, timers.now());
+  end.abort(new Error('the node ends'));
+  await refused;
+});
+
+test('looks that are near each other are not all kept', () => {
+  let kept: Sample[] = [];
+  for (const at of [0, 1000, 2000, 4900, 5100, 7000]) kept = thinned([...kept, sample(at)]);
+  expect(kept.map(({ at }) => at)).toEqual([0, 4900, 7000]);
+});
+
+test('the first look is the newest one that is 15 s old, or the oldest one', () => {
+  const looks = [0, 4000, 9000, 20_000].map((at) => sample(at));
+  const chosen = (from: number): number => firstOf(looks.slice(0, from), looks[from - 1] ?? sample(0)).at;
+  expect([chosen(1), chosen(2), chosen(3), chosen(4)]).toEqual([0, 0, 0, 4000]);
+});
+
+test('rates', () => {
+  const first = sample(1000, [container(1000, 5)]);
+  const last = sample(3000);
+  const pair = { first, last };
+  expect(containerRate(pair, container(3000, 6), undefined)).toBe(0.5e9);
+  // It began between the looks, or was begun again.
+  expect(containerRate(pair, container(3000, 1, 'new'), 2500)).toBe(2e9);
+  expect(containerRate(pair, container(3000, 1, 'new'), undefined)).toBeUndefined();
+  // A counter that stands still, and one of no time.
+  expect(containerRate(pair, container(3000, 5), undefined)).toBe(0);
+  expect(containerRate(pair, container(1000, 5), undefined)).toBeUndefined();
+  expect(machineRate(pair)).toBe(2e9);
+});

@@ -1,0 +1,147 @@
+/** /stats/summary. Source: k8s.io/kubelet stats/v1alpha1 of v1.33 (names and meaning of the fields). */
+import { formatTime, type Millis } from '../../machinery/time.ts';
+import type { DiskUsage, InterfaceUsage, MachineUsage, ProcessLimits } from './machine-usage.ts';
+import type { UsedContainer, UsedPod } from './node-pods.ts';
+import type { VolumeUsage } from './volume-usage.ts';
+
+export interface SummaryFacts {
+  node: string;
+  now: Millis;
+  machine: MachineUsage;
+  /** Of all cores, in nanocores. */
+  cpuNanoCores: number;
+  interfaces: readonly InterfaceUsage[];
+  /** Of the disk that holds volumes and logs. */
+  disk: DiskUsage;
+  /** Of the disk that holds images and the containers' own files. */
+  runtimeDisk: DiskUsage;
+  processes: ProcessLimits;
+  pods: readonly SummaryPod[];
+}
+
+export interface SummaryPod {
+  used: UsedPod;
+  interfaces: readonly InterfaceUsage[] | undefined;
+  containers: readonly SummaryContainer[];
+  volumes: readonly VolumeUsage[];
+  /** How many processes its containers have. */
+  processes: number;
+}
+
+export interface SummaryContainer extends UsedContainer {
+  cpuNanoCores: number | undefined;
+  logs: { usedBytes: number; files: number };
+  memoryLimitBytes: number | undefined;
+}
+
+export function summary(facts: SummaryFacts) {
+  const { machine, now } = facts;
+  const time = formatTime(now);
+  return {
+    node: {
+      nodeName: facts.node,
+      startTime: formatTime(machine.bootedAt),
+      cpu: cpu(machine.at, facts.cpuNanoCores, machine.cpuNanoSeconds),
+      memory: { time: formatTime(machine.at), ...machine.memory },
+      network: network(time, facts.interfaces),
+      fs: disk(time, facts.disk),
+      runtime: { imageFs: disk(time, facts.runtimeDisk), containerFs: disk(time, facts.runtimeDisk) },
+      rlimit: { time, maxpid: facts.processes.maxPid, curproc: facts.processes.running },
+    },
+    pods: facts.pods.map((pod) => podSummary(pod, time, facts)),
+  };
+}
+
+function podSummary(
+  { used, interfaces, containers, volumes, processes }: SummaryPod,
+  time: string,
+  facts: SummaryFacts,
+) {
+  const { pod } = used;
+  const { name, namespace = '', uid = '' } = pod.metadata;
+  const total = (figure: (container: SummaryContainer) => number | undefined): number =>
+    containers.reduce((sum, container) => sum + (figure(container) ?? 0), 0);
+  const onDisk = volumes.filter(({ own }) => own === undefined);
+  const at = Math.max(0, ...containers.map(({ usage }) => usage.at));
+  const nanoCores = containers.map(({ cpuNanoCores }) => cpuNanoCores).filter((rate) => rate !== undefined);
+  return {
+    podRef: { name, namespace, uid },
+    ...(pod.status?.startTime === undefined ? {} : { startTime: pod.status.startTime }),
+    containers: containers.map((container) => containerSummary(container, time, facts)),
+    cpu: cpu(
+      at,
+      nanoCores.length === 0 ? undefined : nanoCores.reduce((sum, rate) => sum + rate, 0),
+      total(({ usage }) => usage.cpuNanoSeconds),
+    ),
+    memory: {
+      time: formatTime(at),
+      usageBytes: total(({ usage }) => usage.usageBytes),
+      workingSetBytes: total(({ usage }) => usage.workingSetBytes),
+      rssBytes: total(({ usage }) => usage.rssBytes),
+      pageFaults: total(({ usage }) => usage.pageFaults),
+      majorPageFaults: total(({ usage }) => usage.majorPageFaults),
+    },
+    ...(interfaces === undefined ? {} : { network: network(time, interfaces) }),
+    volume: volumes.map(({ name, own, usedBytes, inodesUsed, claim }) => ({
+      ...disk(time, own ?? facts.disk),
+      usedBytes,
+      inodesUsed,
+      name,
+      ...(claim === undefined ? {} : { pvcRef: { name: claim, namespace } }),
+    })),
+    process_stats: { process_count: processes },
+    'ephemeral-storage': {
+      ...disk(time, facts.disk),
+      usedBytes:
+        total(({ usage, logs }) => (usage.rootFs?.usedBytes ?? 0) + logs.usedBytes) +
+        onDisk.reduce((sum, { usedBytes }) => sum + usedBytes, 0),
+      inodesUsed:
+        total(({ usage, logs }) => (usage.rootFs?.inodesUsed ?? 0) + logs.files) +
+        onDisk.reduce((sum, { inodesUsed }) => sum + inodesUsed, 0),
+    },
+  };
+}
+
+function containerSummary(container: SummaryContainer, time: string, facts: SummaryFacts) {
+  const { name, startedAt, usage, logs, cpuNanoCores, memoryLimitBytes } = container;
+  const { workingSetBytes, usageBytes, rssBytes, pageFaults, majorPageFaults } = usage;
+  return {
+    name,
+    ...(startedAt === undefined ? {} : { startTime: formatTime(startedAt) }),
+    cpu: cpu(usage.at, cpuNanoCores, usage.cpuNanoSeconds),
+    memory: {
+      time: formatTime(usage.at),
+      ...(memoryLimitBytes === undefined ? {} : { availableBytes: Math.max(0, memoryLimitBytes - workingSetBytes) }),
+      usageBytes,
+      workingSetBytes,
+      rssBytes,
+      pageFaults,
+      majorPageFaults,
+    },
+    ...(usage.rootFs === undefined ? {} : { rootfs: { ...disk(time, facts.runtimeDisk), ...usage.rootFs } }),
+    logs: { ...disk(time, facts.disk), usedBytes: logs.usedBytes, inodesUsed: logs.files },
+  };
+}
+
+const cpu = (at: Millis, nanoCores: number | undefined, nanoSeconds: number) => ({
+  time: formatTime(at),
+  ...(nanoCores === undefined ? {} : { usageNanoCores: Math.round(nanoCores) }),
+  usageCoreNanoSeconds: nanoSeconds,
+});
+
+/** The first interface is also named as the Pod's or node's own. */
+const network = (time: string, interfaces: readonly InterfaceUsage[]) => ({
+  time,
+  ...interfaces[0],
+  interfaces,
+});
+
+const disk = (time: string, { capacityBytes, usedBytes, availableBytes, inodes, inodesFree }: DiskUsage) => ({
+  time,
+  availableBytes,
+  capacityBytes,
+  usedBytes,
+  inodesFree,
+  inodes,
+  inodesUsed: inodes - inodesFree,
+});

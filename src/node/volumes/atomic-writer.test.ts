@@ -1,0 +1,98 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { writePayload } from './atomic-writer.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-payload-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const NOW = Date.UTC(2026, 0, 31);
+const payload = (files: Record<string, string>) =>
+  new Map(Object.entries(files).map(([path, text]) => [path, { data: Buffer.from(text), mode: 0o644 }]));
+const write = (files: Record<string, string>): Promise<boolean> => writePayload(folder, payload(files), NOW);
+const visible = (): string[] =>
+  readdirSync(folder)
+    .filter((name) => !name.startsWith('..'))
+    .sort();
+const generations = (): string[] => readdirSync(folder).filter((name) => /^\.\.\d/.test(name));
+const content = (): Record<string, string> =>
+  Object.fromEntries(visible().map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
+
+test('files are links into one folder, which is swapped when something changes', async () => {
+  expect(await write({ a: '1', b: '2' })).toBe(true);
+  expect(readlinkSync(join(folder, 'a'))).toBe('..data/a');
+  expect(await write({ a: '1', b: '2' })).toBe(false);
+  expect(await write({ a: '1', c: '3' })).toBe(true);
+  expect(content()).toEqual({ a: '1', c: '3' });
+  expect(generations()).toHaveLength(1);
+});
+
+/** What an engine leaves that dies in the middle of writing `{a: new, c: new}` over `{a: old, b: old}`. */
+const cuts: [string, () => void][] = [
+  [
+    'with half of the new files',
+    () => {
+      mkdirSync(join(folder, '..2026_01_30_00_00_00.1'));
+      writeFileSync(join(folder, '..2026_01_30_00_00_00.1/a'), 'ne');
+    },
+  ],
+  [
+    'before the swap',
+    () => {
+      mkdirSync(join(folder, '..2026_01_30_00_00_00.1'));
+      symlinkSync('..2026_01_30_00_00_00.1', join(folder, '..data_tmp'));
+    },
+  ],
+  ['after the swap', swapped],
+  [
+    'with some of the links',
+    () => {
+      swapped();
+      symlinkSync('..data/c', join(folder, 'c'));
+    },
+  ],
+  [
+    'with the old folder',
+    () => {
+      swapped();
+      symlinkSync('..data/c', join(folder, 'c'));
+      unlinkSync(join(folder, 'b'));
+    },
+  ],
+];
+function swapped(): void {
+  const name = '..2026_01_30_00_00_00.1';
+  mkdirSync(join(folder, name));
+  for (const file of ['a', 'c']) writeFileSync(join(folder, name, file), 'new', { mode: 0o644 });
+  unlinkSync(join(folder, '..data'));
+  symlinkSync(name, join(folder, '..data'));
+}
+
+test.each(cuts)('an engine that died %s is made good', async (_when, cut) => {
+  await write({ a: 'old', b: 'old' });
+  cut();
+  await write({ a: 'new', c: 'new' });
+  expect(content()).toEqual({ a: 'new', c: 'new' });
+  expect(generations()).toHaveLength(1);
+});
+
+test('of a first write that was cut off after the swap every file shows', async () => {
+  await write({ a: '1', 'deep/b': '2' });
+  for (const name of visible()) unlinkSync(join(folder, name));
+  await write({ a: '1', 'deep/b': '2' });
+  expect(visible()).toEqual(['a', 'deep']);
+});

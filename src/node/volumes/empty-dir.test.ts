@@ -1,0 +1,61 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Container, Pod } from '../../api/generated/types.ts';
+import { hugePageBytes, makeFolder, memoryBytes } from './empty-dir.ts';
+
+const MEBIBYTE = 2 ** 20;
+const limited = (memory: string | undefined, more: object = {}): Container =>
+  ({ name: 'c', ...(memory === undefined ? {} : { resources: { limits: { memory } } }), ...more }) as Container;
+const podOf = (containers: Container[], initContainers: Container[] = []): Pod =>
+  ({ metadata: { name: 'p' }, spec: { containers, initContainers } }) as Pod;
+
+test.each<[string, Pod, string | undefined, number]>([
+  ['what the node has for Pods', podOf([limited(undefined)]), undefined, 1024],
+  ["the volume's limit", podOf([limited(undefined)]), '5Mi', 5],
+  ['no more than the node has', podOf([limited(undefined)]), '5Gi', 1024],
+  ['the sum of the limits', podOf([limited('30Mi'), limited('70Mi')]), undefined, 100],
+  ['the smaller one', podOf([limited('30Mi')]), '70Mi', 30],
+  ['the largest init container', podOf([limited('30Mi')], [limited('50Mi')]), undefined, 50],
+  ['sidecars as well', podOf([limited('30Mi')], [limited('50Mi', { restartPolicy: 'Always' })]), undefined, 80],
+  ['an init container without a limit', podOf([limited('30Mi')], [limited(undefined)]), undefined, 1024],
+])('a memory volume is as large as %s', (_what, pod, sizeLimit, mebibytes) => {
+  const source = sizeLimit === undefined ? {} : { sizeLimit };
+  expect(memoryBytes(source, pod, { memory: '1Gi' })).toBe(mebibytes * MEBIBYTE);
+});
+
+test('of a node that does not tell what it has the kernel decides', () => {
+  expect(memoryBytes({}, podOf([limited(undefined)]), {})).toBe(0);
+});
+
+const requesting = (...sizes: string[]): Container =>
+  ({
+    name: 'c',
+    resources: { requests: Object.fromEntries(sizes.map((size) => [`hugepages-${size}`, '4Mi'])) },
+  }) as Container;
+
+test('huge pages are of the size that the containers request', () => {
+  expect(hugePageBytes('HugePages', podOf([limited('1Mi')], [requesting('2Mi')]))).toBe(2 * MEBIBYTE);
+  expect(hugePageBytes('HugePages-2Mi', podOf([requesting('2Mi', '1Gi')]))).toBe(2 * MEBIBYTE);
+  expect(hugePageBytes('HugePages-1Gi', podOf([requesting('2Mi'), requesting('1024Mi')]))).toBe(1024 * MEBIBYTE);
+  expect(() => hugePageBytes('HugePages', podOf([requesting('2Mi', '1Gi')]))).toThrow(
+    "medium: HugePages can't be used if container requests multiple huge page sizes",
+  );
+  for (const medium of ['HugePages', 'HugePages-1Gi', 'HugePages-x'])
+    expect(() => hugePageBytes(medium, podOf(medium === 'HugePages' ? [limited('1Mi')] : [requesting('2Mi')]))).toThrow(
+      `medium ${medium}: hugePages storage requested, but there is no resource request for huge pages`,
+    );
+});
+
+test('a folder has its mode with its name, also where an engine died before it had', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'lifepod-folder-'));
+  try {
+    mkdirSync(join(root, '.data'), { mode: 0o700 });
+    await makeFolder(join(root, 'data'));
+    expect(statSync(join(root, 'data')).mode & 0o7777).toBe(0o777);
+    expect(existsSync(join(root, '.data'))).toBe(false);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});

@@ -1,0 +1,127 @@
+/**
+ * image volumes: the files of an OCI image, read-only.
+ * Source: "Volumes", image, of the v1.33 documentation; the kubelet's image manager (Events and reasons).
+ */
+import { mkdir, readdir } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import type { Pod, Volume } from '../../api/generated/types.ts';
+import { runCommandOk } from '../../platform/processes.ts';
+import type { ImageInfo, RuntimeMount } from '../../runtime/runtime.ts';
+import { bindMount, isMountPoint, remountReadOnly } from '../mounts.ts';
+import { VolumeError } from './volume-error.ts';
+
+/** The runtime's images, as far as volumes need them. */
+export interface VolumeImages {
+  status(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
+  /** With the Pod's secrets. Rejects with the registry's reason. */
+  pull(pod: Pod, reference: string, signal: AbortSignal): Promise<{ info: ImageInfo; millis: number }>;
+  /** undefined: the runtime cannot give an image's files. */
+  mounts: ((imageId: string, key: string, signal: AbortSignal) => Promise<RuntimeMount[]>) | undefined;
+  release: ((key: string, signal: AbortSignal) => Promise<void>) | undefined;
+  event(pod: Pod, type: 'Normal' | 'Warning', reason: string, message: string): void;
+}
+
+export const IMAGE_FOLDER = 'kubernetes.io~image';
+
+const keyOf = (podUid: string, volumeName: string): string => `lifepod-volume/${podUid}/${volumeName}`;
+
+/** Mounts the image at the folder, unless one is there: a Pod keeps the image that it began with. */
+export async function setUpImage(
+  images: VolumeImages,
+  pod: Pod,
+  volume: Volume,
+  folder: string,
+  signal: AbortSignal,
+): Promise<void> {
+  if (images.mounts === undefined) {
+    throw new Error('image volumes need containerd: the container runtime cannot give the files of an image');
+  }
+  await mkdir(folder, { recursive: true, mode: 0o750 });
+  // An engine may have died between a bind mount and making it read-only.
+  if (await isMountPoint(folder)) return remountReadOnly(folder, signal);
+  const { reference = '', pullPolicy = 'IfNotPresent' } = volume.image ?? {};
+  const { id } = await presentImage(images, pod, volume.name, reference, pullPolicy, signal);
+  const mounts = await images.mounts(id, keyOf(pod.metadata.uid ?? '', volume.name), signal);
+  for (const mount of mounts) await mountReadOnly(mount, folder, signal);
+}
+
+async function presentImage(
+  images: VolumeImages,
+  pod: Pod,
+  volumeName: string,
+  reference: string,
+  pullPolicy: string,
+  signal: AbortSignal,
+): Promise<ImageInfo> {
+  const present = pullPolicy === 'Always' ? undefined : await images.status(reference, signal);
+  if (present !== undefined) {
+    images.event(pod, 'Normal', 'Pulled', `Container image "${reference}" already present on machine`);
+    return present;
+  }
+  if (pullPolicy === 'Never') {
+    const message = `Container image "${reference}" is not present with pull policy of Never`;
+    images.event(pod, 'Warning', 'ErrImageNeverPull', message);
+    throw new VolumeError(volumeName, message, 'ErrImageNeverPull');
+  }
+  images.event(pod, 'Normal', 'Pulling', `Pulling image "${reference}"`);
+  const began = performance.now();
+  const { info, millis } = await images.pull(pod, reference, signal).catch((error: Error) => {
+    signal.throwIfAborted();
+    images.event(pod, 'Warning', 'Failed', `Failed to pull image "${reference}": ${error.message}`);
+    throw new VolumeError(volumeName, error.message, 'ErrImagePull', reference);
+  });
+  const times = `${Math.round(millis)}ms (${Math.round(performance.now() - began)}ms including waiting)`;
+  images.event(
+    pod,
+    'Normal',
+    'Pulled',
+    `Successfully pulled image "${reference}" in ${times}. Image size: ${info.sizeBytes} bytes.`,
+  );
+  return info;
+}
+
+async function mountReadOnly(
+  { type, source, options }: RuntimeMount,
+  folder: string,
+  signal: AbortSignal,
+): Promise<void> {
+  if (type === 'bind') {
+    await bindMount(source, folder, signal);
+    return remountReadOnly(folder, signal);
+  }
+  const { cwd, options: short } = shortLayers(options);
+  await runCommandOk('mount', ['-t', type, '-o', ['ro', ...short].join(','), source, folder], { signal, cwd });
+}
+
+/** The kernel takes a page of options, its last byte is 0. */
+const MAX_OPTION_BYTES = 4095;
+const LAYERS = 'lowerdir=';
+
+/**
+ * The folders of an image's layers relative to one that they share, which is to be the working folder of the mount: whole
+ * paths of some 40 layers are more than the kernel takes. Throws where they are too many even so.
+ */
+export function shortLayers(options: readonly string[]): { cwd: string; options: string[] } {
+  const layers =
+    options
+      .find((option) => option.startsWith(LAYERS))
+      ?.slice(LAYERS.length)
+      .split(':') ?? [];
+  let cwd = dirname(layers[0] ?? '/');
+  while (!layers.every((layer) => layer.startsWith(join(cwd, '/')))) cwd = dirname(cwd);
+  const short = `${LAYERS}${layers.map((layer) => relative(cwd, layer)).join(':')}`;
+  if (short.length > MAX_OPTION_BYTES)
+    throw new Error(`the image has more layers than can be mounted: ${layers.length}`);
+  return { cwd, options: options.map((option) => (option.startsWith(LAYERS) ? short : option)) };
+}
+
+/** Gives back what the Pod's volumes were made of, once they are not mounted any more. */
+export async function releaseImages(
+  images: VolumeImages | undefined,
+  podDirectory: string,
+  podUid: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const names = await readdir(join(podDirectory, 'volumes', IMAGE_FOLDER)).catch(() => []);
+  for (const name of names) await images?.release?.(keyOf(podUid, name), signal);
+}

@@ -1,0 +1,46 @@
+/** The folders behind volumes of the class local-path: <data-dir>/volumes/<name of the volume>. */
+import { mkdir, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { removeTree } from '../../platform/remove-tree.ts';
+import { mountsFrom, mountsUnder } from '../mounts.ts';
+import { makeFolder } from './empty-dir.ts';
+
+export interface LocalFolders {
+  nodeName: string;
+  path(name: string): string;
+  create(name: string): Promise<void>;
+  remove(name: string): Promise<void>;
+  removeUnused(name: string): Promise<void>;
+}
+
+export function createLocalFolders(dataDir: string, nodeName: string): LocalFolders {
+  const root = join(dataDir, 'volumes');
+  const path = (name: string): string => {
+    if (!/^[a-z0-9][a-z0-9.-]*$/.test(name)) throw new Error(`not the name of a volume: ${JSON.stringify(name)}`);
+    return join(root, name);
+  };
+  return {
+    nodeName,
+    path,
+    async create(name) {
+      const folder = path(name);
+      await mkdir(root, { recursive: true, mode: 0o700 });
+      // For everyone: Pods run as any user.
+      await makeFolder(folder);
+    },
+    async remove(name) {
+      const folder = path(name);
+      const [mount] = await mountsUnder(folder);
+      if (mount !== undefined) throw new Error(`cannot remove ${folder}: ${mount} is mounted`);
+      // A container may outlive its Pod's object for a moment.
+      const [user] = await mountsFrom(folder);
+      if (user !== undefined) throw new Error(`cannot remove ${folder}: it is mounted at ${user}`);
+      await removeTree(folder);
+    },
+    async removeUnused(name) {
+      await rmdir(path(name)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT' && error.code !== 'ENOTEMPTY') throw error;
+      });
+    },
+  };
+}

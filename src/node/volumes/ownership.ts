@@ -1,0 +1,62 @@
+/**
+ * Gives a volume to the Pod's fsGroup: everything in it belongs to the group, who may read and write it; what is made in
+ * its folders later does so as well.
+ * Source: "Configure volume permission and ownership change policy for Pods" and pkg/volume/volume_linux.go of v1.33.
+ */
+import { constants } from 'node:fs';
+import { chmod, chown, type FileHandle, open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { PodSecurityContext } from '../../api/generated/types.ts';
+
+const READ_WRITE = 0o660;
+const ENTER = 0o110;
+const SET_GID = 0o2000;
+/** Linux's O_PATH, which Node.js does not name. */
+const O_PATH = 0o10000000;
+
+/** With OnRootMismatch nothing is looked at where the folder itself is as it should be. */
+export async function setOwnership(
+  folder: string,
+  { fsGroup, fsGroupChangePolicy }: Pick<PodSecurityContext, 'fsGroup' | 'fsGroupChangePolicy'>,
+  signal: AbortSignal,
+): Promise<void> {
+  if (fsGroup === undefined) return;
+  const root = await open(folder, O_PATH | constants.O_NOFOLLOW);
+  try {
+    if (fsGroupChangePolicy === 'OnRootMismatch' && (await isOwned(root, fsGroup))) return;
+    await own(root, fsGroup, signal);
+  } finally {
+    await root.close();
+  }
+}
+
+async function isOwned(entry: FileHandle, fsGroup: number): Promise<boolean> {
+  const { gid, mode } = await entry.stat();
+  const wanted = READ_WRITE | ENTER | SET_GID;
+  return gid === fsGroup && (mode & wanted) === wanted;
+}
+
+/** By handles: other Pods may turn a folder of the volume into a link at any moment. Contents first, as the root tells. */
+async function own(entry: FileHandle, fsGroup: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const stat = await entry.stat();
+  if (stat.isSymbolicLink()) return;
+  const path = `/proc/self/fd/${entry.fd}`;
+  if (stat.isDirectory()) {
+    for (const name of await readdir(path)) {
+      const child = await open(join(path, name), O_PATH | constants.O_NOFOLLOW).catch(gone);
+      if (child === undefined) continue;
+      try {
+        await own(child, fsGroup, signal);
+      } finally {
+        await child.close();
+      }
+    }
+  }
+  await chown(path, stat.uid, fsGroup);
+  await chmod(path, (stat.mode & 0o7777) | READ_WRITE | (stat.isDirectory() ? ENTER | SET_GID : 0));
+}
+
+function gone(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}

@@ -1,0 +1,83 @@
+/** One volume of a Pod, of whatever kind: where it is on the node, and making it. */
+import { join } from 'node:path';
+import type { Volume } from '../../api/generated/types.ts';
+import { type Payload, writePayload } from './atomic-writer.ts';
+import { setUpClaim } from './claim.ts';
+import { makeFolder, setUpEmptyDir, setUpMemoryFolder } from './empty-dir.ts';
+import { setUpHostPath } from './host-path.ts';
+import { IMAGE_FOLDER, setUpImage, type VolumeImages } from './image.ts';
+import { collectConfigMap, collectDownward, collectProjected, collectSecret, type PayloadSource } from './payload.ts';
+import { VolumeError } from './volume-error.ts';
+
+const EMPTY_DIR_FOLDER = 'kubernetes.io~empty-dir';
+/** Below the Pod's folder: where its containers write. */
+export const EMPTY_DIRS = join('volumes', EMPTY_DIR_FOLDER);
+
+/** Folder names of upstream's volume plugins. */
+const folderNames: Readonly<Record<string, string>> = {
+  emptyDir: EMPTY_DIR_FOLDER,
+  configMap: 'kubernetes.io~configmap',
+  secret: 'kubernetes.io~secret',
+  downwardAPI: 'kubernetes.io~downward-api',
+  projected: 'kubernetes.io~projected',
+  hostPath: 'kubernetes.io~host-path',
+  persistentVolumeClaim: 'kubernetes.io~local-volume',
+  ephemeral: 'kubernetes.io~local-volume',
+  image: IMAGE_FOLDER,
+};
+
+/** The one field beside `name`. A volume without a source is an emptyDir, as the API's defaults make it. */
+const volumeKind = (volume: Volume): string =>
+  Object.entries(volume).find(([key, value]) => key !== 'name' && value !== undefined && value !== null)?.[0] ??
+  'emptyDir';
+
+export function folderOf(podDirectory: string, volume: Volume): string {
+  const kind = volumeKind(volume);
+  const folder = folderNames[kind];
+  if (folder === undefined) throw new VolumeError(volume.name, `volume kind ${JSON.stringify(kind)} is not supported`);
+  return join(podDirectory, 'volumes', folder, volume.name);
+}
+
+/** Sets one volume up; returns when its token is to be renewed. */
+export async function setUpVolume(
+  source: PayloadSource,
+  { volume, folder, images }: { volume: Volume; folder: string; images: VolumeImages | undefined },
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const { client, pod } = source;
+  const write = async (payload: Payload): Promise<void> => {
+    await writePayload(folder, payload, source.now(), pod.spec?.securityContext?.fsGroup);
+  };
+  if (volume.hostPath !== undefined) {
+    await setUpHostPath(volume.hostPath);
+  } else if (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined) {
+    await setUpClaim(client, pod, volume, folder, signal);
+  } else if (volume.image !== undefined) {
+    if (images === undefined) throw new Error('image volumes are not supported');
+    await setUpImage(images, pod, volume, folder, signal);
+  } else if (volume.projected !== undefined) {
+    const { files, refreshAt } = await collectProjected(
+      source,
+      volume.projected.sources ?? [],
+      volume.projected.defaultMode,
+    );
+    // Secrets and tokens do not touch the disk.
+    await setUpMemoryFolder(folder, 0, signal);
+    await write(files);
+    return refreshAt;
+  } else if (volume.secret !== undefined) {
+    const files = await collectSecret(source, { ...volume.secret, name: volume.secret.secretName ?? '' });
+    await setUpMemoryFolder(folder, 0, signal);
+    await write(files);
+  } else if (volume.configMap !== undefined) {
+    const files = await collectConfigMap(source, { ...volume.configMap, name: volume.configMap.name ?? '' });
+    await makeFolder(folder);
+    await write(files);
+  } else if (volume.downwardAPI !== undefined) {
+    await makeFolder(folder);
+    await write(collectDownward(source, volume.downwardAPI.items ?? [], volume.downwardAPI.defaultMode));
+  } else {
+    await setUpEmptyDir(folder, volume.emptyDir ?? {}, { pod, allocatable: source.facts.allocatable }, signal);
+  }
+  return undefined;
+}
