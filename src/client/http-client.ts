@@ -6,6 +6,7 @@
  */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
+import type { Readable } from 'node:stream';
 import { text as readText } from 'node:stream/consumers';
 import type { DeleteOptions, ResourceBackend, WatchEvent, WriteOptions } from '../machinery/backend.ts';
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
@@ -26,7 +27,21 @@ export interface HttpClientOptions {
 /** A call other than a watch fails when the server says nothing for this long. */
 const SILENCE_MILLIS = 60_000;
 
-export const httpClient = (options: HttpClientOptions): Client => inProcessClient(httpBackend(connection(options)));
+export interface HttpClient extends Client {
+  /**
+   * The body of a GET that is no JSON and may have no end, such as a log; it is destroyed when `signal` aborts. Rejects
+   * with an ApiError; a connection that is lost later is an error of the body.
+   */
+  open(path: string, signal: AbortSignal): Promise<Readable>;
+}
+
+export function httpClient(options: HttpClientOptions): HttpClient {
+  const connected = connection(options);
+  return {
+    ...inProcessClient(httpBackend(connected)),
+    open: (path, signal) => connected.open({ method: 'GET', path }, { signal }),
+  };
+}
 
 interface Call {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';

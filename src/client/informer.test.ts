@@ -152,3 +152,30 @@ test('ended, it resolves synced and asks no more', async () => {
   await new Promise(setImmediate);
   expect(backend.calls).toHaveLength(2);
 });
+
+test('lists in pages where it is told to, and keeps what is made of the objects', async () => {
+  const { backend, timers, stop, called } = setUp();
+  for (const name of ['a', 'b', 'c', 'd', 'e']) backend.set(ref, object(name, { data: { size: name } }));
+  const heard: string[] = [];
+  const informer = createInformer<ReturnType<typeof object>, KubeObject & { size: number }>(
+    inProcessClient(backend).resource(ref),
+    { pageSize: 2, log: silentLog, timers, signal: stop.signal },
+    {
+      added: (each) => heard.push(`added ${each.size}`),
+      updated: (each, old) => heard.push(`updated ${old.size} ${each.size}`),
+      deleted: (each) => heard.push(`deleted ${each.size}`),
+    },
+    ({ apiVersion, kind, metadata, data }) => ({ apiVersion, kind, metadata, size: JSON.stringify(data).length }),
+  );
+  await informer.synced;
+  expect(backend.calls.filter((call) => call.startsWith('list'))).toHaveLength(3);
+  expect(heard).toEqual(Array(5).fill('added 12'));
+  await called('watch configmaps /', 1);
+  backend.set(ref, object('a', { data: { size: 'more' } }));
+  backend.remove(ref, 'a', 'a');
+  expect(heard.slice(5)).toEqual(['updated 12 15', 'deleted 15']);
+  expect(informer.list().map((each) => Object.keys(each))).toEqual(
+    Array(4).fill(['apiVersion', 'kind', 'metadata', 'size']),
+  );
+  stop.abort();
+});

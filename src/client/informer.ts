@@ -22,6 +22,8 @@ export interface InformerOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
+  /** Lists come in pages of so many objects; absent: at once. */
+  pageSize?: number;
   log: Log;
   timers: Timers;
   /** Ends the informer. */
@@ -51,6 +53,19 @@ export function createInformer<T extends KubeObject>(
   client: ResourceClient<T>,
   options: InformerOptions,
   handlers: InformerHandlers<T>,
+): Informer<T>;
+/** Keeps, in place of an object that came in, what `transform` makes of it, with its metadata. */
+export function createInformer<From extends KubeObject, T extends KubeObject>(
+  client: ResourceClient<From>,
+  options: InformerOptions,
+  handlers: InformerHandlers<T>,
+  transform: (object: From) => T,
+): Informer<T>;
+export function createInformer<From extends KubeObject, T extends KubeObject>(
+  client: ResourceClient<From>,
+  options: InformerOptions,
+  handlers: InformerHandlers<T>,
+  transform: (object: From) => T = (object) => object as unknown as T,
 ): Informer<T> {
   const { log, timers, signal } = options;
   const selection = {
@@ -83,33 +98,45 @@ export function createInformer<T extends KubeObject>(
   const remove = (object: T): void => {
     if (objects.delete(keyOf(object))) tell(() => handlers.deleted?.(object));
   };
-  const replace = (list: KubeList<T>): void => {
-    const items = list.items.map((item) => withKind(item, list));
+  const replace = (items: readonly T[]): void => {
     const present = new Set(items.map(keyOf));
     for (const [key, object] of [...objects]) if (!present.has(key)) remove(object);
     for (const item of items) put(item);
   };
-  const onEvent = (event: WatchEvent<T>): void => {
+  const onEvent = (event: WatchEvent<From>): void => {
     if (event.type === 'ERROR') throw new ApiError(event.object as Status);
     failures = 0;
-    if (event.type === 'DELETED') remove(event.object);
-    else if (event.type !== 'BOOKMARK') put(event.object);
+    if (event.type === 'DELETED') remove(transform(event.object));
+    else if (event.type !== 'BOOKMARK') put(transform(event.object));
     resourceVersion = event.object.metadata.resourceVersion;
   };
+
+  /** All pages show the moment of the first one. */
+  async function listAll(): Promise<{ items: T[]; resourceVersion: string | undefined }> {
+    const items: T[] = [];
+    const paging = options.pageSize === undefined ? {} : { limit: options.pageSize };
+    let page = await client.list({ ...selection, ...paging });
+    const { resourceVersion: moment } = page.metadata;
+    for (;;) {
+      for (const item of page.items) items.push(transform(withKind(item, page)));
+      if (!page.metadata.continue) return { items, resourceVersion: moment };
+      page = await client.list({ ...selection, ...paging, continue: page.metadata.continue });
+    }
+  }
 
   /** Lists where it must, then watches until the watch ends. */
   async function follow(): Promise<void> {
     if (resourceVersion === undefined) {
-      const list = await client.list(selection);
+      const list = await listAll();
       if (signal.aborted) return;
-      replace(list);
-      resourceVersion = list.metadata.resourceVersion;
+      replace(list.items);
+      resourceVersion = list.resourceVersion;
       synced.resolve();
     }
     // An ERROR event ends the watch, and its error is thrown here and not into the sender of the event.
     const ended = new AbortController();
     let failure: unknown;
-    const sink = (event: WatchEvent<T>): void => {
+    const sink = (event: WatchEvent<From>): void => {
       if (ended.signal.aborted) return;
       try {
         onEvent(event);

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { readKubeconfig } from './kubeconfig.ts';
+import { readKubeconfig, readKubeconfigs } from './kubeconfig.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -56,4 +56,41 @@ test('says in one sentence what is wrong', async () => {
   const plain = config({}, { server: 'http://127.0.0.1' });
   expect(await failure(plain)).toBe(`UserError: kubeconfig ${path}: the server is not an https:// address`);
   await expect(readKubeconfig(join(directory, 'none'))).rejects.toThrow(/cannot be read: ENOENT/);
+});
+
+describe('several files', () => {
+  const credentials = { 'client-certificate-data': base64('CERT'), 'client-key-data': base64('KEY') };
+  const file = (name: string, value: object): string => {
+    const path = join(directory, name);
+    writeFileSync(path, stringify(value));
+    return path;
+  };
+
+  test('are read as one: the first that names something holds; files that are not there are left out', async () => {
+    const first = file('first', {
+      'current-context': '',
+      contexts: [{ name: 'two', context: { cluster: 'here', user: 'me', namespace: 'mine' } }],
+    });
+    const paths = [first, join(directory, 'none'), write(config(credentials))];
+    expect(await readKubeconfigs(paths)).toMatchObject({ server: 'https://127.0.0.1:6443', namespace: 'mine' });
+  });
+
+  test('relative names of files belong to the file that has them', async () => {
+    const inner = join(directory, 'inner');
+    mkdirSync(inner);
+    writeFileSync(join(inner, 'me.key'), 'INNER');
+    const users = [{ name: 'me', user: { ...credentials, 'client-key-data': undefined, 'client-key': 'me.key' } }];
+    const paths = [file('inner/users', { users }), write(config(credentials))];
+    expect(await readKubeconfigs(paths)).toMatchObject({ keyPem: 'INNER' });
+  });
+
+  test('a context that is asked for by its name', async () => {
+    const path = write({
+      ...config(credentials),
+      'current-context': 'one',
+    });
+    expect(await readKubeconfigs([path], 'two')).toMatchObject({ certPem: 'CERT' });
+    await expect(readKubeconfigs([path], 'three')).rejects.toThrow(`${path}: contexts has no entry "three"`);
+    await expect(readKubeconfigs([join(directory, 'none')])).rejects.toThrow(/cannot be read: ENOENT/);
+  });
 });

@@ -1,57 +1,96 @@
-/** A client from a kubeconfig file: its current context, with a client certificate. */
+/** A client from kubeconfig files: one of their contexts, with a client certificate. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { UserError } from '../platform/files.ts';
-import type { Client } from './client.ts';
-import { type HttpClientOptions, httpClient } from './http-client.ts';
+import { type HttpClient, type HttpClientOptions, httpClient } from './http-client.ts';
+
+export interface KubeconfigContext extends HttpClientOptions {
+  /** Of the context; absent: none is set. */
+  namespace?: string;
+}
 
 interface Named {
   name?: string;
   [section: string]: unknown;
 }
 
+interface KubeconfigFile {
+  path: string;
+  config: Record<string, unknown>;
+}
+
 /** Rejects with a UserError where the file or something in it is missing. */
-export const clientFromKubeconfig = async (path: string): Promise<Client> => httpClient(await readKubeconfig(path));
+export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
 /** The server and the credentials of the current context. Source: client-go's kubeconfig v1 format. */
-export async function readKubeconfig(path: string): Promise<HttpClientOptions> {
-  const config = await parseFile(path);
-  const wrong = (what: string): UserError => new UserError(`kubeconfig ${path}: ${what}`);
-  const section = (list: string, field: string, name: unknown): Record<string, unknown> => {
-    const entry = ((config[list] ?? []) as Named[]).find((each) => each.name === name);
-    if (entry?.[field] === undefined) throw wrong(`${list} has no entry ${JSON.stringify(name)}`);
-    return entry[field] as Record<string, unknown>;
+export const readKubeconfig = async (path: string): Promise<KubeconfigContext> =>
+  contextOf([await readFileOf(path)], undefined);
+
+/**
+ * The context of that name, or the current one, of files that are read as one: what an earlier file names holds, and a
+ * file that is not there is left out. Rejects with a UserError. Source: how client-go merges KUBECONFIG.
+ */
+export async function readKubeconfigs(paths: readonly string[], context?: string): Promise<KubeconfigContext> {
+  const files = await Promise.all(
+    paths.map((path) =>
+      readFileOf(path).catch((error: NodeJS.ErrnoException) => {
+        if ((error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT' && paths.length > 1) return undefined;
+        throw error;
+      }),
+    ),
+  );
+  return contextOf(
+    files.filter((file) => file !== undefined),
+    context,
+  );
+}
+
+async function contextOf(files: readonly KubeconfigFile[], asked: string | undefined): Promise<KubeconfigContext> {
+  const wrong = (what: string): UserError => {
+    const paths = files.map(({ path }) => path).join(':');
+    return new UserError(`kubeconfig ${paths}: ${what}`);
   };
-  const context = section('contexts', 'context', config['current-context']);
+  /** The first of that name, and the file that it is in. */
+  const section = (list: string, field: string, name: unknown): { path: string; values: Record<string, unknown> } => {
+    for (const { path, config } of files) {
+      const values = ((config[list] ?? []) as Named[]).find((each) => each.name === name)?.[field];
+      if (values !== undefined && values !== null) return { path, values: values as Record<string, unknown> };
+    }
+    throw wrong(`${list} has no entry ${JSON.stringify(name)}`);
+  };
+  const current = asked ?? files.map(({ config }) => config['current-context']).find(Boolean);
+  const { values: context } = section('contexts', 'context', current);
   const cluster = section('clusters', 'cluster', context['cluster']);
   const user = section('users', 'user', context['user']);
   /** From `<field>-data`, in base64, or the file that `<field>` names. */
-  const pem = async (from: Record<string, unknown>, field: string): Promise<string> => {
-    const data = from[`${field}-data`];
+  const pem = async ({ path, values }: typeof user, field: string): Promise<string> => {
+    const data = values[`${field}-data`];
     if (typeof data === 'string') return Buffer.from(data, 'base64').toString();
-    const file = from[field];
+    const file = values[field];
     if (typeof file !== 'string') throw wrong(`${field} is missing`);
     return readFile(resolve(dirname(path), file), 'utf8');
   };
-  const { server } = cluster;
+  const { server } = cluster.values;
   if (typeof server !== 'string' || !server.startsWith('https://'))
     throw wrong('the server is not an https:// address');
+  const { namespace } = context;
   return {
     server,
     caPem: await pem(cluster, 'certificate-authority'),
     certPem: await pem(user, 'client-certificate'),
     keyPem: await pem(user, 'client-key'),
+    ...(typeof namespace === 'string' && namespace !== '' ? { namespace } : {}),
   };
 }
 
-async function parseFile(path: string): Promise<Record<string, unknown>> {
+async function readFileOf(path: string): Promise<KubeconfigFile> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw new UserError(`kubeconfig ${path} cannot be read: ${error.message}`);
+    throw new UserError(`kubeconfig ${path} cannot be read: ${error.message}`, { cause: error });
   });
   try {
     const config = parse(text) as unknown;
-    if (typeof config === 'object' && config !== null) return config as Record<string, unknown>;
+    if (typeof config === 'object' && config !== null) return { path, config: config as Record<string, unknown> };
   } catch {
     // Said below.
   }

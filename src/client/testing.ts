@@ -162,7 +162,11 @@ export function memoryBackend(): MemoryBackend {
     },
     async list(ref, options) {
       note('list', ref, options.namespace);
-      return list(ref, options);
+      const whole = list(ref, options);
+      const from = Number(options.continue ?? 0);
+      const until = options.limit ? from + options.limit : whole.items.length;
+      const more = until < whole.items.length ? { continue: String(until) } : {};
+      return { ...whole, metadata: { ...whole.metadata, ...more }, items: whole.items.slice(from, until) };
     },
     async watch(ref, options, sink, signal) {
       note('watch', ref, options.namespace);

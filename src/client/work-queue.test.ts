@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { silentLog, testTimers } from './testing.ts';
-import { createWorkQueue } from './work-queue.ts';
+import { createWorkQueue, workQueueMetrics } from './work-queue.ts';
 
 function setUp() {
   const timers = testTimers();
@@ -104,4 +104,28 @@ test('nothing is begun after its end', async () => {
   await finish.get('y')?.(new Error('no'));
   timers.advance(100_000);
   expect(begun).toEqual(['x', 'y']);
+});
+
+test('what it has to do can be measured until it ends', async () => {
+  const { stop, finish, queue } = setUp();
+  const told = (): Record<string, number> =>
+    Object.fromEntries(
+      workQueueMetrics().flatMap(({ name, samples }) =>
+        samples.filter(({ labels }) => labels['name'] === 'test').map(({ value }) => [name, value]),
+      ),
+    );
+  const before = told();
+  for (let i = 0; i < 18; i++) queue.add(`k${i}`);
+  await finish.get('k0')?.(new Error('no'));
+  const now = told();
+  const grown = Object.keys(now).map((name) => (now[name] ?? 0) - (before[name] ?? 0));
+  expect(Object.keys(now)).toEqual([
+    'workqueue_depth',
+    'workqueue_active',
+    'workqueue_adds_total',
+    'workqueue_retries_total',
+  ]);
+  expect(grown).toEqual([1, 16, 18, 1]);
+  stop.abort();
+  expect((told()['workqueue_active'] ?? 0) - (before['workqueue_active'] ?? 0)).toBe(0);
 });

@@ -181,7 +181,7 @@ test('Pods of a node that is gone are deleted after 40 s, unless it comes back',
   ] as const) {
     backend.set(PODS, object('Pod', name, 'a', { spec: { nodeName } }));
   }
-  await startPodGc(options);
+  await startPodGc({ ...options, terminatedPods: 0 });
   for (const ref of ['nodes', 'pods']) await called(`watch ${ref} /`, 1);
   backend.remove(NODES, undefined, 'n');
   backend.remove(NODES, undefined, 'back');
@@ -191,5 +191,27 @@ test('Pods of a node that is gone are deleted after 40 s, unless it comes back',
   timers.advance(1);
   await until([PODS], () => names(PODS).length === 2);
   expect(names(PODS)).toEqual(['a/y', 'a/z']);
+  stop.abort();
+});
+
+test('of too many Pods that have ended the oldest are deleted, those first that were evicted; others stay', async () => {
+  const { backend, stop, options, until, called, names } = setUp();
+  backend.set(NODES, object('Node', 'n'));
+  const ended = (name: string, minute: number, more: object = {}): void =>
+    void backend.set(PODS, {
+      ...object('Pod', name, 'a', { spec: { nodeName: 'n' }, status: { phase: 'Succeeded', ...more } }),
+      metadata: { name, namespace: 'a', creationTimestamp: `2026-01-31T00:0${minute}:00Z` },
+    });
+  ended('first', 0);
+  ended('second', 1);
+  ended('evicted', 2, { phase: 'Failed', reason: 'Evicted' });
+  ended('lives', 0, { phase: 'Running' });
+  await startPodGc({ ...options, terminatedPods: 2 });
+  await until([PODS], () => names(PODS).length === 3);
+  expect(names(PODS)).toEqual(['a/first', 'a/second', 'a/lives']);
+  await called('watch pods /', 1);
+  ended('lives', 0, { phase: 'Failed' });
+  await until([PODS], () => names(PODS).length === 2);
+  expect(names(PODS)).toEqual(['a/second', 'a/lives']);
   stop.abort();
 });

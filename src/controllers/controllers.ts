@@ -10,17 +10,38 @@ import type { ControllerOptions } from './controller.ts';
 import { startEventsTtl } from './events-ttl/events-ttl.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
 import { namespacedResources } from './namespace/namespaced-resources.ts';
+import { startNodeTaints } from './node-taints/node-taints.ts';
+import type { VolumeFolders } from './persistent-volumes/local-path.ts';
+import { startPersistentVolumes } from './persistent-volumes/persistent-volumes.ts';
 import { startPodGc } from './pod-gc/pod-gc.ts';
+import { type RecordLimits, startRecordLimits } from './record-limits/record-limits.ts';
 import { startRootCaPublisher } from './root-ca/root-ca.ts';
 import { startServiceAccountController } from './service-account/service-account.ts';
+import { startTaintEviction } from './taint-eviction/taint-eviction.ts';
 
-/** Resolves once all of them have looked at everything that was there; they go on until the signal aborts. */
-export async function startControllers(options: ControllerOptions & { caPem: string }): Promise<void> {
+/**
+ * Resolves once all of them but record-limits have looked at everything that was there; they go on until the signal
+ * aborts.
+ */
+export async function startControllers(
+  options: ControllerOptions & {
+    caPem: string;
+    recordLimits: RecordLimits;
+    folders: VolumeFolders;
+    /** So many Pods that have ended stay; 0: all. Absent: DEFAULT_TERMINATED_PODS. */
+    terminatedPods?: number;
+  },
+): Promise<void> {
+  // There may be much to look at, and nobody waits for what it does.
+  void startRecordLimits({ ...options, limits: options.recordLimits });
   await Promise.all([
     startNamespaceController({ ...options, resources: namespacedResources(kinds) }),
     startServiceAccountController(options),
     startRootCaPublisher(options),
     startEventsTtl(options),
     startPodGc(options),
+    startPersistentVolumes(options),
+    startNodeTaints(options),
+    startTaintEviction(options),
   ]);
 }

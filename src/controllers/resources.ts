@@ -8,4 +8,7 @@ export const EVENTS = core('events');
 export const NAMESPACES = core('namespaces');
 export const NODES = core('nodes');
 export const PODS = core('pods');
+export const PERSISTENT_VOLUME_CLAIMS = core('persistentvolumeclaims');
+export const PERSISTENT_VOLUMES = core('persistentvolumes');
 export const SERVICE_ACCOUNTS = core('serviceaccounts');
+export const STORAGE_CLASSES: ResourceRef = { group: 'storage.k8s.io', version: 'v1', resource: 'storageclasses' };

@@ -5,7 +5,7 @@ import type { ResourceRef } from '../../machinery/meta.ts';
 /** Every namespaced kind that is stored, Pods first: what they use goes after them. Source: KEP-5080. */
 export const namespacedResources = (kinds: readonly KindDefinition[]): ResourceRef[] =>
   kinds
-    .filter((kind) => kind.namespaced && !kind.createOnly && kind.storage === undefined)
+    .filter((kind) => kind.namespaced && !kind.createOnly && kind.storage === undefined && kind.computed === undefined)
     .map(({ group, version, plural }) => ({ group, version, resource: plural }))
     .sort((a, b) => Number(isPods(b)) - Number(isPods(a)));
 

@@ -1,9 +1,12 @@
 /**
- * Deletes Pods whose node is no more: nobody is left to end them.
+ * Deletes Pods whose node is no more: nobody is left to end them. And of those that have ended the oldest, when there are too
+ * many, those first that were evicted.
  *
  * Reads: nodes, pods. Writes: pods (delete, without a grace period).
- * Source: upstream's podgc, orphaned Pods (behaviour; a node may come back within 40 s).
+ * Source: "Pod garbage collection" of the v1.33 documentation; upstream's podgc (order; a node may come back within 40 s).
  */
+import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
+import { hasEnded } from '../../api/core/v1/pod/phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
@@ -13,11 +16,18 @@ import type { ControllerOptions } from '../controller.ts';
 import { NODES, PODS } from '../resources.ts';
 
 const QUARANTINE_MILLIS = 40 * 1000;
+/** As upstream's default. */
+export const DEFAULT_TERMINATED_PODS = 12_500;
+/** In place of a node's name. */
+const TERMINATED = '';
 
-export async function startPodGc(options: ControllerOptions): Promise<void> {
-  const { client, timers, log, signal } = options;
+/** `terminatedPods`: so many that have ended stay, by default DEFAULT_TERMINATED_PODS; 0: all. */
+export async function startPodGc(options: ControllerOptions & { terminatedPods?: number }): Promise<void> {
+  const { client, timers, log, signal, terminatedPods = DEFAULT_TERMINATED_PODS } = options;
   const podClient = client.resource<Pod>(PODS);
   const queue = createWorkQueue({ name: 'pod-gc', process: collect, log, timers, signal });
+  /** UIDs of the Pods that have ended. */
+  const terminated = new Set<string>();
   /** Of nodes that are missing, by name. */
   const quarantines = new Map<string, Timer>();
   signal.addEventListener('abort', () => {
@@ -33,9 +43,17 @@ export async function startPodGc(options: ControllerOptions): Promise<void> {
   const pods = createInformer(
     podClient,
     { log, timers, signal },
-    { added: ({ spec }) => suspect(spec?.nodeName), updated: ({ spec }) => suspect(spec?.nodeName) },
+    { added: seen, updated: seen, deleted: ({ metadata: { uid = '' } }) => void terminated.delete(uid) },
   );
   await pods.synced;
+
+  function seen(pod: Pod): void {
+    suspect(pod.spec?.nodeName);
+    const { uid = '' } = pod.metadata;
+    if (isTerminated(pod)) terminated.add(uid);
+    else terminated.delete(uid);
+    if (terminatedPods > 0 && terminated.size > terminatedPods) queue.add(TERMINATED);
+  }
 
   function suspect(node: string | undefined): void {
     if (!node || nodes.get(undefined, node) !== undefined || quarantines.has(node)) return;
@@ -47,16 +65,39 @@ export async function startPodGc(options: ControllerOptions): Promise<void> {
   }
 
   async function collect(node: string): Promise<void> {
+    if (node === TERMINATED) return collectTerminated();
     if (nodes.get(undefined, node) !== undefined) return;
     const orphans = pods.list().filter(({ spec }) => spec?.nodeName === node);
-    for (const { metadata } of orphans) {
-      const { name, namespace, uid } = metadata;
-      log.info('pod-gc: deleting a Pod whose node is gone', { pod: `${namespace}/${name}`, node });
-      try {
-        await podClient.delete(name, namespace, { gracePeriodSeconds: 0, preconditions: { uid } });
-      } catch (error) {
-        if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
-      }
+    for (const pod of orphans) await remove(pod, 'its node is gone');
+  }
+
+  async function collectTerminated(): Promise<void> {
+    const ended = pods.list().filter(isTerminated).sort(evictedFirst);
+    const tooMany = ended.slice(0, Math.max(0, ended.length - terminatedPods));
+    for (const pod of tooMany) await remove(pod, 'too many have ended');
+  }
+
+  async function remove({ metadata, spec }: Pod, why: string): Promise<void> {
+    const { name, namespace, uid } = metadata;
+    log.info('pod-gc: deleting a Pod', { pod: `${namespace}/${name}`, why, node: spec?.nodeName });
+    try {
+      await podClient.delete(name, namespace, { gracePeriodSeconds: 0, preconditions: { uid } });
+    } catch (error) {
+      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
     }
   }
+}
+
+/** A mirror is as its node wants it; what is being deleted goes by itself. */
+const isTerminated = (pod: Pod): boolean =>
+  hasEnded(pod) && !isMirrorPod(pod) && pod.metadata.deletionTimestamp === undefined;
+
+function evictedFirst(a: Pod, b: Pod): number {
+  const wasEvicted = ({ status }: Pod): number => Number(status?.reason === 'Evicted');
+  const created = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
+  return (
+    wasEvicted(b) - wasEvicted(a) ||
+    created(a).localeCompare(created(b)) ||
+    a.metadata.name.localeCompare(b.metadata.name)
+  );
 }

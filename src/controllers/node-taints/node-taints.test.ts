@@ -1,0 +1,126 @@
+import { expect, test, vi } from 'vitest';
+import type { Node, Taint } from '../../api/generated/types.ts';
+import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import { formatTime } from '../../machinery/time.ts';
+import { NODES } from '../resources.ts';
+import { startNodeTaints, wantedTaints } from './node-taints.ts';
+
+const NOW = Date.UTC(2026, 0, 31);
+const taint = (name: string, effect = 'NoSchedule'): Taint => ({ key: `node.kubernetes.io/${name}`, effect });
+const added = (name: string, effect?: string): Taint => ({ ...taint(name, effect), timeAdded: '2026-01-31T00:00:00Z' });
+
+interface State {
+  pressures?: string[];
+  ready?: string;
+  unschedulable?: boolean;
+  message?: string;
+}
+const node = (
+  taints: Taint[],
+  { pressures = [], ready = 'True', unschedulable = false, message = '' }: State = {},
+): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n' },
+  spec: { taints, unschedulable },
+  status: {
+    conditions: [
+      ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({
+        type,
+        status: pressures.includes(type) ? 'True' : 'False',
+      })),
+      { type: 'Ready', status: ready, message, lastTransitionTime: formatTime(NOW) },
+    ],
+  },
+});
+
+test.each<[string, Taint[], State, Taint[] | undefined]>([
+  ['no pressure, no taint', [], {}, undefined],
+  ['pressure', [], { pressures: ['DiskPressure'] }, [added('disk-pressure')]],
+  ['pressure that is known', [taint('disk-pressure')], { pressures: ['DiskPressure'] }, undefined],
+  ['pressure that is over', [taint('disk-pressure')], {}, []],
+  [
+    'another pressure',
+    [taint('disk-pressure')],
+    { pressures: ['MemoryPressure', 'PIDPressure'] },
+    [added('memory-pressure'), added('pid-pressure')],
+  ],
+  [
+    "others' taints stay",
+    [taint('disk-pressure', 'NoExecute'), { key: 'a', effect: 'NoSchedule' }],
+    { pressures: ['DiskPressure'] },
+    [taint('disk-pressure', 'NoExecute'), { key: 'a', effect: 'NoSchedule' }, added('disk-pressure')],
+  ],
+  ["others' taints are no business", [{ key: 'a', effect: 'NoExecute' }], {}, undefined],
+  ['not ready', [], { ready: 'False' }, [added('not-ready')]],
+  ['unreachable', [taint('not-ready')], { ready: 'Unknown' }, [added('unreachable')]],
+  ['cordoned', [], { unschedulable: true }, [added('unschedulable')]],
+  ['uncordoned', [added('unschedulable'), taint('x')], {}, [taint('x')]],
+])('%s', (_, present, state, wanted) => {
+  expect(wantedTaints(node(present, state), { now: NOW, drivesAway: false })).toEqual(wanted);
+});
+
+test('not ready for long drives Pods away, pressure does not', () => {
+  const state = { ready: 'False', pressures: ['DiskPressure'] };
+  const present = [added('not-ready'), added('disk-pressure')];
+  expect(wantedTaints(node(present, state), { now: NOW, drivesAway: true })).toEqual([
+    ...present,
+    added('not-ready', 'NoExecute'),
+  ]);
+  expect(wantedTaints(node([taint('not-ready', 'NoExecute')]), { now: NOW, drivesAway: false })).toEqual([]);
+});
+
+test('not ready drives Pods away after 30 s, also where the node was so before the start', async () => {
+  const backend = memoryBackend();
+  const timers = testTimers(NOW + 3_600_000);
+  const stop = new AbortController();
+  const taints = () =>
+    ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ key, effect }) => `${key.split('/')[1]}:${effect}`);
+  backend.set(NODES, node([], { ready: 'False' }));
+  await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
+  await vi.waitFor(() => expect(taints()).toEqual(['not-ready:NoSchedule']));
+  await new Promise(setImmediate);
+  timers.advance(29_999);
+  await new Promise(setImmediate);
+  expect(taints()).toEqual(['not-ready:NoSchedule']);
+  timers.advance(1);
+  await vi.waitFor(() => expect(taints()).toEqual(['not-ready:NoSchedule', 'not-ready:NoExecute']));
+  backend.set(NODES, node((backend.objects(NODES)[0] as Node).spec?.taints ?? []));
+  await vi.waitFor(() => expect(taints()).toEqual([]));
+  stop.abort();
+});
+
+test.each(['node is shutting down', '[x, node is shutting down]'])('a node drives nobody away: %s', async (message) => {
+  const backend = memoryBackend();
+  const timers = testTimers(NOW + 3_600_000);
+  const stop = new AbortController();
+  const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints;
+  backend.set(NODES, node([], { ready: 'False', message }));
+  await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
+  await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready')]));
+  timers.advance(60_000);
+  // The controller has looked again when the change has come that follows.
+  backend.set(NODES, node(taints() ?? [], { ready: 'False', message, unschedulable: true }));
+  await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready'), taint('unschedulable')]));
+  stop.abort();
+});
+
+test('a machine that wakes counts its 30 s from then', async () => {
+  const backend = memoryBackend();
+  const timers = testTimers(NOW);
+  const stop = new AbortController();
+  const effects = () => ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ effect }) => effect);
+  backend.set(NODES, node([], { ready: 'False' }));
+  await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
+  await vi.waitFor(() => expect(effects()).toEqual(['NoSchedule']));
+  await new Promise(setImmediate);
+  timers.advance(3_600_000);
+  await new Promise(setImmediate);
+  timers.advance(29_999);
+  await new Promise(setImmediate);
+  expect(effects()).toEqual(['NoSchedule']);
+  timers.advance(1);
+  await vi.waitFor(() => expect(effects()).toEqual(['NoSchedule', 'NoExecute']));
+  stop.abort();
+});

@@ -1,0 +1,54 @@
+/** The claims of a Pod's ephemeral volumes: made for it, deleted with it. Source: ephemeral controller of v1.33 (behaviour). */
+import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { claimNameOf, isOwnedBy } from '../../scheduling/volume-claims.ts';
+import { readNow, type Storage } from './storage.ts';
+
+export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, events }: Storage): Promise<void> {
+  const { name: podName, namespace = '', uid = '', deletionTimestamp } = pod.metadata;
+  if (deletionTimestamp !== undefined) return;
+  for (const volume of pod.spec?.volumes ?? []) {
+    const template = volume.ephemeral?.volumeClaimTemplate;
+    const name = claimNameOf(pod, volume);
+    if (template === undefined || name === undefined) continue;
+    const found = claims.get(namespace, name) ?? (await readNow(claimClient, name, namespace));
+    if (found !== undefined) {
+      if (isOwnedBy(found, pod)) continue;
+      const message = `PVC ${namespace}/${name} was not created for pod ${namespace}/${podName} (pod is not owner)`;
+      events.event(pod, 'Warning', 'EphemeralVolumeConflict', message);
+      continue;
+    }
+    const owner = { apiVersion: 'v1', kind: 'Pod', name: podName, uid, controller: true, blockOwnerDeletion: true };
+    const { labels, annotations } = template.metadata ?? {};
+    const claim: PersistentVolumeClaim = {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: {
+        name,
+        namespace,
+        ownerReferences: [owner],
+        ...(labels === undefined ? {} : { labels }),
+        ...(annotations === undefined ? {} : { annotations }),
+      },
+      spec: template.spec,
+    };
+    try {
+      await claimClient.create(claim);
+    } catch (error) {
+      if (!isApiError(error, 'AlreadyExists')) throw error;
+    }
+  }
+}
+
+/** `uid`: of the Pod that is gone. */
+export async function deleteOwnClaims(namespace: string, uid: string, { claimClient, claims }: Storage): Promise<void> {
+  for (const { metadata } of claims.list()) {
+    const owned = (metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === uid);
+    if (metadata.namespace !== namespace || !owned || metadata.deletionTimestamp !== undefined) continue;
+    try {
+      await claimClient.delete(metadata.name, namespace, { preconditions: { uid: metadata.uid ?? '' } });
+    } catch (error) {
+      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+    }
+  }
+}

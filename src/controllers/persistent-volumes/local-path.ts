@@ -1,0 +1,72 @@
+/**
+ * The class `local-path`: a claim's volume is a folder of the machine, made when the first Pod that uses it has a node.
+ * Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behaviour).
+ */
+import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
+
+export const LOCAL_PATH_PROVISIONER = 'lifepod.io/local-path';
+/** On a volume: who made it, and so may delete what is in it. */
+export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by';
+export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller';
+
+/** Folders for volumes on one node. */
+export interface VolumeFolders {
+  /** The node that they are on. */
+  nodeName: string;
+  /** Where the folder of that name is. */
+  path(name: string): string;
+  /** Empty, for every user; one that exists is kept as it is. */
+  create(name: string): Promise<void>;
+  /** With all that is in it; one that is gone is success. */
+  remove(name: string): Promise<void>;
+  /** Where nothing is in it; one that is gone is success. */
+  removeUnused(name: string): Promise<void>;
+}
+
+export const localPathClass: StorageClass = {
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'StorageClass',
+  metadata: {
+    name: 'local-path',
+    annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' },
+  },
+  provisioner: LOCAL_PATH_PROVISIONER,
+  reclaimPolicy: 'Delete',
+  volumeBindingMode: 'WaitForFirstConsumer',
+};
+
+export const volumeNameFor = ({ metadata }: PersistentVolumeClaim): string => `pvc-${metadata.uid}`;
+
+export const claimReference = ({ metadata }: PersistentVolumeClaim) => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  namespace: metadata.namespace ?? '',
+  name: metadata.name,
+  uid: metadata.uid ?? '',
+  ...(metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
+});
+
+/** The volume of the claim, in the folder of its own name. */
+export function localVolume(
+  claim: PersistentVolumeClaim,
+  storageClass: StorageClass,
+  folders: Pick<VolumeFolders, 'nodeName' | 'path'>,
+): PersistentVolume {
+  const name = volumeNameFor(claim);
+  const hostname = { key: 'kubernetes.io/hostname', operator: 'In', values: [folders.nodeName] };
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name, annotations: { [PROVISIONED_BY]: LOCAL_PATH_PROVISIONER } },
+    spec: {
+      capacity: { storage: claim.spec?.resources?.requests?.['storage'] ?? '0' },
+      accessModes: [...(claim.spec?.accessModes ?? [])],
+      volumeMode: 'Filesystem',
+      persistentVolumeReclaimPolicy: storageClass.reclaimPolicy ?? 'Delete',
+      storageClassName: storageClass.metadata.name,
+      local: { path: folders.path(name) },
+      nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [hostname] }] } },
+      claimRef: claimReference(claim),
+    },
+  };
+}

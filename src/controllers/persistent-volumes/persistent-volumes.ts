@@ -1,0 +1,152 @@
+/**
+ * Binds claims to volumes, makes volumes of the class local-path, and reclaims those whose claims are gone.
+ *
+ * Reads: persistentvolumes, persistentvolumeclaims, storageclasses, nodes, pods. Writes: persistentvolumes and
+ * persistentvolumeclaims with their status and finalizers; claims of ephemeral volumes (create, delete); the class
+ * local-path, where there is none; folders, through what it is given.
+ * Invariants:
+ *  1. A volume is kept for a claim before the claim is bound to it, and for one claim only.
+ *  2. A claim goes when no Pod with a node uses it, a volume when no claim is bound to it.
+ *  3. Nothing is deleted on the word of a cache alone.
+ * Source: upstream's persistentvolume, pvc-protection, pv-protection and ephemeral controllers of v1.33 (behaviour).
+ */
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../api/generated/types.ts';
+import { createEventRecorder } from '../../client/events.ts';
+import { createInformer } from '../../client/informer.ts';
+import { createWorkQueue } from '../../client/work-queue.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { claimNamesOf } from '../../scheduling/volume-claims.ts';
+import type { ControllerOptions } from '../controller.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '../resources.ts';
+import { reconcileClaim } from './claims.ts';
+import { deleteOwnClaims, ensureEphemeralClaims } from './ephemeral.ts';
+import { localPathClass, type VolumeFolders, volumeNameFor } from './local-path.ts';
+import { unprotectClaim } from './protection.ts';
+import { claimKey, readNow, type Storage } from './storage.ts';
+import { reconcileVolume } from './volumes.ts';
+
+export async function startPersistentVolumes(options: ControllerOptions & { folders: VolumeFolders }): Promise<void> {
+  const { client, timers, log, signal, folders } = options;
+  const podClient = client.resource<Pod>(PODS);
+  const claimClient = client.resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS);
+  const volumeClient = client.resource<PersistentVolume>(PERSISTENT_VOLUMES);
+  const classClient = client.resource<StorageClass>(STORAGE_CLASSES);
+  const informing = { log, timers, signal };
+  /** All are known before anything is done. */
+  const synced = Promise.withResolvers<void>();
+  const queueOf = (name: string, process: (key: string) => Promise<void>) =>
+    createWorkQueue({
+      name,
+      process: async (key) => {
+        await synced.promise;
+        // Whoever changed the object meanwhile has made it come again.
+        await process(key).catch((error: unknown) => {
+          if (!isApiError(error, 'NotFound')) throw error;
+        });
+      },
+      ...informing,
+    });
+  const claimQueue = queueOf('claims', syncClaim);
+  const volumeQueue = queueOf('volumes', syncVolume);
+  const podQueue = queueOf('ephemeral-claims', syncPod);
+  const folderQueue = queueOf('unused-folders', syncFolder);
+
+  const claimChanged = ({ metadata, spec }: PersistentVolumeClaim): void => {
+    claimQueue.add(claimKey(metadata));
+    if (spec?.volumeName) volumeQueue.add(spec.volumeName);
+  };
+  const claims = createInformer(claimClient, informing, {
+    added(claim) {
+      claimChanged(claim);
+      // Its Pod may have gone while nobody looked.
+      const { namespace, ownerReferences = [] } = claim.metadata;
+      for (const { kind, name, uid, controller } of ownerReferences) {
+        if (kind === 'Pod' && controller === true) podQueue.add(`${namespace}/${name}/${uid}`);
+      }
+    },
+    updated: claimChanged,
+    deleted(claim) {
+      claimChanged(claim);
+      if (!claim.spec?.volumeName) folderQueue.add(volumeNameFor(claim));
+      // A volume may be kept for a claim that never heard of it.
+      for (const { metadata, spec } of volumes.list()) {
+        if (spec?.claimRef?.uid === claim.metadata.uid) volumeQueue.add(metadata.name);
+      }
+    },
+  });
+  const claimsOf = (volumeName: string): void => {
+    for (const { metadata, spec } of claims.list())
+      if ((spec?.volumeName ?? '') === volumeName) claimQueue.add(claimKey(metadata));
+  };
+  const unboundAgain = (): void => claimsOf('');
+  const volumeChanged = ({ metadata, spec }: PersistentVolume): void => {
+    volumeQueue.add(metadata.name);
+    if (spec?.claimRef !== undefined) claimQueue.add(claimKey(spec.claimRef));
+    else {
+      unboundAgain();
+      claimsOf(metadata.name);
+    }
+  };
+  const volumes = createInformer(volumeClient, informing, {
+    added: volumeChanged,
+    updated: volumeChanged,
+    deleted: ({ spec }) => {
+      if (spec?.claimRef !== undefined) claimQueue.add(claimKey(spec.claimRef));
+    },
+  });
+  const classes = createInformer(classClient, informing, { added: unboundAgain, updated: unboundAgain });
+  const nodes = createInformer<Node>(client.resource(NODES), informing, {});
+  const podKey = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}/${metadata.uid}`;
+  const hasEphemeral = ({ spec }: Pod): boolean =>
+    (spec?.volumes ?? []).some(({ ephemeral }) => ephemeral !== undefined);
+  const pods = createInformer<Pod>(podClient, informing, {
+    added: (pod) => {
+      if (hasEphemeral(pod)) podQueue.add(podKey(pod));
+    },
+    deleted: (pod) => {
+      if (hasEphemeral(pod)) podQueue.add(podKey(pod));
+      const { namespace } = pod.metadata;
+      for (const name of claimNamesOf(pod)) claimQueue.add(claimKey({ ...(namespace && { namespace }), name }));
+    },
+  });
+  const events = createEventRecorder(client, { component: 'persistentvolume-controller', ...informing });
+  const storage: Storage = { claims, volumes, classes, nodes, claimClient, volumeClient, folders, events };
+
+  await Promise.all([claims, volumes, classes, nodes, pods].map((informer) => informer.synced));
+  if (classes.get(undefined, localPathClass.metadata.name) === undefined) await ensureClass();
+  synced.resolve();
+
+  async function syncClaim(key: string): Promise<void> {
+    const [namespace, name] = key.split('/') as [string, string];
+    const claim = claims.get(namespace, name);
+    if (claim === undefined) return;
+    if (claim.metadata.deletionTimestamp !== undefined) await unprotectClaim(claim, claimClient, podClient);
+    else await reconcileClaim(storage, claim);
+  }
+
+  async function syncVolume(name: string): Promise<void> {
+    const volume = volumes.get(undefined, name);
+    if (volume !== undefined) await reconcileVolume(storage, volume);
+  }
+
+  /** Of a claim that is gone: an engine may have died between making its folder and the volume. */
+  async function syncFolder(name: string): Promise<void> {
+    const volume = volumes.get(undefined, name) ?? (await readNow(volumeClient, name));
+    if (volume === undefined) await folders.removeUnused(name);
+  }
+
+  async function syncPod(key: string): Promise<void> {
+    const [namespace, name, uid] = key.split('/') as [string, string, string];
+    const pod = pods.get(namespace, name) ?? (await readNow(podClient, name, namespace));
+    if (pod?.metadata.uid === uid) await ensureEphemeralClaims(pod, storage);
+    else await deleteOwnClaims(namespace, uid, storage);
+  }
+
+  async function ensureClass(): Promise<void> {
+    try {
+      await classClient.create(localPathClass);
+    } catch (error) {
+      if (!isApiError(error, 'AlreadyExists')) throw error;
+    }
+  }
+}

@@ -1,0 +1,35 @@
+/** What the controllers of claims and of volumes share. */
+import type { Node, PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
+import type { ResourceClient } from '../../client/client.ts';
+import type { EventRecorder } from '../../client/events.ts';
+import type { Informer } from '../../client/informer.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import type { VolumeFolders } from './local-path.ts';
+
+export interface Storage {
+  claims: Informer<PersistentVolumeClaim>;
+  volumes: Informer<PersistentVolume>;
+  classes: Informer<StorageClass>;
+  nodes: Informer<Node>;
+  claimClient: ResourceClient<PersistentVolumeClaim>;
+  volumeClient: ResourceClient<PersistentVolume>;
+  folders: VolumeFolders;
+  events: EventRecorder;
+}
+
+export const claimKey = (of: { namespace?: string; name?: string }): string => `${of.namespace ?? ''}/${of.name ?? ''}`;
+
+/** The object as it is in the API now, whatever the informer knows. */
+export async function readNow<T extends KubeObject>(
+  client: ResourceClient<T>,
+  name: string,
+  namespace?: string,
+): Promise<T | undefined> {
+  try {
+    return await client.get(name, namespace);
+  } catch (error) {
+    if (isApiError(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,71 @@
+/** One volume: its phase, and what becomes of it when its claim is gone. Source: persistentvolume controller of v1.33. */
+
+import { VOLUME_PROTECTION } from '../../api/core/v1/persistent-volume/index.ts';
+import type { PersistentVolume } from '../../api/generated/types.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { LOCAL_PATH_PROVISIONER, PROVISIONED_BY } from './local-path.ts';
+import { readNow, type Storage } from './storage.ts';
+
+export async function reconcileVolume(storage: Storage, found: PersistentVolume): Promise<void> {
+  const volume = await withPhase(storage, found, await phaseOf(storage, found));
+  const { phase } = volume.status ?? {};
+  const isReclaimed = phase === 'Released' && volume.spec?.persistentVolumeReclaimPolicy === 'Delete';
+  if (volume.metadata.deletionTimestamp === undefined) {
+    if (isReclaimed) await reclaim(storage, volume);
+  } else if (phase !== 'Bound') {
+    // Who deletes the volume before the claim goes has its content deleted all the same.
+    if (isReclaimed && isOfHere(storage, volume)) await removeFolder(storage, volume);
+    await unprotect(storage, volume);
+  }
+}
+
+async function phaseOf(storage: Storage, { spec, status }: PersistentVolume): Promise<string> {
+  const reference = spec?.claimRef;
+  // Kept for a claim that it is not bound to yet.
+  if (reference === undefined || !reference.uid) return 'Available';
+  const { namespace = '', name = '', uid } = reference;
+  const known = storage.claims.get(namespace, name);
+  // What is deleted on the word of a cache cannot be had back: the API is asked.
+  const claim = known?.metadata.uid === uid ? known : await readNow(storage.claimClient, name, namespace);
+  if (claim?.metadata.uid === uid) return 'Bound';
+  return status?.phase === 'Failed' ? 'Failed' : 'Released';
+}
+
+async function withPhase(storage: Storage, volume: PersistentVolume, phase: string): Promise<PersistentVolume> {
+  if (volume.status?.phase === phase) return volume;
+  return storage.volumeClient.updateStatus({ ...volume, status: { phase } });
+}
+
+async function unprotect({ volumeClient }: Storage, volume: PersistentVolume): Promise<void> {
+  const finalizers = volume.metadata.finalizers ?? [];
+  if (!finalizers.includes(VOLUME_PROTECTION)) return;
+  const kept = finalizers.filter((each) => each !== VOLUME_PROTECTION);
+  await volumeClient.update({ ...volume, metadata: { ...volume.metadata, finalizers: kept } });
+}
+
+const isOfHere = ({ folders }: Storage, { metadata: { name, annotations = {} }, spec }: PersistentVolume): boolean =>
+  annotations[PROVISIONED_BY] === LOCAL_PATH_PROVISIONER && spec?.local?.path === folders.path(name);
+
+async function removeFolder({ folders, events }: Storage, volume: PersistentVolume): Promise<void> {
+  await folders.remove(volume.metadata.name).catch((error: Error) => {
+    events.event(volume, 'Warning', 'VolumeFailedDelete', error.message);
+    throw error;
+  });
+}
+
+/** Deletes the content of a volume that was made here, then the volume; what others made is not touched. */
+async function reclaim(storage: Storage, volume: PersistentVolume): Promise<void> {
+  const { name, uid } = volume.metadata;
+  if (!isOfHere(storage, volume)) {
+    const message = `error getting deleter volume plugin for volume ${JSON.stringify(name)}: no deletable volume plugin matched`;
+    storage.events.event(volume, 'Warning', 'VolumeFailedDelete', message);
+    await storage.volumeClient.updateStatus({ ...volume, status: { phase: 'Failed', message } });
+    return;
+  }
+  await removeFolder(storage, volume);
+  try {
+    await storage.volumeClient.delete(name, undefined, uid === undefined ? {} : { preconditions: { uid } });
+  } catch (error) {
+    if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+  }
+}

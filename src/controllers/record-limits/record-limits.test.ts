@@ -1,0 +1,159 @@
+import { afterEach, expect, test } from 'vitest';
+import type { Pod, PodRecord } from '../../api/generated/types.ts';
+import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import { serviceUnavailable } from '../../machinery/status.ts';
+import { formatMicroTime } from '../../machinery/time.ts';
+import { PODS } from '../resources.ts';
+import { type RecordLimits, startRecordLimits } from './record-limits.ts';
+
+const HOUR = 60 * 60 * 1000;
+const MINUTE = 60 * 1000;
+const stops: AbortController[] = [];
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop.abort();
+});
+
+function setUp(limits: Partial<RecordLimits> = {}) {
+  const backend = memoryBackend();
+  const timers = testTimers();
+  const start = timers.now();
+  const pending = new Set<() => void>();
+  const counted: typeof timers = {
+    ...timers,
+    at(time, callback) {
+      const timer = timers.at(time, () => {
+        pending.delete(callback);
+        callback();
+      });
+      pending.add(callback);
+      return {
+        cancel() {
+          pending.delete(callback);
+          timer.cancel();
+        },
+      };
+    },
+  };
+  const stop = new AbortController();
+  stops.push(stop);
+  const client = inProcessClient(backend);
+  return {
+    backend,
+    timers,
+    start: () =>
+      startRecordLimits({
+        ...{ client, timers: counted, log: silentLog, signal: stop.signal },
+        limits: { ageMillis: 24 * HOUR, bytes: 2 ** 20, ...limits },
+      }),
+    /** `at`: milliseconds from now. */
+    record(uid: string, part: number, at: number, characters = 10): void {
+      const step = { key: 'k', type: 'T', at: formatMicroTime(start + at), message: 'x'.repeat(characters) };
+      backend.set(POD_RECORDS, {
+        apiVersion: 'lifepod.io/v1',
+        kind: 'PodRecord',
+        metadata: { name: recordName(uid, part), namespace: 'a' },
+        ...{ podName: `pod-${uid}`, podUID: uid, transitions: [step] },
+      } as PodRecord);
+    },
+    pod: (uid: string): void => {
+      backend.set(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: `pod-${uid}`, namespace: 'a', uid },
+      } as Pod);
+    },
+    left: (): string[] => backend.objects(POD_RECORDS).map(({ metadata }) => metadata.name),
+    stop: () => stop.abort(),
+    pendingTimers: () => pending.size,
+    settled: async (): Promise<void> => {
+      for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+    },
+  };
+}
+
+test('the record of a Pod goes when its last step is too old, all parts together; that of a living Pod stays', async () => {
+  const { start, record, pod, left, timers, settled } = setUp();
+  pod('living');
+  record('living', 0, -100 * HOUR);
+  record('old', 0, -30 * HOUR);
+  record('recent', 0, -30 * HOUR);
+  record('recent', 1, -HOUR);
+  await start();
+  expect(left()).toEqual(['living.0', 'recent.0', 'recent.1']);
+  timers.advance(22 * HOUR);
+  await settled();
+  expect(left()).toEqual(['living.0', 'recent.0', 'recent.1']);
+  timers.advance(HOUR + MINUTE);
+  await settled();
+  expect(left()).toEqual(['living.0']);
+});
+
+test('the age begins when the Pod is gone', async () => {
+  const { start, record, pod, left, timers, settled, backend } = setUp({ ageMillis: HOUR });
+  pod('u');
+  record('u', 0, 0);
+  await start();
+  timers.advance(10 * HOUR);
+  await settled();
+  expect(left()).toEqual(['u.0']);
+  record('u', 0, 10 * HOUR);
+  backend.remove(PODS, 'a', 'pod-u');
+  timers.advance(HOUR - 1);
+  await settled();
+  expect(left()).toEqual(['u.0']);
+  timers.advance(MINUTE + 1);
+  await settled();
+  expect(left()).toEqual([]);
+});
+
+test('where they are too large, the oldest of gone Pods go first, then old parts of living ones, never the newest', async () => {
+  const { start, record, pod, left, timers, settled } = setUp({ bytes: 100_000 });
+  pod('living');
+  for (let part = 0; part < 4; part++) record('living', part, -50 * HOUR + part, 15_000);
+  for (const [index, uid] of ['c', 'a', 'b'].entries()) record(uid, 0, -10 * HOUR + index, 10_000);
+  await start();
+  expect(left()).toHaveLength(7);
+  record('d', 0, 0, 10_000);
+  timers.advance(0);
+  await settled();
+  // Below nine tenths: 60 k of the living one's and two of the others.
+  expect(left()).toEqual(['living.0', 'living.1', 'living.2', 'living.3', 'b.0', 'd.0']);
+  record('living', 4, 1, 60_000);
+  timers.advance(0);
+  await settled();
+  expect(left()).toEqual(['living.3', 'living.4']);
+});
+
+test('nothing may go: the newest part of a living Pod alone is too large', async () => {
+  const { start, record, pod, left, timers, settled } = setUp({ bytes: 1000 });
+  pod('living');
+  record('living', 0, 0, 5000);
+  await start();
+  timers.advance(MINUTE);
+  await settled();
+  expect(left()).toEqual(['living.0']);
+});
+
+test('a delete that fails is tried again a minute later', async () => {
+  const { start, record, left, timers, settled, backend } = setUp();
+  record('old', 0, -30 * HOUR);
+  backend.failNext('delete podrecords', serviceUnavailable('not now'));
+  await start();
+  expect(left()).toEqual(['old.0']);
+  timers.advance(MINUTE);
+  await settled();
+  expect(left()).toEqual([]);
+});
+
+test('nothing waits any more once it is stopped: a timer would keep the engine from ending', async () => {
+  const { start, record, pod, stop, pendingTimers } = setUp();
+  pod('living');
+  record('living', 0, -HOUR);
+  record('recent', 0, -HOUR);
+  await start();
+  expect(pendingTimers()).toBe(1);
+  stop();
+  expect(pendingTimers()).toBe(0);
+});

@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { CoreV1Event, Node, Pod, Toleration } from '../../api/generated/types.ts';
+import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import { serviceUnavailable } from '../../machinery/status.ts';
+import { EVENTS, NODES, PODS } from '../resources.ts';
+import { startTaintEviction } from './taint-eviction.ts';
+
+const node = (...effects: string[]): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n' },
+  spec: { taints: effects.map((effect) => ({ key: 'maintenance', effect })) },
+});
+const tolerating = (tolerationSeconds?: number): Toleration[] => [
+  { key: 'maintenance', operator: 'Exists', ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }) },
+];
+const pod = (name: string, tolerations: Toleration[] = [], more: Partial<Pod> = {}): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  spec: { nodeName: 'n', containers: [], tolerations },
+  ...more,
+  // What is deleted stays, with its deletionTimestamp.
+  metadata: { name, namespace: 'a', finalizers: ['it ends gracefully'], ...more.metadata },
+});
+
+let backend: ReturnType<typeof memoryBackend>;
+let timers: ReturnType<typeof testTimers>;
+let stop: AbortController;
+beforeEach(() => {
+  backend = memoryBackend();
+  timers = testTimers();
+  stop = new AbortController();
+});
+afterEach(() => stop.abort());
+
+const start = async (): Promise<void> => {
+  await startTaintEviction({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
+  for (const ref of ['nodes', 'pods']) await vi.waitFor(() => expect(backend.calls).toContain(`watch ${ref} /`));
+};
+const settled = async (): Promise<void> => {
+  timers.advance(0);
+  for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+};
+const deleted = (): string[] =>
+  (backend.objects(PODS) as Pod[])
+    .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+    .map(({ metadata }) => metadata.name);
+const events = (): string[] => (backend.objects(EVENTS) as CoreV1Event[]).map(({ message = '' }) => message);
+
+test('who does not tolerate it goes at once and knows why; others stay, for good or for their time', async () => {
+  for (const each of [
+    pod('plain'),
+    pod('patient', tolerating(60)),
+    pod('tolerant', tolerating()),
+    pod('over', [], { status: { phase: 'Succeeded' } }),
+    pod('elsewhere', [], { spec: { nodeName: 'm', containers: [] } }),
+  ])
+    backend.set(PODS, each);
+  backend.set(NODES, node('NoSchedule'));
+  await start();
+  await settled();
+  expect(deleted()).toEqual([]);
+
+  backend.set(NODES, node('NoExecute'));
+  await settled();
+  expect(deleted()).toEqual(['plain']);
+  const { status } = (backend.objects(PODS) as Pod[]).find(({ metadata }) => metadata.name === 'plain') as Pod;
+  expect(status?.conditions).toEqual([
+    {
+      type: 'DisruptionTarget',
+      status: 'True',
+      lastTransitionTime: '2026-01-31T00:00:00Z',
+      reason: 'DeletionByTaintManager',
+      message: 'Taint manager: deleting due to NoExecute taint',
+    },
+  ]);
+  timers.advance(59_999);
+  backend.set(PODS, pod('patient', tolerating(60), { status: { phase: 'Running' } }));
+  await settled();
+  expect(deleted()).toEqual(['plain']);
+  timers.advance(1);
+  await settled();
+  expect(deleted()).toEqual(['plain', 'patient']);
+  await vi.waitFor(() =>
+    expect(events()).toEqual(['Marking for deletion Pod a/plain', 'Marking for deletion Pod a/patient']),
+  );
+});
+
+test('a taint that goes in time spares the Pod; the time begins anew with the next one', async () => {
+  backend.set(PODS, pod('patient', tolerating(60)));
+  backend.set(NODES, node('NoExecute'));
+  await start();
+  timers.advance(59_000);
+  backend.set(NODES, node());
+  await settled();
+  timers.advance(59_000);
+  backend.set(NODES, node('NoExecute'));
+  timers.advance(59_000);
+  await settled();
+  expect(deleted()).toEqual([]);
+  expect(events()).toEqual(['Cancelling deletion of Pod a/patient']);
+  timers.advance(1000);
+  await settled();
+  expect(deleted()).toEqual(['patient']);
+});
+
+test('that the node was not ready before the start drives nobody away; that it is so since does', async () => {
+  const notReady = (timeAdded: string): Node => ({
+    ...node(),
+    spec: { taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoExecute', timeAdded }] },
+  });
+  backend.set(PODS, pod('plain'));
+  backend.set(NODES, notReady('2026-01-30T23:59:00Z'));
+  await start();
+  await settled();
+  expect(deleted()).toEqual([]);
+  backend.set(NODES, notReady('2026-01-31T00:00:30Z'));
+  await settled();
+  expect(deleted()).toEqual(['plain']);
+});
+
+test('a failure is tried again; what runs from a file of the node stays', async () => {
+  const mirror = { metadata: { name: 'mirror', annotations: { 'kubernetes.io/config.mirror': 'x' } } };
+  backend.set(PODS, pod('plain'));
+  backend.set(PODS, pod('mirror', [], mirror));
+  backend.set(NODES, node('NoExecute'));
+  backend.failNext('delete pods', serviceUnavailable('not now'));
+  await start();
+  await settled();
+  expect(deleted()).toEqual([]);
+  timers.advance(5_000);
+  await settled();
+  expect(deleted()).toEqual(['plain']);
+});
+
+test('a time that ended while the machine was suspended leaves its node a minute to say how it is', async () => {
+  backend.set(PODS, pod('patient', tolerating(300)));
+  backend.set(NODES, node('NoExecute'));
+  await start();
+  await settled();
+  timers.advance(3_600_000);
+  backend.set(PODS, pod('patient', tolerating(300), { status: { phase: 'Running' } }));
+  await settled();
+  timers.advance(59_999);
+  await settled();
+  expect(deleted()).toEqual([]);
+  timers.advance(1);
+  await settled();
+  expect(deleted()).toEqual(['patient']);
+});
