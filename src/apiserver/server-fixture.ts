@@ -9,6 +9,7 @@ import type { KindDefinition } from '../api/kind.ts';
 import type { ResourceBackend, WatchEvent } from '../machinery/backend.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import type { NodeConnection } from '../machinery/node-connection.ts';
+import type { NodeReports } from '../machinery/node-reports.ts';
 import { alreadyExists, notFound } from '../machinery/status.ts';
 import { systemTimers } from '../platform/node.ts';
 import type { Log } from '../platform/platform.ts';
@@ -186,7 +187,14 @@ const noNode = (): never => {
   throw new Error('no node in this test');
 };
 
-export const noNodes: NodeConnection = { logs: noNode, exec: noNode, attach: noNode, portForward: noNode };
+export const noNodes: NodeConnection & NodeReports = {
+  logs: noNode,
+  exec: noNode,
+  attach: noNode,
+  portForward: noNode,
+  usage: noNode,
+  document: noNode,
+};
 
 export interface Recorded {
   log: Log;

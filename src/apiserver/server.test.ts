@@ -248,6 +248,40 @@ describe('objects', () => {
     expect(json).toMatchObject({ code, message });
   });
 
+  describe('server-side apply', () => {
+    const headers = { 'content-type': 'application/apply-patch+yaml' };
+    const body = 'apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n';
+
+    test('hands on YAML, manager and force; 201 where the object was made', async () => {
+      await using own = await startTestServer();
+      const made = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
+      const calls: unknown[][] = [];
+      let existed = false;
+      own.backend.patch = async (...call) => {
+        calls.push(call.slice(3, 5));
+        expect(call[5]).toMatchObject({ fieldManager: 'me', force: true });
+        if (!existed) call[5]?.onCreated?.();
+        existed = true;
+        return made;
+      };
+      const apply = () => own.call('PATCH', `${CONFIG_MAPS}/a?fieldManager=me&force=true`, { body, headers });
+      expect(await apply()).toMatchObject({ code: 201, json: made });
+      expect(await apply()).toMatchObject({ code: 200, json: made });
+      const config = { apiVersion: 'v1', kind: 'ConfigMap', data: { a: 'b' } };
+      expect(calls).toEqual(Array(2).fill(['application/apply-patch+yaml', config]));
+    });
+
+    test('needs a manager, and alone may be forced', async () => {
+      expect((await at.call('PATCH', `${CONFIG_MAPS}/a`, { body, headers })).json.message).toBe(
+        'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+      );
+      const merge = { 'content-type': 'application/merge-patch+json' };
+      expect((await at.call('PATCH', `${CONFIG_MAPS}/a?force=true`, { body: '{}', headers: merge })).json.message).toBe(
+        'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch',
+      );
+    });
+  });
+
   test.each([
     ['GET', '/api/v1/namespaces/default/nothings', 404],
     ['GET', '/api/v1/configmaps/one', 404],

@@ -21,19 +21,23 @@ import type { TLSSocket } from 'node:tls';
 import type { KindDefinition } from '../api/kind.ts';
 import type { ResourceBackend, UserInfo } from '../machinery/backend.ts';
 import type { NodeConnection } from '../machinery/node-connection.ts';
+import type { NodeReports } from '../machinery/node-reports.ts';
 import { ApiError, internalError, methodNotAllowed, pathNotFound, unauthorized } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
+import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
 import { authenticate } from './http/authenticate.ts';
 import { authorizePath, authorizeResource } from './http/authorize.ts';
 import type { ServerContext } from './http/context.ts';
-import { type Exchange, sendJson, sendStatus, type Upgrade } from './http/exchange.ts';
+import { type Exchange, sendBody, sendJson, sendStatus, type Upgrade } from './http/exchange.ts';
 import { type HealthChecks, serveHealth } from './http/health.ts';
 import { flag } from './http/query.ts';
+import { createRequestMetrics } from './http/request-metrics.ts';
 import { serveResource } from './http/resources.ts';
 import { findPath, findRoute, pathSegments, type RouteIndex, routeIndex } from './http/routes.ts';
 import { discardBody } from './http/unread-body.ts';
+import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import type { Pki } from './pki/pki.ts';
 import { upgradeFilter } from './streaming/streams.ts';
@@ -47,7 +51,7 @@ const CLOSE_GRACE_MILLIS = 5_000;
 export interface ApiServerOptions {
   backend: ResourceBackend;
   kinds: readonly KindDefinition[];
-  nodes: NodeConnection;
+  nodes: NodeConnection & NodeReports;
   pki: Pki;
   /** Absent: 127.0.0.1 */
   host?: string;
@@ -59,6 +63,8 @@ export interface ApiServerOptions {
   log: Log;
   /** Beside ping and shutdown: what /readyz looks at. */
   readyChecks?: HealthChecks;
+  /** What /metrics tells; the server's own figures are added. Absent: those alone. */
+  metrics?: Metrics;
 }
 
 export interface ApiServer {
@@ -138,6 +144,7 @@ interface Handling extends ServerContext {
   routes: RouteIndex;
   documents: OpenApi;
   version: Record<string, string>;
+  metrics: Metrics;
   liveChecks: HealthChecks;
   readyChecks: HealthChecks;
 }
@@ -152,9 +159,11 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     routes: routeIndex(options.kinds),
     documents: openApi(options.kinds, options.version),
     version: versionInfo(options.version),
+    metrics: options.metrics ?? createMetrics(),
     liveChecks: { ping: () => undefined },
     readyChecks: { ping: () => undefined, ...options.readyChecks, shutdown },
   };
+  const measure = createRequestMetrics(handling.metrics);
   const longRunning = new Set<AbortController>();
   const open = new Set<ServerResponse>();
   const handler: RequestHandler = {
@@ -162,21 +171,25 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     async handle(request, response, upgrading) {
       const abort = new AbortController();
       let taken = false;
+      const begun = performance.now();
       open.add(response);
       (upgrading?.socket ?? response).once('close', () => {
         open.delete(response);
         longRunning.delete(abort);
         if (!taken) abort.abort();
+        const code = taken ? 101 : response.headersSent ? response.statusCode : 499;
+        measure.ended(exchange, code, (performance.now() - begun) / 1000);
         // The connection counts as idle only after this event.
         if (closing) setImmediate(handler.onIdleWhileClosing);
       });
       if (closing) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {
+        measure.goesOn(exchange);
         if (closing) abort.abort();
         else longRunning.add(abort);
       };
       const upgrade = upgrading && takeable(response, upgrading, () => (taken = true));
-      const exchange = createExchange(request, response, abort.signal, endWithServer, upgrade);
+      const exchange: Exchange = createExchange(request, response, abort.signal, endWithServer, upgrade);
       await answer(handling, exchange).catch((error: unknown) => fail(handling, exchange, error));
     },
     close() {
@@ -250,9 +263,12 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   }
   if (root !== 'api' && root !== 'apis') {
     authorizePath(exchange.user, method, exchange.path);
-    throw pathNotFound();
+    if (root !== 'metrics' || segments.length > 1) throw pathNotFound();
+    onlyGet(method);
+    return sendBody(exchange, 200, METRICS_CONTENT_TYPE, metricsText(await handling.metrics.families()));
   }
   const route = findRoute(findPath(handling.routes, segments), method, flag(exchange.query, 'watch') ?? false);
+  exchange.route = route;
   authorizeResource(exchange.user, route);
   return serveResource(handling, exchange, route);
 }
@@ -279,18 +295,3 @@ async function fail(handling: Handling, exchange: Exchange, error: unknown): Pro
   if (status.code === 413) return discardBody(exchange, status, handling.timers);
   await sendStatus(exchange, status);
 }
-
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
-
-/** /version: the version of Kubernetes whose API this is. */
-const versionInfo = (version: string): Record<string, string> => ({
-  major: '1',
-  minor: '33',
-  gitVersion: `v1.33.0+lifepod-${version}`,
-  gitCommit: '',
-  gitTreeState: '',
-  buildDate: '1970-01-01T00:00:00Z',
-  goVersion: '',
-  compiler: `node ${process.version}`,
-  platform: `${process.platform}/${ARCHITECTURES[process.arch] ?? process.arch}`,
-});

@@ -1,6 +1,7 @@
 /**
  * The watch cache: the current objects of every resource above the store, decoded once, and a window of their past events.
- * Every read and every watch is served from here; only lists at an older revision go to the store.
+ * Every read and every watch is served from here; only lists at an older revision go to the store, and reads of the
+ * resources that are not cached: of these there are the events alone.
  *
  * Boundary: knows keys and metadata, no kinds. Objects that come out are frozen and shared.
  *
@@ -20,6 +21,12 @@ import { atRevision, decodeStored } from './stored-object.ts';
 
 /** Events kept of each resource. */
 const WINDOW_EVENTS = 1000;
+/** Of each that is not cached: whoever comes back later lists again. */
+const UNCACHED_WINDOW_EVENTS = 100;
+/** Values read from the store at once while the cache is filled. */
+const LOAD_CHUNK = 1000;
+/** After all keys of a prefix, which names cannot contain. */
+const END_OF_PREFIX = '~';
 
 export interface CacheEvent {
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -45,7 +52,7 @@ export interface WatchCache {
   /** The revision that the cache is at. */
   revision(): number;
   get(key: string): KubeObject | undefined;
-  /** The objects of a resource (by its key prefix), in one namespace or all, in the order of their keys. */
+  /** The objects of a resource (by its key prefix), in one namespace or all, in the order of their keys; not of an uncached one. */
   list(prefix: string, namespace?: string): KubeObject[];
   /**
    * Calls the listener with each event after the revision: those of the window at once, then live ones.
@@ -105,10 +112,13 @@ export interface WatchCacheOptions {
   log: Log;
   /** How many past events each resource keeps. */
   windowEvents?: number;
+  /** Key prefixes of the resources whose objects are not held. */
+  uncached?: ReadonlySet<string>;
 }
 
 class StoreCache implements WatchCache {
   readonly #windowEvents: number;
+  readonly #uncached: ReadonlySet<string>;
   readonly #log: Log;
   readonly #resources = new Map<string, ResourceCache>();
   readonly #changeListeners = new Set<() => void>();
@@ -120,17 +130,30 @@ class StoreCache implements WatchCache {
 
   constructor(options: WatchCacheOptions, revision: number) {
     this.#windowEvents = options.windowEvents ?? WINDOW_EVENTS;
+    this.#uncached = options.uncached ?? new Set();
     this.#log = options.log;
     this.#revision = revision;
     this.#loadedRevision = revision;
   }
 
   static async load(options: WatchCacheOptions): Promise<StoreCache> {
-    const { items, revision } = await options.store.range({ prefix: REGISTRY_PREFIX });
+    const revision = options.store.revision();
     const cache = new StoreCache(options, revision);
-    for (const stored of items) {
-      const parts = parseKey(stored.key);
-      if (parts !== undefined) cache.#resource(parts.prefix).objects.set(stored.key, parts, decodeStored(stored));
+    let after: string | undefined;
+    for (let remaining = 1; remaining > 0; ) {
+      const page = await options.store.range({ prefix: REGISTRY_PREFIX, after, limit: LOAD_CHUNK, revision });
+      remaining = page.remaining;
+      for (const stored of page.items) {
+        const parts = parseKey(stored.key);
+        after = stored.key;
+        if (parts === undefined) continue;
+        if (cache.#uncached.has(parts.prefix)) {
+          after = parts.prefix + END_OF_PREFIX;
+          remaining = 1;
+          break;
+        }
+        cache.#resource(parts.prefix).objects.set(stored.key, parts, decodeStored(stored));
+      }
     }
     cache.#endWatch = options.store.watch(REGISTRY_PREFIX, revision, (events) => cache.#apply(events));
     return cache;
@@ -183,7 +206,8 @@ class StoreCache implements WatchCache {
   #resource(prefix: string): ResourceCache {
     let resource = this.#resources.get(prefix);
     if (resource === undefined) {
-      resource = new ResourceCache(prefix, this.#windowEvents, this.#loadedRevision);
+      const events = this.#uncached.has(prefix) ? UNCACHED_WINDOW_EVENTS : this.#windowEvents;
+      resource = new ResourceCache(prefix, Math.min(events, this.#windowEvents), this.#loadedRevision);
       this.#resources.set(prefix, resource);
     }
     return resource;
@@ -203,14 +227,16 @@ class StoreCache implements WatchCache {
   #applyOne(change: StoreEvent, key: string, parts: KeyParts): void {
     const resource = this.#resource(parts.prefix);
     const { namespace } = parts;
+    const isCached = !this.#uncached.has(parts.prefix);
+    const before = isCached || change.previous === undefined ? undefined : decodeStored(change.previous);
     let event: CacheEvent;
     if (change.type === 'put') {
       const object = decodeStored(change.kv);
-      const previous = resource.objects.set(key, parts, object);
+      const previous = isCached ? resource.objects.set(key, parts, object) : before;
       const type = previous === undefined ? 'ADDED' : 'MODIFIED';
       event = { type, namespace, revision: change.kv.modRevision, object, previous };
     } else {
-      const previous = resource.objects.delete(key, parts);
+      const previous = isCached ? resource.objects.delete(key, parts) : before;
       if (previous === undefined) return;
       const { revision } = change;
       event = { type: 'DELETED', namespace, revision, object: atRevision(previous, revision), previous };

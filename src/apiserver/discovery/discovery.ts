@@ -62,7 +62,9 @@ function apiResources(kind: KindDefinition) {
     verbs: verbsOf(kind),
     ...(kind.shortNames.length === 0 ? {} : { shortNames: kind.shortNames }),
     ...(kind.categories.length === 0 ? {} : { categories: kind.categories }),
-    ...(kind.createOnly === true ? {} : { storageVersionHash: storageVersionHash(kind) }),
+    ...(kind.createOnly === true || kind.computed !== undefined
+      ? {}
+      : { storageVersionHash: storageVersionHash(kind) }),
   };
   const subresources = subresourcesOf(kind).map(([name, definition]) => {
     const { bodyKind } = definition;

@@ -2,12 +2,13 @@
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceBackend } from '../../machinery/backend.ts';
 import type { NodeConnection } from '../../machinery/node-connection.ts';
+import type { NodeReports } from '../../machinery/node-reports.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 
 export interface ServerContext {
   readonly backend: ResourceBackend;
   readonly kinds: readonly KindDefinition[];
-  readonly nodes: NodeConnection;
+  readonly nodes: NodeConnection & NodeReports;
   readonly timers: Timers;
   readonly log: Log;
 }

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { UserInfo } from '../../machinery/backend.ts';
 import type { Status } from '../../machinery/meta.ts';
+import type { ResourceRoute } from './routes.ts';
 
 const gzipAsync = promisify(gzip);
 
@@ -32,6 +33,8 @@ export interface Exchange {
   /** Aborts when the client goes away, and when the server closes and does not wait for this request. */
   readonly signal: AbortSignal;
   user: UserInfo;
+  /** Absent until it is known, and where no resource is asked for. */
+  route?: ResourceRoute;
   /** The server will not wait for this request when it closes: a watch, a log that is followed. */
   endWithServer(): void;
   readonly warnings: string[];

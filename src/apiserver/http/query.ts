@@ -140,6 +140,10 @@ export function writeOptions(
   if (manager === undefined && patchType === 'application/apply-patch+yaml') {
     errors.push(required('fieldManager', 'is required for apply patch'));
   }
+  const force = flag(query, 'force');
+  if (force !== undefined && kind === 'PatchOptions' && patchType !== 'application/apply-patch+yaml') {
+    errors.push(forbidden('force', 'may not be specified for non-apply patch'));
+  }
   if (validation !== undefined && !FIELD_VALIDATIONS.includes(validation as 'Warn')) {
     errors.push(notSupported('fieldValidation', validation, FIELD_VALIDATIONS));
   }
@@ -147,6 +151,7 @@ export function writeOptions(
   return {
     ...(dryRun.length === 0 ? {} : { dryRun: true }),
     ...defined('fieldManager', manager ?? managerOf(userAgent)),
+    ...defined('force', kind === 'PatchOptions' ? force : undefined),
     ...defined('fieldValidation', validation as WriteOptions['fieldValidation']),
   };
 }

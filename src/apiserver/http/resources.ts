@@ -14,10 +14,12 @@ import {
   patchMediaType,
   readBody,
 } from './body.ts';
+import { getComputed, listComputed } from './computed.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, sendBody } from './exchange.ts';
 import { serveLogs } from './logs.ts';
 import { objectForm } from './negotiate.ts';
+import { serveNodeProxy } from './node-proxy.ts';
 import { deleteOptions, listOptions, writeOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 import { serveWatch } from './watch.ts';
@@ -26,18 +28,26 @@ import { serveWatch } from './watch.ts';
 export async function serveResource(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { kind, verb, subresource } = route;
   if (verb === 'get' && subresource === 'log' && kind.plural === 'pods') return serveLogs(server, exchange, route);
+  if (route.subpath !== undefined) return serveNodeProxy(server, exchange, route);
   if (subresource !== undefined && kind.subresources[subresource]?.connects !== undefined) {
     return serveStream(server, exchange, route);
   }
   const form = objectForm(exchange.request.headers.accept);
   if (verb === 'watch') return serveWatch(server, exchange, route, form);
   if (verb === 'list') {
-    const list = await server.backend.list(route.ref, listOptions(exchange.query, route.namespace));
+    const options = listOptions(exchange.query, route.namespace);
+    const list =
+      kind.computed === undefined
+        ? await server.backend.list(route.ref, options)
+        : await listComputed(server, route, kind.computed, options);
     return sendList(server, exchange, route, list);
   }
   if (verb === 'deletecollection') return sendList(server, exchange, route, await deleteAll(server, exchange, route));
-  const answer = await answerOne(server, exchange, route);
-  const code = verb === 'create' ? 201 : 200;
+  let created = verb === 'create';
+  const answer = await answerOne(server, exchange, route, () => {
+    created = true;
+  });
+  const code = created ? 201 : 200;
   if (form === 'table' && answer.kind === kind.kind) {
     const object = answer as KubeObject;
     return sendTable(server, exchange, route, code, [object], {
@@ -47,16 +57,23 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   return sendBody(exchange, code, 'application/json', `${encodeOnce(answer)}\n`);
 }
 
-function answerOne(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject | Status> {
+/** `onCreated` is called where a patch makes the object. */
+function answerOne(
+  server: ServerContext,
+  exchange: Exchange,
+  route: ResourceRoute,
+  onCreated: () => void,
+): Promise<KubeObject | Status> {
   switch (route.verb) {
     case 'get':
+      if (route.kind.computed !== undefined) return getComputed(server, route, route.kind.computed);
       return server.backend.get(route.ref, route.namespace, nameOf(route));
     case 'create':
       return create(server, exchange, route);
     case 'update':
       return update(server, exchange, route);
     case 'patch':
-      return patch(server, exchange, route);
+      return patch(server, exchange, route, onCreated);
     case 'delete':
       return remove(server, exchange, route);
     default:
@@ -140,11 +157,16 @@ function checkNamespace(object: KubeObject, namespace: string | undefined, messa
   if (given !== '' && namespace !== undefined && given !== namespace) throw badRequest(message);
 }
 
-async function patch(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
+async function patch(
+  server: ServerContext,
+  exchange: Exchange,
+  route: ResourceRoute,
+  onCreated: () => void,
+): Promise<KubeObject> {
   const type = patchMediaType(exchange.request);
   const options = write(exchange, route, 'PatchOptions', type);
   const body = await decodePatch(await readBody(exchange.request), type);
-  return server.backend.patch(route.ref, route.namespace, nameOf(route), type, body, options);
+  return server.backend.patch(route.ref, route.namespace, nameOf(route), type, body, { ...options, onCreated });
 }
 
 async function readDeleteOptions(exchange: Exchange): Promise<DeleteOptions> {

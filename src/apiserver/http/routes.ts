@@ -12,6 +12,8 @@ export interface ResourceRoute {
   namespace?: string;
   name?: string;
   subresource?: string;
+  /** What follows the name of a subresource that has paths below it, as ['stats', 'summary']. */
+  subpath?: readonly string[];
 }
 
 /** A path below a group version, as /api/v1/pods: everything but the verb. */
@@ -20,6 +22,7 @@ export interface ResourcePath {
   namespace?: string;
   name?: string;
   subresource?: string;
+  subpath?: readonly string[];
 }
 
 const key = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;
@@ -50,23 +53,27 @@ export function findPath(index: RouteIndex, segments: readonly string[]): Resour
   const inNamespace = rest[0] === 'namespaces' && rest.length >= 3 ? find(rest[2]) : undefined;
   const kind = inNamespace ?? find(rest[0]);
   const tail = inNamespace === undefined ? rest.slice(1) : rest.slice(3);
-  const [name, subresource] = tail;
-  if (kind === undefined || tail.length > 2 || tail.includes('')) throw pathNotFound();
+  const [name, subresource, ...subpath] = tail;
+  if (kind === undefined || tail.slice(0, 2).includes('')) throw pathNotFound();
   if (inNamespace !== undefined && (!kind.namespaced || rest[1] === '')) throw pathNotFound();
   if (inNamespace === undefined && kind.namespaced && name !== undefined) throw pathNotFound();
-  if (subresource !== undefined && kind.subresources[subresource] === undefined) throw pathNotFound();
+  const definition = subresource === undefined ? undefined : kind.subresources[subresource];
+  if (subresource !== undefined && definition === undefined) throw pathNotFound();
+  if (subpath.length > 0 && definition?.subpaths !== true) throw pathNotFound();
   const namespace = inNamespace === undefined ? undefined : rest[1];
   return {
     kind,
     ...(namespace === undefined ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
     ...(subresource === undefined ? {} : { subresource }),
+    ...(definition?.subpaths === true ? { subpath } : {}),
   };
 }
 
 /** The verbs of the kind's own paths, in the order that discovery shows them. */
 export function verbsOf(kind: KindDefinition): Verb[] {
   if (kind.createOnly === true) return ['create'];
+  if (kind.computed !== undefined) return ['get', 'list'];
   // Deleting all Namespaces at once is no verb upstream either.
   const all: Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
   return kind.group === '' && kind.plural === 'namespaces' ? all.filter((verb) => verb !== 'deletecollection') : all;
@@ -83,21 +90,23 @@ const SUBRESOURCE_VERBS: Readonly<Record<string, Verb>> = {
 
 /** Throws 405 MethodNotAllowed where the path does not know the method. */
 export function findRoute(path: ResourcePath, method: string, watch: boolean): ResourceRoute {
-  const { kind, namespace, name, subresource } = path;
+  const { kind, namespace, name, subresource, subpath } = path;
   const ref = { group: kind.group, version: kind.version, resource: kind.plural };
-  const verb = verbOf(path, method);
+  const asked = verbOf(path, method);
+  const verb = asked === 'list' && watch ? 'watch' : asked;
   const known =
     subresource === undefined ? verbsOf(kind) : ((kind.subresources[subresource]?.verbs ?? []) as readonly Verb[]);
   if (verb === undefined || !known.includes(verb)) throw methodNotAllowed();
   // Across all namespaces one can only look.
-  if (kind.namespaced && namespace === undefined && verb !== 'list') throw methodNotAllowed();
+  if (kind.namespaced && namespace === undefined && asked !== 'list') throw methodNotAllowed();
   return {
     kind,
     ref,
-    verb: verb === 'list' && watch ? 'watch' : verb,
+    verb,
     ...(namespace === undefined ? {} : { namespace }),
     ...(name === undefined ? {} : { name }),
     ...(subresource === undefined ? {} : { subresource }),
+    ...(subpath === undefined ? {} : { subpath }),
   };
 }
 

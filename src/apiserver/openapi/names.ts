@@ -17,6 +17,9 @@ const META = new Set([
 ]);
 const COORDINATION = new Set(['Lease', 'LeaseSpec']);
 const AUTHENTICATION = new Set(['BoundObjectReference', 'TokenRequestSpec', 'TokenRequestStatus']);
+const METRICS = new Set(['ContainerMetrics', 'NodeMetrics', 'PodMetrics']);
+/** Of lifepod's own group. */
+const LIFEPOD = new Set(['PodRecord', 'PodTransition']);
 /** Names that more than one group uses bear their group in the field table. */
 const GROUP_PREFIX = /^(Core|Events|Authentication)V1(?=[A-Z])/;
 
@@ -28,6 +31,8 @@ export function componentName(type: string): string {
   const short = prefix === null ? type : type.slice(prefix[0].length);
   if (prefix !== null) return `io.k8s.api.${String(prefix[1]).toLowerCase()}.v1.${short}`;
   if (META.has(type)) return `${META_PREFIX}.${type}`;
+  if (METRICS.has(type)) return `io.k8s.metrics.pkg.apis.metrics.v1beta1.${type}`;
+  if (LIFEPOD.has(type)) return `io.lifepod.v1.${type}`;
   if (COORDINATION.has(type)) return `io.k8s.api.coordination.v1.${type}`;
   if (AUTHENTICATION.has(type)) return `io.k8s.api.authentication.v1.${type}`;
   return `io.k8s.api.core.v1.${type}`;

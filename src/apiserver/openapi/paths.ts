@@ -71,6 +71,7 @@ const STREAMS: Parameter[] = [
 const CONNECT: Readonly<Record<string, readonly Parameter[]>> = {
   PodExecOptions: [COMMAND, ...STREAMS],
   PodAttachOptions: STREAMS,
+  NodeProxyOptions: [],
   PodPortForwardOptions: [query('ports', 'integer', 'The ports; needed where the protocol does not name them.')],
 };
 const PARAMETERS: Readonly<Record<Verb, readonly Parameter[]>> = {
@@ -157,11 +158,17 @@ function operation(spec: OperationSpec): Operation {
 }
 
 /** Named as upstream names it: connectCoreV1GetNamespacedPodExec. */
-function connectOperation(kind: KindDefinition, method: string, subresource: string, options: string): Operation {
-  const { group, version } = kind;
+function connectOperation(
+  kind: KindDefinition,
+  method: string,
+  subresource: string,
+  options: string,
+  withPath: boolean,
+): Operation {
+  const { group, version, namespaced } = kind;
   return {
     description: `connect ${method.toUpperCase()} requests to ${subresource} of ${kind.plural}`,
-    operationId: `connect${groupTitle(kind)}${title(version)}${title(method)}Namespaced${kind.kind}${title(subresource)}`,
+    operationId: `connect${groupTitle(kind)}${title(version)}${title(method)}${namespaced ? 'Namespaced' : ''}${kind.kind}${title(subresource)}${withPath ? 'WithPath' : ''}`,
     tags: [`core_${version}`],
     parameters: CONNECT[options] ?? [],
     responses: {
@@ -186,7 +193,13 @@ function pathItem(
     if (method === undefined) continue;
     const connects = subresource === undefined ? undefined : kind.subresources[subresource]?.connects;
     if (subresource !== undefined && connects !== undefined) {
-      item[method] = connectOperation(kind, method, subresource, connects);
+      item[method] = connectOperation(
+        kind,
+        method,
+        subresource,
+        connects,
+        parameters.some(({ name }) => name === 'path'),
+      );
       continue;
     }
     item[method] = operation({ kind, verb, scope, ...(subresource === undefined ? {} : { subresource }) });
@@ -212,8 +225,11 @@ export function kindPaths(kind: KindDefinition): Record<string, PathItem> {
     paths[`${root}/${kind.plural}`] = pathItem(kind, ['list'], 'AllNamespaces', []);
   }
   if (only(ITEM).length > 0) paths[`${base}/{name}`] = pathItem(kind, only(ITEM), scope, named);
-  for (const [name, { verbs }] of Object.entries(kind.subresources)) {
+  for (const [name, { verbs, subpaths }] of Object.entries(kind.subresources)) {
     paths[`${base}/{name}/${name}`] = pathItem(kind, verbs, scope, named, name);
+    if (subpaths !== true) continue;
+    const below = [...named, inPath('path', 'What is wanted of it.')];
+    paths[`${base}/{name}/${name}/{path}`] = pathItem(kind, verbs, scope, below, name);
   }
   return paths;
 }

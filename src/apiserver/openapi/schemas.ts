@@ -1,4 +1,5 @@
 /** The schemas of the types: the field table, the descriptions and the patch strategies, as OpenAPI v3 writes them. */
+import { listMapKeys } from '../../api/field-types.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { StrategyLookup } from '../../machinery/strategic-merge-patch.ts';
 import { componentName, META_PREFIX, SCALAR_COMPONENTS } from './names.ts';
@@ -14,14 +15,6 @@ export interface SchemaSources {
   /** How a strategic merge patch treats the fields of a type. */
   strategies(type: string): StrategyLookup;
 }
-
-/** Lists whose elements are told apart by more than the merge key. Source: listMapKey markers of v1.33. */
-const LIST_MAP_KEYS: Readonly<Record<string, readonly string[]>> = {
-  'Container.ports': ['containerPort', 'protocol'],
-  'EphemeralContainer.ports': ['containerPort', 'protocol'],
-  'PodSpec.topologySpreadConstraints': ['topologyKey', 'whenUnsatisfiable'],
-  'ServiceSpec.ports': ['port', 'protocol'],
-};
 
 export const componentRef = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 
@@ -52,7 +45,7 @@ function listExtensions(type: string, field: string, lookup: StrategyLookup): Sc
   if (mergeKey === undefined) return { 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': strategy };
   return {
     'x-kubernetes-list-type': 'map',
-    'x-kubernetes-list-map-keys': LIST_MAP_KEYS[`${type}.${field}`] ?? [mergeKey],
+    'x-kubernetes-list-map-keys': listMapKeys[`${type}.${field}`] ?? [mergeKey],
     'x-kubernetes-patch-merge-key': mergeKey,
     'x-kubernetes-patch-strategy': strategy,
   };

@@ -1,10 +1,27 @@
 /**
- * What a new object needs of other objects: its namespace, and for a Pod its ServiceAccount.
- * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount and Priority (behaviour and wording).
+ * What a new object needs of other objects: its namespace, for a Pod its ServiceAccount, for a claim the default class.
+ * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount, Priority, RuntimeClass and DefaultStorageClass
+ * (behaviour and wording).
  */
-import { admitPriority, admitServiceAccount, serviceAccountNameOf } from '../../api/core/v1/pod/admission.ts';
+import {
+  admitPriority,
+  admitServiceAccount,
+  defaultPriorityClass,
+  serviceAccountNameOf,
+  systemPriorities,
+} from '../../api/core/v1/pod/admission.ts';
 import { admitMirrorPod, isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
-import type { Namespace, Pod, ServiceAccount } from '../../api/generated/types.ts';
+import { admitRuntimeClass } from '../../api/core/v1/pod/runtime-class.ts';
+import type {
+  Namespace,
+  PersistentVolumeClaim,
+  Pod,
+  PriorityClass,
+  RuntimeClass,
+  ServiceAccount,
+  StorageClass,
+} from '../../api/generated/types.ts';
+import { defaultClassName } from '../../api/storage.k8s.io/v1/storage-class/index.ts';
 import type { UserInfo } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { ApiError, forbidden, notFound } from '../../machinery/status.ts';
@@ -16,10 +33,22 @@ import { randomSuffix } from './random-names.ts';
 import type { Resource } from './resources.ts';
 
 const NAMESPACES_PREFIX = resourcePrefix('', 'namespaces');
+const PRIORITY_CLASSES_PREFIX = resourcePrefix('scheduling.k8s.io', 'priorityclasses');
+const RUNTIME_CLASSES_PREFIX = resourcePrefix('node.k8s.io', 'runtimeclasses');
 const SERVICE_ACCOUNTS_PREFIX = resourcePrefix('', 'serviceaccounts');
+const STORAGE_CLASSES_PREFIX = resourcePrefix('storage.k8s.io', 'storageclasses');
 
 /** How long a new Pod waits for its ServiceAccount: a new namespace gets one a moment later. */
 const SERVICE_ACCOUNT_WAIT_MILLIS = 2000;
+
+/** Why an object is to stay, whoever deletes it; undefined: it need not. */
+export function permanence({ kind }: Resource, name: string): string | undefined {
+  if (kind.group === '' && kind.kind === 'Namespace' && IMMORTAL_NAMESPACES.has(name))
+    return 'this namespace may not be deleted';
+  if (kind.kind === 'PriorityClass' && systemPriorities[name] !== undefined)
+    return 'this is a system priority class and cannot be deleted';
+  return undefined;
+}
 
 /** Namespaces that cannot be deleted. */
 export const IMMORTAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
@@ -44,7 +73,7 @@ function namespaceTerminating(resource: Resource, { metadata }: KubeObject, name
   return new ApiError({ ...status, details: { ...status.details, causes } });
 }
 
-/** Gives a new Pod what its ServiceAccount and priority class bring; nothing for other kinds. Throws 403. */
+/** Gives a new Pod what its ServiceAccount, priority class and RuntimeClass bring; nothing for other kinds. Throws 403. */
 export async function admitPod(
   context: RegistryContext,
   { kind, groupResource }: Resource,
@@ -66,7 +95,36 @@ export async function admitPod(
     throw forbidden(groupResource, name || generateName, cause);
   }
   admitServiceAccount(pod, account, randomSuffix(context.randomBytes));
-  admitPriority(pod);
+  admitPriority(pod, context.cache.list(PRIORITY_CLASSES_PREFIX) as PriorityClass[]);
+  const className = pod.spec?.runtimeClassName ?? '';
+  admitRuntimeClass(
+    pod,
+    context.cache.get(objectKey(RUNTIME_CLASSES_PREFIX, undefined, className)) as RuntimeClass | undefined,
+  );
+}
+
+/** Throws 403 where a class is to be the default beside another; nothing for other kinds. Called on create and update. */
+export function admitPriorityClass({ cache }: RegistryContext, resource: Resource, object: KubeObject): void {
+  const { kind, groupResource } = resource;
+  if (kind.group !== 'scheduling.k8s.io' || kind.kind !== 'PriorityClass') return;
+  const { globalDefault, metadata } = object as PriorityClass;
+  if (globalDefault !== true) return;
+  const others = (cache.list(PRIORITY_CLASSES_PREFIX) as PriorityClass[]).filter(
+    (other) => other.metadata.name !== metadata.name,
+  );
+  const other = defaultPriorityClass(others)?.metadata.name;
+  if (other === undefined) return;
+  const cause = `PriorityClass ${other} is already marked as default. Only one default can exist`;
+  throw forbidden(groupResource, metadata.name, cause);
+}
+
+/** Names the default class in a claim that names none; nothing for other kinds. */
+export function admitClaim({ cache }: RegistryContext, { kind }: Resource, object: KubeObject): void {
+  if (kind.group !== '' || kind.kind !== 'PersistentVolumeClaim') return;
+  const { spec } = object as PersistentVolumeClaim;
+  if (spec === undefined || spec.storageClassName !== undefined) return;
+  const name = defaultClassName(cache.list(STORAGE_CLASSES_PREFIX) as StorageClass[]);
+  if (name !== undefined) spec.storageClassName = name;
 }
 
 function serviceAccount(

@@ -1,14 +1,16 @@
 /**
- * What a cluster has from its beginning: the system namespaces and the Service of the API itself.
+ * What a cluster has from its beginning: the system namespaces, the system's priority classes and the Service of the API itself.
  * Source: the controllers of v1.33's API server (system namespaces, kubernetesservice).
  */
 import type { Service } from '../../api/generated/types.ts';
+import { systemPriorityClasses } from '../../api/scheduling.k8s.io/v1/priority-class/index.ts';
 import type { ResourceBackend } from '../../machinery/backend.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { kubernetesServiceAddress } from './service-range.ts';
 
 const NAMESPACES: ResourceRef = { group: '', version: 'v1', resource: 'namespaces' };
+const PRIORITY_CLASSES: ResourceRef = { group: 'scheduling.k8s.io', version: 'v1', resource: 'priorityclasses' };
 const SERVICES: ResourceRef = { group: '', version: 'v1', resource: 'services' };
 
 export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
@@ -26,6 +28,7 @@ export async function bootstrap(backend: ResourceBackend, options: BootstrapOpti
       backend.create(NAMESPACES, undefined, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }),
     );
   }
+  for (const each of systemPriorityClasses) await ensure(() => backend.create(PRIORITY_CLASSES, undefined, each));
   await ensureKubernetesService(backend, options);
 }
 

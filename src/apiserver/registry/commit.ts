@@ -4,6 +4,7 @@ import { insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
 import { atRevision, decodeStored, deepFreeze, encodeStored, revisionOf } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
+import { readCurrent } from './list.ts';
 import type { Resource } from './resources.ts';
 
 async function transact(store: Store, txn: Txn): Promise<TxnResult> {
@@ -58,7 +59,7 @@ export async function modify(
   change: (old: KubeObject) => Change,
   settled: () => void = () => {},
 ): Promise<Outcome> {
-  let stored = context.cache.get(at.key);
+  let stored = resource.kind.uncached ? await readCurrent(context, resource, at.key) : context.cache.get(at.key);
   for (;;) {
     if (stored === undefined) throw notFound(resource.groupResource, at.name);
     const old = resource.fromStored(stored);

@@ -3,14 +3,15 @@
  * Source: upstream's rest.BeforeCreate and generic registry (behaviour).
  */
 import type { WriteOptions } from '../../machinery/backend.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
 import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
-import { admitNamespace, admitPod } from './admission.ts';
+import { admitClaim, admitNamespace, admitPod, admitPriorityClass } from './admission.ts';
 import { decodeBody } from './body.ts';
 import { insert } from './commit.ts';
 import type { RegistryContext } from './context.ts';
-import { keyOf } from './list.ts';
+import { setOwners } from './field-owners.ts';
+import { keyOf, readCurrent } from './list.ts';
 import { generatedName, randomUid } from './random-names.ts';
 import type { Resource } from './resources.ts';
 
@@ -23,6 +24,7 @@ export async function createObject(
   namespace: string | undefined,
   body: KubeObject,
   options: WriteOptions,
+  owners: readonly ManagedFieldsEntry[] = [],
 ): Promise<KubeObject> {
   const { kind } = resource;
   const object = decodeBody(resource, body, options);
@@ -30,13 +32,16 @@ export async function createObject(
   placeInNamespace(resource, namespace, object);
   if (object.metadata.resourceVersion) throw resourceVersionOnCreate();
   setSystemFields(context, object);
+  setOwners(object, owners);
   if (kind.namespaced) admitNamespace(context, resource, object);
   await admitPod(context, resource, object, options.user);
+  admitClaim(context, resource, object);
+  admitPriorityClass(context, resource, object);
   const generated = !object.metadata.name && object.metadata.generateName;
   if (generated) object.metadata.name = generatedName(generated, context.randomBytes);
 
   const now = context.timers.now();
-  kind.prepareForCreate?.(object, { now });
+  kind.prepareForCreate?.(object, { now, ...(options.onWarning && { warn: options.onWarning }) });
   const errors = kind.validateCreate(object);
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);
@@ -46,7 +51,7 @@ export async function createObject(
     for (let attempt = 1; ; attempt++) {
       const created = await insertNew(context, resource, object, options);
       if (created !== undefined) return created;
-      if (!generated) throw nameTaken(context, resource, object);
+      if (!generated) throw await nameTaken(context, resource, object);
       if (attempt === GENERATE_ATTEMPTS) throw generatedNameTaken(resource, object.metadata.name);
       object.metadata.name = generatedName(generated, context.randomBytes);
     }
@@ -66,7 +71,7 @@ async function insertNew(
 ): Promise<KubeObject | undefined> {
   const key = keyOf(resource, object.metadata.namespace, object.metadata.name);
   for (;;) {
-    if (context.cache.get(key) !== undefined) return undefined;
+    if ((await readCurrent(context, resource, key)) !== undefined) return undefined;
     // Nothing may appear in a namespace that begins to end in the same moment: its revision is part of the comparison.
     const guards = resource.kind.namespaced ? [admitNamespace(context, resource, object)] : [];
     if (options.dryRun) return object;
@@ -95,7 +100,6 @@ function setSystemFields({ timers, randomBytes }: RegistryContext, { metadata }:
   delete metadata.deletionTimestamp;
   delete metadata.deletionGracePeriodSeconds;
   delete metadata.selfLink;
-  delete metadata.managedFields;
 }
 
 /** Upstream answers this with code 500 and no reason. */
@@ -110,9 +114,9 @@ const resourceVersionOnCreate = (): ApiError =>
   });
 
 /** Source: the generic registry's Create of v1.33, which tells where waiting would help. */
-function nameTaken({ cache }: RegistryContext, resource: Resource, { metadata }: KubeObject): ApiError {
+async function nameTaken(context: RegistryContext, resource: Resource, { metadata }: KubeObject): Promise<ApiError> {
   const { status } = alreadyExists(resource.groupResource, metadata.name);
-  const taken = cache.get(keyOf(resource, metadata.namespace, metadata.name));
+  const taken = await readCurrent(context, resource, keyOf(resource, metadata.namespace, metadata.name));
   if (taken?.metadata.deletionTimestamp === undefined) return new ApiError(status);
   return new ApiError({ ...status, message: `object is being deleted: ${status.message}` });
 }

@@ -7,7 +7,7 @@ import type { DeleteOptions, ListOptions } from '../../machinery/backend.ts';
 import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/meta.ts';
 import { conflict, forbidden, isApiError, methodNotAllowed } from '../../machinery/status.ts';
 import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
-import { IMMORTAL_NAMESPACES } from './admission.ts';
+import { permanence } from './admission.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { keyOf, listObjects } from './list.ts';
@@ -21,9 +21,8 @@ export async function deleteObject(
 ): Promise<KubeObject | Status> {
   const { kind, groupResource } = resource;
   if (kind.createOnly) throw methodNotAllowed();
-  if (kind.group === '' && kind.kind === 'Namespace' && IMMORTAL_NAMESPACES.has(at.name)) {
-    throw forbidden(groupResource, at.name, 'this namespace may not be deleted');
-  }
+  const stays = permanence(resource, at.name);
+  if (stays !== undefined) throw forbidden(groupResource, at.name, stays);
   const target = { key: keyOf(resource, at.namespace, at.name), name: at.name, dryRun: options.dryRun };
   const { action, object } = await modify(context, resource, target, (old) =>
     deletionOf(resource, old, options, context.timers.now()),
@@ -55,7 +54,8 @@ function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions,
   return waitForFinalizers(old, now);
 }
 
-function checkPreconditions({ kind }: Resource, metadata: ObjectMeta, { preconditions }: DeleteOptions): void {
+/** Throws 409 where the object is not the one that is meant. */
+export function checkPreconditions({ kind }: Resource, metadata: ObjectMeta, { preconditions }: DeleteOptions): void {
   const { uid, resourceVersion } = preconditions ?? {};
   // Upstream names the kind where other conflicts name the resource.
   const named = { group: kind.group, resource: kind.kind };

@@ -115,6 +115,46 @@ describe('graceful delete of a Pod', () => {
   });
 });
 
+describe('the deadline of a Pod whose defer containers run', () => {
+  const deadline = (text: string) => ({
+    status: {
+      phase: 'Terminating',
+      termination: { reason: 'Deleted', startedAt: '2026-01-01T00:00:00.500000Z', deadline: text },
+    },
+  });
+  const writeStatus = ({ registry }: Started, body: object): Promise<KubeObject> =>
+    registry.patch(PODS, 'default', 'a', 'application/strategic-merge-patch+json', body, { subresource: 'status' });
+
+  test('metadata.deletionTimestamp follows where the node moves it later', async () => {
+    const started = await startRegistry();
+    await boundPod(started);
+    await started.registry.delete(PODS, 'default', 'a');
+    const first = await writeStatus(started, deadline('2026-01-01T00:00:30.500000Z'));
+    const unmoved = { deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30 };
+    expect(first.metadata).toMatchObject(unmoved);
+    const extended = await writeStatus(started, deadline('2026-01-01T00:00:40.500000Z'));
+    const moved = { deletionTimestamp: '2026-01-01T00:00:41Z', deletionGracePeriodSeconds: 41, generation: 2 };
+    expect(extended.metadata).toMatchObject(moved);
+    const again = await writeStatus(started, deadline('2026-01-01T00:00:50.500000Z'));
+    expect(again.metadata).toMatchObject({ deletionTimestamp: '2026-01-01T00:00:51Z', deletionGracePeriodSeconds: 51 });
+    // A later delete counts from when the first one came.
+    const shorter = (await started.registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 20 })) as Pod;
+    expect(shorter.metadata).toMatchObject({
+      deletionTimestamp: '2026-01-01T00:00:20Z',
+      deletionGracePeriodSeconds: 20,
+    });
+  });
+
+  test('a client cannot move metadata.deletionTimestamp', async () => {
+    const started = await startRegistry();
+    await boundPod(started);
+    await started.registry.delete(PODS, 'default', 'a');
+    const times = { deletionTimestamp: '2026-01-01T01:00:00Z', deletionGracePeriodSeconds: 3600 };
+    const { metadata } = await writeStatus(started, { metadata: times, ...deadline('2026-01-01T00:00:30.500000Z') });
+    expect(metadata).toMatchObject({ deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30 });
+  });
+});
+
 describe('finalizers', () => {
   test('keep the object until an update removes the last of them', async () => {
     const { registry } = await startRegistry();

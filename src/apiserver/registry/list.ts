@@ -18,7 +18,7 @@ const EXPIRED_TEXT = 'The resourceVersion for the provided list is too old.';
 const EXPIRED_CONTINUE_TEXT =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
-/** Objects fetched from the store at once where a selector leaves out an unknown part of them. */
+/** Objects fetched from the store at once where all are wanted, or a selector leaves out an unknown part of them. */
 const CHUNK = 500;
 
 /** The key of an object of this resource. Throws 400 where a namespace is missing. */
@@ -28,14 +28,25 @@ export function keyOf(resource: Resource, namespace: string | undefined, name: s
   return objectKey(resource.prefix, namespace, name);
 }
 
-export function getObject(
+/** The object as it is now, in its stored form. */
+export async function readCurrent(
+  { store, cache }: RegistryContext,
+  { kind }: Resource,
+  key: string,
+): Promise<KubeObject | undefined> {
+  if (kind.uncached !== true) return cache.get(key);
+  const stored = await store.get(key);
+  return stored === undefined ? undefined : decodeStored(stored);
+}
+
+export async function getObject(
   context: RegistryContext,
   resource: Resource,
   namespace: string | undefined,
   name: string,
-): KubeObject {
+): Promise<KubeObject> {
   if (resource.kind.createOnly) throw methodNotAllowed();
-  const object = context.cache.get(keyOf(resource, namespace, name));
+  const object = await readCurrent(context, resource, keyOf(resource, namespace, name));
   if (object === undefined) throw notFound(resource.groupResource, name);
   return resource.fromStored(object);
 }
@@ -89,7 +100,19 @@ async function readPage(
   if (exact && revision !== 0 && revision !== context.cache.revision()) {
     return readStored(context, resource, { ...from, revision });
   }
+  if (resource.kind.uncached === true) return readUncached(context, resource, from);
   return readCached(context, resource, from);
+}
+
+/** The present state of an uncached kind. */
+async function readUncached(context: RegistryContext, resource: Resource, request: PageRequest): Promise<Page> {
+  const revision = context.cache.revision();
+  const { namespace, selection } = request;
+  if (!selection.name || (resource.kind.namespaced && !namespace))
+    return readStored(context, resource, { ...request, revision });
+  const object = await readCurrent(context, resource, keyOf(resource, namespace, selection.name));
+  const served = object === undefined ? [] : [resource.fromStored(object)];
+  return { items: served.filter((each) => selection.matches?.(each) ?? true), revision };
 }
 
 interface PageRequest {
@@ -138,7 +161,7 @@ async function readStored(
   const items: KubeObject[] = [];
   let after = request.after;
   for (;;) {
-    const wanted = limit === 0 ? 0 : selection.matches === undefined ? limit - items.length : CHUNK;
+    const wanted = limit === 0 || selection.matches !== undefined ? CHUNK : limit - items.length;
     const afterKey = after === undefined ? undefined : `${resource.prefix}${after}`;
     const range = await context.store
       .range({ prefix, after: afterKey, limit: wanted, revision })

@@ -5,7 +5,7 @@
  * of admission that need other objects: namespaces, ServiceAccounts, cluster IPs.
  *
  * Invariants:
- *  1. Reads come from the watch cache, which is never behind an acknowledged write.
+ *  1. Reads come from the watch cache, which is never behind an acknowledged write; those of uncached kinds from the store.
  *  2. Every write compares the revision of what it was made from; who comes second starts again from the newest state,
  *     so no update is lost.
  *  3. Objects that come out are frozen and shared; objects that come in are copied.
@@ -19,6 +19,7 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import type { Store } from '../../store/store.ts';
 import { loadWatchCache } from '../cache/watch-cache.ts';
 import type { TokenIssuer } from '../pki/tokens.ts';
+import { applyObject } from './apply.ts';
 import type { RegistryContext } from './context.ts';
 import { createObject } from './create.ts';
 import { deleteObject, deleteObjects } from './delete.ts';
@@ -52,9 +53,9 @@ export interface Registry extends ResourceBackend {
 /** Loads everything that is stored. Rejects where the store cannot be read or the Service CIDR is none. */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { store, timers, log, randomBytes = systemRandomBytes } = options;
-  const cache = await loadWatchCache({ store, log });
-  const services = createServiceAllocator(cache, options.serviceCidr, randomBytes);
   const resources = indexResources(options.kinds);
+  const cache = await loadWatchCache({ store, log, uncached: resources.uncached });
+  const services = createServiceAllocator(cache, options.serviceCidr, randomBytes);
   const { issueToken } = options;
   const context: RegistryContext = { store, cache, resources, timers, log, services, randomBytes, issueToken };
   return { ...createBackend(context), revision: () => cache.revision(), close: () => cache.close() };
@@ -87,7 +88,11 @@ function createBackend(context: RegistryContext): ResourceBackend {
       return updateObject(context, resources.find(ref), object, options);
     },
     async patch(ref, namespace, name, type, body, options = {}) {
-      return patchObject(context, resources.find(ref), { namespace, name }, { type, body }, options);
+      const resource = resources.find(ref);
+      const at = { namespace, name };
+      return type === 'application/apply-patch+yaml'
+        ? applyObject(context, resource, at, body, options)
+        : patchObject(context, resource, at, { type, body }, options);
     },
     async delete(ref, namespace, name, options = {}) {
       return deleteObject(context, resources.find(ref), { namespace, name }, options);

@@ -17,6 +17,8 @@ export interface Resource {
 }
 
 export interface ResourceIndex {
+  /** Key prefixes of the resources that the cache does not hold. */
+  readonly uncached: ReadonlySet<string>;
   /** Throws 404 where there is no such resource. */
   find(ref: ResourceRef): Resource;
 }
@@ -42,6 +44,7 @@ const same = (object: KubeObject): KubeObject => object;
 export function indexResources(kinds: readonly KindDefinition[]): ResourceIndex {
   const byRef = new Map<string, Resource>();
   for (const kind of kinds) {
+    if (kind.computed !== undefined) continue;
     const { storage } = kind;
     const stored = storage === undefined ? kind : kinds.find((one) => one.plural === storage.plural && !one.storage);
     if (stored === undefined) throw new Error(`${kind.kind}: no kind stores ${storage?.plural}`);
@@ -55,6 +58,7 @@ export function indexResources(kinds: readonly KindDefinition[]): ResourceIndex 
     });
   }
   return {
+    uncached: new Set([...byRef.values()].filter(({ kind }) => kind.uncached === true).map(({ prefix }) => prefix)),
     find(ref) {
       const resource = byRef.get(`${ref.group}/${ref.version}/${ref.resource}`);
       if (resource === undefined) throw pathNotFound();

@@ -1,5 +1,11 @@
-/** create on a subresource: binding, token, and whatever else a kind's definition applies to the object. */
-import type { AuthenticationV1TokenRequest, Binding, Pod, ServiceAccount } from '../../api/generated/types.ts';
+/** create on a subresource: binding, eviction, token, and whatever else a kind's definition applies to the object. */
+import type {
+  AuthenticationV1TokenRequest,
+  Binding,
+  Eviction,
+  Pod,
+  ServiceAccount,
+} from '../../api/generated/types.ts';
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import type { WriteOptions } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -16,6 +22,8 @@ import { objectKey, resourcePrefix } from '../cache/keys.ts';
 import { decodeBody } from './body.ts';
 import { modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
+import { checkPreconditions, deleteObject } from './delete.ts';
+import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
 import { getObject, keyOf } from './list.ts';
 import type { Resource } from './resources.ts';
 import { findSubresource } from './update.ts';
@@ -42,11 +50,45 @@ export async function createSubresource(
   if (!name) throw badRequest('name must be provided');
   const own = decodeBody(resource, body, { ...options, subresource: definition });
   if (definition.bodyKind?.kind === 'TokenRequest') {
-    const account = getObject(context, resource, namespace, name) as ServiceAccount;
+    const account = (await getObject(context, resource, namespace, name)) as ServiceAccount;
     return issueToken(context, account, own as AuthenticationV1TokenRequest);
   }
-  await applyTo(context, resource, { namespace, name }, definition, own, options);
+  if (definition.bodyKind?.kind === 'Eviction') {
+    await evict(context, resource, { ...target, name }, definition, own as Eviction, options);
+    return created();
+  }
+  await applyTo(context, resource, { ...target, name }, definition, own, options);
   return created();
+}
+
+/**
+ * Says in the Pod's conditions that it is evicted, then deletes it. Source: pkg/registry/core/pod/storage/eviction.go of v1.33
+ * (behaviour and wording).
+ */
+async function evict(
+  context: RegistryContext,
+  resource: Resource,
+  target: SubresourceTarget & { name: string },
+  definition: SubresourceDefinition,
+  eviction: Eviction,
+  options: WriteOptions,
+): Promise<void> {
+  const { name, namespace } = target;
+  if (eviction.metadata?.name !== name) throw badRequest('name in URL does not match name in Eviction object');
+  const { gracePeriodSeconds, preconditions, dryRun } = eviction.deleteOptions ?? {};
+  const isDryRun = options.dryRun === true || (dryRun ?? []).length > 0;
+  const apply: SubresourceDefinition['apply'] = (old, ...more) => {
+    checkPreconditions(resource, old.metadata, preconditions === undefined ? {} : { preconditions });
+    return definition.apply?.(old, ...more) ?? old;
+  };
+  const { metadata } = await applyTo(context, resource, target, { ...definition, apply }, eviction, {
+    ...options,
+    dryRun: isDryRun,
+  });
+  const asked = { dryRun: isDryRun, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
+  // The resourceVersion of the preconditions was the one before the condition was written; another Pod of the name is not meant.
+  const { uid = '' } = metadata;
+  await deleteObject(context, resource, { namespace, name }, { ...asked, preconditions: { uid } });
 }
 
 /** POST of a Binding: the binding subresource of the Pod that it names. */
@@ -64,20 +106,23 @@ export function createBinding(
 async function applyTo(
   context: RegistryContext,
   resource: Resource,
-  { namespace, name }: { namespace: string | undefined; name: string },
+  { namespace, name, subresource }: SubresourceTarget & { name: string },
   definition: SubresourceDefinition,
   body: KubeObject,
   options: WriteOptions,
-): Promise<void> {
+): Promise<KubeObject> {
   const { apply, validate } = definition;
   if (apply === undefined) throw methodNotAllowed();
   const at = { key: keyOf(resource, namespace, name), name, dryRun: options.dryRun };
-  await modify(context, resource, at, (old) => {
-    const object = apply(old, body, { now: context.timers.now() });
+  const { object: written } = await modify(context, resource, at, (old) => {
+    const applied = apply(old, body, { now: context.timers.now() });
+    const object = { ...applied, metadata: { ...applied.metadata } };
     const errors = validate?.(object, old) ?? [];
     if (errors.length > 0) throw invalidObject(resource.kind, name, errors);
+    setOwners(object, ownersAfterUpdate(resource, old, object, writerOf(context, resource, options, subresource)));
     return { action: 'put', object };
   });
+  return written;
 }
 
 /** What upstream answers to a Binding. */

@@ -7,7 +7,7 @@ import { strategyFor } from '../../api/patch-strategy.ts';
 import type { PatchType, WriteOptions } from '../../machinery/backend.ts';
 import { invalid } from '../../machinery/field-error.ts';
 import { goText, isJsonObject, jsonEqual } from '../../machinery/json-value.ts';
-import type { KubeObject, ObjectMeta } from '../../machinery/meta.ts';
+import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../../machinery/meta.ts';
 import { applyPatch } from '../../machinery/patch.ts';
 import {
   type ApiError,
@@ -17,12 +17,14 @@ import {
   methodNotAllowed,
   objectModified,
   pathNotFound,
-  unsupportedMediaType,
 } from '../../machinery/status.ts';
+import { formatTime, parseTime } from '../../machinery/time.ts';
+import { admitPriorityClass } from './admission.ts';
 import { decodeBody } from './body.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { isService } from './create.ts';
+import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
 import { keyOf } from './list.ts';
 import type { Resource } from './resources.ts';
 
@@ -68,38 +70,31 @@ export async function updateObject(
   const subresource = findSubresource(resource, options.subresource, 'update');
   const { name, namespace } = body.metadata;
   if (!name) throw badRequest('name must be provided');
-  return run({ context, resource, namespace, name, options, subresource }, () => body);
+  return changeObject({ context, resource, namespace, name, options, subresource }, () => ({ body }));
 }
 
 export async function patchObject(
   context: RegistryContext,
   resource: Resource,
   at: { namespace: string | undefined; name: string },
-  patch: { type: PatchType; body: unknown },
+  patch: { type: Exclude<PatchType, 'application/apply-patch+yaml'>; body: unknown },
   options: UpdateOptions,
 ): Promise<KubeObject> {
   if (resource.kind.createOnly) throw methodNotAllowed();
   const { type, body } = patch;
-  if (type === 'application/apply-patch+yaml') {
-    throw unsupportedMediaType([
-      'application/json-patch+json',
-      'application/merge-patch+json',
-      'application/strategic-merge-patch+json',
-    ]);
-  }
   const subresource = findSubresource(resource, options.subresource, 'patch');
   // Upstream shows the patch as Go prints a map.
   const shown = isJsonObject(body) ? goText(body) : JSON.stringify(body);
   const refuse = (cause: string) => invalidObject({ group: '', kind: '' }, '', [invalid('patch', shown, cause)]);
-  return run({ context, resource, ...at, options, subresource, refuse }, (old) => {
+  return changeObject({ context, resource, ...at, options, subresource, refuse }, (old) => {
     const patched = applyPatch(type, old, body, strategyFor(resource.kind.schema)) as unknown as KubeObject;
     checkSamePlace(patched, at);
-    return patched;
+    return { body: patched };
   });
 }
 
 /** Source: upstream's checkName (wording). */
-function checkSamePlace({ metadata }: KubeObject, at: { namespace: string | undefined; name: string }): void {
+export function checkSamePlace({ metadata }: KubeObject, at: { namespace: string | undefined; name: string }): void {
   const { name = '', namespace = '' } = (metadata ?? {}) as Partial<ObjectMeta>;
   if (name !== at.name) {
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
@@ -110,9 +105,16 @@ function checkSamePlace({ metadata }: KubeObject, at: { namespace: string | unde
   }
 }
 
-async function run(
+interface NewBody {
+  body: KubeObject;
+  /** Who owns its fields then; absent: as with any write. */
+  owners?: readonly ManagedFieldsEntry[];
+}
+
+/** Changes the object into what `bodyFor` makes of it, with all steps of an update. */
+export async function changeObject(
   target: Omit<Request, 'key' | 'release'>,
-  bodyFor: (old: KubeObject) => KubeObject,
+  bodyFor: (old: KubeObject) => NewBody,
 ): Promise<KubeObject> {
   const { context, resource, namespace, name } = target;
   const options = { ...target.options, onWarning: onceEach(target.options.onWarning) };
@@ -140,12 +142,15 @@ function onceEach(onWarning: ((text: string) => void) | undefined): (text: strin
   };
 }
 
-function changeOf(request: Request, body: KubeObject, old: KubeObject): Change {
+function changeOf(request: Request, { body, owners }: NewBody, old: KubeObject): Change {
   const { resource, options, subresource, context, refuse } = request;
   const own = decodeBody(resource, body, { ...options, subresource, refuse });
   checkPreconditions(request, own.metadata, old.metadata);
-  if (subresource === undefined) resource.kind.defaults?.(own);
+  const { managedFields } = own.metadata;
+  if (subresource === undefined) resource.kind.defaults?.(own, old);
   const object = subresource === undefined ? replaced(request, own, old) : applied(request, subresource, own, old);
+  const writer = writerOf(context, resource, options, options.subresource);
+  setOwners(object, owners ?? ownersAfterUpdate(resource, old, object, writer, managedFields));
   if (removedByUpdate(resource, object, old, context.timers.now())) return { action: 'delete' };
   return jsonEqual(object, old) ? { action: 'keep' } : { action: 'put', object };
 }
@@ -184,6 +189,7 @@ function replaced(request: Request, object: KubeObject, old: KubeObject): KubeOb
   else object.metadata.generation = old.metadata.generation;
   if (isService(resource)) keepAllocated(object, old);
   kind.prepareForUpdate?.(object, old, { now: context.timers.now() });
+  admitPriorityClass(context, resource, object);
   const errors = kind.validateUpdate(object, old);
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);
@@ -203,7 +209,15 @@ function applied(
   keepSystemFields(object.metadata, old.metadata);
   const errors = subresource.validate?.(object, old) ?? [];
   if (errors.length > 0) throw invalidObject(resource.kind, object.metadata.name, errors);
+  postponeDeletion(object.metadata, subresource.deletionPostponedSeconds?.(object, old) ?? 0);
   return object;
+}
+
+function postponeDeletion(metadata: ObjectMeta, seconds: number): void {
+  const end = parseTime(metadata.deletionTimestamp);
+  if (end === undefined || seconds <= 0) return;
+  metadata.deletionTimestamp = formatTime(end + seconds * 1000);
+  metadata.deletionGracePeriodSeconds = (metadata.deletionGracePeriodSeconds ?? 0) + seconds;
 }
 
 /**

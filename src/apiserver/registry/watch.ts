@@ -12,6 +12,7 @@ import { objectKey } from '../cache/keys.ts';
 import { atRevision, deepFreeze } from '../cache/stored-object.ts';
 import { type CacheEvent, TooOldError } from '../cache/watch-cache.ts';
 import type { RegistryContext } from './context.ts';
+import { listObjects } from './list.ts';
 import { checkWatchOptions, parseResourceVersion, untilFresh } from './resource-version.ts';
 import type { Resource } from './resources.ts';
 import { parseSelection, type Selection } from './selection.ts';
@@ -32,8 +33,22 @@ export async function watchObjects(
   const selection = parseSelection(resource.kind, options);
   const revision = parseResourceVersion(options.resourceVersion);
   if (options.sendInitialEvents) await untilFresh(context, revision);
+  const wantsPresent = options.sendInitialEvents ?? revision === 0;
+  const present = wantsPresent && resource.kind.uncached ? await readPresent(context, resource, options) : undefined;
   if (signal.aborted) return;
-  await new Watcher(context, resource, options, selection, revision, sink).run(signal);
+  await new Watcher(context, resource, options, selection, revision, sink, present).run(signal);
+}
+
+/** What an uncached kind has, and the revision at which it does. */
+interface Present {
+  objects: KubeObject[];
+  revision: number;
+}
+
+async function readPresent(context: RegistryContext, resource: Resource, options: WatchOptions): Promise<Present> {
+  const { namespace, labelSelector, fieldSelector } = options;
+  const { items, metadata } = await listObjects(context, resource, { namespace, labelSelector, fieldSelector });
+  return { objects: items, revision: Number(metadata.resourceVersion) };
 }
 
 class Watcher {
@@ -43,6 +58,7 @@ class Watcher {
   readonly #selection: Selection;
   readonly #revision: number;
   readonly #sink: (event: WatchEvent) => void;
+  readonly #uncached: Present | undefined;
   readonly #cleanups: (() => void)[] = [];
   #ended = false;
   #resolve: () => void = () => {};
@@ -54,6 +70,7 @@ class Watcher {
     selection: Selection,
     revision: number,
     sink: (event: WatchEvent) => void,
+    uncached: Present | undefined,
   ) {
     this.#context = context;
     this.#resource = resource;
@@ -61,6 +78,7 @@ class Watcher {
     this.#selection = selection;
     this.#revision = revision;
     this.#sink = sink;
+    this.#uncached = uncached;
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -79,7 +97,7 @@ class Watcher {
   /** Sends what the client wants of the present; returns the revision to follow from. */
   #start(namespace: string | undefined): number {
     const { sendInitialEvents } = this.#options;
-    const now = this.#context.cache.revision();
+    const now = this.#uncached?.revision ?? this.#context.cache.revision();
     if (sendInitialEvents === false) return this.#revision === 0 ? now : this.#revision;
     if (sendInitialEvents === undefined && this.#revision !== 0) return this.#revision;
     for (const stored of this.#present(namespace)) {
@@ -91,6 +109,7 @@ class Watcher {
   }
 
   #present(namespace: string | undefined): KubeObject[] {
+    if (this.#uncached !== undefined) return this.#uncached.objects;
     const { cache } = this.#context;
     const { prefix, kind } = this.#resource;
     const { name } = this.#selection;

@@ -1,5 +1,5 @@
 /** What a request for a stream asks for. Source: v1.33 PodExecOptions, PodAttachOptions, PodPortForwardOptions. */
-import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
+import type { Container, DeferContainer, EphemeralContainer, Pod } from '../../api/generated/types.ts';
 import type { StreamSelection } from '../../machinery/node-connection.ts';
 import { badRequest } from '../../machinery/status.ts';
 import { flag } from '../http/query.ts';
@@ -21,8 +21,13 @@ export function execOptions(query: URLSearchParams): StreamSelection & { command
 
 /** Whether there is a terminal was decided when the container was made. */
 export function attachOptions(query: URLSearchParams, pod: Pod, containerName: string): StreamSelection {
-  const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
-  const all: (Container | EphemeralContainer)[] = [...containers, ...initContainers, ...ephemeralContainers];
+  const { containers = [], initContainers = [], deferContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
+  const all: (Container | DeferContainer | EphemeralContainer)[] = [
+    ...containers,
+    ...initContainers,
+    ...deferContainers,
+    ...ephemeralContainers,
+  ];
   return selection(query, all.find(({ name }) => name === containerName)?.tty === true);
 }
 

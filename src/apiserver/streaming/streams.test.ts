@@ -6,7 +6,6 @@ import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { KubeObject } from '../../machinery/meta.ts';
-import type { NodeConnection } from '../../machinery/node-connection.ts';
 import { internalError } from '../../machinery/status.ts';
 import { noNodes, readText, startTestServer, type TestServer, turns } from '../server-fixture.ts';
 import { type RuntimeFixture, type RuntimePeer, startRuntime } from './runtime-fixture.ts';
@@ -18,7 +17,7 @@ const FORWARD = '/api/v1/namespaces/default/pods/p/portforward';
 let runtime: RuntimeFixture;
 let server: TestServer;
 let asked: unknown[];
-let nodes: NodeConnection;
+let nodes: typeof noNodes;
 
 const pod = (name: string, spec: object): KubeObject =>
   ({ apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: `uid-of-${name}` }, spec }) as KubeObject;
@@ -509,6 +508,20 @@ test('attach has the terminal that the container has, whatever the client asks f
   await Promise.all(['error', 'stdout', 'resize'].map((type) => peer.stream(type)));
   expect(asked).toMatchObject([['attach', {}, 'app', { stdin: false, stdout: true, stderr: false, tty: true }]]);
   client.socket.terminate();
+});
+
+test("exec and attach take a defer container's name as any container's", async () => {
+  const ref = { group: '', version: 'v1', resource: 'pods' };
+  const spec = { nodeName: 'n', containers: [{ name: 'app' }], deferContainers: [{ name: 'cleanup', tty: true }] };
+  await server.backend.create(ref, 'default', pod('ending', spec));
+  const of = (verb: string, query: string) =>
+    `/api/v1/namespaces/default/pods/ending/${verb}?container=cleanup&${query}`;
+  const clients = [await open(of('exec', 'command=ls&stdout=1')), await open(of('attach', 'stdout=1'))];
+  expect(asked).toMatchObject([
+    ['exec', { name: 'ending' }, 'cleanup', { command: ['ls'], tty: false }],
+    ['attach', { name: 'ending' }, 'cleanup', { tty: true }],
+  ]);
+  for (const { socket } of clients) socket.terminate();
 });
 
 test('many at once', async () => {

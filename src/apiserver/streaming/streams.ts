@@ -46,7 +46,9 @@ function upgradeKind({ headers }: IncomingMessage): UpgradeKind | undefined {
 /** Which requests Node.js hands over as connections: those for a stream. Others with such a header are plain requests. */
 export function upgradeFilter(kinds: readonly KindDefinition[]): (request: IncomingMessage) => boolean {
   const names = kinds.flatMap(({ subresources }) =>
-    Object.keys(subresources).filter((name) => subresources[name]?.connects !== undefined),
+    Object.keys(subresources).filter(
+      (name) => subresources[name]?.connects !== undefined && subresources[name]?.subpaths !== true,
+    ),
   );
   const ending = new RegExp(`/(${[...new Set(names)].join('|')})/?(\\?|$)`);
   return (request) => names.length > 0 && upgradeKind(request) !== undefined && ending.test(request.url ?? '');

@@ -1,0 +1,148 @@
+/** The resource metrics API and the proxy of Nodes over HTTP, with a node that says what the test wants. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { nodeKind } from '../../api/core/v1/node/index.ts';
+import type { KindDefinition } from '../../api/kind.ts';
+import { nodeMetricsKind } from '../../api/metrics.k8s.io/v1beta1/node-metrics/index.ts';
+import { podMetricsKind } from '../../api/metrics.k8s.io/v1beta1/pod-metrics/index.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import type { NodeUsage } from '../../machinery/node-reports.ts';
+import { serviceUnavailable } from '../../machinery/status.ts';
+import { fixtureKinds, noNodes, startTestServer, type TestServer } from '../server-fixture.ts';
+
+const AT = Date.UTC(2026, 0, 31, 12);
+const app = { name: 'app', cpuNanoCores: 250_000_000.4, memoryWorkingSetBytes: 50 * 2 ** 20 };
+const usage: NodeUsage = {
+  node: 'n',
+  at: AT,
+  windowMillis: 15_020,
+  cpuNanoCores: 1_500_000_000,
+  memoryWorkingSetBytes: 2 ** 30,
+  pods: [
+    { namespace: 'default', name: 'web', containers: [app, { ...app, name: 'side', cpuNanoCores: 1 }] },
+    { namespace: 'other', name: 'web', containers: [app] },
+    { namespace: 'default', name: 'ended', containers: [] },
+  ],
+};
+
+let at: TestServer;
+beforeEach(async () => {
+  at = await startTestServer({
+    kinds: [
+      ...fixtureKinds.filter(({ plural }) => plural !== 'nodes'),
+      nodeKind as unknown as KindDefinition,
+      nodeMetricsKind as unknown as KindDefinition,
+      podMetricsKind as unknown as KindDefinition,
+    ],
+    nodes: {
+      ...noNodes,
+      usage: async () => usage,
+      async document(node, path) {
+        if (node !== 'n') throw serviceUnavailable(`no connection to the node ${JSON.stringify(node)}`);
+        return path === '/stats/summary' ? { contentType: 'application/json', text: '{"node":{}}\n' } : undefined;
+      },
+    },
+  });
+  const put = (resource: string, namespace: string | undefined, name: string, labels?: Record<string, string>) =>
+    at.backend.create({ group: '', version: 'v1', resource }, namespace, {
+      ...{ apiVersion: 'v1', kind: resource, metadata: { name, ...(labels && { labels }) } },
+    } as KubeObject);
+  await put('pods', 'default', 'web', { app: 'web' });
+  await put('pods', 'default', 'ended');
+  await put('pods', 'other', 'web');
+  await put('nodes', undefined, 'n');
+  await put('nodes', undefined, 'elsewhere');
+});
+afterEach(() => at[Symbol.asyncDispose]());
+
+const METRICS = '/apis/metrics.k8s.io/v1beta1';
+
+test('PodMetrics of what runs, with the labels of the Pod', async () => {
+  const { json } = await at.call('GET', `${METRICS}/namespaces/default/pods`);
+  expect(json).toEqual({
+    apiVersion: 'metrics.k8s.io/v1beta1',
+    kind: 'PodMetricsList',
+    metadata: {},
+    items: [
+      {
+        apiVersion: 'metrics.k8s.io/v1beta1',
+        kind: 'PodMetrics',
+        metadata: {
+          ...{ name: 'web', namespace: 'default', labels: { app: 'web' } },
+          creationTimestamp: '2026-01-31T12:00:00Z',
+        },
+        timestamp: '2026-01-31T12:00:00Z',
+        window: '15.02s',
+        containers: [
+          { name: 'app', usage: { cpu: '250m', memory: '51200Ki' } },
+          { name: 'side', usage: { cpu: '1n', memory: '51200Ki' } },
+        ],
+      },
+    ],
+  });
+});
+
+const names = async (path: string): Promise<string[]> =>
+  (await at.call('GET', `${METRICS}/${path}`)).json.items.map(
+    ({ metadata }: KubeObject) => `${metadata.namespace ?? ''}/${metadata.name}`,
+  );
+
+test('selectors', async () => {
+  expect(await names('pods')).toEqual(['default/web', 'other/web']);
+  expect(await names('pods?labelSelector=app%3Dweb')).toEqual(['default/web']);
+  expect(await names('pods?fieldSelector=metadata.namespace%3Dother')).toEqual(['other/web']);
+  expect(await names('nodes')).toEqual(['/n']);
+});
+
+test('one of them, and none', async () => {
+  const one = await at.call('GET', `${METRICS}/nodes/n`);
+  expect(one.json).toMatchObject({ kind: 'NodeMetrics', usage: { cpu: '1500m', memory: '1048576Ki' } });
+  for (const path of ['nodes/gone', 'nodes/elsewhere', 'namespaces/default/pods/ended']) {
+    expect(await at.call('GET', `${METRICS}/${path}`)).toMatchObject({ code: 404, json: { reason: 'NotFound' } });
+  }
+});
+
+test('it can only be read', async () => {
+  const named = `${METRICS}/nodes/n`;
+  for (const [method, path] of [
+    ['DELETE', named],
+    ['PUT', named],
+    ['PATCH', named],
+    ['POST', `${METRICS}/nodes`],
+    ['DELETE', `${METRICS}/nodes`],
+    ['GET', `${METRICS}/nodes?watch=true`],
+  ] as const) {
+    expect(await at.call(method, path, { body: '{}' }), `${method} ${path}`).toMatchObject({ code: 405 });
+  }
+});
+
+test('a table of it', async () => {
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const { json } = await at.call('GET', `${METRICS}/namespaces/default/pods`, { headers: { accept } });
+  expect(json.rows.map(({ cells }: { cells: unknown }) => cells)).toEqual([['web', '250000001n', '100Mi', '15.02s']]);
+});
+
+test('discovery names its verbs, and no hash of a storage', async () => {
+  const { json } = await at.call('GET', METRICS);
+  expect(json.resources).toEqual([
+    { name: 'nodes', singularName: '', namespaced: false, kind: 'NodeMetrics', verbs: ['get', 'list'] },
+    { name: 'pods', singularName: '', namespaced: true, kind: 'PodMetrics', verbs: ['get', 'list'] },
+  ]);
+});
+
+test('the proxy of a Node passes on what its node has at the path', async () => {
+  const proxy = (name: string, path: string) => at.call('GET', `/api/v1/nodes/${name}/proxy${path}`);
+  expect(await proxy('n', '/stats/summary')).toMatchObject({ code: 200, json: { node: {} } });
+  expect(await proxy('n', '/nothing')).toMatchObject({ code: 404, text: '404 page not found\n' });
+  expect(await proxy('n', '')).toMatchObject({ code: 404, text: '404 page not found\n' });
+  expect(await proxy('gone', '/stats/summary')).toMatchObject({ code: 404, json: { reason: 'NotFound' } });
+  expect(await proxy('elsewhere', '/healthz')).toMatchObject({ code: 503, json: { reason: 'ServiceUnavailable' } });
+  expect(await at.call('POST', '/api/v1/nodes/n/proxy/run', { body: '' })).toMatchObject({ code: 405 });
+  // Other subresources have no paths below them.
+  expect(await at.call('GET', '/api/v1/nodes/n/status/more')).toMatchObject({ code: 404 });
+});
+
+test('who is nobody learns nothing of the node', async () => {
+  for (const path of [`${METRICS}/nodes`, '/api/v1/nodes/n/proxy/stats/summary']) {
+    expect(await at.call('GET', path, { agent: at.anonymous })).toMatchObject({ code: 401 });
+  }
+});

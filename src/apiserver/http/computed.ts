@@ -1,0 +1,42 @@
+/** Reads of kinds whose objects are not stored: made of stored ones, and of what the nodes say that they use. */
+import type { KindDefinition } from '../../api/kind.ts';
+import type { ListOptions } from '../../machinery/backend.ts';
+import type { KubeList, KubeObject } from '../../machinery/meta.ts';
+import { isApiError, notFound } from '../../machinery/status.ts';
+import { parseSelection } from '../registry/selection.ts';
+import type { ServerContext } from './context.ts';
+import type { ResourceRoute } from './routes.ts';
+
+type Computed = NonNullable<KindDefinition['computed']>;
+
+/** Rejects with 404 NotFound where there is nothing to tell of it. */
+export async function getComputed(
+  server: ServerContext,
+  { ref, namespace, name = '' }: ResourceRoute,
+  { from, make }: Computed,
+): Promise<KubeObject> {
+  const source = await server.backend.get(from, namespace, name).catch((error: unknown) => {
+    throw isApiError(error, 'NotFound') ? notFound(ref, name) : error;
+  });
+  const object = make(source, await server.nodes.usage());
+  if (object === undefined) throw notFound(ref, name);
+  return object;
+}
+
+/** The whole list, whatever its limit is. */
+export async function listComputed(
+  server: ServerContext,
+  { kind }: ResourceRoute,
+  { from, make }: Computed,
+  { namespace, labelSelector = '', fieldSelector = '' }: ListOptions,
+): Promise<KubeList> {
+  const { matches } = parseSelection(kind, { labelSelector, fieldSelector });
+  const [sources, usage] = await Promise.all([
+    server.backend.list(from, namespace === undefined ? {} : { namespace }),
+    server.nodes.usage(),
+  ]);
+  const items = sources.items
+    .map((source) => make(source, usage))
+    .filter((object) => object !== undefined && (matches?.(object) ?? true)) as KubeObject[];
+  return { apiVersion: `${kind.group}/${kind.version}`, kind: `${kind.kind}List`, metadata: {}, items };
+}

@@ -1,0 +1,15 @@
+/** The proxy subresource of Nodes: documents of the node's own server. Source: v1.33 "Proxies", kubelet's HTTP endpoints. */
+import { notFound } from '../../machinery/status.ts';
+import type { ServerContext } from './context.ts';
+import { type Exchange, sendBody, sendText } from './exchange.ts';
+import type { ResourceRoute } from './routes.ts';
+
+/** Rejects with 404 NotFound where there is no such Node; a path that the node does not know is answered as it would. */
+export async function serveNodeProxy(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
+  const { ref, name, subpath = [] } = route;
+  if (name === undefined) throw notFound(ref, '');
+  await server.backend.get(ref, undefined, name);
+  const document = await server.nodes.document(name, `/${subpath.join('/')}`, exchange.signal);
+  if (document === undefined) return sendText(exchange, 404, '404 page not found\n');
+  return sendBody(exchange, 200, document.contentType, document.text);
+}

@@ -1,0 +1,129 @@
+/**
+ * Server-side apply: the object becomes what the client says of it, and of the rest what others say.
+ * Source: Server-Side Apply (v1.33); the apply patcher and fieldmanager of upstream (behaviour and wording).
+ */
+import { fieldTypeOf } from '../../api/field-types.ts';
+import type { WriteOptions } from '../../machinery/backend.ts';
+import type { FieldSet } from '../../machinery/field-ownership/field-set.ts';
+import { applyConfig, firstEntries } from '../../machinery/field-ownership/managed-fields.ts';
+import { repeatedItem } from '../../machinery/field-ownership/typed-value.ts';
+import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../../machinery/json-value.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { badRequest, conflict, isApiError, methodNotAllowed, notFound } from '../../machinery/status.ts';
+import { decodeBody } from './body.ts';
+import type { RegistryContext } from './context.ts';
+import { createObject } from './create.ts';
+import { writerOf } from './field-owners.ts';
+import { keyOf, readCurrent } from './list.ts';
+import type { Resource } from './resources.ts';
+import { changeObject, checkSamePlace, findSubresource, type UpdateOptions } from './update.ts';
+
+export interface ApplyOptions extends UpdateOptions {
+  /** Called where the apply made the object. */
+  onCreated?: () => void;
+}
+
+export async function applyObject(
+  context: RegistryContext,
+  resource: Resource,
+  at: { namespace: string | undefined; name: string },
+  body: unknown,
+  options: ApplyOptions,
+): Promise<KubeObject> {
+  const { kind } = resource;
+  if (kind.createOnly) throw methodNotAllowed();
+  const subresource = findSubresource(resource, options.subresource, 'patch');
+  const config = configOf(resource, body, at, options);
+  const type = fieldTypeOf(kind.schema);
+  const ignored = notWritten(resource, options.subresource);
+  const request = () => ({
+    config,
+    writer: writerOf(context, resource, options, options.subresource),
+    force: options.force ?? false,
+    ignored,
+  });
+  for (;;) {
+    if ((await readCurrent(context, resource, keyOf(resource, at.namespace, at.name))) !== undefined) {
+      return changeObject({ context, resource, ...at, options, subresource }, (old) => {
+        const tracked = old.metadata.managedFields ?? [];
+        const owners = tracked.length > 0 ? tracked : firstEntries(old, type, resource.apiVersion, ignored);
+        const { object, entries } = applyConfig(old, owners, type, request());
+        return { body: object as unknown as KubeObject, owners: entries };
+      });
+    }
+    if (subresource !== undefined) throw notFound(resource.groupResource, at.name);
+    const { uid } = (config['metadata'] ?? {}) as { uid?: string };
+    if (uid) {
+      const text = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
+      throw conflict(resource.groupResource, at.name, text);
+    }
+    const { object, entries } = applyConfig(undefined, [], type, request());
+    try {
+      const created = await createObject(
+        context,
+        resource,
+        at.namespace,
+        object as unknown as KubeObject,
+        options,
+        entries,
+      );
+      options.onCreated?.();
+      return created;
+    } catch (error) {
+      // Someone else made it in between: it is there to be changed now.
+      if (!isApiError(error, 'AlreadyExists')) throw error;
+    }
+  }
+}
+
+/** What this path of the kind does not write. */
+function notWritten({ kind }: Resource, subresource: string | undefined): FieldSet {
+  if (subresource === 'status') return { 'f:spec': {} };
+  return kind.subresources['status'] === undefined ? undefined : { 'f:status': {} };
+}
+
+/** What the client said, and nothing else: each value in its canonical form. Throws 400 BadRequest. */
+function configOf(
+  resource: Resource,
+  body: unknown,
+  at: { namespace: string | undefined; name: string },
+  options: WriteOptions,
+): JsonObject {
+  if (!isJsonObject(body)) throw badRequest('error decoding patch: the patch must be an object');
+  if (!body['kind']) throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(body)}'`);
+  if (!body['apiVersion']) throw badRequest(`Object 'apiVersion' is missing in '${JSON.stringify(body)}'`);
+  if (body['apiVersion'] !== resource.apiVersion) {
+    const text = `Incorrect version specified in apply patch. Specified patch version: ${body['apiVersion']}, expected: ${resource.apiVersion}`;
+    throw badRequest(text);
+  }
+  const metadata = { ...(isJsonObject(body['metadata']) ? body['metadata'] : {}) };
+  if (metadata['managedFields'] !== undefined && metadata['managedFields'] !== null) {
+    throw badRequest('metadata.managedFields must be nil');
+  }
+  metadata['name'] ??= at.name;
+  if (at.namespace !== undefined) metadata['namespace'] ??= at.namespace;
+  const given: JsonObject = { ...body, metadata };
+  const decoded = decodeBody(resource, given as unknown as KubeObject, options);
+  checkSamePlace(decoded, at);
+  const config = asGiven(decoded as unknown as JsonObject, given) as JsonObject;
+  const repeated = repeatedItem(config, fieldTypeOf(resource.kind.schema));
+  if (repeated !== undefined) {
+    const named = `${at.namespace === undefined ? '' : `${at.namespace}/`}${at.name}; ${resource.apiVersion}, Kind=${resource.kind.kind}`;
+    throw badRequest(`failed to create typed patch object (${named}): ${repeated}`);
+  }
+  return config;
+}
+
+/** The decoded value without what decoding adds: fields that are always there, even empty. */
+function asGiven(decoded: JsonValue, given: JsonValue): JsonValue {
+  if (Array.isArray(decoded) && Array.isArray(given)) {
+    return decoded.map((item, index) => asGiven(item, given[index] ?? null));
+  }
+  if (!isJsonObject(decoded) || !isJsonObject(given)) return decoded;
+  const result: JsonObject = {};
+  for (const [name, value] of Object.entries(given)) {
+    const own = Object.hasOwn(decoded, name) ? decoded[name] : undefined;
+    if (value !== null && own !== undefined) setOwn(result, name, asGiven(own, value));
+  }
+  return result;
+}
