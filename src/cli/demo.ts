@@ -51,8 +51,13 @@ export async function demo(): Promise<void> {
 }
 
 async function startEngine(dataDir: string): Promise<void> {
-  say(`$ lifepod up --detach --data-dir ${dataDir} --port 0`);
-  const { server, nodeName, startMillis } = await startDetached({ dataDir, port: 0, ...(await chooseFreeRanges()) });
+  // Also on a machine whose disk is nearly full.
+  const evictionHard = 'memory.available<100Mi';
+  say(`$ lifepod up --detach --data-dir ${dataDir} --port 0 --eviction-hard '${evictionHard}'`);
+  const { server, nodeName, startMillis } = await startDetached({
+    ...{ dataDir, port: 0, evictionHard },
+    ...(await chooseFreeRanges()),
+  });
   say(`the engine is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`);
 }
 

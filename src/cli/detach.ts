@@ -3,8 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureDataDir, UserError } from '../platform/files.ts';
+import { IMAGE_FLAGS } from './image-settings.ts';
 import { checkMachine } from './machine.ts';
-import type { UpOptions } from './settings.ts';
+import { nodeOptionFlags } from './node-settings.ts';
+import { type UpOptions, usesPrivateContainerd } from './settings.ts';
 import { printReady, type ReadyEngine, type StartReport } from './up.ts';
 
 /** At a start, a longer log becomes lifepod.log.1. */
@@ -18,7 +20,7 @@ export async function upDetached(options: UpOptions): Promise<void> {
 
 /** Resolves when the engine is ready. Rejects with a UserError where it does not start. Ctrl+C until then ends it too. */
 export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
-  checkMachine({ privateContainerd: options.containerRuntimeEndpoint === undefined });
+  checkMachine(() => usesPrivateContainerd(options));
   ensureDataDir(options.dataDir);
   const logPath = join(options.dataDir, 'lifepod.log');
   const log = openLog(logPath);
@@ -50,6 +52,16 @@ function argumentsOf(options: UpOptions): string[] {
     ['--service-cidr', options.serviceCidr],
     ['--node-name', options.nodeName],
     ['--container-runtime-endpoint', options.containerRuntimeEndpoint],
+    ['--record-age', options.recordAge],
+    ['--record-size', options.recordSize],
+    ['--max-grace-period-extension', options.maxGracePeriodExtension],
+    ['--pod-pids-limit', options.podPidsLimit],
+    ...IMAGE_FLAGS.map(([flag, key]): [string, string | number | undefined] => [flag, options[key]]),
+    ...Object.entries(options.runtimeHandler ?? {}).map(([name, runtime]): [string, string] => [
+      '--runtime-handler',
+      `${name}=${runtime}`,
+    ]),
+    ...nodeOptionFlags(options),
     ['--log-level', options.logLevel],
   ];
   return flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));

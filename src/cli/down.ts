@@ -5,7 +5,7 @@ import { nodePlatform } from '../platform/node.ts';
 import type { Platform } from '../platform/platform.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { startDetached } from './detach.ts';
-import { endAllPods, runtimeIdle } from './end-pods.ts';
+import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { connectOwnRuntime } from './engine-runtime.ts';
 import { clearMachine } from './leftovers.ts';
 import { requireRoot } from './machine.ts';
@@ -35,12 +35,27 @@ export async function down(dataDir: string): Promise<void> {
 
   const lock = lockDataDir(dataDir);
   try {
+    if (record.containerRuntimeEndpoint !== undefined) await clearRuntime(dataDir, record.containerRuntimeEndpoint);
     await clearMachine(dataDir, nodePlatform('warn'), new AbortController().signal);
     writeEngineRecord(dataDir, { ...record, state: 'down' });
   } finally {
     lock.release();
   }
   say(`nothing of ${dataDir} is running or mounted`);
+}
+
+/** The machine's own runtime goes on, and would keep what the engine had no time to remove. */
+async function clearRuntime(dataDir: string, endpoint: string): Promise<void> {
+  try {
+    const runtime = await connectOwnRuntime(endpoint, dataDir, nodePlatform('error'));
+    try {
+      await removeRest(runtime, AbortSignal.timeout(CONTAINERS_END_MILLIS));
+    } finally {
+      await runtime.close();
+    }
+  } catch (error) {
+    say(`some containers may stay in the runtime: ${(error as Error).message}`);
+  }
 }
 
 /** Ends the Pods, then the engine; resolves when its process is gone. */

@@ -40,6 +40,12 @@ export async function endAllPods(
     say(`${how} ${nameOf(pod)} after ${((platform.timers.now() - begin) / 1000).toFixed(1)} s`);
     if (synced && open.size === 0) ended.resolve();
   };
+  /** The defer container whose turn it is: it may take its time. */
+  const turnOf = ({ status }: Pod): string | undefined => {
+    const entries = status?.phase === 'Terminating' ? (status.deferContainerStatuses ?? []) : [];
+    const index = entries.findIndex(({ state }) => state?.terminated === undefined);
+    return entries[index] && `defer container ${entries[index].name} (${index + 1} of ${entries.length})`;
+  };
   const added = (pod: Pod): void => {
     if (onlyFinalizersLeft(pod)) return;
     open.add(pod.metadata.uid ?? '');
@@ -54,7 +60,9 @@ export async function endAllPods(
     { ...platform, signal: watching.signal },
     {
       added,
-      updated: (pod) => {
+      updated: (pod, old) => {
+        const turn = turnOf(pod);
+        if (turn !== undefined && turn !== turnOf(old)) say(`  ${nameOf(pod)}: ${turn}`);
         if (onlyFinalizersLeft(pod)) settle(pod, `ended, but its finalizers keep the object:`);
       },
       deleted: (pod) => settle(pod, 'ended'),
@@ -89,4 +97,14 @@ export async function runtimeIdle(runtime: ContainerRuntime, signal: AbortSignal
   } finally {
     closing.abort();
   }
+}
+
+/** Removes what the runtime remembers of Pods that have ended, and ends what has not. Resolves with how many Pods there were. */
+export async function removeRest(runtime: ContainerRuntime, signal: AbortSignal): Promise<number> {
+  const rest = [...(await runtime.observeAll(signal)).values()];
+  for (const { id } of rest.flatMap(({ sandboxes }) => sandboxes)) {
+    await runtime.stopSandbox(id, signal);
+    await runtime.removeSandbox(id, signal);
+  }
+  return rest.length;
 }

@@ -3,22 +3,29 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { networkNames } from '../network/bridge.ts';
 import { UserError } from '../platform/files.ts';
+import type { Metrics } from '../platform/metrics.ts';
 import type { Platform } from '../platform/platform.ts';
 import { type Containerd, startContainerd } from '../runtime/containerd/containerd.ts';
 import { connectRuntime } from '../runtime/cri/cri-runtime.ts';
+import type { Labels } from '../runtime/cri/labels.ts';
+import { type RuntimeConfig, readRuntimeConfig } from '../runtime/cri/runtime-config.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import { makePauseArchive } from '../runtime/images/local-images.ts';
-import type { ContainerRuntime, ContainerStreams, RuntimeEvent } from '../runtime/runtime.ts';
+import type { ContainerRuntime, ContainerStreams, RuntimeEvent, RuntimeUsage } from '../runtime/runtime.ts';
 import { findCniFolder } from './machine.ts';
 import type { Settings } from './settings.ts';
 
 /** Made of catatonit on this machine, so that no registry is needed. */
-const SANDBOX_IMAGE = 'localhost/lifepod/pause:1';
+export const SANDBOX_IMAGE = 'localhost/lifepod/pause:1';
 
 export interface EngineRuntime {
-  runtime: ContainerRuntime & ContainerStreams;
+  runtime: ContainerRuntime & ContainerStreams & RuntimeUsage;
   /** containerd */
   name: string;
+  /** How it makes control groups; undefined: it does not tell. */
+  cgroupDriver: RuntimeConfig['cgroupDriver'];
+  /** Of the sandboxes that it makes: their images stay. */
+  sandboxImages: string[];
   /** Called when the private containerd has ended, or is back. */
   onChange(listener: () => void): void;
 }
@@ -29,18 +36,25 @@ export async function startRuntime(
   platform: Platform,
   closers: AsyncDisposableStack,
   signal: AbortSignal,
+  metrics: Metrics,
 ): Promise<EngineRuntime> {
   const { dataDir, containerRuntimeEndpoint } = settings;
   const containerd =
-    containerRuntimeEndpoint === undefined ? await startPrivate(dataDir, platform, closers) : undefined;
+    containerRuntimeEndpoint === undefined ? await startPrivate(settings, platform, closers) : undefined;
   const endpoint = containerRuntimeEndpoint ?? containerd?.endpoint ?? '';
-  const runtime = await connectOwnRuntime(endpoint, dataDir, platform);
+  const runtime = await connectOwnRuntime(endpoint, dataDir, platform, metrics);
   closers.defer(() => runtime.close());
   if (containerd !== undefined) await ensureSandboxImage(runtime, endpoint, dataDir, platform, signal);
   const { name } = await runtime.version(signal);
+  const config: RuntimeConfig =
+    containerd === undefined
+      ? await readRuntimeConfig(endpoint, signal)
+      : { cgroupDriver: 'cgroupfs', sandboxImage: SANDBOX_IMAGE };
   return {
     runtime,
     name,
+    cgroupDriver: config.cgroupDriver,
+    sandboxImages: config.sandboxImage === undefined ? [] : [config.sandboxImage],
     onChange(listener) {
       containerd?.onExit(listener);
       const tell = (event: RuntimeEvent): void => {
@@ -53,25 +67,36 @@ export async function startRuntime(
   };
 }
 
+/** On all that an engine makes. */
+export const instanceLabels = (dataDir: string): Labels => ({ 'lifepod.io/instance': dataDir });
+
 /** Shows only what the engine of the data folder made: several engines may use the machine's runtime. */
 export function connectOwnRuntime(
   endpoint: string,
   dataDir: string,
   platform: Platform,
+  metrics?: Metrics,
 ): Promise<EngineRuntime['runtime']> {
-  const namespaceLabels = { 'lifepod.io/instance': dataDir };
-  return connectRuntime({ endpoint, ...platform, namespaceLabels }).catch((error: Error) => {
-    throw new UserError(`the container runtime at ${endpoint} does not answer: ${error.message}`);
-  });
+  const namespaceLabels = instanceLabels(dataDir);
+  return connectRuntime({ endpoint, ...platform, namespaceLabels, ...(metrics && { metrics }) }).catch(
+    (error: Error) => {
+      throw new UserError(`the container runtime at ${endpoint} does not answer: ${error.message}`);
+    },
+  );
 }
 
-async function startPrivate(dataDir: string, platform: Platform, closers: AsyncDisposableStack): Promise<Containerd> {
+async function startPrivate(
+  { dataDir, runtimeHandlers }: Settings,
+  platform: Platform,
+  closers: AsyncDisposableStack,
+): Promise<Containerd> {
   const containerd = await startContainerd({
     dataDir,
     ...platform,
     sandboxImage: SANDBOX_IMAGE,
     cniConfDir: networkNames({ dataDir, instance: dataDir }).cniConfigDirectory,
     cniBinDir: findCniFolder() ?? '',
+    runtimeHandlers,
   });
   closers.defer(() => containerd.stop());
   return containerd;

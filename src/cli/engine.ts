@@ -21,19 +21,30 @@ import { startApiServer } from '../apiserver/server.ts';
 import type { Client } from '../client/client.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { startControllers } from '../controllers/controllers.ts';
-import type { NodeConnection } from '../machinery/node-connection.ts';
-import { serviceUnavailable } from '../machinery/status.ts';
 import { setUpNetwork } from '../network/bridge.ts';
 import { startDns } from '../network/dns.ts';
 import { type NodeAgent, startNodeAgent } from '../node/agent.ts';
+import { MACHINE_RESOLV_CONF } from '../node/node-resolver.ts';
 import { startNodeStatus } from '../node/node-status.ts';
+import { startPodMetrics } from '../node/pod-metrics.ts';
+import { createNodeReports } from '../node/usage/reports.ts';
+import { createLocalFolders } from '../node/volumes/local-folders.ts';
 import { checkDataFormat, ensureDataDir, lockDataDir } from '../platform/files.ts';
+import type { Metrics } from '../platform/metrics.ts';
 import type { Platform } from '../platform/platform.ts';
 import { raisePriority } from '../platform/processes.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
+import { measuredStore } from '../store/measured-store.ts';
+import { addStorageMetrics, createEngineMetrics, type EngineMetrics } from './engine-metrics.ts';
+import { checkPodGroups, checkResolvConf, createShutdown, nodeCapacity, openPressure } from './engine-node.ts';
 import { startRuntime } from './engine-runtime.ts';
-import { checkMachine, checkPortFree, nodeAddress } from './machine.ts';
+import { garbagePolicyOf, resolveImageSettings } from './image-settings.ts';
+import { type LateNode, lateNode } from './late-node.ts';
+import { checkMachine, checkPortFree } from './machine.ts';
+import { machineAddresses, openNodeAddress } from './node-address.ts';
+import { allowedSysctls, resolveNodeOptions, terminatedPods } from './node-settings.ts';
+import { parseRecordLimits } from './record-settings.ts';
 import {
   type EngineRecord,
   kubeconfigPath,
@@ -41,6 +52,7 @@ import {
   resolveSettings,
   type Settings,
   type UpOptions,
+  usesPrivateContainerd,
   writeEngineRecord,
 } from './settings.ts';
 import { KUBERNETES_VERSION, LIFEPOD_VERSION } from './version.ts';
@@ -57,6 +69,8 @@ export interface Engine {
   server: string;
   /** Ends the static Pods, gracefully, and begins none any more. Resolves when nothing of them is left. */
   endStaticPods(): Promise<void>;
+  /** Ends every Pod as a machine that shuts down does; their objects stay. Resolves when they are over, or their time is. */
+  shutDownNode(): Promise<void>;
   /** Resolves when it has ended, after the signal of startEngine() aborted. */
   stopped: Promise<void>;
 }
@@ -66,9 +80,10 @@ export interface Engine {
  * an earlier one had started. `signal` ends it.
  */
 export async function startEngine(options: UpOptions, platform: Platform, signal: AbortSignal): Promise<Engine> {
-  checkMachine({ privateContainerd: options.containerRuntimeEndpoint === undefined });
+  checkMachine(() => usesPrivateContainerd(options));
   ensureDataDir(options.dataDir);
   const settings = resolveSettings(options, readEngineRecord(options.dataDir));
+  checkResolvConf(settings);
   raisePriority();
   const closers = new AsyncDisposableStack();
   try {
@@ -77,12 +92,13 @@ export async function startEngine(options: UpOptions, platform: Platform, signal
     checkDataFormat(settings.dataDir);
     await checkPortFree(HOST, settings.port);
     writeEngineRecord(settings.dataDir, recordOf(settings, settings.port));
-    const { port, agent } = await startParts(settings, platform, closers, signal);
+    const { port, agent, shutDownNode } = await startParts(settings, platform, closers, signal);
     flushCompileCache();
     return {
       settings,
       server: `https://${HOST}:${port}`,
       endStaticPods: agent.endStaticPods,
+      shutDownNode,
       stopped: aborted(signal).then(() => closers.disposeAsync()),
     };
   } catch (error) {
@@ -98,6 +114,13 @@ const recordOf = (settings: Settings, port: number): EngineRecord => ({
   serviceCidr: settings.serviceCidr,
   nodeName: settings.nodeName,
   containerRuntimeEndpoint: settings.containerRuntimeEndpoint,
+  recordAge: settings.recordAge,
+  recordSize: settings.recordSize,
+  maxGracePeriodExtension: settings.maxGracePeriodExtension,
+  podPidsLimit: settings.podPidsLimit,
+  runtimeHandlers: settings.runtimeHandlers,
+  ...resolveImageSettings(settings),
+  ...resolveNodeOptions(settings, undefined),
   state: 'up',
 });
 
@@ -113,53 +136,91 @@ async function startParts(
   platform: Platform,
   closers: AsyncDisposableStack,
   stopping: AbortSignal,
-): Promise<{ port: number; agent: NodeAgent }> {
+): Promise<{ port: number; agent: NodeAgent; shutDownNode: Engine['shutDownNode'] }> {
   const ending = new AbortController();
   const signal = AbortSignal.any([stopping, ending.signal]);
   const dnsIp = dnsServiceAddress(settings.serviceCidr);
   const { dataDir, podCidr, serviceCidr } = settings;
+  const metrics = createEngineMetrics(signal);
 
-  const [registry, runtime, network, address] = await together([
-    openRegistry(settings, platform, closers),
-    startRuntime(settings, platform, closers, signal),
+  const [registry, runtime, network] = await together([
+    openRegistry(settings, platform, closers, metrics.all),
+    startRuntime(settings, platform, closers, signal, metrics.node),
     setUpNetwork({ dataDir, instance: dataDir, podCidr, serviceCidr, dnsIp, signal }),
-    nodeAddress(signal),
   ]);
-  const nodeIp = address ?? network.gateway;
+  checkPodGroups(settings, runtime.cgroupDriver);
+  const [pressure, capacity, address] = await together([
+    openPressure(settings, runtime.runtime, platform.timers, signal),
+    nodeCapacity(settings),
+    openNodeAddress(machineAddresses(network.gateway, signal)),
+  ]);
+  const shutdown = createShutdown(settings, platform.timers);
   const client = inProcessClient(registry.registry);
   closers.defer(() => ending.abort());
   const loops = { client, ...platform, signal };
   const node = lateNode();
-  const port = await serveApi(settings, platform, closers, { ...registry, nodes: node.connection });
-  const dns = { ip: dnsIp, port: DNS_PORT, clusterDomain: CLUSTER_DOMAIN, upstreamFrom: '/etc/resolv.conf' };
-  const [agent] = await together([
+  const port = await serveApi(settings, platform, closers, { ...registry, nodes: node.connection, metrics });
+  const dns = {
+    ip: dnsIp,
+    port: DNS_PORT,
+    clusterDomain: CLUSTER_DOMAIN,
+    upstreamFrom: settings.resolvConf || MACHINE_RESOLV_CONF,
+  };
+  const [agent, reporter] = await together([
     startNodeAgent({
       ...loops,
       runtime: runtime.runtime,
       runtimeName: runtime.name,
       nodeName: settings.nodeName,
-      nodeIps: [nodeIp],
-      dataDir,
+      nodeIps: address.ips,
+      ...{ dataDir, capacity },
       clusterDns: [dnsIp],
       clusterDomain: CLUSTER_DOMAIN,
+      maxGracePeriodExtensionSeconds: settings.maxGracePeriodExtension,
+      maxParallelImagePulls: settings.maxParallelImagePulls,
+      imageGarbage: { policy: garbagePolicyOf(settings), keep: runtime.sandboxImages },
+      ...(runtime.cgroupDriver === 'cgroupfs' ? { podCgroups: { podPidsLimit: settings.podPidsLimit } } : {}),
+      allowedUnsafeSysctls: allowedSysctls(settings),
+      resolvConf: settings.resolvConf,
+      eviction: { pressure, containerUsage: runtime.runtime.containerUsage },
     }),
     startNodeStatus({
       ...loops,
       runtime: runtime.runtime,
       nodeName: settings.nodeName,
       podCidr,
-      internalIp: nodeIp,
-      dataDir,
+      internalIp: address.read,
+      capacity,
       version: `${KUBERNETES_VERSION}+lifepod.${LIFEPOD_VERSION}`,
-    }).then((reporter) => runtime.onChange(() => void reporter.check())),
+      pressure,
+      problems: shutdown.problems,
+    }),
     startDns({ ...loops, ...dns }),
     startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
-    startControllers({ ...loops, caPem: registry.pki.caCertificate }),
+    startControllers({
+      ...loops,
+      caPem: registry.pki.caCertificate,
+      recordLimits: parseRecordLimits(settings.recordAge, settings.recordSize),
+      folders: createLocalFolders(dataDir, settings.nodeName),
+      terminatedPods: terminatedPods(settings),
+    }),
   ]);
-  node.connect(agent.connection);
+  startPodMetrics({ ...loops, nodeName: settings.nodeName, metrics: metrics.node });
+  const reports = createNodeReports({
+    ...loops,
+    runtime: runtime.runtime,
+    nodeName: settings.nodeName,
+    pods: agent.pods,
+    metrics: metrics.node,
+    dataDir,
+  });
+  node.connect({ ...agent.connection, ...reports });
+  runtime.onChange(() => void reporter.check());
+  pressure.onChange(() => void reporter.check());
+  agent.onImagesChange(reporter.imagesChanged);
   closers.defer(() => agent.flushed());
   await nodeReady(client, settings.nodeName, signal);
-  return { port, agent };
+  return { port, agent, shutDownNode: () => shutdown.begin(reporter, agent) };
 }
 
 interface OpenRegistry {
@@ -171,6 +232,7 @@ async function openRegistry(
   settings: Settings,
   { timers, log }: Platform,
   closers: AsyncDisposableStack,
+  metrics: Metrics,
 ): Promise<OpenRegistry> {
   const { dataDir, serviceCidr, nodeName } = settings;
   const [store, pki] = await together([
@@ -183,7 +245,8 @@ async function openRegistry(
   ]);
   closers.defer(() => store.close());
   const { issue } = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
-  const registry = await createRegistry({ store, kinds, timers, log, serviceCidr, issueToken: issue });
+  const measured = measuredStore(store, metrics);
+  const registry = await createRegistry({ store: measured, kinds, timers, log, serviceCidr, issueToken: issue });
   closers.defer(() => registry.close());
   return { registry, pki };
 }
@@ -193,38 +256,20 @@ async function serveApi(
   settings: Settings,
   { timers, log }: Platform,
   closers: AsyncDisposableStack,
-  { registry, pki, nodes }: OpenRegistry & { nodes: NodeConnection },
+  { registry, pki, nodes, metrics }: OpenRegistry & { nodes: LateNode; metrics: EngineMetrics },
 ): Promise<number> {
   const { dataDir, serviceCidr } = settings;
   const version = LIFEPOD_VERSION;
+  addStorageMetrics(metrics.all, registry, dataDir);
   const api = await startApiServer({
     ...{ backend: registry, kinds, nodes, pki, host: HOST, port: settings.port, version, timers, log },
+    metrics: metrics.all,
   });
   closers.defer(() => api.close());
   await bootstrap(registry, { serviceCidr, apiServerPort: api.port });
   writeKubeconfig(kubeconfigPath(dataDir), { server: `https://${HOST}:${api.port}`, pki });
   writeEngineRecord(dataDir, recordOf(settings, api.port));
   return api.port;
-}
-
-/** The node for the API server, which is there before the node is. */
-function lateNode(): { connection: NodeConnection; connect(connection: NodeConnection): void } {
-  let connected: NodeConnection | undefined;
-  const node = (): NodeConnection => {
-    if (connected === undefined) throw serviceUnavailable('the node is starting');
-    return connected;
-  };
-  return {
-    connect: (connection) => {
-      connected = connection;
-    },
-    connection: {
-      logs: (...query) => node().logs(...query),
-      exec: async (...query) => node().exec(...query),
-      attach: async (...query) => node().attach(...query),
-      portForward: async (...query) => node().portForward(...query),
-    },
-  };
 }
 
 async function nodeReady(client: Client, name: string, signal: AbortSignal): Promise<void> {

@@ -1,16 +1,34 @@
-/** `lifepod image load`. */
+/** `lifepod image load`, `list` and `rm`. */
 import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Pod } from '../api/generated/types.ts';
+import { clientFromKubeconfig } from '../client/kubeconfig.ts';
+import { binarySize } from '../lifecycle/pulls.ts';
+import { imagesOf, isMeant, isUnfinished } from '../node/images/used.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
+import { type Connection, connect } from '../runtime/cri/connection.ts';
+import { imagesInUse, listImages, removeImage } from '../runtime/cri/images.ts';
+import { readStatus, sandboxImageOf } from '../runtime/cri/status.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
-import { readEngineRecord } from './settings.ts';
+import type { ImageInfo } from '../runtime/runtime.ts';
+import { instanceLabels, SANDBOX_IMAGE } from './engine-runtime.ts';
+import { kubeconfigPath, readEngineRecord } from './settings.ts';
+import { tabColumns } from './tab-columns.ts';
 
-export async function loadImages(dataDir: string, files: string[]): Promise<void> {
+const SHORT_ID_LENGTH = 12;
+
+/** unix:///… of the engine's runtime. Throws a UserError where none runs. */
+function endpointOf(dataDir: string): string {
   if (dataDirOwner(dataDir) === undefined) {
     throw new UserError(`no lifepod runs in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`);
   }
+  return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
+}
+
+export async function loadImages(dataDir: string, files: string[]): Promise<void> {
+  const endpoint = endpointOf(dataDir);
   for (const file of files) {
     try {
       accessSync(file, constants.R_OK);
@@ -18,10 +36,90 @@ export async function loadImages(dataDir: string, files: string[]): Promise<void
       throw new UserError(`the file ${file} is not there or cannot be read: give archives that 'docker save' writes`);
     }
   }
-  const endpoint = readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
   const signal = new AbortController().signal;
   const paths = files.map((file) => resolve(file));
   for (const reference of await loadImageArchives({ endpoint, timers: systemTimers() }, paths, signal)) {
     process.stdout.write(`loaded ${reference}\n`);
+  }
+}
+
+/** A line for each name of an image; one without a tag by its digest. */
+export async function printImages(dataDir: string): Promise<void> {
+  const { images, pods } = await readAll(dataDir);
+  const rows = images.flatMap((image) => {
+    const users = pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference)));
+    const used = image.tags.includes(SANDBOX_IMAGE) ? 'all' : String(users.length);
+    return namesOf(image).map((name) => [name, shortId(image), binarySize(image.sizeBytes), used].join('\t'));
+  });
+  const lines = tabColumns(['IMAGE\tID\tSIZE\tPODS', ...rows.sort()]);
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+/** Removes the images with all their names, or, where one of them cannot be removed, none. Throws a UserError that says why. */
+export async function removeImages(dataDir: string, references: string[]): Promise<void> {
+  const { images, pods } = await readAll(dataDir);
+  const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({
+    foreign: await imagesInUse(connection, signal, instanceLabels(dataDir)),
+    sandboxImages: [SANDBOX_IMAGE, sandboxImageOf(await readStatus(connection, true, signal)) ?? SANDBOX_IMAGE],
+  }));
+  const wanted = new Set(references.map((reference) => find(images, reference)));
+  for (const image of wanted) {
+    const [name = ''] = namesOf(image);
+    if (sandboxImages.some((reference) => isMeant(image, reference)))
+      throw new UserError(`the image ${name} is that of every Pod's sandbox`);
+    if (image.pinned) throw new UserError(`the image ${name} is pinned: the runtime needs it`);
+    if (foreign.some((reference) => isMeant(image, reference)))
+      throw new UserError(`the image ${name} is used by containers that are not lifepod's: remove them first`);
+    const users = pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference)));
+    if (users.length === 0) continue;
+    const named = users.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
+    throw new UserError(
+      `the image ${name} is used by ${users.length === 1 ? 'the Pod' : 'the Pods'} ${named}: delete ${users.length === 1 ? 'it' : 'them'} first`,
+    );
+  }
+  await withRuntime(dataDir, async (connection, signal) => {
+    for (const image of wanted) {
+      await removeImage(connection, image.id, signal);
+      for (const name of namesOf(image)) process.stdout.write(`removed ${name}\n`);
+    }
+  });
+}
+
+const shortId = ({ id }: ImageInfo): string => id.replace(/^sha256:/, '').slice(0, SHORT_ID_LENGTH);
+
+const namesOf = ({ id, tags, digests }: ImageInfo): string[] =>
+  tags.length > 0 ? tags : digests.length > 0 ? digests : [id];
+
+/** By name, ID, or the beginning of an ID that `list` shows. */
+function find(images: readonly ImageInfo[], reference: string): ImageInfo {
+  const found = images.filter(
+    (image) =>
+      isMeant(image, reference) ||
+      (/^[0-9a-f]{4,64}$/.test(reference) && image.id.replace(/^sha256:/, '').startsWith(reference)),
+  );
+  const [image, ...others] = found;
+  if (image === undefined)
+    throw new UserError(`there is no image ${reference}: 'lifepod image list' shows those there are`);
+  if (others.length > 0)
+    throw new UserError(`${reference} means ${found.length} images, among them ${found.map(shortId).join(', ')}`);
+  return image;
+}
+
+async function readAll(dataDir: string): Promise<{ images: ImageInfo[]; pods: Pod[] }> {
+  const images = await withRuntime(dataDir, listImages);
+  const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+  const { items } = await client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' }).list();
+  return { images, pods: items.filter(isUnfinished) };
+}
+
+async function withRuntime<T>(
+  dataDir: string,
+  use: (connection: Connection, signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const connection = connect(endpointOf(dataDir));
+  try {
+    return await use(connection, new AbortController().signal);
+  } finally {
+    connection.close();
   }
 }

@@ -4,6 +4,8 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { tearDownNetwork } from '../network/bridge.ts';
+import { cgroupRootOf } from '../node/pod-cgroups.ts';
+import { openCgroups } from '../platform/cgroups.ts';
 import type { Platform } from '../platform/platform.ts';
 import { runCommandOk } from '../platform/processes.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
@@ -67,10 +69,13 @@ export function residentBytes(pid: number): number {
   }
 }
 
-/** Ends the runtime, unmounts, removes the network: nothing of the data folder is left on the machine. Safe to repeat. */
+/** Ends the runtime, unmounts, removes the network and the control groups: nothing of the data folder is left on the machine. Safe to repeat. */
 export async function clearMachine(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
   await clearRunState({ dataDir, ...platform });
-  await tearDownNetwork({ dataDir, instance: dataDir, signal });
+  await Promise.all([
+    tearDownNetwork({ dataDir, instance: dataDir, signal }),
+    openCgroups().then((cgroups) => cgroups.remove(cgroupRootOf(dataDir))),
+  ]);
   const mounts = mountsOf(dataDir);
   if (mounts.length > 0) await runCommandOk('umount', ['--lazy', ...mounts], { signal });
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { checkPortFree } from './machine.ts';
+import { checkPortFree, missingPackages } from './machine.ts';
 
 test('a taken port is refused with what to do; the same port is accepted once it is free', async () => {
   const server = createServer().listen(0, '127.0.0.1');
@@ -13,4 +13,12 @@ test('a taken port is refused with what to do; the same port is accepted once it
   server.close();
   await once(server, 'close');
   await checkPortFree('127.0.0.1', port);
+});
+
+test("the machine's own runtime needs neither containerd nor what its sandboxes are of, nor its network's plugins", () => {
+  const nothing = () => undefined;
+  expect(missingPackages(false, nothing)).toEqual(['nftables', 'iproute2']);
+  expect(missingPackages(true, nothing)).toEqual([
+    ...['nftables', 'iproute2', 'catatonit', 'containerd', 'runc', 'containernetworking-plugins'],
+  ]);
 });

@@ -12,24 +12,24 @@ interface Requirement {
 const ALWAYS: readonly Requirement[] = [
   { program: 'nft', package: 'nftables' },
   { program: 'ip', package: 'iproute2' },
-  { program: 'catatonit', package: 'catatonit' },
 ];
 const PRIVATE_CONTAINERD: readonly Requirement[] = [
+  { program: 'catatonit', package: 'catatonit' },
   { program: 'containerd', package: 'containerd' },
   { program: 'runc', package: 'runc' },
 ];
 const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
 
 /** The folder of the CNI plugins, or undefined. */
-export function findCniFolder(): string | undefined {
-  return CNI_FOLDERS.find((folder) => findProgram('bridge', folder)?.startsWith(`${folder}/`));
+export function findCniFolder(find = findProgram): string | undefined {
+  return CNI_FOLDERS.find((folder) => find('bridge', folder)?.startsWith(`${folder}/`));
 }
 
 /** Debian packages whose programs are missing. */
-export function missingPackages(privateContainerd: boolean): string[] {
+export function missingPackages(privateContainerd: boolean, find = findProgram): string[] {
   const wanted = [...ALWAYS, ...(privateContainerd ? PRIVATE_CONTAINERD : [])];
-  const missing = wanted.filter(({ program }) => findProgram(program) === undefined).map((entry) => entry.package);
-  if (findCniFolder() === undefined) missing.push('containernetworking-plugins');
+  const missing = wanted.filter(({ program }) => find(program) === undefined).map((entry) => entry.package);
+  if (privateContainerd && findCniFolder(find) === undefined) missing.push('containernetworking-plugins');
   return missing;
 }
 
@@ -39,12 +39,13 @@ export function requireRoot(): void {
   }
 }
 
-export function checkMachine(options: { privateContainerd: boolean }): void {
+/** `privateContainerd` is asked once it is known that lifepod may read its data folder. */
+export function checkMachine(privateContainerd: () => boolean): void {
   if (process.platform !== 'linux') {
     throw new UserError(`lifepod runs on Linux, not on ${process.platform}: use a Linux machine`);
   }
   requireRoot();
-  const missing = missingPackages(options.privateContainerd);
+  const missing = missingPackages(privateContainerd());
   if (missing.length > 0) {
     const [noun, verb] = missing.length === 1 ? ['package', 'is'] : ['packages', 'are'];
     throw new UserError(

@@ -1,8 +1,20 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { type EngineRecord, readEngineRecord, resolveSettings, writeEngineRecord } from './settings.ts';
+import { DEFAULT_IMAGE_SETTINGS } from './image-settings.ts';
+import { resolveNodeOptions } from './node-settings.ts';
+import { parseRecordLimits } from './record-settings.ts';
+import {
+  addRuntimeHandler,
+  dataDirOption,
+  type EngineRecord,
+  readEngineRecord,
+  resolveSettings,
+  usesPrivateContainerd,
+  writeEngineRecord,
+} from './settings.ts';
 
 const record: EngineRecord = {
   version: '0.1.0',
@@ -13,6 +25,26 @@ const record: EngineRecord = {
   state: 'up',
 };
 
+test('the data folder is the real one, where it is given and where it is not', () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-settings-')));
+  try {
+    mkdirSync(join(folder, 'disk'));
+    symlinkSync('disk', join(folder, 'link'));
+    const command = () => new Command().addOption(dataDirOption(join(folder, 'link')));
+    expect(command().parse([], { from: 'user' }).opts()).toEqual({ dataDir: join(folder, 'disk') });
+    expect(
+      command()
+        .parse(['--data-dir', join(folder, 'link/new')], { from: 'user' })
+        .opts(),
+    ).toEqual({
+      dataDir: join(folder, 'disk/new'),
+    });
+    expect(command().helpInformation()).toContain(`"${join(folder, 'link')}"`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test('a new data folder gets the defaults', () => {
   expect(resolveSettings({ dataDir: '/d', nodeName: 'n' }, undefined)).toEqual({
     dataDir: '/d',
@@ -20,6 +52,13 @@ test('a new data folder gets the defaults', () => {
     podCidr: '10.222.0.0/16',
     serviceCidr: '10.96.0.0/16',
     nodeName: 'n',
+    recordAge: '24h',
+    recordSize: '64Mi',
+    maxGracePeriodExtension: 3600,
+    podPidsLimit: -1,
+    runtimeHandlers: {},
+    ...DEFAULT_IMAGE_SETTINGS,
+    ...resolveNodeOptions({}, undefined),
     logLevel: 'info',
   });
 });
@@ -39,11 +78,45 @@ test.each([
 
 test.each([
   [{ port: 70000 }, '--port 70000 is not a port'],
+  [
+    { recordAge: 'a day' },
+    '--record-age "a day" is not an age that records can have: give a minute or more, such as 30m',
+  ],
+  [{ recordAge: '' }, '--record-age "" is not an age'],
+  [{ recordAge: '59s' }, '--record-age "59s" is not an age'],
+  [{ recordSize: 'big' }, '--record-size "big" is not a size that records can have: give 1Mi or more, such as 64Mi'],
+  [{ recordSize: '1000k' }, '--record-size "1000k" is not a size'],
+  [{ maxGracePeriodExtension: Number.NaN }, '--max-grace-period-extension NaN is no time: give whole seconds'],
+  [{ maxGracePeriodExtension: -1 }, '--max-grace-period-extension -1 is no time'],
+  [
+    { runtimeHandler: { crun: '/usr/bin/crun' }, containerRuntimeEndpoint: 'unix:///run/c.sock' },
+    '--runtime-handler is for the private containerd: configure the handler in the runtime at unix:///run/c.sock',
+  ],
+  [{ podPidsLimit: 0 }, '--pod-pids-limit 0 is no limit: give a number from 1, or -1 for none'],
   [{ nodeName: 'Not A Name' }, `--node-name "Not A Name" is not a node's name: `],
   [{ podCidr: '10.0.0.0/30' }, '--pod-cidr 10.0.0.0/30 has an unusable size'],
   [{ podCidr: '10.96.1.0/24' }, '--pod-cidr 10.96.1.0/24 and --service-cidr 10.96.0.0/16 overlap'],
 ])('%j is refused', (options, message) => {
   expect(() => resolveSettings({ dataDir: '/d', ...options }, undefined)).toThrow(message);
+});
+
+test.each([
+  ['1m', '1Mi', { ageMillis: 60_000, bytes: 2 ** 20 }],
+  ['1d2h3m4s', '2Gi', { ageMillis: 93_784_000, bytes: 2 ** 31 }],
+])('records may have the age %s and the size %s', (age, size, limits) => {
+  expect(parseRecordLimits(age, size)).toEqual(limits);
+});
+
+test('runtime handlers are added one by one', () => {
+  const first = addRuntimeHandler('crun=/usr/bin/crun');
+  expect(addRuntimeHandler('kata=io.containerd.kata.v2', first)).toEqual({
+    crun: '/usr/bin/crun',
+    kata: 'io.containerd.kata.v2',
+  });
+});
+
+test.each(['crun', 'crun=', 'crun=crun', 'runc=/usr/bin/runc', 'No Name=/x'])('%j is no runtime handler', (text) => {
+  expect(() => addRuntimeHandler(text)).toThrow(`--runtime-handler ${JSON.stringify(text)} is no handler: give NAME=`);
 });
 
 test('the record is read as it was written; a damaged one is refused', () => {
@@ -52,7 +125,11 @@ test('the record is read as it was written; a damaged one is refused', () => {
     expect(readEngineRecord(dataDir)).toBeUndefined();
     writeEngineRecord(dataDir, record);
     expect(readEngineRecord(dataDir)).toEqual(record);
+    expect(usesPrivateContainerd({ dataDir })).toBe(record.containerRuntimeEndpoint === undefined);
+    writeEngineRecord(dataDir, { ...record, containerRuntimeEndpoint: 'unix:///run/c.sock' });
+    expect(usesPrivateContainerd({ dataDir })).toBe(false);
     writeFileSync(join(dataDir, 'engine.json'), '{');
+    expect(usesPrivateContainerd({ dataDir })).toBe(true);
     expect(() => readEngineRecord(dataDir)).toThrow(/is damaged/);
   } finally {
     rmSync(dataDir, { recursive: true });

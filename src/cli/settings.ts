@@ -4,10 +4,15 @@
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { dns1123SubdomainErrors } from '../machinery/names.ts';
+import { Option } from 'commander';
+import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/defer.ts';
+import { dns1123LabelErrors, dns1123SubdomainErrors } from '../machinery/names.ts';
 import { overlaps } from '../network/cidr.ts';
-import { readTextIfPresent, UserError, writeFileAtomic } from '../platform/files.ts';
+import { readTextIfPresent, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
 import { requireCidr } from './cidr.ts';
+import { type ImageOptions, type ImageSettings, resolveImageSettings } from './image-settings.ts';
+import { type NodeOptions, resolveNodeOptions } from './node-settings.ts';
+import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './record-settings.ts';
 
 export const DEFAULT_DATA_DIR = '/var/lib/lifepod';
 export const DEFAULT_PORT = 6443;
@@ -15,21 +20,32 @@ export const DEFAULT_PORT = 6443;
 export const DEFAULT_POD_CIDR = '10.222.0.0/16';
 export const DEFAULT_SERVICE_CIDR = '10.96.0.0/16';
 
+/** One spelling of a folder, so that a lock, a name and a mount point mean the same one. commander parses no default. */
+export const dataDirOption = (byDefault = DEFAULT_DATA_DIR): Option =>
+  new Option('--data-dir <folder>', 'where everything is kept')
+    .default(realFolder(byDefault), JSON.stringify(byDefault))
+    .argParser(realFolder);
+
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** As given on the command line; all but the data folder optional. */
-export interface UpOptions {
+export interface UpOptions extends ImageOptions, NodeOptions {
   dataDir: string;
   port?: number;
   podCidr?: string;
   serviceCidr?: string;
   nodeName?: string;
   containerRuntimeEndpoint?: string;
+  recordAge?: string;
+  recordSize?: string;
+  maxGracePeriodExtension?: number;
+  podPidsLimit?: number;
+  runtimeHandler?: Record<string, string>;
   logLevel?: LogLevel;
 }
 
-export interface Settings {
+export interface Settings extends ImageSettings, Required<NodeOptions> {
   dataDir: string;
   /** 0: any free one. */
   port: number;
@@ -38,11 +54,21 @@ export interface Settings {
   nodeName: string;
   /** Of the machine's runtime; absent: a private containerd. */
   containerRuntimeEndpoint?: string;
+  /** How long the record of a Pod's life is kept once it is gone: 24h, 7d. */
+  recordAge: string;
+  /** How large all records together may be: 64Mi. */
+  recordSize: string;
+  /** By how much a Pod's defer containers may extend its grace period at most, in seconds. */
+  maxGracePeriodExtension: number;
+  /** The most processes and threads of a Pod; -1: as many as the node allows. */
+  podPidsLimit: number;
+  /** What RuntimeClasses may name beside runc: the path of a program, or the type of a shim of containerd. */
+  runtimeHandlers: Record<string, string>;
   logLevel: LogLevel;
 }
 
 /** <data-dir>/engine.json */
-export interface EngineRecord {
+export interface EngineRecord extends ImageOptions, NodeOptions {
   /** Of the lifepod that wrote it. */
   version: string;
   port: number;
@@ -50,11 +76,26 @@ export interface EngineRecord {
   serviceCidr: string;
   nodeName: string;
   containerRuntimeEndpoint?: string;
+  recordAge?: string;
+  recordSize?: string;
+  maxGracePeriodExtension?: number;
+  podPidsLimit?: number;
+  runtimeHandlers?: Record<string, string>;
   /** `down`: `lifepod down` came to its end, nothing of this data folder runs. */
   state: 'up' | 'down';
+  /** What the engine wrote last when it had ended the Pods for `lifepod shutdown-node`; gone with its next start. */
+  shutdown?: ShutdownOutcome;
+}
+
+export interface ShutdownOutcome {
+  /** namespace/name of those that were not over when their time was. */
+  podsLeft: string[];
 }
 
 const recordPath = (dataDir: string): string => join(dataDir, 'engine.json');
+
+/** Set by bin/kubectl-lifepod, which kubectl runs for `kubectl lifepod`. */
+export const isKubectlPlugin = (env: NodeJS.ProcessEnv): boolean => env['LIFEPOD_KUBECTL_PLUGIN'] === '1';
 
 export const kubeconfigPath = (dataDir: string): string => join(dataDir, 'kubeconfig');
 
@@ -72,6 +113,21 @@ export function writeEngineRecord(dataDir: string, record: EngineRecord): void {
   writeFileAtomic(recordPath(dataDir), `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
+/** As resolveSettings() will say; what is wrong with the data folder is found out later. */
+export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpOptions): boolean {
+  if (containerRuntimeEndpoint !== undefined) return false;
+  try {
+    return readEngineRecord(dataDir)?.containerRuntimeEndpoint === undefined;
+  } catch {
+    return true;
+  }
+}
+
+export function recordShutdown(dataDir: string, shutdown: ShutdownOutcome): void {
+  const record = readEngineRecord(dataDir);
+  if (record !== undefined) writeEngineRecord(dataDir, { ...record, shutdown });
+}
+
 /** Joins options, record and defaults. Throws a UserError where they do not fit. */
 export function resolveSettings(options: UpOptions, record: EngineRecord | undefined): Settings {
   const settings: Settings = {
@@ -80,18 +136,44 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     podCidr: options.podCidr ?? record?.podCidr ?? DEFAULT_POD_CIDR,
     serviceCidr: options.serviceCidr ?? record?.serviceCidr ?? DEFAULT_SERVICE_CIDR,
     nodeName: options.nodeName ?? record?.nodeName ?? hostname().toLowerCase(),
+    recordAge: options.recordAge ?? record?.recordAge ?? DEFAULT_RECORD_AGE,
+    recordSize: options.recordSize ?? record?.recordSize ?? DEFAULT_RECORD_SIZE,
+    maxGracePeriodExtension:
+      options.maxGracePeriodExtension ?? record?.maxGracePeriodExtension ?? DEFAULT_MAX_EXTENSION_SECONDS,
+    podPidsLimit: options.podPidsLimit ?? record?.podPidsLimit ?? -1,
+    runtimeHandlers: options.runtimeHandler ?? record?.runtimeHandlers ?? {},
+    ...resolveImageSettings(options, record),
+    ...resolveNodeOptions(options, record),
     logLevel: options.logLevel ?? 'info',
   };
   const endpoint = options.containerRuntimeEndpoint ?? record?.containerRuntimeEndpoint;
-  if (endpoint !== undefined) settings.containerRuntimeEndpoint = endpoint;
+  if (endpoint !== undefined) {
+    settings.containerRuntimeEndpoint = endpoint;
+    if (options.runtimeHandler !== undefined) {
+      throw new UserError(
+        `--runtime-handler is for the private containerd: configure the handler in the runtime at ${endpoint}, and leave the option away`,
+      );
+    }
+  }
   checkUnchanged(settings, record);
   if (!Number.isInteger(settings.port) || settings.port < 0 || settings.port > 65535) {
     throw new UserError(`--port ${settings.port} is not a port: give a number from 1 to 65535, or 0 for a free one`);
+  }
+  const { maxGracePeriodExtension } = settings;
+  if (!Number.isSafeInteger(maxGracePeriodExtension) || maxGracePeriodExtension < 0) {
+    throw new UserError(
+      `--max-grace-period-extension ${maxGracePeriodExtension} is no time: give whole seconds, 0 for none`,
+    );
+  }
+  const { podPidsLimit } = settings;
+  if (!Number.isSafeInteger(podPidsLimit) || podPidsLimit < -1 || podPidsLimit === 0) {
+    throw new UserError(`--pod-pids-limit ${podPidsLimit} is no limit: give a number from 1, or -1 for none`);
   }
   const nameErrors = dns1123SubdomainErrors(settings.nodeName);
   if (nameErrors.length > 0) {
     throw new UserError(`--node-name ${JSON.stringify(settings.nodeName)} is not a node's name: ${nameErrors[0]}`);
   }
+  parseRecordLimits(settings.recordAge, settings.recordSize);
   const podCidr = requireCidr('--pod-cidr', settings.podCidr, 28);
   const serviceCidr = requireCidr('--service-cidr', settings.serviceCidr, 28);
   if (overlaps(podCidr, serviceCidr)) {
@@ -100,6 +182,20 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     );
   }
   return settings;
+}
+
+/**
+ * One more handler of --runtime-handler, as NAME=/path/of/a/program or NAME=type.of.a.shim. Throws a UserError where it is
+ * neither.
+ */
+export function addRuntimeHandler(text: string, others: Record<string, string> = {}): Record<string, string> {
+  const [, name = '', runtime = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
+  if (dns1123LabelErrors(name).length > 0 || name === 'runc' || !/^(\/.+|[a-z0-9]+(\.[a-z0-9-]+)+)$/.test(runtime)) {
+    throw new UserError(
+      `--runtime-handler ${JSON.stringify(text)} is no handler: give NAME=/path/of/a/program or NAME=type.of.a.shim`,
+    );
+  }
+  return { ...others, [name]: runtime };
 }
 
 /** What objects in the store already rely on cannot change. */

@@ -17,8 +17,13 @@ export interface ReadyEngine {
 /** What `lifepod down` sends: the static Pods are the node's own, and no delete in the API ends them. */
 export const END_STATIC_PODS = 'SIGUSR2';
 
+/** What `lifepod shutdown-node` sends; init's signal for a power failure. */
+export const SHUT_DOWN_NODE = 'SIGPWR';
+
 /** Resolves when the engine has ended after SIGTERM or SIGINT. */
 export async function up(options: UpOptions): Promise<void> {
+  // Libraries write to them as well. Where they lead to a full disk, the engine goes on.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const stopping = new AbortController();
   let signals = 0;
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
@@ -29,6 +34,8 @@ export async function up(options: UpOptions): Promise<void> {
   }
   const asked = Promise.withResolvers<void>();
   process.on(END_STATIC_PODS, () => asked.resolve());
+  const shutdown = Promise.withResolvers<void>();
+  process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const platform = { timers: systemTimers(), log: createLog({ level: options.logLevel ?? 'info' }) };
   let engine: Engine;
   try {
@@ -40,6 +47,10 @@ export async function up(options: UpOptions): Promise<void> {
     return;
   }
   void asked.promise.then(() => engine.endStaticPods());
+  void shutdown.promise
+    .then(() => engine.shutDownNode())
+    .catch((error: unknown) => platform.log.error('the shutdown came to no end', { error: String(error) }))
+    .then(() => stopping.abort(new UserError('the machine shuts down')));
   const ready = {
     server: engine.server,
     nodeName: engine.settings.nodeName,

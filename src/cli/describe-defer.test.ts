@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { DeferContainer, Pod, PodSpec, PodStatus } from '../api/generated/types.ts';
+import { deferSection, insertDeferSection } from './describe-defer.ts';
+
+const zone = process.env['TZ'];
+beforeAll(() => {
+  process.env['TZ'] = 'Asia/Kolkata';
+});
+afterAll(() => {
+  if (zone === undefined) delete process.env['TZ'];
+  else process.env['TZ'] = zone;
+});
+
+const pod = (
+  deferContainers: DeferContainer[] | undefined,
+  status: PodStatus = {},
+  spec: Partial<PodSpec> = {},
+): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'shard-0', namespace: 'data' },
+  spec: { containers: [], ...spec, ...(deferContainers === undefined ? {} : { deferContainers }) },
+  status,
+});
+const text = (described: Pod): string => deferSection(described).join('\n');
+const status = { name: 'bye', image: 'tools:1', imageID: 'sha256:1', ready: false, restartCount: 0 };
+
+test('a Pod without defer containers has no section', () => {
+  expect(deferSection(pod(undefined))).toEqual([]);
+  expect(deferSection(pod([]))).toEqual([]);
+});
+
+test('before the end of the Pod: what the entry is, when it runs, that it waits', () => {
+  const container: DeferContainer = { name: 'bye', image: 'tools:1', command: ['sh', '-c', 'one\ntwo'], args: ['x'] };
+  const statuses = [{ ...status, state: { waiting: { reason: 'PodRunning' } } }];
+  expect(text(pod([container], { deferContainerStatuses: statuses }))).toBe(`\
+Defer Containers:
+  bye:
+    Container ID:    
+    Image:           tools:1
+    Image ID:        sha256:1
+    Port:            <none>
+    Host Port:       <none>
+    Trigger:         PreExit
+    Restart Policy:  Never
+    Timeout:         <none>
+    Command:
+      sh
+      -c
+      one
+      two
+    Args:
+      x
+    State:          Waiting
+      Reason:       PodRunning
+    Ready:          False
+    Restart Count:  0
+    Environment:    <none>
+    Mounts:         <none>`);
+});
+
+const full: DeferContainer = {
+  name: 'bye',
+  image: 'tools:1',
+  trigger: 'PostExit',
+  restartPolicy: 'OnFailure',
+  timeoutSeconds: 20,
+  ports: [
+    { containerPort: 80, protocol: 'TCP' },
+    { containerPort: 53, hostPort: 5353, protocol: 'UDP', name: 'dns' },
+  ],
+  securityContext: { seccompProfile: { type: 'Localhost', localhostProfile: 'p.json' } },
+  resources: { limits: { memory: '64Mi', cpu: '100m' }, requests: { cpu: '50m' } },
+  livenessProbe: { exec: { command: ['test', '-e', '/x'] }, periodSeconds: 5, timeoutSeconds: 1, failureThreshold: 3 },
+  envFrom: [{ configMapRef: { name: 'settings' } }, { prefix: 'S_', secretRef: { name: 'keys', optional: true } }],
+  env: [
+    { name: 'PLAIN', value: 'one\ntwo' },
+    { name: 'POD', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.name' } } },
+    { name: 'REASON', valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath: 'status.termination.reason' } } },
+    { name: 'CPU', valueFrom: { resourceFieldRef: { resource: 'limits.cpu', divisor: '1m' } } },
+    { name: 'KEY', valueFrom: { secretKeyRef: { name: 'keys', key: 'k' } } },
+    { name: 'LEVEL', valueFrom: { configMapKeyRef: { name: 'settings', key: 'level', optional: true } } },
+  ],
+  volumeMounts: [
+    { name: 'work', mountPath: '/work', subPath: 'a b' },
+    { name: 'data', mountPath: '/data', readOnly: true },
+  ],
+  volumeDevices: [{ name: 'disk', devicePath: '/dev/x' }],
+};
+
+test('everything that a container may have, and an attempt after another', () => {
+  const terminated = {
+    exitCode: 3,
+    reason: 'Error',
+    message: 'no',
+    startedAt: '2026-01-31T20:00:00Z',
+    finishedAt: '2026-01-31T20:00:01Z',
+  };
+  const states = {
+    containerID: 'containerd://2',
+    restartCount: 1,
+    state: { running: { startedAt: '2026-01-31T20:00:02Z' } },
+    lastState: { terminated },
+  };
+  expect(text(pod([full], { deferContainerStatuses: [{ ...status, ...states }] }))).toBe(`\
+Defer Containers:
+  bye:
+    Container ID:        containerd://2
+    Image:               tools:1
+    Image ID:            sha256:1
+    Ports:               80/TCP, 53/UDP
+    Host Ports:          0/TCP, 5353/UDP
+    SeccompProfile:      Localhost
+      LocalhostProfile:  p.json
+    Trigger:             PostExit
+    Restart Policy:      OnFailure
+    Timeout:             20s
+    State:               Running
+      Started:           Sun, 01 Feb 2026 01:30:02 +0530
+    Last State:          Terminated
+      Reason:            Error
+      Message:           no
+      Exit Code:         3
+      Started:           Sun, 01 Feb 2026 01:30:00 +0530
+      Finished:          Sun, 01 Feb 2026 01:30:01 +0530
+    Ready:               False
+    Restart Count:       1
+    Limits:
+      cpu:     100m
+      memory:  64Mi
+    Requests:
+      cpu:     50m
+    Liveness:  exec [test -e /x] delay=0s timeout=1s period=5s #success=0 #failure=3
+    Environment Variables from:
+      settings  ConfigMap                Optional: false
+      keys      Secret with prefix 'S_'  Optional: true
+    Environment:
+      PLAIN:   one
+               two
+      POD:     shard-0 (v1:metadata.name)
+      REASON:   (v1:status.termination.reason)
+      CPU:     100 (limits.cpu)
+      KEY:     <set to the key 'k' in secret 'keys'>              Optional: false
+      LEVEL:   <set to the key 'level' of config map 'settings'>  Optional: true
+    Mounts:
+      /data from data (ro)
+      /work from work (rw,path="a b")
+    Devices:
+      /dev/x from disk`);
+});
+
+test.each([
+  [{ httpGet: { port: 80, path: '/x', scheme: 'HTTPS' } }, 'http-get https://:80/x'],
+  [{ tcpSocket: { port: 'web' } }, 'tcp-socket :web'],
+  [{ grpc: { port: 9, service: 's' } }, 'grpc <pod>:9 s'],
+])('a liveness probe %j', (livenessProbe, shown) => {
+  expect(text(pod([{ name: 'bye', livenessProbe }]))).toContain(`    Liveness:        ${shown} delay=0s `);
+});
+
+describe('the end of the Pod', () => {
+  const termination = {
+    reason: 'Deleted',
+    startedAt: '2026-01-31T20:00:00.000000Z',
+    deadline: '2026-01-31T20:01:00.000000Z',
+  };
+  test('is shown once it has begun', () => {
+    const described = pod([{ name: 'bye' }], { termination });
+    expect(text(described)).toMatch(
+      new RegExp(
+        [
+          '    Mounts:          <none>',
+          'Termination:',
+          '  Reason:    Deleted',
+          '  Started:   Sun, 01 Feb 2026 01:30:00 \\+0530',
+          '  Deadline:  Sun, 01 Feb 2026 01:31:00 \\+0530$',
+        ].join('\n'),
+      ),
+    );
+    const extended = pod([{ name: 'bye' }], { termination: { ...termination, extendedSeconds: 20 } });
+    expect(text(extended)).toMatch(/\n {2}Extended: {2}20s$/);
+  });
+
+  test('may be extended', () => {
+    const intervals = {
+      deferContainerGracePeriodExtensionInterval: 10,
+      deferContainerGracePeriodExtensionCount: 3,
+    };
+    expect(text(pod([{ name: 'bye' }], {}, intervals))).toMatch(/\nGrace Period Extension: {2}10s, at most 3 times$/);
+    const byProbe = { deferContainerGracePeriodExtension: true };
+    expect(text(pod([{ name: 'bye' }], {}, byProbe))).toMatch(
+      /\nGrace Period Extension: {2}by each success of a liveness probe$/,
+    );
+    expect(text(pod([{ name: 'bye' }], {}, { deferContainerGracePeriodExtension: false }))).not.toContain('Extension');
+  });
+});
+
+test('the section stands after the app containers', () => {
+  const section = ['Defer Containers:', '  bye:'];
+  const conditions = 'Init Containers:\n  a:\nContainers:\n  app:\n    Image:  x\nConditions:\n  Type\n';
+  expect(insertDeferSection(conditions, section)).toBe(
+    conditions.replace('Conditions:', 'Defer Containers:\n  bye:\nConditions:'),
+  );
+  const ephemeral = 'Containers:\n  app:\nEphemeral Containers:\n  shell:\nConditions:\n';
+  expect(insertDeferSection(ephemeral, section)).toBe(
+    'Containers:\n  app:\nDefer Containers:\n  bye:\nEphemeral Containers:\n  shell:\nConditions:\n',
+  );
+  expect(insertDeferSection(conditions, [])).toBe(conditions);
+});

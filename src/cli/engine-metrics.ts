@@ -1,0 +1,56 @@
+/** The figures of the engine: those of the control plane, and those that are the node's. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { kinds } from '../api/kinds.ts';
+import type { Registry } from '../apiserver/registry/registry.ts';
+import { workQueueMetrics } from '../client/work-queue.ts';
+import { createMetrics, family, type MetricFamily, type Metrics, single } from '../platform/metrics.ts';
+import { addProcessMetrics } from '../platform/process-metrics.ts';
+
+export interface EngineMetrics {
+  /** What the API server tells at /metrics: all of them. */
+  all: Metrics;
+  /** What the node tells at its own /metrics. */
+  node: Metrics;
+}
+
+export function createEngineMetrics(signal: AbortSignal): EngineMetrics {
+  const all = createMetrics();
+  const node = createMetrics();
+  addProcessMetrics(node, signal);
+  all.source(() => node.families());
+  all.source(workQueueMetrics);
+  return { all, node };
+}
+
+/** The size of the store, and how many objects of each resource it has. */
+export function addStorageMetrics(metrics: Metrics, registry: Registry, dataDir: string): void {
+  metrics.source(async () => [
+    family(
+      'gauge',
+      'apiserver_storage_size_bytes',
+      'The size of the file of the store.',
+      single(storeBytes(join(dataDir, 'store'))),
+    ),
+    family('gauge', 'lifepod_store_revision', 'The revision of the newest write.', single(registry.revision())),
+    await objectCounts(registry),
+  ]);
+}
+
+/** Of resources that are in memory: to count the others would read them all. */
+async function objectCounts(registry: Registry): Promise<MetricFamily> {
+  const counted = kinds.filter(
+    (kind) => !kind.createOnly && !kind.uncached && kind.computed === undefined && kind.storage === undefined,
+  );
+  const samples = await Promise.all(
+    counted.map(async ({ group, version, plural }) => ({
+      labels: { group, resource: plural },
+      value: (await registry.list({ group, version, resource: plural }, {})).items.length,
+    })),
+  );
+  return family('gauge', 'apiserver_resource_objects', 'Objects that are stored, by resource.', samples);
+}
+
+function storeBytes(folder: string): number {
+  return statSync(join(folder, 'data.mdb')).size;
+}

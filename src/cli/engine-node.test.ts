@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { checkPodGroups, checkResolvConf } from './engine-node.ts';
+
+const containerRuntimeEndpoint = 'unix:///run/c.sock';
+
+test.each([
+  [10, 'systemd', 'the runtime at unix:///run/c.sock leaves control groups to systemd'],
+  [10, undefined, 'the runtime at unix:///run/c.sock does not tell how it makes control groups'],
+  [10, 'cgroupfs', undefined],
+  [-1, 'systemd', undefined],
+] as const)('a limit of %i processes where groups are made by %s', (podPidsLimit, driver, cause) => {
+  const check = () => checkPodGroups({ podPidsLimit, containerRuntimeEndpoint }, driver);
+  if (cause === undefined) expect(check).not.toThrow();
+  else expect(check).toThrow(cause);
+});
+
+test('a resolver configuration that is not there is refused', () => {
+  expect(() => checkResolvConf({ resolvConf: '/nonexistent/resolv.conf' })).toThrow(
+    "--resolv-conf /nonexistent/resolv.conf is not there: name a file, or '' for the machine's configuration",
+  );
+  for (const resolvConf of ['', '/etc/hosts']) expect(() => checkResolvConf({ resolvConf })).not.toThrow();
+});

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { DEFAULT_IMAGE_SETTINGS, garbagePolicyOf, type ImageOptions, resolveImageSettings } from './image-settings.ts';
+
+test('what is given goes before what is remembered, and that before the defaults', () => {
+  const settings = resolveImageSettings(
+    { maxParallelImagePulls: 2 },
+    { maxParallelImagePulls: 3, minimumImageTtlDuration: '1h30m' },
+  );
+  expect(settings).toEqual({ ...DEFAULT_IMAGE_SETTINGS, maxParallelImagePulls: 2, minimumImageTtlDuration: '1h30m' });
+  expect(garbagePolicyOf(settings)).toEqual({
+    highThreshold: 85,
+    lowThreshold: 80,
+    minAgeMillis: 5_400_000,
+    maxAgeMillis: 0,
+  });
+});
+
+test.each<[ImageOptions, RegExp]>([
+  [{ maxParallelImagePulls: 0 }, /^--max-parallel-image-pulls 0 is no number of pulls: /],
+  [{ imageGcHighThreshold: 80 }, /^--image-gc-low-threshold 80 and --image-gc-high-threshold 80 do not fit: /],
+  [{ imageGcHighThreshold: 101 }, /do not fit/],
+  [{ imageGcLowThreshold: Number.NaN }, /do not fit/],
+  [{ minimumImageTtlDuration: 'soon' }, /^--minimum-image-ttl-duration "soon" is no duration: /],
+  [{ imageMaximumGcAge: '7d' }, /^--image-maximum-gc-age "7d" is no duration: /],
+  [{ imageMaximumGcAge: '2m' }, /^--image-maximum-gc-age 2m is no more than --minimum-image-ttl-duration 2m: /],
+  [{ minimumImageTtlDuration: '' }, /is no duration/],
+])('%j is refused', (options, why) => {
+  expect(() => resolveImageSettings(options)).toThrow(why);
+});

@@ -1,0 +1,28 @@
+/** The node as the API server knows it before there is one. */
+import type { NodeConnection } from '../machinery/node-connection.ts';
+import type { NodeReports } from '../machinery/node-reports.ts';
+import { serviceUnavailable } from '../machinery/status.ts';
+
+export type LateNode = NodeConnection & NodeReports;
+
+/** Until the node is connected, all calls fail with 503 ServiceUnavailable. */
+export function lateNode(): { connection: LateNode; connect(connection: LateNode): void } {
+  let connected: LateNode | undefined;
+  const node = (): LateNode => {
+    if (connected === undefined) throw serviceUnavailable('the node is starting');
+    return connected;
+  };
+  return {
+    connect: (connection) => {
+      connected = connection;
+    },
+    connection: {
+      logs: (...query) => node().logs(...query),
+      exec: async (...query) => node().exec(...query),
+      attach: async (...query) => node().attach(...query),
+      portForward: async (...query) => node().portForward(...query),
+      usage: async () => node().usage(),
+      document: async (...query) => node().document(...query),
+    },
+  };
+}

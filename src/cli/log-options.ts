@@ -1,0 +1,104 @@
+/** The options of `lifepod logs`, and what they make the log subresource be asked. Pure. Source: kubectl logs of v1.32. */
+import { queryText } from '../client/paths.ts';
+import { parseTime } from '../machinery/time.ts';
+import { UserError } from '../platform/files.ts';
+
+/** As given on the command line. */
+export interface LogCommandOptions {
+  container?: string;
+  follow?: boolean;
+  allContainers?: boolean;
+  previous?: boolean;
+  timestamps?: boolean;
+  prefix?: boolean;
+  tail?: string;
+  since?: string;
+  sinceTime?: string;
+  limitBytes?: string;
+}
+
+export interface LogRequest {
+  follow: boolean;
+  previous: boolean;
+  timestamps: boolean;
+  /** Which part of a log that was there before. */
+  part: { tailLines?: number; sinceSeconds?: number; sinceTime?: string; limitBytes?: number };
+}
+
+/** Throws a UserError, worded as kubectl words it. */
+export function logRequest(options: LogCommandOptions): LogRequest {
+  const tail = integer('tail', options.tail) ?? -1;
+  const sinceSeconds = options.since === undefined ? undefined : durationSeconds('since', options.since);
+  const limitBytes = integer('limit-bytes', options.limitBytes) ?? 0;
+  if (options.sinceTime !== undefined && parseTime(options.sinceTime) === undefined) {
+    throw new UserError(`--since-time ${JSON.stringify(options.sinceTime)} is not an RFC 3339 time`);
+  }
+  if (options.sinceTime !== undefined && sinceSeconds !== undefined) {
+    throw new UserError('at most one of `sinceTime` or `sinceSeconds` may be specified');
+  }
+  if (options.allContainers === true && options.container !== undefined) {
+    throw new UserError(`--all-containers=true should not be specified with container name ${options.container}`);
+  }
+  if (limitBytes < 0) throw new UserError('--limit-bytes must be greater than 0');
+  if (sinceSeconds !== undefined && sinceSeconds < 0) throw new UserError('--since must be greater than 0');
+  if (tail < -1) throw new UserError('--tail must be greater than or equal to -1');
+  return {
+    follow: options.follow === true,
+    previous: options.previous === true,
+    timestamps: options.timestamps === true,
+    part: {
+      ...(tail === -1 ? {} : { tailLines: tail }),
+      ...(sinceSeconds ? { sinceSeconds } : {}),
+      ...(options.sinceTime === undefined ? {} : { sinceTime: options.sinceTime }),
+      ...(limitBytes === 0 ? {} : { limitBytes }),
+    },
+  };
+}
+
+/** Of kubectl's flags, `--follow=true` is `--follow`, and `--follow=false` is as if it were not there. */
+export const plainFlags = (args: readonly string[]): string[] =>
+  args.flatMap((arg) => {
+    const [, flag, value] =
+      /^(-f|-p|--(?:follow|all-containers|previous|timestamps|prefix))=(true|false)$/.exec(arg) ?? [];
+    if (flag === undefined) return [arg];
+    if (value === 'true') return [flag];
+    return flag === '--prefix' ? ['--no-prefix'] : [];
+  });
+
+/** The query of the log subresource. */
+export const logQuery = (container: string, { part, ...flags }: LogRequest): string =>
+  queryText({
+    container,
+    follow: flags.follow || undefined,
+    previous: flags.previous || undefined,
+    timestamps: flags.timestamps || undefined,
+    ...part,
+  });
+
+function integer(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^[+-]?\d+$/.test(text)) throw new UserError(`--${option} ${JSON.stringify(text)} is not a whole number`);
+  return Number(text);
+}
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = {
+  h: 3600,
+  m: 60,
+  s: 1,
+  ms: 1e-3,
+  us: 1e-6,
+  µs: 1e-6,
+  ns: 1e-9,
+};
+
+/** `1h30m` -> 5400, rounded to whole seconds. Source: the format of Go's time.ParseDuration. */
+function durationSeconds(option: string, text: string): number {
+  if (text === '0') return 0;
+  const [, sign, parts = ''] = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/.exec(text) ?? [];
+  if (parts === '') throw new UserError(`--${option} ${JSON.stringify(text)} is not a duration such as 5s, 2m or 3h`);
+  let seconds = 0;
+  for (const [, amount, unit = ''] of parts.matchAll(/([\d.]+)(ns|us|µs|ms|s|m|h)/g)) {
+    seconds += Number(amount) * (UNIT_SECONDS[unit] ?? 0);
+  }
+  return Math.round(seconds) * (sign === '-' ? -1 : 1);
+}

@@ -1,0 +1,192 @@
+/**
+ * `lifepod logs`: as kubectl logs, for every container of a Pod, defer containers among them; with --all-containers in the
+ * order of the Pod's life. Source: kubectl logs of v1.32 (options and wording).
+ */
+import type { Readable } from 'node:stream';
+import type { Pod } from '../api/generated/types.ts';
+import { resourcePath } from '../client/paths.ts';
+import { isApiError } from '../machinery/status.ts';
+import { UserError } from '../platform/files.ts';
+import { kubectlErrorText } from './kubectl-errors.ts';
+import { coloured, createLines, createTimedLines, type LineSplitter } from './log-lines.ts';
+import { type LogCommandOptions, type LogRequest, logQuery, logRequest } from './log-options.ts';
+import { followPod } from './logs-follow.ts';
+import { containerNames, type PodContainer, podContainers, waitsForItsTurn } from './pod-containers.ts';
+import { resolveTarget, type Target, type TargetOptions } from './target.ts';
+
+const PODS = { group: '', version: 'v1', resource: 'pods' };
+const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
+const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+
+export type LogsOptions = LogCommandOptions & TargetOptions;
+
+/** `inline`: the container as kubectl takes it as well, after the Pod. */
+export async function logs(resource: string, inline: string | undefined, options: LogsOptions): Promise<void> {
+  const stopping = new AbortController();
+  for (const [name, code] of Object.entries(SIGNAL_CODES)) {
+    process.once(name, () => {
+      process.exitCode = code;
+      stopping.abort();
+    });
+  }
+  // Whoever reads the output has enough.
+  process.stdout.on('error', () => stopping.abort());
+  try {
+    if (inline !== undefined && options.container !== undefined) {
+      throw new UserError('only one of -c or an inline [CONTAINER] arg is allowed');
+    }
+    const chosen = { ...options, container: options.container ?? inline };
+    const request = logRequest(chosen);
+    const target = await resolveTarget(options);
+    const pod = await findPod(podName(resource), target);
+    await printLogs(pod, chosen, request, target, stopping.signal);
+  } catch (error) {
+    if (stopping.signal.aborted) return;
+    report(error);
+  }
+}
+
+/** That it is not there, kubectl words in its own way here. */
+const findPod = (name: string, { client, namespace }: Target): Promise<Pod> =>
+  client
+    .resource<Pod>(PODS)
+    .get(name, namespace)
+    .catch((error: unknown) => {
+      if (!isApiError(error, 'NotFound')) throw error;
+      throw new UserError(`error from server (NotFound): ${error.message} in namespace ${JSON.stringify(namespace)}`);
+    });
+
+/** `pod/NAME` or `NAME`. */
+function podName(resource: string): string {
+  const [type = '', name, ...rest] = resource.split('/');
+  if (name === undefined) return type;
+  if (!['pod', 'pods', 'po'].includes(type) || name === '' || rest.length > 0) {
+    throw new UserError(`${JSON.stringify(resource)} is not a Pod: give POD or pod/POD`);
+  }
+  return name;
+}
+
+function report(error: unknown): void {
+  const text = kubectlErrorText(error);
+  if (text === undefined) throw error;
+  process.stderr.write(`${text}\n`);
+  process.exitCode = 1;
+}
+
+async function printLogs(
+  pod: Pod,
+  options: LogsOptions,
+  request: LogRequest,
+  target: Target,
+  signal: AbortSignal,
+): Promise<void> {
+  const all = options.allContainers === true;
+  const only = all ? undefined : chooseContainer(pod, options.container);
+  const source = createSource(pod, options, request, target, signal);
+  const follows = request.follow && !request.previous;
+  if (follows && (only === undefined || waitsForItsTurn(only) || only.kind === 'defer')) {
+    const pods = target.client.resource<Pod>(PODS);
+    const ports = { pods, print: source.printTimed, waiting: sayWhatIsWaitedFor };
+    const wasRead = await followPod(pod, only?.name, ports, signal);
+    if (!wasRead && only !== undefined && !signal.aborted) {
+      throw new UserError(`container ${only.name} in pod ${pod.metadata.name} has never started`);
+    }
+    return;
+  }
+  if (only !== undefined) return source.print(only);
+  for (const container of podContainers(pod)) {
+    if (hasLog(container, request)) await source.print(container).catch(report);
+  }
+}
+
+function sayWhatIsWaitedFor(containers: readonly PodContainer[]): void {
+  const names = containers.map(({ name }) => name).join(', ');
+  process.stderr.write(`Waiting for ${names} to start\n`);
+}
+
+/** A container whose turn has not come has none, and nothing is wrong with it. */
+const hasLog = (container: PodContainer, { previous }: LogRequest): boolean =>
+  previous ? container.status?.lastState?.terminated !== undefined : !waitsForItsTurn(container);
+
+function chooseContainer(pod: Pod, asked: string | undefined): PodContainer {
+  const containers = podContainers(pod);
+  const find = (name: string): PodContainer | undefined => containers.find((each) => each.name === name);
+  if (asked !== undefined) {
+    const found = find(asked);
+    if (found !== undefined) return found;
+    throw new UserError(`container ${asked} is not valid for pod ${pod.metadata.name} out of: ${containerNames(pod)}`);
+  }
+  const annotated = pod.metadata.annotations?.[DEFAULT_CONTAINER] ?? '';
+  if (annotated !== '') {
+    const found = find(annotated);
+    if (found !== undefined) return found;
+    process.stderr.write(`Default container name ${JSON.stringify(annotated)} not found in pod ${pod.metadata.name}\n`);
+  }
+  const first = containers.find(({ kind }) => kind === 'app');
+  if (first === undefined) throw new UserError(`pod ${pod.metadata.name} does not have any containers`);
+  if (containers.length > 1) {
+    process.stderr.write(`Defaulted container ${JSON.stringify(first.name)} out of: ${containerNames(pod)}\n`);
+  }
+  return first;
+}
+
+/** Reads logs of the Pod and writes them out. */
+function createSource(pod: Pod, options: LogsOptions, request: LogRequest, target: Target, signal: AbortSignal) {
+  const { name, namespace } = pod.metadata;
+  const open = (container: string, asked: LogRequest): Promise<Readable> =>
+    target.client.open(resourcePath(PODS, namespace, name, 'log') + logQuery(container, asked), signal);
+  const hasColours = process.stdout.isTTY === true && !process.env['NO_COLOR'];
+  const order = podContainers(pod).map((container) => container.name);
+  const prefixOf = (container: string): string => {
+    if (options.prefix === false || (options.prefix !== true && options.allContainers !== true)) return '';
+    const text = options.prefix === true ? `[pod/${name}/${container}] ` : `[${container}] `;
+    if (!order.includes(container)) order.push(container);
+    return hasColours ? coloured(text, order.indexOf(container)) : text;
+  };
+  const timed = new Map<string, ReturnType<typeof createTimedLines>>();
+
+  return {
+    /** Rejects with an ApiError. */
+    async print(container: PodContainer): Promise<void> {
+      const prefix = prefixOf(container.name);
+      const body = await open(container.name, request);
+      await copy(body, prefix === '' ? undefined : createLines(prefix), signal);
+    },
+    async printTimed(container: PodContainer, wasThere: boolean): Promise<void> {
+      const { timestamps } = request;
+      let lines = timed.get(container.name);
+      if (lines === undefined) {
+        lines = createTimedLines({ prefix: prefixOf(container.name), timestamps });
+        timed.set(container.name, lines);
+      }
+      const asked = { ...request, timestamps: true, ...(wasThere ? {} : { part: {} }) };
+      try {
+        await copy(await open(container.name, asked), lines.begin(), signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        // The log of one container does not keep those of others back.
+        if (!isApiError(error)) throw error;
+        report(error);
+      }
+    },
+  };
+}
+
+/** Without `lines` as it is. Rejects with a UserError where the connection is lost. */
+async function copy(body: Readable, lines: LineSplitter | undefined, signal: AbortSignal): Promise<void> {
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>)
+      await write(lines === undefined ? chunk : lines.feed(chunk));
+  } catch (error) {
+    if (signal.aborted) return;
+    throw new UserError(`the connection to the API server was lost: ${(error as Error).message}`);
+  }
+  if (lines !== undefined) await write(lines.end());
+}
+
+/** Resolves when the output takes more. */
+const write = (chunk: Buffer): Promise<void> =>
+  new Promise((resolve) => {
+    if (chunk.length === 0) resolve();
+    else process.stdout.write(chunk, () => resolve());
+  });

@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+import { expect, it, test } from 'vitest';
+import {
+  evictionConfig,
+  maxPods,
+  nodeOptionFlags,
+  reservedResources,
+  resolveNodeOptions,
+  shutdownPeriods,
+} from './node-settings.ts';
+
+it('has the defaults of the kubelet for evictions', () => {
+  const options = resolveNodeOptions({}, undefined);
+  expect(options.evictionHard).toBe(
+    'memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%',
+  );
+  expect(evictionConfig(options)).toMatchObject({ transitionMillis: 300_000, maxPodGraceSeconds: 0 });
+  expect(shutdownPeriods(options)).toEqual([
+    { priority: 0, seconds: 20 },
+    { priority: 2_000_000_000, seconds: 10 },
+  ]);
+});
+
+it('periods by priority take the place of the two others', () => {
+  const options = resolveNodeOptions({ shutdownGracePeriodByPodPriority: '7=3,0=1' }, { shutdownGracePeriod: '40s' });
+  expect(shutdownPeriods(options)).toEqual([
+    { priority: 0, seconds: 1 },
+    { priority: 7, seconds: 3 },
+  ]);
+});
+
+it('what is given holds before what is remembered, and goes to the engine in the background as it is', () => {
+  const remembered = { evictionHard: 'memory.available<1Gi', shutdownGracePeriod: '1m' };
+  const options = resolveNodeOptions({ shutdownGracePeriod: '40s' }, remembered);
+  expect(options).toMatchObject({ evictionHard: 'memory.available<1Gi', shutdownGracePeriod: '40s' });
+  expect(resolveNodeOptions({ resolvConf: 'own.conf' }, undefined).resolvConf).toBe(join(process.cwd(), 'own.conf'));
+  const flags = nodeOptionFlags({ shutdownGracePeriod: '40s' }).filter(([, value]) => value !== undefined);
+  expect(flags).toEqual([['--shutdown-grace-period', '40s']]);
+});
+
+it('adds up what is reserved for lifepod and for the rest of the machine', () => {
+  const options = resolveNodeOptions(
+    { kubeReserved: 'cpu=100m', systemReserved: 'cpu=1,pid=10', maxPods: '3' },
+    undefined,
+  );
+  expect(reservedResources(options)).toEqual({ cpuMilli: 1100, memoryBytes: 0, diskBytes: 0, pids: 10 });
+  expect(maxPods(options)).toBe(3);
+});
+
+test.each([
+  [{ evictionHard: 'disk<1' }, '--eviction-hard: "disk<1" is not SIGNAL<VALUE'],
+  [{ evictionMaxPodGracePeriod: 'long' }, '--eviction-max-pod-grace-period NaN is no time'],
+  [{ shutdownGracePeriod: 'long' }, '--shutdown-grace-period: "long" is not a time such as 30s'],
+  [{ allowedUnsafeSysctls: 'vm.swappiness' }, '--allowed-unsafe-sysctls: "vm.swappiness" is not of a Pod alone'],
+  [{ shutdownGracePeriodByPodPriority: '1=x' }, '--shutdown-grace-period-by-pod-priority: "1=x" is not'],
+  [{ kubeReserved: 'cpu:1' }, '--kube-reserved: "cpu:1" is not RESOURCE=AMOUNT'],
+  [{ systemReserved: 'memory=x' }, '--system-reserved: "memory=x" is not RESOURCE=AMOUNT'],
+  [{ terminatedPodGcThreshold: 'all' }, '--terminated-pod-gc-threshold all is no number of Pods'],
+  [{ maxPods: '-1' }, '--max-pods -1 is no number of Pods'],
+  [{ shutdownGracePeriod: '5s' }, '--shutdown-grace-period-critical-pods is a part of --shutdown-grace-period'],
+])('refuses %j', (options, message) => {
+  expect(() => resolveNodeOptions(options, undefined)).toThrow(message);
+});

@@ -1,0 +1,226 @@
+/** The options of the node: what it keeps from Pods, when it evicts them, and how long it waits for them at a shutdown. */
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { DEFAULT_TERMINATED_PODS } from '../controllers/pod-gc/pod-gc.ts';
+import { addAmounts, parseReserved, type Reserved } from '../node/allocatable.ts';
+import { DEFAULT_EVICTION, type EvictionConfig, parseEviction, parseSeconds } from '../node/eviction/thresholds.ts';
+import { DEFAULT_MAX_PODS } from '../node/machine.ts';
+import { parsePeriods, periodsOf, type ShutdownPeriod } from '../node/shutdown-periods.ts';
+import { UserError } from '../platform/files.ts';
+import { parseAllowedSysctls } from '../scheduling/sysctls.ts';
+
+/** By their names on the command line; as they were written. */
+export interface NodeOptions {
+  evictionHard?: string;
+  evictionSoft?: string;
+  evictionSoftGracePeriod?: string;
+  evictionMinimumReclaim?: string;
+  evictionMaxPodGracePeriod?: string;
+  evictionPressureTransitionPeriod?: string;
+  shutdownGracePeriod?: string;
+  shutdownGracePeriodCriticalPods?: string;
+  allowedUnsafeSysctls?: string;
+  resolvConf?: string;
+  shutdownGracePeriodByPodPriority?: string;
+  kubeReserved?: string;
+  systemReserved?: string;
+  maxPods?: string;
+  terminatedPodGcThreshold?: string;
+}
+
+interface NodeOption {
+  key: keyof NodeOptions;
+  flag: string;
+  value: string;
+  description: string;
+  default: string;
+}
+
+const BY_PRIORITY = '--shutdown-grace-period-by-pod-priority';
+
+const TABLE: readonly NodeOption[] = [
+  {
+    key: 'evictionHard',
+    flag: '--eviction-hard',
+    value: '<signal<value,...>',
+    description: 'evict Pods at once when less is left',
+    default: DEFAULT_EVICTION.hard,
+  },
+  {
+    key: 'evictionSoft',
+    flag: '--eviction-soft',
+    value: '<signal<value,...>',
+    description: 'evict Pods with grace when less has been left for a time',
+    default: DEFAULT_EVICTION.soft,
+  },
+  {
+    key: 'evictionSoftGracePeriod',
+    flag: '--eviction-soft-grace-period',
+    value: '<signal=time,...>',
+    description: 'that time, of each soft threshold',
+    default: DEFAULT_EVICTION.softGracePeriod,
+  },
+  {
+    key: 'evictionMinimumReclaim',
+    flag: '--eviction-minimum-reclaim',
+    value: '<signal=value,...>',
+    description: 'what must be free beyond a threshold that was met',
+    default: DEFAULT_EVICTION.minimumReclaim,
+  },
+  {
+    key: 'evictionMaxPodGracePeriod',
+    flag: '--eviction-max-pod-grace-period',
+    value: '<seconds>',
+    description: 'that a Pod has at most when a soft threshold evicts it',
+    default: String(DEFAULT_EVICTION.maxPodGracePeriod),
+  },
+  {
+    key: 'evictionPressureTransitionPeriod',
+    flag: '--eviction-pressure-transition-period',
+    value: '<time>',
+    description: 'how long the node shows a pressure after it is over',
+    default: DEFAULT_EVICTION.pressureTransitionPeriod,
+  },
+  {
+    key: 'shutdownGracePeriod',
+    flag: '--shutdown-grace-period',
+    value: '<time>',
+    description: "that Pods have together at 'lifepod shutdown-node'",
+    default: '30s',
+  },
+  {
+    key: 'shutdownGracePeriodCriticalPods',
+    flag: '--shutdown-grace-period-critical-pods',
+    value: '<time>',
+    description: 'the last part of it, which only critical Pods have',
+    default: '10s',
+  },
+  {
+    key: 'allowedUnsafeSysctls',
+    flag: '--allowed-unsafe-sysctls',
+    value: '<sysctl,...>',
+    description: 'sysctls that Pods may set beside the safe ones; those that end in * are prefixes',
+    default: '',
+  },
+  {
+    key: 'resolvConf',
+    flag: '--resolv-conf',
+    value: '<file>',
+    description: "the node's resolver configuration for Pods, in place of the machine's",
+    default: '',
+  },
+  {
+    key: 'shutdownGracePeriodByPodPriority',
+    flag: BY_PRIORITY,
+    value: '<priority=seconds,...>',
+    description: 'in place of both: the time of the Pods from each priority on, the lowest first',
+    default: '',
+  },
+  {
+    key: 'kubeReserved',
+    flag: '--kube-reserved',
+    value: '<resource=amount,...>',
+    description: 'cpu, memory, ephemeral-storage and pid that are kept from Pods for lifepod and containerd',
+    default: '',
+  },
+  {
+    key: 'systemReserved',
+    flag: '--system-reserved',
+    value: '<resource=amount,...>',
+    description: 'the same for the rest of the machine',
+    default: '',
+  },
+  {
+    key: 'maxPods',
+    flag: '--max-pods',
+    value: '<number>',
+    description: 'on the node',
+    default: String(DEFAULT_MAX_PODS),
+  },
+  {
+    key: 'terminatedPodGcThreshold',
+    flag: '--terminated-pod-gc-threshold',
+    value: '<number>',
+    description: 'Pods that have ended and are kept; of more the oldest are deleted; 0: all',
+    default: String(DEFAULT_TERMINATED_PODS),
+  },
+];
+
+export function addNodeOptions(command: Command): Command {
+  for (const { flag, value, description, default: usual } of TABLE)
+    command.option(`${flag} ${value}`, usual === '' ? description : `${description} (default: ${usual})`);
+  return command;
+}
+
+/** As arguments of a command line. */
+export const nodeOptionFlags = (options: NodeOptions): [string, string | undefined][] =>
+  TABLE.map(({ key, flag }) => [flag, options[key]]);
+
+/** What is given holds, then what is remembered, then the default. Throws a UserError where one cannot be understood. */
+export function resolveNodeOptions(options: NodeOptions, record: NodeOptions | undefined): Required<NodeOptions> {
+  const resolved = Object.fromEntries(
+    TABLE.map(({ key, default: usual }) => [key, options[key] ?? record?.[key] ?? usual]),
+  ) as unknown as Required<NodeOptions>;
+  if (resolved.resolvConf !== '') resolved.resolvConf = resolve(resolved.resolvConf);
+  evictionConfig(resolved);
+  shutdownPeriods(resolved);
+  allowedSysctls(resolved);
+  reservedResources(resolved);
+  maxPods(resolved);
+  terminatedPods(resolved);
+  return resolved;
+}
+
+export function evictionConfig(options: Required<NodeOptions>): EvictionConfig {
+  return understood(() =>
+    parseEviction({
+      hard: options.evictionHard,
+      soft: options.evictionSoft,
+      softGracePeriod: options.evictionSoftGracePeriod,
+      minimumReclaim: options.evictionMinimumReclaim,
+      pressureTransitionPeriod: options.evictionPressureTransitionPeriod,
+      maxPodGracePeriod: Number(options.evictionMaxPodGracePeriod),
+    }),
+  );
+}
+
+export function shutdownPeriods(options: Required<NodeOptions>): ShutdownPeriod[] {
+  const byPriority = options.shutdownGracePeriodByPodPriority;
+  if (byPriority !== '') return understood(() => parsePeriods(BY_PRIORITY, byPriority));
+  const seconds = (flag: string, text: string): number => understood(() => parseSeconds(flag, text));
+  const graceSeconds = seconds('--shutdown-grace-period', options.shutdownGracePeriod);
+  const criticalSeconds = seconds('--shutdown-grace-period-critical-pods', options.shutdownGracePeriodCriticalPods);
+  if (criticalSeconds > graceSeconds)
+    throw new UserError(
+      '--shutdown-grace-period-critical-pods is a part of --shutdown-grace-period: give no longer one',
+    );
+  return periodsOf(graceSeconds, criticalSeconds);
+}
+
+export const allowedSysctls = ({ allowedUnsafeSysctls }: Required<NodeOptions>): string[] =>
+  understood(() => parseAllowedSysctls(allowedUnsafeSysctls), '--allowed-unsafe-sysctls: ');
+
+/** For lifepod's own parts and the rest of the machine together. */
+export const reservedResources = ({ kubeReserved, systemReserved }: Required<NodeOptions>): Reserved =>
+  understood(() =>
+    addAmounts(parseReserved('--kube-reserved', kubeReserved), parseReserved('--system-reserved', systemReserved)),
+  );
+
+export const maxPods = (options: Required<NodeOptions>): number => podCount('--max-pods', options.maxPods);
+
+export const terminatedPods = (options: Required<NodeOptions>): number =>
+  podCount('--terminated-pod-gc-threshold', options.terminatedPodGcThreshold);
+
+function podCount(flag: string, text: string): number {
+  const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(count)) throw new UserError(`${flag} ${text} is no number of Pods`);
+  return count;
+}
+
+function understood<T>(parse: () => T, before = ''): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw new UserError(`${before}${(error as Error).message}`);
+  }
+}

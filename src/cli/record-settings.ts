@@ -1,0 +1,38 @@
+/** How long the records of Pods' lives are kept, and how large all of them may be: --record-age and --record-size. */
+import type { RecordLimits } from '../controllers/record-limits/record-limits.ts';
+import { parseQuantity } from '../machinery/quantity.ts';
+import { UserError } from '../platform/files.ts';
+
+export const DEFAULT_RECORD_AGE = '24h';
+export const DEFAULT_RECORD_SIZE = '64Mi';
+
+const MINIMUM_AGE_MILLIS = 60_000;
+const MINIMUM_BYTES = 2 ** 20;
+const UNIT_MILLIS = [24 * 60 * 60 * 1000, 60 * 60 * 1000, 60 * 1000, 1000];
+
+/** Throws a UserError. */
+export function parseRecordLimits(age: string, size: string): RecordLimits {
+  return { ageMillis: parseAge(age), bytes: parseSize(size) };
+}
+
+function parseAge(text: string): number {
+  const parts = text === '' ? null : /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(text);
+  const millis = UNIT_MILLIS.reduce((sum, unit, index) => sum + unit * Number(parts?.[index + 1] ?? 0), 0);
+  if (parts === null || !Number.isSafeInteger(millis) || millis < MINIMUM_AGE_MILLIS) {
+    throw new UserError(
+      `--record-age ${JSON.stringify(text)} is not an age that records can have: give a minute or more, such as 30m, 24h or 7d`,
+    );
+  }
+  return millis;
+}
+
+function parseSize(text: string): number {
+  const quantity = parseQuantity(text);
+  const bytes = quantity === undefined ? 0 : Number(quantity.nano / 1_000_000_000n);
+  if (!Number.isSafeInteger(bytes) || bytes < MINIMUM_BYTES) {
+    throw new UserError(
+      `--record-size ${JSON.stringify(text)} is not a size that records can have: give 1Mi or more, such as 64Mi or 1Gi`,
+    );
+  }
+  return bytes;
+}

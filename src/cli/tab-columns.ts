@@ -1,0 +1,39 @@
+/** Text in columns, as kubectl describe lays it out. Pure. Source: Go's text/tabwriter with a padding of two spaces. */
+
+const PADDING = 2;
+
+/**
+ * A tab ends a cell. Cells of lines that follow each other and have that column too are made equally wide; what comes after a
+ * line's last tab is no cell.
+ */
+export function tabColumns(lines: readonly string[]): string[] {
+  const cells = lines.map((line) => line.split('\t'));
+  const widths = cells.map((): number[] => []);
+  layOut(cells, widths, 0, 0, cells.length);
+  return cells.map((parts, row) =>
+    parts
+      .map((text, column) => (column === parts.length - 1 ? text : text.padEnd(widths[row]?.[column] ?? 0)))
+      .join(''),
+  );
+}
+
+/** Sets the widths of `column` and of those after it, in the lines from `begin` to before `end`. */
+function layOut(
+  cells: readonly string[][],
+  widths: readonly number[][],
+  column: number,
+  begin: number,
+  end: number,
+): void {
+  const hasCell = (row: number): boolean => (cells[row]?.length ?? 0) > column + 1;
+  for (let first = begin; first < end; first++) {
+    if (!hasCell(first)) continue;
+    let last = first;
+    while (last < end && hasCell(last)) last++;
+    const block = cells.slice(first, last);
+    const width = Math.max(...block.map((parts) => parts[column]?.length ?? 0)) + PADDING;
+    for (const row of widths.slice(first, last)) row[column] = width;
+    layOut(cells, widths, column + 1, first, last);
+    first = last - 1;
+  }
+}

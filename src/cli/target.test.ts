@@ -1,0 +1,45 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DEFAULT_DATA_DIR } from './settings.ts';
+import { kubeconfigPaths, type TargetOptions } from './target.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-target-'));
+  writeFileSync(join(folder, 'kubeconfig'), '');
+  mkdirSync(join(folder, 'home', '.kube'), { recursive: true });
+  writeFileSync(join(folder, 'home', '.kube', 'config'), '');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
+const paths = (options: TargetOptions, env: NodeJS.ProcessEnv, engine: boolean): string[] =>
+  kubeconfigPaths(options, { HOME: join(folder, 'none'), ...env }, () => engine);
+
+test('what is on the command line goes first', () => {
+  for (const env of [{ KUBECONFIG: 'x' }, { KUBECONFIG: 'x', ...PLUGIN }]) {
+    expect(paths({ kubeconfig: 'a', dataDir: folder }, env, true)).toEqual(['a']);
+    expect(paths({ dataDir: folder }, env, true)).toEqual([join(folder, 'kubeconfig')]);
+  }
+});
+
+test('lifepod asks the engine of the data folder where one runs, else whom kubectl asks', () => {
+  expect(paths({}, { KUBECONFIG: 'x' }, true)).toEqual([join(DEFAULT_DATA_DIR, 'kubeconfig')]);
+  expect(paths({}, { KUBECONFIG: 'x::y' }, false)).toEqual(['x', 'y']);
+});
+
+test('kubectl lifepod asks whom kubectl asks, whatever runs', () => {
+  expect(paths({}, { KUBECONFIG: 'x', ...PLUGIN }, true)).toEqual(['x']);
+  const HOME = join(folder, 'home');
+  expect(paths({}, { HOME, ...PLUGIN }, true)).toEqual([join(HOME, '.kube', 'config')]);
+});
+
+test('where there is none, it says what to do', () => {
+  expect(() => paths({}, {}, false)).toThrow(
+    `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'lifepod up --detach --data-dir ${DEFAULT_DATA_DIR}', ` +
+      'or name a --data-dir or --kubeconfig',
+  );
+  expect(() => paths({ dataDir: '/none' }, { KUBECONFIG: 'x' }, false)).toThrow('lifepod is not running in /none');
+});

@@ -1,0 +1,76 @@
+/**
+ * The API server that a client command speaks to, and the namespace.
+ *
+ * `lifepod COMMAND` asks the engine of the data folder, `kubectl lifepod COMMAND` asks whom kubectl asks; in both what is
+ * given on the command line goes first.
+ */
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { type HttpClient, httpClient } from '../client/http-client.ts';
+import { readKubeconfigs } from '../client/kubeconfig.ts';
+import { dataDirOwner, UserError } from '../platform/files.ts';
+import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from './settings.ts';
+
+/** As given on the command line. */
+export interface TargetOptions {
+  kubeconfig?: string;
+  context?: string;
+  namespace?: string;
+  /** Absent: none was named. */
+  dataDir?: string;
+}
+
+export interface Target {
+  client: HttpClient;
+  namespace: string;
+  /** With which kubectl speaks to the same server. */
+  kubectl: { env: NodeJS.ProcessEnv; args: string[] };
+}
+
+/** Rejects with a UserError where there is no kubeconfig, or nothing usable in it. */
+export async function resolveTarget(options: TargetOptions): Promise<Target> {
+  const paths = kubeconfigPaths(options, process.env, engineRunsIn);
+  const { namespace, ...server } = await readKubeconfigs(paths, options.context);
+  return {
+    client: httpClient(server),
+    namespace: options.namespace ?? namespace ?? 'default',
+    kubectl: {
+      env: { ...process.env, KUBECONFIG: paths.join(delimiter) },
+      args: options.context === undefined ? [] : ['--context', options.context],
+    },
+  };
+}
+
+/** Files to read as one. Throws a UserError where there is none to be found. */
+export function kubeconfigPaths(
+  options: TargetOptions,
+  env: NodeJS.ProcessEnv,
+  engineRuns: (dataDir: string) => boolean,
+): string[] {
+  if (options.kubeconfig !== undefined) return [options.kubeconfig];
+  if (options.dataDir !== undefined) {
+    const path = kubeconfigPath(options.dataDir);
+    if (!existsSync(path)) throw new UserError(noEngine(options.dataDir));
+    return [path];
+  }
+  if (!isKubectlPlugin(env) && engineRuns(DEFAULT_DATA_DIR)) return [kubeconfigPath(DEFAULT_DATA_DIR)];
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  if (listed.length > 0) return listed;
+  const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
+  if (existsSync(usual)) return [usual];
+  throw new UserError(`${noEngine(DEFAULT_DATA_DIR)}, or name a --data-dir or --kubeconfig`);
+}
+
+const noEngine = (dataDir: string): string =>
+  `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`;
+
+/** False as well where another user's engine runs there: its kubeconfig cannot be read. */
+function engineRunsIn(dataDir: string): boolean {
+  try {
+    return dataDirOwner(dataDir) !== undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return false;
+    throw error;
+  }
+}

@@ -1,0 +1,115 @@
+/** `lifepod timeline`: the life of a Pod, drawn; while it lives, with -w, and after it is gone. */
+import type { PodRecord } from '../api/generated/types.ts';
+import { POD_RECORDS } from '../api/lifepod.io/v1/pod-record/index.ts';
+import { createInformer } from '../client/informer.ts';
+import type { Transition } from '../lifecycle/types.ts';
+import { toApi } from '../node/record/wire.ts';
+import { UserError } from '../platform/files.ts';
+import { createLog, systemTimers } from '../platform/node.ts';
+import { podContainers } from './pod-containers.ts';
+import { findLife, type PodLife, titleOf, transitionsOf } from './records.ts';
+import { resolveTarget, type Target, type TargetOptions } from './target.ts';
+import { drawLife, stepLines } from './timeline/draw.ts';
+import { inOrder } from './timeline/life.ts';
+
+export interface TimelineOptions extends TargetOptions {
+  watch?: boolean;
+  output?: string;
+  steps?: boolean;
+}
+
+const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+/** How often a drawing that is watched grows with the time. */
+const TICK_MILLIS = 1000;
+const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
+
+export async function timeline(given: string, options: TimelineOptions): Promise<void> {
+  const { output } = options;
+  if (output !== undefined && output !== 'json' && output !== 'wide')
+    throw new UserError(`-o ${output} is no form of a timeline: give json or wide, or leave it away`);
+  const target = await resolveTarget(options);
+  const life = await findLife(target.client, target.namespace, given);
+  if (options.watch === true) return watch(life, target, options);
+  const steps = transitionsOf(life.records);
+  print(output === 'json' ? jsonOf(life, steps) : drawing(life, steps, options));
+}
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
+
+const jsonOf = ({ name, namespace, uid }: PodLife, steps: readonly Transition[]): string =>
+  JSON.stringify({ pod: name, namespace, uid, transitions: inOrder(steps).map(toApi) }, undefined, 2);
+
+function drawing(life: PodLife, steps: readonly Transition[], options: TimelineOptions): string {
+  const { isTTY, columns } = process.stdout;
+  if (steps.length === 0) return `${titleOf(life)}: no node has it yet; 'lifepod why ${life.name}' says why`;
+  const withSteps = options.steps === true || options.output === 'wide';
+  const drawn = drawLife(steps, {
+    width: isTTY ? columns : 80,
+    colour: isTTY && !process.env['NO_COLOR'],
+    now: Date.now(),
+    spec: life.pod === undefined ? [] : podContainers(life.pod),
+  });
+  return [titleOf(life), ...drawn, ...(withSteps ? ['', ...stepLines(steps)] : [])].join('\n');
+}
+
+/** On a terminal the drawing, made anew; elsewhere a line for each step, as it comes. Ends with the Pod. */
+async function watch(life: PodLife, { client }: Target, options: TimelineOptions): Promise<void> {
+  const stopping = new AbortController();
+  for (const [name, code] of Object.entries(SIGNAL_CODES)) {
+    process.once(name, () => {
+      process.exitCode = code;
+      stopping.abort();
+    });
+  }
+  // Whoever reads the output has enough.
+  process.stdout.on('error', () => stopping.abort());
+  const timers = systemTimers();
+  const { signal } = stopping;
+  const draws = process.stdout.isTTY && options.output !== 'json';
+  const parts = new Map<string, PodRecord>();
+  const printed = new Set<string>();
+
+  const show = (): void => {
+    if (signal.aborted) return;
+    const steps = transitionsOf([...parts.values()]);
+    if (draws) process.stdout.write(`${HOME_AND_CLEAR}${drawing(life, steps, options)}\n`);
+    else printNew(steps);
+    if (steps.some(({ type }) => type === 'Gone')) stopping.abort();
+  };
+  const printNew = (steps: readonly Transition[]): void => {
+    const from = inOrder(steps)[0]?.at ?? 0;
+    for (const step of inOrder(steps.filter(({ key }) => !printed.has(key)))) {
+      printed.add(step.key);
+      print(options.output === 'json' ? JSON.stringify(toApi(step)) : stepText(step, from));
+    }
+  };
+  const put = (record: PodRecord): void => {
+    parts.set(record.metadata.name, record);
+    if (synced) show();
+  };
+  let synced = false;
+  const informer = createInformer<PodRecord>(
+    client.resource<PodRecord>(POD_RECORDS),
+    {
+      namespace: life.namespace,
+      fieldSelector: `podUID=${life.uid}`,
+      log: createLog({ level: 'error' }),
+      timers,
+      signal,
+    },
+    { added: put, updated: put },
+  );
+  await informer.synced;
+  synced = true;
+  show();
+  const tick = (): void => {
+    if (signal.aborted) return;
+    show();
+    const timer = timers.at(timers.now() + TICK_MILLIS, tick);
+    signal.addEventListener('abort', () => timer.cancel(), { once: true });
+  };
+  if (draws) tick();
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+}
+
+const stepText = (step: Transition, from: number): string => stepLines([step], from)[0] ?? '';

@@ -1,0 +1,191 @@
+import { expect, test } from 'vitest';
+import type { Transition } from '../../lifecycle/types.ts';
+import { type DrawOptions, drawLife, stepLines } from './draw.ts';
+
+const START = Date.UTC(2026, 0, 31, 12);
+const options: DrawOptions = { width: 80, colour: false, now: START + 10_000, spec: [] };
+
+/** `at` in milliseconds from the start; `app#0` names a run of an app container, `init:one#0` one of another kind. */
+function step(at: number, type: string, where = '', more: Partial<Transition> = {}): Transition {
+  const [, kind = 'app', container, attempt] = /^(?:(\w+):)?([\w-]+)?(?:#(\d+))?$/.exec(where) ?? [];
+  return {
+    key: `${type}/${where}/${at}`,
+    at: START + at,
+    type,
+    ...(container === undefined ? {} : { container, containerKind: kind as 'app' }),
+    ...(attempt === undefined ? {} : { attempt: Number(attempt) }),
+    ...more,
+  };
+}
+const until = (at: number): Partial<Transition> => ({ deadline: START + at });
+
+const WHOLE = [
+  step(0, 'Created'),
+  step(0, 'Scheduled', '', { message: 'to node n' }),
+  step(500, 'SandboxReady', '', { attempt: 0 }),
+  step(500, 'Pulling', 'init:one#0'),
+  step(1500, 'Pulled', 'init:one#0'),
+  step(1600, 'Started', 'init:one#0'),
+  step(2600, 'Exited', 'init:one#0', { exitCode: 0, reason: 'Completed' }),
+  step(2700, 'Started', 'app#0'),
+  step(3000, 'ProbeFailing', 'app#0', { reason: 'readiness' }),
+  step(4000, 'ProbePassing', 'app#0', { reason: 'readiness' }),
+  step(2700, 'Started', 'side-with-quite-a-long-name#0'),
+  step(3700, 'Exited', 'side-with-quite-a-long-name#0', { exitCode: 3, reason: 'Error' }),
+  step(3700, 'BackOff', 'side-with-quite-a-long-name#0', until(5700)),
+  step(5700, 'Started', 'side-with-quite-a-long-name#1'),
+  step(7000, 'TerminationBegan', '', { reason: 'Deleted', ...until(12_000) }),
+  step(7000, 'DeadlineSet', '', until(12_000)),
+  step(7000, 'HookBegan', 'app#0', { reason: 'preStop' }),
+  step(7100, 'DeferBegan', 'defer:bye'),
+  step(7200, 'Started', 'defer:bye#0'),
+  step(8000, 'DeadlineSet', '', until(10_000)),
+  step(8500, 'Exited', 'defer:bye#0', { exitCode: 0 }),
+  step(8500, 'DeferEnded', 'defer:bye', { exitCode: 0 }),
+  step(8500, 'HookFailed', 'app#0', { reason: 'preStop' }),
+  step(8500, 'StopSignal', 'app#0', until(10_000)),
+  step(8500, 'StopSignal', 'side-with-quite-a-long-name#1', until(10_000)),
+  step(8600, 'Exited', 'side-with-quite-a-long-name#1', { exitCode: 143 }),
+  step(9500, 'Exited', 'app#0', { exitCode: 137 }),
+  step(9500, 'DeferSkipped', 'defer:last', { reason: 'Skipped' }),
+  step(9600, 'SandboxStopped'),
+  step(9800, 'Removed'),
+  step(9900, 'Gone'),
+];
+
+/** At its left a bar, so that blanks can be seen. */
+const shown = (lines: readonly string[]): string => lines.map((line) => `|${line}`).join('\n');
+
+test('a whole life, after it is gone', () => {
+  expect(shown(drawLife(WHOLE, options))).toMatchInlineSnapshot(`
+    "|                               ╵0s        ╵2.97s     ╵5.95s        ┃
+    |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━━━▽━━━━━━━━━ ┃ stopped
+    |init  one                       ▒▒▒▒████0                          ┃ exit 0
+    |app   app                       ········██▼██▲██████████◆█████◇137 ┃ exit 137
+    |      side-with-quite-a-long-…  ········████3░░░░░░░██████████▓143 ┃ exit 143 2×
+    |defer bye                                               ·█████0    ┃ exit 0
+    |      last                                              ··········∅┃ skipped
+    |
+    |from 2026-01-31T12:00:00Z, 9.90s, gone
+    |Deleted at +7.00s, deadline 3.00s later (before: 5.00s), gone after 2.90s
+    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ told to stop  █ running
+    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ the end begins
+    |∅ skipped  ┃ deadline"
+  `);
+});
+
+test('a life that goes on: bars reach the present, containers that are due wait, the deadline is ahead', () => {
+  const spec = [
+    { name: 'app', kind: 'app' },
+    { name: 'side-with-quite-a-long-name', kind: 'app' },
+    { name: 'one', kind: 'init' },
+    { name: 'bye', kind: 'defer' },
+    { name: 'last', kind: 'defer' },
+  ] as const;
+  const before = (millis: number): Transition[] => WHOLE.filter(({ at }) => at <= START + millis);
+  expect(shown(drawLife(before(4500), { ...options, now: START + 5000, spec }))).toMatchInlineSnapshot(`
+    "|                               ╵0s        ╵1.38s     ╵2.75s
+    |      sandbox                  ····━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  ready
+    |init  one                          ▒▒▒▒▒▒▒▒████████0                    exit 0
+    |app   app                          ·················███▼███████▲██████  running
+    |      side-with-quite-a-long-…     ·················████████3░░░░░░░░░  back-off
+    |defer bye                                                               not due
+    |      last                                                              not due
+    |
+    |from 2026-01-31T12:00:00Z, 5.00s until now
+    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ▲ probe passes
+    |▼ probe fails"
+  `);
+  expect(shown(drawLife(before(8200), { ...options, now: START + 8300, spec }))).toMatchInlineSnapshot(`
+    "|                               ╵0s        ╵3.06s     ╵6.11s       ┃
+    |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━━━▽━━━      ┃ ready
+    |init  one                       ▒▒▒▒████0                         ┃ exit 0
+    |app   app                       ········█▼███▲██████████◆███      ┃ running
+    |      side-with-quite-a-long-…  ········████3░░░░░░█████████      ┃ running (2.)
+    |defer bye                                               ████      ┃ running
+    |      last                                              ····      ┃ waiting
+    |
+    |from 2026-01-31T12:00:00Z, 8.30s until now
+    |Deleted at +7.00s, deadline 3.00s later (before: 5.00s)
+    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ▲ probe passes
+    |▼ probe fails  ◆ hook  ▽ the end begins  ┃ deadline"
+  `);
+});
+
+test('a sandbox that is lost, and pulls that fail', () => {
+  const steps = [
+    step(0, 'Created'),
+    step(1000, 'SandboxReady', '', { attempt: 0 }),
+    step(1000, 'Pulling', 'app#0'),
+    step(2000, 'PullFailed', 'app#0', { ...until(4000), reason: 'ErrImagePull' }),
+    step(4000, 'Pulling', 'app#0'),
+    step(5000, 'Pulled', 'app#0'),
+    step(5000, 'Started', 'app#0'),
+    step(6000, 'SandboxLost', '', { attempt: 0 }),
+    step(6000, 'Exited', 'app#0', { exitCode: 137, reason: 'OOMKilled' }),
+    step(7000, 'SandboxReady', '', { attempt: 1 }),
+    step(7500, 'Started', 'app#1'),
+  ];
+  expect(shown(drawLife(steps, { ...options, now: START + 9000 }))).toMatchInlineSnapshot(`
+    "|              ╵0s        ╵1.87s     ╵3.74s     ╵5.60s
+    |      sandbox ·····━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━✗     ━━━━━━━━━━━  lost 1×
+    |app   app          ▒▒▒▒▒▒░░░░░░░░░░░░▒▒▒▒▒▒██████137      ████████  running (2.)
+    |
+    |from 2026-01-31T12:00:00Z, 9.00s until now
+    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ✗ sandbox lost"
+  `);
+});
+
+test('days in which nothing happened are cut out', () => {
+  const day = 24 * 3600 * 1000;
+  const steps = [
+    ...WHOLE.filter(({ at }) => at < START + 5000),
+    ...WHOLE.filter(({ at }) => at >= START + 5000).map((each) => ({
+      ...each,
+      at: each.at + 3 * day,
+      ...(each.deadline === undefined ? {} : { deadline: each.deadline + 3 * day }),
+    })),
+  ];
+  expect(shown(drawLife(steps, options))).toMatchInlineSnapshot(`
+    "|                               ╵0s        ╵3.70s ≈   ╵2d11h        ┃
+    |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━━━━━━▽━━━━━━ ┃ stopped
+    |init  one                       ▒▒▒███0                            ┃ exit 0
+    |app   app                       ·······▼██▲████████████████◆███137 ┃ exit 137
+    |      side-with-quite-a-long-…  ·······██3░░░░░░░░░░░░░████████▓143┃ exit 143 2×
+    |defer bye                                                  ████0   ┃ exit 0
+    |      last                                                 ·······∅┃ skipped
+    |
+    |from 2026-01-31T12:00:00Z, 3d00h, gone
+    |Deleted at +3d00h, deadline 3.00s later (before: 5.00s), gone after 2.90s
+    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ told to stop  █ running
+    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ the end begins
+    |∅ skipped  ┃ deadline  ≈ time left out"
+  `);
+});
+
+test('colours are there on demand, and end on each line', () => {
+  const lines = drawLife(WHOLE, { ...options, colour: true });
+  const plain = drawLife(WHOLE, options);
+  expect(lines.map((line) => line.replaceAll(/\u001b\[[\d;]*m/g, ''))).toEqual(plain);
+  for (const line of lines) if (line.includes('\u001b')) expect(line).toContain('\u001b[0m');
+  expect(lines.join()).toMatch(/\[0;31m[◇▓]*137/);
+});
+
+test.each([20, 40, 60, 200])('nothing is wider than a terminal of %i columns', (width) => {
+  for (const steps of [WHOLE, WHOLE.slice(0, 1), WHOLE.slice(0, 12)])
+    for (const line of drawLife(steps, { ...options, width })) expect(line.length).toBeLessThanOrEqual(width);
+});
+
+test('the list of steps', () => {
+  const steps = [...WHOLE.slice(0, 3), ...WHOLE.slice(10, 15)];
+  expect(shown(stepLines(steps))).toMatchInlineSnapshot(`
+    "|+0.000s                                 Created
+    |+0.000s                                 Scheduled         to node n
+    |+0.500s                                 SandboxReady
+    |+2.700s  side-with-quite-a-long-name#0  Started
+    |+3.700s  side-with-quite-a-long-name#0  Exited            3 Error
+    |+3.700s  side-with-quite-a-long-name#0  BackOff           until +5.70s
+    |+5.700s  side-with-quite-a-long-name#1  Started
+    |+7.000s                                 TerminationBegan  Deleted until +12.0s"
+  `);
+});

@@ -1,0 +1,236 @@
+/**
+ * Draws the life of a Pod for a terminal: a row of bars for each container, on one axis of time. Pure: the same record gives the
+ * same text.
+ */
+import type { Transition } from '../../lifecycle/types.ts';
+import { formatTime, type Millis } from '../../machinery/time.ts';
+import { type BarKind, inOrder, type LifePicture, type MarkKind, type Named, pictureOf, type Row } from './life.ts';
+import { type Scale, scaleOf, shortDuration } from './scale.ts';
+
+export interface DrawOptions {
+  /** Columns of the terminal. */
+  width: number;
+  colour: boolean;
+  now: Millis;
+  /** The Pod's containers, init to defer, where it is there. */
+  spec: readonly Named[];
+}
+
+type Colour = 'red' | 'green' | 'yellow' | 'blue' | 'cyan' | 'dim' | 'none';
+const SGR: Readonly<Record<Exclude<Colour, 'none'>, number>> = {
+  red: 31,
+  green: 32,
+  yellow: 33,
+  blue: 34,
+  cyan: 36,
+  dim: 2,
+};
+
+interface Glyph {
+  char: string;
+  colour: Colour;
+  means: string;
+}
+
+/** In the order in which one hides another. */
+const BARS: Readonly<Record<BarKind, Glyph>> = {
+  waiting: { char: '·', colour: 'dim', means: 'waiting' },
+  backoff: { char: '░', colour: 'yellow', means: 'back-off' },
+  pulling: { char: '▒', colour: 'blue', means: 'pulling' },
+  sandbox: { char: '━', colour: 'cyan', means: 'sandbox' },
+  stopping: { char: '▓', colour: 'yellow', means: 'told to stop' },
+  running: { char: '█', colour: 'green', means: 'running' },
+  succeeded: { char: '█', colour: 'green', means: 'running' },
+  failed: { char: '█', colour: 'red', means: 'running' },
+};
+const RANK = Object.keys(BARS);
+const isRun = (kind: BarKind): boolean => RANK.indexOf(kind) >= RANK.indexOf('stopping');
+
+const MARKS: Readonly<Record<MarkKind, Glyph>> = {
+  passing: { char: '▲', colour: 'cyan', means: 'probe passes' },
+  failing: { char: '▼', colour: 'red', means: 'probe fails' },
+  hook: { char: '◆', colour: 'cyan', means: 'hook' },
+  hookFailed: { char: '◇', colour: 'red', means: 'hook failed' },
+  lost: { char: '✗', colour: 'red', means: 'sandbox lost' },
+  ending: { char: '▽', colour: 'yellow', means: 'the end begins' },
+  skipped: { char: '∅', colour: 'yellow', means: 'skipped' },
+};
+const DEADLINE: Glyph = { char: '┃', colour: 'red', means: 'deadline' };
+const FORMER: Glyph = { char: '┊', colour: 'red', means: 'deadline before' };
+const CUT: Glyph = { char: '≈', colour: 'dim', means: 'time left out' };
+
+const LONGEST_NAME = 24;
+const TICK_COLUMNS = 11;
+const KIND_NAMES = { sandbox: '', init: 'init', app: 'app', defer: 'defer', ephemeral: 'ephem' } as const;
+
+type Cell = { char: string; colour: Colour; run?: boolean } | undefined;
+
+/** Lines of text, none wider than the terminal. */
+export function drawLife(transitions: readonly Transition[], options: DrawOptions): string[] {
+  const picture = pictureOf(transitions, options.spec, options.now);
+  const used = new Set<Glyph>();
+  const names = picture.rows.map(({ name }) => name.length);
+  const nameWidth = Math.min(LONGEST_NAME, Math.max(...names));
+  const stateWidth = Math.max(...picture.rows.map(({ state }) => state.length));
+  const left = 6 + nameWidth + 1;
+  const width = Math.max(10, options.width - left - 1 - stateWidth);
+  const scale = scaleWithDeadline(picture, timesOf(transitions, picture), width);
+  const paint = (cells: readonly Cell[]): string => painted(cells, options.colour);
+  const rows = picture.rows.map((row, index) => {
+    const kind = picture.rows[index - 1]?.kind === row.kind ? '' : KIND_NAMES[row.kind];
+    const label = `${kind.padEnd(5)} ${shortened(row.name, nameWidth).padEnd(nameWidth)} `;
+    return `${label}${paint(cellsOf(row, picture, scale, used))} ${row.state}`.trimEnd();
+  });
+  const axis = `${' '.repeat(left)}${paint(axisCells(picture, scale, used))}`.trimEnd();
+  const lines = [axis, ...rows, '', ...summary(picture, transitions), ...legend(used, options)];
+  return lines.map((line) => (options.colour ? line : line.slice(0, options.width)));
+}
+
+/** A deadline that is still to come is on the axis, unless all else were too small beside it. */
+function scaleWithDeadline({ from, to, deadline, over }: LifePicture, times: readonly Millis[], width: number): Scale {
+  const scale = scaleOf(from, to, times, width);
+  if (deadline === undefined || deadline <= to || (over && deadline - to > scale.shownMillis / 2)) return scale;
+  return scaleOf(from, deadline, times, width);
+}
+
+const timesOf = (transitions: readonly Transition[], { to, deadline }: LifePicture): Millis[] => [
+  ...transitions.map(({ at }) => at),
+  to,
+  ...(deadline === undefined ? [] : [deadline]),
+];
+
+function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
+  const cells: Cell[] = Array.from({ length: scale.width });
+  const put = (column: number, glyph: Glyph, run = false): void => {
+    cells[column] = { char: glyph.char, colour: glyph.colour, run };
+    used.add(glyph);
+  };
+  for (const bar of [...row.bars].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind))) {
+    const first = scale.column(bar.from);
+    const last = Math.max(first, scale.column(bar.to) - 1);
+    for (let column = first; column <= last; column++) put(column, BARS[bar.kind], isRun(bar.kind));
+  }
+  for (const mark of row.marks) put(scale.column(mark.at), MARKS[mark.kind], true);
+  for (const exit of row.exits) placeExit(cells, scale.column(exit.at), exit.text, exit.failed);
+  for (const { column, glyph } of deadlines(picture, scale)) {
+    const cell = cells[column];
+    if (cell === undefined || cell.char === BARS.waiting.char || cell.char === BARS.backoff.char) put(column, glyph);
+  }
+  return cells;
+}
+
+/** Behind the run; at its end where another thing follows at once; not at all where the run is too short for that. */
+function placeExit(cells: Cell[], end: number, text: string, failed: boolean): void {
+  const fits = (from: number): boolean =>
+    from >= 0 && from + text.length <= cells.length && [...text].every((_, i) => cells[from + i]?.run !== true);
+  const colour = failed ? 'red' : 'green';
+  const inside = end - text.length;
+  const isBar = inside > 0 && cells.slice(inside - 1, end).every((cell) => cell?.run === true);
+  const from = [end, end + 1, end + 2].find(fits) ?? (isBar ? inside : undefined);
+  if (from === undefined) return;
+  for (const [index, char] of [...text].entries()) cells[from + index] = { char, colour, run: true };
+}
+
+const deadlines = (
+  { deadline, formerDeadlines, from }: LifePicture,
+  scale: Scale,
+): { column: number; glyph: Glyph }[] => {
+  const shown = [
+    ...formerDeadlines.map((at) => ({ at, glyph: FORMER })),
+    ...(deadline === undefined ? [] : [{ at: deadline, glyph: DEADLINE }]),
+  ];
+  const limit = scale.timeAt(scale.width);
+  return shown.flatMap(({ at, glyph }) => (at >= from && at <= limit ? [{ column: scale.column(at), glyph }] : []));
+};
+
+/** How much time has passed, every few columns. */
+function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
+  const cells: Cell[] = Array.from({ length: scale.width });
+  for (let column = 0; column + TICK_COLUMNS <= scale.width; column += TICK_COLUMNS) {
+    const text = column === 0 ? '0s' : shortDuration(scale.timeAt(column) - picture.from);
+    for (const [index, char] of [...`╵${text}`].entries()) cells[column + index] = { char, colour: 'dim' };
+  }
+  for (const cut of scale.cuts) {
+    cells[cut] = CUT;
+    used.add(CUT);
+  }
+  for (const { column, glyph } of deadlines(picture, scale)) {
+    cells[column] = glyph;
+    used.add(glyph);
+  }
+  return cells;
+}
+
+function painted(cells: readonly Cell[], colour: boolean): string {
+  const plain = cells.map((cell) => cell?.char ?? ' ');
+  if (!colour) return plain.join('');
+  let text = '';
+  let current: Colour = 'none';
+  for (const cell of cells) {
+    const next = cell?.colour ?? 'none';
+    if (next !== current) text += next === 'none' ? '\u001b[0m' : `\u001b[0;${SGR[next]}m`;
+    current = next;
+    text += cell?.char ?? ' ';
+  }
+  return current === 'none' ? text : `${text}\u001b[0m`;
+}
+
+const shortened = (name: string, width: number): string =>
+  name.length <= width ? name : `${name.slice(0, width - 1)}…`;
+
+function summary(
+  { from, to, deadline, formerDeadlines, ending, over }: LifePicture,
+  steps: readonly Transition[],
+): string[] {
+  const lines = [`from ${formatTime(from)}, ${shortDuration(to - from)}${over ? ', gone' : ' until now'}`];
+  if (ending === undefined) return lines;
+  const after = (time: Millis): string => shortDuration(time - ending.at);
+  const moved = formerDeadlines.length > 0 ? ` (before: ${formerDeadlines.map(after).join(', ')})` : '';
+  const until = deadline === undefined ? '' : `, deadline ${after(deadline)} later${moved}`;
+  const gone = steps.find(({ type }) => type === 'Gone') ?? steps.find(({ type }) => type === 'Removed');
+  const end = gone === undefined ? '' : `, gone after ${after(gone.at)}`;
+  lines.push(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end}`);
+  return lines;
+}
+
+function legend(used: ReadonlySet<Glyph>, { width, colour }: DrawOptions): string[] {
+  const known = [...Object.values(BARS), ...Object.values(MARKS), DEADLINE, FORMER, CUT].filter((glyph) =>
+    used.has(glyph),
+  );
+  const lines: string[] = [];
+  let column = width;
+  for (const glyph of new Map(known.map((each) => [each.char, each])).values()) {
+    const text = `${painted([glyph], colour)} ${glyph.means}`;
+    const columns = glyph.means.length + 4;
+    if (column + columns > width + 2) {
+      lines.push(text);
+      column = columns;
+    } else {
+      lines.push(`${lines.pop()}  ${text}`);
+      column += columns;
+    }
+  }
+  return lines;
+}
+
+/** `+1.250s  app#0  Exited  1 Error`, one a line. `since`: when the life began, where it is not with the first of them. */
+export function stepLines(transitions: readonly Transition[], since?: Millis): string[] {
+  const steps = inOrder(transitions);
+  const from = since ?? steps[0]?.at ?? 0;
+  const rows = steps.map((step) => stepCells(step, from));
+  const widths = [0, 1, 2].map((column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
+  return rows.map((cells) =>
+    cells
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+function stepCells(step: Transition, from: Millis): [string, string, string, string] {
+  const { at, type, container, attempt, exitCode, reason, message, deadline } = step;
+  const where = container === undefined ? '' : attempt === undefined ? container : `${container}#${attempt}`;
+  const until = deadline === undefined ? undefined : `until +${shortDuration(deadline - from)}`;
+  const what = [exitCode, reason, until, message?.replaceAll(/\s+/g, ' ').trim()].filter((part) => part !== undefined);
+  return [`+${((at - from) / 1000).toFixed(3)}s`, where, type, what.join(' ')];
+}

@@ -1,0 +1,189 @@
+/** A record as what there is to draw: rows of bars and marks over time. Pure. */
+import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
+import type { Millis } from '../../machinery/time.ts';
+
+/** failed: a run that exited with another code than 0; stopping: from its stop signal on. */
+export type BarKind = 'waiting' | 'pulling' | 'backoff' | 'running' | 'succeeded' | 'failed' | 'stopping' | 'sandbox';
+export type MarkKind = 'passing' | 'failing' | 'hook' | 'hookFailed' | 'lost' | 'ending' | 'skipped';
+
+export interface Bar {
+  kind: BarKind;
+  from: Millis;
+  to: Millis;
+  /** It goes on. */
+  open?: true;
+}
+
+export interface Mark {
+  kind: MarkKind;
+  at: Millis;
+}
+
+export interface Row {
+  name: string;
+  kind: ContainerKind | 'sandbox';
+  bars: Bar[];
+  marks: Mark[];
+  /** Where a run ended, and how. */
+  exits: { at: Millis; text: string; failed: boolean }[];
+  /** How it stands, in some words. */
+  state: string;
+}
+
+export interface LifePicture {
+  from: Millis;
+  to: Millis;
+  rows: Row[];
+  /** The deadline in force, and those that it was before. */
+  deadline: Millis | undefined;
+  formerDeadlines: Millis[];
+  ending: Transition | undefined;
+  /** The Pod is no more: nothing of it is left, or its object is gone. */
+  over: boolean;
+}
+
+/** By time; what has the same time stays as it was told. */
+export const inOrder = (transitions: readonly Transition[]): Transition[] =>
+  [...transitions].sort((a, b) => a.at - b.at);
+
+/** A container as the Pod's spec has it. */
+export interface Named {
+  name: string;
+  kind: ContainerKind;
+}
+
+const KINDS: readonly ContainerKind[] = ['init', 'app', 'defer', 'ephemeral'];
+
+/** Of the spec, in its order, where the Pod is there; else of the steps, as they appear, kind after kind. */
+function containersOf(steps: readonly Transition[], spec: readonly Named[]): Named[] {
+  const named = new Map(spec.map((each) => [each.name, each]));
+  for (const { container: name, containerKind: kind = 'app' } of steps)
+    if (name !== undefined && !named.has(name)) named.set(name, { name, kind });
+  return [...named.values()].sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
+}
+
+/** `spec`: the Pod's containers, init to defer, where it is there. */
+export function pictureOf(transitions: readonly Transition[], spec: readonly Named[], now: Millis): LifePicture {
+  const steps = inOrder(transitions);
+  const over = steps.some(({ type }) => type === 'Gone' || type === 'Removed');
+  const last = steps.at(-1)?.at ?? now;
+  const deadlines = steps.filter(({ type }) => type === 'DeadlineSet').flatMap(({ deadline }) => deadline ?? []);
+  const deadline = deadlines.at(-1);
+  const end = over ? last : Math.max(now, last);
+  const from = steps[0]?.at ?? now;
+  return {
+    from,
+    to: Math.max(end, from + 1),
+    rows: [
+      sandboxRow(steps, end),
+      ...containersOf(steps, spec).map((named) =>
+        containerRow(
+          named,
+          steps.filter(({ container }) => container === named.name),
+          steps,
+          end,
+        ),
+      ),
+    ],
+    deadline,
+    formerDeadlines: deadlines.slice(0, -1),
+    ending: steps.find(({ type }) => type === 'TerminationBegan'),
+    over,
+  };
+}
+
+function sandboxRow(steps: readonly Transition[], end: Millis): Row {
+  const row: Row = { name: 'sandbox', kind: 'sandbox', bars: [], marks: [], exits: [], state: '' };
+  const first = steps[0]?.at ?? end;
+  let since: Millis | undefined;
+  const close = (at: Millis): void => {
+    if (since !== undefined) row.bars.push({ kind: 'sandbox', from: since, to: at });
+    since = undefined;
+  };
+  for (const { type, at } of steps) {
+    if (type === 'SandboxReady') {
+      if (row.bars.length === 0 && since === undefined) row.bars.push({ kind: 'waiting', from: first, to: at });
+      close(at);
+      since = at;
+    }
+    if (type === 'SandboxLost') row.marks.push({ kind: 'lost', at });
+    if (type === 'SandboxLost' || type === 'SandboxStopped') close(at);
+    if (type === 'TerminationBegan') row.marks.push({ kind: 'ending', at });
+  }
+  if (since !== undefined) row.bars.push({ kind: 'sandbox', from: since, to: end, open: true });
+  else if (row.bars.length === 0) row.bars.push({ kind: 'waiting', from: first, to: end });
+  const lost = row.marks.filter(({ kind }) => kind === 'lost').length;
+  row.state = lost > 0 ? `lost ${lost}×` : since !== undefined ? 'ready' : row.bars.length > 1 ? 'stopped' : 'waiting';
+  return row;
+}
+
+const MARKS: Readonly<Record<string, MarkKind>> = {
+  ProbePassing: 'passing',
+  ProbeFailing: 'failing',
+  HookBegan: 'hook',
+  HookDone: 'hook',
+  HookFailed: 'hookFailed',
+  DeferSkipped: 'skipped',
+};
+
+/** What begins at a step, until the next of them. */
+const BEGINS: Readonly<Record<string, BarKind>> = {
+  Pulling: 'pulling',
+  PullFailed: 'backoff',
+  StartFailed: 'backoff',
+  BackOff: 'backoff',
+  Pulled: 'waiting',
+  Started: 'running',
+  StopSignal: 'stopping',
+};
+
+function containerRow({ name, kind }: Named, own: readonly Transition[], all: readonly Transition[], end: Millis): Row {
+  const row: Row = { name, kind, bars: [], marks: [], exits: [], state: '' };
+  // A container waits from when it could begin: the sandbox is there, or the list of its Pod has begun.
+  const due = all.find(({ type }) => type === (kind === 'defer' ? 'TerminationBegan' : 'SandboxReady'))?.at;
+  let now: { kind: BarKind; from: Millis } | undefined = due === undefined ? undefined : { kind: 'waiting', from: due };
+  const turn = (next: BarKind | undefined, at: Millis): void => {
+    if (now !== undefined && at > now.from) row.bars.push({ ...now, to: at });
+    now = next === undefined ? undefined : { kind: next, from: at };
+  };
+  for (const { type, at, exitCode = 0 } of own) {
+    const mark = MARKS[type];
+    if (mark !== undefined) row.marks.push({ kind: mark, at });
+    const begins = BEGINS[type];
+    if (begins !== undefined && !(type === 'StopSignal' && now?.kind !== 'running')) turn(begins, at);
+    if (type === 'DeferSkipped' || type === 'DeferEnded') turn(undefined, at);
+    if (type !== 'Exited') continue;
+    endRun(row, now?.kind === 'running' ? { kind: exitCode === 0 ? 'succeeded' : 'failed', from: now.from } : now, at);
+    now = undefined;
+    row.exits.push({ at, text: String(exitCode), failed: exitCode !== 0 });
+  }
+  colourStopped(row);
+  const isOver = all.some(({ type }) => type === 'SandboxStopped' || type === 'Removed' || type === 'Gone');
+  if (now !== undefined && !isOver) row.bars.push({ ...(now as Bar), to: end, open: true });
+  row.state = stateOf(own, now as { kind: BarKind } | undefined, isOver);
+  return row;
+}
+
+/** A run that ended in the moment in which it began has a bar too. */
+function endRun(row: Row, bar: { kind: BarKind; from: Millis } | undefined, at: Millis): void {
+  if (bar !== undefined) row.bars.push({ ...bar, to: at });
+}
+
+/** What ran before its stop signal ran well until then. */
+function colourStopped(row: Row): void {
+  for (const [index, bar] of row.bars.entries())
+    if (bar.kind === 'running' && row.bars[index + 1]?.kind === 'stopping') bar.kind = 'succeeded';
+}
+
+function stateOf(own: readonly Transition[], now: { kind: BarKind } | undefined, isOver: boolean): string {
+  if (own.some(({ type }) => type === 'DeferSkipped')) return 'skipped';
+  const exits = own.filter(({ type }) => type === 'Exited');
+  const last = exits.at(-1);
+  const times = exits.length > 1 ? ` ${exits.length}×` : '';
+  if (now !== undefined && !isOver) {
+    if (now.kind === 'backoff') return last === undefined ? 'back-off' : `back-off${times}`;
+    return now.kind === 'running' && exits.length > 0 ? `running (${exits.length + 1}.)` : now.kind;
+  }
+  if (last === undefined) return isOver ? 'never ran' : 'not due';
+  return last.reason === 'OOMKilled' ? `OOM 137${times}` : `exit ${last.exitCode ?? 0}${times}`;
+}

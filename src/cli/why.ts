@@ -1,0 +1,66 @@
+/** `lifepod why`: in one sentence why a Pod is as it is, the evidence below it, and what to do. */
+import { text } from 'node:stream/consumers';
+import type { CoreV1Event, Pod } from '../api/generated/types.ts';
+import type { HttpClient } from '../client/http-client.ts';
+import { queryText, resourcePath } from '../client/paths.ts';
+import { podContainers } from './pod-containers.ts';
+import { findLife, PODS, transitionsOf } from './records.ts';
+import { resolveTarget, type TargetOptions } from './target.ts';
+import { explain } from './why/explain.ts';
+
+const EVENTS = { group: '', version: 'v1', resource: 'events' };
+const LOG_LINES = 3;
+const LOG_DEADLINE_MILLIS = 5000;
+
+export async function why(given: string, options: TargetOptions): Promise<void> {
+  const { client, namespace } = await resolveTarget(options);
+  const life = await findLife(client, namespace, given);
+  const { pod } = life;
+  const [events, lastLines] =
+    pod === undefined ? [[], {}] : await Promise.all([eventsOf(client, pod), lastLinesOf(client, pod)]);
+  const { sentence, evidence, advice } = explain({
+    ...{ name: life.name, namespace: life.namespace, pod, events, lastLines },
+    transitions: transitionsOf(life.records),
+    now: Date.now(),
+  });
+  const lines = [sentence, ...evidence.map((line) => `  - ${line}`), `  > ${advice}`];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+async function eventsOf(client: HttpClient, { metadata }: Pod): Promise<CoreV1Event[]> {
+  const fieldSelector = `involvedObject.kind=Pod,involvedObject.uid=${metadata.uid}`;
+  const { items } = await client
+    .resource<CoreV1Event>(EVENTS)
+    .list({ ...(metadata.namespace && { namespace: metadata.namespace }), fieldSelector });
+  return items;
+}
+
+/** Of the containers that ended badly and left no message. */
+async function lastLinesOf(client: HttpClient, pod: Pod): Promise<Record<string, string[]>> {
+  const found: Record<string, string[]> = {};
+  await Promise.all(
+    podContainers(pod).map(async ({ name, status }) => {
+      const now = status?.state?.terminated;
+      const last = now ?? status?.lastState?.terminated;
+      if (last === undefined || last.exitCode === 0 || last.message) return;
+      const previous = now === undefined && status?.state?.running !== undefined;
+      const lines = await logOf(client, pod, { container: name, tailLines: LOG_LINES, ...(previous && { previous }) });
+      found[name] = lines.split('\n').filter((line) => line.trim() !== '');
+    }),
+  );
+  return found;
+}
+
+/** Nothing where it cannot be had: the log may be gone. */
+async function logOf(
+  client: HttpClient,
+  { metadata }: Pod,
+  query: { container: string; tailLines: number; previous?: boolean },
+): Promise<string> {
+  const path = resourcePath(PODS, metadata.namespace, metadata.name, 'log') + queryText(query);
+  try {
+    return await text(await client.open(path, AbortSignal.timeout(LOG_DEADLINE_MILLIS)));
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * Why a Pod is as it is: one sentence, what it is concluded from, and what to do.
+ *
+ * Boundary: pure; whoever calls it has fetched the Pod, its Events, its record and the last lines of its logs. The first rule that
+ * applies answers: what hinders the Pod comes before how it stands.
+ */
+import { explainEnding } from './ending.ts';
+import { explainGone } from './gone.ts';
+import { explainOutcome, explainReadiness, explainRunning } from './running.ts';
+import { explainScheduling } from './scheduling.ts';
+import type { Explanation, Living, Subject } from './subject.ts';
+import { explainStarting, explainWaiting } from './waiting.ts';
+
+const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [
+  explainEnding,
+  explainOutcome,
+  explainScheduling,
+  explainWaiting,
+  explainStarting,
+  explainReadiness,
+];
+
+export function explain(subject: Subject): Explanation {
+  const { pod } = subject;
+  if (pod === undefined) return explainGone(subject);
+  const living: Living = { ...subject, pod };
+  for (const rule of RULES) {
+    const explanation = rule(living);
+    if (explanation !== undefined) return explanation;
+  }
+  return explainRunning(living);
+}

@@ -1,0 +1,66 @@
+/** How a Pod ended that is gone. Pure. */
+import type { Transition } from '../../lifecycle/types.ts';
+import { inOrder } from '../timeline/life.ts';
+import { shortDuration } from '../timeline/scale.ts';
+import { called, clock, type Explanation, lastStep, listed, type Subject } from './subject.ts';
+
+const REASONS: Readonly<Record<string, string>> = {
+  Deleted: 'it was deleted',
+  Evicted: 'it was evicted',
+  Preempted: 'it made way for a Pod of higher priority',
+  DeadlineExceeded: 'its activeDeadlineSeconds had passed',
+  NodeShutdown: 'its node was shut down',
+  NodePressure: 'its node had too little left',
+  Completed: 'it had completed by itself',
+};
+
+export function explainGone(subject: Subject): Explanation {
+  const { name, namespace } = subject;
+  const steps = inOrder(subject.transitions);
+  const began = lastStep(subject, ['TerminationBegan']);
+  const gone = lastStep(subject, ['Gone', 'Removed']);
+  const advice = `lifepod timeline ${name} -n ${namespace} -o wide shows its life`;
+  const evidence = lastRuns(steps);
+  if (began === undefined || gone === undefined)
+    return {
+      sentence: `${name} is gone, and its record ends before its end was seen${steps.length === 0 ? '' : `, at ${clock(steps.at(-1)?.at ?? 0)}`}.`,
+      evidence,
+      advice,
+    };
+  const deadline = lastStep(subject, ['DeadlineSet', 'TerminationBegan'])?.deadline ?? gone.at;
+  const took = shortDuration(gone.at - began.at);
+  const grace = `${shortDuration(deadline - began.at)} that it had`;
+  const inGrace =
+    gone.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
+  const bad = steps.filter(
+    ({ type, exitCode, containerKind }) => type === 'DeferEnded' && exitCode !== 0 && containerKind === 'defer',
+  );
+  const skipped = steps.filter(({ type }) => type === 'DeferSkipped');
+  const list = [
+    ...(bad.length > 0 ? [`${listed(bad.map(({ container }) => container ?? ''))} failed`] : []),
+    ...(skipped.length > 0 ? [`${listed(skipped.map(({ container }) => container ?? ''))} did not run`] : []),
+  ];
+  const defers = list.length === 0 ? '' : `; of its defer containers ${listed(list)}`;
+  return {
+    sentence: `${name} is gone since ${clock(gone.at)}: ${REASONS[began.reason ?? ''] ?? began.reason}${inGrace}${defers}.`,
+    evidence,
+    advice,
+  };
+}
+
+/** How the last run of each container ended. */
+function lastRuns(steps: readonly Transition[]): string[] {
+  const last = new Map<string, Transition>();
+  for (const step of steps)
+    if (step.container !== undefined && ['Started', 'Exited', 'DeferEnded', 'DeferSkipped'].includes(step.type))
+      last.set(step.container, step);
+  return [...last.values()].map(
+    ({ container: name = '', containerKind: kind = 'app', type, exitCode, reason, message, attempt = 0 }) => {
+      const what = called({ kind, name });
+      if (type === 'DeferSkipped') return `${what}: did not run${message === undefined ? '' : `, ${message}`}`;
+      if (type === 'Started') return `${what}: its end was not seen`;
+      const runs = attempt > 0 ? `, after ${attempt + 1} runs` : '';
+      return `${what}: exit code ${exitCode} (${reason})${runs}`;
+    },
+  );
+}

@@ -1,0 +1,194 @@
+/** Why a Pod that runs is not ready, that it is well, and how one ended that is over by itself. Pure. */
+import type { Container, Probe } from '../../api/generated/types.ts';
+import { parseTime } from '../../machinery/time.ts';
+import {
+  ago,
+  called,
+  conditionLine,
+  conditionOf,
+  type Explanation,
+  eventLine,
+  eventOf,
+  forTime,
+  inTime,
+  type Living,
+  lastStep,
+  lastWords,
+  listed,
+  oneLine,
+  type Shown,
+  shownContainers,
+  stopReason,
+} from './subject.ts';
+
+const timeline = ({ name, namespace }: Living): string => `lifepod timeline ${name} -n ${namespace} shows its life`;
+
+/** It is over: nothing of it runs any more. */
+export function explainOutcome(subject: Living): Explanation | undefined {
+  const { pod, name, namespace } = subject;
+  const { phase, reason, message } = pod.status ?? {};
+  if (phase !== 'Succeeded' && phase !== 'Failed') return undefined;
+  const ends = shownContainers(subject).flatMap((shown) => {
+    const { terminated } = shown.status.state ?? {};
+    return terminated === undefined ? [] : [{ ...shown, terminated }];
+  });
+  const evidence = ends.map(
+    ({ terminated, ...shown }) => `${called(shown)}: exit code ${terminated.exitCode} (${terminated.reason})`,
+  );
+  if (phase === 'Succeeded')
+    return {
+      sentence: `${name} has completed: all its containers ended with code 0.`,
+      evidence,
+      advice: `nothing is to be done; kubectl delete pod ${name} -n ${namespace} takes it away`,
+    };
+  const bad = ends.find(({ kind, terminated }) => kind !== 'defer' && terminated.exitCode !== 0);
+  const why = reason
+    ? `${reason}${message ? `, ${oneLine(message)}` : ''}`
+    : bad === undefined
+      ? 'its containers did not end well'
+      : `${called(bad)} ended with code ${bad.terminated.exitCode}${bad.terminated.reason === 'OOMKilled' ? ', killed for its memory limit' : ''}`;
+  return {
+    sentence: `${name} has failed: ${why}.`,
+    evidence: [...evidence, ...(bad === undefined ? [] : lastWords(subject, bad.name, bad.terminated.message))],
+    advice:
+      bad === undefined ? timeline(subject) : `see what it said: lifepod logs ${name} -n ${namespace} -c ${bad.name}`,
+  };
+}
+
+export function explainReadiness(subject: Living): Explanation | undefined {
+  const { name, pod } = subject;
+  const ready = conditionOf(subject, 'Ready');
+  if (ready?.status === 'True') return undefined;
+  const wanted = shownContainers(subject).filter(({ kind }) => kind === 'app' || kind === 'init');
+  const unready = wanted.find(({ status }) => !status.ready && status.state?.running !== undefined);
+  if (unready !== undefined) return unreadyContainer(subject, unready);
+  if (ready?.reason === 'ReadinessGatesNotReady')
+    return {
+      sentence: `${name} is not ready: its readiness gates wait, ${oneLine(ready.message)}.`,
+      evidence: [...conditionLine(ready), ...conditionLine(conditionOf(subject, 'ContainersReady'))],
+      advice: `whoever owns the conditions ${listed((pod.spec?.readinessGates ?? []).map((gate) => gate.conditionType))} sets them in the Pod's status`,
+    };
+  const ended = wanted.find(({ kind, status }) => kind === 'app' && status.state?.terminated !== undefined);
+  if (ended !== undefined) return endedContainer(subject, ended);
+  const starting = wanted.find(({ status }) => !status.ready && status.state?.waiting !== undefined);
+  return {
+    sentence:
+      starting === undefined
+        ? `${name} is starting: the node has just got it.`
+        : `${name} is starting: ${called(starting)} is about to run.`,
+    evidence: conditionLine(ready),
+    advice: `wait a moment, or watch it: lifepod timeline ${name} -n ${subject.namespace} -w`,
+  };
+}
+
+function unreadyContainer(subject: Living, shown: Shown): Explanation {
+  const { name, now, pod, namespace } = subject;
+  const all = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+  const spec = all.find((each) => each.name === shown.name);
+  const logs = `see what it does: lifepod logs ${name} -n ${namespace} -c ${shown.name}`;
+  const hook = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed'], shown.name);
+  if (hook?.type === 'HookBegan' && hook.reason === 'postStart')
+    return {
+      sentence: `${name} is not ready: the postStart hook of ${called(shown)} runs, for ${forTime(hook.at, now)} now.`,
+      evidence: [`step HookBegan (postStart), ${ago(hook.at, now)}`],
+      advice: `wait for it, or make the hook shorter: the container counts as running once it has ended`,
+    };
+  const starts = shown.status.started !== true && spec?.startupProbe !== undefined;
+  const kind = starts ? 'startup' : 'readiness';
+  const probe = starts ? spec?.startupProbe : (spec as Container | undefined)?.readinessProbe;
+  const failed = subject.events
+    .filter(({ message }) => new RegExp(`^${kind} probe`, 'i').test(message ?? ''))
+    .map((event) => eventOf({ ...subject, events: [event] }, ['Unhealthy', 'ProbeWarning'], shown.name))
+    .filter((event) => event !== undefined);
+  const turned = lastStep(subject, ['ProbeFailing'], shown.name);
+  const event = failed.at(-1);
+  const last = oneLine(
+    event?.message?.replace(/^\w+ probe \w+:/, '') ?? (turned?.reason === kind ? turned.message : ''),
+  );
+  const said = last === '' ? 'has not succeeded yet' : `fails, ${last}`;
+  return {
+    sentence: `${name} is not ready: the ${kind} probe of ${called(shown)} ${said}.`,
+    evidence: [
+      ...(probe === undefined ? [] : [`the probe: ${probeText(probe)}`]),
+      ...eventLine(event, subject),
+      ...(turned?.reason === kind ? [`it has been failing for ${forTime(turned.at, now)}`] : []),
+    ],
+    advice: logs,
+  };
+}
+
+/** It restarts at once, or as its policy says not at all while others run. */
+function endedContainer(subject: Living, shown: Shown): Explanation {
+  const { name, now, namespace } = subject;
+  const { terminated } = shown.status.state ?? {};
+  const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
+  const soon = next !== undefined && next > now ? `; the next start comes ${inTime(next, now)}` : '';
+  return {
+    sentence: `${name} is not ready: ${called(shown)} ended with code ${terminated?.exitCode} (${terminated?.reason})${soon}.`,
+    evidence: [
+      `restartPolicy is ${subject.pod.spec?.restartPolicy}`,
+      ...lastWords(subject, shown.name, terminated?.message),
+    ],
+    advice: `see what it said: lifepod logs ${name} -n ${namespace} -c ${shown.name}`,
+  };
+}
+
+function probeText({
+  exec,
+  httpGet,
+  tcpSocket,
+  grpc,
+  periodSeconds = 10,
+  failureThreshold = 3,
+  timeoutSeconds = 1,
+}: Probe): string {
+  const what =
+    exec !== undefined
+      ? `exec ${(exec.command ?? []).join(' ')}`
+      : httpGet !== undefined
+        ? `GET ${httpGet.path ?? '/'} on port ${httpGet.port}`
+        : tcpSocket !== undefined
+          ? `TCP to port ${tcpSocket.port}`
+          : `gRPC on port ${grpc?.port}`;
+  return `${what}, every ${periodSeconds} s within ${timeoutSeconds} s, failing after ${failureThreshold} in a row`;
+}
+
+/** A restart that is older says nothing of the present. Source: after ten minutes of running the back-off begins anew. */
+const RECENT_MILLIS = 10 * 60 * 1000;
+
+export function explainRunning(subject: Living): Explanation {
+  const { name, now } = subject;
+  const ready = conditionOf(subject, 'Ready');
+  const since = parseTime(ready?.lastTransitionTime);
+  const shown = shownContainers(subject).filter(({ status }) => status.state?.running !== undefined);
+  const count = shown.length === 1 ? 'its container is' : `all ${shown.length} containers are`;
+  const restarted = shown
+    .flatMap(({ kind, name: own, status }) => {
+      const last = status.lastState?.terminated;
+      const at = parseTime(last?.finishedAt);
+      return last === undefined || at === undefined || now - at > RECENT_MILLIS
+        ? []
+        : [{ kind, name: own, status, last, at }];
+    })
+    .sort((a, b) => b.at - a.at)[0];
+  if (restarted !== undefined) {
+    const { last, at, status } = restarted;
+    return {
+      sentence: `${name} runs again: ${called(restarted)} was restarted ${status.restartCount}×, the last time ${ago(at, now)}, when it had ended with code ${last.exitCode} (${last.reason}).`,
+      evidence: [...stopReason(subject, restarted.name), ...lastWords(subject, restarted.name, last.message)],
+      advice: `see what it said before: lifepod logs ${name} -n ${subject.namespace} -c ${restarted.name} --previous`,
+    };
+  }
+  return {
+    sentence: `${name} runs well: ${count} ready${since === undefined ? '' : `, for ${forTime(since, now)}`}.`,
+    evidence: shown.map(({ kind, name: own, status }) => {
+      const last = status.lastState?.terminated;
+      const restarts =
+        status.restartCount === 0
+          ? 'never restarted'
+          : `restarted ${status.restartCount}×${last === undefined ? '' : `, last after code ${last.exitCode} (${last.reason})`}`;
+      return `${called({ kind, name: own })}: ${restarts}`;
+    }),
+    advice: `nothing is to be done; ${timeline(subject)}`,
+  };
+}

@@ -1,0 +1,119 @@
+/** What is looked at to say why a Pod is as it is, and how it is put. Pure. */
+import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
+import { type ContainerKind, type PodContainer, podContainers } from '../pod-containers.ts';
+import { shortDuration } from '../timeline/scale.ts';
+
+export interface Subject {
+  name: string;
+  namespace: string;
+  /** Absent: it is gone. */
+  pod: Pod | undefined;
+  /** Those of the Pod. */
+  events: readonly CoreV1Event[];
+  /** The record of its life. */
+  transitions: readonly Transition[];
+  /** The last lines that a container wrote before its last end, by its name. */
+  lastLines: Readonly<Record<string, readonly string[]>>;
+  now: Millis;
+}
+
+export interface Explanation {
+  /** One sentence. */
+  sentence: string;
+  /** What it is concluded from. */
+  evidence: string[];
+  /** What to do. */
+  advice: string;
+}
+
+/** A Pod that is there. */
+export interface Living extends Subject {
+  pod: Pod;
+}
+
+export const conditionOf = ({ pod }: Living, type: string): PodCondition | undefined =>
+  pod.status?.conditions?.find((each) => each.type === type);
+
+/** With a status. */
+export interface Shown {
+  kind: ContainerKind;
+  name: string;
+  status: ContainerStatus;
+}
+
+export const shownContainers = ({ pod }: Living): Shown[] =>
+  podContainers(pod).flatMap((each: PodContainer) =>
+    each.status === undefined ? [] : [{ kind: each.kind, name: each.name, status: each.status }],
+  );
+
+/** `container app`, `init container one`, `defer container bye`. */
+export const called = ({ kind, name }: { kind: ContainerKind; name: string }): string =>
+  kind === 'app' ? `container ${name}` : `${kind} container ${name}`;
+
+const lastTime = ({ series, lastTimestamp, eventTime, metadata }: CoreV1Event): Millis =>
+  [series?.lastObservedTime, lastTimestamp, eventTime, metadata.creationTimestamp]
+    .map(parseTime)
+    .find((time) => time !== undefined) ?? 0;
+
+/** The newest Event with one of the reasons, of the container where one is named. */
+export function eventOf({ events }: Subject, reasons: readonly string[], container?: string): CoreV1Event | undefined {
+  return events
+    .filter(({ reason, involvedObject }) => {
+      const about = /\{(.+)\}$/.exec(involvedObject.fieldPath ?? '')?.[1];
+      return reasons.includes(reason ?? '') && (container === undefined || about === container);
+    })
+    .sort((a, b) => lastTime(b) - lastTime(a))[0];
+}
+
+/** `Event FailedMount, 3.00s ago (5×): MESSAGE`. */
+export function eventLine(event: CoreV1Event | undefined, { now }: Subject): string[] {
+  if (event === undefined) return [];
+  const times = (event.count ?? 1) > 1 ? ` (${event.count}×)` : '';
+  return [`Event ${event.reason}, ${ago(lastTime(event), now)}${times}: ${oneLine(event.message)}`];
+}
+
+export const conditionLine = (condition: PodCondition | undefined): string[] =>
+  condition === undefined
+    ? []
+    : [
+        `condition ${condition.type} is ${condition.status}${condition.reason ? ` (${condition.reason})` : ''}${condition.message ? `: ${oneLine(condition.message)}` : ''}`,
+      ];
+
+/** The newest step of the type, of the container where one is named. */
+export const lastStep = (
+  { transitions }: Subject,
+  types: readonly string[],
+  container?: string,
+): Transition | undefined =>
+  transitions
+    .filter((step) => types.includes(step.type) && (container === undefined || step.container === container))
+    .sort((a, b) => a.at - b.at)
+    .at(-1);
+
+export const forTime = (since: Millis, now: Millis): string => shortDuration(Math.max(0, now - since));
+
+export const ago = (at: Millis, now: Millis): string => `${forTime(at, now)} ago`;
+
+/** `in 7.50s`; what has passed is due now. */
+export const inTime = (at: Millis, now: Millis): string => (at <= now ? 'now' : `in ${shortDuration(at - now)}`);
+
+export const clock = (at: Millis): string => `${new Date(at).toISOString().slice(11, 19)} UTC`;
+
+export const oneLine = (text: string | undefined): string => (text ?? '').replaceAll(/\s+/g, ' ').trim();
+
+/** The termination message of a run, or else the last that it wrote. */
+export function lastWords({ lastLines }: Subject, name: string, message: string | undefined): string[] {
+  if (message !== undefined && oneLine(message) !== '') return [`its last message: ${oneLine(message)}`];
+  return (lastLines[name] ?? []).map((line) => `its log: ${line}`);
+}
+
+export const listed = (names: readonly string[]): string =>
+  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+
+/** That it was not the container's own exit: a probe or a hook had failed. */
+export function stopReason(subject: Subject, container: string): string[] {
+  const step = lastStep(subject, ['StopSignal'], container);
+  return step?.message === undefined ? [] : [`it was told to stop: ${step.message}`];
+}

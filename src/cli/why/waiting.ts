@@ -1,0 +1,171 @@
+/** Why a Pod that has a node has not started yet, or starts again and again. Pure. */
+import { containersOf } from '../../api/core/v1/pod/containers.ts';
+import { parseTime } from '../../machinery/time.ts';
+import {
+  ago,
+  called,
+  conditionOf,
+  type Explanation,
+  eventLine,
+  eventOf,
+  forTime,
+  inTime,
+  type Living,
+  lastStep,
+  lastWords,
+  oneLine,
+  type Shown,
+  shownContainers,
+  stopReason,
+} from './subject.ts';
+
+const IMAGE_REASONS = [
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'ErrImageNeverPull',
+  'InvalidImageName',
+  'ImageInspectError',
+  'RegistryUnavailable',
+  'SignatureValidationFailed',
+];
+const START_REASONS = [
+  'CreateContainerError',
+  'RunContainerError',
+  'StartError',
+  'CreateContainerConfigError',
+  'Error',
+];
+
+/** Something that it needs cannot be had. */
+export function explainWaiting(subject: Living): Explanation | undefined {
+  const { name } = subject;
+  const waiting = shownContainers(subject).filter(({ kind }) => kind !== 'defer');
+  for (const shown of waiting) {
+    const { reason, message } = shown.status.state?.waiting ?? {};
+    if (IMAGE_REASONS.includes(reason ?? '')) return imageOf(subject, shown, reason ?? '', message);
+    if (reason === 'CrashLoopBackOff') return restarting(subject, shown);
+    if (START_REASONS.includes(reason ?? ''))
+      return {
+        sentence: `${name} waits: ${called(shown)} cannot be started, ${oneLine(message) || reason}.`,
+        evidence: [
+          `status.state.waiting.reason is ${reason}`,
+          ...eventLine(eventOf(subject, ['Failed'], shown.name), subject),
+        ],
+        advice: startAdvice(reason, message ?? '', subject.namespace),
+      };
+  }
+  const begun = waiting.some(({ status }) => (status.containerID ?? '') !== '');
+  return begun ? undefined : (sandbox(subject) ?? volumes(subject));
+}
+
+function startAdvice(reason: string | undefined, message: string, namespace: string): string {
+  if (reason !== 'CreateContainerConfigError')
+    return 'correct its command, security context or devices, and make the Pod anew';
+  if (/^(configmap|secret) ".*" not found|^couldn't find key /.test(message))
+    return `create the ConfigMap, Secret or key that is named in namespace ${namespace}: the next try comes by itself`;
+  if (/runAsNonRoot|non-root policy/.test(message))
+    return 'give it a runAsUser above 0, or an image with the number of such a user, and make the Pod anew';
+  return 'correct what is named, in the Pod or on the node: the next try comes by itself, a changed Pod must be made anew';
+}
+
+function imageOf(subject: Living, shown: Shown, reason: string, message: string | undefined): Explanation {
+  const { now, name } = subject;
+  const failed = lastStep(subject, ['PullFailed'], shown.name);
+  const next = failed?.deadline === undefined ? '' : `, the next try comes ${inTime(failed.deadline, now)}`;
+  const tries = subject.transitions.filter(({ type, container }) => type === 'PullFailed' && container === shown.name);
+  const { image } = shown.status;
+  const wanted = containersOf(subject.pod).find((container) => container.name === shown.name);
+  return {
+    sentence: `${name} waits for the image ${image} of its ${called(shown)}: it ${reason === 'ErrImageNeverPull' ? 'is not on the node and may not be pulled' : `cannot be pulled${next}`}.`,
+    evidence: [
+      `${reason}: ${oneLine(message)}`,
+      ...(failed === undefined
+        ? []
+        : [`${tries.length} ${tries.length === 1 ? 'try' : 'tries'} failed, the last one ${ago(failed.at, now)}`]),
+    ],
+    advice:
+      wanted?.imagePullPolicy === 'Always'
+        ? 'look at the name for a mistake, and whether the registry answers: its imagePullPolicy is Always, so an image that is loaded does not do; with IfNotPresent one would'
+        : 'look at the name for a mistake; lifepod image load FILE loads an image from an archive, without a registry',
+  };
+}
+
+function restarting(subject: Living, shown: Shown): Explanation {
+  const { name, now, namespace } = subject;
+  const { status } = shown;
+  const last = status.lastState?.terminated ?? status.state?.terminated;
+  const backOff = lastStep(subject, ['BackOff'], shown.name);
+  const next = backOff?.deadline === undefined ? '' : `; the next start comes ${inTime(backOff.deadline, now)}`;
+  const ended = parseTime(last?.finishedAt);
+  const oom = last?.reason === 'OOMKilled';
+  return {
+    sentence: `${name} keeps restarting: ${called(shown)} ${oom ? 'was killed for its memory limit' : `exits with code ${last?.exitCode ?? 'unknown'}`}${next}.`,
+    evidence: [
+      `${status.restartCount + 1} ${status.restartCount === 0 ? 'run' : 'runs'}, the last one ended ${ended === undefined ? '' : `${ago(ended, now)} `}with code ${last?.exitCode} (${last?.reason})`,
+      ...stopReason(subject, shown.name),
+      ...lastWords(subject, shown.name, last?.message),
+    ],
+    advice: oom
+      ? 'raise its memory limit, or make it need less'
+      : `see what it says: lifepod logs ${name} -n ${namespace} -c ${shown.name} --previous`,
+  };
+}
+
+function sandbox(subject: Living): Explanation | undefined {
+  const failed = lastStep(subject, ['SandboxFailed', 'SandboxReady']);
+  if (failed?.type !== 'SandboxFailed') return undefined;
+  return {
+    sentence: `${subject.name} waits: its sandbox cannot be made, ${oneLine(failed.message)}.`,
+    evidence: eventLine(eventOf(subject, ['FailedCreatePodSandBox']), subject),
+    advice: 'lifepod status shows whether containerd and the network are well; it is tried again by itself',
+  };
+}
+
+function volumes(subject: Living): Explanation | undefined {
+  const failed = lastStep(subject, ['MountFailed', 'VolumesMounted']);
+  const event = eventOf(subject, ['FailedMount']);
+  const isWaiting = failed === undefined ? event !== undefined : failed.type === 'MountFailed';
+  if (!isWaiting) return undefined;
+  return {
+    sentence: `${subject.name} waits for its volumes: ${oneLine(failed?.message ?? event?.message)}.`,
+    evidence: eventLine(event, subject),
+    advice: `create what is missing in namespace ${subject.namespace}, or correct the volume: it is tried again by itself`,
+  };
+}
+
+/** All goes its way, but is not at its end. */
+export function explainStarting(subject: Living): Explanation | undefined {
+  const { name, now, namespace } = subject;
+  const pulling = lastStep(subject, ['Pulling', 'Pulled', 'PullFailed']);
+  const shown = shownContainers(subject);
+  const waits = (container: string | undefined): boolean =>
+    shown.find((each) => each.name === container)?.status.state?.waiting !== undefined;
+  if (pulling?.type === 'Pulling' && pulling.containerKind !== 'defer' && waits(pulling.container))
+    return {
+      sentence: `${name} is starting: it pulls the image ${pulling.message} of container ${pulling.container}, for ${forTime(pulling.at, now)} now.`,
+      evidence: [`step Pulling, ${ago(pulling.at, now)}`],
+      advice: 'wait: a pull takes as long as the registry is slow',
+    };
+  if (conditionOf(subject, 'Initialized')?.status === 'True') return undefined;
+  const sidecars = new Set(
+    (subject.pod.spec?.initContainers ?? []).flatMap((each) => (each.restartPolicy === 'Always' ? [each.name] : [])),
+  );
+  const init = shown.find(
+    ({ kind, name: own, status }) =>
+      kind === 'init' && status.state?.terminated?.exitCode !== 0 && !(sidecars.has(own) && status.started === true),
+  );
+  if (init === undefined) return undefined;
+  const { running } = init.status.state ?? {};
+  const begun = parseTime(running?.startedAt);
+  const place = shown.filter(({ kind }) => kind === 'init').findIndex((each) => each.name === init.name) + 1;
+  const count = subject.pod.spec?.initContainers?.length ?? 0;
+  const runs = running !== undefined;
+  return {
+    sentence: `${name} is initializing: ${called(init)} (${place} of ${count}) ${runs ? `runs${begun === undefined ? '' : `, for ${forTime(begun, now)} now`}` : 'is about to start'}, and the containers after it wait for it.`,
+    evidence: [
+      ...(init.status.restartCount > 0 ? [`it was restarted ${init.status.restartCount}×`] : []),
+      `condition Initialized is ${conditionOf(subject, 'Initialized')?.status ?? 'unknown'}`,
+    ],
+    advice: `see what it does: lifepod logs ${name} -n ${namespace} -c ${init.name}`,
+  };
+}
