@@ -6,13 +6,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pod } from '../src/api/generated/types.ts';
-import type { Client } from '../src/client/client.ts';
 import { BUSYBOX, cpuMillis, median, residentMebibytes, startEngine } from './engine.ts';
+import { APP, createAndAwaitReady } from './pods.ts';
 
 const PODS = 100;
 const MEASURED_MILLIS = 20_000;
 const PERIOD_MILLIS = 1000;
-const COMMAND = ['sh', '-c', 'trap "exit 0" TERM; sleep 3600 & wait'];
 
 export async function scale(): Promise<void> {
   /** When each probe came, in milliseconds, by its path. */
@@ -35,7 +34,8 @@ async function measure(second: 'HTTP' | 'exec', port: number, arrivals: Map<stri
   const engine = await startEngine();
   try {
     const began = performance.now();
-    await createAll(engine.client, port, second);
+    const pods = Array.from({ length: PODS }, (_, i) => pod(`scale-${i}`, port, second));
+    await createAndAwaitReady(engine.client, pods);
     const seconds = (performance.now() - began) / 1000;
     console.log(`\n${PODS} Pods, an HTTP and an ${second} probe a second each: Ready after ${seconds.toFixed(1)} s.`);
     await pause(5000);
@@ -56,31 +56,6 @@ async function measure(second: 'HTTP' | 'exec', port: number, arrivals: Map<stri
   }
 }
 
-async function createAll(client: Client, port: number, second: 'HTTP' | 'exec'): Promise<void> {
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
-  const ends = new AbortController();
-  const ready = new Set<string>();
-  const { promise: allReady, resolve } = Promise.withResolvers<void>();
-  const { metadata } = await pods.list({ namespace: 'default' });
-  void pods
-    .watch(
-      { namespace: 'default', resourceVersion: metadata.resourceVersion },
-      ({ type, object }) => {
-        if (type !== 'MODIFIED') return;
-        const isReady = object.status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True');
-        if (isReady) ready.add(object.metadata.name);
-        if (ready.size === PODS) resolve();
-      },
-      ends.signal,
-    )
-    .catch((error: unknown) => {
-      if (!ends.signal.aborted) throw error;
-    });
-  for (let i = 0; i < PODS; i++) await pods.create(pod(`scale-${i}`, port, second));
-  await allReady;
-  ends.abort();
-}
-
 const http = (port: number, path: string) => ({ httpGet: { host: '127.0.0.1', port, path } });
 
 const pod = (name: string, port: number, second: 'HTTP' | 'exec'): Pod => ({
@@ -93,13 +68,13 @@ const pod = (name: string, port: number, second: 'HTTP' | 'exec'): Pod => ({
       {
         name: 'first',
         image: BUSYBOX,
-        command: COMMAND,
+        command: APP,
         readinessProbe: { ...http(port, `/${name}/first`), periodSeconds: 1, timeoutSeconds: 5 },
       },
       {
         name: 'second',
         image: BUSYBOX,
-        command: COMMAND,
+        command: APP,
         readinessProbe: {
           ...(second === 'exec' ? { exec: { command: ['true'] } } : http(port, `/${name}/second`)),
           periodSeconds: 1,

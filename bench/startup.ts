@@ -9,17 +9,12 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pod } from '../src/api/generated/types.ts';
 import type { Client } from '../src/client/client.ts';
-import type { WatchEvent } from '../src/machinery/backend.ts';
-import { nodePlatform } from '../src/platform/node.ts';
-import { containerdPaths } from '../src/runtime/containerd/paths.ts';
-import { connectRuntime } from '../src/runtime/cri/cri-runtime.ts';
-import type { ContainerConfig, ContainerRuntime, SandboxConfig } from '../src/runtime/runtime.ts';
+import type { ContainerRuntime } from '../src/runtime/runtime.ts';
 import { type BenchEngine, BUSYBOX, cpuMillis, median, residentMebibytes, startEngine } from './engine.ts';
+import { APP, BRIEF, connectFloor, exitsOf, floorPod, isReady, watchPod } from './pods.ts';
 
 const ROUNDS = 10;
 const INIT_COUNTS = [0, 1, 2, 4];
-const APP = ['sh', '-c', 'trap "exit 0" TERM; sleep 3600 & wait'];
-const INIT = ['true'];
 const IDLE_MILLIS = 20_000;
 
 interface Times {
@@ -29,11 +24,7 @@ interface Times {
 
 export async function startup(): Promise<void> {
   const engine = await startEngine();
-  const floorRuntime = await connectRuntime({
-    endpoint: `unix://${containerdPaths(engine.dataDir).socket}`,
-    ...nodePlatform('warn'),
-    namespaceLabels: { 'lifepod.io/instance': 'bench-floor' },
-  });
+  const floorRuntime = await connectFloor(engine);
   const logs = await mkdtemp(join(tmpdir(), 'lifepod-bench-logs-'));
   try {
     console.log('| init containers | floor ready | lifepod ready | ratio | floor gone | lifepod gone | ratio |');
@@ -66,66 +57,27 @@ export async function startup(): Promise<void> {
 async function floor(runtime: ContainerRuntime, initCount: number, logs: string): Promise<Times> {
   const ends = new AbortController();
   const { signal } = ends;
-  const pod = { uid: randomUUID(), namespace: 'bench', name: `floor-${initCount}` };
-  const exits = exitsOf(runtime, pod.uid, signal);
-  const sandbox: SandboxConfig = {
-    pod,
-    attempt: 0,
-    hostname: pod.name,
-    logDirectory: join(logs, pod.uid),
-    labels: {},
-    annotations: {},
-  };
-  const config = (name: string, command: string[]): ContainerConfig => ({
-    pod,
-    name,
-    kind: 'app',
-    attempt: 0,
-    imageId: BUSYBOX,
-    imageName: BUSYBOX,
-    command,
-    env: [],
-    mounts: [],
-    logPath: `${name}.log`,
-    annotations: {},
-    resources: {},
-    security: {},
-  });
+  const { uid, sandbox, container } = floorPod(`floor-${initCount}`, logs);
+  const exits = exitsOf(runtime, uid, signal);
   const began = performance.now();
   const sandboxId = await runtime.runSandbox(sandbox, signal);
   for (let i = 0; i < initCount; i++) {
-    const id = await runtime.createContainer(sandboxId, sandbox, config(`init-${i}`, INIT), signal);
+    const id = await runtime.createContainer(sandboxId, sandbox, container(`init-${i}`, BRIEF), signal);
     await runtime.startContainer(id, signal);
     await exits(id);
   }
-  const app = await runtime.createContainer(sandboxId, sandbox, config('app', APP), signal);
+  const app = await runtime.createContainer(sandboxId, sandbox, container('app', APP), signal);
   await runtime.startContainer(app, signal);
   const readyMillis = performance.now() - began;
   await pause(200);
   const stopped = performance.now();
   await runtime.stopContainer(app, 30, signal);
   await runtime.stopSandbox(sandboxId, signal);
-  for (const { id } of (await runtime.observe(pod.uid, signal)).containers) await runtime.removeContainer(id, signal);
+  for (const { id } of (await runtime.observe(uid, signal)).containers) await runtime.removeContainer(id, signal);
   await runtime.removeSandbox(sandboxId, signal);
   const goneMillis = performance.now() - stopped;
   ends.abort();
   return { readyMillis, goneMillis };
-}
-
-/** Resolves when the container has exited, by the runtime's events. */
-function exitsOf(runtime: ContainerRuntime, podUid: string, signal: AbortSignal): (id: string) => Promise<void> {
-  let wake = (): void => undefined;
-  void runtime.events(() => wake(), signal).catch(() => undefined);
-  return async (id) => {
-    for (;;) {
-      const changed = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      const { containers } = await runtime.observe(podUid, signal);
-      if (containers.some((run) => run.id === id && run.state === 'exited')) return;
-      await changed;
-    }
-  };
 }
 
 async function throughLifepod(client: Client, initCount: number): Promise<Times> {
@@ -147,50 +99,19 @@ async function throughLifepod(client: Client, initCount: number): Promise<Times>
   return { readyMillis, goneMillis };
 }
 
-const isReady = (pod: Pod): boolean =>
-  pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
-
 const pod = (name: string, initCount: number): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name, namespace: 'default' },
   spec: {
-    initContainers: Array.from({ length: initCount }, (_, i) => ({ name: `init-${i}`, image: BUSYBOX, command: INIT })),
+    initContainers: Array.from({ length: initCount }, (_, i) => ({
+      name: `init-${i}`,
+      image: BUSYBOX,
+      command: BRIEF,
+    })),
     containers: [{ name: 'app', image: BUSYBOX, command: APP }],
   },
 });
-
-async function watchPod(client: Client, name: string) {
-  const ends = new AbortController();
-  const seen: WatchEvent<Pod>[] = [];
-  let wake = (): void => undefined;
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
-  const options = { namespace: 'default', fieldSelector: `metadata.name=${name}` };
-  const { metadata } = await pods.list(options);
-  void pods
-    .watch(
-      { ...options, resourceVersion: metadata.resourceVersion },
-      (event) => {
-        seen.push(event);
-        wake();
-      },
-      ends.signal,
-    )
-    .catch((error: unknown) => {
-      if (!ends.signal.aborted) throw error;
-    });
-  return {
-    async until(holds: (event: WatchEvent<Pod>) => boolean): Promise<void> {
-      for (;;) {
-        for (let event = seen.shift(); event !== undefined; event = seen.shift()) if (holds(event)) return;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-    },
-    stop: () => ends.abort(),
-  };
-}
 
 /** Memory and CPU of the engine's own process with ten Pods that do nothing. */
 async function atRest({ client, pid }: BenchEngine): Promise<void> {
