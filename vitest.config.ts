@@ -1,12 +1,15 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
 /** A file for the results as JSON. */
 const report = process.env['LIFEPOD_TEST_REPORT'];
 
+export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] =
+  report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]];
+
 /** `unit` and `tidy` touch no system resource; the other projects run real containers, one file at a time. */
 export default defineConfig({
   test: {
-    reporters: report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]],
+    reporters,
     projects: [
       {
         test: { name: 'unit', include: ['src/**/*.test.ts', 'test/tidy/**/*.test.ts'], testTimeout: 60_000 },

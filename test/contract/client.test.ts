@@ -21,6 +21,7 @@ import { startControllers } from '../../src/controllers/controllers.ts';
 import type { WatchEvent } from '../../src/machinery/backend.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { ApiError } from '../../src/machinery/status.ts';
+import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
 import { systemTimers } from '../../src/platform/node.ts';
 import { startScheduler } from '../../src/scheduler/scheduler.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
@@ -234,9 +235,10 @@ describe.each([
 
   test('scheduler and controllers: a namespace, a Pod in it, and their end', async () => {
     const loops = { client, timers, log, signal };
+    const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
-      startControllers({ ...loops, caPem: 'PEM' }),
+      startControllers({ ...loops, caPem: 'PEM', recordLimits: { ageMillis: 3_600_000, bytes: 2 ** 20 }, folders }),
     ]);
     const namespaces = client.resource<Namespace>(core('namespaces'));
     const pods = client.resource<Pod>(core('pods'));
@@ -275,9 +277,10 @@ describe.each([
     const allocatable = { cpu: '2', memory: '1Gi', pods: '110' };
     await nodes.updateStatus({ ...node, status: { capacity: allocatable, allocatable } });
     const loops = { client, timers, log, signal };
+    const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
-      startControllers({ ...loops, caPem: 'PEM' }),
+      startControllers({ ...loops, caPem: 'PEM', recordLimits: { ageMillis: 3_600_000, bytes: 2 ** 20 }, folders }),
     ]);
     const pods = client.resource<Pod>(core('pods'));
     const { until, synced } = follow(pods, 'default');

@@ -222,6 +222,9 @@ describe.concurrent('the status of a Pod', () => {
         }),
       );
       await record.until('codes', runs('killed'));
+      // A container runs before its program does.
+      const begun = 'until grep -q ^sleep /proc/1/cmdline; do :; done';
+      await lifepod.kubectlOk('exec', 'codes', '-c', 'killed', '--', 'sh', '-c', begun);
       for (const { pid } of processesNaming(marker)) process.kill(pid, 'SIGKILL');
       const over = await record.until('codes', inPhase('Failed'));
       const state = (name: string) => statusOf(over, name).state?.terminated;

@@ -1,9 +1,7 @@
 /** What only a real container shows: logs, failures to start, memory, DNS, security, and images from archives and a registry. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import dnsPacket from 'dns-packet';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -12,6 +10,7 @@ import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
 import type { ContainerConfig, ContainerObservation, SandboxConfig } from '../../src/runtime/runtime.ts';
+import { startRegistry } from '../support/registry.ts';
 import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
 
 const never = new AbortController().signal;
@@ -95,19 +94,48 @@ async function finish({ sandbox, id }: Prepared): Promise<ContainerObservation> 
   }
 }
 
-/** What it wrote, without time and stream. The runtime closes the log before it calls the container stopped. */
+const LAST_LINE = 'the last line';
+const logFile = ({ sandbox }: Prepared): string => join(real.where.logDirectory, `${sandbox.pod.uid}.log`);
+
+/** A command whose output tells where it ends: the runtime may write the last of it after the container's exit. */
+const marked = (command: string[]): string[] => [
+  ...['sh', '-c', `"$0" "$@"; echo ${LAST_LINE}; echo ${LAST_LINE} >&2`],
+  ...command,
+];
+
+/** The whole log of a marked() command, once it has run. */
+async function wholeLog(prepared: Prepared): Promise<string> {
+  const path = logFile(prepared);
+  const read = (): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+  const ended = (log: string): boolean =>
+    ['stdout', 'stderr'].every((stream) => log.includes(` ${stream} F ${LAST_LINE}\n`));
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const look = (): void => {
+    if (ended(read())) resolve();
+  };
+  const watcher = watch(dirname(path), look);
+  try {
+    await finish(prepared);
+    look();
+    await promise;
+    return read();
+  } finally {
+    watcher.close();
+  }
+}
+
+/** What a marked() command wrote, without time and stream. */
 async function output(prepared: Prepared): Promise<string> {
-  await finish(prepared);
-  await real.runtime.stopSandbox(prepared.sandboxId, never);
-  const log = readFileSync(join(real.where.logDirectory, `${prepared.sandbox.pod.uid}.log`), 'utf8');
-  return log.replace(/^\S+ (stdout|stderr) [FP] /gm, '').trim();
+  const log = await wholeLog(prepared);
+  return log
+    .replace(/^\S+ (stdout|stderr) [FP] /gm, '')
+    .replaceAll(`${LAST_LINE}\n`, '')
+    .trim();
 }
 
 describe('a container', () => {
   test('writes its log in the format of CRI', async () => {
-    const prepared = await prepare(['sh', '-c', 'echo out; echo err >&2']);
-    await output(prepared);
-    const log = readFileSync(join(real.where.logDirectory, `${prepared.sandbox.pod.uid}.log`), 'utf8');
+    const log = await wholeLog(await prepare(marked(['sh', '-c', 'echo out; echo err >&2'])));
     expect(log).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d) stdout F out$/m);
     expect(log).toMatch(/^\S+ stderr F err$/m);
   });
@@ -122,6 +150,17 @@ describe('a container', () => {
     expect(containers[0]?.message).toContain('no such file or directory');
     expect(containers[0]).not.toHaveProperty('startedAt');
     await expect(real.runtime.startContainer(prepared.id, never)).rejects.toThrow();
+  });
+
+  test('that has just ended can be stopped, and its sandbox, at that very moment', async () => {
+    for (let round = 0; round < 5; round++) {
+      const prepared = await prepare(['true']);
+      await finish(prepared);
+      await Promise.all([
+        real.runtime.stopContainer(prepared.id, 1, never),
+        real.runtime.stopSandbox(prepared.sandboxId, never),
+      ]);
+    }
   });
 
   test('that takes more memory than it may is OOMKilled', async () => {
@@ -148,7 +187,7 @@ describe('a container', () => {
     mkdirSync(volume);
     writeFileSync(join(volume, 'greeting'), 'hello');
     const prepared = await prepare(
-      ['sh', '-c', 'echo $NAME; pwd; id -u; id -g; id -G; cat /data/greeting; echo; touch /data/x 2>&1'],
+      marked(['sh', '-c', 'echo $NAME; pwd; id -u; id -g; id -G; cat /data/greeting; echo; touch /data/x 2>&1']),
       {
         env: [{ name: 'NAME', value: 'value with spaces' }],
         workingDir: '/var',
@@ -168,11 +207,11 @@ describe('a container', () => {
   });
 
   test('cannot write to /proc/sys nor gain privileges, unless privileged', async () => {
-    const command = [
+    const command = marked([
       'sh',
       '-c',
       'echo x > /proc/sys/kernel/domainname && echo written; grep -E "CapEff|NoNewPrivs|Seccomp:" /proc/self/status',
-    ];
+    ]);
     const confined = await prepare(command, {
       security: { noNewPrivileges: true, dropCapabilities: ['ALL'], seccomp: { type: 'RuntimeDefault' } },
     });
@@ -182,7 +221,7 @@ describe('a container', () => {
     expect(text).toMatch(/NoNewPrivs:\s+1/);
     expect(text).toMatch(/Seccomp:\s+2/);
     const privileged = await prepare(
-      ['sh', '-c', 'test -w /proc/sys/kernel/domainname && echo writable'],
+      marked(['sh', '-c', 'test -w /proc/sys/kernel/domainname && echo writable']),
       {
         security: { privileged: true },
       },
@@ -225,7 +264,7 @@ describe('a container', () => {
         ['nslookup', 'web.default.svc.cluster.local'],
         ['ping', '-c', '1', '-W', '1', 'web'],
       ]) {
-        const text = await output(await prepare(command, {}, newSandbox({ dns })));
+        const text = await output(await prepare(marked(command), {}, newSandbox({ dns })));
         expect(text, `${command.join(' ')}; asked: ${asked.join(', ')}`).toContain('10.9.8.7');
       }
       const failed = await finish(await prepare(['nslookup', 'absent'], {}, newSandbox({ dns })));
@@ -318,22 +357,15 @@ describe('images', () => {
 
   test('are pulled from a registry; what it lacks is refused in its words', async () => {
     await makeBusyboxArchive(path('pulled.tar'), { reference: 'docker.io/library/pulled:1' });
-    const port = await freePort();
-    const registry = await startRegistry(port);
+    const registry = await startRegistry(join(real.where.dataDir, 'registry'));
     try {
-      const reference = `127.0.0.1:${port}/team/pulled:1`;
-      await runCommandOk('skopeo', [
-        '--insecure-policy',
-        'copy',
-        '--dest-tls-verify=false',
-        `docker-archive:${path('pulled.tar')}`,
-        `docker://${reference}`,
-      ]);
+      const reference = `${registry.host}/team/pulled:1`;
+      await registry.push(path('pulled.tar'), 'team/pulled:1');
       const id = await real.runtime.pullImage(reference, undefined, never);
       const status = await real.runtime.imageStatus(reference, never);
       expect(status).toMatchObject({ id, tags: expect.arrayContaining([reference]) });
-      expect(status?.digests).toContainEqual(expect.stringMatching(`127.0.0.1:${port}/team/pulled@sha256:`));
-      await expect(real.runtime.pullImage(`127.0.0.1:${port}/team/none:1`, undefined, never)).rejects.toThrow(
+      expect(status?.digests).toContainEqual(expect.stringMatching(`${registry.host}/team/pulled@sha256:`));
+      await expect(real.runtime.pullImage(`${registry.host}/team/none:1`, undefined, never)).rejects.toThrow(
         /rpc error: code = NotFound desc = failed to pull and unpack image/,
       );
     } finally {
@@ -341,45 +373,3 @@ describe('images', () => {
     }
   });
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
-    });
-  });
-}
-
-/** Debian's docker-registry on loopback; resolves when it listens. */
-async function startRegistry(port: number): Promise<{ stop(): Promise<void> }> {
-  const config = join(real.where.dataDir, 'registry.yml');
-  writeFileSync(
-    config,
-    `version: 0.1
-storage:
-  filesystem:
-    rootdirectory: ${join(real.where.dataDir, 'registry')}
-http:
-  addr: 127.0.0.1:${port}
-`,
-  );
-  const child: ChildProcess = spawn('docker-registry', ['serve', config], { stdio: ['ignore', 'ignore', 'pipe'] });
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  await new Promise<void>((resolve, reject) => {
-    let text = '';
-    child.stderr?.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-      if (text.includes('listening on')) resolve();
-    });
-    child.once('exit', () => reject(new Error(`the registry ended: ${text}`)));
-  });
-  return {
-    stop: () => {
-      child.kill('SIGTERM');
-      return exited;
-    },
-  };
-}

@@ -1,15 +1,14 @@
 /** A real, private containerd in a scratch folder, with a bridge network of its own and a busybox image. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemTimers } from '../../src/platform/node.ts';
 import type { Log } from '../../src/platform/platform.ts';
-import { runCommand } from '../../src/platform/processes.ts';
 import { type Containerd, type ContainerdOptions, startContainerd } from '../../src/runtime/containerd/containerd.ts';
 import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { makeBusyboxArchive, makePauseArchive } from '../../src/runtime/images/local-images.ts';
 import type { ContainerRuntime, ContainerStreams } from '../../src/runtime/runtime.ts';
+import { scratchFolder } from '../support/lifepod.ts';
 
 export const BUSYBOX = 'docker.io/library/busybox:1.28';
 const PAUSE = 'localhost/lifepod/pause:test';
@@ -38,13 +37,13 @@ export interface Scratch {
 
 /** A folder, a network that no other process of this machine uses, and options for a containerd in them. */
 export function scratch(nested = ''): Scratch {
-  const folder = mkdtempSync(join(tmpdir(), 'lifepod-cri-'));
+  const number = process.pid * 4 + serial++;
+  const bridge = `lpt${number.toString(36)}`;
+  const { path: folder, remove } = scratchFolder(bridge);
   const dataDir = join(folder, nested);
   const cniConfDir = join(folder, 'cni');
   const logDirectory = join(folder, 'logs');
   for (const each of [dataDir, cniConfDir, logDirectory]) mkdirSync(each, { recursive: true });
-  const number = process.pid * 4 + serial++;
-  const bridge = `lpt${number.toString(36)}`;
   const network = `10.${192 + ((number >> 8) % 48)}.${number & 255}`;
   const plugin = {
     type: 'bridge',
@@ -74,10 +73,7 @@ export function scratch(nested = ''): Scratch {
       cniConfDir,
       cniBinDir: '/usr/lib/cni',
     },
-    remove: async () => {
-      await runCommand('ip', ['link', 'delete', bridge]);
-      rmSync(folder, { recursive: true, force: true });
-    },
+    remove,
   };
 }
 

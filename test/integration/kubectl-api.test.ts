@@ -2,118 +2,32 @@
  * The API server with the real kubectl, without containers: registry on a memory store, Pods that nobody schedules.
  * What needs a node is tested in test/e2e.
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { kinds } from '../../src/api/kinds.ts';
-import { writeKubeconfig } from '../../src/apiserver/pki/kubeconfig.ts';
-import { loadOrCreatePki } from '../../src/apiserver/pki/pki.ts';
-import { createTokenIssuer } from '../../src/apiserver/pki/tokens.ts';
-import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
-import { createRegistry, type Registry } from '../../src/apiserver/registry/registry.ts';
-import { type ApiServer, startApiServer } from '../../src/apiserver/server.ts';
-import { noNodes } from '../../src/apiserver/server-fixture.ts';
-import { createLog, systemTimers } from '../../src/platform/node.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { type KubectlFixture, startKubectlFixture } from './kubectl-fixture.ts';
 
-const SERVICE_CIDR = '10.99.0.0/24';
 const NODE_NAME = 'node-1';
 
-let folder: string;
-let registry: Registry;
-let server: ApiServer;
-const watching = new Set<ChildProcess>();
+let folder: KubectlFixture['folder'];
+let registry: KubectlFixture['registry'];
+let server: KubectlFixture['server'];
+let kubectl: KubectlFixture['kubectl'];
+let ok: KubectlFixture['ok'];
+let refused: KubectlFixture['refused'];
+let get: KubectlFixture['get'];
+let apply: KubectlFixture['apply'];
+let start: KubectlFixture['start'];
+let follow: KubectlFixture['follow'];
+let close: KubectlFixture['close'] | undefined;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'lifepod-kubectl-'));
-  mkdirSync(join(folder, 'home'));
-  const timers = systemTimers();
-  const log = createLog({ level: 'warn' });
-  const pki = await loadOrCreatePki(folder, { hostnames: [], ips: [], now: timers.now() });
-  const issuer = createTokenIssuer(pki, 'https://kubernetes.default.svc.cluster.local', () => timers.now());
-  registry = await createRegistry({
-    store: createMemoryStore(),
-    kinds,
-    timers,
-    log,
-    serviceCidr: SERVICE_CIDR,
-    issueToken: issuer.issue,
-  });
-  const nodes = {
-    ...noNodes,
-    async *logs(_pod: unknown, container: string) {
-      yield Buffer.from(`log of ${container}\n`);
-    },
-  };
-  server = await startApiServer({ backend: registry, kinds, nodes, pki, port: 0, version: '0.0.0', timers, log });
-  await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: server.port });
-  writeKubeconfig(join(folder, 'kubeconfig'), { server: `https://127.0.0.1:${server.port}`, pki });
-  await ok('create', 'serviceaccount', 'default');
+  ({ folder, registry, server, kubectl, ok, refused, get, apply, start, follow, close } = await startKubectlFixture());
 });
 
-afterAll(async () => {
-  for (const child of watching) child.kill('SIGKILL');
-  await server?.close();
-  registry?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-interface Result {
-  code: number;
-  out: string;
-  err: string;
-}
-
-const environment = (extra: Record<string, string> = {}): NodeJS.ProcessEnv => ({
-  PATH: process.env['PATH'],
-  HOME: join(folder, 'home'),
-  KUBECONFIG: join(folder, 'kubeconfig'),
-  ...extra,
-});
-
-function kubectl(args: string[], options: { input?: string; env?: Record<string, string> } = {}): Promise<Result> {
-  return new Promise((resolve) => {
-    const child = execFile(
-      'kubectl',
-      args,
-      { env: environment(options.env), timeout: 60_000, maxBuffer: 64 * 1024 * 1024 },
-      (error, out, err) => resolve({ code: error === null ? 0 : Number(error.code ?? 255), out, err }),
-    );
-    child.stdin?.end(options.input ?? '');
-  });
-}
-
-async function ok(...args: string[]): Promise<string> {
-  const { code, out, err } = await kubectl(args);
-  if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${err}`);
-  return out;
-}
-
-/** What kubectl says when it fails. */
-async function refused(args: string[], input?: string): Promise<string> {
-  const { code, err } = await kubectl(args, input === undefined ? {} : { input });
-  expect(code, args.join(' ')).not.toBe(0);
-  return err;
-}
-
-const get = async (...args: string[]) => JSON.parse(await ok('get', '-o', 'json', ...args));
-
-async function apply(manifest: object, ...args: string[]): Promise<string> {
-  const { code, out, err } = await kubectl(['apply', ...args, '-f', '-'], { input: JSON.stringify(manifest) });
-  if (code !== 0) throw new Error(err);
-  return out;
-}
-
-/** The lines of a kubectl that goes on. */
-function follow(...args: string[]): AsyncIterator<string> {
-  const child = spawn('kubectl', args, { env: environment(), stdio: ['ignore', 'pipe', 'inherit'] });
-  watching.add(child);
-  return createInterface(child.stdout)[Symbol.asyncIterator]();
-}
+afterAll(() => close?.());
 
 const pod = (name: string, image = 'busybox:1.28') => ({
   apiVersion: 'v1',
@@ -132,12 +46,30 @@ describe('what the server offers', () => {
   test('version, cluster-info, api-versions, api-resources', async () => {
     expect(await ok('version')).toContain('Server Version: v1.33.0+lifepod-0.0.0');
     expect(await ok('cluster-info')).toContain(`is running at`);
-    expect((await ok('api-versions')).trim().split('\n')).toEqual(['coordination.k8s.io/v1', 'events.k8s.io/v1', 'v1']);
+    expect((await ok('api-versions')).trim().split('\n')).toEqual([
+      'coordination.k8s.io/v1',
+      'events.k8s.io/v1',
+      'lifepod.io/v1',
+      'metrics.k8s.io/v1beta1',
+      'node.k8s.io/v1',
+      'scheduling.k8s.io/v1',
+      'storage.k8s.io/v1',
+      'v1',
+    ]);
     const resources = await ok('api-resources');
     expect(resources).toMatch(/^pods +po +v1 +true +Pod$/m);
     expect(resources).toMatch(/^namespaces +ns +v1 +false +Namespace$/m);
     expect(resources).toMatch(/^leases +coordination\.k8s\.io\/v1 +true +Lease$/m);
-    expect(await ok('api-resources', '--verbs=list', '--namespaced=false', '-o', 'name')).toBe('namespaces\nnodes\n');
+    const ofTheCluster = await ok('api-resources', '--verbs=list', '--namespaced=false', '-o', 'name');
+    expect(ofTheCluster.trim().split('\n')).toEqual([
+      'namespaces',
+      'nodes',
+      'persistentvolumes',
+      'nodes.metrics.k8s.io',
+      'runtimeclasses.node.k8s.io',
+      'priorityclasses.scheduling.k8s.io',
+      'storageclasses.storage.k8s.io',
+    ]);
   });
 
   test('explain', async () => {
@@ -353,6 +285,21 @@ describe('bad input', () => {
     await ok('delete', 'pod', 'strict');
   });
 
+  test('a field that came after v1.33 is unknown, one that is off in it is dropped without a word', async () => {
+    const of = (more: object): string => JSON.stringify({ ...pod('newer'), spec: { ...pod('newer').spec, ...more } });
+    expect(await refused(['apply', '--validate=strict', '-f', '-'], of({ hostnameOverride: 'other' }))).toContain(
+      'strict decoding error: unknown field "spec.hostnameOverride"',
+    );
+    const manifest = of({ resources: { limits: { cpu: '1' } } });
+    for (const outcome of ['created', 'configured']) {
+      const { out, err } = await kubectl(['apply', '--validate=strict', '-f', '-'], { input: manifest });
+      expect([out, err]).toEqual([`pod/newer ${outcome}\n`, '']);
+    }
+    const { spec, status } = await get('pod/newer');
+    expect([spec.resources, status.qosClass]).toEqual([undefined, 'BestEffort']);
+    await ok('delete', 'pod', 'newer');
+  });
+
   test('an invalid object is refused with every error', async () => {
     const invalid = pod('invalid');
     const [first] = invalid.spec.initContainers;
@@ -381,11 +328,8 @@ describe('bad input', () => {
 });
 
 test('closing the server ends kubectl get -w', async () => {
-  const child = spawn('kubectl', ['get', 'cm', '-w', '-o', 'name'], {
-    env: environment(),
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
-  watching.add(child);
+  const child = start('get', 'cm', '-w', '-o', 'name');
+  if (child.stdout === null) throw new Error('kubectl has no output');
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const exit = once(child, 'exit');
   expect((await lines.next()).value).toContain('configmap/');

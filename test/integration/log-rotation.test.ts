@@ -8,6 +8,7 @@ import { object, PODS, pod, ref, startRegistry } from '../../src/apiserver/regis
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { LogOptions } from '../../src/machinery/node-connection.ts';
 import { type NodeAgent, startNodeAgent } from '../../src/node/agent.ts';
+import { readCapacity } from '../../src/node/machine.ts';
 import { systemTimers } from '../../src/platform/node.ts';
 import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
 
@@ -51,6 +52,7 @@ beforeAll(async () => {
     nodeName: 'node-1',
     nodeIps: [real.where.gateway],
     dataDir: real.where.dataDir,
+    capacity: await readCapacity({ folder: real.where.dataDir }),
     clusterDns: [],
     clusterDomain: 'cluster.local',
     logRotation: { maxBytes: MAX_BYTES, maxFiles: MAX_FILES, intervalMillis: 200 },

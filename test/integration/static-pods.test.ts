@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { ResourceBackend } from '../../src/machinery/backend.ts';
 import { startNodeAgent } from '../../src/node/agent.ts';
+import { readCapacity } from '../../src/node/machine.ts';
 import { systemTimers } from '../../src/platform/node.ts';
 import type { PodObservation } from '../../src/runtime/runtime.ts';
 import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
@@ -68,6 +69,7 @@ test('it runs, and ends when its file is removed', async () => {
     nodeName: 'node-1',
     nodeIps: [where.gateway],
     dataDir: where.dataDir,
+    capacity: await readCapacity({ folder: where.dataDir }),
     clusterDns: [],
     clusterDomain: 'cluster.local',
     signal,

@@ -11,9 +11,10 @@ import {
   rm,
   stat,
   symlink,
+  watch,
   writeFile,
 } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { release, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Container, Pod } from '../../src/api/generated/types.ts';
@@ -23,9 +24,12 @@ import type { KubeObject } from '../../src/machinery/meta.ts';
 import { formatTime } from '../../src/machinery/time.ts';
 import type { PodEnvironment } from '../../src/node/container-config.ts';
 import { prepareContainer } from '../../src/node/container-files.ts';
-import { bindMount, mountsUnder, mountTmpfs, unmountUnder } from '../../src/node/mounts.ts';
-import { createVolumeManager, type VolumeManager } from '../../src/node/volumes.ts';
+import { bindMount, isMountPoint, mountsUnder, mountTmpfs, unmountUnder } from '../../src/node/mounts.ts';
+import type { VolumeImages } from '../../src/node/volumes/image.ts';
+import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
+import { createVolumeManager, type VolumeManager, type VolumeManagerOptions } from '../../src/node/volumes.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
+import { removeTree } from '../../src/platform/remove-tree.ts';
 
 const ref = (resource: string) => ({ group: '', version: 'v1', resource });
 const { signal } = new AbortController();
@@ -35,12 +39,16 @@ let timers: ReturnType<typeof testTimers>;
 let backend: ReturnType<typeof memoryBackend>;
 let manager: VolumeManager;
 let tokens: { request: KubeObject; account: string }[];
+let retried: PromiseWithResolvers<string>;
+let failures: string[];
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'lifepod-volumes-'));
   timers = testTimers();
   backend = memoryBackend();
   tokens = [];
+  retried = Promise.withResolvers();
+  failures = [];
   const create = backend.create.bind(backend);
   backend.create = async (resource, namespace, object, options) => {
     if (options?.subresource !== 'token') return create(resource, namespace, object, options);
@@ -48,20 +56,26 @@ beforeEach(async () => {
     const expirationTimestamp = formatTime(timers.now() + 1000 * 1000);
     return { ...object, status: { token: `token-${tokens.length}`, expirationTimestamp } } as KubeObject;
   };
-  manager = createVolumeManager({
-    rootDirectory: join(root, 'pods'),
-    client: inProcessClient(backend),
-    timers,
-    log: silentLog,
-    nodeName: 'n1',
-    allocatable: { cpu: '4' },
-  });
+  manager = managerOf();
 });
 afterEach(async () => {
   manager.close();
   await unmountUnder(root, signal);
   await rm(root, { recursive: true, force: true });
 });
+
+const managerOf = (more: Partial<VolumeManagerOptions> = {}): VolumeManager =>
+  createVolumeManager({
+    rootDirectory: join(root, 'pods'),
+    client: inProcessClient(backend),
+    timers,
+    log: silentLog,
+    nodeName: 'n1',
+    allocatable: { cpu: '4' },
+    onRetry: (uid) => retried.resolve(uid),
+    onFailure: (_, error) => failures.push(error.message),
+    ...more,
+  });
 
 const podOf = (spec: Partial<Pod['spec']>): Pod =>
   ({
@@ -92,6 +106,33 @@ const rootCa = {
   data: { 'ca.crt': 'CERT' },
 } as KubeObject;
 
+describe('a folder that containers write to', () => {
+  it('is removed without what is mounted in it', async () => {
+    const inner = join(root, 'tree/a/inner');
+    await mkdir(inner, { recursive: true });
+    await mountTmpfs(inner, [], signal);
+    await writeFile(join(inner, 'precious'), '');
+    await expect(removeTree(join(root, 'tree'))).rejects.toThrow('inner');
+    expect(await readdir(inner)).toEqual(['precious']);
+  });
+
+  it('of a volume stays while it, or a part of it, is mounted somewhere', async () => {
+    const folders = createLocalFolders(root, 'n1');
+    for (const name of ['v', 'v2']) await folders.create(name);
+    const target = join(root, 'target');
+    for (const source of [folders.path('v'), join(folders.path('v'), 'with space')]) {
+      for (const folder of [source, target]) await mkdir(folder, { recursive: true });
+      await bindMount(source, target, signal);
+      await expect(folders.remove('v')).rejects.toThrow(`it is mounted at ${target}`);
+      await unmountUnder(target, signal);
+    }
+    await bindMount(folders.path('v2'), target, signal);
+    await folders.remove('v');
+    expect(await readdir(join(root, 'volumes'))).toEqual(['v2']);
+    await folders.remove('v');
+  });
+});
+
 describe('emptyDir', () => {
   it('is a folder for everyone, and keeps its content when mounted again', async () => {
     const pod = podOf({ volumes: [{ name: 'data', emptyDir: {} }] });
@@ -114,6 +155,182 @@ describe('emptyDir', () => {
     expect(await mode(path)).toBe('2777');
     expect((await stat(path)).gid).toBe(4242);
     await expect(writeFile(join(path, 'big'), Buffer.alloc(3 << 20))).rejects.toThrow('ENOSPC');
+  });
+});
+
+describe('emptyDir in special memory', () => {
+  /** Type and options of the mount. */
+  const mounted = async (path: string): Promise<string> => {
+    const line = (await readFile('/proc/self/mountinfo', 'utf8'))
+      .split('\n')
+      .find((each) => each.split(' ')[4] === path);
+    return line?.split(' - ')[1] ?? '';
+  };
+
+  it('without a limit is as large as what the node has for Pods, and is not swapped', async () => {
+    manager.close();
+    manager = managerOf({ allocatable: { memory: '12Mi' } });
+    const pod = podOf({ volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] });
+    await manager.mount(pod, signal);
+    const options = await mounted(manager.hostPath('u-1', pod, 'm'));
+    expect(options).toContain('size=12288k');
+    const [major = 0, minor = 0] = release().split('.').map(Number);
+    if (major > 6 || (major === 6 && minor >= 4)) expect(options).toContain('noswap');
+  });
+
+  it('may be huge pages of the size that a container requests', async () => {
+    const resources = { requests: { 'hugepages-2Mi': '2Mi' } };
+    const emptyDir = (medium: string) => ({ name: 'h', emptyDir: { medium } });
+    const containers: Container[] = [{ name: 'c', resources }];
+    for (const medium of ['HugePages', 'HugePages-2Mi']) {
+      const pod = podOf({ volumes: [emptyDir(medium)], containers, securityContext: { fsGroup: 4242 } });
+      await manager.mount(pod, signal);
+      await manager.mount(pod, signal);
+      const path = manager.hostPath('u-1', pod, 'h');
+      expect(await mountsUnder(path)).toEqual([path]);
+      expect(await mounted(path)).toMatch(/^hugetlbfs .*pagesize=2M/);
+      expect(await mode(path)).toBe('2777');
+      expect((await stat(path)).gid).toBe(4242);
+      await manager.unmount('u-1', signal);
+    }
+    await expect(manager.mount(podOf({ volumes: [emptyDir('HugePages')] }), signal)).rejects.toThrow(
+      'medium HugePages: hugePages storage requested, but there is no resource request for huge pages',
+    );
+    await expect(manager.mount(podOf({ volumes: [emptyDir('Tape')] }), signal)).rejects.toThrow(
+      'unknown storage medium "Tape"',
+    );
+  });
+});
+
+describe('a claim', () => {
+  const claimed = async (readOnly: boolean): Promise<{ pod: Pod; folder: string }> => {
+    const folder = join(root, 'outside');
+    await mkdir(folder, { recursive: true });
+    const claim = {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'c', namespace: 'ns1', uid: 'c-1' },
+    };
+    const volume = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'v' } };
+    backend.set(ref('persistentvolumeclaims'), {
+      ...claim,
+      spec: { volumeName: 'v' },
+      status: { phase: 'Bound' },
+    } as KubeObject);
+    backend.set(ref('persistentvolumes'), {
+      ...volume,
+      spec: { local: { path: folder }, claimRef: { uid: 'c-1' } },
+    } as KubeObject);
+    const volumes = [
+      { name: 'data', persistentVolumeClaim: { claimName: 'c', readOnly } },
+      { name: 'm', emptyDir: { medium: 'Memory' } },
+    ];
+    return { pod: podOf({ volumes }), folder };
+  };
+
+  it('keeps its content when the Pod goes, also where the data folder is reached through a link', async () => {
+    const { pod, folder } = await claimed(false);
+    await mkdir(join(root, 'disk'));
+    await symlink('disk', join(root, 'link'));
+    manager.close();
+    manager = managerOf({ rootDirectory: join(root, 'link/pods') });
+    await manager.mount(pod, signal);
+    await manager.mount(pod, signal);
+    await writeFile(join(manager.hostPath('u-1', pod, 'data'), 'precious'), '');
+    expect(await mountsUnder(join(root, 'disk'))).toHaveLength(2);
+    await manager.remove('u-1', signal);
+    expect(await mountsUnder(root)).toEqual([]);
+    expect(await readdir(folder)).toEqual(['precious']);
+    expect(await readdir(join(root, 'disk/pods'))).toEqual([]);
+  });
+
+  it('that is being deleted is mounted no more', async () => {
+    const { pod } = await claimed(false);
+    const of = ref('persistentvolumeclaims');
+    const claim = (await backend.get(of, 'ns1', 'c')) as KubeObject;
+    backend.set(of, { ...claim, metadata: { ...claim.metadata, deletionTimestamp: formatTime(timers.now()) } });
+    await expect(manager.mount(pod, signal)).rejects.toThrow('error processing PVC ns1/c: PVC is being deleted');
+  });
+
+  it('that is read-only is made so again, where an engine died before it was', async () => {
+    const { pod } = await claimed(true);
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'data');
+    await runCommandOk('mount', ['-o', 'remount,bind,rw', path]);
+    await manager.mount(pod, signal);
+    await expect(writeFile(join(path, 'f'), '')).rejects.toThrow('EROFS');
+  });
+});
+
+describe('an image', () => {
+  const withImages = (images: Partial<VolumeImages>): void => {
+    manager.close();
+    const info = { id: 'i', tags: [], digests: [], sizeBytes: 1 };
+    manager = managerOf({
+      images: {
+        status: async () => info,
+        pull: async () => ({ info, millis: 1 }),
+        mounts: async () => [],
+        release: async () => undefined,
+        event: () => undefined,
+        ...images,
+      },
+    });
+  };
+  const pod = podOf({ volumes: [{ name: 'i', image: { reference: 'files:1' } }] });
+
+  it('of many layers is mounted as one, read-only', async () => {
+    // Whole paths of them are more than the kernel takes as options.
+    const layers = Array.from({ length: 120 }, (_, n) =>
+      join(root, 'containerd/io.containerd.snapshotter', String(n), 'fs'),
+    );
+    for (const layer of layers) await mkdir(layer, { recursive: true });
+    await writeFile(join(layers[119] as string, 'lowest'), 'here');
+    withImages({
+      mounts: async () => [
+        { type: 'overlay', source: 'overlay', options: ['index=off', `lowerdir=${layers.join(':')}`] },
+      ],
+    });
+    await manager.mount(pod, signal);
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'i');
+    expect(await mountsUnder(path)).toEqual([path]);
+    expect(await readFile(join(path, 'lowest'), 'utf8')).toBe('here');
+    await expect(writeFile(join(path, 'f'), '')).rejects.toThrow('EROFS');
+  });
+
+  it('of one layer is made read-only again, where an engine died before it was', async () => {
+    await mkdir(join(root, 'layer'));
+    withImages({ mounts: async () => [{ type: 'bind', source: join(root, 'layer'), options: ['ro', 'rbind'] }] });
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'i');
+    await runCommandOk('mount', ['-o', 'remount,bind,rw', path]);
+    await manager.mount(pod, signal);
+    await expect(writeFile(join(path, 'f'), '')).rejects.toThrow('EROFS');
+  });
+
+  it('that takes its time keeps no failure of another volume back', async () => {
+    const pull = Promise.withResolvers<never>();
+    const asked = Promise.withResolvers<void>();
+    withImages({
+      status: async () => undefined,
+      pull() {
+        asked.resolve();
+        return pull.promise;
+      },
+    });
+    const volumes = [
+      { name: 'i', image: { reference: 'files:1' } },
+      { name: 'v', configMap: { name: 'conf' } },
+    ];
+    const mounting = manager.mount(podOf({ volumes }), signal);
+    await asked.promise;
+    // Operations of the backend in memory take no time: the ConfigMap has been looked for by then.
+    timers.advance(1000);
+    expect(failures).toEqual(['MountVolume.SetUp failed for volume "v" : configmap "conf" not found']);
+    pull.reject(new Error('no such host'));
+    await expect(mounting).rejects.toMatchObject({ reason: 'ErrImagePull', image: 'files:1', message: 'no such host' });
+    expect(failures).toHaveLength(1);
   });
 });
 
@@ -146,7 +363,7 @@ describe('projected', () => {
     await manager.mount(pod, signal);
     const path = manager.hostPath('u-1', pod, 'kube-api-access');
     const reader = await open(join(path, 'token'));
-    timers.advance(799_000);
+    timers.advance(749_000);
     expect(tokens).toHaveLength(1);
     timers.advance(2000);
     await manager.mount(podOf({ volumes: [] }), signal); // Runs after the renewal: operations of a Pod are serial.
@@ -248,6 +465,20 @@ describe('configMap, secret and downwardAPI', () => {
     });
   });
 
+  it('name every volume that cannot be had', async () => {
+    const volumes = ['x', 'y'].map((name) => ({ name, configMap: { name } }));
+    await expect(manager.mount(podOf({ volumes }), signal)).rejects.toThrow('configmap "x" not found');
+    expect(failures).toEqual(['MountVolume.SetUp failed for volume "y" : configmap "y" not found']);
+  });
+
+  it('say when what was missing is there', async () => {
+    const pod = podOf({ volumes: [{ name: 'v', configMap: { name: 'conf' } }] });
+    await expect(manager.mount(pod, signal)).rejects.toThrow('configmap "conf" not found');
+    backend.set(ref('configmaps'), configMap({ a: '1' }));
+    expect(await retried.promise).toBe('u-1');
+    await manager.mount(pod, signal);
+  });
+
   it('are empty where an optional object is missing', async () => {
     const pod = podOf({ volumes: [{ name: 'v', configMap: { name: 'x', optional: true } }] });
     await manager.mount(pod, signal);
@@ -255,6 +486,66 @@ describe('configMap, secret and downwardAPI', () => {
     expect(visible).toEqual([]);
   });
 });
+
+describe('a change of what is shown', () => {
+  /** Operations of a Pod are serial: what was begun before has ended then. */
+  const settled = () => manager.unmount('u-1', signal);
+
+  it('is written with no new token, and no more once the volumes are unmounted', async () => {
+    backend.set(ref('configmaps'), rootCa);
+    const pod = podOf({ volumes: [accountVolume] });
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'kube-api-access');
+    const swapped = watched(path);
+    backend.set(ref('configmaps'), { ...rootCa, data: { 'ca.crt': 'NEW' } } as KubeObject);
+    await swapped;
+    expect(await readFile(join(path, 'ca.crt'), 'utf8')).toBe('NEW');
+    expect(await readFile(join(path, 'token'), 'utf8')).toBe('token-1');
+    expect(tokens).toHaveLength(1);
+    await settled();
+    backend.set(ref('configmaps'), { ...rootCa, data: { 'ca.crt': 'LATE' } } as KubeObject);
+    await settled();
+    await expect(lstat(path)).rejects.toThrow('ENOENT');
+  });
+
+  it('that cannot be written is written later', async () => {
+    backend.set(ref('configmaps'), configMap({ a: 'old' }));
+    const pod = podOf({ volumes: [{ name: 'v', configMap: { name: 'conf' } }] });
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'v');
+    const failed = Promise.withResolvers<void>();
+    manager.close();
+    manager = managerOf({ onFailure: () => failed.resolve() });
+    await manager.mount(pod, signal);
+    // In the place of the link that is renamed.
+    await mkdir(join(path, '..data_tmp'));
+    backend.set(ref('configmaps'), configMap({ a: 'new' }));
+    await failed.promise;
+    expect(await readFile(join(path, 'a'), 'utf8')).toBe('old');
+    await rm(join(path, '..data_tmp'), { recursive: true });
+    const swapped = watched(path);
+    timers.advance(30_000);
+    await swapped;
+    expect(await readFile(join(path, 'a'), 'utf8')).toBe('new');
+  });
+
+  it('follows the Pod itself', async () => {
+    const items = [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }];
+    const pod = podOf({ volumes: [{ name: 'd', downwardAPI: { items } }] });
+    await manager.mount(pod, signal);
+    const path = manager.hostPath('u-1', pod, 'd');
+    const swapped = watched(path);
+    manager.update({ ...pod, metadata: { ...pod.metadata, labels: { c: '3' } } });
+    await swapped;
+    expect(await readFile(join(path, 'labels'), 'utf8')).toBe('c="3"');
+  });
+});
+
+/** Resolves when the content of the volume has been swapped. */
+const watched = async (path: string): Promise<void> => {
+  for await (const { filename } of watch(path, { signal: AbortSignal.timeout(10_000) }))
+    if (filename === '..data') return;
+};
 
 describe('unmount', () => {
   it('removes the volumes, then everything of the Pod, follows no link, and may be repeated', async () => {
@@ -293,14 +584,8 @@ describe('unmount', () => {
     expect(await mountsUnder(root)).toEqual([]);
   });
 
-  it('refuses what is no UID, and cleans the folders of unknown Pods alone', async () => {
+  it('refuses what is no UID', async () => {
     await expect(async () => manager.unmount('../outside', signal)).rejects.toThrow('not a Pod UID');
-    await manager.mount(podOf({ volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] }), signal);
-    const other = podOf({ volumes: [{ name: 'm', emptyDir: {} }] });
-    other.metadata.uid = 'u-2';
-    await manager.mount(other, signal);
-    await manager.cleanOrphans(new Set(['u-2']), signal);
-    expect(await readdir(join(root, 'pods'))).toEqual(['u-2']);
   });
 });
 
@@ -325,6 +610,8 @@ describe('subPath', () => {
       volumePath: (name) => manager.hostPath('u-1', pod, name),
     };
     return {
+      pod,
+      env,
       volume: env.volumePath('data'),
       target: join(env.podDirectory, 'volume-subpaths/data/c/0'),
       run: () =>
@@ -345,6 +632,15 @@ describe('subPath', () => {
     expect((await stat(join(root, 'logs/ns1_p1_u-1/c'))).isDirectory()).toBe(true);
     await manager.unmount('u-1', signal);
     expect(await mountsUnder(root)).toEqual([]);
+  });
+
+  it('may be new to many containers at once', async () => {
+    const { volume, env, pod } = await prepare();
+    const names = Array.from({ length: 16 }, (_, n) => `c${n}`);
+    await Promise.all(names.map((name) => prepareContainer(pod, { ...container, name }, 0, env, signal)));
+    expect(await mode(join(volume, 'a'))).toBe('777');
+    expect(await mode(join(volume, 'a/b'))).toBe('777');
+    expect(await mountsUnder(join(env.podDirectory, 'volume-subpaths'))).toHaveLength(16);
   });
 
   it('may follow links inside the volume, never out of it', async () => {
@@ -379,5 +675,19 @@ describe('mounts', () => {
     await unmountUnder(odd, signal);
     expect(await mountsUnder(root)).toEqual([]);
     await chmod(odd, 0o700);
+  });
+
+  it('knows of one place whether something is mounted there', async () => {
+    const [memory, bound, file, plain, link] = ['memory', 'bound', 'file', 'plain', 'link'].map((name) =>
+      join(root, name),
+    );
+    for (const folder of [memory, bound, plain]) await mkdir(folder as string);
+    await writeFile(file as string, '');
+    await mountTmpfs(memory as string, ['size=1m'], signal);
+    await bindMount(plain as string, bound as string, signal);
+    await bindMount('/etc/hostname', file as string, signal);
+    await symlink(memory as string, link as string);
+    const places = [memory, bound, file, plain, link, join(root, 'absent'), join(root, 'absent/too')] as string[];
+    expect(await Promise.all(places.map(isMountPoint))).toEqual([true, true, true, false, false, false, false]);
   });
 });

@@ -1,6 +1,7 @@
 /**
  * Cleans up for a test process that was ended half-way: it waits until the pipe from the test closes, then ends the engine
- * of the data folder given as argument and removes the folder. A test that cleaned up itself leaves nothing to do.
+ * of the data folder that it is given and removes the folder, and the network interface given beside it. A test that
+ * cleaned up itself leaves nothing to do.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { nodePlatform } from '../../src/platform/node.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 import { killEngine } from './kill-engine.ts';
 
-const dataDir = process.argv[2] ?? '';
+const { GUARDED_FOLDER: dataDir = '', GUARDED_LINK: link } = process.env;
 const launcher = join(import.meta.dirname, '../../bin/lifepod');
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
@@ -24,5 +25,8 @@ async function cleanUp(): Promise<void> {
   );
   await killEngine(dataDir);
   await clearMachine(dataDir, nodePlatform('error'), AbortSignal.timeout(30_000));
+  // It may be a disk of its own.
+  await runCommand('umount', ['--lazy', dataDir]);
+  if (link !== undefined) await runCommand('ip', ['link', 'delete', link]);
   rmSync(dataDir, { recursive: true, force: true });
 }

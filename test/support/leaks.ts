@@ -35,9 +35,7 @@ export interface LeakWatch {
 export async function watchLeaks(dataDir: string): Promise<LeakWatch> {
   const network = await networkParts(dataDir);
   const now = (): string[] => [
-    ...processesNaming(dataDir)
-      .filter(({ commandLine }) => !commandLine.some((argument) => argument.endsWith('guardian.ts')))
-      .map(({ pid, commandLine }) => `process ${pid} ${commandLine.join(' ')}`),
+    ...processesNaming(dataDir).map(({ pid, commandLine }) => `process ${pid} ${commandLine.join(' ')}`),
     ...mountsOf(dataDir).map((point) => `mount ${point}`),
   ];
   return {

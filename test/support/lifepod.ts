@@ -26,17 +26,24 @@ export interface Scratch {
   remove(): Promise<void>;
 }
 
-export function scratchFolder(): Scratch {
+/** `link`: a network interface that goes with it. */
+export function scratchFolder(link?: string): Scratch {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-test-')));
-  const guardian: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'guardian.ts'), path], {
+  // Not as arguments: who looks for processes that name the folder is to find what the test has left.
+  const env = { ...process.env, GUARDED_FOLDER: path, ...(link === undefined ? {} : { GUARDED_LINK: link }) };
+  const guardian: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'guardian.ts')], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
+    env,
   });
   return {
     path,
     async remove() {
       await killEngine(path);
       await clearMachine(path, nodePlatform('error'), AbortSignal.timeout(DEADLINE_MILLIS));
+      // It may be a disk of its own.
+      await runCommand('umount', ['--lazy', path]);
+      if (link !== undefined) await runCommand('ip', ['link', 'delete', link]);
       rmSync(path, { recursive: true, force: true });
       const ended = once(guardian, 'exit');
       guardian.stdin?.end();
@@ -82,13 +89,17 @@ const succeeded = (what: string, result: CommandResult): string => {
 export const launch = (args: string[], env: NodeJS.ProcessEnv = {}): Promise<CommandResult> =>
   runCommand(LAUNCHER, args, { signal: AbortSignal.timeout(DEADLINE_MILLIS), env: { ...process.env, ...env } });
 
+/** Nothing is evicted or removed for the machine's disk; tests of that have disks of their own. */
+const WHATEVER_THE_DISK_HAS_LEFT = ['--eviction-hard', 'memory.available<100Mi', '--image-gc-high-threshold', '100'];
+
 /** Starts an engine, with the image busybox:1.28 loaded. */
 export async function startLifepod(extra: { options?: string[]; scratch?: Scratch } = {}): Promise<Lifepod> {
   const scratch = extra.scratch ?? scratchFolder();
   try {
     const ranges = await chooseFreeRanges();
     const network = ['--pod-cidr', ranges.podCidr, '--service-cidr', ranges.serviceCidr];
-    const lifepod = lifepodOf(scratch, ['--port', '0', '--node-name', 'node-1', ...network, ...(extra.options ?? [])]);
+    const own = ['--port', '0', '--node-name', 'node-1', ...network, ...WHATEVER_THE_DISK_HAS_LEFT];
+    const lifepod = lifepodOf(scratch, [...own, ...(extra.options ?? [])]);
     await lifepod.up();
     await lifepod.cliOk('image', 'load', await busyboxArchive());
     return lifepod;

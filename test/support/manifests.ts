@@ -22,6 +22,7 @@ export function pod(
   options: {
     init?: ScriptedContainer[];
     app?: ScriptedContainer[];
+    defer?: ScriptedContainer[];
     spec?: Record<string, unknown>;
     labels?: Record<string, string>;
   } = {},
@@ -33,6 +34,7 @@ export function pod(
     spec: {
       ...(options.init === undefined ? {} : { initContainers: options.init.map(container) }),
       containers: (options.app ?? [{ name: 'app', script: WAIT }]).map(container),
+      ...(options.defer === undefined ? {} : { deferContainers: options.defer.map(container) }),
       ...options.spec,
     },
   };

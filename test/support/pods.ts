@@ -135,10 +135,12 @@ export function statusOf(pod: Pod, container: string): ContainerStatus {
 }
 
 function findStatus({ status = {} }: Pod, container: string): ContainerStatus | undefined {
-  const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = status;
-  return [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses].find(
-    ({ name }) => name === container,
-  );
+  return [
+    ...(status.initContainerStatuses ?? []),
+    ...(status.containerStatuses ?? []),
+    ...(status.deferContainerStatuses ?? []),
+    ...(status.ephemeralContainerStatuses ?? []),
+  ].find(({ name }) => name === container);
 }
 
 export const condition = (pod: Pod, type: string): PodCondition | undefined =>

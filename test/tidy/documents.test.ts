@@ -60,6 +60,6 @@ test('every example has a README and is named in a test', () => {
   expect(examples.size).toBeGreaterThan(0);
   for (const example of examples) {
     expect(files).toContain(`examples/${example}/README.md`);
-    expect(files.some((path) => path.startsWith('test/e2e/') && read(path).includes(example))).toBe(true);
+    expect(files.some((path) => /^test\/(e2e|long)\//.test(path) && read(path).includes(example))).toBe(true);
   }
 });

@@ -16,7 +16,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   apiserver: ['store', 'platform', 'api', 'machinery'],
   scheduler: ['scheduling', 'client', 'platform', 'api', 'machinery'],
   controllers: ['scheduling', 'client', 'platform', 'api', 'machinery'],
-  node: ['lifecycle', 'runtime', 'client', 'platform', 'api', 'machinery'],
+  // A node refuses by the rules that the scheduler chooses nodes with.
+  node: ['lifecycle', 'scheduling', 'runtime', 'client', 'platform', 'api', 'machinery'],
   network: ['client', 'platform', 'api', 'machinery'],
 };
 const MAY_IMPORT_ALL = ['simulation', 'cli'];

@@ -1,0 +1,114 @@
+/** Defer containers and the engine: its restart, `lifepod down`, and static Pods, whose manifests are files. */
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { processesNaming } from '../../src/cli/leftovers.ts';
+import { systemTimers } from '../../src/platform/node.ts';
+import { haveEnded } from '../../src/runtime/containerd/process-table.ts';
+import { deferPod, entry, gate, logOf, openGate, POST, TELLING, untilLogged } from '../support/defer-pods.ts';
+import { watchLeaks } from '../support/leaks.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let record: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+});
+
+async function restart(): Promise<void> {
+  record.end();
+  await lifepod.kill('SIGTERM');
+  await lifepod.up();
+  record = await recordPods(lifepod);
+}
+
+test('volumes stay mounted until the list has ended, also when the engine is started again meanwhile', async () => {
+  const volumeMounts = [
+    { name: 'work', mountPath: '/work' },
+    { name: 'memory', mountPath: '/memory' },
+    { name: 'token', mountPath: '/token' },
+  ];
+  const app = {
+    ...TELLING,
+    script: 'trap "echo left behind >/memory/note; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
+    volumeMounts,
+  };
+  const read = 'cat /memory/note >>/work/log; test -s /token/token && echo token >>/work/log';
+  await lifepod.apply(
+    deferPod(
+      lifepod,
+      'mounted',
+      [entry('one', gate('one'), { volumeMounts }), entry('two', `${gate('two')}; ${read}`, { ...POST, volumeMounts })],
+      {
+        app: [app],
+        spec: {
+          volumes: [
+            { name: 'memory', emptyDir: { medium: 'Memory' } },
+            { name: 'token', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } },
+          ],
+        },
+      },
+    ),
+  );
+  await record.until('mounted', isReady);
+  await lifepod.kubectlOk('delete', 'pod', 'mounted', '--wait=false');
+  const before = await record.until('mounted', runs('one'));
+  await restart();
+  const after = await record.until('mounted', runs('one'));
+  expect(statusOf(after, 'one')).toEqual(statusOf(before, 'one'));
+  expect(after.status?.termination).toEqual(before.status?.termination);
+  openGate(lifepod, 'mounted', 'one');
+  await record.until('mounted', runs('two'));
+  await restart();
+  openGate(lifepod, 'mounted', 'two');
+  await record.gone('mounted');
+  expect(logOf(lifepod, 'mounted')).toEqual([
+    ...['begin one', 'end one', 'begin two', 'left behind', 'token', 'end two'],
+  ]);
+  expect(existsSync(join(lifepod.dataDir, 'pods', before.metadata.uid ?? ''))).toBe(false);
+});
+
+test('a static Pod whose manifest goes runs its list, also over a restart of the engine', async () => {
+  const manifest = join(lifepod.dataDir, 'manifests', 'static.yaml');
+  const defer = [entry('one', gate('one')), entry('two', ':', POST)];
+  writeFileSync(manifest, stringify(deferPod(lifepod, 'static', defer)));
+  await record.until('static-node-1', isReady);
+  rmSync(manifest);
+  await untilLogged(lifepod, 'static', 'begin one');
+  await restart();
+  openGate(lifepod, 'static', 'one');
+  await untilLogged(lifepod, 'static', 'end two');
+  expect(logOf(lifepod, 'static')).toEqual(['begin one', 'end one', 'app stops', 'begin two', 'end two']);
+  await lifepod.kubectl('wait', '--for=delete', 'pod/static-node-1', '--timeout=60s');
+  expect((await lifepod.kubectl('get', 'pod', 'static-node-1')).code).toBe(1);
+});
+
+test('down runs the lists of all Pods, and waits for them', async () => {
+  const gated = (name: string) => deferPod(lifepod, name, [entry('one', gate('one')), entry('two', ':', POST)]);
+  const manifest = join(lifepod.dataDir, 'manifests', 'static-2.yaml');
+  writeFileSync(manifest, stringify(gated('static-2')));
+  await lifepod.apply(gated('begun'));
+  await lifepod.apply(gated('living'));
+  for (const name of ['begun', 'living', 'static-2-node-1']) await record.until(name, isReady);
+  const leaks = await watchLeaks(lifepod.dataDir);
+  await lifepod.kubectlOk('delete', 'pod', 'begun', '--wait=false');
+  await record.until('begun', runs('one'));
+  record.end();
+  const pid = lifepod.pid();
+  const down = lifepod.cli('down');
+  for (const name of ['begun', 'living', 'static-2']) await untilLogged(lifepod, name, 'begin one');
+  expect(processesNaming(lifepod.dataDir).map((each) => each.pid)).toContain(pid);
+  for (const name of ['begun', 'living', 'static-2']) openGate(lifepod, name, 'one');
+  expect(await down).toMatchObject({ code: 0, stderr: '' });
+  for (const name of ['begun', 'living', 'static-2'])
+    expect(logOf(lifepod, name)).toEqual(['begin one', 'end one', 'app stops', 'begin two', 'end two']);
+  expect(await haveEnded([pid], 10_000, systemTimers())).toBe(true);
+  expect(await leaks.left()).toEqual([]);
+});

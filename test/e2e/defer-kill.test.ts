@@ -1,0 +1,219 @@
+/**
+ * The engine is killed at each step of a Pod's list of defer containers, and started again: whatever the step, each entry
+ * succeeds exactly once, in order, and the deadline does not move. LIFEPOD_KILLS=50: so many kills at random times too.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { mountsOf, processesNaming } from '../../src/cli/leftovers.ts';
+import { parseTime } from '../../src/machinery/time.ts';
+import { systemTimers } from '../../src/platform/node.ts';
+import { haveEnded } from '../../src/runtime/containerd/process-table.ts';
+import { ENTRIES, killedPod, logged, type MortalEngine, mortalEngine, open } from '../support/killed-pods.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { condition, ended, isReady, runs, statusOf, waitsFor } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let engine: MortalEngine;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  engine = await mortalEngine(lifepod);
+});
+afterAll(async () => {
+  engine?.end();
+  await lifepod?.stop();
+});
+
+const GATES = ['hook', 'one', 'fail', 'two', 'app', 'three', 'four'] as const;
+type Gate = (typeof GATES)[number];
+
+interface Step {
+  /** What the kill waits for, and which gates lead there. */
+  at: string | ((pod: Pod) => boolean);
+  open?: Gate[];
+}
+
+const announced =
+  (container: string, after?: number) =>
+  (pod: Pod): boolean =>
+    waitsFor(container, 'ContainerCreating')(pod) && statusOf(pod, container).lastState?.terminated?.exitCode === after;
+
+/** The gates before each entry, in order. */
+const OPENED: Gate[][] = [[], ['hook', 'one'], ['fail'], ['two', 'app'], ['three'], ['four']];
+const at = (...steps: Step['at'][]): Step[] => steps.map((step, index) => ({ at: step, open: OPENED[index] ?? [] }));
+
+const steps: Record<string, Step[]> = {
+  'announced, before it starts': at(
+    announced('one'),
+    announced('two'),
+    announced('two', 1),
+    announced('three'),
+    announced('four'),
+  ),
+  'being started': at('begin one', 'begin two', 'begin two', 'begin three', 'begin four'),
+  running: at(
+    runs('one'),
+    runs('two'),
+    (pod) => runs('two')(pod) && statusOf(pod, 'two').lastState?.terminated?.exitCode === 1,
+    runs('three'),
+    runs('four'),
+  ),
+  'at its end': [
+    { at: 'end one', open: ['hook', 'one'] },
+    { at: 'fail two', open: ['fail'] },
+    { at: 'end two', open: ['two'] },
+    { at: 'end three', open: ['app', 'three'] },
+    { at: 'end four', open: ['four'] },
+  ],
+};
+
+const names = (batch: string, count: number): string[] => Array.from({ length: count }, (_, i) => `${batch}-${i + 1}`);
+
+async function startPods(pods: string[], work?: (step: string) => string): Promise<void> {
+  await lifepod.apply({ apiVersion: 'v1', kind: 'List', items: pods.map((name) => killedPod(lifepod, name, work)) });
+  await Promise.all(pods.map((name) => engine.record().until(name, isReady)));
+}
+
+/** Says that the Pods are to go, as often as it takes to be heard. */
+const deletePods = (pods: string[]) => lifepod.kubectl('delete', 'pod', ...pods, '--wait=false', '--ignore-not-found');
+
+const reached = (name: string, step: Step['at'], count: number): Promise<unknown> =>
+  typeof step === 'string' ? engine.untilLogged(name, step, count) : engine.record().until(name, step);
+
+/**
+ * All gates but the last are opened, and what is behind the last one runs: a start whose caller dies is given up by
+ * containerd, and what it had begun is to be cut off before its end.
+ */
+async function letOn(name: string, gates: Gate[]): Promise<void> {
+  for (const [index, gate] of gates.entries()) {
+    const behind = ENTRIES.find((entry) => entry === (gate === 'fail' ? 'two' : gate));
+    if (behind !== undefined) await engine.record().until(name, runs(behind));
+    if (index < gates.length - 1) open(lifepod, name, gate);
+  }
+}
+
+async function killAtEach(pods: string[], batch: Step[]): Promise<void> {
+  /** What each Pod had logged when the engine died last: the next one may go on before it is asked for. */
+  let before = new Map<string, string[]>();
+  for (const [index, step] of batch.entries()) {
+    const name = pods[index % pods.length] ?? '';
+    const gates = step.open ?? [];
+    const count = (before.get(name) ?? []).filter((line) => line === step.at).length + 1;
+    if (index === 0 && gates.length > 0) await deletePods(pods);
+    await Promise.all(pods.map((each) => letOn(each, gates)));
+    const letGo = async (): Promise<void> => {
+      for (const each of pods) open(lifepod, each, ...gates);
+      if (index === 0) await deletePods(pods);
+    };
+    await engine.killAt(reached(name, step.at, count), letGo, () => {
+      before = new Map(pods.map((each) => [each, logged(lifepod, each)]));
+    });
+    if (index === 0) await deletePods(pods);
+  }
+  for (const each of pods) open(lifepod, each, ...GATES);
+  await Promise.all(pods.map((name) => gone(name)));
+}
+
+const gone = async (name: string): Promise<void> => {
+  if ((await lifepod.kubectl('get', 'pod', name)).code === 0) await engine.record().gone(name);
+};
+
+/** Each entry has succeeded once, in order, within the deadline that was set at first. */
+function expectOutcome(name: string, isGated: boolean): void {
+  const versions = engine.seen(name);
+  const last = versions.at(-1) as Pod;
+  for (const entry of ENTRIES)
+    expect(statusOf(last, entry).state?.terminated).toMatchObject({ exitCode: 0, reason: 'Completed' });
+  expect(condition(last, 'Deferred')).toMatchObject({ status: 'True', reason: 'DeferContainersSucceeded' });
+  expect(statusOf(last, 'app').state?.terminated?.exitCode).toBe(0);
+  const deadlines = new Set(versions.flatMap(({ status }) => status?.termination?.deadline ?? []));
+  expect(deadlines.size).toBe(1);
+  expect(parseTime([...deadlines][0])).toBeGreaterThan(Date.now());
+  const log = logged(lifepod, name);
+  const ends = log.filter((line) => line.startsWith('end '));
+  // So short an entry may have come to its end in a start that containerd then counts as failed: it runs once more.
+  expect(isGated ? ends : [...new Set(ends)]).toEqual(ENTRIES.map((entry) => `end ${entry}`));
+  // What was begun once more because the engine died while it started, began in its turn.
+  const order = log.filter((line) => line !== 'hook').map((line) => line.replace(/^(begin|fail|end) /, ''));
+  expect(order.filter((step, index) => step !== order[index - 1])).toEqual(['one', 'two', 'told', 'three', 'four']);
+}
+
+/** Nothing of a Pod is left: no file, mount, or process. A shim ends a moment after its sandbox. */
+async function expectNothingLeft(): Promise<void> {
+  const shims = processesNaming(lifepod.dataDir).filter(({ commandLine }) =>
+    /containerd-shim/.test(commandLine[0] ?? ''),
+  );
+  const pids = shims.map(({ pid }) => pid);
+  expect(await haveEnded(pids, 10_000, systemTimers()), JSON.stringify(shims)).toBe(true);
+  expect(readdirSync(join(lifepod.dataDir, 'pods'))).toEqual([]);
+  expect(mountsOf(lifepod.dataDir).filter((point) => /\/(rootfs|netns\/.*)$/.test(point))).toEqual([]);
+}
+
+test.each(Object.entries(steps))('kill -9 with each entry %s', async (what, batch) => {
+  const pods = names(what.replaceAll(/[^a-z]+/g, '-'), 2);
+  await startPods(pods);
+  await killAtEach(pods, batch);
+  for (const name of pods) expectOutcome(name, true);
+  await expectNothingLeft();
+});
+
+test('kill -9 between: the deletion seen, preStop running, a retry due, the app told to stop, the app gone, the list ended', async () => {
+  const pods = names('around', 2);
+  await startPods(pods);
+  await killAtEach(pods, [
+    { at: ({ status }) => status?.termination !== undefined },
+    { at: 'hook' },
+    { at: waitsFor('two', 'CrashLoopBackOff'), open: ['hook', 'one', 'fail'] },
+    { at: 'told', open: ['two'] },
+    { at: ended('app'), open: ['app'] },
+    { at: (pod) => condition(pod, 'Deferred')?.status === 'True', open: ['three', 'four'] },
+  ]);
+  for (const name of pods) expectOutcome(name, true);
+  await expectNothingLeft();
+});
+
+const KILLS = Number(process.env['LIFEPOD_KILLS'] ?? 0);
+test.runIf(KILLS > 0)(
+  `kill -9 at ${KILLS} random times`,
+  async () => {
+    const seed = Number(process.env['LIFEPOD_SEED'] ?? Date.now() % 1e6);
+    const random = randomOf(seed);
+    const timers = systemTimers();
+    const problems: string[] = [];
+    for (let round = 0, kills = 0; kills < KILLS; round++) {
+      const pods = names(`random-${round}`, 3);
+      const delays = Array.from({ length: 4 }, () => Math.floor(random() * 700));
+      await startPods(pods, () => `usleep ${Math.floor(random() * 100_000)}`);
+      expect((await deletePods(pods)).code).toBe(0);
+      for (const delay of delays) {
+        await engine.killAt(new Promise<void>((resolve) => void timers.at(timers.now() + delay, resolve)));
+        kills++;
+      }
+      await Promise.all(pods.map(gone));
+      for (const name of pods) {
+        try {
+          expectOutcome(name, false);
+        } catch (error) {
+          const status = JSON.stringify(engine.seen(name).at(-1)?.status?.deferContainerStatuses);
+          problems.push(`${name}, kills after ${delays} ms: ${error}\n${logged(lifepod, name).join(', ')}\n${status}`);
+        }
+      }
+      console.log(`${kills} kills, the last of them after ${delays.join(', ')} ms; problems: ${problems.length}`);
+      await expectNothingLeft();
+    }
+    expect(problems, `LIFEPOD_SEED=${seed}`).toEqual([]);
+  },
+  KILLS * 10_000,
+);
+
+/** Numbers from 0 to 1, the same ones for the same seed (mulberry32). */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

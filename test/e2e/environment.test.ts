@@ -1,0 +1,323 @@
+/** What a container finds in its environment: the whole downward API, ConfigMaps, Secrets, Services, and `$(NAME)`. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Node, Service } from '../../src/api/generated/types.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import { inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let record: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  record = await recordPods(lifepod);
+  await lifepod.kubectlOk('create', 'configmap', 'settings', '--from-literal=level=3', '--from-literal=not.a-word=x');
+  await lifepod.kubectlOk(
+    'create',
+    'secret',
+    'generic',
+    'keys',
+    '--from-literal=user=me',
+    '--from-literal=word=$(level)',
+  );
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+});
+
+const field = (name: string, fieldPath: string): object => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+const resource = (name: string, of: string, more: object = {}): object => ({
+  name,
+  valueFrom: { resourceFieldRef: { resource: of, ...more } },
+});
+/** No shell: it would leave out what is no name to it. */
+const PRINT = { script: '', command: ['cat', '/proc/self/environ'] };
+/** The environment of the app container, which prints it and ends. */
+async function environmentOf(name: string, app: object, more: object = {}): Promise<Record<string, string>> {
+  const manifest = pod(name, {
+    app: [{ name: 'app', ...PRINT, ...app }],
+    spec: { restartPolicy: 'Never', ...(more as { spec?: object }).spec },
+  });
+  const metadata = { name, ...(more as { metadata?: object }).metadata };
+  await lifepod.apply({ ...manifest, metadata });
+  await record.until(name, inPhase('Succeeded'));
+  const text = await lifepod.kubectlOk('logs', name, '-c', 'app');
+  return Object.fromEntries(
+    text.split('\0').flatMap((entry) => {
+      const at = entry.indexOf('=');
+      return at < 1 ? [] : [[entry.slice(0, at), entry.slice(at + 1)]];
+    }),
+  );
+}
+
+describe('the downward API', () => {
+  test('tells every field of the Pod', async () => {
+    const names = [
+      'metadata.name',
+      'metadata.namespace',
+      'metadata.uid',
+      "metadata.annotations['note']",
+      "metadata.labels['app']",
+      "metadata.labels['none']",
+      'spec.serviceAccountName',
+      'spec.nodeName',
+      'status.hostIP',
+      'status.hostIPs',
+      'status.podIP',
+      'status.podIPs',
+    ];
+    const found = await environmentOf(
+      'fields',
+      { env: names.map((path, index) => field(`F${index}`, path)) },
+      { metadata: { labels: { app: 'mine' }, annotations: { note: 'a "b"\nc' } } },
+    );
+    const { metadata, status } = record.now('fields');
+    expect(names.map((_path, index) => found[`F${index}`])).toEqual([
+      'fields',
+      'default',
+      metadata.uid,
+      'a "b"\nc',
+      'mine',
+      '',
+      'default',
+      'node-1',
+      status?.hostIP,
+      status?.hostIP,
+      status?.podIP,
+      status?.podIP,
+    ]);
+    expect(status?.podIP).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
+  });
+
+  test("tells the node's address of a Pod on its network, and knows spec.host", async () => {
+    const found = await environmentOf(
+      'hosted',
+      { env: [field('IP', 'status.podIP'), field('IPS', 'status.podIPs'), field('NODE', 'spec.host')] },
+      { spec: { hostNetwork: true } },
+    );
+    const { hostIP } = record.now('hosted').status ?? {};
+    expect(hostIP).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
+    expect(found).toMatchObject({ IP: hostIP, IPS: hostIP, NODE: 'node-1' });
+  });
+
+  test('tells requests and limits of any container, rounded up to the divisor', async () => {
+    const limits = { cpu: '1500m', memory: '65Mi', 'ephemeral-storage': '1500M' };
+    const requests = { cpu: '250m', memory: '1000k', 'ephemeral-storage': '1Gi' };
+    const found = await environmentOf(
+      'amounts',
+      {
+        resources: { limits, requests },
+        env: [
+          resource('LIMIT_CPU', 'limits.cpu'),
+          resource('LIMIT_MILLI', 'limits.cpu', { divisor: '1m' }),
+          resource('REQUEST_CPU', 'requests.cpu'),
+          resource('REQUEST_MILLI', 'requests.cpu', { divisor: '1m' }),
+          resource('LIMIT_MEMORY', 'limits.memory'),
+          resource('LIMIT_GI', 'limits.memory', { divisor: '1Gi' }),
+          resource('REQUEST_MEMORY', 'requests.memory', { divisor: '1Mi' }),
+          resource('LIMIT_DISK', 'limits.ephemeral-storage', { divisor: '1M' }),
+          resource('REQUEST_DISK', 'requests.ephemeral-storage'),
+          resource('OF_OTHER', 'limits.cpu', { containerName: 'other', divisor: '1m' }),
+        ],
+      },
+      {
+        spec: {
+          initContainers: [
+            { name: 'other', image: 'busybox:1.28', command: ['true'], resources: { limits: { cpu: '300m' } } },
+          ],
+        },
+      },
+    );
+    expect(found).toMatchObject({
+      LIMIT_CPU: '2',
+      LIMIT_MILLI: '1500',
+      REQUEST_CPU: '1',
+      REQUEST_MILLI: '250',
+      LIMIT_MEMORY: String(65 * 1024 * 1024),
+      LIMIT_GI: '1',
+      REQUEST_MEMORY: '1',
+      LIMIT_DISK: '1500',
+      REQUEST_DISK: String(1024 ** 3),
+      OF_OTHER: '300',
+    });
+  });
+
+  test('tells what the node has, where a container has no limit', async () => {
+    const { status } = await lifepod.get<Node>('node', 'node-1');
+    const found = await environmentOf('open', {
+      resources: { limits: { memory: '0' } },
+      env: [
+        resource('CPU', 'limits.cpu'),
+        resource('MEMORY', 'limits.memory', { divisor: '1Ki' }),
+        resource('DISK', 'limits.ephemeral-storage'),
+        resource('HUGE', 'limits.hugepages-2Mi'),
+        resource('HUGE_REQUEST', 'requests.hugepages-2Mi'),
+        resource('NONE', 'requests.cpu'),
+      ],
+    });
+    const allocatable = status?.allocatable ?? {};
+    expect(found).toMatchObject({
+      CPU: allocatable['cpu'],
+      MEMORY: allocatable['memory']?.replace(/Ki$/, ''),
+      DISK: allocatable['ephemeral-storage'],
+      // Huge pages are never given beyond what is asked for.
+      HUGE: '0',
+      HUGE_REQUEST: '0',
+      NONE: '0',
+    });
+  });
+
+  test('tells labels and annotations as a whole in a volume alone', async () => {
+    const manifest = pod('in-volume', {
+      app: [{ name: 'app', script: 'cat /info/*', volumeMounts: [{ name: 'info', mountPath: '/info' }] }],
+      labels: { b: '2', a: '1' },
+      spec: {
+        restartPolicy: 'Never',
+        volumes: [
+          { name: 'info', downwardAPI: { items: [{ path: 'l', fieldRef: { fieldPath: 'metadata.labels' } }] } },
+        ],
+      },
+    });
+    await lifepod.apply(manifest);
+    await record.until('in-volume', inPhase('Succeeded'));
+    expect(await lifepod.kubectlOk('logs', 'in-volume')).toBe('a="1"\nb="2"');
+    const refused = await lifepod.kubectlInput(
+      JSON.stringify(pod('wrong', { app: [{ name: 'app', script: '', env: [field('L', 'metadata.labels')] }] })),
+      'apply',
+      '-f',
+      '-',
+    );
+    expect(refused.stderr).toContain('spec.containers[0].env[0].valueFrom.fieldRef.fieldPath');
+  });
+});
+
+describe('ConfigMaps and Secrets', () => {
+  const key = (kind: string, name: string, of: string, optional?: boolean): object => ({
+    valueFrom: { [`${kind}KeyRef`]: { name, key: of, ...(optional === undefined ? {} : { optional }) } },
+  });
+
+  test('give single values and whole sets with a prefix; the later one counts', async () => {
+    const found = await environmentOf('sets', {
+      envFrom: [
+        { configMapRef: { name: 'settings' } },
+        { prefix: 'S_', secretRef: { name: 'keys' } },
+        { configMapRef: { name: 'absent', optional: true } },
+      ],
+      env: [
+        { name: 'LEVEL', ...key('configMap', 'settings', 'level') },
+        { name: 'USER', ...key('secret', 'keys', 'user') },
+        { name: 'NO_KEY', ...key('secret', 'keys', 'none', true) },
+        { name: 'NO_MAP', ...key('configMap', 'absent', 'none', true) },
+        { name: 'S_user', value: 'you' },
+      ],
+    });
+    // What comes from a set is not expanded.
+    expect(found).toMatchObject({
+      level: '3',
+      'not.a-word': 'x',
+      LEVEL: '3',
+      USER: 'me',
+      S_word: '$(level)',
+      S_user: 'you',
+    });
+    expect(Object.keys(found)).not.toContain('NO_KEY');
+    expect(Object.keys(found)).not.toContain('NO_MAP');
+  });
+
+  test.each([
+    ['no-map', { envFrom: [{ configMapRef: { name: 'later' } }] }, 'configmap "later" not found'],
+    ['no-secret-set', { envFrom: [{ secretRef: { name: 'later' } }] }, 'secret "later" not found'],
+    [
+      'no-such-key',
+      { env: [{ name: 'A', ...key('configMap', 'settings', 'constructor') }] },
+      "couldn't find key constructor in ConfigMap default/settings",
+    ],
+    ['no-secret', { env: [{ name: 'A', ...key('secret', 'later', 'k') }] }, 'secret "later" not found'],
+    [
+      'no-key',
+      { env: [{ name: 'A', ...key('configMap', 'settings', 'none') }] },
+      "couldn't find key none in ConfigMap default/settings",
+    ],
+    [
+      'no-secret-key',
+      { env: [{ name: 'A', ...key('secret', 'keys', 'none') }] },
+      "couldn't find key none in Secret default/keys",
+    ],
+  ])('%s: a container waits for what is missing, and says what', async (name, app, message) => {
+    await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, ...app }] }));
+    const waiting = await record.until(name, waitsFor('app', 'CreateContainerConfigError'));
+    expect(statusOf(waiting, 'app').state?.waiting?.message).toBe(message);
+    expect(await record.event(name, /not found|couldn't find/)).toBe(`Warning Failed: Error: ${message}`);
+  });
+
+  test('that come later let the container begin', async () => {
+    await lifepod.kubectlOk('create', 'configmap', 'later', '--from-literal=a=b');
+    await record.until('no-map', isReady);
+    expect(await lifepod.kubectlOk('exec', 'no-map', '--', 'sh', '-c', 'echo $a')).toBe('b\n');
+  });
+});
+
+test('$(NAME) is expanded in commands, arguments and variables, each by those before it', async () => {
+  await lifepod.apply({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'expanded' },
+    spec: {
+      restartPolicy: 'Never',
+      containers: [
+        {
+          name: 'app',
+          image: 'busybox:1.28',
+          command: ['echo', '-n', '$(FIRST)|$(SECOND)'],
+          args: ['|$$(FIRST)|$(UNKNOWN)|$(EARLY)|$(KUBERNETES_SERVICE_PORT)|$(open'],
+          env: [
+            { name: 'EARLY', value: '$(FIRST)' },
+            { name: 'FIRST', value: '1' },
+            { name: 'SECOND', value: '$(FIRST)2 $$(FIRST)' },
+          ],
+        },
+      ],
+    },
+  });
+  await record.until('expanded', inPhase('Succeeded'));
+  expect(await lifepod.kubectlOk('logs', 'expanded')).toBe('1|12 $(FIRST) |$(FIRST)|$(UNKNOWN)|$(FIRST)|443|$(open');
+});
+
+describe('Services', () => {
+  const service = (name: string, spec: object = {}): object => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name },
+    spec: {
+      ...spec,
+      ports: [
+        { name: 'web', port: 80 },
+        { name: 'dns', port: 53, protocol: 'UDP' },
+      ],
+    },
+  });
+  test('that are there before the Pod have their variables in it, unless it does not want them', async () => {
+    await lifepod.apply(service('my-db'));
+    await lifepod.apply(service('headless', { clusterIP: 'None' }));
+    const { spec } = await lifepod.get<Service>('service', 'my-db');
+    const ip = spec?.clusterIP;
+    const found = await environmentOf('linked', { env: [{ name: 'MY_DB_PORT', value: 'own' }] });
+    expect(found).toMatchObject({
+      MY_DB_SERVICE_HOST: ip,
+      MY_DB_SERVICE_PORT: '80',
+      MY_DB_SERVICE_PORT_WEB: '80',
+      MY_DB_SERVICE_PORT_DNS: '53',
+      MY_DB_PORT: 'own',
+      MY_DB_PORT_80_TCP: `tcp://${ip}:80`,
+      MY_DB_PORT_53_UDP: `udp://${ip}:53`,
+      MY_DB_PORT_53_UDP_PROTO: 'udp',
+      MY_DB_PORT_53_UDP_PORT: '53',
+      MY_DB_PORT_53_UDP_ADDR: ip,
+      KUBERNETES_SERVICE_PORT: '443',
+    });
+    expect(Object.keys(found).filter((name) => name.startsWith('HEADLESS'))).toEqual([]);
+    const without = await environmentOf('unlinked', {}, { spec: { enableServiceLinks: false } });
+    expect(Object.keys(without).filter((name) => name.startsWith('MY_DB'))).toEqual([]);
+    expect(without['KUBERNETES_SERVICE_HOST']).toBe(found['KUBERNETES_SERVICE_HOST']);
+  });
+});

@@ -1,0 +1,342 @@
+/**
+ * Node-pressure eviction with real containers: the data folder is a small disk of its own, and thresholds of memory are set
+ * where they are met.
+ */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Node, Pod } from '../../src/api/generated/types.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import { ownDisk } from '../support/own-disk.ts';
+import { condition, inPhase, isReady, type PodRecord, recordPods, restarted, statusOf } from '../support/pods.ts';
+
+const DISK = ['--eviction-hard', 'nodefs.available<256Mi', '--eviction-pressure-transition-period', '0s'];
+let lifepod: Lifepod;
+let pods: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod({ scratch: await ownDisk('1g', 20_000), options: DISK });
+  pods = await recordPods(lifepod);
+});
+afterAll(async () => {
+  pods?.end();
+  await lifepod?.stop();
+});
+
+/** The engine starts again with other thresholds; the Pods go on. */
+const restartWith = async (...options: string[]): Promise<void> => {
+  pods.end();
+  await lifepod.kill('SIGTERM');
+  lifepod.options.push(...options);
+  await lifepod.up();
+  pods = await recordPods(lifepod);
+};
+const run = async (...manifests: Record<string, unknown>[]): Promise<void> => {
+  for (const manifest of manifests) await lifepod.apply(manifest);
+  for (const { metadata } of manifests as unknown as Pod[]) await pods.until(metadata.name, isReady);
+};
+const fill = (mebibytes: number, path: string): string =>
+  `dd if=/dev/zero of=${path} bs=1M count=${mebibytes} 2>/dev/null; ${WAIT}`;
+const data = (emptyDir: object) => ({
+  spec: { volumes: [{ name: 'data', emptyDir }] },
+  mount: { volumeMounts: [{ name: 'data', mountPath: '/data' }] },
+});
+const evicted = async (name: string): Promise<Pod> => {
+  const failed = await pods.until(name, inPhase('Failed'));
+  expect(failed.status?.reason).toBe('Evicted');
+  const message = failed.status?.message ?? '';
+  expect(condition(failed, 'DisruptionTarget')).toMatchObject({
+    status: 'True',
+    reason: 'TerminationByKubelet',
+    message,
+  });
+  expect(await pods.event(name, /Evicted/)).toBe(`Warning Evicted: ${message}`);
+  return failed;
+};
+
+describe('limits of one Pod', () => {
+  const limits = (bytes: string) => ({ resources: { limits: { 'ephemeral-storage': bytes } } });
+  const inVolume = (script: string) => [{ name: 'app', script: `${script}; ${WAIT}`, ...data({}).mount }];
+  const write = (mebibytes: number, path: string): string =>
+    `dd if=/dev/zero of=${path} bs=1M count=${mebibytes} 2>/dev/null`;
+  // From the inside out: the whole path is longer than the kernel takes.
+  const name = 'd'.repeat(250);
+  const deep = `cd /data; mkdir top; ${write(9, 'top/file')}; for i in $(seq 40); do mkdir new; mv top new/${name}; mv new top; done`;
+  const cases = {
+    volume: {
+      options: { app: inVolume(write(9, '/data/file')), spec: data({ sizeLimit: '5Mi' }).spec },
+      message: 'Usage of EmptyDir volume "data" exceeds the limit "5Mi". ',
+    },
+    deep: {
+      options: { app: inVolume(deep), spec: data({ sizeLimit: '5Mi' }).spec },
+      message: 'Usage of EmptyDir volume "data" exceeds the limit "5Mi". ',
+    },
+    whole: {
+      options: {
+        app: [
+          { name: 'app', script: WAIT, ...limits('4Mi') },
+          { name: 'free', script: `${write(9, '/data/file')}; ${WAIT}`, ...data({}).mount },
+        ],
+        spec: data({}).spec,
+      },
+      message: 'Pod ephemeral local storage usage exceeds the total limit of containers 4Mi. ',
+    },
+    sidecar: {
+      options: {
+        init: [{ name: 'side', script: fill(9, '/file'), restartPolicy: 'Always', ...limits('4Mi') }],
+        app: [{ name: 'app', script: WAIT, ...limits('100Mi') }],
+      },
+      message: 'Container side exceeded its local ephemeral storage limit "4Mi". ',
+    },
+  };
+
+  it('each Pod that breaks one is evicted, however it hides it; all of it can be removed', async () => {
+    const pretends = { metadata: { name: 'pretender', annotations: { 'kubernetes.io/config.source': 'file' } } };
+    await run(pod('modest-one', { app: inVolume(write(1, '/data/file')), spec: data({ sizeLimit: '5Mi' }).spec }));
+    for (const [each, { options }] of Object.entries(cases)) await lifepod.apply(pod(each, options));
+    await lifepod.apply({ ...pod('pretender', cases.volume.options), ...pretends });
+    for (const [each, { message }] of Object.entries({ ...cases, pretender: cases.volume }))
+      expect((await evicted(each)).status?.message, each).toBe(message);
+    expect(pods.now('modest-one').status?.phase).toBe('Running');
+    await lifepod.kubectlOk('delete', 'pod', '--all');
+  });
+});
+
+describe('a disk that fills', () => {
+  it('the Pod that fills it is evicted at once, without its defer containers; the others stay', async () => {
+    await run(pod('modest'));
+    const filling = { name: 'app', script: fill(850, '/data/file'), ...data({}).mount };
+    await lifepod.apply(
+      pod('filler', { app: [filling], defer: [{ name: 'last', script: 'true' }], spec: data({}).spec }),
+    );
+    const { status } = await evicted('filler');
+    expect(status?.message).toMatch(
+      /^The node was low on resource: ephemeral-storage. Threshold quantity: 256Mi, available: \d+Ki. /,
+    );
+    expect(statusOf(pods.now('filler'), 'last').state?.terminated?.reason).toBe('Skipped');
+    expect(status?.termination?.reason).toBe('NodePressure');
+    expect(await lifepod.kubectlOk('get', 'events', '--field-selector', 'reason=EvictionThresholdMet')).toContain(
+      'Attempting to reclaim ephemeral-storage',
+    );
+    expect(pods.now('modest').status?.phase).toBe('Running');
+  });
+
+  it('when not a byte is free, the Pod is evicted all the same', async () => {
+    // dd ends where the disk does.
+    const greedy = {
+      name: 'app',
+      script: `dd if=/dev/zero of=/data/file bs=1M 2>/dev/null; ${WAIT}`,
+      ...data({}).mount,
+    };
+    await lifepod.apply(pod('greedy', { app: [greedy], spec: data({}).spec }));
+    expect((await evicted('greedy')).status?.message).toMatch(/^The node was low on resource: ephemeral-storage. /);
+    expect(pods.now('modest').status?.phase).toBe('Running');
+  });
+
+  it('while it is full, the node is tainted and takes no Pod; then it does again', async () => {
+    await restartWith('--eviction-hard', 'nodefs.available<2Gi');
+    await lifepod.until(['get', 'node', 'node-1', '-w', '-o', 'jsonpath={.spec.taints[*].key}{"\\n"}'], (line) =>
+      line.includes('node.kubernetes.io/disk-pressure'),
+    );
+    const { status } = await lifepod.get<Node>('node', 'node-1');
+    expect(status?.conditions?.find(({ type }) => type === 'DiskPressure')).toMatchObject({
+      status: 'True',
+      reason: 'KubeletHasDiskPressure',
+    });
+    await lifepod.apply(pod('unscheduled'));
+    await pods.event('unscheduled', /FailedScheduling: .*node.kubernetes.io\/disk-pressure/);
+    await lifepod.apply(pod('refused', { spec: { nodeName: 'node-1' } }));
+    const refused = await pods.until('refused', inPhase('Failed'));
+    expect(refused.status).toMatchObject({
+      reason: 'Evicted',
+      message: 'Pod was rejected: The node had condition: [DiskPressure]. ',
+    });
+    expect(await lifepod.kubectlOk('get', 'pod', 'refused')).toContain('Evicted');
+    await evicted('modest');
+
+    await restartWith(...DISK);
+    await pods.until('unscheduled', isReady);
+    await lifepod.kubectlOk('delete', 'pod', '--all');
+  });
+
+  it('what a Pod that has ended has written goes before any Pod does', async () => {
+    await restartWith('--eviction-hard', 'nodefs.available<1Mi');
+    await run(pod('living'));
+    const script = 'echo written; dd if=/dev/zero of=/file bs=1M count=800 2>/dev/null';
+    await lifepod.apply(pod('over', { app: [{ name: 'app', script }], spec: { restartPolicy: 'Never' } }));
+    await pods.until('over', inPhase('Succeeded'));
+    await restartWith(...DISK);
+    const pressure = '{.status.conditions[?(@.type=="DiskPressure")].status}{"\\n"}';
+    await lifepod.until(['get', 'node', 'node-1', '-w', '-o', `jsonpath=${pressure}`], (line) => line === 'False');
+    expect(pods.now('living').status?.phase).toBe('Running');
+    expect(statusOf(pods.now('over'), 'app').state?.terminated?.exitCode).toBe(0);
+    expect(await lifepod.kubectlOk('logs', 'over')).toBe('written\n');
+    await lifepod.kubectlOk('delete', 'pod', '--all');
+  });
+});
+
+describe('memory', () => {
+  const soft = [
+    '--eviction-soft',
+    'memory.available<1000Gi',
+    '--eviction-soft-grace-period',
+    'memory.available=1s',
+    '--eviction-max-pod-grace-period',
+    '8',
+  ];
+  const none = ['--eviction-soft', '', '--eviction-soft-grace-period', ''];
+
+  /** Whoever is taken is evicted in turn. */
+  const refusesBestEffortOnly = async (): Promise<void> => {
+    const spec = { nodeName: 'node-1' };
+    const resources = { requests: { memory: '1Mi' } };
+    await lifepod.apply(pod('best-effort', { spec }));
+    await lifepod.apply(pod('burstable', { spec, app: [{ name: 'app', script: WAIT, resources }] }));
+    expect((await pods.until('best-effort', inPhase('Failed'))).status).toMatchObject({
+      reason: 'Evicted',
+      message: 'Pod was rejected: The node had condition: [MemoryPressure]. ',
+    });
+    expect((await evicted('burstable')).status?.message).toMatch(/^The node was low on resource: memory. /);
+  };
+
+  it('a soft threshold ends one Pod after the other, with grace for their defer containers; critical ones stay', async () => {
+    const critical = pod('critical', { spec: { priorityClassName: 'system-node-critical' } });
+    await run(
+      critical,
+      pod('asked', { app: [{ name: 'app', script: WAIT, resources: { requests: { memory: '1Gi' } } }] }),
+      pod('asked-for-nothing', {
+        defer: [
+          {
+            name: 'last',
+            script: 'sleep 1; echo "$REASON" > /dev/termination-log; exit 0',
+            env: [{ name: 'REASON', valueFrom: { fieldRef: { fieldPath: 'status.termination.reason' } } }],
+          },
+        ],
+        spec: { terminationGracePeriodSeconds: 60 },
+      }),
+    );
+    await restartWith(...soft);
+    const first = await evicted('asked-for-nothing');
+    expect(first.status?.message).toMatch(
+      /^The node was low on resource: memory. Threshold quantity: 1000Gi, available: \d+Ki. Container app was using \d+Ki, request is 0, has larger consumption of memory. $/,
+    );
+    expect(statusOf(first, 'last').state?.terminated).toMatchObject({ reason: 'Completed', message: 'NodePressure\n' });
+    const { startedAt = '', deadline = '' } = first.status?.termination ?? {};
+    expect(Math.round((Date.parse(deadline) - Date.parse(startedAt)) / 1000)).toBe(8);
+    // One at a time: what is within its request comes after.
+    const second = await evicted('asked');
+    expect(second.status?.message).toMatch(/^The node was low on resource: memory. Threshold [^C]*$/);
+    const overAt = pods.history('asked-for-nothing').find(({ pod: seen }) => seen.status?.phase === 'Failed')?.at ?? 0;
+    const begunAt = pods
+      .history('asked')
+      .find(({ pod: seen }) => condition(seen, 'DisruptionTarget') !== undefined)?.at;
+    expect(begunAt).toBeGreaterThanOrEqual(overAt);
+    expect(pods.now('critical').status?.phase).toBe('Running');
+    await refusesBestEffortOnly();
+    await restartWith(...none);
+    await lifepod.kubectlOk('delete', 'pod', '--all');
+  });
+
+  it('an eviction that is under way survives the agent', async () => {
+    const slow = 'trap "sleep 4; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
+    await run(pod('slow', { app: [{ name: 'app', script: slow }] }));
+    await restartWith(...soft);
+    await pods.until('slow', (seen) => condition(seen, 'DisruptionTarget') !== undefined);
+    pods.end();
+    await lifepod.kill('SIGKILL');
+    lifepod.options.push(...none);
+    await lifepod.up();
+    pods = await recordPods(lifepod);
+    const { status } = await pods.until('slow', inPhase('Failed'));
+    expect(status).toMatchObject({
+      reason: 'Evicted',
+      message: expect.stringMatching(/^The node was low on resource: memory/),
+    });
+    expect(statusOf(pods.now('slow'), 'app')).toMatchObject({
+      restartCount: 0,
+      state: { terminated: { exitCode: 0 } },
+    });
+  });
+});
+
+describe('other signals', () => {
+  const isEvicted = (seen: Pod): boolean => condition(seen, 'DisruptionTarget') !== undefined;
+
+  it('processes: the Pod with the most goes first, also where the agent is killed meanwhile', async () => {
+    const many = `for i in 1 2 3 4 5 6 7 8 9; do sleep 3600 & done; ${WAIT}`;
+    await run(pod('few'), pod('many', { app: [{ name: 'app', script: many }] }));
+    await restartWith('--eviction-hard', 'pid.available<100M');
+    await pods.until('many', isEvicted);
+    pods.end();
+    await lifepod.kill('SIGKILL');
+    await lifepod.up();
+    pods = await recordPods(lifepod);
+    const { status } = await pods.until('many', inPhase('Failed'));
+    expect(status).toMatchObject({
+      reason: 'Evicted',
+      message: expect.stringMatching(/^The node was low on resource: pids. Threshold quantity: /),
+    });
+    expect(statusOf(pods.now('many'), 'app').restartCount).toBe(0);
+    expect((await evicted('few')).status?.message).toMatch(/^The node was low on resource: pids. /);
+    await lifepod.kubectlOk('delete', 'pod', '--all');
+  });
+
+  it('inodes: the Pod with the most goes, not the one with the most bytes', async () => {
+    await restartWith('--eviction-hard', 'nodefs.inodesFree<10k');
+    const { spec, mount } = data({});
+    await run(pod('bytes', { app: [{ name: 'app', script: fill(90, '/data/file'), ...mount }], spec }));
+    const files = { name: 'app', script: `cd /data; seq 12000 | xargs touch; ${WAIT}`, ...mount };
+    await lifepod.apply(pod('files', { app: [files], spec }));
+    expect((await evicted('files')).status?.message).toMatch(
+      /^The node was low on resource: inodes. Threshold quantity: 10k, available: \d+. $/,
+    );
+    expect(pods.now('bytes').status?.phase).toBe('Running');
+    await lifepod.kubectlOk('delete', 'pod', '--all');
+  });
+
+  it('a disk of the images: it is freed of unused ones before a Pod goes, and what lies elsewhere does not count', async () => {
+    pods.end();
+    await lifepod.kill('SIGTERM');
+    const { root } = containerdPaths(lifepod.dataDir);
+    const moved = `mv ${root} ${root}-old; mkdir ${root}; mount -t tmpfs -o size=400m tmpfs ${root}; cp -a ${root}-old/. ${root}; rm -r ${root}-old`;
+    await runCommandOk('sh', ['-ec', moved]);
+    lifepod.options.push('--eviction-hard', 'imagefs.available<280Mi', '--minimum-image-ttl-duration', '0s');
+    await lifepod.up();
+    pods = await recordPods(lifepod);
+    const { spec, mount } = data({});
+    await run(pod('elsewhere', { app: [{ name: 'app', script: fill(300, '/data/file'), ...mount }], spec }));
+
+    const event = ['get', 'events', '--watch-only', '--field-selector', 'reason=NodeHasNoDiskPressure'];
+    const freed = lifepod.until(event, (line) => line.includes('NodeHasNoDiskPressure'));
+    const archive = join(lifepod.dataDir, 'large.tar');
+    const content = Buffer.alloc(120 * 2 ** 20);
+    await writeImageArchive(archive, 'example.com/large:1', [{ type: 'file', path: 'large', mode: 0o644, content }], {
+      env: [],
+    });
+    await lifepod.cliOk('image', 'load', archive);
+    await freed;
+    expect(await lifepod.cliOk('image', 'list')).not.toContain('example.com/large');
+    expect(pods.events('elsewhere').join('\n')).not.toContain('Evicted');
+
+    await lifepod.apply(pod('writer', { app: [{ name: 'app', script: fill(160, '/file') }] }));
+    expect((await evicted('writer')).status?.message).toMatch(
+      /^The node was low on resource: ephemeral-storage. Threshold quantity: 280Mi, available: \d+Ki. /,
+    );
+    expect(pods.now('elsewhere').status?.phase).toBe('Running');
+  });
+
+  it('a shutdown where not a byte is free ends the Pods all the same', async () => {
+    const filling = join(lifepod.dataDir, 'filling');
+    await runCommandOk('sh', ['-c', `dd if=/dev/zero of=${filling} bs=1M 2>/dev/null; true`]);
+    expect(await lifepod.cliOk('shutdown-node')).toContain('\nthe Pods have ended;');
+    rmSync(filling);
+    pods.end();
+    await lifepod.up();
+    pods = await recordPods(lifepod);
+    // Where its status could not be written, it runs again.
+    await pods.until('elsewhere', (seen) => inPhase('Failed')(seen) || restarted('app', 1)(seen));
+  });
+});

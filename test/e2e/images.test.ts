@@ -1,0 +1,272 @@
+/** Images of Pods: from a registry with and without a password, from archives, by tag and by digest; what waits and why. */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { findProgram } from '../../src/platform/processes.ts';
+import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
+import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
+import { busyboxArchive } from '../support/images.ts';
+import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../support/lifepod.ts';
+import { pod, type ScriptedContainer, WAIT } from '../support/manifests.ts';
+import { inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../support/pods.ts';
+import {
+  REGISTRY_PASSWORD,
+  REGISTRY_USER,
+  type Registry,
+  startHalfwayGate,
+  startRegistry,
+} from '../support/registry.ts';
+
+let scratch: Scratch;
+let open: Registry;
+let closed: Registry;
+let lifepod: Lifepod;
+let record: PodRecord;
+
+beforeAll(async () => {
+  scratch = scratchFolder();
+  open = await startRegistry(join(scratch.path, 'open'));
+  closed = await startRegistry(join(scratch.path, 'closed'), { password: true });
+  lifepod = await startLifepod({ options: ['--max-parallel-image-pulls', '1'] });
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+  await Promise.all([open?.stop(), closed?.stop()]);
+  await scratch?.remove();
+});
+
+const of = (image: string, more: Partial<ScriptedContainer> = {}): ScriptedContainer => ({
+  ...{ name: 'app', script: WAIT, image },
+  ...more,
+});
+const credential = (username: string, password: string) => ({
+  auth: Buffer.from(`${username}:${password}`).toString('base64'),
+});
+const pullSecret = (name: string, auths: object): object => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name },
+  type: 'kubernetes.io/dockerconfigjson',
+  stringData: { '.dockerconfigjson': JSON.stringify({ auths }) },
+});
+
+describe('a registry with a password', () => {
+  it('needs the secret of the Pod: the one that fits is found, wrong ones and missing ones do no harm', async () => {
+    await closed.push(await busyboxArchive(), 'team/app:1');
+    const image = `${closed.host}/team/app:1`;
+    await lifepod.apply(pod('no-secret', { app: [of(image)] }));
+    const refused = await record.until('no-secret', waitsFor('app', 'ErrImagePull'));
+    expect(statusOf(refused, 'app').state?.waiting?.message).toMatch(
+      /^rpc error: code = Unknown desc = failed to pull and unpack image .*401 Unauthorized$/,
+    );
+
+    await lifepod.apply(pullSecret('wrong', { [`${closed.host}/team`]: credential(REGISTRY_USER, 'not-it') }));
+    await lifepod.apply(pullSecret('right', { [closed.host]: credential(REGISTRY_USER, REGISTRY_PASSWORD) }));
+    const imagePullSecrets = [{ name: 'absent' }, { name: 'wrong' }, { name: 'right' }];
+    await lifepod.apply(pod('with-secrets', { app: [of(image)], spec: { imagePullSecrets } }));
+    await record.until('with-secrets', isReady);
+    expect(record.events('with-secrets')).toContain(
+      'Warning FailedToRetrieveImagePullSecret: Unable to retrieve some image pull secrets (absent); attempting to pull the image may not succeed.',
+    );
+    expect(await record.event('with-secrets', /^Normal Pulled: /)).toMatch(
+      /Successfully pulled image ".*\/team\/app:1" in [\d.]+m?s \([\d.]+m?s including waiting\)\. Image size: \d+ bytes\./,
+    );
+  });
+
+  it('takes those of the ServiceAccount for a Pod that names none', async () => {
+    await closed.push(await busyboxArchive(), 'team/account:1');
+    await lifepod.apply(pullSecret('of-account', { [closed.host]: credential(REGISTRY_USER, REGISTRY_PASSWORD) }));
+    await lifepod.apply({
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: 'puller' },
+      imagePullSecrets: [{ name: 'of-account' }],
+    });
+    const spec = { serviceAccountName: 'puller' };
+    await lifepod.apply(pod('by-account', { app: [of(`${closed.host}/team/account:1`)], spec }));
+    await record.until('by-account', isReady);
+  });
+
+  it('is told no secret in logs and Events', async () => {
+    const files = readdirSync(lifepod.dataDir, { recursive: true, encoding: 'utf8' })
+      .map((name) => join(lifepod.dataDir, name))
+      .filter((path) => path.endsWith('.log') && statSync(path).isFile());
+    expect(files).not.toEqual([]);
+    const secrets = [REGISTRY_PASSWORD, 'not-it', credential(REGISTRY_USER, REGISTRY_PASSWORD).auth];
+    const told = [...files.map((path) => readFileSync(path, 'utf8')), ...record.events('with-secrets')].join('\n');
+    for (const secret of secrets) expect(told).not.toContain(secret);
+  });
+});
+
+describe('references', () => {
+  it('by digest are pulled once; the tag latest is asked for each time', async () => {
+    const digest = await open.push(await busyboxArchive(), 'team/tool:latest');
+    const byDigest = `${open.host}/team/tool@${digest}`;
+    await lifepod.apply(pod('by-digest', { app: [of(byDigest)] }));
+    const running = await record.until('by-digest', isReady);
+    expect(running.spec?.containers[0]?.imagePullPolicy).toBe('IfNotPresent');
+    expect(statusOf(running, 'app').imageID).toMatch(new RegExp(`@${digest}$`));
+    await lifepod.apply(pod('by-digest-again', { app: [of(`${open.host}/team/tool:any@${digest}`)] }));
+    await record.until('by-digest-again', isReady);
+    await record.event('by-digest-again', /^Normal Pulled: Container image ".*" already present on machine$/);
+
+    for (const name of ['latest-1', 'latest-2']) {
+      await lifepod.apply(pod(name, { app: [of(`${open.host}/team/tool`)] }));
+      expect((await record.until(name, isReady)).spec?.containers[0]?.imagePullPolicy).toBe('Always');
+      await record.event(name, /^Normal Pulled: Successfully pulled image/);
+    }
+  });
+
+  it('that are none are told of as such', async () => {
+    await lifepod.apply(pod('misnamed', { app: [of('Example.com/busyBOX')] }));
+    const shown = await record.until('misnamed', waitsFor('app', 'InvalidImageName'));
+    const message = `Failed to apply default image tag "Example.com/busyBOX": couldn't parse image name "Example.com/busyBOX": invalid reference format: repository name (busyBOX) must be lowercase`;
+    expect(statusOf(shown, 'app').state?.waiting).toEqual({ reason: 'InvalidImageName', message });
+    await record.event('misnamed', /^Warning Failed: Error: InvalidImageName$/);
+    expect(record.events('misnamed')).toContain(`Warning InspectFailed: ${message}`);
+  });
+
+  it('that nobody has are in back-off, with the reason', async () => {
+    const image = `${open.host}/team/none:1`;
+    await lifepod.apply(pod('unknown', { app: [of(image)] }));
+    const waiting = await record.until('unknown', waitsFor('app', 'ImagePullBackOff'));
+    expect(statusOf(waiting, 'app').state?.waiting?.message).toMatch(
+      new RegExp(`^Back-off pulling image "${image}": ErrImagePull: .*not found`),
+    );
+    for (const line of [
+      /^Normal Pulling: /,
+      /^Warning Failed: Failed to pull image /,
+      /^Warning Failed: Error: ErrImagePull$/,
+    ])
+      await record.event('unknown', line);
+    await record.event('unknown', /^Normal BackOff: Back-off pulling image ".*\/team\/none:1"$/);
+    await record.event('unknown', /^Warning Failed: Error: ImagePullBackOff$/);
+  });
+});
+
+describe('an image that is loaded while Pods wait for it', () => {
+  it('starts them at once: those in back-off, and those that may not pull', async () => {
+    const image = `${open.host}/team/late:1`;
+    const archive = join(scratch.path, 'late.tar');
+    await makeBusyboxArchive(archive, { reference: image });
+    await lifepod.apply(pod('patient', { app: [of(image)] }));
+    await lifepod.apply(pod('told-never', { app: [of(image, { imagePullPolicy: 'Never' })] }));
+    const never = await record.until('told-never', waitsFor('app', 'ErrImageNeverPull'));
+    const message = `Container image "${image}" is not present with pull policy of Never`;
+    expect(statusOf(never, 'app').state?.waiting?.message).toBe(message);
+    await record.event('told-never', /^Warning Failed: Error: ErrImageNeverPull$/);
+    expect(record.events('told-never')).toContain(`Warning ErrImageNeverPull: ${message}`);
+    const waiting = await record.until('patient', waitsFor('app', 'ImagePullBackOff'));
+
+    expect(await lifepod.cliOk('image', 'load', archive)).toBe(`loaded ${image}\n`);
+    const loaded = Date.now();
+    await Promise.all([record.until('patient', isReady), record.until('told-never', isReady)]);
+    // The next pull would have been ten seconds after the first.
+    expect(Date.now() - loaded).toBeLessThan(5000);
+    expect(statusOf(waiting, 'app').restartCount).toBe(0);
+    await record.event('patient', /^Normal Pulled: Container image ".*" already present on machine$/);
+    expect(record.events('patient').filter((line) => /^Normal Pulling: /.test(line)).length).toBe(1);
+  });
+});
+
+describe('an image that is loaded, and that no registry has', () => {
+  it('does for a Pod that never pulls, and not for one that always does', async () => {
+    const image = `${open.host}/team/loaded:1`;
+    const archive = join(scratch.path, 'loaded.tar');
+    await makeBusyboxArchive(archive, { reference: image });
+    await lifepod.cliOk('image', 'load', archive);
+    await lifepod.apply(pod('never', { app: [of(image, { imagePullPolicy: 'Never' })] }));
+    await lifepod.apply(pod('always', { app: [of(image, { imagePullPolicy: 'Always' })] }));
+    await record.until('never', isReady);
+    await record.event('never', /^Normal Pulled: Container image ".*" already present on machine$/);
+    await record.until('always', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
+    expect(await lifepod.cliOk('why', 'always')).toContain('an image that is loaded does not do');
+  });
+});
+
+describe('hosts.toml of a registry', () => {
+  it('in the data folder says where it is asked, at once', async () => {
+    await open.push(await busyboxArchive(), 'team/mirrored:1');
+    const folder = join(lifepod.dataDir, 'certs.d', 'registry.example');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'hosts.toml'), `[host."http://${open.host}"]\n  capabilities = ["pull", "resolve"]\n`);
+    await lifepod.apply(pod('mirrored', { app: [of('registry.example/team/mirrored:1')] }));
+    await record.until('mirrored', isReady);
+  });
+});
+
+describe('lifepod image', () => {
+  it('lists what there is, and removes what no Pod uses', async () => {
+    const [kept, gone] = ['example.com/kept:1', 'example.com/gone:1'];
+    for (const reference of [kept, gone]) {
+      const archive = join(scratch.path, 'tool.tar');
+      await writeImageArchive(archive, reference, [], { env: [`NAME=${reference}`], command: ['/none'] });
+      await lifepod.cliOk('image', 'load', archive);
+    }
+    await lifepod.apply(pod('ends-with-kept', { defer: [{ name: 'last', script: 'true', image: kept }] }));
+    await record.until('ends-with-kept', isReady);
+    const list = await lifepod.cliOk('image', 'list');
+    expect(list.split('\n')[0]).toMatch(/^IMAGE +ID +SIZE +PODS$/);
+    expect(list).toMatch(/^docker\.io\/library\/busybox:1\.28 +[0-9a-f]{12} +[\d.]+ MiB +\d+$/m);
+    expect(list).toMatch(/^example\.com\/kept:1 +[0-9a-f]{12} +[\d.]+ (B|KiB) +1$/m);
+    expect(list).toMatch(/^example\.com\/gone:1 +[0-9a-f]{12} +[\d.]+ (B|KiB) +0$/m);
+    expect(await lifepod.cliOk('image', 'ls')).toBe(list);
+
+    const refused = await lifepod.cli('image', 'rm', gone, kept);
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: `lifepod: the image ${kept} is used by the Pod default/ends-with-kept: delete it first\n`,
+    });
+    expect(await lifepod.cliOk('image', 'rm', gone)).toBe(`removed ${gone}\n`);
+    const unknown = await lifepod.cli('image', 'rm', gone);
+    expect(unknown).toMatchObject({
+      code: 1,
+      stderr: `lifepod: there is no image ${gone}: 'lifepod image list' shows those there are\n`,
+    });
+    const sandbox = await lifepod.cli('image', 'rm', 'localhost/lifepod/pause:1');
+    expect(sandbox.stderr).toMatch(/^lifepod: the image localhost\/lifepod\/pause:1 is that of every Pod's sandbox\n$/);
+    const left = await lifepod.cliOk('image', 'list');
+    expect(left).toContain(kept);
+    expect(left).not.toContain(gone);
+    await lifepod.kubectlOk('delete', 'pod', 'ends-with-kept', '--grace-period=1');
+  });
+});
+
+describe('a pull that takes its time', () => {
+  it('says how far it is, in the status and in Events; the next one waits for it', async () => {
+    const archive = join(scratch.path, 'large.tar');
+    const shell = {
+      type: 'file',
+      path: 'bin/sh',
+      mode: 0o755,
+      content: readFileSync(findProgram('busybox') ?? ''),
+    } as const;
+    const ballast = { type: 'file', path: 'ballast', mode: 0o644, content: randomBytes(8 * 2 ** 20) } as const;
+    const folder = { type: 'directory', path: 'bin', mode: 0o755 } as const;
+    await writeImageArchive(archive, 'example.com/large:1', [folder, shell, ballast], { env: ['PATH=/bin'] });
+    await open.push(archive, 'team/large:1');
+    await open.push(await busyboxArchive(), 'team/next:1');
+    const gate = await startHalfwayGate(open.host);
+    try {
+      const image = `${gate.host}/team/large:1`;
+      await lifepod.apply(pod('slow', { app: [of(image, { script: 'true' })], spec: { restartPolicy: 'Never' } }));
+      const message = ({ status }: Pod): string => status?.containerStatuses?.[0]?.state?.waiting?.message ?? '';
+      const half = new RegExp(`^Pulling image "${image}": (2[5-9]|[34]\\d|50)% of [89](\\.\\d)? MiB$`);
+      const waiting = await record.until('slow', (seen) => half.test(message(seen)));
+      expect(statusOf(waiting, 'app').state?.waiting?.reason).toBe('ContainerCreating');
+      await record.event('slow', new RegExp(`^Normal Pulling: Pulling image "${image}": \\d+% of `));
+      const next = `${open.host}/team/next:1`;
+      await lifepod.apply(pod('next', { app: [of(next)] }));
+      await record.until('next', (seen) => message(seen) === `Waiting for other pulls before image "${next}"`);
+      gate.open();
+      await record.until('next', isReady);
+      await record.until('slow', inPhase('Succeeded'));
+    } finally {
+      await gate.stop();
+    }
+  });
+});

@@ -1,0 +1,167 @@
+/** The node as kubectl sees it: what it has and what it reports, and what its taints do to Pods. */
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Node } from '../../src/api/generated/types.ts';
+import { processesNaming } from '../../src/cli/leftovers.ts';
+import { cgroupRootOf } from '../../src/node/pod-cgroups.ts';
+import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
+import { limitsOf } from '../support/control-groups.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod } from '../support/manifests.ts';
+import { condition, inPhase, isReady, type PodRecord, recordPods, statusOf } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let pods: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod({
+    options: [
+      ...['--kube-reserved', 'cpu=100m,memory=64Mi,ephemeral-storage=1Mi', '--system-reserved', 'memory=32Mi,pid=50'],
+      ...['--eviction-hard', 'memory.available<100Mi', '--max-pods', '4', '--terminated-pod-gc-threshold', '2'],
+    ],
+  });
+  pods = await recordPods(lifepod);
+});
+afterAll(async () => {
+  pods?.end();
+  await lifepod?.stop();
+});
+
+const node = (): Promise<Node> => lifepod.get<Node>('node', 'node-1');
+/** The first line of the node's field that satisfies, as kubectl's watch shows it. */
+const watched = async (path: string, satisfies: (line: string) => boolean, what = ['node', 'node-1']) =>
+  (await lifepod.until(['get', ...what, '--watch', '-o', `jsonpath={${path}}{"\\n"}`], satisfies)).at(-1);
+const taints = '.spec.taints[*].key';
+
+it('keeps what is reserved, and what eviction needs, from Pods', async () => {
+  const { capacity = {}, allocatable = {} } = (await node()).status ?? {};
+  const kibibytes = (text = ''): number => Number(text.replace('Ki', ''));
+  expect(allocatable['cpu']).toBe(`${Number(capacity['cpu']) * 1000 - 100}m`);
+  expect(kibibytes(capacity['memory']) - kibibytes(allocatable['memory'])).toBe((64 + 32 + 100) * 1024);
+  expect(kibibytes(capacity['ephemeral-storage']) * 1024 - Number(allocatable['ephemeral-storage'])).toBe(2 ** 20);
+  expect([capacity['pods'], allocatable['pods']]).toEqual(['4', '4']);
+  const kubepods = limitsOf(join(cgroupRootOf(lifepod.dataDir), 'kubepods'));
+  expect(Number(kubepods.memoryBytes)).toBe((kibibytes(capacity['memory']) - 96 * 1024) * 1024);
+});
+
+it('lists its images, as they come and go', async () => {
+  const names = '.status.images[*].names';
+  expect(await watched(names, (line) => line.includes('docker.io/library/busybox:1.28'))).not.toContain('shown:1');
+  const archive = join(lifepod.dataDir, 'shown.tar');
+  await writeImageArchive(archive, 'example.com/shown:1', [], { env: ['A=B'] });
+  await lifepod.cliOk('image', 'load', archive);
+  await watched(names, (line) => line.includes('example.com/shown:1'));
+  await lifepod.cliOk('image', 'rm', 'example.com/shown:1');
+  await watched(names, (line) => !line.includes('example.com/shown:1'));
+});
+
+it('takes no more Pods than it may have', async () => {
+  const bound = ['one', 'two', 'three', 'four', 'five'].map((name) => pod(name, { spec: { nodeName: 'node-1' } }));
+  for (const manifest of bound.slice(0, 4)) await lifepod.apply(manifest);
+  for (const name of ['one', 'two', 'three', 'four']) await pods.until(name, isReady);
+  await lifepod.apply(bound[4] as object);
+  expect((await pods.until('five', inPhase('Failed'))).status).toMatchObject({
+    reason: 'OutOfpods',
+    message: "Pod was rejected: Node didn't have enough resource: pods, requested: 1, used: 4, capacity: 4",
+  });
+  await lifepod.kubectlOk('delete', 'pod', '--all', '--now');
+});
+
+it('keeps as many Pods that have ended as it is told', async () => {
+  const over = { app: [{ name: 'app', script: 'true' }], spec: { restartPolicy: 'Never' } };
+  for (const name of ['first', 'second', 'third']) {
+    await lifepod.apply(pod(name, over));
+    if (name !== 'third') await pods.until(name, inPhase('Succeeded'));
+  }
+  await pods.gone('first');
+  await pods.until('third', inPhase('Succeeded'));
+  expect(pods.now('second').metadata.deletionTimestamp).toBeUndefined();
+  await lifepod.kubectlOk('delete', 'pod', 'second', 'third', '--now');
+});
+
+describe('its taints', () => {
+  it('cordoned, it gets no Pod; uncordoned, it gets those that waited', async () => {
+    await lifepod.kubectlOk('cordon', 'node-1');
+    expect(await watched(taints, (line) => line !== '')).toBe('node.kubernetes.io/unschedulable');
+    await lifepod.apply(pod('waits'));
+    expect(await pods.event('waits', /FailedScheduling/)).toContain('1 node(s) were unschedulable');
+    await lifepod.kubectlOk('uncordon', 'node-1');
+    await pods.until('waits', isReady);
+    await watched(taints, (line) => line === '');
+    await pods.event('node-1', /NodeSchedulable/);
+    expect(pods.events('node-1')).toContain('Normal NodeNotSchedulable: Node node-1 status is now: NodeNotSchedulable');
+  });
+
+  it('drained, its Pods are gone, and their defer containers have run', async () => {
+    await lifepod.apply(pod('drained', { defer: [{ name: 'last', script: 'echo bye' }] }));
+    await pods.until('drained', isReady);
+    await lifepod.kubectlOk('drain', 'node-1', '--force', '--ignore-daemonsets');
+    await pods.gone('drained');
+    const { pod: last } = pods.history('drained').at(-1) ?? {};
+    expect(last && statusOf(last, 'last').state?.terminated?.reason).toBe('Completed');
+    expect(last?.status?.termination?.reason).toBe('Evicted');
+    await lifepod.kubectlOk('uncordon', 'node-1');
+  });
+
+  it('of the effect NoExecute drive away who does not tolerate them, after its defer containers', async () => {
+    const tolerations = [{ key: 'maintenance', operator: 'Exists' }];
+    await lifepod.apply(pod('driven-away', { defer: [{ name: 'last', script: 'echo bye' }] }));
+    await lifepod.apply(pod('tolerant', { spec: { tolerations } }));
+    for (const name of ['driven-away', 'tolerant']) await pods.until(name, isReady);
+    await lifepod.kubectlOk('taint', 'node', 'node-1', 'maintenance=now:NoExecute');
+    await pods.gone('driven-away');
+    const { pod: last } = pods.history('driven-away').at(-1) ?? {};
+    expect(last && statusOf(last, 'last').state?.terminated?.reason).toBe('Completed');
+    expect(last?.status?.termination?.reason).toBe('Evicted');
+    expect(last && condition(last, 'DisruptionTarget')).toMatchObject({
+      reason: 'DeletionByTaintManager',
+      message: 'Taint manager: deleting due to NoExecute taint',
+    });
+    await pods.event('driven-away', /TaintManagerEviction: Marking for deletion Pod default\/driven-away/);
+    expect(pods.now('tolerant').status?.phase).toBe('Running');
+    await lifepod.kubectlOk('taint', 'node', 'node-1', 'maintenance-');
+  });
+});
+
+it('is not Ready while its runtime hangs, and is soon again when that goes on; its lease is renewed all the time', async () => {
+  const ready = '.status.conditions[?(@.type=="Ready")].status';
+  const { pid } =
+    processesNaming(lifepod.dataDir).find(({ commandLine }) => /\/containerd$/.test(commandLine[0] ?? '')) ?? {};
+  if (pid === undefined) throw new Error('there is no containerd of the data folder');
+  const lease = ['lease', 'node-1', '-n', 'kube-node-lease'];
+  const renewedAt = async (): Promise<number> =>
+    Date.parse((await lifepod.get<{ spec: { renewTime: string } }>(...lease)).spec.renewTime);
+  const before = await renewedAt();
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await watched(ready, (line) => line === 'False');
+    expect(await lifepod.kubectlOk('get', 'node', 'node-1', '-o', 'yaml')).toContain(
+      'container runtime is down: it has not answered for 30 s',
+    );
+    expect((await renewedAt()) - before).toBeGreaterThanOrEqual(20_000);
+    expect((await node()).spec?.taints?.map(({ effect }) => effect)).toEqual(['NoSchedule']);
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await watched(ready, (line) => line === 'True');
+  expect(pods.now('tolerant').status?.phase).toBe('Running');
+  expect(pods.now('tolerant').metadata.deletionTimestamp).toBeUndefined();
+});
+
+it('what Pods that are gone have left on the disk goes at the next start', async () => {
+  pods.end();
+  await lifepod.kill('SIGTERM');
+  const uid = '00000000-0000-4000-8000-000000000000';
+  const left = [
+    join(lifepod.dataDir, 'pods', uid, 'volumes', 'kubernetes.io~empty-dir', 'data'),
+    join(lifepod.dataDir, 'logs', 'pods', `default_gone_${uid}`, 'app'),
+  ];
+  for (const folder of left) {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, '0.log'), 'of old');
+  }
+  await lifepod.up();
+  pods = await recordPods(lifepod);
+  expect(left.filter((folder) => existsSync(folder))).toEqual([]);
+  await pods.until('tolerant', isReady);
+});

@@ -1,0 +1,273 @@
+/** The record of a Pod's life, and what the command line tells from it: with real containers, over a kill -9 of the engine. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PodRecord, PodTransition } from '../../src/api/generated/types.ts';
+import { LAUNCHER, type Lifepod, startLifepod, untilLine } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import {
+  condition,
+  ended,
+  isReady,
+  type PodRecord as PodHistory,
+  recordPods,
+  runs,
+  waitsFor,
+} from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let record: PodHistory;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+});
+
+interface Timeline {
+  pod: string;
+  uid: string;
+  transitions: PodTransition[];
+}
+
+const timelineOf = async (name: string): Promise<Timeline> =>
+  JSON.parse(await lifepod.cliOk('timeline', name, '-o', 'json')) as Timeline;
+/** As `one#0 Exited 0`. */
+const lineOf = ({ container, attempt, type, exitCode }: PodTransition): string =>
+  [container === undefined ? '' : attempt === undefined ? container : `${container}#${attempt}`, type, exitCode]
+    .filter((part) => part !== undefined && part !== '')
+    .join(' ');
+const deleted = async (name: string): Promise<void> => {
+  await lifepod.kubectlOk('delete', 'pod', name, '--wait=false');
+};
+const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
+const defer = (name: string, script: string, more: object = {}): object => ({
+  ...{ name, image: 'busybox:1.28', command: ['sh', '-c', script], ...more },
+});
+
+describe('a whole life', () => {
+  const LIFE = [
+    'Created',
+    'Scheduled',
+    'SandboxReady',
+    'one#0 Started',
+    'one#0 Exited 0',
+    'app#0 Started',
+    'app#0 HookBegan',
+    'app#0 HookDone',
+    'app#0 ProbeFailing',
+    'app#0 ProbePassing',
+    'TerminationBegan',
+    'bye DeferBegan',
+    'bye#0 Started',
+    'bye#0 Exited 0',
+    'bye DeferEnded 0',
+    'app#0 StopSignal',
+    'app#0 Exited 0',
+    'after DeferBegan',
+    'after#0 Started',
+    'after#0 Exited 4',
+    'after DeferEnded 4',
+    'SandboxStopped',
+    'Removed',
+    'Gone',
+  ];
+  let uid = '';
+
+  test('is recorded in its order, and drawn while it lasts and after it is gone', async () => {
+    const readinessProbe = { ...sh('test -e /tmp/ready'), periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 };
+    await lifepod.apply(
+      pod('whole', {
+        init: [{ name: 'one', script: 'exit 0' }],
+        app: [{ name: 'app', script: WAIT, readinessProbe, lifecycle: { postStart: sh('exit 0') } }],
+        spec: { deferContainers: [defer('bye', 'exit 0'), defer('after', 'exit 4', { trigger: 'PostExit' })] },
+      }),
+    );
+    uid = (await record.until('whole', runs('app'))).metadata.uid ?? '';
+    await record.event('whole', /Readiness probe failed/);
+    await lifepod.kubectlOk('exec', 'whole', '-c', 'app', '--', 'touch', '/tmp/ready');
+    await record.until('whole', isReady);
+    const living = await lifepod.cliOk('timeline', 'whole');
+    expect(living).toMatch(/^whole \(default, UID [0-9a-f]{8}\)$/m);
+    expect(living).toMatch(/^init {2}one .*█.* exit 0$/m);
+    expect(living).toMatch(/^app {3}app .*█.*▲.* running$/m);
+    expect(living).toMatch(/^defer bye .* not due$/m);
+    expect(living).toMatch(/^ {6}after .* not due$/m);
+
+    await deleted('whole');
+    await record.gone('whole');
+    const { transitions, ...whose } = await timelineOf('whole');
+    expect(whose).toMatchObject({ pod: 'whole', uid });
+    const lines = transitions.map(lineOf);
+    expect(lines.filter((line) => LIFE.includes(line))).toEqual(LIFE);
+    const times = transitions.map(({ at }) => at);
+    expect(times).toEqual([...times].sort());
+    expect(new Set(transitions.map(({ key }) => key)).size).toBe(transitions.length);
+    const gone = await lifepod.cliOk('timeline', 'whole', '--steps');
+    expect(gone).toMatch(/^defer bye .*█.* exit 0$/m);
+    expect(gone).toMatch(/^ {6}after .*█.* exit 4$/m);
+    expect(gone).toMatch(/^Deleted at \+[\d.]+s, deadline 30\.0s later, gone after [\d.]+s$/m);
+    expect(gone).toMatch(/^\+[\d.]+s {2}after#0 +Exited +4 Error$/m);
+  });
+
+  test('is found by name, by UID and by its beginning, and listed by kubectl', async () => {
+    const byName = await timelineOf('whole');
+    expect(await timelineOf(uid)).toEqual(byName);
+    expect(await timelineOf(uid.slice(0, 13))).toEqual(byName);
+    expect(await lifepod.kubectlOk('get', 'podrecords', '--field-selector', `podUID=${uid}`)).toMatch(
+      new RegExp(`^POD +UID +STEPS +AGE\nwhole +${uid.slice(0, 8)} +${byName.transitions.length} +\\S+\n$`),
+    );
+    expect(await lifepod.cli('timeline', 'never-was')).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^lifepod: no Pod never-was in namespace default, nor a record of one: [^\n]+\n$/),
+    });
+    expect(await lifepod.cli('timeline', 'whole', '-o', 'yaml')).toMatchObject({
+      code: 1,
+      stderr: /^lifepod: -o yaml is /,
+    });
+  });
+
+  test('can be watched, a line a step, until the Pod is gone', async () => {
+    await lifepod.apply(pod('watched'));
+    await record.until('watched', isReady);
+    const args = ['timeline', '--data-dir', lifepod.dataDir, 'watched', '-w'];
+    const child = spawn(LAUNCHER, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (output === '') void deleted('watched');
+      output += chunk;
+    });
+    expect((await once(child, 'close'))[0]).toBe(0);
+    expect(output).toMatch(
+      /Created\n.*app#0 {2}Started\n.*TerminationBegan.*app#0 {2}Exited {2}0 Completed\n.*Gone\n$/s,
+    );
+    expect(output.split('\n').filter((line) => line.includes('Exited'))).toHaveLength(1);
+  });
+
+  test('Ctrl+C ends the watching', async () => {
+    await lifepod.apply(pod('left'));
+    await record.until('left', isReady);
+    const child = spawn(LAUNCHER, ['timeline', '--data-dir', lifepod.dataDir, 'left', '-w', '-o', 'json'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [first] = (await once(child.stdout, 'data')) as [Buffer];
+    expect(JSON.parse(String(first).split('\n')[0] ?? '')).toMatchObject({ key: 'Created', type: 'Created' });
+    child.kill('SIGINT');
+    expect((await once(child, 'close'))[0]).toBe(130);
+    await deleted('left');
+  });
+});
+
+describe('why', () => {
+  const why = (name: string): Promise<string> => lifepod.cliOk('why', name);
+
+  test('a Pod is not scheduled', async () => {
+    const resources = { requests: { cpu: '9000' } };
+    await lifepod.apply(pod('large', { app: [{ name: 'app', script: WAIT, resources }] }));
+    await record.until('large', (each) => condition(each, 'PodScheduled')?.status === 'False');
+    expect(await why('large')).toMatch(
+      /^large is not scheduled: 0\/1 nodes are available: 1 Insufficient cpu\..*\n {2}- /,
+    );
+    expect(await lifepod.cliOk('timeline', 'large')).toContain(`no node has it yet; 'lifepod why large' says why`);
+    await deleted('large');
+  });
+
+  test('a Pod waits for its image', async () => {
+    await lifepod.apply(pod('unpulled', { app: [{ name: 'app', script: WAIT, image: '127.0.0.1:1/none:1' }] }));
+    await record.until('unpulled', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
+    expect(await why('unpulled')).toMatch(
+      /^unpulled waits for the image 127\.0\.0\.1:1\/none:1 of its container app: it cannot be pulled, the next try comes in \d+\.\d+s\.\n/,
+    );
+    await deleted('unpulled');
+  });
+
+  test('a Pod is not ready', async () => {
+    const readinessProbe = {
+      ...sh('echo still cold; exit 1'),
+      periodSeconds: 1,
+      failureThreshold: 1,
+      timeoutSeconds: 10,
+    };
+    await lifepod.apply(pod('cold', { app: [{ name: 'app', script: WAIT, readinessProbe }] }));
+    await record.event('cold', /Readiness probe failed/);
+    expect(await why('cold')).toMatch(/^cold is not ready: the readiness probe of container app fails, still cold\.\n/);
+    await deleted('cold');
+  });
+
+  test('a Pod restarts', async () => {
+    await lifepod.apply(pod('crashing', { app: [{ name: 'app', script: 'echo no such host >&2; exit 7' }] }));
+    await record.until('crashing', waitsFor('app', 'CrashLoopBackOff'));
+    expect(await why('crashing')).toMatch(
+      /^crashing keeps restarting: container app exits with code 7; the next start comes in \d+\.\d+s\.\n {2}- 2 runs, .*\n {2}- its log: no such host\n/,
+    );
+    await deleted('crashing');
+  });
+
+  test('a Pod is not gone yet: an entry of its list, then a PID 1 that ignores SIGTERM; and how it ended', async () => {
+    const more = {
+      terminationGracePeriodSeconds: 6,
+      deferContainers: [defer('quick', 'exit 0'), defer('slow', 'sleep 2')],
+    };
+    await lifepod.apply(pod('staying', { app: [{ name: 'app', script: 'sleep 1000; exit 0' }], spec: more }));
+    await record.until('staying', isReady);
+    await deleted('staying');
+    await record.until('staying', runs('slow'));
+    expect(await why('staying')).toMatch(
+      /^staying is not gone yet: its defer container slow \(2 of 2\) runs, for [\d.]+s now, at the latest until \d\d:\d\d:\d\d UTC \(in [\d.]+s\)\.\n/,
+    );
+    await record.until('staying', ended('slow'));
+    await untilLine(LAUNCHER, ['timeline', '--data-dir', lifepod.dataDir, 'staying', '-w'], process.env, (line) =>
+      line.includes('StopSignal'),
+    );
+    expect(await why('staying')).toMatch(
+      /^staying is not gone yet: (PID 1 of container app has ignored its stop signal for|container app has just been told to stop).*it will be killed at/,
+    );
+    await record.gone('staying');
+    expect(await why('staying')).toMatch(/^staying is gone since \d\d:\d\d:\d\d UTC: it was deleted, and took /);
+    expect(await lifepod.cliOk('timeline', 'staying')).toMatch(/▓+.*137.* exit 137$/m);
+  });
+});
+
+test('kill -9 of the engine: nothing is recorded twice, and what happened meanwhile is there', async () => {
+  const shared = join(lifepod.dataDir, 'shared');
+  const mount = { volumeMounts: [{ name: 'work', mountPath: '/work' }] };
+  await lifepod.apply(
+    pod('surviving', {
+      app: [
+        { name: 'app', script: WAIT },
+        { name: 'brief', script: 'until [ -e /work/end ]; do usleep 20000; done; exit 9', ...mount },
+      ],
+      spec: {
+        restartPolicy: 'Never',
+        deferContainers: [defer('bye', 'exit 0')],
+        volumes: [{ name: 'work', hostPath: { path: shared, type: 'DirectoryOrCreate' } }],
+      },
+    }),
+  );
+  await record.until('surviving', isReady);
+  const before = await timelineOf('surviving');
+  record.end();
+  await lifepod.kill('SIGKILL');
+  writeFileSync(join(shared, 'end'), '');
+  await lifepod.up();
+  record = await recordPods(lifepod);
+  await record.until('surviving', ended('brief'));
+  await deleted('surviving');
+  await record.gone('surviving');
+
+  const { transitions } = await timelineOf('surviving');
+  const keys = transitions.map(({ key }) => key);
+  expect(new Set(keys).size).toBe(keys.length);
+  expect(keys).toEqual(expect.arrayContaining(before.transitions.map(({ key }) => key)));
+  const lines = transitions.map(lineOf);
+  const once = ['app#0 Started', 'brief#0 Started', 'brief#0 Exited 9', 'bye#0 Started', 'bye#0 Exited 0'];
+  for (const line of [...once, 'app#0 Exited 0', 'Removed', 'Gone'])
+    expect(lines.filter((each) => each === line)).toEqual([line]);
+  const parts = await lifepod.get<{ items: PodRecord[] }>('podrecords', '--field-selector', 'podName=surviving');
+  expect(parts.items.map(({ metadata }) => metadata.name)).toEqual([expect.stringMatching(/\.0$/)]);
+});

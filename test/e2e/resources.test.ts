@@ -1,0 +1,203 @@
+/** Requests and limits as the kernel has them: the files of the control groups, and what becomes of who takes more. */
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cgroupRootOf } from '../../src/node/pod-cgroups.ts';
+import { limitsSwap } from '../../src/platform/cgroups.ts';
+import {
+  containerGroup,
+  groupExists,
+  groupIn,
+  limitsOf,
+  podGroup,
+  processesOf,
+  shares,
+  swapBytesOf,
+} from '../support/control-groups.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import { ended, isReady, type PodRecord, recordPods, restarted, statusOf } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let record: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod({ options: ['--pod-pids-limit', '40'] });
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+});
+
+const limit = (cpu: string, memory: string): object => ({ resources: { limits: { cpu, memory } } });
+const request = (cpu: string, memory: string): object => ({ resources: { requests: { cpu, memory } } });
+const waiting = (name: string, more: object) => ({ name, script: WAIT, ...more });
+const MIB = 1024 * 1024;
+
+/** Without CAP_SYS_RESOURCE nobody may be given a lower score than the runtime has. */
+const scoreOf = (group: string): number => Number(readFileSync(`/proc/${processesOf(group)[0]}/oom_score_adj`, 'utf8'));
+const own = Number(readFileSync('/proc/self/oom_score_adj', 'utf8'));
+const mayLower = (BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`) >> 24n) & 1n;
+const score = (wanted: number): number => (mayLower === 1n ? wanted : Math.max(wanted, own));
+const memoryBytes = Number(/^MemTotal:\s+(\d+) kB/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]) * 1024;
+const burstableScore = (requestedBytes: number): number =>
+  Math.min(999, 1000 - Math.floor((1000 * requestedBytes) / memoryBytes));
+
+describe('the control groups of Pods', () => {
+  test('of a Guaranteed Pod are right in kubepods, with limits on the Pod and on each container', async () => {
+    await lifepod.apply(
+      pod('guaranteed', { app: [waiting('app', limit('100m', '64Mi')), waiting('other', limit('50m', '32Mi'))] }),
+    );
+    const ready = await record.until('guaranteed', isReady);
+    expect(ready.status?.qosClass).toBe('Guaranteed');
+    const group = podGroup(lifepod.dataDir, ready);
+    expect(group).toBe(groupIn(lifepod.dataDir, `pod${ready.metadata.uid}`));
+    expect(limitsOf(group)).toEqual({
+      shares: shares(153),
+      quotaMicros: '15000',
+      memoryBytes: String(96 * MIB),
+      pids: '40',
+    });
+    const app = containerGroup(lifepod.dataDir, ready, 'app');
+    expect(swapBytesOf(app)).toBe(limitsSwap() ? '0' : 'none');
+    expect(limitsOf(app)).toMatchObject({ shares: shares(102), quotaMicros: '10000', memoryBytes: String(64 * MIB) });
+    expect(limitsOf(containerGroup(lifepod.dataDir, ready, 'other'))).toMatchObject({
+      shares: shares(51),
+      quotaMicros: '5000',
+      memoryBytes: String(32 * MIB),
+    });
+    expect(scoreOf(app)).toBe(score(-997));
+  });
+
+  test('of Burstable Pods are together worth what they request', async () => {
+    await lifepod.apply(pod('burstable', { app: [waiting('app', request('200m', '64Mi'))] }));
+    await lifepod.apply(
+      pod('half-limited', { app: [waiting('app', limit('300m', '64Mi')), waiting('free', limit('100m', '0'))] }),
+    );
+    const ready = await record.until('burstable', isReady);
+    const half = await record.until('half-limited', isReady);
+    expect(ready.status?.qosClass).toBe('Burstable');
+    const group = podGroup(lifepod.dataDir, ready);
+    expect(group.startsWith(groupIn(lifepod.dataDir, 'burstable', 'pod'))).toBe(true);
+    expect(limitsOf(group)).toEqual({ shares: shares(204), quotaMicros: 'none', memoryBytes: 'none', pids: '40' });
+    expect(limitsOf(podGroup(lifepod.dataDir, half))).toMatchObject({ quotaMicros: '40000', memoryBytes: 'none' });
+    expect(limitsOf(groupIn(lifepod.dataDir, 'burstable')).shares).toBe(shares(614));
+    expect(scoreOf(containerGroup(lifepod.dataDir, ready, 'app'))).toBe(score(burstableScore(64 * MIB)));
+  });
+
+  test('of a BestEffort Pod get the least of the CPUs, and its processes are killed first', async () => {
+    await lifepod.apply(pod('best-effort'));
+    const ready = await record.until('best-effort', isReady);
+    expect(ready.status?.qosClass).toBe('BestEffort');
+    const group = podGroup(lifepod.dataDir, ready);
+    expect(group.startsWith(groupIn(lifepod.dataDir, 'besteffort', 'pod'))).toBe(true);
+    expect(limitsOf(group)).toEqual({ shares: shares(2), quotaMicros: 'none', memoryBytes: 'none', pids: '40' });
+    expect(limitsOf(groupIn(lifepod.dataDir, 'besteffort')).shares).toBe(shares(2));
+    expect(scoreOf(containerGroup(lifepod.dataDir, ready, 'app'))).toBe(score(1000));
+  });
+
+  test('follow the effective rule: the first worked example of init containers', async () => {
+    await lifepod.apply(
+      pod('worked', {
+        init: [
+          { name: 'i1', script: 'exit 0', ...limit('100m', '1Gi') },
+          { name: 'i2', script: 'exit 0', ...limit('50m', '2Gi') },
+        ],
+        app: [waiting('a1', limit('10m', '1100Mi')), waiting('a2', limit('10m', '1100Mi'))],
+      }),
+    );
+    const ready = await record.until('worked', isReady);
+    expect(limitsOf(podGroup(lifepod.dataDir, ready))).toMatchObject({
+      shares: shares(102),
+      quotaMicros: '10000',
+      memoryBytes: String(2200 * MIB),
+    });
+  });
+
+  test('have no limit in the second worked example: by the newer rule a missing limit is the highest', async () => {
+    await lifepod.apply(
+      pod('worked-2', {
+        init: [{ name: 'i', script: 'exit 0', ...limit('100m', '1Gi') }],
+        app: [waiting('a', request('10m', '1100Mi'))],
+      }),
+    );
+    const ready = await record.until('worked-2', isReady);
+    expect(ready.status?.qosClass).toBe('Burstable');
+    expect(limitsOf(podGroup(lifepod.dataDir, ready))).toMatchObject({
+      shares: shares(102),
+      quotaMicros: 'none',
+      memoryBytes: 'none',
+    });
+    await lifepod.kubectlOk('delete', 'pod', 'worked-2', '--now');
+  });
+
+  test('count sidecars beside the app containers, which these outlive when memory is short', async () => {
+    const script = 'cat /proc/self/oom_score_adj';
+    await lifepod.apply(
+      pod('sidecars', {
+        init: [
+          waiting('side', { script: `${script}; ${WAIT}`, restartPolicy: 'Always', ...request('100m', '0') }),
+          { name: 'i', script },
+        ],
+        app: [waiting('app', request('100m', '1Gi'))],
+      }),
+    );
+    const ready = await record.until('sidecars', isReady);
+    expect(limitsOf(podGroup(lifepod.dataDir, ready)).shares).toBe(shares(204));
+    const app = score(burstableScore(1024 * MIB));
+    expect(scoreOf(containerGroup(lifepod.dataDir, ready, 'app'))).toBe(app);
+    expect(await lifepod.kubectlOk('logs', 'sidecars', '-c', 'side')).toBe(`${app}\n`);
+    expect(await lifepod.kubectlOk('logs', 'sidecars', '-c', 'i')).toBe(`${score(999)}\n`);
+    await lifepod.kubectlOk('delete', 'pod', 'sidecars', '--now');
+  });
+
+  test('go with the Pod, and when its containers have ended', async () => {
+    await lifepod.apply(pod('short', { app: [{ name: 'app', script: 'exit 0' }], spec: { restartPolicy: 'Never' } }));
+    await lifepod.apply(pod('long', { app: [waiting('app', request('100m', '8Mi'))] }));
+    const long = podGroup(lifepod.dataDir, await record.until('long', isReady));
+    expect(groupExists(long)).toBe(true);
+    await lifepod.kubectlOk('delete', 'pod', 'short', 'long');
+    expect(groupExists(long)).toBe(false);
+    expect(groupExists(podGroup(lifepod.dataDir, record.history('short').at(-1)?.pod as never))).toBe(false);
+  });
+});
+
+describe('who takes more than the limit', () => {
+  test('of memory is killed, by the limit of the container', async () => {
+    await lifepod.apply(
+      pod('hungry', {
+        app: [{ name: 'app', script: 'head -c 100000000 /dev/zero | tail -c 99000000 | wc -c', ...limit('1', '16Mi') }],
+        spec: { restartPolicy: 'Never' },
+      }),
+    );
+    const { state } = statusOf(await record.until('hungry', ended('app')), 'app');
+    expect(state?.terminated?.reason).toBe('OOMKilled');
+  });
+
+  test('of processes cannot begin another', async () => {
+    const script = 'i=0; while [ $i -lt 60 ]; do sleep 60 & i=$((i+1)); done; wait';
+    await lifepod.apply(pod('forks', { app: [{ name: 'app', script }], spec: { restartPolicy: 'Never' } }));
+    await record.until('forks', ended('app'));
+    expect(await lifepod.kubectlOk('logs', 'forks')).toContain("can't fork");
+  });
+});
+
+test('a restart of the engine keeps the groups; those of Pods that nobody knows any more go', async () => {
+  const kept = podGroup(lifepod.dataDir, record.now('guaranteed'));
+  const { openCgroups } = await import('../../src/platform/cgroups.ts');
+  const orphan = groupIn(lifepod.dataDir, 'burstable', 'pod00000000-0000-4000-8000-000000000000');
+  await (await openCgroups()).set(orphan, {});
+  record.end();
+  await lifepod.kill('SIGKILL');
+  await lifepod.up();
+  record = await recordPods(lifepod);
+  expect(groupExists(orphan)).toBe(false);
+  expect(groupExists(kept)).toBe(true);
+  expect(restarted('app', 1)(record.now('guaranteed'))).toBe(false);
+  expect(limitsOf(groupIn(lifepod.dataDir, 'burstable')).shares).toBe(shares(614));
+});
+
+test('an engine that has ended leaves no group', async () => {
+  expect(groupExists(cgroupRootOf(lifepod.dataDir))).toBe(true);
+  await lifepod.cliOk('down');
+  expect(groupExists(cgroupRootOf(lifepod.dataDir))).toBe(false);
+});

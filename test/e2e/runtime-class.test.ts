@@ -1,0 +1,94 @@
+/** Pods of a RuntimeClass run by its handler: here a second runc, which leaves a note of what it was asked. */
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { limitsOf, podGroup, shares } from '../support/control-groups.ts';
+import { type Lifepod, scratchFolder, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import { isReady, type PodRecord, recordPods } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let record: PodRecord;
+const scratch = scratchFolder();
+const notes = join(scratch.path, 'second-runc.log');
+beforeAll(async () => {
+  const program = join(scratch.path, 'second-runc');
+  writeFileSync(program, `#!/bin/sh\necho "$@" >> ${notes}\nexec runc "$@"\n`);
+  chmodSync(program, 0o700);
+  writeFileSync(notes, '');
+  lifepod = await startLifepod({ scratch, options: ['--runtime-handler', `second=${program}`] });
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+});
+
+const runtimeClass = (name: string, more: object): object => ({
+  apiVersion: 'node.k8s.io/v1',
+  kind: 'RuntimeClass',
+  metadata: { name },
+  handler: name,
+  ...more,
+});
+const noted = (): string => readFileSync(notes, 'utf8');
+
+test('the handler runs the Pod, which has the overhead and the place of its class', async () => {
+  await lifepod.apply(
+    runtimeClass('second', {
+      overhead: { podFixed: { cpu: '100m', memory: '16Mi' } },
+      scheduling: { nodeSelector: { second: 'yes' }, tolerations: [{ key: 'second', operator: 'Exists' }] },
+    }),
+  );
+  expect(await lifepod.kubectlOk('get', 'runtimeclass')).toMatch(/^NAME\s+HANDLER\s+AGE\nsecond\s+second\s/);
+  await lifepod.kubectlOk('label', 'node', 'node-1', 'second=yes');
+  await lifepod.kubectlOk('taint', 'node', 'node-1', 'second=yes:NoSchedule');
+  const resources = { limits: { cpu: '100m', memory: '32Mi' } };
+  await lifepod.apply(
+    pod('second', { app: [{ name: 'app', script: WAIT, resources }], spec: { runtimeClassName: 'second' } }),
+  );
+  const ready = await record.until('second', isReady);
+  await lifepod.kubectlOk('taint', 'node', 'node-1', 'second-');
+  const id = ready.status?.containerStatuses?.[0]?.containerID?.replace('containerd://', '') ?? 'none';
+  expect(noted()).toMatch(new RegExp(`create .*${id}\\n`));
+  expect(ready.spec).toMatchObject({ overhead: { cpu: '100m', memory: '16Mi' }, nodeSelector: { second: 'yes' } });
+  expect(limitsOf(podGroup(lifepod.dataDir, ready))).toMatchObject({
+    shares: shares(204),
+    quotaMicros: '20000',
+    memoryBytes: String(48 * 1024 * 1024),
+  });
+});
+
+test('a Pod without a class is run by the default handler', async () => {
+  await lifepod.apply(pod('first'));
+  const ready = await record.until('first', isReady);
+  const id = ready.status?.containerStatuses?.[0]?.containerID?.replace('containerd://', '') ?? 'none';
+  expect(noted()).not.toContain(id);
+});
+
+test('a class that is not there, and a handler that the runtime does not have, are told', async () => {
+  const refused = await lifepod.kubectlInput(
+    JSON.stringify(pod('no-class', { spec: { runtimeClassName: 'none' } })),
+    'apply',
+    '-f',
+    '-',
+  );
+  expect(refused.stderr).toContain('pods "no-class" is forbidden: pod rejected: RuntimeClass "none" not found');
+  await lifepod.apply(runtimeClass('unknown', {}));
+  await lifepod.apply(pod('no-handler', { spec: { runtimeClassName: 'unknown' } }));
+  expect(await record.event('no-handler', /FailedCreatePodSandBox/)).toContain(
+    'no runtime for "unknown" is configured',
+  );
+  await lifepod.kubectlOk('delete', 'runtimeclass', 'second');
+  await lifepod.kubectlOk('delete', 'pod', 'no-handler', '--now');
+});
+
+test('the data folder remembers the handler', async () => {
+  await lifepod.apply(runtimeClass('second', {}));
+  record.end();
+  await lifepod.kill('SIGTERM');
+  await lifepod.cliOk('up', '--detach');
+  record = await recordPods(lifepod);
+  await lifepod.apply(pod('again', { spec: { runtimeClassName: 'second' } }));
+  await record.until('again', isReady);
+});

@@ -1,0 +1,128 @@
+/** `lifepod shutdown-node`, as a machine calls it when it shuts down: Pods end in the order of their priority. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Node, Pod } from '../../src/api/generated/types.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import { condition, inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../support/pods.ts';
+
+const MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
+let lifepod: Lifepod;
+let pods: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod({
+    options: ['--shutdown-grace-period', '20s', '--shutdown-grace-period-critical-pods', '12s'],
+  });
+  pods = await recordPods(lifepod);
+});
+afterAll(async () => {
+  pods?.end();
+  await lifepod?.stop();
+});
+
+const ENDS_LATE = 'trap "sleep 3; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
+const endedAt = (name: string, container = 'app'): number =>
+  Date.parse(statusOf(pods.now(name), container).state?.terminated?.finishedAt ?? '');
+
+it('ends Pods by priority within the periods, refuses others, and begins what is wanted at the next start', async () => {
+  const late = { app: [{ name: 'app', script: ENDS_LATE }] };
+  const cpus = Number((await lifepod.get<Node>('node', 'node-1')).status?.allocatable?.['cpu']);
+  const asking = (milli: number) => ({ resources: { requests: { cpu: `${milli}m` } } });
+  const manifests = [
+    pod('common', { app: [{ name: 'app', script: ENDS_LATE, ...asking(200) }] }),
+    pod('critical', { ...late, spec: { priorityClassName: 'system-node-critical' } }),
+    pod('with-list', {
+      defer: [{ name: 'last', script: 'sleep 1' }],
+      spec: { terminationGracePeriodSeconds: 600 },
+    }),
+    pod('deaf', {
+      app: [{ name: 'app', script: 'trap "" TERM; while :; do sleep 3600; done' }],
+      spec: { terminationGracePeriodSeconds: 600 },
+    }),
+    pod('completed', { app: [{ name: 'app', script: 'true' }], spec: { restartPolicy: 'Never' } }),
+  ];
+  for (const manifest of manifests) await lifepod.apply(manifest);
+  for (const name of ['common', 'critical', 'with-list', 'deaf']) await pods.until(name, isReady);
+  await pods.until('completed', inPhase('Succeeded'));
+  // It would fit as soon as the common one has ended.
+  await lifepod.apply(pod('waiting', { app: [{ name: 'app', script: WAIT, ...asking(cpus * 1000 - 100) }] }));
+  await pods.event('waiting', /FailedScheduling/);
+  const folder = join(lifepod.dataDir, 'manifests');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'fixed.json'), JSON.stringify(pod('fixed', { app: [{ name: 'app', script: WAIT }] })));
+  await pods.until('fixed-node-1', isReady);
+
+  const shutdown = lifepod.cliOk('shutdown-node');
+  await pods.until('common', (seen) => condition(seen, 'DisruptionTarget') !== undefined);
+  const { status } = await lifepod.get<Node>('node', 'node-1');
+  expect(status?.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({
+    status: 'False',
+    reason: 'KubeletNotReady',
+    message: 'node is shutting down',
+  });
+  await lifepod.apply(pod('too-late', { spec: { nodeName: 'node-1' } }));
+  expect((await pods.until('too-late', inPhase('Failed'))).status).toMatchObject({
+    reason: 'NodeShutdown',
+    message: 'Pod was rejected: Pod was rejected as the node is shutting down.',
+  });
+  expect(condition(pods.now('critical'), 'DisruptionTarget')).toBeUndefined();
+  expect(await shutdown).toContain('the Pods have ended');
+  pods.end();
+
+  await lifepod.up();
+  pods = await recordPods(lifepod);
+  for (const name of ['common', 'critical', 'with-list', 'deaf']) {
+    const ended: Pod = await pods.until(name, inPhase('Failed'));
+    expect(ended.status).toMatchObject({ reason: 'Terminated', message: MESSAGE });
+    expect(condition(ended, 'DisruptionTarget')).toMatchObject({ reason: 'TerminationByKubelet', message: MESSAGE });
+    expect(statusOf(ended, 'app').restartCount).toBe(0);
+  }
+  expect(pods.now('completed').status?.phase).toBe('Succeeded');
+  expect(pods.now('with-list').status?.termination?.reason).toBe('NodeShutdown');
+  expect(statusOf(pods.now('with-list'), 'last').state?.terminated?.reason).toBe('Completed');
+  // The deaf one is killed when the 8 seconds of its group are over, and critical Pods are told to end only then.
+  expect(statusOf(pods.now('deaf'), 'app').state?.terminated?.exitCode).toBe(137);
+  expect(endedAt('critical') - endedAt('common')).toBeGreaterThanOrEqual(4_000);
+  expect(statusOf(pods.now('critical'), 'app').state?.terminated?.exitCode).toBe(0);
+  await pods.until('fixed-node-1', isReady);
+  await pods.until('waiting', isReady);
+  await lifepod.apply(pod('afterwards'));
+  await pods.until('afterwards', isReady);
+});
+
+it('an engine that is killed meanwhile is started again, and ends what is left, by ranges of priorities', async () => {
+  pods.end();
+  await lifepod.kill('SIGTERM');
+  lifepod.options.push('--shutdown-grace-period-by-pod-priority', '2000000000=9,0=5');
+  await lifepod.up();
+  pods = await recordPods(lifepod);
+  const deaf = { app: [{ name: 'app', script: 'trap "" TERM; while :; do sleep 3600; done' }] };
+  const names = ['deaf-again', 'critical-again', 'imageless'];
+  await lifepod.apply(pod('deaf-again', { ...deaf, spec: { terminationGracePeriodSeconds: 600 } }));
+  await lifepod.apply(pod('critical-again', { spec: { priorityClassName: 'system-cluster-critical' } }));
+  await lifepod.apply(pod('imageless', { app: [{ name: 'app', script: WAIT, image: '127.0.0.1:1/nothing:1' }] }));
+  for (const name of ['deaf-again', 'critical-again']) await pods.until(name, isReady);
+  await pods.until('imageless', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
+
+  const engine = lifepod.pid();
+  const shutdown = lifepod.cliOk('shutdown-node');
+  await pods.until('deaf-again', (seen) => condition(seen, 'DisruptionTarget') !== undefined);
+  process.kill(engine, 'SIGKILL');
+  pods.end();
+  expect(await shutdown).toMatch(
+    /the engine ended before it had ended all Pods\n.*starting it.*\nending the Pods.*\nthe Pods have ended;/,
+  );
+  expect(await lifepod.cliOk('shutdown-node')).toContain('nothing to do');
+
+  await lifepod.up();
+  pods = await recordPods(lifepod);
+  for (const name of names)
+    expect((await pods.until(name, inPhase('Failed'))).status).toMatchObject({
+      reason: 'Terminated',
+      message: MESSAGE,
+    });
+  expect(statusOf(pods.now('deaf-again'), 'app').state?.terminated?.exitCode).toBe(137);
+  expect(statusOf(pods.now('critical-again'), 'app').state?.terminated?.exitCode).toBe(0);
+  expect(endedAt('critical-again')).toBeGreaterThanOrEqual(endedAt('deaf-again'));
+});

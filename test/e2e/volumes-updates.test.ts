@@ -1,0 +1,204 @@
+/** ConfigMaps, Secrets and a Pod's own fields as files: what is missing is named, and changes reach running containers at once. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import { isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let record: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+});
+
+const object = (kind: 'ConfigMap' | 'Secret', name: string, data: Record<string, string>): object => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: { name },
+  [kind === 'Secret' ? 'stringData' : 'data']: data,
+});
+const mounts = (...names: string[]): object[] => names.map((name) => ({ name, mountPath: `/${name}` }));
+
+/** Prints what `show` prints, once now and whenever it has become something else. The image has no inotify. */
+const tellChanges = (show: string): string => `
+  trap "exit 0" TERM
+  told=
+  while :; do
+    now=$(${show})
+    [ "$now" = "$told" ] || { echo "$now"; told=$now; }
+    sleep 0.05
+  done`;
+
+/** Makes the change when the container has told what it saw first; the lines until the last. */
+const linesAfter = async (name: string, change: () => Promise<unknown>, last: RegExp): Promise<string[]> => {
+  let changing: Promise<unknown> | undefined;
+  const lines = await lifepod.until(['logs', '-f', name, '-c', 'app'], (line) => {
+    changing ??= change();
+    return last.test(line);
+  });
+  await changing;
+  return lines;
+};
+
+describe.concurrent('volumes that show objects', () => {
+  test('a ConfigMap and a Secret reach the running container all at once; a subPath stays as it was', async () => {
+    await lifepod.apply(object('ConfigMap', 'conf', { a: 'old\n', b: 'old\n', gone: 'x\n' }));
+    await lifepod.apply(object('Secret', 'key', { token: 'old' }));
+    // All of one volume is looked at through one content folder: there is no moment between two of its files.
+    const show =
+      'cd /conf/..data && echo "$(cat a b gone 2>/dev/null | tr "\\n" ,) $(cat /key/token) $(cat /all/conf-a) $(cat /pinned)"';
+    const volumes = [
+      { name: 'conf', configMap: { name: 'conf' } },
+      { name: 'key', secret: { secretName: 'key' } },
+      {
+        name: 'all',
+        projected: { sources: [{ configMap: { name: 'conf', items: [{ key: 'a', path: 'conf-a' }] } }] },
+      },
+    ];
+    const volumeMounts = [
+      ...mounts('conf', 'key', 'all'),
+      { name: 'conf', mountPath: '/pinned', subPath: 'a', readOnly: true },
+    ];
+    await lifepod.apply(
+      pod('updated', {
+        app: [{ name: 'app', script: tellChanges(show), volumeMounts }],
+        spec: { volumes },
+      }),
+    );
+    await record.until('updated', runs('app'));
+    const lines = await linesAfter(
+      'updated',
+      async () => {
+        await lifepod.kubectlOk(
+          ...['patch', 'configmap', 'conf', '--type=merge', '-p', '{"data":{"a":"new\\n","b":"new\\n","gone":null}}'],
+        );
+        await lifepod.kubectlOk('patch', 'secret', 'key', '-p', '{"stringData":{"token":"new"}}');
+      },
+      /^new,new, new new old$/,
+    );
+    expect(lines[0]).toBe('old,old,x, old old old');
+    for (const line of lines) expect(line).toMatch(/^(old,old,x,|new,new,) (old|new) (old|new) old$/);
+    await lifepod.kubectlOk('delete', 'pod', 'updated', '--now', '--wait=false');
+  });
+
+  test("the Pod's labels and annotations follow the object", async () => {
+    const items = [
+      { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } },
+      { path: 'note', fieldRef: { fieldPath: "metadata.annotations['note']" } },
+    ];
+    await lifepod.apply(
+      pod('labelled', {
+        labels: { tier: 'one' },
+        app: [
+          {
+            name: 'app',
+            script: tellChanges('echo "$(tr "\\n" , </me/labels) note=$(cat /me/note)"'),
+            volumeMounts: mounts('me'),
+          },
+        ],
+        spec: { volumes: [{ name: 'me', downwardAPI: { items } }] },
+      }),
+    );
+    await record.until('labelled', runs('app'));
+    const change = { metadata: { labels: { tier: 'two' }, annotations: { note: 'hello' } } };
+    const lines = await linesAfter(
+      'labelled',
+      () => lifepod.kubectlOk('patch', 'pod', 'labelled', '-p', JSON.stringify(change)),
+      /note=hello/,
+    );
+    expect(lines).toEqual(['tier="one" note=', 'tier="two" note=hello']);
+    await lifepod.kubectlOk('delete', 'pod', 'labelled', '--now', '--wait=false');
+  });
+
+  test('a missing object is named by Event and waiting message, and the Pod goes on when it appears', async () => {
+    const volumes = [
+      { name: 'late', configMap: { name: 'late-conf', items: [{ key: 'k', path: 'deep/k', mode: 0o440 }] } },
+      { name: 'maybe', secret: { secretName: 'never', optional: true } },
+    ];
+    const script = `cat /late/deep/k; stat -L -c %a /late/deep/k; ls /maybe | wc -l; ${WAIT}`;
+    await lifepod.apply(
+      pod('waiting', {
+        app: [{ name: 'app', script, volumeMounts: mounts('late', 'maybe') }],
+        spec: { volumes },
+      }),
+    );
+    const missing = 'MountVolume.SetUp failed for volume "late" : configmap "late-conf" not found';
+    expect(await record.event('waiting', /FailedMount/)).toBe(`Warning FailedMount: ${missing}`);
+    const waiting = await record.until(
+      'waiting',
+      (each) => statusOf(each, 'app').state?.waiting?.message !== undefined,
+    );
+    expect(statusOf(waiting, 'app').state?.waiting).toEqual({ reason: 'ContainerCreating', message: missing });
+
+    await lifepod.apply(object('ConfigMap', 'late-conf', { other: 'x' }));
+    const keyMissing = 'MountVolume.SetUp failed for volume "late" : configmap references non-existent config key: k';
+    expect(await record.event('waiting', /config key/)).toBe(`Warning FailedMount: ${keyMissing}`);
+    await lifepod.apply(object('ConfigMap', 'late-conf', { k: 'here\n' }));
+    await record.until('waiting', isReady);
+    expect(await lifepod.until(['logs', '-f', 'waiting'], (_, lines) => lines.length === 3)).toEqual([
+      'here',
+      '440',
+      '0',
+    ]);
+    await lifepod.kubectlOk('delete', 'pod', 'waiting', '--now', '--wait=false');
+  });
+
+  test('an optional Secret appears in the running container, and its deletion empties the volume', async () => {
+    const volumes = [{ name: 'opt', secret: { secretName: 'opt', optional: true } }];
+    await lifepod.apply(
+      pod('optional', {
+        app: [
+          {
+            name: 'app',
+            script: tellChanges('echo "now $(ls /opt | tr "\\n" ,)"'),
+            volumeMounts: mounts('opt'),
+          },
+        ],
+        spec: { volumes },
+      }),
+    );
+    await record.until('optional', runs('app'));
+    await linesAfter('optional', () => lifepod.apply(object('Secret', 'opt', { one: '1' })), /^now one,$/);
+    await lifepod.kubectlOk('delete', 'secret', 'opt');
+    await lifepod.until(['logs', '-f', 'optional'], (line, lines) => line === 'now ' && lines.length > 1);
+    await lifepod.kubectlOk('delete', 'pod', 'optional', '--now', '--wait=false');
+  });
+});
+
+test('after a crash of the engine the volumes of a running Pod follow changes again, and go with it', async () => {
+  await lifepod.apply(object('ConfigMap', 'survivor', { k: 'one' }));
+  await lifepod.apply({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'survivor' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
+  });
+  await lifepod.apply(
+    pod('survivor', {
+      app: [
+        { name: 'app', script: tellChanges('cat /conf/k /data/k 2>/dev/null'), volumeMounts: mounts('conf', 'data') },
+      ],
+      spec: {
+        volumes: [
+          { name: 'conf', configMap: { name: 'survivor' } },
+          { name: 'data', persistentVolumeClaim: { claimName: 'survivor' } },
+        ],
+      },
+    }),
+  );
+  await record.until('survivor', isReady);
+  record.end();
+  await lifepod.kill('SIGKILL');
+  await lifepod.up();
+  record = await recordPods(lifepod);
+  await lifepod.kubectlOk('patch', 'configmap', 'survivor', '-p', '{"data":{"k":"two"}}');
+  await lifepod.until(['logs', '-f', 'survivor'], (line) => line === 'two');
+  expect(statusOf(record.now('survivor'), 'app').restartCount).toBe(0);
+  await lifepod.kubectlOk('delete', 'pod', 'survivor', '--now');
+  await lifepod.kubectlOk('delete', 'pvc', 'survivor');
+  await lifepod.kubectlOk('wait', 'pv', '--all', '--for=delete', '--timeout=60s');
+});

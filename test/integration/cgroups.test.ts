@@ -1,0 +1,47 @@
+/** Control groups of the kernel: made, limited, and removed with who lives in them. On a hybrid machine, in both versions. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { CGROUP_ROOT, type Cgroups, openCgroups } from '../../src/platform/cgroups.ts';
+
+const unified = join(CGROUP_ROOT, 'unified');
+const roots = existsSync(join(unified, 'cgroup.controllers')) ? [CGROUP_ROOT, unified] : [CGROUP_ROOT];
+const group = `/lifepod-test-${process.pid}`;
+
+let cgroups: Cgroups;
+afterEach(() => cgroups.remove(group));
+
+/** Where the processes of a group stand. */
+const folder = (root: string): string => join(root, root === CGROUP_ROOT && cgroups.version === 1 ? 'pids' : '', group);
+
+test.each(roots)('a group in %s is removed with who lives below it', async (root) => {
+  cgroups = await openCgroups(root);
+  await cgroups.set(`${group}/a/b`, { pids: 10, hugepageBytes: { '2MB': 2 ** 21 } });
+  expect(await cgroups.children(group)).toEqual(['a']);
+  const child = spawn('sleep', ['600'], { stdio: 'ignore' });
+  await once(child, 'spawn');
+  const exited = once(child, 'exit');
+  writeFileSync(join(folder(root), 'a/b/cgroup.procs'), String(child.pid));
+  await cgroups.removeEmpty(group);
+  expect(existsSync(join(folder(root), 'a/b'))).toBe(true);
+  await cgroups.remove(group);
+  expect(await exited).toEqual([null, 'SIGKILL']);
+  expect(existsSync(folder(root))).toBe(false);
+  expect(await cgroups.children(group)).toEqual([]);
+});
+
+test('the kernel takes the limits', async () => {
+  cgroups = await openCgroups();
+  await cgroups.set(group, { cpuShares: 512, cpuQuotaMicros: 50_000, memoryBytes: 2 ** 24, pids: 10 });
+  const [controller, name] = cgroups.version === 1 ? ['memory', 'memory.limit_in_bytes'] : ['', 'memory.max'];
+  expect(readFileSync(join(CGROUP_ROOT, controller, group, name), 'utf8').trim()).toBe(String(2 ** 24));
+});
+
+test.runIf(roots.length === 2)('version 2 of the kernel takes a limit of huge pages', async () => {
+  cgroups = await openCgroups(unified);
+  expect(cgroups.version).toBe(2);
+  await cgroups.set(group, { hugepageBytes: { '2MB': 2 ** 22 } });
+  expect(readFileSync(join(unified, group, 'hugetlb.2MB.max'), 'utf8').trim()).toBe(String(2 ** 22));
+});

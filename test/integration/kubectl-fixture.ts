@@ -1,0 +1,145 @@
+/** An API server on a memory store, without a node, and the real kubectl to talk to it. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect } from 'vitest';
+import { kinds } from '../../src/api/kinds.ts';
+import { writeKubeconfig } from '../../src/apiserver/pki/kubeconfig.ts';
+import { loadOrCreatePki } from '../../src/apiserver/pki/pki.ts';
+import { createTokenIssuer } from '../../src/apiserver/pki/tokens.ts';
+import { bootstrap } from '../../src/apiserver/registry/bootstrap.ts';
+import { createRegistry, type Registry } from '../../src/apiserver/registry/registry.ts';
+import { type ApiServer, startApiServer } from '../../src/apiserver/server.ts';
+import { noNodes } from '../../src/apiserver/server-fixture.ts';
+import { createLog, systemTimers } from '../../src/platform/node.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+
+const SERVICE_CIDR = '10.99.0.0/24';
+
+export interface Result {
+  code: number;
+  out: string;
+  err: string;
+}
+
+export interface RunOptions {
+  input?: string;
+  env?: Record<string, string>;
+}
+
+export interface KubectlFixture {
+  /** For files of the test; removed in the end. */
+  folder: string;
+  registry: Registry;
+  server: ApiServer;
+  kubectl(args: string[], options?: RunOptions): Promise<Result>;
+  /** What kubectl writes; fails where it does. */
+  ok(...args: string[]): Promise<string>;
+  /** What kubectl says when it fails, as it must. */
+  refused(args: string[], input?: string): Promise<string>;
+  // biome-ignore lint/suspicious/noExplicitAny: the object is of whatever kind was asked for
+  get(...args: string[]): Promise<any>;
+  apply(manifest: object, ...args: string[]): Promise<string>;
+  /** A kubectl that goes on; ended with the fixture. */
+  start(...args: string[]): ChildProcess;
+  /** The lines of a kubectl that goes on. */
+  follow(...args: string[]): AsyncIterator<string>;
+  close(): Promise<void>;
+}
+
+export async function startKubectlFixture(): Promise<KubectlFixture> {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-kubectl-'));
+  mkdirSync(join(folder, 'home'));
+  const timers = systemTimers();
+  const log = createLog({ level: 'warn' });
+  const pki = await loadOrCreatePki(folder, { hostnames: [], ips: [], now: timers.now() });
+  const issuer = createTokenIssuer(pki, 'https://kubernetes.default.svc.cluster.local', () => timers.now());
+  const registry = await createRegistry({
+    store: createMemoryStore(),
+    kinds,
+    timers,
+    log,
+    serviceCidr: SERVICE_CIDR,
+    issueToken: issuer.issue,
+  });
+  const nodes = {
+    ...noNodes,
+    async *logs(_pod: unknown, container: string) {
+      yield Buffer.from(`log of ${container}\n`);
+    },
+  };
+  const server = await startApiServer({ backend: registry, kinds, nodes, pki, port: 0, version: '0.0.0', timers, log });
+  await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: server.port });
+  writeKubeconfig(join(folder, 'kubeconfig'), { server: `https://127.0.0.1:${server.port}`, pki });
+  const running = new Set<ChildProcess>();
+  const fixture: KubectlFixture = {
+    folder,
+    registry,
+    server,
+    ...callers(folder, running),
+    async close() {
+      for (const child of running) child.kill('SIGKILL');
+      await server.close();
+      registry.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  await fixture.ok('create', 'serviceaccount', 'default');
+  return fixture;
+}
+
+function callers(folder: string, running: Set<ChildProcess>) {
+  const environment = (extra: Record<string, string> = {}): NodeJS.ProcessEnv => ({
+    PATH: process.env['PATH'],
+    HOME: join(folder, 'home'),
+    TMPDIR: folder,
+    KUBECONFIG: join(folder, 'kubeconfig'),
+    ...extra,
+  });
+  const kubectl = (args: string[], options: RunOptions = {}): Promise<Result> =>
+    new Promise((resolve) => {
+      const child = execFile(
+        'kubectl',
+        args,
+        { env: environment(options.env), timeout: 60_000, maxBuffer: 64 * 1024 * 1024 },
+        (error, out, err) => resolve({ code: error === null ? 0 : Number(error.code ?? 255), out, err }),
+      );
+      child.stdin?.end(options.input ?? '');
+    });
+  const ok = async (...args: string[]): Promise<string> => {
+    const { code, out, err } = await kubectl(args);
+    if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${err}`);
+    return out;
+  };
+  const refused = async (args: string[], input?: string): Promise<string> => {
+    const { code, err } = await kubectl(args, input === undefined ? {} : { input });
+    expect(code, args.join(' ')).not.toBe(0);
+    return err;
+  };
+  const apply = async (manifest: object, ...args: string[]): Promise<string> => {
+    const { code, out, err } = await kubectl(['apply', ...args, '-f', '-'], { input: JSON.stringify(manifest) });
+    if (code !== 0) throw new Error(err);
+    return out;
+  };
+  const start = (...args: string[]): ChildProcess => {
+    const child = spawn('kubectl', args, { env: environment(), stdio: ['ignore', 'pipe', 'inherit'] });
+    running.add(child);
+    return child;
+  };
+  const follow = (...args: string[]): AsyncIterator<string> => {
+    const { stdout } = start(...args);
+    if (stdout === null) throw new Error('kubectl has no output');
+    return createInterface(stdout)[Symbol.asyncIterator]();
+  };
+  return {
+    kubectl,
+    ok,
+    refused,
+    get: async (...args: string[]) => JSON.parse(await ok('get', '-o', 'json', ...args)),
+    apply,
+    start,
+    follow,
+  };
+}

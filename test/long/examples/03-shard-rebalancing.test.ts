@@ -1,0 +1,75 @@
+/** examples/03-shard-rebalancing, as its README says it. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseTime } from '../../../src/machinery/time.ts';
+import { type Example, podAddress, startExample } from '../../support/example.ts';
+import { type PodRecord, recordPods } from '../../support/pods.ts';
+
+let example: Example;
+let record: PodRecord;
+beforeAll(async () => {
+  example = await startExample('03-shard-rebalancing');
+  record = await recordPods(example.lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await example?.stop();
+});
+
+const KEYS = 40;
+const ask = async (address: string, query: string): Promise<string> =>
+  (await (await fetch(`http://${address}:8080/cgi-bin/kv?${query}`)).text()).trim();
+const time = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;
+
+/** What the client did, and when. */
+async function clientLines(): Promise<{ at: number; text: string }[]> {
+  const log = await example.lifepod.kubectlOk('logs', 'client', '--timestamps');
+  return log
+    .trimEnd()
+    .split('\n')
+    .map((line) => ({ at: Date.parse(line.slice(0, line.indexOf(' '))), text: line.slice(line.indexOf(' ') + 1) }));
+}
+
+/** That the shard handed its keys over before its store ended, while the client wrote and read. */
+async function expectHandedOver(name: string): Promise<void> {
+  const { status } = record.now(name);
+  const entry = status?.deferContainerStatuses?.[0]?.state?.terminated;
+  const store = status?.containerStatuses?.[0]?.state?.terminated;
+  expect(entry).toMatchObject({ exitCode: 0, reason: 'Completed' });
+  expect(store).toMatchObject({ exitCode: 0 });
+  expect(time(entry?.finishedAt)).toBeLessThanOrEqual(time(store?.finishedAt));
+  const lines = await clientLines();
+  const during = lines.filter(({ at }) => at >= time(entry?.startedAt) && at <= time(store?.finishedAt) + 1000);
+  expect(during.length).toBeGreaterThan(3);
+  expect(lines.filter(({ text }) => !/^\d+ acknowledged, 0 lost, \d+ asked again$/.test(text))).toEqual([]);
+}
+
+test('three shards hold the keys', async () => {
+  await example.step('kubectl apply -f store.yaml -f shards.yaml');
+  const counts = (await example.step('kv?count')).trimEnd().split('\n').map(Number);
+  expect(counts.reduce((sum, count) => sum + count)).toBe(KEYS);
+  expect(Math.min(...counts)).toBeGreaterThan(0);
+});
+
+test('a shard leaves: no acknowledged key is lost or stale, before, during and after it', async () => {
+  await example.step('kubectl delete pod shard-2 --wait=false');
+  await example.step('/scripts/check');
+  await expectHandedOver('shard-2');
+});
+
+test('the next one leaves: the last shard has every key, with a value that is not older than the acknowledged one', async () => {
+  await example.step('kubectl delete pod shard-1');
+  await expectHandedOver('shard-1');
+  const acknowledged = Number(/^\d+/.exec((await clientLines()).at(-1)?.text ?? '')?.[0]);
+  const address = await podAddress(example.lifepod, 'shard-0');
+  for (let key = 0; key < KEYS; key++) {
+    const [, value] = /^found (\d+)$/.exec(await ask(address, `get&key${key}`)) ?? [];
+    expect(Number(value) % KEYS).toBe(key);
+    expect(Number(value)).toBeGreaterThan(acknowledged - KEYS);
+  }
+});
+
+test('the timeline shows it, and nothing is left', async () => {
+  expect(await example.step('kubectl lifepod timeline shard-2')).toMatch(/^defer hand-over .* exit 0$/m);
+  await example.step('kubectl delete pod client');
+  expect(example.rest()).toEqual([]);
+});

@@ -1,0 +1,62 @@
+/** A command of a client that goes on while a test looks at what it prints. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { delimiter, dirname } from 'node:path';
+import type { CommandResult } from '../../src/platform/processes.ts';
+import { LAUNCHER, type Lifepod } from './lifepod.ts';
+
+const DEADLINE_MILLIS = 60_000;
+
+export interface ClientCommand {
+  /** Resolves when what was printed, on either output, matches; rejects where the command ends before. */
+  printed(pattern: RegExp): Promise<void>;
+  kill(signal: NodeJS.Signals): void;
+  /** Its exit code is -1 where a signal has ended it. */
+  ended: Promise<CommandResult>;
+}
+
+/** With the kubeconfig of the engine, and bin/ on the PATH. */
+export function startClient(lifepod: Lifepod, command: string, args: string[]): ClientCommand {
+  const child = spawn(command, [...args, '--kubeconfig', lifepod.kubeconfig], {
+    env: { ...process.env, HOME: lifepod.dataDir, PATH: `${dirname(LAUNCHER)}${delimiter}${process.env['PATH']}` },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: DEADLINE_MILLIS,
+    killSignal: 'SIGKILL',
+  });
+  let stdout = '';
+  let stderr = '';
+  let closed = false;
+  const waiting = new Set<() => void>();
+  const look = (): void => {
+    for (const each of waiting) each();
+  };
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+    look();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+    look();
+  });
+  const ended = once(child, 'close').then(([code]) => {
+    closed = true;
+    look();
+    return { code: (code as number | null) ?? -1, stdout, stderr };
+  });
+  return {
+    ended,
+    kill: (signal) => void child.kill(signal),
+    printed: (pattern) =>
+      new Promise((resolve, reject) => {
+        const check = (): void => {
+          const matches = pattern.test(stdout) || pattern.test(stderr);
+          if (!matches && !closed) return;
+          waiting.delete(check);
+          if (matches) resolve();
+          else reject(new Error(`${command} ${args.join(' ')} ended without ${pattern}:\n${stdout}${stderr}`));
+        };
+        waiting.add(check);
+        check();
+      }),
+  };
+}

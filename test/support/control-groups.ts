@@ -1,0 +1,69 @@
+/** The control groups of an engine's Pods, read from the kernel's files, in either version. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { cgroupRootOf } from '../../src/node/pod-cgroups.ts';
+import { CGROUP_ROOT, cpuWeight } from '../../src/platform/cgroups.ts';
+import { statusOf } from './pods.ts';
+
+const version = existsSync(join(CGROUP_ROOT, 'cgroup.controllers')) ? 2 : 1;
+
+/** What a group may use; 'none' where there is no limit. */
+export interface GroupLimits {
+  /** As the kernel has it for so many shares. */
+  shares: string;
+  quotaMicros: string;
+  memoryBytes: string;
+  pids: string;
+}
+
+/** As version 1 says it, so that a test names one value for both. */
+export const shares = (count: number): string => String(version === 1 ? count : cpuWeight(count));
+
+const file = (controller: string, group: string, name: string): string => {
+  const path = join(CGROUP_ROOT, version === 1 ? controller : '', group, name);
+  return existsSync(path) ? readFileSync(path, 'utf8').trim() : 'none';
+};
+/** Version 1 has no limit of memory where it is as large as addresses are. */
+const limited = (text: string): string => (text === 'max' || text === '-1' || Number(text) > 2 ** 62 ? 'none' : text);
+
+export const limitsOf = (group: string): GroupLimits =>
+  version === 1
+    ? {
+        shares: file('cpu', group, 'cpu.shares'),
+        quotaMicros: limited(file('cpu', group, 'cpu.cfs_quota_us')),
+        memoryBytes: limited(file('memory', group, 'memory.limit_in_bytes')),
+        pids: limited(file('pids', group, 'pids.max')),
+      }
+    : {
+        shares: file('', group, 'cpu.weight'),
+        quotaMicros: limited(file('', group, 'cpu.max').split(' ')[0] ?? ''),
+        memoryBytes: limited(file('', group, 'memory.max')),
+        pids: limited(file('', group, 'pids.max')),
+      };
+
+/** What a group with a limit of memory may have of the machine's swap; 'none' where the kernel does not count it. */
+export function swapBytesOf(group: string): string {
+  if (version === 2) return file('', group, 'memory.swap.max');
+  const together = file('memory', group, 'memory.memsw.limit_in_bytes');
+  return together === 'none' ? together : String(Number(together) - Number(limitsOf(group).memoryBytes));
+}
+
+/** kubepods of the engine, or a group below it. */
+export const groupIn = (dataDir: string, ...parts: string[]): string =>
+  join(cgroupRootOf(dataDir), 'kubepods', ...parts);
+
+export function podGroup(dataDir: string, pod: Pod): string {
+  const qos = pod.status?.qosClass ?? '';
+  return groupIn(dataDir, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${pod.metadata.uid}`);
+}
+
+/** Such as containerd://1a2b. */
+export const containerGroup = (dataDir: string, pod: Pod, container: string): string =>
+  join(podGroup(dataDir, pod), statusOf(pod, container).containerID?.replace(/^.*:\/\//, '') ?? '');
+
+/** The processes of a container, as the host counts them. */
+export const processesOf = (group: string): number[] => file('memory', group, 'cgroup.procs').split('\n').map(Number);
+
+export const groupExists = (group: string): boolean =>
+  ['cpu', 'memory', 'pids', 'freezer', 'systemd', ''].some((each) => existsSync(join(CGROUP_ROOT, each, group)));

@@ -1,0 +1,68 @@
+/**
+ * Pods with defer containers for end-to-end tests: each entry writes "begin NAME" and "end NAME" into a log in a folder of
+ * the node that outlives the Pod, mounted at /work, and may wait for a gate that the test opens in between.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import type { Lifepod } from './lifepod.ts';
+import { linesOf, untilLogHas } from './log-file.ts';
+import { pod, type ScriptedContainer } from './manifests.ts';
+
+const WORK = { volumeMounts: [{ name: 'work', mountPath: '/work' }] };
+
+/** For a script: waits until the test opens the gate. */
+export const gate = (name: string): string => `until [ -e /work/open-${name} ]; do usleep 20000; done`;
+
+/** `script` runs between the two lines of the log. */
+export const entry = (name: string, script = ':', more: object = {}): ScriptedContainer => ({
+  name,
+  script: `echo begin ${name} >>/work/log; ${script}; echo end ${name} >>/work/log`,
+  ...WORK,
+  ...more,
+});
+export const POST = { trigger: 'PostExit' };
+
+/** An app that says when it is told to stop. */
+export const TELLING: ScriptedContainer = {
+  name: 'app',
+  script: 'trap "echo app stops >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
+  ...WORK,
+};
+
+const folder = ({ dataDir }: Lifepod, name: string): string => join(dataDir, 'outliving', name);
+
+export function deferPod(
+  lifepod: Lifepod,
+  name: string,
+  defer: ScriptedContainer[],
+  more: { app?: ScriptedContainer[]; spec?: Record<string, unknown> } = {},
+): Record<string, unknown> {
+  const path = folder(lifepod, name);
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(path, 'log'), '');
+  const { volumes = [], ...spec } = more.spec ?? {};
+  const all = [{ name: 'work', hostPath: { path } }, ...(volumes as object[])];
+  return pod(name, { app: more.app ?? [TELLING], defer, spec: { volumes: all, ...spec } });
+}
+
+export const logOf = (lifepod: Lifepod, name: string): string[] => linesOf(join(folder(lifepod, name), 'log'));
+export const untilLogged = (lifepod: Lifepod, name: string, line: string): Promise<void> =>
+  untilLogHas(join(folder(lifepod, name), 'log'), line);
+
+export function openGate(lifepod: Lifepod, name: string, ...gates: string[]): void {
+  for (const each of gates) writeFileSync(join(folder(lifepod, name), `open-${each}`), '');
+}
+
+/** The Pod's sandbox breaks down: the process that holds it is killed. */
+export async function killPause({ dataDir }: Lifepod, { metadata }: Pod): Promise<void> {
+  const ctr = (...args: string[]): Promise<string> =>
+    runCommandOk('ctr', ['-a', containerdPaths(dataDir).socket, '-n', 'k8s.io', ...args]);
+  const sandbox = `labels."io.kubernetes.pod.uid"==${metadata.uid},labels."io.cri-containerd.kind"==sandbox`;
+  const id = (await ctr('containers', 'ls', '-q', sandbox)).trim();
+  const pid = Number(new RegExp(`^${id} +(\\d+) `, 'm').exec(await ctr('tasks', 'ls'))?.[1]);
+  if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('pause')) throw new Error(`${pid} holds no sandbox`);
+  process.kill(pid, 'SIGKILL');
+}

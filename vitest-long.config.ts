@@ -1,0 +1,21 @@
+import { defineConfig } from 'vitest/config';
+import { reporters } from './vitest.config.ts';
+
+/** What takes its time: the examples from the text of their READMEs, and the properties with many more cases. */
+export default defineConfig({
+  test: {
+    reporters,
+    projects: [
+      { test: { name: 'properties', include: ['src/simulation/defer.property.test.ts'], testTimeout: 600_000 } },
+      {
+        test: {
+          name: 'long',
+          include: ['test/long/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
