@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs what is missing to run and test lifepod, and says what and why. Quiet and fast where all is there.
-# With --for-tests it also checks what it does not install itself.
+# With --for-tests it also installs what only the tests need, and checks what it does not install itself.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+purpose=${1:-}
 
 say() { echo "setup: $*"; }
 fail() {
@@ -55,6 +57,11 @@ missing_packages() {
   done < <(requirements)
   [ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] ||
     echo "containernetworking-plugins: connects Pods to the network (CNI)"
+  [ "$purpose" = --for-tests ] || return 0
+  find_program docker-registry || echo "docker-registry: what the tests pull images from, on loopback"
+  find_program skopeo || echo "skopeo: fills that registry"
+  compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null ||
+    echo "postgresql: makes the image of examples/06-postgresql; no server of it is set up"
 }
 
 install_debian_packages() {
@@ -75,24 +82,35 @@ install_debian_packages() {
   }
 }
 
-apt_install() {
-  local log code=0
+# Starts no service: lifepod and its tests start what they need themselves. A subshell, for the trap.
+apt_install() (
+  no_server=/etc/postgresql-common/createcluster.d/lifepod-setup.conf
+  no_service=/usr/sbin/policy-rc.d
   log=$(mktemp)
-  DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "$@" >"$log" 2>&1 || code=$?
-  [ "$code" = 0 ] || tail -n 3 "$log" >&2
-  rm -f "$log"
-  return "$code"
-}
+  # The administrator's own policy stays.
+  [ ! -e "$no_service" ] || no_service=
+  trap 'rm -f "$log" "$no_server" $no_service
+    rmdir --ignore-fail-on-non-empty "${no_server%/*}" "$(dirname "${no_server%/*}")"' EXIT
+  # Where postgresql is among them: its package would make a database.
+  mkdir -p "${no_server%/*}"
+  echo 'create_main_cluster = false' >"$no_server"
+  [ -z "$no_service" ] || { printf '#!/bin/sh\nexit 101\n' >"$no_service" && chmod 755 "$no_service"; }
+  DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "$@" >"$log" 2>&1 || {
+    tail -n 3 "$log" >&2
+    exit 1
+  }
+)
 
 # Generated code -----------------------------------------------------------------------------------
 
 generated_is_current() {
   [ -f src/api/generated/types.ts ] &&
     [ ! scripts/generate-api.ts -nt src/api/generated/types.ts ] &&
+    [ ! scripts/own-api.ts -nt src/api/generated/types.ts ] &&
     [ ! node_modules/@kubernetes/client-node/package.json -nt src/api/generated/types.ts ]
 }
 
-if [ "${1:-}" = --for-tests ]; then
+if [ "$purpose" = --for-tests ]; then
   [ "$(id -u)" = 0 ] || fail "the tests start containers: run them as root"
   find_program kubectl || fail "kubectl is missing: install it (https://kubernetes.io/docs/tasks/tools), the tests use it"
 fi
