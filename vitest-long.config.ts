@@ -5,6 +5,7 @@ import { reporters } from './vitest.config.ts';
 export default defineConfig({
   test: {
     reporters,
+    globalSetup: 'test/support/seed.ts',
     projects: [
       { test: { name: 'properties', include: ['src/simulation/defer.property.test.ts'], testTimeout: 600_000 } },
       {

@@ -10,6 +10,7 @@ export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] =
 export default defineConfig({
   test: {
     reporters,
+    globalSetup: 'test/support/seed.ts',
     projects: [
       {
         test: { name: 'unit', include: ['src/**/*.test.ts', 'test/tidy/**/*.test.ts'], testTimeout: 60_000 },

@@ -11,7 +11,7 @@ import { deferLives } from './defer-lives.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult, live } from './pod-life.ts';
 
 const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 1000);
-const seed = Number(process.env['LIFEPOD_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`defer properties: seed ${seed}, ${numRuns} cases (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 
 /** What was decided in time takes effect a call or two later. */

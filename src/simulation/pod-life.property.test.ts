@@ -9,7 +9,7 @@ import { lives } from './lives.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult, live } from './pod-life.ts';
 
 const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 500);
-const seed = Number(process.env['LIFEPOD_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`pod-life properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
 const holds = (

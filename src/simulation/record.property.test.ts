@@ -11,7 +11,7 @@ import { lives } from './lives.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';
 
 const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
-const seed = Number(process.env['LIFEPOD_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
 /** What a Pod may do in the last moments before the simulation stops without that an agent has looked. */
