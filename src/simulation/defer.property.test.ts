@@ -8,6 +8,7 @@ import type { DeferContainer } from '../api/generated/types.ts';
 import { parseTime } from '../machinery/time.ts';
 import type { TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
 import { deferLives } from './defer-lives.ts';
+import { forcedSince } from './lives.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult, live } from './pod-life.ts';
 
 const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 1000);
@@ -46,13 +47,6 @@ function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; running: str
     running.add(entry.name);
     return [seen];
   });
-}
-
-/** By force there are 2 s, and 2 s more where a preStop hook took them; an agent that begins anew finds no object that tells since when. */
-function goneByForce({ actions, start }: LifeResult, { forcedAt, crashes = [] }: Life): number {
-  if (forcedAt === undefined) return Number.POSITIVE_INFINITY;
-  const begun = crashes.flatMap(({ action }) => actions[action - 1]?.at ?? []);
-  return Math.max(start + forcedAt, ...begun) + 4000;
 }
 
 type Property = (result: LifeResult, life: Life) => void;
@@ -146,9 +140,9 @@ const properties: Record<string, Property> = {
     // Deleted after its end it goes at once. Each crash costs 50 ms, each fault a retry of up to 10 s.
     const allowance =
       500 + 8 * (life.statusMillis ?? 1) + (life.crashes?.length ?? 0) * 400 + (life.faults?.length ?? 0) * 11_000;
-    expect(goneAt).toBeLessThanOrEqual(
-      Math.min(Math.max(deadline, first) + 2000, goneByForce(result, life)) + allowance,
-    );
+    // By force there are 2 s, and 2 s more where a preStop hook took them.
+    const forced = forcedSince(result, life) + 4000;
+    expect(goneAt).toBeLessThanOrEqual(Math.min(Math.max(deadline, first) + 2000, forced) + allowance);
   },
 
   'what has ended stays so, and the phase is Terminating only while an entry has not': ({ statuses }) => {

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
-import type { Life } from './pod-life.ts';
+import type { Life, LifeResult } from './pod-life.ts';
 import { simulatedPod } from './simulated-pod.ts';
 
 const run = fc.record<RunScript>(
@@ -93,3 +93,9 @@ export const lives = fc
       limitMillis: 400_000,
     };
   });
+
+/** The latest time from which an agent may count the end by force: one that begins anew finds no object that tells since when. */
+export function forcedSince({ actions, start }: LifeResult, { forcedAt, crashes = [] }: Life): number {
+  if (forcedAt === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(start + forcedAt, ...crashes.flatMap(({ action }) => actions[action - 1]?.at ?? []));
+}
