@@ -55,11 +55,16 @@ export function progress(turn: Turn): Progress {
   return over ?? { stage: 'running' };
 }
 
-/** The index of the init container whose turn it is. Each must succeed (a sidecar: have started) before the next. */
+/**
+ * The index of the init container whose turn it is. Each must succeed (a sidecar: have started) before the next: those before one
+ * that has a run have had their turn, whatever the runtime still knows of them. Source: the kubelet of v1.33 (behaviour).
+ */
 export function initTurn(turn: Turn): number | 'done' | 'failed' {
   const { view } = turn;
   if (view.initialized) return 'done';
+  const reached = view.init.findLastIndex(({ current }) => current !== undefined);
   for (const [index, container] of view.init.entries()) {
+    if (index < reached) continue;
     if (container.sidecar ? isStarted(turn, container) : succeeded(container.current)) continue;
     if (view.restartPolicy === 'Never' && hasFailed(container)) return 'failed';
     return index;

@@ -68,6 +68,7 @@ export const lives = fc
     failingEvery: fc.integer({ min: 0, max: 4 }),
     hookMillis: fc.integer({ min: 0, max: 10_000 }),
     hookFails: fc.boolean(),
+    initRecordsLostAt: fc.option(fc.integer({ min: 0, max: 60_000 }), { nil: undefined, freq: 2 }),
   })
   .map((given): Life => {
     const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i + 1}`);

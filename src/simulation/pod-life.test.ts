@@ -201,6 +201,22 @@ describe('the life of a Pod in virtual time', () => {
     expect(result.events.map(({ reason }) => reason)).toContain('SandboxChanged');
   });
 
+  it('goes on where the records of init containers that have ended are lost while a later one runs', async () => {
+    const result = await live({
+      pod: simulatedPod({ sidecars: ['side'], init: ['init-1', 'init-2', 'init-3'], apps: ['app'] }),
+      scripts: { side: forever, 'init-1': once(1000), 'init-2': once(10_000), 'init-3': once(1000), app: forever },
+      initRecordsLostAt: 5_000,
+      // The loss itself changes nothing: something of the Pod does.
+      edits: [{ at: 5_001, edit: (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { edited: '' } } }) }],
+      crashes: [{ action: 10, asked: true }],
+      limitMillis: 60_000,
+    });
+    expect(starts(result)).toEqual(['side#0', 'init-1#0', 'init-2#0', 'init-3#0', 'app#0']);
+    expect(endOf(result)?.phase).toBe('Running');
+    const [, first] = endOf(result)?.initContainerStatuses ?? [];
+    expect(first).toMatchObject({ name: 'init-1', ready: true, state: { terminated: { exitCode: 0 } } });
+  });
+
   it('starts sidecars in their turn and stops them after the apps, last first', async () => {
     const result = await live({
       pod: simulatedPod({ sidecars: ['side-1', 'side-2'], init: ['init'], apps: ['app'] }),

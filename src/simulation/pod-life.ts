@@ -34,6 +34,8 @@ export interface Life {
   /** The object is taken from the API at once. */
   forcedAt?: number;
   sandboxLostAt?: number;
+  /** The runtime loses the records of the init containers before the last one that has begun. */
+  initRecordsLostAt?: number;
   /** The node ends the Pod. */
   nodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
   /** And again. */
@@ -267,6 +269,12 @@ export async function live(life: Life): Promise<LifeResult> {
   if (life.forcedAt !== undefined) timers.at(start + life.forcedAt, remove);
   if (life.sandboxLostAt !== undefined)
     timers.at(start + life.sandboxLostAt, () => runtime.loseSandbox(pod.metadata.uid ?? ''));
+  if (life.initRecordsLostAt !== undefined)
+    timers.at(start + life.initRecordsLostAt, () => {
+      const init = (pod.spec?.initContainers ?? []).map(({ name }) => name);
+      const last = result.trace.findLast(({ what, name }) => what === 'start' && init.includes(name));
+      runtime.loseRecords(pod.metadata.uid ?? '', init.slice(0, init.indexOf(last?.name ?? '')));
+    });
 
   boot();
   await timers.run(() => result.goneAt !== undefined, start + (life.limitMillis ?? 3_600_000));

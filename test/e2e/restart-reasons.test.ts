@@ -62,21 +62,24 @@ async function killPause({ metadata }: Pod): Promise<void> {
   process.kill(pid, 'SIGKILL');
 }
 
-/** Two init containers, a sidecar between them and two apps, each of which notes when it begins. */
-async function started(name: string): Promise<Pod> {
-  const note = (container: string) => ({ name: container, script: `echo ${container} >>/work/log`, ...SHARED.mount });
-  const lasting = (container: string) => ({
-    ...note(container),
-    script: `echo ${container} >>/work/log; trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done`,
-  });
-  await lifepod.apply(
+const note = (container: string) => ({ name: container, script: `echo ${container} >>/work/log`, ...SHARED.mount });
+const lasting = (container: string) => ({
+  ...note(container),
+  script: `echo ${container} >>/work/log; trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done`,
+});
+
+/** Applies two init containers, a sidecar between them and two apps, each of which notes when it begins. */
+const apply = (name: string, second = note('init-2')): Promise<void> =>
+  lifepod.apply(
     pod(name, {
-      init: [note('init-1'), { ...lasting('side'), restartPolicy: 'Always' }, note('init-2')],
+      init: [note('init-1'), { ...lasting('side'), restartPolicy: 'Always' }, second],
       app: [lasting('app'), lasting('other')],
       // Of the node: it also outlives a sandbox.
       spec: { volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }] },
     }),
   );
+async function started(name: string): Promise<Pod> {
+  await apply(name);
   return record.until(name, isReady);
 }
 const BEGUN = ['init-1', 'side', 'init-2', 'app', 'other'];
@@ -153,6 +156,18 @@ describe.concurrent('init containers', () => {
       expect(statusOf(failed, 'init')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 0 } } });
       expect(left('never')).toEqual(['init']);
       await finished('never');
+    });
+
+    test('where the record of one is gone from the runtime while a later one runs', async () => {
+      await apply('passed', lasting('init-2'));
+      const { metadata } = await record.until('passed', runs('init-2'));
+      const { containers } = await runtime.observe(metadata.uid ?? '', signal);
+      await runtime.removeContainer(containers.find(({ name }) => name === 'init-1')?.id ?? '', signal);
+      await signalFirst(lifepod, 'passed', 'init-2', 'TERM');
+      const ready = await record.until('passed', isReady);
+      expect(sorted(left('passed'))).toEqual(BEGUN);
+      expect(statusOf(ready, 'init-1')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 0 } } });
+      await finished('passed');
     });
 
     test('where an app ends', async () => {

@@ -49,6 +49,8 @@ export interface SimulatedRuntime extends ContainerRuntime {
   readonly trace: TraceEntry[];
   /** Ends the sandbox's pause process, as an administrator could. */
   loseSandbox(podUid: string): void;
+  /** Forgets what has ended of these containers, as an administrator could let it. */
+  loseRecords(podUid: string, names: readonly string[]): void;
   /** Ends a running container from outside. */
   kill(containerId: string, exitCode: number): void;
   /** The next start loses its caller: it fails so much later, and until then nobody else can start it. As containerd does. */
@@ -308,6 +310,10 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
           sandbox.ready = false;
           changed(podUid);
         }
+    },
+    loseRecords: (podUid, names) => {
+      for (const run of containers.values())
+        if (run.podUid === podUid && names.includes(run.name) && run.state === 'exited') removeRun(run);
     },
     kill: (id, exitCode) => {
       const run = containers.get(id);
