@@ -218,31 +218,32 @@ export function startWorker(
             images.progress(key, progress);
             wake();
           });
-    result
-      .then(
-        (outcome) => {
-          failures.succeeded(key);
-          absorb(action, outcome);
-          // Whether the object goes or its finalizers keep it, its change tells: until then there is nothing more to say.
-          deletionAnswered = action.kind === 'finalizeDeletion' && !removed;
-          return deletionAnswered;
-        },
-        (error) => {
-          if (abort.signal.aborted || life.signal.aborted) return false;
+    const end = (staysInFlight: boolean): void => {
+      images.ended(action, key);
+      if (staysInFlight) return;
+      if (CHANGES_RUNTIME.has(action.kind)) {
+        ended.push(key);
+        mustObserve = true;
+      } else inFlight.delete(key);
+      wake();
+    };
+    // That it has ended shows together with what came of it.
+    result.then(
+      (outcome) => {
+        failures.succeeded(key);
+        absorb(action, outcome);
+        // Whether the object goes or its finalizers keep it, its change tells: until then there is nothing more to say.
+        deletionAnswered = action.kind === 'finalizeDeletion' && !removed;
+        end(deletionAnswered);
+      },
+      (error) => {
+        if (!abort.signal.aborted && !life.signal.aborted) {
           const { message } = failures.failed(key, error, ports.timers.now());
           ports.log.warn('action failed', { pod: pod.metadata.name, message });
-          return false;
-        },
-      )
-      .then((staysInFlight) => {
-        images.ended(action, key);
-        if (staysInFlight) return;
-        if (CHANGES_RUNTIME.has(action.kind)) {
-          ended.push(key);
-          mustObserve = true;
-        } else inFlight.delete(key);
-        wake();
-      });
+        }
+        end(false);
+      },
+    );
   };
 
   const absorb = (action: Action, outcome: Outcome): void => {

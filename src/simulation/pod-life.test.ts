@@ -132,6 +132,19 @@ describe('the life of a Pod in virtual time', () => {
     }
   });
 
+  it('tells each try of a pull once, also where two fail in one moment', async () => {
+    const result = await live({
+      pod: simulatedPod({ apps: ['app-1', 'app-2'] }),
+      scripts: { 'app-1': forever, 'app-2': forever },
+      absentImages: true,
+      faults: [5, 6],
+      limitMillis: 30_000,
+    });
+    expect(result.events.filter(({ reason }) => reason === 'Pulling')).toHaveLength(4);
+    const keys = result.transitions.map(({ key }) => key);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
   it('restarts a failing init container at once, then after 10 s, 20 s, 40 s', async () => {
     const result = await live({
       pod: simulatedPod({ init: ['init'], apps: ['app'] }),
