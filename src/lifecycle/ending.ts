@@ -1,8 +1,8 @@
 /**
  * The order in which the parts of an ending Pod stop, and what is left of it is removed.
  *
- * Source: Pod Lifecycle, "Termination of Pods" (v1.33): every app and init container gets its stop signal at once; sidecars stop
- * after the apps, last started first; then the sandbox; what still runs at the deadline is killed; the object goes
+ * Source: Pod Lifecycle, "Termination of Pods" (v1.33): every preStop hook begins at once, and every app and init container gets its
+ * stop signal after its own; sidecars stop after the apps, last started first; then the sandbox; what still runs at the deadline is killed; the object goes
  * when nothing is left. The specification of defer containers puts their list between.
  */
 import type { Millis } from '../machinery/time.ts';
@@ -20,12 +20,13 @@ export function stopEverything(turn: Turn, deadline: Millis): boolean {
   const { view, plan, now } = turn;
   cancelPreparations(view, plan);
   // A run that was being ended before keeps its own deadline, if that is earlier.
-  const stop = (run: ContainerState): void =>
-    endRun(turn, run, containerOf(view, run), Math.min(deadline, turn.stops[run.id]?.deadline ?? deadline));
+  const deadlineOf = ({ id }: ContainerState): Millis => Math.min(deadline, turn.stops[id]?.deadline ?? deadline);
+  const stop = (run: ContainerState): void => endRun(turn, run, containerOf(view, run), deadlineOf(run));
 
   const live = view.observed.containers.filter(isRunning);
   const first = live.filter((run) => containerOf(view, run)?.sidecar !== true);
   for (const run of first) stop(run);
+  for (const run of live) if (!first.includes(run)) preStop(turn, run, deadlineOf(run));
   if (isStarting(view) || first.length > 0) {
     plan.wake(deadline);
     // At the deadline the sidecars do not wait for the apps any more.
@@ -96,6 +97,9 @@ export function stopWithDefers(turn: Turn, termination: Termination, list: Defer
     for (const run of apps) stop(run);
     if (apps.length === 0 && !isAppStarting(view) && entry !== undefined) advanceEntry(turn, entry, termination);
   }
+  // A sidecar that is restarted meanwhile has its hook when it is to stop.
+  for (const run of live)
+    if (containerOf(view, run)?.sidecar && run.createdAt < termination.startedAt) preStop(turn, run, deadline);
   if (entry !== undefined) {
     // Also for the image of one: a termination is too short for the back-off of pulls.
     if (view.observed.volumes !== 'mounted') plan.act({ kind: 'mountVolumes' }, retryAt);

@@ -2,6 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { deadlines, deferred, deferStates, forever, lifeOf, once, post, steps } from './defer-life.ts';
 
+const sidecarWith = (more: object) => (name: string) => ({
+  ...{ name, image: 'busybox:1.28', imagePullPolicy: 'IfNotPresent', restartPolicy: 'Always' },
+  ...more,
+});
+
 describe('the order of a termination', () => {
   it('the termination is written before anything of it begins, and Ready is False at once', async () => {
     const result = await lifeOf([{}], { statusMillis: 300 });
@@ -20,6 +25,26 @@ describe('the order of a termination', () => {
     expect(at('start', 'defer-1')).toBeLessThan(10_100);
     expect(at('exit', 'defer-1')).toBeLessThan(11_200);
     expect(at('signal', 'app')).toBeGreaterThanOrEqual(14_000);
+  });
+
+  it("sidecars' preStop hooks start at once too, and stop nothing; one that is restarted has its own when it is to stop", async () => {
+    const lifecycle = { preStop: { exec: { command: ['do'] } } };
+    const result = await lifeOf([{}, post], {
+      pods: { spec: { initContainers: ['side-1', 'side-2'].map(sidecarWith({ lifecycle })) } },
+      scripts: {
+        'side-1': [{ runMillis: 12_000, exitCode: 1 }, ...forever],
+        'side-2': forever,
+        'defer-1': once(5000),
+        'defer-2': once(5000),
+      },
+      hook: () => ({ millis: 100 }),
+    });
+    const hooks = result.hooks.map(({ container, at }) => `${container} ${Math.round((at - result.start) / 1000)}`);
+    expect(hooks).toEqual(['side-1 10', 'side-2 10', 'side-1 20']);
+    expect(steps(result, 'side-1', 'side-2', 'defer-2')).toEqual([
+      ...['start side-1', 'start side-2', 'side-1 exits 1', 'start side-1#1', 'start defer-2', 'defer-2 exits 0'],
+      ...['signal side-2', 'side-2 exits 143', 'signal side-1#1', 'side-1 exits 143'],
+    ]);
   });
 
   it('an entry may have stopped the app itself before', async () => {

@@ -237,6 +237,29 @@ describe('hooks', () => {
     expect(result.goneAt).toBeLessThan(result.start + 17_500);
   });
 
+  it("a sidecar's preStop hook begins with those of the apps; its signal waits for its turn", async () => {
+    const pod = simulatedPod({ sidecars: ['side-1', 'side-2'], apps: ['app'], each: { lifecycle: { preStop: exec } } });
+    for (const sidecar of pod.spec?.initContainers ?? []) sidecar.lifecycle = { preStop: exec };
+    const result = await live({
+      pod,
+      scripts: { 'side-1': forever, 'side-2': forever, app: forever },
+      hook: ({ name }) => ({ millis: { app: 1000, 'side-1': 2000, 'side-2': 4000 }[name] ?? 0 }),
+      deletions: [{ at: 10_000, graceSeconds: 30 }],
+    });
+    const at = (time: number): number => Math.round((time - result.start) / 1000);
+    expect(result.hooks.map((hook) => [hook.container, at(hook.at)])).toEqual([
+      ['app', 10],
+      ['side-1', 10],
+      ['side-2', 10],
+    ]);
+    const signals = result.trace.filter(({ what }) => what === 'signal');
+    expect(signals.map((signal) => [signal.name, at(signal.at)])).toEqual([
+      ['app', 11],
+      ['side-2', 14],
+      ['side-1', 14],
+    ]);
+  });
+
   it('preStop is not run for a container that ended by itself', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'], restartPolicy: 'Never', each: { lifecycle: { preStop: exec } } }),

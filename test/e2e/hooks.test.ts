@@ -188,7 +188,7 @@ describe.concurrent('hooks', () => {
       await finished('unwell');
     });
 
-    test('of a sidecar it comes when the apps have ended', async () => {
+    test('of a sidecar it begins at once too, and its stop signal comes when the apps have ended', async () => {
       const app = {
         script: 'trap "echo $NAME >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
         ...SHARED.mount,
@@ -196,21 +196,30 @@ describe.concurrent('hooks', () => {
       await lifepod.apply(
         pod('beside', {
           init: [
+            { ...app, name: 'pipe', script: 'mkfifo /work/pipe' },
             {
               ...app,
               name: 'side',
               env: [{ name: 'NAME', value: 'side' }],
               restartPolicy: 'Always',
-              lifecycle: { preStop: sh('echo preStop >>/work/log') },
+              lifecycle: { preStop: sh('echo preStop >>/work/log; echo >/work/pipe') },
             },
           ],
-          app: [{ ...app, name: 'app', env: [{ name: 'NAME', value: 'app' }] }],
+          // Its own hook, and so its end, waits for the sidecar's.
+          app: [
+            {
+              ...app,
+              name: 'app',
+              env: [{ name: 'NAME', value: 'app' }],
+              lifecycle: { preStop: sh('read line </work/pipe') },
+            },
+          ],
           spec: outliving('beside'),
         }),
       );
       await record.until('beside', isReady);
       await deletion('beside');
-      expect(left('beside')).toBe('app\npreStop\nside\n');
+      expect(left('beside')).toBe('preStop\napp\nside\n');
     });
   });
 });
