@@ -3,6 +3,7 @@
  * Reasons and messages are the kubelet's (v1.33).
  */
 import { deferFacts } from './defer-status.ts';
+import { missingTarget } from './progress.ts';
 import { isBeforePull, pullMessage, quartersDone } from './pulls.ts';
 import { backOffMessage, ERR_IMAGE_PULL_SHOWN_MILLIS, isBackingOff, type StatusInput, waitingState } from './status.ts';
 import { actionKey, type ContainerState, type PodEvent, runKey } from './types.ts';
@@ -133,10 +134,14 @@ function runFacts(container: ContainerView, given: StatusInput, facts: Facts): v
     hookFacts(container, run, given, facts);
     probeFacts(container, run, given, facts);
   }
-  if (waitingState(container, given)?.reason === 'CrashLoopBackOff') {
+  const waiting = waitingState(container, given);
+  if (waiting?.reason === 'CrashLoopBackOff') {
     const message = backOffMessage(container, given);
     facts.set(`crashLoop/${container.latest?.id}`, { ...warning('BackOff', message), fieldPath });
   }
+  const target = missingTarget(given.view, container);
+  if (target !== undefined && target === waiting?.message)
+    facts.set(`target/${spec.name}`, { ...warning('Failed', `Error: ${target}`), fieldPath });
 }
 
 /** Beside defer containers it goes on while its Pod ends, until it is told to stop. */

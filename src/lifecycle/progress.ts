@@ -137,8 +137,8 @@ export function start(turn: Turn, container: ContainerView, attempt: number, bac
   const imageId = ensureImage(view, container, attempt, plan);
   if (imageId === undefined || view.sandbox === undefined || view.observed.volumes !== 'mounted') return;
   const { name } = container.spec;
+  if (missingTarget(view, container) !== undefined) return;
   const target = targetOf(view, container);
-  if (target === 'none') return;
   plan.act({
     kind: 'startContainer',
     container: name,
@@ -151,12 +151,19 @@ export function start(turn: Turn, container: ContainerView, attempt: number, bac
   });
 }
 
-/** The run that an ephemeral container targets; it waits for one that is not running. */
-function targetOf(view: PodView, { spec }: ContainerView): ContainerState | undefined | 'none' {
+/** The newest run of the container that an ephemeral container targets. */
+function targetOf(view: PodView, { spec }: ContainerView): ContainerState | undefined {
   const name = (spec as EphemeralContainer).targetContainerName;
-  if (name === undefined || name === '') return undefined;
-  const target = view.all.find((container) => container.spec.name === name)?.current;
-  return target?.state === 'running' ? target : 'none';
+  return view.all.find((each) => each.spec.name === name)?.current;
+}
+
+/** Why an ephemeral container cannot start: its target does not run. In the kubelet's words, as far as it has any. */
+export function missingTarget(view: PodView, container: ContainerView): string | undefined {
+  const name = (container.spec as EphemeralContainer).targetContainerName;
+  if (container.kind !== 'ephemeral' || name === undefined || name === '') return undefined;
+  const target = targetOf(view, container);
+  if (target?.state === 'running') return undefined;
+  return target === undefined ? `unable to find target container ${name}` : `target container ${name} is not running`;
 }
 
 /**

@@ -10,7 +10,7 @@ import type { DeferList } from './defer.ts';
 import { deferStatuses, isDeferring, terminationStatus } from './defer-status.ts';
 import { hasStarted } from './hooks.ts';
 import { isReady, isStarted } from './probes.ts';
-import type { Progress } from './progress.ts';
+import { missingTarget, type Progress } from './progress.ts';
 import { isBeforePull, pullMessage } from './pulls.ts';
 import { restartAfter, wantsRestart } from './restart.ts';
 import type { Turn } from './turn.ts';
@@ -212,11 +212,9 @@ export const backOffMessage = ({ spec }: ContainerView, { input }: StatusInput):
   `Back-off restarting failed container ${spec.name} in pod ${podInFull(input.pod.metadata)}`;
 
 /** How the pull of the next run's image goes, or what the last try of it or of the start failed with. */
-function failedToStart(
-  { spec, nextAttempt }: ContainerView,
-  { input, view }: StatusInput,
-): State['waiting'] | undefined {
-  const { failures } = input.observed;
+function failedToStart(container: ContainerView, { input, view }: StatusInput): State['waiting'] | undefined {
+  const { spec, nextAttempt } = container;
+  const { failures, images } = input.observed;
   const about = { container: spec.name, attempt: nextAttempt };
   const image = spec.image ?? '';
   const pullKey = actionKey({ kind: 'pullImage', ...about, image });
@@ -231,7 +229,10 @@ function failedToStart(
   const other =
     failures[actionKey({ kind: 'checkImage', ...about, image, mustExist: false })] ??
     failures[`startContainer/${spec.name}/${nextAttempt}`];
-  return other === undefined ? undefined : { reason: other.reason, message: other.message };
+  if (other !== undefined) return { reason: other.reason, message: other.message };
+  const isDue = nextAttempt === 0 && images[spec.name]?.state === 'present';
+  const target = isDue ? missingTarget(view, container) : undefined;
+  return target === undefined ? undefined : { reason: 'CreateContainerConfigError', message: target };
 }
 
 /** How long a failed pull shows as ErrImagePull before it shows as waiting for the next try. */

@@ -316,6 +316,40 @@ describe('changes of a living Pod', () => {
     expect(conditionNow(result, 'Ready')).toBe('True');
   });
 
+  it('an ephemeral container waits for its target, and says so once', async () => {
+    const withDebugger = (pod: Pod, name: string, targetContainerName: string): Pod => ({
+      ...pod,
+      spec: {
+        ...pod.spec,
+        ephemeralContainers: [
+          ...(pod.spec?.ephemeralContainers ?? []),
+          { ...{ name, image: 'busybox:1.28', imagePullPolicy: 'IfNotPresent' }, targetContainerName },
+        ],
+      } as Pod['spec'],
+    });
+    const result = await live({
+      pod: simulatedPod({ init: ['init'], apps: ['app', 'brief'], restartPolicy: 'Never' }),
+      scripts: { init: [{ runMillis: 10_000 }], app: forever, brief: [{ runMillis: 1000 }] },
+      edits: [
+        { at: 5_000, edit: (pod) => withDebugger(pod, 'early', 'app') },
+        { at: 6_000, edit: (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { edited: '' } } }) },
+        { at: 20_000, edit: (pod) => withDebugger(pod, 'late', 'brief') },
+      ],
+      limitMillis: 30_000,
+    });
+    expect(starts(result)).toEqual(['init#0', 'app#0', 'brief#0', 'early#0']);
+    const shown = (at: number) =>
+      result.statuses.findLast((each) => each.at < result.start + at)?.status.ephemeralContainerStatuses ?? [];
+    const waiting = (message: string) => ({ waiting: { reason: 'CreateContainerConfigError', message } });
+    expect(shown(9_000)[0]?.state).toEqual(waiting('unable to find target container app'));
+    expect(shown(30_000)[0]?.state?.running).toBeDefined();
+    expect(shown(30_000)[1]?.state).toEqual(waiting('target container brief is not running'));
+    expect(reasons(result).filter((each) => each.startsWith('Failed'))).toEqual([
+      'Failed: Error: unable to find target container app',
+      'Failed: Error: target container brief is not running',
+    ]);
+  });
+
   it('an image that changes before its container starts is the one that it runs, and is not held back by the old one', async () => {
     const pod = simulatedPod({ init: ['init'], apps: ['app'] });
     const whileInitializing = await live({

@@ -117,6 +117,21 @@ describe.concurrent('ephemeral containers', () => {
       await finished('shown');
     });
 
+    test('one whose target does not run yet says so, and starts once it does', async () => {
+      const init = { name: 'init', script: 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done' };
+      await lifepod.apply(pod('early', { init: [init] }));
+      await record.until('early', runs('init'));
+      await debug('early', 'with', ['--target=app'], 'true');
+      const waiting = await record.until('early', waitsFor('with', 'CreateContainerConfigError'));
+      const message = 'unable to find target container app';
+      expect(statusOf(waiting, 'with').state?.waiting?.message).toBe(message);
+      expect(await record.event('early', /^Warning/)).toBe(`Warning Failed: Error: ${message}`);
+      expect(await lifepod.cliOk('why', 'early')).toContain(`ephemeral container with cannot be started, ${message}.`);
+      await signalFirst(lifepod, 'early', 'init', 'TERM');
+      expect(statusOf(await record.until('early', ended('with')), 'with').state?.terminated?.exitCode).toBe(0);
+      await finished('early');
+    });
+
     test('-it attaches a terminal to it', async () => {
       await started('attached');
       const command = 'kubectl debug attached -it --image=busybox:1.28 --profile=general -c shell --target=app -- sh';

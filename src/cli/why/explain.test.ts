@@ -119,6 +119,17 @@ const CASES: Record<string, Case> = {
     sentence: /couldn't find key k/,
     advice: /create the ConfigMap, Secret or key/,
   },
+  'an ephemeral container whose target does not run': {
+    spec: { ephemeralContainers: [{ ...container('debug'), targetContainerName: 'app' }] },
+    status: {
+      containerStatuses: [running('app')],
+      ephemeralContainerStatuses: [
+        waiting('debug', 'CreateContainerConfigError', 'target container app is not running', { containerID: '' }),
+      ],
+    },
+    sentence: 'p waits: ephemeral container debug cannot be started, target container app is not running.',
+    advice: /^wait for its target/,
+  },
   'a user that may not be root': {
     status: {
       containerStatuses: [

@@ -63,6 +63,8 @@ function startAdvice(reason: string | undefined, message: string, namespace: str
     return 'correct its command, security context or devices, and make the Pod anew';
   if (/^(configmap|secret) ".*" not found|^couldn't find key /.test(message))
     return `create the ConfigMap, Secret or key that is named in namespace ${namespace}: the next try comes by itself`;
+  if (/target container/.test(message))
+    return 'wait for its target: it starts by itself once that runs, and one without a target starts at once';
   if (/runAsNonRoot|non-root policy/.test(message))
     return 'give it a runAsUser above 0, or an image with the number of such a user, and make the Pod anew';
   return 'correct what is named, in the Pod or on the node: the next try comes by itself, a changed Pod must be made anew';
