@@ -14,7 +14,14 @@ import { missingTarget, type Progress } from './progress.ts';
 import { isBeforePull, pullMessage } from './pulls.ts';
 import { restartAfter, wantsRestart } from './restart.ts';
 import type { Turn } from './turn.ts';
-import { actionKey, type ContainerState, type Failure, type Termination, type TerminationReason } from './types.ts';
+import {
+  actionKey,
+  type ContainerState,
+  type Failure,
+  runKey,
+  type Termination,
+  type TerminationReason,
+} from './types.ts';
 import { withUnknownEnds } from './unknown-ends.ts';
 import { type ContainerView, isLive, isRunning, isStarting } from './view.ts';
 
@@ -190,14 +197,17 @@ export function terminatedState(run: ContainerState, runtimeName: string): NonNu
 export function waitingState(container: ContainerView, given: StatusInput): State['waiting'] | undefined {
   const { input, view, stops, termination } = given;
   const { latest, current } = container;
-  if (termination !== undefined || given.progress.stage === 'finished' || isLive(current)) return undefined;
+  if (termination !== undefined || given.progress.stage === 'finished') return undefined;
+  const hook = current === undefined ? undefined : input.observed.hooks[runKey(current.id, 'postStart')]?.failure;
+  const hooked = hook === undefined ? undefined : { reason: 'PostStartHookError', message: hook };
+  if (isLive(current)) return hooked;
   if (latest?.state === 'exited' && latest === current) {
     if (!wantsRestart(container, view.restartPolicy, latest, stops)) return undefined;
     const restart = restartAfter(latest, stops);
     if (restart.at > input.now)
       return { reason: 'CrashLoopBackOff', message: crashLoopMessage(container, latest, given) };
   }
-  return failedToStart(container, given);
+  return failedToStart(container, given) ?? hooked;
 }
 
 const podInFull = ({ name, namespace = 'default', uid }: ObjectMeta): string => `${name}_${namespace}(${uid})`;

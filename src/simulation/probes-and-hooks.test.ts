@@ -208,6 +208,15 @@ describe('hooks', () => {
       limitMillis: 5_000,
     });
     expect(starts(result)).toEqual(['app#0', 'app#1']);
+    const shown = result.statuses.map(({ status: { containerStatuses: [app] = [] } }) => {
+      const { waiting, running, terminated } = app?.state ?? {};
+      const why = waiting?.reason === 'PostStartHookError' ? waiting.message : waiting?.reason;
+      return `${why ?? (running ? 'running' : terminated?.reason)}${app?.lastState?.terminated ? ', again' : ''}`;
+    });
+    expect(shown.filter((each, i) => each !== shown[i - 1])).toEqual([
+      ...['ContainerCreating', 'it said no', 'it said no, again', 'ContainerCreating, again'],
+      ...['it said no, again', 'CrashLoopBackOff, again'],
+    ]);
     expect(reasons(result)).toContain('FailedPostStartHook: PostStartHook failed');
     expect(reasons(result)).toContain('Killing: FailedPostStartHook');
   });

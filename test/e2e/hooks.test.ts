@@ -79,18 +79,22 @@ describe.concurrent('hooks', () => {
       await finished('started');
     });
 
-    test.each<[string, () => object]>([
-      ['exec', () => sh('echo secret; exit 3')],
-      ['http', () => ({ httpGet: { host: '127.0.0.1', port: 1, path: '/' } })],
-      ['tcp', () => ({ tcpSocket: { host: '127.0.0.1', port: server.port } })],
-    ])('a hook that fails kills its container: %s', async (kind, hook) => {
+    test.each<[string, () => object, RegExp]>([
+      ['exec', () => sh('echo secret; exit 3'), /^Exec lifecycle hook .* exited with 3: , message: "secret\\n"$/],
+      ['http', () => ({ httpGet: { host: '127.0.0.1', port: 1, path: '/' } }), /^HTTP lifecycle hook .* refused$/],
+      ['tcp', () => ({ tcpSocket: { host: '127.0.0.1', port: server.port } }), /^Cannot run handler: /],
+    ])('a hook that fails kills its container: %s', async (kind, hook, message) => {
       const name = `failing-${kind}`;
       await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, lifecycle: { postStart: hook() } }] }));
       await record.until(name, restarted('app', 1));
       await record.until(name, waitsFor('app', 'CrashLoopBackOff'));
       expect(await record.event(name, /Hook failed/)).toBe('Warning FailedPostStartHook: PostStartHook failed');
       expect(await record.event(name, /Killing/)).toBe('Normal Killing: FailedPostStartHook');
-      expect(record.history(name).some(({ pod }) => runs('app')(pod))).toBe(false);
+      const history = record.history(name).map(({ pod }) => pod);
+      expect(history.some(runs('app'))).toBe(false);
+      const shown = history.filter(waitsFor('app', 'PostStartHookError')).at(-1);
+      expect(shown && statusOf(shown, 'app').state?.waiting?.message).toMatch(message);
+      expect(record.events(name).join()).not.toContain('lifecycle hook');
       await finished(name);
     });
 

@@ -130,6 +130,11 @@ const CASES: Record<string, Case> = {
     sentence: 'p waits: ephemeral container debug cannot be started, target container app is not running.',
     advice: /^wait for its target/,
   },
+  'a postStart hook that failed': {
+    status: { containerStatuses: [waiting('app', 'PostStartHookError', 'HTTP lifecycle hook (/) failed')] },
+    sentence: 'p waits: container app cannot be started, HTTP lifecycle hook (/) failed.',
+    advice: /^correct its postStart hook/,
+  },
   'a user that may not be root': {
     status: {
       containerStatuses: [

@@ -33,6 +33,7 @@ const START_REASONS = [
   'RunContainerError',
   'StartError',
   'CreateContainerConfigError',
+  'PostStartHookError',
   'Error',
 ];
 
@@ -59,6 +60,8 @@ export function explainWaiting(subject: Living): Explanation | undefined {
 }
 
 function startAdvice(reason: string | undefined, message: string, namespace: string): string {
+  if (reason === 'PostStartHookError')
+    return 'correct its postStart hook, or what that needs; a changed Pod must be made anew';
   if (reason !== 'CreateContainerConfigError')
     return 'correct its command, security context or devices, and make the Pod anew';
   if (/^(configmap|secret) ".*" not found|^couldn't find key /.test(message))

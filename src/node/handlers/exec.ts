@@ -6,8 +6,8 @@ import { HandlerFailure } from './failure.ts';
 
 export type ExecPort = Pick<ContainerRuntime, 'execSync'>;
 
-/** Most of a probe's output that is kept. Source: pkg/probe/exec of v1.33. */
-const MAX_PROBE_OUTPUT = 10 * 1024;
+/** Most of a command's output that is told. Source: pkg/probe/exec of v1.33. */
+export const MAX_OUTPUT = 10 * 1024;
 
 /**
  * Resolves where the command ends with 0; rejects with a HandlerFailure that has its output where it does not, or is late.
@@ -23,7 +23,7 @@ export async function execProbe(
   const result = await runtime.execSync(containerId, command, timeoutMillis, signal).catch((error: unknown) => {
     throw error instanceof ExecTimeoutError ? new HandlerFailure(error.message) : error;
   });
-  if (result.exitCode !== 0) throw new HandlerFailure(combined(result).slice(0, MAX_PROBE_OUTPUT));
+  if (result.exitCode !== 0) throw new HandlerFailure(combined(result).slice(0, MAX_OUTPUT));
 }
 
 /** Upstream's order; CRI tells nothing of what came first. */

@@ -71,6 +71,11 @@ describe('exec', () => {
     );
   });
 
+  test('tells of endless output no more than a status can bear', async () => {
+    const execSync = exited({ exitCode: 3, stdout: 'x'.repeat(16 << 20), stderr: 'y'.repeat(16 << 20) });
+    await expect(hook({ exec: { command: ['yes'] } }, { execSync })).rejects.toThrow(/^.{100,30000}$/);
+  });
+
   test('fails with what the runtime says', async () => {
     const failed = hook({ exec: { command: ['x'] } }, { execSync: () => Promise.reject(new Error('rpc error')) });
     await expect(failed).rejects.toThrow('failed - error: rpc error, message: ""');

@@ -8,7 +8,7 @@
  */
 import type { LifecycleHandler } from '../../api/generated/types.ts';
 import type { Timers } from '../../platform/platform.ts';
-import { combined } from './exec.ts';
+import { combined, MAX_OUTPUT } from './exec.ts';
 import { joinHostPort } from './failure.ts';
 import type { HttpRequest } from './http.ts';
 import type { HandlerPorts } from './probe.ts';
@@ -73,8 +73,10 @@ async function runCommand(
     throw described(error instanceof Error ? error.message : String(error), '');
   });
   const { exitCode, stderr } = result;
-  if (exitCode !== 0)
-    throw described(`command '${command.join(' ')}' exited with ${exitCode}: ${stderr}`, combined(result));
+  if (exitCode === 0) return;
+  // Upstream tells all of it; but the status that shows it is to be written.
+  const reason = `command '${command.join(' ')}' exited with ${exitCode}: ${stderr.slice(0, MAX_OUTPUT)}`;
+  throw described(reason, combined(result).slice(0, MAX_OUTPUT));
 }
 
 /** Any answer is success, whatever its status. */
