@@ -43,13 +43,19 @@ export function replaceChangedImages(turn: Turn): void {
     const run = container.current;
     if (run?.state !== 'running' || !isOutdated(container, run)) continue;
     turn.stops[run.id] ??= {
-      message: `Container ${container.spec.name} definition changed, will be restarted`,
+      message: killingMessage(container, 'definition changed', true),
       deadline: turn.now + graceMillis(turn.view),
       restart: true,
       replaced: true,
     };
   }
 }
+
+/** Of the Event Killing: a sidecar is an init container, of which nobody says that it will be restarted. */
+export const killingMessage = ({ kind, spec }: ContainerView, what: string, restart: boolean): string =>
+  kind === 'init'
+    ? `Init container ${spec.name} ${what}`
+    : `Container ${spec.name} ${what}${restart ? ', will be restarted' : ''}`;
 
 /** Init containers that have had their turn do not run again for a new image. Source: Init Containers (v1.33). */
 export const isOutdated = (container: ContainerView, run: ContainerState): boolean =>

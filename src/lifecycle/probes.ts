@@ -7,7 +7,7 @@
  */
 import type { Container, Probe } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
-import { hasStarted, MINIMUM_GRACE_SECONDS } from './hooks.ts';
+import { hasStarted, killingMessage, MINIMUM_GRACE_SECONDS } from './hooks.ts';
 import { graceMillis, type Turn } from './turn.ts';
 import { actionKey, type ContainerState, type ProbeKind, type ProbeMemory, runKey } from './types.ts';
 import type { ContainerView } from './view.ts';
@@ -33,7 +33,7 @@ export function countProbes(turn: Turn): void {
     if (kind !== 'readiness' && after.passing === false && turn.stops[run.id] === undefined) {
       const restart = restartsOnFailure(turn, container);
       turn.stops[run.id] = {
-        message: `Container ${container.spec.name} failed ${kind} probe${restart ? ', will be restarted' : ''}`,
+        message: killingMessage(container, `failed ${kind} probe`, restart),
         deadline: turn.now + graceAfter(turn, container, probe),
         restart,
       };

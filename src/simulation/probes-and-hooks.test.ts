@@ -99,6 +99,25 @@ describe('probes', () => {
     expect(conditions.map((each) => each?.message)).toContain('containers with unready status: [side]');
   });
 
+  it.each<[string, object]>([
+    ['startup', { startupProbe: { ...exec, periodSeconds: 1, failureThreshold: 1 } }],
+    ['liveness', { livenessProbe: { ...exec, periodSeconds: 1, failureThreshold: 1 } }],
+  ])(
+    'a failed %s probe of a sidecar ends its run, and names it as the init container that it is',
+    async (kind, probes) => {
+      const pod = simulatedPod({ sidecars: ['side'], apps: ['app'] });
+      Object.assign(pod.spec?.initContainers?.[0] ?? {}, probes);
+      const result = await live({
+        pod,
+        scripts: { side: forever, app: forever },
+        probe: ({ attempt }) => (attempt === 0 ? 'Failure' : 'Success'),
+        limitMillis: 20_000,
+      });
+      expect(starts(result)).toContain('side#1');
+      expect(reasons(result)).toContain(`Killing: Init container side failed ${kind} probe`);
+    },
+  );
+
   it("a probe's own grace period bounds the end of its run", async () => {
     const result = await live({
       pod: simulatedPod({
@@ -298,6 +317,17 @@ describe('changes of a living Pod', () => {
     expect(starts(result)).toEqual(['init#0', 'app#0', 'app#1']);
     expect(result.trace.findLast(({ what }) => what === 'start')?.at).toBeGreaterThan(result.start + 20_000);
     expect(reasons(result)).toContain('Killing: Container app definition changed, will be restarted');
+  });
+
+  it('a changed image of a sidecar restarts it alone, and names it as the init container that it is', async () => {
+    const result = await live({
+      pod: simulatedPod({ sidecars: ['side'], apps: ['app'] }),
+      scripts: { side: forever, app: forever },
+      edits: [{ at: 10_000, edit: (pod) => withImage(pod, 'initContainers', 'busybox:2') }],
+      limitMillis: 30_000,
+    });
+    expect(starts(result)).toEqual(['side#0', 'app#0', 'side#1']);
+    expect(reasons(result)).toContain('Killing: Init container side definition changed');
   });
 
   it('an ephemeral container that is added runs once, beside the others, and never again', async () => {
