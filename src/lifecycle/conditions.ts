@@ -48,10 +48,14 @@ export function conditionsOf(
     PodScheduled: holds,
     ...(deferred === undefined ? {} : { Deferred: deferred }),
   };
+  const { generation } = input.pod.metadata;
+  // Source: the kubelet of v1.33 with PodObservedGenerationTracking, as for that of the status.
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
   const own = Object.entries(verdicts).map(([type, verdict]): PodCondition => {
     const before = old.find((condition) => condition.type === type);
     return {
       type,
+      ...observed,
       status: verdict.status,
       lastTransitionTime:
         before?.status === verdict.status && before.lastTransitionTime
@@ -63,7 +67,7 @@ export function conditionsOf(
   });
   const disruption = disruptionTarget(given);
   const others = old.filter(({ type }) => !NODE_CONDITIONS.has(type) && type !== disruption?.type);
-  return [...own, ...(disruption === undefined ? [] : [disruption]), ...others];
+  return [...own, ...(disruption === undefined ? [] : [{ ...disruption, ...observed }]), ...others];
 }
 
 /** Source: Disruptions, "Pod disruption conditions" (v1.33): TerminationByKubelet. */

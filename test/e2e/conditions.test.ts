@@ -165,10 +165,13 @@ describe.concurrent('the status of a Pod', () => {
     test('observedGeneration follows the generation', async () => {
       await lifepod.apply(pod('observed'));
       const first = await record.until('observed', isReady);
+      const generations = ({ status }: Pod) => status?.conditions?.map((each) => each.observedGeneration);
       expect(first.status?.observedGeneration).toBe(1);
+      expect(generations(first)).toEqual([1, 1, 1, 1, 1]);
       await lifepod.kubectlOk('patch', 'pod', 'observed', '-p', '{"spec":{"activeDeadlineSeconds":3600}}');
       const second = await record.until('observed', ({ status }) => status?.observedGeneration === 2);
       expect(second.metadata.generation).toBe(2);
+      expect(generations(second)).toEqual([2, 2, 2, 2, 2]);
       expect(timesOf(second)).toEqual(timesOf(first));
       await finished('observed');
     });
