@@ -262,9 +262,8 @@ function phaseOf(given: StatusInput, apps: ContainerStatus[]): string {
   const { input, view } = given;
   if (isDeferring(given)) return 'Terminating';
   const recorded = input.pod.status?.phase ?? 'Pending';
-  // One that completed does not run again for the moment until its end is known.
-  const runsOn = recorded === 'Terminating' && given.termination?.reason !== 'Completed';
-  const old = runsOn ? 'Running' : recorded;
+  // The list has ended, and sidecars have not: what the phase was before.
+  const old = recorded === 'Terminating' ? (apps.every(hasBegun) ? 'Running' : 'Pending') : recorded;
   if (isFinal(old)) return old;
   const phase = phaseReached(given, apps);
   return isFinal(phase) && (isStarting(view) || view.observed.containers.some(isRunning)) ? old : phase;
@@ -283,8 +282,9 @@ function phaseReached(given: StatusInput, apps: ContainerStatus[]): string {
   if ((termination !== undefined && stopped) || given.progress.stage === 'finished')
     return wentWell ? 'Succeeded' : 'Failed';
 
-  const begun = (status: ContainerStatus): boolean =>
-    status.state?.waiting === undefined || status.lastState?.terminated !== undefined;
   const initialized = view.initialized || given.progress.stage === 'running';
-  return initialized && apps.every(begun) ? 'Running' : 'Pending';
+  return initialized && apps.every(hasBegun) ? 'Running' : 'Pending';
 }
+
+const hasBegun = ({ state, lastState }: ContainerStatus): boolean =>
+  state?.waiting === undefined || lastState?.terminated !== undefined;

@@ -71,6 +71,27 @@ describe('when the list runs', () => {
     },
   );
 
+  it.each([
+    [0, 'Running', 'Succeeded'],
+    [1, 'Pending', 'Failed'],
+  ])(
+    'the phase is Terminating no longer than the list of a Pod that is over: while its sidecar stops it is as before (init container: %i)',
+    async (code, before, after) => {
+      const result = await lifeOf([post], {
+        pods: { sidecars: ['side'], init: ['init'], restartPolicy: 'Never' },
+        scripts: { side: [{ stopMillis: 5000 }], init: once(1000, code), app: once(2000) },
+        deletions: [],
+      });
+      expect(phases(result).slice(-3)).toEqual(['Terminating', before, after]);
+      const at = (name: string, what: string) =>
+        result.trace.find((each) => each.name === name && each.what === what)?.at;
+      const shown = (phase: string) => result.statuses.findLast(({ status }) => status.phase === phase)?.at ?? 0;
+      expect(shown('Terminating')).toBeLessThan((at('defer-1', 'exit') ?? 0) + 100);
+      const final = result.statuses.find(({ status }) => status.phase === after)?.at;
+      expect(final).toBeGreaterThanOrEqual(at('side', 'exit') ?? Number.NaN);
+    },
+  );
+
   it('a Pod that completes by itself does not wait with its app for the others: the last exit counts', async () => {
     const result = await lifeOf([{}], {
       pods: { apps: ['app', 'other'], restartPolicy: 'OnFailure' },

@@ -154,8 +154,7 @@ const properties: Record<string, Property> = {
         if (end !== undefined) ended.set(name, end);
       }
       const open = status.deferContainerStatuses?.some(({ state }) => state?.terminated === undefined);
-      const completed = status.termination?.reason === 'Completed';
-      if (status.phase === 'Terminating' && !completed) expect(open).toBe(true);
+      if (status.phase === 'Terminating') expect(open).toBe(true);
     }
   },
 

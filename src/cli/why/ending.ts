@@ -24,7 +24,8 @@ const QUICK_MILLIS = 1000;
 
 export function explainEnding(subject: Living): Explanation | undefined {
   const { pod, name } = subject;
-  const completes = pod.status?.phase === 'Terminating';
+  const { phase = '', termination } = pod.status ?? {};
+  const completes = phase === 'Terminating' || (termination !== undefined && !['Succeeded', 'Failed'].includes(phase));
   if (pod.metadata.deletionTimestamp === undefined && !completes) return undefined;
   const running = shownContainers(subject).filter(({ status }) => status.state?.running !== undefined);
   const finalizers = pod.metadata.finalizers ?? [];

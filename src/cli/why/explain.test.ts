@@ -292,6 +292,18 @@ const CASES: Record<string, Case> = {
     sentence:
       'p is not gone yet: its defer container bye (1 of 1) cannot run, no such image, at the latest until 12:00:22 UTC (in 22.0s).',
   },
+  'a sidecar that stops, of a Pod that completed and whose list has ended': {
+    spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },
+    status: {
+      phase: 'Running',
+      termination: { reason: 'Completed', startedAt: '2026-01-31T11:59:50Z', deadline: '2026-01-31T12:00:20Z' },
+      initContainerStatuses: [running('side')],
+      containerStatuses: [status('app', { state: terminated(0, 'Completed') })],
+      deferContainerStatuses: [status('bye', { state: terminated(0, 'Completed') })],
+    },
+    steps: [...(ENDING ?? []), [1, 'StopSignal', { ...of('side') }]],
+    sentence: /^p is not gone yet: PID 1 of init container side /,
+  },
   'a defer container that is tried again': {
     metadata: DELETED,
     spec: { deferContainers: [container('bye')] },
