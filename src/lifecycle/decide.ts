@@ -21,6 +21,7 @@ import type { Plan } from './plan.ts';
 import { countProbes, runProbes } from './probes.ts';
 import { finishedForGood, lookForImages, type Progress, progress } from './progress.ts';
 import { ERR_IMAGE_PULL_SHOWN_MILLIS, type StatusInput, statusOf } from './status.ts';
+import { stopsToKeep } from './stops.ts';
 import { activeDeadline, completion, terminationInForce } from './termination.ts';
 import { transitionsOf } from './transitions.ts';
 import { newTurn, type Turn } from './turn.ts';
@@ -89,6 +90,7 @@ export function decide(input: Input): Decision {
       ...(termination === undefined ? {} : { termination }),
       ...(initialized && view.sandbox !== undefined ? { initializedInSandbox: view.sandbox.attempt } : {}),
     },
+    stops: stopsToKeep(turn),
     events: [...facts].filter(([key]) => !memory.announced.has(key)).map(([, event]) => event),
     transitions: [...transitions.values()].filter(({ key }) => !memory.recorded.has(key)).sort((a, b) => a.at - b.at),
     wakeAt: plan.wakeAt,

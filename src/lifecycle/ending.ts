@@ -147,6 +147,7 @@ function advanceEntry(turn: Turn, entry: Entry, termination: Termination): void 
     if (limit !== undefined && now >= limit)
       stops[current.id] ??= {
         message: `Container ${container.spec.name} exceeded its timeoutSeconds`,
+        at: now,
         deadline: now + MINIMUM_GRACE_SECONDS * 1000,
         restart: false,
       };

@@ -25,6 +25,7 @@ export function runPostStartHooks(turn: Turn): void {
   for (const container of turn.view.all) {
     const run = container.current;
     if (run?.state !== 'running' || container.spec.lifecycle?.postStart === undefined) continue;
+    if (turn.stops[run.id] !== undefined) continue;
     const result = turn.view.observed.hooks[runKey(run.id, 'postStart')];
     if (result === undefined)
       turn.plan.act({ kind: 'runHook', container: container.spec.name, id: run.id, hook: 'postStart' });
@@ -32,6 +33,7 @@ export function runPostStartHooks(turn: Turn): void {
       turn.stops[run.id] ??= {
         message: 'FailedPostStartHook',
         deadline: turn.now + graceMillis(turn.view),
+        at: turn.now,
         restart: turn.view.restartPolicy !== 'Never',
       };
   }
@@ -45,6 +47,7 @@ export function replaceChangedImages(turn: Turn): void {
     turn.stops[run.id] ??= {
       message: killingMessage(container, 'definition changed', true),
       deadline: turn.now + graceMillis(turn.view),
+      at: turn.now,
       restart: true,
       replaced: true,
     };

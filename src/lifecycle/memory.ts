@@ -1,10 +1,11 @@
 /**
- * The memory of a worker that starts anew: all that matters is in the Pod's status and in the runtime.
+ * The memory of a worker that starts anew: all that matters is in the Pod's status, in the runtime and in the stops that were kept.
  */
 import type { ContainerStatus, Pod } from '../api/generated/types.ts';
 import { deferListOf } from './defer.ts';
 import { factsOf } from './facts.ts';
 import { probeOf } from './probes.ts';
+import type { Stops } from './stops.ts';
 import { recordedTermination } from './termination.ts';
 import { emptyMemory, newTurn } from './turn.ts';
 import { type HookResult, type Input, type Memory, type ProbeKind, type ProbeMemory, runKey } from './types.ts';
@@ -16,9 +17,9 @@ export interface Recovered {
   hooks: Record<string, HookResult>;
 }
 
-/** After a restart of the agent. Facts that hold already were announced by the agent before. */
-export function rebuildMemory(input: Omit<Input, 'memory'>): Recovered {
-  const turn = newTurn({ ...input, memory: emptyMemory() });
+/** After a restart of the agent, with the stops that were kept. Facts that hold already were announced by the agent before. */
+export function rebuildMemory(input: Omit<Input, 'memory'>, stops: Stops): Recovered {
+  const turn = newTurn({ ...input, memory: { ...emptyMemory(), stops } });
   const { view } = turn;
   const termination = view.defers.length > 0 ? recordedTermination(input.pod) : undefined;
   const facts = factsOf({
@@ -57,6 +58,7 @@ export function rebuildMemory(input: Omit<Input, 'memory'>): Recovered {
       ...emptyMemory(),
       announced: new Set(facts.keys()),
       probes,
+      stops,
       interrupted: new Set(view.defers.flatMap((container) => cutOff(container, input.pod) ?? [])),
       unstarted: new Set(view.defers.flatMap(({ latest }) => (latest?.state === 'created' ? latest.id : []))),
       ...(initialized && sameSandbox && sandbox !== undefined ? { initializedInSandbox: sandbox } : {}),

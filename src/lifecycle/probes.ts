@@ -35,6 +35,7 @@ export function countProbes(turn: Turn): void {
       turn.stops[run.id] = {
         message: killingMessage(container, `failed ${kind} probe`, restart),
         deadline: turn.now + graceAfter(turn, container, probe),
+        at: turn.now,
         restart,
       };
     }

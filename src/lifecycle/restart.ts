@@ -4,7 +4,8 @@
  * 5 min; a run of 10 min resets it. Init containers of a Pod with restartPolicy Always restart on failure.
  */
 import type { Millis } from '../machinery/time.ts';
-import type { ContainerState, Failure, Stop } from './types.ts';
+import type { Stops } from './stops.ts';
+import type { ContainerState, Failure } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';
 
 export const BACKOFF_INITIAL_SECONDS = 10;
@@ -20,7 +21,7 @@ export function wantsRestart(
   container: ContainerView,
   policy: PodView['restartPolicy'],
   run: ContainerState,
-  stops: Readonly<Record<string, Stop>>,
+  stops: Stops,
 ): boolean {
   if (container.kind === 'ephemeral' || container.kind === 'defer') return false;
   if (container.sidecar || stops[run.id]?.restart === true) return true;
@@ -38,7 +39,7 @@ export interface Restart {
   nextBackoffSeconds: number;
 }
 
-export function restartAfter(run: ContainerState, stops: Readonly<Record<string, Stop>>): Restart {
+export function restartAfter(run: ContainerState, stops: Stops): Restart {
   const finishedAt = run.finishedAt ?? run.createdAt;
   if (stops[run.id]?.replaced === true) return { at: finishedAt, delaySeconds: 0, nextBackoffSeconds: 0 };
   const ranMillis = finishedAt - (run.startedAt ?? finishedAt);

@@ -3,7 +3,8 @@
  */
 import type { Millis } from '../machinery/time.ts';
 import { newPlan, type Plan } from './plan.ts';
-import type { Input, Memory, ProbeMemory, Stop } from './types.ts';
+import type { Stop } from './stops.ts';
+import type { Input, Memory, ProbeMemory } from './types.ts';
 import { type PodView, viewOf } from './view.ts';
 
 export interface Turn {

@@ -2,6 +2,7 @@
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
 import type { ImageState, PullProgress } from './pulls.ts';
+import type { Stops } from './stops.ts';
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
 
@@ -150,17 +151,6 @@ export interface ProbeMemory {
   succeededAt?: Millis;
 }
 
-/** Why a run is being ended though its Pod lives on. */
-export interface Stop {
-  /** The message of its Killing Event. */
-  message: string;
-  deadline: Millis;
-  /** It runs again though its exit code alone would not want it. */
-  restart: boolean;
-  /** For another image: the next run is no repetition, and needs no back-off. */
-  replaced?: true;
-}
-
 /** What the worker keeps between decisions; rebuildMemory() makes it anew after a restart of the agent. */
 export interface Memory {
   /** Keys of the facts that were given out as Events and still hold. */
@@ -172,8 +162,7 @@ export interface Memory {
   initializedInSandbox?: number;
   /** By runKey. */
   probes: Readonly<Record<string, ProbeMemory>>;
-  /** By container ID. */
-  stops: Readonly<Record<string, Stop>>;
+  stops: Stops;
   /** When a run was first to get its stop signal, by container ID. */
   signalledAt: Readonly<Record<string, Millis>>;
   /** IDs of defer containers' runs that the agent before may have cut off while it started them. */
@@ -290,6 +279,8 @@ export interface Decision {
   /** The status as it should be; undefined where none may be written (the object is gone). */
   status: PodStatus | undefined;
   memory: Memory;
+  /** To be written down before anything else is done, for the next agent; undefined: nothing new. */
+  stops: Stops | undefined;
   events: PodEvent[];
   /** What has happened since the decision before, in the order of its time. */
   transitions: Transition[];

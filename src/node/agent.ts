@@ -25,6 +25,7 @@ import { removeDeadContainers } from './dead-containers.ts';
 import { createExecutor } from './executor.ts';
 import { createPodHandlers } from './handlers/pod-handlers.ts';
 import { createNodeImages } from './images/node-images.ts';
+import { createKeptStops } from './kept-stops.ts';
 import { ROTATION_LIMITS, startLogRotation } from './log-rotation.ts';
 import { createLogSource } from './logs.ts';
 import { createNodeEnding, type NodeEnding } from './node-ending.ts';
@@ -157,12 +158,11 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   const { podDirectory } = volumes;
   const pressures = () => options.eviction?.pressure.conditions() ?? new Set();
   const ending = createNodeEnding({ ...options, ...{ events, workers, podDirectory, staticPods, runs, pressures } });
+  const stops = createKeptStops(podDirectory, options);
   const start = (pod: Pod, removed: boolean): void => {
     const uid = pod.metadata.uid ?? '';
-    const readMessages = createMessageReader({
-      podDirectory: volumes.podDirectory(uid),
-      logDirectory: podLogDirectory(pod, logsRoot),
-    });
+    const logDirectory = podLogDirectory(pod, logsRoot);
+    const readMessages = createMessageReader({ podDirectory: podDirectory(uid), logDirectory });
     const observe = async (of: Pod, abort: AbortSignal): Promise<RuntimeView> => {
       const seen = await runtime.observe(uid, abort);
       const ips = seen.sandboxes.find(({ ready }) => ready)?.ips;
@@ -173,7 +173,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
       return view;
     };
     const worker = startWorker(
-      { pod, removed, nodeEnd: ending.begun(pod) },
+      { pod, removed, nodeEnd: ending.begun(pod), stops: stops.read(pod) },
       {
         timers,
         log: log.child({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }),
@@ -182,6 +182,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
         execute: executeFor,
         writeStatus: writeAnyStatus,
         record: (of, transitions) => recorder.record(of, transitions),
+        keepStops: stops.keep,
         event: (of, { type, reason, message, fieldPath }) => events.event(of, type, reason, message, fieldPath),
         done: () => {
           workers.delete(uid);
@@ -192,7 +193,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
           images.podGone();
           const stays = (what: string) => (error: unknown) =>
             log.warn(`${what} of a Pod that is gone stays`, { uid, error: String(error) });
-          const logs = rm(podLogDirectory(pod, logsRoot), { recursive: true, force: true });
+          const logs = rm(logDirectory, { recursive: true, force: true });
           const removals = [
             podCgroups?.remove(pod).catch(stays('the control group')),
             logs.catch(stays('the log folder')),

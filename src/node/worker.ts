@@ -12,6 +12,7 @@ import type { Pod, PodStatus } from '../api/generated/types.ts';
 import { decide } from '../lifecycle/decide.ts';
 import { rebuildMemory } from '../lifecycle/memory.ts';
 import type { ImageState, PullProgress } from '../lifecycle/pulls.ts';
+import type { Stops } from '../lifecycle/stops.ts';
 import { nodeEndAfter } from '../lifecycle/termination.ts';
 import {
   type Action,
@@ -25,7 +26,6 @@ import {
   type Observed,
   type PodEvent,
   type ProbeResult,
-  runKey,
   type SandboxState,
   type Transition,
 } from '../lifecycle/types.ts';
@@ -33,6 +33,7 @@ import type { Log, Timer, Timers } from '../platform/platform.ts';
 import { createStatusWriter } from './status-writer.ts';
 import { createWorkerFailures } from './worker-failures.ts';
 import { createWorkerImages, showsImage } from './worker-images.ts';
+import { createWorkerResults } from './worker-results.ts';
 
 /** What the runtime has of the Pod. */
 export interface RuntimeView {
@@ -58,6 +59,8 @@ export interface WorkerPorts {
   /** `progress`: is told how a pull goes that takes its time. */
   execute(action: Action, pod: Pod, signal: AbortSignal, progress: (progress: PullProgress) => void): Promise<Outcome>;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
+  /** Writes them down for the next worker of the Pod, at once. */
+  keepStops(pod: Pod, stops: Stops): void;
   event(pod: Pod, event: PodEvent): void;
   /** Keeps steps of the Pod's life; may be told of one again by another worker of the Pod. */
   record(pod: Pod, transitions: Transition[]): void;
@@ -92,12 +95,14 @@ const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'removeSandbox',
 ]);
 
-/** What is known of runs that are still there; keys are runKey's. */
-const ofRuns = <T>(record: Record<string, T>, ids: ReadonlySet<string>): Record<string, T> =>
-  Object.fromEntries(Object.entries(record).filter(([key]) => ids.has(key.split('/')[0] ?? '')));
-
 export function startWorker(
-  first: { pod: Pod; removed: boolean; nodeEnd?: NodeEnd | undefined },
+  first: {
+    pod: Pod;
+    removed: boolean;
+    nodeEnd?: NodeEnd | undefined;
+    /** That the worker before has kept. */
+    stops?: Stops;
+  },
   ports: WorkerPorts,
 ): PodWorker {
   let { pod, removed } = first;
@@ -107,8 +112,7 @@ export function startWorker(
   let volumes: Observed['volumes'] = 'pending';
   const images = createWorkerImages();
   const failures = createWorkerFailures();
-  let probes: Record<string, ProbeResult> = {};
-  let hooks: Record<string, HookResult> = {};
+  const results = createWorkerResults();
   /** The runtime does not tell a sandbox that was stopped from one that broke down. */
   const stoppedSandboxes = new Set<string>();
   const inFlight = new Map<string, AbortController>();
@@ -135,8 +139,7 @@ export function startWorker(
       ...images.observed(),
       volumes,
       failures: failures.observed,
-      probes,
-      hooks,
+      ...results.observed(),
       inFlight: new Set(inFlight.keys()),
     },
     now: ports.timers.now(),
@@ -171,9 +174,7 @@ export function startWorker(
     ended = [];
     try {
       runtime = await ports.observe(pod, life.signal);
-      const ids = new Set(runtime.containers.map(({ id }) => id));
-      probes = ofRuns(probes, ids);
-      hooks = ofRuns(hooks, ids);
+      results.keep(new Set(runtime.containers.map(({ id }) => id)));
       for (const key of seen) inFlight.delete(key);
     } catch (error) {
       mustObserve = true;
@@ -184,14 +185,15 @@ export function startWorker(
 
   const step = (): void => {
     if (memory === undefined) {
-      const recovered = rebuildMemory(input());
-      hooks = recovered.hooks;
+      const recovered = rebuildMemory(input(), first.stops ?? {});
+      results.recovered(recovered.hooks);
       memory = recovered.memory;
     }
     const decision = decide({ ...input(), memory });
     memory = decision.memory;
     timer?.cancel();
     timer = decision.wakeAt === undefined ? undefined : ports.timers.at(decision.wakeAt, wake);
+    if (decision.stops !== undefined) ports.keepStops(pod, decision.stops);
     for (const event of decision.events) ports.event(pod, event);
     if (decision.transitions.length > 0) ports.record(pod, decision.transitions);
     for (const action of decision.actions) perform(action);
@@ -251,11 +253,7 @@ export function startWorker(
     if (outcome.volumes !== undefined) volumes = outcome.volumes;
     if (outcome.removed) removed = true;
     if (action.kind === 'stopSandbox') stoppedSandboxes.add(action.id);
-    if (action.kind === 'runProbe' && outcome.probe !== undefined) {
-      const probe = runKey(action.id, action.probe);
-      probes[probe] = { ...outcome.probe, serial: (probes[probe]?.serial ?? 0) + 1 };
-    }
-    if (action.kind === 'runHook' && outcome.hook !== undefined) hooks[runKey(action.id, action.hook)] = outcome.hook;
+    results.absorb(action, outcome);
   };
 
   /** The runtime did not answer: its events stream brings a resync when it is back; until then, once a second. */

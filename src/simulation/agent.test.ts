@@ -5,7 +5,7 @@ import { afterEach, expect, it } from 'vitest';
 import type { Pod, ServiceAccount } from '../api/generated/types.ts';
 import { kinds } from '../api/kinds.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
-import { createRegistry } from '../apiserver/registry/registry.ts';
+import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { ResourceBackend } from '../machinery/backend.ts';
 import { startNodeAgent } from '../node/agent.ts';
@@ -13,7 +13,11 @@ import { readCapacity } from '../node/machine.ts';
 import { systemTimers } from '../platform/node.ts';
 import type { Log } from '../platform/platform.ts';
 import type { ContainerStreams } from '../runtime/runtime.ts';
-import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
+import {
+  createSimulatedRuntime,
+  type SimulatedRuntime,
+  type SimulatedRuntimeOptions,
+} from '../runtime/simulated/simulated-runtime.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
@@ -24,7 +28,16 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-it('a new agent adopts what runs, though the runtime speaks before the API has answered', async () => {
+interface Node {
+  runtime: SimulatedRuntime & ContainerStreams;
+  registry: Registry;
+  /** Ends with the test, or before. */
+  startAgent(backend: ResourceBackend): { ready: Promise<unknown>; stop: () => void };
+  create(pod: Partial<Pod['spec']> & object): Promise<Pod>;
+}
+
+/** An API and a simulated runtime, without an agent. */
+async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node> {
   const dataDir = await mkdtemp(join(tmpdir(), 'lifepod-agent-'));
   cleanups.push(() => rm(dataDir, { recursive: true, force: true }));
   const registry = await createRegistry({
@@ -41,7 +54,10 @@ it('a new agent adopts what runs, though the runtime speaks before the API has a
     .resource<ServiceAccount>({ group: '', version: 'v1', resource: 'serviceaccounts' })
     .create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'default' } });
 
-  const simulated = createSimulatedRuntime({ timers, script: () => ({ stopMillis: 1 }), images: ['busybox:1.28'] });
+  const simulated = createSimulatedRuntime({
+    ...{ timers, script: () => ({ stopMillis: 1 }), images: ['busybox:1.28'] },
+    ...options,
+  });
   const noStreams = async (): Promise<never> => {
     throw new Error('simulated containers have no streams');
   };
@@ -74,6 +90,16 @@ it('a new agent adopts what runs, though the runtime speaks before the API has a
     return { ready, stop: () => ending.abort() };
   };
 
+  const create: Node['create'] = (spec) =>
+    client.resource<Pod>(PODS).create({
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'kept', namespace: 'default' } },
+      spec: { nodeName: 'node-1', automountServiceAccountToken: false, containers: [], ...spec },
+    });
+  return { runtime, registry, startAgent, create };
+}
+
+it('a new agent adopts what runs, though the runtime speaks before the API has answered', async () => {
+  const { registry, startAgent, create, runtime } = await newNode({});
   const first = startAgent(registry);
   await first.ready;
   const isReady = new Promise<void>((resolve) => {
@@ -89,16 +115,7 @@ it('a new agent adopts what runs, though the runtime speaks before the API has a
       watching.signal,
     );
   });
-  await client.resource<Pod>(PODS).create({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'kept', namespace: 'default' },
-    spec: {
-      nodeName: 'node-1',
-      automountServiceAccountToken: false,
-      containers: [{ name: 'app', image: 'busybox:1.28' }],
-    },
-  });
+  await create({ containers: [{ name: 'app', image: 'busybox:1.28' }] });
   await isReady;
   first.stop();
 
@@ -112,5 +129,35 @@ it('a new agent adopts what runs, though the runtime speaks before the API has a
     },
   });
   await second.ready;
-  expect(simulated.trace.map(({ what }) => what)).toEqual(['sandbox', 'start']);
+  expect(runtime.trace.map(({ what }) => what)).toEqual(['sandbox', 'start']);
+});
+
+it('a new agent restarts what the one before had told to stop for its liveness probe, whatever it exits with', async () => {
+  const { registry, startAgent, create, runtime } = await newNode({
+    script: () => ({}),
+    exec: ({ attempt }) => ({ exitCode: attempt === 0 ? 1 : 0 }),
+  });
+  const told = new Promise<string>((resolve) => {
+    const { stopContainer } = runtime;
+    runtime.stopContainer = (id, ...more) => {
+      resolve(id);
+      return stopContainer(id, ...more);
+    };
+  });
+  const first = startAgent(registry);
+  await first.ready;
+  const livenessProbe = { exec: { command: ['check'] }, failureThreshold: 1 };
+  await create({ restartPolicy: 'OnFailure', containers: [{ name: 'app', image: 'busybox:1.28', livenessProbe }] });
+  const id = await told;
+  first.stop();
+  runtime.kill(id, 0);
+  const restarted = new Promise<void>((resolve) => {
+    const watching = new AbortController();
+    cleanups.push(() => watching.abort());
+    void runtime.events(() => {
+      if (runtime.trace.filter(({ what }) => what === 'start').length === 2) resolve();
+    }, watching.signal);
+  });
+  await startAgent(registry).ready;
+  await restarted;
 });

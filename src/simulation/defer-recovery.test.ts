@@ -65,7 +65,7 @@ function found(
       ...observed,
     } as Observed,
   };
-  const { memory, hooks } = rebuildMemory(given);
+  const { memory, hooks } = rebuildMemory(given, {});
   return decide({ ...given, observed: { ...given.observed, hooks }, memory });
 }
 

@@ -3,6 +3,7 @@
  * traces.txt holds what happens in a sample of them: a change of this arbitrary makes it anew.
  */
 import fc from 'fast-check';
+import type { Pod } from '../api/generated/types.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
 import type { Life, LifeResult } from './pod-life.ts';
 import { simulatedPod } from './simulated-pod.ts';
@@ -92,6 +93,54 @@ export const lives = fc
         ...(given.hookFails && attempt % 2 === 0 ? { failure: 'simulated' } : {}),
       }),
       limitMillis: 400_000,
+    };
+  });
+
+/** Another image for every app. */
+export function withOtherImage(pod: Pod): Pod {
+  const containers = (pod.spec?.containers ?? []).map((container) => ({ ...container, image: 'other:1' }));
+  return { ...pod, spec: { ...pod.spec, containers } };
+}
+
+/** The first run of an app is ended though the Pod lives on, with whatever exit code; the next one succeeds. */
+export const stopping = fc
+  .record({
+    why: fc.constantFrom('liveness', 'startup', 'postStart', 'image'),
+    restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
+    sidecar: fc.boolean(),
+    /** So short that what crashes cost changes nothing. */
+    stopMillis: fc.option(fc.integer({ min: 0, max: 1000 }), { nil: undefined }),
+    stopExitCode: fc.constantFrom(0, 1, 143),
+    hookMillis: fc.option(fc.integer({ min: 0, max: 1000 }), { nil: undefined }),
+    crashes,
+  })
+  .map(({ why, restartPolicy, sidecar, stopMillis, stopExitCode, hookMillis, crashes: given }): Life => {
+    const failing = { exec: { command: ['check'] }, periodSeconds: 3, failureThreshold: 2 };
+    const hooks = {
+      ...(why === 'postStart' ? { postStart: failing } : {}),
+      ...(hookMillis === undefined ? {} : { preStop: failing }),
+    };
+    // That it is still asked whether it is ready lets agents crash while it stops.
+    const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 1 };
+    const each = {
+      readinessProbe,
+      lifecycle: hooks,
+      ...(why === 'liveness' || why === 'startup' ? { [`${why}Probe`]: failing } : {}),
+    };
+    // Always would restart it for ever.
+    const second = restartPolicy === 'Always' ? {} : { runMillis: 5000 };
+    const first = { stopExitCode, ...(stopMillis === undefined ? {} : { stopMillis }) };
+    return {
+      pod: simulatedPod({ apps: ['app'], sidecars: sidecar ? ['side'] : [], restartPolicy, each, graceSeconds: 10 }),
+      scripts: { app: [first, second], side: [{ stopMillis: 0 }] },
+      probe: ({ attempt, probe: kind }) => (attempt === 0 && kind !== 'readiness' ? 'Failure' : 'Success'),
+      hook: ({ attempt, hook: kind }) => ({
+        millis: hookMillis ?? 0,
+        ...(kind === 'postStart' && attempt === 0 ? { failure: 'simulated' } : {}),
+      }),
+      ...(why === 'image' ? { edits: [{ at: 15_000, edit: withOtherImage }] } : {}),
+      crashes: given,
+      limitMillis: 90_000,
     };
   });
 

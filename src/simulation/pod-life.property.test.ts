@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
-import { forcedSince, lives } from './lives.ts';
+import { forcedSince, lives, stopping } from './lives.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult, live } from './pod-life.ts';
 
 const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 500);
@@ -172,6 +172,21 @@ describe('properties of every life', () => {
         // A Pod that restarts for ever has done, by the limit, as much as its time allowed: its init containers are comparable.
         const names = policy === 'Never' ? [...initNames(life), ...appNames(life)] : [];
         expect(outcome(crashed, names)).toEqual(outcome(whole, names));
+      }),
+      { numRuns, seed },
+    ));
+
+  it('crashes change nothing in what comes after a container that is ended though its Pod lives on', () =>
+    fc.assert(
+      fc.asyncProperty(stopping, async (life) => {
+        const [crashed, whole] = await Promise.all([live(life), live({ ...life, crashes: [] })]);
+        const outcome = ({ trace, pod }: LifeResult) => ({
+          phase: pod.status?.phase,
+          exits: trace.flatMap(({ what, name, attempt, exitCode }) =>
+            what === 'exit' && name === 'app' ? `#${attempt}=${exitCode}` : [],
+          ),
+        });
+        expect(outcome(crashed)).toEqual(outcome(whole));
       }),
       { numRuns, seed },
     ));

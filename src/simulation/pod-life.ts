@@ -5,6 +5,7 @@
 import { deletionPostponedSeconds } from '../api/core/v1/pod/strategy.ts';
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
+import type { Stops } from '../lifecycle/stops.ts';
 import {
   type Action,
   actionKey,
@@ -121,6 +122,7 @@ export async function live(life: Life): Promise<LifeResult> {
   let removed = false;
   let worker: PodWorker | undefined;
   let executed = 0;
+  let kept: Stops = {};
   const crashes = new Map((life.crashes ?? []).map(({ action, asked }) => [action, asked]));
   const result: LifeResult = {
     trace: runtime.trace,
@@ -198,7 +200,7 @@ export async function live(life: Life): Promise<LifeResult> {
     };
     const stamps = createSteadyStamps(timers, machine);
     const mine = startWorker(
-      { pod, removed },
+      { pod, removed, stops: kept },
       {
         timers,
         log: silent,
@@ -235,6 +237,9 @@ export async function live(life: Life): Promise<LifeResult> {
           if (!alive || removed) return;
           result.statuses.push({ at: timers.now(), status });
           change(followTermination({ ...pod, status: structuredClone(status) }, pod));
+        },
+        keepStops: (_pod, stops) => {
+          if (alive) kept = structuredClone(stops);
         },
         event: (_pod, event) => void result.events.push(event),
         record: (_pod, transitions) => void result.transitions.push(...transitions),

@@ -27,6 +27,8 @@ export interface RunScript {
   exitCode?: number;
   /** How long it takes from the stop signal to its end; absent: it ignores the signal. */
   stopMillis?: number;
+  /** Its exit code then; absent: that of a process which the signal ends. */
+  stopExitCode?: number;
 }
 
 export interface SimulatedRuntimeOptions {
@@ -135,9 +137,9 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
     if (run.signalled) return;
     run.signalled = true;
     note('signal', run);
-    const { stopMillis } = script(run);
+    const { stopMillis, stopExitCode = 143 } = script(run);
     if (stopMillis === undefined) return;
-    timers.at(timers.now() + stopMillis, () => end(run, 143));
+    timers.at(timers.now() + stopMillis, () => end(run, stopExitCode));
   };
   const removeRun = (run: Run): void => {
     end(run, SIGKILL_EXIT);

@@ -1,0 +1,94 @@
+/** Runs that are ended though their Pod lives on, by agents that crash meanwhile: what comes after them stays the same. */
+import { describe, expect, it } from 'vitest';
+import { withOtherImage } from './lives.ts';
+import { type Life, type LifeResult, live } from './pod-life.ts';
+import { simulatedPod } from './simulated-pod.ts';
+
+const check = { exec: { command: ['check'] } };
+const outcome = ({ trace, pod }: LifeResult): string[] => [
+  ...trace
+    .filter(({ what }) => ['start', 'signal', 'exit'].includes(what))
+    .map(({ what, name, attempt, exitCode }) => `${what} ${name}#${attempt} ${exitCode ?? ''}`.trim()),
+  String(pod.status?.phase),
+];
+/** That it is still asked whether it is ready lets the agent crash while it stops. */
+const readinessProbe = { ...check, periodSeconds: 1 };
+const failsFirst = ({ attempt, probe }: { attempt: number; probe: string }) =>
+  attempt === 0 && probe !== 'readiness' ? 'Failure' : 'Success';
+
+/** The life, and the same with a crash of the agent right before the stop is asked for, and while the container stops. */
+async function withCrashes(life: Life): Promise<string[][]> {
+  const whole = await live(life);
+  const stop = whole.actions.findIndex(({ action }) => action.kind === 'stopContainer') + 1;
+  expect(stop).toBeGreaterThan(0);
+  const crashed = [];
+  for (const action of [stop, stop + 1]) crashed.push(await live({ ...life, crashes: [{ action, asked: false }] }));
+  return [whole, ...crashed].map(outcome);
+}
+
+describe('a crash of the agent while a container is stopped changes nothing in what comes after it', () => {
+  it('a liveness probe failed under OnFailure, and the container exits 0: it is restarted', async () => {
+    const [whole, ...crashed] = await withCrashes({
+      pod: simulatedPod({
+        ...{ apps: ['app'], restartPolicy: 'OnFailure' },
+        each: { readinessProbe, livenessProbe: { ...check, periodSeconds: 5, failureThreshold: 2 } },
+      }),
+      scripts: { app: [{ stopMillis: 1020, stopExitCode: 0 }, { runMillis: 1000 }] },
+      probe: failsFirst,
+      limitMillis: 60_000,
+    });
+    const steps = ['start app#0', 'signal app#0', 'exit app#0 0', 'start app#1', 'exit app#1 0', 'Succeeded'];
+    expect(whole).toEqual(steps);
+    for (const each of crashed) expect(each).toEqual(steps);
+  });
+
+  it('its image was changed under Never: it runs again with the new one', async () => {
+    const [whole, ...crashed] = await withCrashes({
+      pod: simulatedPod({ apps: ['app'], restartPolicy: 'Never', each: { readinessProbe } }),
+      // Before the next agent looks.
+      scripts: { app: [{ stopMillis: 50 }, { runMillis: 1000 }] },
+      edits: [{ at: 5000, edit: withOtherImage }],
+      limitMillis: 60_000,
+    });
+    const steps = ['start app#0', 'signal app#0', 'exit app#0 143', 'start app#1', 'exit app#1 0', 'Succeeded'];
+    expect(whole).toEqual(steps);
+    for (const each of crashed) expect(each).toEqual(steps);
+  });
+
+  it('its postStart hook failed under OnFailure: the hook does not run again, and the container is restarted', async () => {
+    const hooks: number[] = [];
+    const life: Life = {
+      pod: simulatedPod({
+        apps: ['app'],
+        restartPolicy: 'OnFailure',
+        each: { readinessProbe, lifecycle: { postStart: check } },
+      }),
+      scripts: { app: [{ stopMillis: 3000, stopExitCode: 0 }, { runMillis: 1000 }] },
+      hook: ({ attempt }) => {
+        hooks.push(attempt);
+        return { millis: 100, ...(attempt === 0 ? { failure: 'simulated' } : {}) };
+      },
+      limitMillis: 60_000,
+    };
+    const steps = ['start app#0', 'signal app#0', 'exit app#0 0', 'start app#1', 'exit app#1 0', 'Succeeded'];
+    expect(await withCrashes(life)).toEqual([steps, steps, steps]);
+    expect(hooks).toEqual([0, 1, 0, 1, 0, 1]);
+  });
+
+  it('the time until it is killed does not begin anew', async () => {
+    const life: Life = {
+      pod: simulatedPod({
+        ...{ apps: ['app'], graceSeconds: 20 },
+        each: { readinessProbe, livenessProbe: { ...check, failureThreshold: 2 } },
+      }),
+      scripts: { app: [{}] },
+      probe: failsFirst,
+      limitMillis: 60_000,
+    };
+    const killedAt = ({ trace }: LifeResult): number => trace.find(({ what }) => what === 'exit')?.at ?? 0;
+    const whole = await live(life);
+    const stop = whole.actions.findIndex(({ action }) => action.kind === 'stopContainer') + 1;
+    const crashed = await live({ ...life, crashes: [{ action: stop + 1, asked: false }] });
+    expect(Math.abs(killedAt(crashed) - killedAt(whole))).toBeLessThanOrEqual(1000);
+  });
+});
