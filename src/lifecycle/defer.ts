@@ -110,9 +110,9 @@ function whyNoPreExit(view: PodView, { reason }: Termination): string | undefine
   return view.sandbox?.ready === true && present ? undefined : 'the sandbox was lost, and the app containers with it';
 }
 
-function entriesOf(turn: Turn, termination: Termination, skipped: string | undefined, over: boolean): Entry[] {
+function entriesOf(turn: Turn, termination: Termination, noEntry: string | undefined, over: boolean): Entry[] {
   const { view } = turn;
-  const noPreExit = skipped ?? whyNoPreExit(view, termination);
+  const noPreExit = noEntry ?? whyNoPreExit(view, termination);
   let begunAt = termination.startedAt;
   /** Whether all before have ended: only then an entry's own end is looked for. */
   let reached = true;
@@ -121,16 +121,22 @@ function entriesOf(turn: Turn, termination: Termination, skipped: string | undef
     const preExit = spec.trigger !== 'PostExit';
     if (!preExit) begunAt = Math.max(begunAt, lastExit(view));
     const entry = { container, spec, begunAt };
-    const notDue = preExit ? noPreExit : skipped;
+    const notDue = preExit ? noPreExit : noEntry;
+    const skipped = notDue !== undefined && !isRunning(container.latest) && !hasRun(container, termination);
+    const last = over || notDue !== undefined;
     const end =
       recordedEnd(view, container) ??
-      (isRunning(container.latest) ? undefined : notDue !== undefined ? skip(turn, notDue) : undefined) ??
-      (reached ? endOf(turn, entry, termination, over) : over ? skip(turn, GRACE_PASSED) : undefined);
+      (skipped ? skip(turn, notDue) : undefined) ??
+      (reached ? endOf(turn, entry, termination, last) : over ? skip(turn, GRACE_PASSED) : undefined);
     reached &&= end !== undefined;
     if (end !== undefined) begunAt = Math.max(begunAt, end.at);
     return { ...entry, end };
   });
 }
+
+/** It ended in a way that holds, though no entry is due any more. What was killed with its sandbox did not. */
+const hasRun = ({ latest }: ContainerView, { hard }: Termination): boolean =>
+  latest?.state === 'exited' && (hard === true || latest.exitCode === 0);
 
 const GRACE_PASSED = 'the grace period had passed';
 
@@ -141,8 +147,9 @@ const skip = ({ now }: Turn, message: string): EntryEnd => ({
   message,
 });
 
+/** Of what a PostExit entry waits for. */
 const lastExit = (view: PodView): Millis =>
-  Math.max(0, ...[...view.init, ...view.apps].map(({ latest }) => latest?.finishedAt ?? 0));
+  Math.max(0, ...[...view.init, ...view.apps].map(({ latest, sidecar }) => (sidecar ? 0 : (latest?.finishedAt ?? 0))));
 
 /** An entry's status in the object. */
 export const recordedEntry = (view: PodView, { spec }: ContainerView): ContainerStatus | undefined =>

@@ -88,6 +88,18 @@ describe('an entry that fails', () => {
     expect(deferStates(result)).toEqual(['terminated DeadlineExceeded', 'terminated Completed']);
   });
 
+  it('what its timeoutSeconds ended is not retried as the sidecars stop after it', async () => {
+    const result = await lifeOf([{ ...post, timeoutSeconds: 3, restartPolicy: 'OnFailure' }], {
+      pods: { sidecars: ['side'] },
+      scripts: { 'defer-1': [{}], side: [{ stopMillis: 10 }] },
+      statusMillis: 200,
+    });
+    expect(steps(result, 'side', 'defer-1')).toEqual([
+      ...['start side', 'start defer-1', 'signal defer-1', 'defer-1 exits 137', 'signal side', 'side exits 143'],
+    ]);
+    expect(deferStates(result)).toEqual(['terminated DeadlineExceeded']);
+  });
+
   it('its image cannot be pulled: with Never the list moves on, and the status says why', async () => {
     const result = await lifeOf([{ image: 'missing:1' }, {}], { pullable: (reference) => reference !== 'missing:1' });
     expect(steps(result, 'defer-1', 'defer-2')).toEqual(['start defer-2', 'defer-2 exits 0']);

@@ -181,6 +181,16 @@ describe('when the list runs', () => {
     expect(eventsOf(result, 'DeferContainerSkipped')).toHaveLength(2);
   });
 
+  it('node pressure, hard: what has run by then ended as it did', async () => {
+    const by = { reason: 'NodePressure', message: 'The node was low on resource: memory.', graceSeconds: 0 } as const;
+    const result = await lifeOf([{}, {}, {}], {
+      scripts: { 'defer-1': once(10), 'defer-2': [{}] },
+      nodeEnd: { at: 12_000, by },
+      limitMillis: 60_000,
+    });
+    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated DeadlineExceeded', 'terminated Skipped']);
+  });
+
   it('node shutdown: within the time that is left for the Pod', async () => {
     const by = {
       reason: 'NodeShutdown',
@@ -259,6 +269,12 @@ describe('when the list runs', () => {
     expect(result.trace.filter(({ what }) => what === 'sandbox')).toHaveLength(2);
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Skipped', 'terminated Completed']);
     expect(steps(result, 'app')).toEqual(['start app', 'app exits 137']);
+  });
+
+  it('the sandbox is lost as a PreExit entry has ended, which the status does not tell yet: it has run', async () => {
+    const result = await lifeOf([{}, post], { sandboxLostAt: 11_212, statusMillis: 200 });
+    expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'defer-1 exits 0']);
+    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed']);
   });
 
   it('a PostExit entry that ran when the sandbox was lost runs again in the new one', async () => {
