@@ -1,4 +1,4 @@
-/** Defer containers on real containers. Every rule of theirs in virtual time: src/simulation/defer-containers.test.ts. */
+/** Defer containers on real containers. Every rule of theirs in virtual time: src/simulation/defer-*.test.ts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
