@@ -98,10 +98,12 @@ export function decide(input: Input): Decision {
   };
 }
 
-const stop = (turn: Turn, termination: Termination, list: DeferList | undefined): boolean =>
-  list === undefined || list.skipped !== undefined
-    ? stopEverything(turn, termination.deadline)
-    : stopWithDefers(turn, termination, list);
+function stop(turn: Turn, termination: Termination, list: DeferList | undefined): boolean {
+  if (list !== undefined && list.skipped === undefined) return stopWithDefers(turn, termination, list);
+  // How an entry ended that ran before is written down before its run goes.
+  const isTold = list?.entries.every(({ container, end }) => container.latest === undefined || end?.recorded) ?? true;
+  return stopEverything(turn, termination.deadline) && isTold;
+}
 
 /** A failed pull shows as ErrImagePull first and as ImagePullBackOff a moment later. */
 function wakeForImagePullStatus({ observed, now }: Input, plan: Plan): void {

@@ -75,10 +75,13 @@ export function deferListOf(turn: Turn, termination: Termination | undefined): D
   if (!late || current === undefined)
     return { entries: within, turn: current, over: late, held: false, proposed: undefined, skipped };
 
-  // The node's time is no Pod's to extend.
-  const ofNode = input.nodeEnd !== undefined || NODE_REASONS.has(termination.reason);
-  const proposed = ofNode ? undefined : extension(turn, termination, current);
-  const isAwaited = proposed !== undefined || (!ofNode && mayBeExtended(turn, current));
+  // The node's time is no Pod's to extend, nor is there any for one that is to go at once and that a finalizer holds.
+  const isFixed =
+    input.nodeEnd !== undefined ||
+    NODE_REASONS.has(termination.reason) ||
+    view.pod.metadata.deletionGracePeriodSeconds === 0;
+  const proposed = isFixed ? undefined : extension(turn, termination, current);
+  const isAwaited = proposed !== undefined || (!isFixed && mayBeExtended(turn, current));
   if (!termination.over && now < killTime(termination) && isAwaited)
     return { entries: within, turn: current, over: false, held: true, proposed, skipped };
   const entries = entriesOf(turn, termination, skipped, true);

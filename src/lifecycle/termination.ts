@@ -121,7 +121,8 @@ function deletion(
   // An agent that begins anew knows of the delete only by whole seconds, not when it was seen.
   const unknownMillis = termination.deletionTimestamp === undefined ? JUST_NOW_MILLIS : 1000;
   const shorter = termination.deadline - deadline >= unknownMillis;
-  return { ...termination, deletionTimestamp, deadline: shorter ? Math.max(deadline, now) : termination.deadline };
+  if (!shorter) return { ...termination, deletionTimestamp };
+  return { ...termination, deletionTimestamp, deadline: Math.min(termination.deadline, Math.max(deadline, now)) };
 }
 
 /** Who asked for a deletion says so in the condition DisruptionTarget. Source: Disruptions, "Pod disruption conditions" (v1.33). */

@@ -186,9 +186,17 @@ describe('when the list runs', () => {
     const result = await lifeOf([{}, {}, {}], {
       scripts: { 'defer-1': once(10), 'defer-2': [{}] },
       nodeEnd: { at: 12_000, by },
-      limitMillis: 60_000,
     });
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated DeadlineExceeded', 'terminated Skipped']);
+    expect(result.goneAt).toBeLessThan(result.start + 15_000);
+    // While the status that tells of its end is on its way.
+    const untold = await lifeOf([{}], {
+      scripts: { 'defer-1': [{}] },
+      deletions: [{ at: 10_000, graceSeconds: 3 }],
+      nodeEnd: { at: 15_190, by },
+      statusMillis: 200,
+    });
+    expect(deferStates(untold)).toEqual(['terminated DeadlineExceeded']);
   });
 
   it('node shutdown: within the time that is left for the Pod', async () => {
@@ -213,6 +221,14 @@ describe('when the list runs', () => {
     expect(steps(result, 'defer-1', 'defer-2')).toEqual([]);
     expect(eventsOf(result, 'DeferStarted', 'DeferContainerSkipped')).toEqual([]);
     expect(result.goneAt).toBeLessThan(result.start + 10_300);
+  });
+
+  it('deleted by force, with an object that a finalizer holds: no extension makes time for it', async () => {
+    const spec = { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 3 };
+    const result = await lifeOf([{}, post], { pods: { spec }, deletions: [{ at: 10_000, graceSeconds: 0 }] });
+    expect(steps(result, 'defer-1', 'defer-2')).toEqual([]);
+    expect(deferStates(result)).toEqual(['terminated Skipped', 'terminated Skipped']);
+    expect(result.goneAt).toBeLessThan(result.start + 12_500);
   });
 
   it('no init container had started: skipped, deletion is immediate', async () => {
