@@ -10,6 +10,7 @@ import type { Client } from '../client/client.ts';
 import type { ImageState, PullProgress } from '../lifecycle/pulls.ts';
 import type { Action, HookResult, ProbeResult } from '../lifecycle/types.ts';
 import { isApiError } from '../machinery/status.ts';
+import type { Millis } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
 import type { ContainerRuntime, ImageInfo, SandboxConfig } from '../runtime/runtime.ts';
 import { ActionError } from './action-error.ts';
@@ -98,7 +99,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
       case 'runHook':
         return { hook: await ports.runHook(pod, action, signal) };
       case 'stopContainer':
-        await runtime.stopContainer(action.id, secondsUntil(action.deadline, timers.now()), signal);
+        await stopInTime(action.id, action.deadline, signal);
         return {};
       case 'removeContainer':
         await runtime.removeContainer(action.id, signal);
@@ -209,6 +210,15 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     return {};
   }
 
+  /** CRI counts a grace period in whole seconds: a stop without one, beside the first, kills at the millisecond. */
+  async function stopInTime(id: string, deadline: Millis, signal: AbortSignal): Promise<void> {
+    const graceSeconds = Math.ceil((deadline - timers.now()) / 1000);
+    if (graceSeconds <= 0) return runtime.stopContainer(id, 0, signal);
+    // What it fails of, the first one does within the second.
+    const kill = timers.at(deadline, () => void runtime.stopContainer(id, 0, signal).catch(() => undefined));
+    await runtime.stopContainer(id, graceSeconds, signal).finally(kill.cancel);
+  }
+
   async function finalize(pod: Pod): Promise<Outcome> {
     const { name, namespace, uid } = pod.metadata;
     try {
@@ -224,8 +234,5 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     return {};
   }
 }
-
-/** CRI counts a grace period in whole seconds. */
-const secondsUntil = (deadline: number, now: number): number => Math.max(0, Math.ceil((deadline - now) / 1000));
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
