@@ -13,7 +13,7 @@
  *  6. A new decide() with rebuilt memory, at any point, ends in the same place.
  */
 import { parseTime } from '../machinery/time.ts';
-import { type DeferList, deferListOf } from './defer.ts';
+import { type DeferList, deferListOf, endsOf } from './defer.ts';
 import { removeEverything, removeRecorded, stopEverything, stopWithDefers } from './ending.ts';
 import { factsOf } from './facts.ts';
 import { replaceChangedImages, runPostStartHooks } from './hooks.ts';
@@ -85,6 +85,7 @@ export function decide(input: Input): Decision {
       probes: turn.probes,
       stops: turn.stops,
       signalledAt: turn.signalledAt,
+      ended: endsOf(list),
       interrupted: memory.interrupted,
       unstarted: memory.unstarted,
       ...(termination === undefined ? {} : { termination }),

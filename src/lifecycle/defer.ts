@@ -129,6 +129,7 @@ function entriesOf(turn: Turn, termination: Termination, noEntry: string | undef
     const last = over || notDue !== undefined;
     const end =
       recordedEnd(view, container) ??
+      turn.input.memory.ended[spec.name] ??
       (skipped ? skip(turn, notDue) : undefined) ??
       (reached ? endOf(turn, entry, termination, last) : over ? skip(turn, GRACE_PASSED) : undefined);
     reached &&= end !== undefined;
@@ -140,6 +141,10 @@ function entriesOf(turn: Turn, termination: Termination, noEntry: string | undef
 /** It ended in a way that holds, though no entry is due any more. What was killed with its sandbox did not. */
 const hasRun = ({ latest }: ContainerView, { hard }: Termination): boolean =>
   latest?.state === 'exited' && (hard === true || latest.exitCode === 0);
+
+/** What has ended, by name. */
+export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
+  Object.fromEntries((list?.entries ?? []).flatMap(({ spec, end }) => (end === undefined ? [] : [[spec.name, end]])));
 
 const GRACE_PASSED = 'the grace period had passed';
 

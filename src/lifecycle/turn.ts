@@ -40,6 +40,7 @@ export const emptyMemory = (): Memory => ({
   probes: {},
   stops: {},
   signalledAt: {},
+  ended: {},
   interrupted: new Set(),
   unstarted: new Set(),
 });

@@ -1,6 +1,7 @@
 /** The types of the core: what decide() is given and what it answers. See ARCHITECTURE.md, "The core". */
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
+import type { EntryEnd } from './defer.ts';
 import type { ImageState, PullProgress } from './pulls.ts';
 import type { Stops } from './stops.ts';
 
@@ -165,6 +166,8 @@ export interface Memory {
   stops: Stops;
   /** When a run was first to get its stop signal, by container ID. */
   signalledAt: Readonly<Record<string, Millis>>;
+  /** How defer containers ended, by name: it stays so until the status tells it. */
+  ended: Readonly<Record<string, EntryEnd>>;
   /** IDs of defer containers' runs that the agent before may have cut off while it started them. */
   interrupted: ReadonlySet<string>;
   /** IDs of defer containers' runs that had not started when this agent came: the start may still be under way, and be given up. */

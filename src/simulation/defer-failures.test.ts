@@ -80,6 +80,16 @@ describe('an entry that fails', () => {
     expect(result.goneAt).toBeLessThan(result.start + 17_000);
   });
 
+  it('its timeoutSeconds count from the exit of the apps, not of a sidecar that is restarted meanwhile', async () => {
+    const result = await lifeOf([{ ...post, timeoutSeconds: 3 }], {
+      pods: { sidecars: ['side'] },
+      scripts: { side: [{ runMillis: 12_000 }, { runMillis: 200 }, {}], 'defer-1': [{}] },
+    });
+    const exit = result.trace.find(({ what, name }) => what === 'exit' && name === 'defer-1');
+    expect(exit?.at).toBeLessThan(result.start + 15_500);
+    expect(deferStates(result)).toEqual(['terminated DeadlineExceeded']);
+  });
+
   it('its timeoutSeconds end the wait for the next attempt, too', async () => {
     const result = await lifeOf([{ timeoutSeconds: 3, restartPolicy: 'OnFailure' }, {}], {
       scripts: { 'defer-1': once(900, 1) },

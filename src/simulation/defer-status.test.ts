@@ -35,6 +35,20 @@ describe('status and events', () => {
     ]);
   });
 
+  it('the end of an entry stays as it was decided, however long it takes to write it down', async () => {
+    // The sidecar ends, and a second begins, just before the status shows what was decided at the end of the node.
+    const { statuses } = await lifeOf([post], {
+      pods: { sidecars: ['side'] },
+      scripts: { app: once(11_006), side: [{ stopMillis: 175 }] },
+      deletions: [],
+      nodeEnd: { at: 30_805, by: { reason: 'NodePressure', message: 'simulated', graceSeconds: 0 } },
+      statusMillis: 200,
+    });
+    const told = statuses.flatMap(({ status }) => status.deferContainerStatuses?.[0]?.state?.terminated ?? []);
+    expect(told.length).toBeGreaterThan(1);
+    expect(new Set(told.map(({ finishedAt }) => finishedAt)).size).toBe(1);
+  });
+
   it('the condition Deferred: absent, then False with DeferContainersRunning, then decided', async () => {
     const { statuses } = await lifeOf([{}]);
     const reasons = statuses.map(
