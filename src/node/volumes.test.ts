@@ -13,21 +13,28 @@ let root: string;
 let backend: ReturnType<typeof memoryBackend>;
 let manager: VolumeManager;
 let retried: string[];
+let failures: string[];
+let timers: ReturnType<typeof testTimers>;
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'lifepod-volumes-'));
   backend = memoryBackend();
   retried = [];
-  manager = createVolumeManager({
-    ...{ rootDirectory: join(root, 'pods'), client: inProcessClient(backend), nodeName: 'n' },
-    ...{ timers: testTimers(), log: silentLog, onRetry: (uid) => retried.push(uid) },
-  });
+  failures = [];
+  timers = testTimers();
+  manager = managerOf();
 });
 afterEach(async () => {
   manager.close();
   await rm(root, { recursive: true, force: true });
 });
 
+const managerOf = (): VolumeManager =>
+  createVolumeManager({
+    ...{ rootDirectory: join(root, 'pods'), client: inProcessClient(backend), nodeName: 'n' },
+    ...{ timers, log: silentLog, onRetry: (uid) => retried.push(uid) },
+    onFailure: (_, { message }) => failures.push(message),
+  });
 const write = (text: string): void => {
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'conf', namespace: 'a' }, data: { text } };
   backend.set(CONFIG_MAPS, object as KubeObject);
@@ -61,3 +68,28 @@ it.each(['is cancelled', 'goes on'])(
     expect([reads() - before, retried]).toEqual([1, []]);
   },
 );
+
+it('a new agent leaves a Pod the files that it has, though what they show is gone, and tries again', async () => {
+  write('kept');
+  const { signal } = new AbortController();
+  const pod = podOf('left');
+  await manager.mount(pod, signal);
+  manager.close();
+  backend.remove(CONFIG_MAPS, 'a', 'conf');
+  const path = manager.hostPath('left', pod, 'v');
+  // The last engine died between the swap of the content and this link to it.
+  await rm(join(path, 'text'));
+  manager = managerOf();
+  await manager.mount(pod, signal);
+  const text = (): Promise<string> => readFile(join(path, 'text'), 'utf8');
+  expect(await text()).toBe('kept');
+  expect(failures).toEqual(['MountVolume.SetUp failed for volume "v" : configmap "conf" not found']);
+
+  timers.advance(30_000);
+  await vi.waitFor(() => expect(failures).toHaveLength(2));
+  write('again');
+  await vi.waitFor(async () => expect(await text()).toBe('again'));
+  // One that never had any waits for it.
+  backend.remove(CONFIG_MAPS, 'a', 'conf');
+  await expect(manager.mount(podOf('new'), signal)).rejects.toThrow('configmap "conf" not found');
+});

@@ -7,7 +7,8 @@
  *  3. Files of configMap, secret, downwardAPI and projected volumes change all at once.
  *  4. A token in a volume is replaced before 80% of its life have passed.
  *  5. A change of what a mounted volume shows (a ConfigMap, a Secret, the Pod's labels and annotations) is written when it
- *     is heard of; nothing is polled. What cannot be written leaves the volume as it was, and is tried again.
+ *     is heard of; nothing is polled. What cannot be written leaves the volume as it was, and is tried again. So it is when
+ *     an agent begins anew: a Pod keeps the files that it has, also when what they show is gone.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -21,6 +22,7 @@ import type { Log, Timer, Timers } from '../platform/platform.ts';
 import { removeTree } from '../platform/remove-tree.ts';
 import type { DownwardFacts } from './downward.ts';
 import { mountsUnder, unmountUnder } from './mounts.ts';
+import { keepPayload } from './volumes/atomic-writer.ts';
 import { releaseImages, type VolumeImages } from './volumes/image.ts';
 import type { IssuedToken, PayloadSource } from './volumes/payload.ts';
 import { type FileSource, fileSourceKey, shownObjects, showsObjects, showsPod } from './volumes/references.ts';
@@ -115,17 +117,14 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     const failures = createFailures((error) => options.onFailure?.(entry.pod, error), timers);
     const results = await Promise.allSettled(
       (entry.pod.spec?.volumes ?? []).filter(kind).map(async (volume) => {
+        const folder = (): string => folderOf(podDirectory(entry.pod.metadata.uid ?? ''), volume);
         try {
-          return await setUpVolume(
-            sourceFor(entry),
-            { volume, folder: folderOf(podDirectory(entry.pod.metadata.uid ?? ''), volume), images: options.images },
-            signal,
-          );
-        } catch (error) {
-          if (signal.aborted) throw error;
-          throw failures.add(
-            error instanceof VolumeError ? error : new VolumeError(volume.name, (error as Error).message),
-          );
+          return await setUpVolume(sourceFor(entry), { volume, folder: folder(), images: options.images }, signal);
+        } catch (cause) {
+          if (signal.aborted) throw cause;
+          const error = cause instanceof VolumeError ? cause : new VolumeError(volume.name, (cause as Error).message);
+          if (showsObjects(volume) && (await keepPayload(folder()))) return stays(entry, error);
+          throw failures.add(error);
         }
       }),
     );
@@ -133,6 +132,13 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     if (failure !== undefined) throw failure;
     const times = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
     refreshAt(entry, Math.min(...times.filter((time) => time !== undefined)));
+  }
+
+  /** The volume goes on showing what it does. Returns when the change is to be tried again. */
+  function stays({ pod }: MountedPod, error: Error): number {
+    log.warn('a volume cannot follow a change', { podUid: pod.metadata.uid, error: error.message });
+    if (error instanceof VolumeError) options.onFailure?.(pod, error);
+    return timers.now() + RETRY_MILLIS;
   }
 
   function refreshAt(entry: MountedPod, at: number): void {
@@ -180,10 +186,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     if (entry === undefined) return;
     if (entry.failed) return options.onRetry?.(uid);
     await setUpSome(entry, showsObjects, closing.signal).catch((error: Error) => {
-      if (closing.signal.aborted) return;
-      log.warn('a volume cannot follow a change', { podUid: uid, error: error.message });
-      refreshAt(entry, timers.now() + RETRY_MILLIS);
-      if (error instanceof VolumeError) options.onFailure?.(entry.pod, error);
+      if (!closing.signal.aborted) refreshAt(entry, stays(entry, error));
     });
   }
 

@@ -1,8 +1,11 @@
 /** ConfigMaps, Secrets and a Pod's own fields as files: what is missing is named, and changes reach running containers at once. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PersistentVolumeClaim } from '../../src/api/generated/types.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
-import { isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+import { ended, isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -169,36 +172,63 @@ describe.concurrent('volumes that show objects', () => {
   });
 });
 
-test('after a crash of the engine the volumes of a running Pod follow changes again, and go with it', async () => {
+test('whatever becomes of what its volumes show, a Pod has them until its end, also from a new engine; then they go', async () => {
   await lifepod.apply(object('ConfigMap', 'survivor', { k: 'one' }));
+  await lifepod.apply(object('Secret', 'survivor', { k: 'key' }));
+  await lifepod.kubectlOk('create', 'serviceaccount', 'survivor');
   await lifepod.apply({
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
     metadata: { name: 'survivor' },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
   });
+  const volumeMounts = mounts('conf', 'key', 'data');
+  const untilGo = 'touch /data/began; until [ -e /data/go ]; do usleep 10000; done';
+  const last =
+    'echo $(cat /conf/k) $(cat /key/k) $(cd /data; echo *) $(cd /var/run/secrets/kubernetes.io/serviceaccount; echo *) >/dev/termination-log';
   await lifepod.apply(
     pod('survivor', {
-      app: [
-        { name: 'app', script: tellChanges('cat /conf/k /data/k 2>/dev/null'), volumeMounts: mounts('conf', 'data') },
+      app: [{ name: 'app', script: tellChanges('cat /conf/k'), volumeMounts }],
+      defer: [
+        { name: 'held', script: untilGo, volumeMounts },
+        { name: 'last', script: last, volumeMounts },
       ],
       spec: {
+        serviceAccountName: 'survivor',
         volumes: [
           { name: 'conf', configMap: { name: 'survivor' } },
+          { name: 'key', projected: { sources: [{ secret: { name: 'survivor' } }] } },
           { name: 'data', persistentVolumeClaim: { claimName: 'survivor' } },
         ],
       },
     }),
   );
   await record.until('survivor', isReady);
-  record.end();
-  await lifepod.kill('SIGKILL');
-  await lifepod.up();
-  record = await recordPods(lifepod);
+  const restart = async (): Promise<void> => {
+    record.end();
+    await lifepod.kill('SIGKILL');
+    await lifepod.up();
+    record = await recordPods(lifepod);
+  };
+  await restart();
   await lifepod.kubectlOk('patch', 'configmap', 'survivor', '-p', '{"data":{"k":"two"}}');
-  await lifepod.until(['logs', '-f', 'survivor'], (line) => line === 'two');
+  await lifepod.until(['logs', '-f', 'survivor', '-c', 'app'], (line) => line === 'two');
   expect(statusOf(record.now('survivor'), 'app').restartCount).toBe(0);
-  await lifepod.kubectlOk('delete', 'pod', 'survivor', '--now');
-  await lifepod.kubectlOk('delete', 'pvc', 'survivor');
+
+  const { spec } = await lifepod.get<PersistentVolumeClaim>('pvc', 'survivor');
+  await lifepod.kubectlOk(
+    'delete',
+    '--wait=false',
+    ...['pod', 'pvc', 'cm', 'secret', 'sa'].map((kind) => `${kind}/survivor`),
+  );
+  await record.until('survivor', runs('held'));
+  await restart();
+  writeFileSync(join(lifepod.dataDir, 'volumes', spec?.volumeName ?? '', 'go'), '');
+  const over = await record.until('survivor', ended('last'));
+  expect(statusOf(over, 'last').state?.terminated).toMatchObject({
+    exitCode: 0,
+    message: 'two key began go ca.crt namespace token\n',
+  });
+  await record.gone('survivor');
   await lifepod.kubectlOk('wait', 'pv', '--all', '--for=delete', '--timeout=60s');
 });

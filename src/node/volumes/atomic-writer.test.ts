@@ -96,3 +96,10 @@ test('of a first write that was cut off after the swap every file shows', async 
   await write({ a: '1', 'deep/b': '2' });
   expect(visible()).toEqual(['a', 'deep']);
 });
+
+test('of what cannot be written nothing is left', async () => {
+  await write({ a: '1' });
+  await expect(write({ a: '2', 'a/b': '3' })).rejects.toThrow('EEXIST');
+  expect(content()).toEqual({ a: '1' });
+  expect(generations()).toHaveLength(1);
+});

@@ -44,17 +44,31 @@ export async function writePayload(folder: string, payload: Payload, now: number
   const held = current !== undefined && (await holds(join(folder, current), payload, fsGroup));
   const name = held ? current : await writeContent(folder, payload, now, fsGroup);
   // Also where nothing changed: whoever swapped the content may have died before this.
-  await linkNames(folder, payload);
+  await linkNames(folder, namesOf(payload));
   for (const entry of await readdir(folder)) {
     if (timestamped.test(entry) && entry !== name) await rm(join(folder, entry), { recursive: true, force: true });
   }
   return !held;
 }
 
+/** Returns whether there is a content, which then stays: what was to replace it cannot be had. */
+export async function keepPayload(folder: string): Promise<boolean> {
+  const names = await readdir(join(folder, DATA)).catch(() => undefined);
+  if (names === undefined) return false;
+  await linkNames(folder, new Set(names));
+  return true;
+}
+
+const namesOf = (payload: Payload): Set<string> =>
+  new Set([...payload.keys()].map((path) => path.split('/')[0] as string));
+
 /** Swaps the content for a new folder; returns its name. */
 async function writeContent(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<string> {
   const name = `..${timeText(now)}.${randomBytes(5).readUIntBE(0, 5)}`;
-  await writeFolder(join(folder, name), payload, fsGroup);
+  await writeFolder(join(folder, name), payload, fsGroup).catch(async (error: Error) => {
+    await rm(join(folder, name), { recursive: true, force: true });
+    throw error;
+  });
   await rm(join(folder, NEW_DATA), { force: true });
   await symlink(name, join(folder, NEW_DATA));
   await rename(join(folder, NEW_DATA), join(folder, DATA));
@@ -122,8 +136,7 @@ async function holds(folder: string, payload: Payload, fsGroup: number | undefin
 }
 
 /** Makes the links that the user sees, and removes those of files that are no more. */
-async function linkNames(folder: string, payload: Payload): Promise<void> {
-  const names = new Set([...payload.keys()].map((path) => path.split('/')[0] as string));
+async function linkNames(folder: string, names: ReadonlySet<string>): Promise<void> {
   const present = await readdir(folder);
   for (const name of names) if (!present.includes(name)) await symlink(join(DATA, name), join(folder, name));
   for (const name of present) {

@@ -19,6 +19,13 @@ export async function setUpClaim(
   folder: string,
   signal: AbortSignal,
 ): Promise<void> {
+  const readOnly = volume.persistentVolumeClaim?.readOnly === true;
+  // Whatever has become of the claim meanwhile.
+  if (await isMountPoint(folder)) {
+    // An engine may have died between the bind mount and making it read-only.
+    if (readOnly) await remountReadOnly(folder, signal);
+    return;
+  }
   const name = claimNameOf(pod, volume) ?? '';
   const persistent = await boundVolume(client, pod, volume, name).catch((error: Error) => {
     throw new Error(`error processing PVC ${pod.metadata.namespace}/${name}: ${error.message}`);
@@ -32,12 +39,6 @@ export async function setUpClaim(
   const found = await stat(path).catch(() => {
     throw new Error(`path ${JSON.stringify(path)} does not exist`);
   });
-  const readOnly = volume.persistentVolumeClaim?.readOnly === true;
-  if (await isMountPoint(folder)) {
-    // An engine may have died between the bind mount and making it read-only.
-    if (readOnly) await remountReadOnly(folder, signal);
-    return;
-  }
   if (found.isDirectory()) await mkdir(folder, { recursive: true, mode: 0o750 });
   else {
     await mkdir(dirname(folder), { recursive: true, mode: 0o750 });
