@@ -20,7 +20,7 @@ import type { NodeConnection } from '../machinery/node-connection.ts';
 import { createAdmission } from './admission.ts';
 import type { NodeAgentOptions } from './agent-options.ts';
 import { podLogDirectory } from './container-config.ts';
-import { prepareContainer, prepareSandbox, removeMessageFile } from './container-files.ts';
+import { createRunRemoval, prepareContainer, prepareSandbox } from './container-files.ts';
 import { removeDeadContainers } from './dead-containers.ts';
 import { createExecutor } from './executor.ts';
 import { createPodHandlers } from './handlers/pod-handlers.ts';
@@ -108,6 +108,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     pods: livePods,
     appeared: (name) => workers.forEach((worker) => void worker.imageAppeared(name)),
   });
+  const removeRunFiles = createRunRemoval(volumes.podDirectory, logsRoot);
   const execute = createExecutor({
     timers,
     runtime,
@@ -119,8 +120,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     prepareSandbox,
     ...(podCgroups === undefined ? {} : { cgroups: podCgroups }),
     warn: (pod, reason, message) => events.event(pod, 'Warning', reason, message),
-    removeMessage: (pod, container, attempt) =>
-      removeMessageFile(volumes.podDirectory(pod.metadata.uid ?? ''), container, attempt),
+    removeRunFiles,
     ...createPodHandlers({
       ...{ runtime, timers, log, events },
       podIp: (pod) =>
@@ -278,7 +278,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   ]);
   const freeDisk = async (): Promise<unknown> => {
     const known = [...workers.values()].map((worker) => worker.pod());
-    await removeDeadContainers(known, runtime, log, signal);
+    await removeDeadContainers(known, { runtime, removeRunFiles, log }, signal);
     return images.removeUnused(signal);
   };
   if (options.eviction !== undefined) ending.startEviction({ ...options.eviction, volumes, logsRoot, freeDisk });

@@ -1,10 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { containerOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
-import type { PodEnvironment } from './container-config.ts';
-import { prepareContainer } from './container-files.ts';
+import { type PodEnvironment, podLogDirectory } from './container-config.ts';
+import { createRunRemoval, prepareContainer } from './container-files.ts';
 
 test('/etc/hosts is written anew where it is not as it should be, and left alone where it is', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-files-'));
@@ -34,5 +43,25 @@ test('/etc/hosts is written anew where it is not as it should be, and left alone
     expect(process.resourceUsage().maxRSS - kibibytes).toBeLessThan(2 ** 18);
   } finally {
     rmSync(folder, { recursive: true });
+  }
+});
+
+test('the log of a run goes with it, and those before with all that was set aside, but never the last', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'lifepod-files-'));
+  try {
+    const pod = podOf();
+    const folder = join(podLogDirectory(pod, root), 'app');
+    mkdirSync(folder, { recursive: true });
+    const logs = ['0.log', '1.log', '1.log.20260131-093000', '1.log.20260131-092000.gz', '2.log', '10.log'];
+    for (const name of [...logs, '10.log.20260131-094000']) writeFileSync(join(folder, name), '');
+    const remove = createRunRemoval(() => join(root, 'pod'), root);
+    const left = (): string[] => readdirSync(folder).sort();
+    await remove(pod, { name: 'app', attempt: 1 });
+    expect(left()).toEqual(['10.log', '10.log.20260131-094000', '2.log']);
+    await remove(pod, { name: 'app', attempt: 10 });
+    expect(left()).toEqual(['10.log', '10.log.20260131-094000', '2.log']);
+    await remove(pod, { name: 'other', attempt: 0 });
+  } finally {
+    rmSync(root, { recursive: true });
   }
 });

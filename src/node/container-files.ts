@@ -3,7 +3,18 @@
  * message, the folders of the logs, and the mounts of subPaths. Each function may be repeated.
  */
 import { constants } from 'node:fs';
-import { chmod, type FileHandle, lstat, mkdir, open, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  type FileHandle,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
 import type { SandboxConfig } from '../runtime/runtime.ts';
@@ -68,9 +79,19 @@ export async function prepareContainer(
   }
 }
 
-/** After removeContainer; the run's log goes with the observation that it is gone. */
-export const removeMessageFile = (podDirectory: string, container: string, attempt: number): Promise<void> =>
-  rm(terminationMessageFile(podDirectory, container, attempt), { force: true });
+/** After removeContainer: the run's message goes, and its log with those before it, unless it is the last. */
+export const createRunRemoval =
+  (podDirectory: (podUid: string) => string, logsRoot: string) =>
+  async (pod: Pod, { name, attempt }: { name: string; attempt: number }): Promise<void> => {
+    await rm(terminationMessageFile(podDirectory(pod.metadata.uid ?? ''), name, attempt), { force: true });
+    const folder = dirname(join(podLogDirectory(pod, logsRoot), containerLogPath(name, attempt)));
+    // With what was set aside of each.
+    const logs = (await readdir(folder).catch(() => [])).map((file) => ({ file, of: Number(LOG.exec(file)?.[1]) }));
+    if (!logs.some((log) => log.of > attempt)) return;
+    for (const log of logs) if (log.of <= attempt) await rm(join(folder, log.file), { force: true });
+  };
+
+const LOG = /^(\d+)\.log(?:\.|$)/;
 
 /** Written in place: running containers have the file mounted. */
 async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {

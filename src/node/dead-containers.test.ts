@@ -48,11 +48,12 @@ test.each<[string, Pod, ContainerObservation[], string[]]>([
   ['so does an init container', over('Running'), [run('init', 0, 'exited'), run('a', 0, 'running')], []],
   ['of one that ends all stay', deleted(over('Running')), [run('a', 0, 'exited'), run('a', 1, 'running')], []],
 ])('%s', (_, pod, containers, ids) => {
-  expect(deadContainers({ pod, containers }).flat()).toEqual(ids);
+  expect(deadContainers({ pod, containers }).flatMap((runs) => runs.map(({ id }) => id))).toEqual(ids);
 });
 
 test('one that cannot be removed keeps the newer ones of its container, and no other', async () => {
   const removed: string[] = [];
+  const cleared: string[] = [];
   const containers = [run('a', 1, 'exited'), run('a', 0, 'exited'), run('b', 0, 'exited')];
   const runtime = {
     observeAll: async () => new Map([['u1', { sandboxes: [], containers }]]),
@@ -61,6 +62,9 @@ test('one that cannot be removed keeps the newer ones of its container, and no o
       removed.push(id);
     },
   };
-  await removeDeadContainers([over('Failed', 'a-1', 'b-0')], runtime, silentLog, new AbortController().signal);
-  expect(removed).toEqual(['b-0']);
+  const removeRunFiles = async (_: Pod, { name, attempt }: { name: string; attempt: number }) =>
+    void cleared.push(`${name}-${attempt}`);
+  const ports = { runtime, removeRunFiles, log: silentLog };
+  await removeDeadContainers([over('Failed', 'a-1', 'b-0')], ports, new AbortController().signal);
+  expect([removed, cleared]).toEqual([['b-0'], ['b-0']]);
 });

@@ -1,6 +1,7 @@
 /**
  * Containers that are dead and told of: while the disk is full they go before images do, which they hold on to.
- * Boundary: what is kept while there is room is the core's (lifecycle/progress.ts). Statuses and logs stay.
+ * Boundary: what is kept while there is room is the core's (lifecycle/progress.ts). Statuses stay, and of each container the
+ * last log.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
 import { hasEnded } from '../api/core/v1/pod/phase.ts';
@@ -8,21 +9,24 @@ import type { Pod } from '../api/generated/types.ts';
 import { toldRuns } from '../lifecycle/view.ts';
 import type { Log } from '../platform/platform.ts';
 import type { ContainerObservation, ContainerRuntime } from '../runtime/runtime.ts';
+import type { ExecutorPorts } from './executor.ts';
 
 interface PodContainers {
   pod: Pod;
-  containers: readonly Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>[];
+  containers: readonly Run[];
 }
 
+type Run = Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>;
+
 /**
- * IDs by container, the oldest run first: of Pods that have ended those whose end the status tells of; of others the runs before
+ * Runs by container, the oldest first: of Pods that have ended those whose end the status tells of; of others the runs before
  * one that runs. Pure.
  */
-export function deadContainers({ pod, containers }: PodContainers): string[][] {
+export function deadContainers({ pod, containers }: PodContainers): Run[][] {
   if (hasEnded(pod))
     return toldRuns(pod, containers).map((runs) => {
       const alive = runs.findIndex(({ state }) => state !== 'exited');
-      return runs.slice(0, alive < 0 ? runs.length : alive).map(({ id }) => id);
+      return runs.slice(0, alive < 0 ? runs.length : alive);
     });
   if (pod.metadata.deletionTimestamp !== undefined) return [];
   return containers
@@ -30,18 +34,18 @@ export function deadContainers({ pod, containers }: PodContainers): string[][] {
     .map((running) =>
       containers
         .filter(({ name, attempt, state }) => state === 'exited' && name === running.name && attempt < running.attempt)
-        .sort((a, b) => a.attempt - b.attempt)
-        .map(({ id }) => id),
+        .sort((a, b) => a.attempt - b.attempt),
     );
 }
 
+interface DiskPorts extends Pick<ExecutorPorts, 'removeRunFiles'> {
+  runtime: Pick<ContainerRuntime, 'observeAll' | 'removeContainer' | 'collectGarbage'>;
+  log: Log;
+}
+
 /** Resolves when all that could be removed are, and the disk has what they had written. */
-export async function removeDeadContainers(
-  pods: readonly Pod[],
-  runtime: Pick<ContainerRuntime, 'observeAll' | 'removeContainer' | 'collectGarbage'>,
-  log: Log,
-  signal: AbortSignal,
-): Promise<void> {
+export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPorts, signal: AbortSignal): Promise<void> {
+  const { runtime, log } = ports;
   // Asked anew: after a start the workers may not have looked yet.
   const seen = await runtime.observeAll(signal);
   for (const pod of pods) {
@@ -50,7 +54,7 @@ export async function removeDeadContainers(
     const count = dead.flat().length;
     if (count === 0) continue;
     log.info('the disk is full: removing dead containers of a Pod', { pod: `${namespace}/${name}`, count });
-    for (const ids of dead) await removeInOrder(ids, runtime, log, signal);
+    for (const runs of dead) await removeInOrder(pod, runs, ports, signal);
   }
   // Also of those that were removed before, of evicted Pods.
   await runtime.collectGarbage?.(signal);
@@ -58,16 +62,17 @@ export async function removeDeadContainers(
 
 /** Ends at the first that stays: a newer one is never gone before it. */
 async function removeInOrder(
-  ids: readonly string[],
-  runtime: Pick<ContainerRuntime, 'removeContainer'>,
-  log: Log,
+  pod: Pod,
+  runs: readonly Run[],
+  { runtime, removeRunFiles, log }: DiskPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const id of ids) {
+  for (const run of runs) {
     try {
-      await runtime.removeContainer(id, signal);
+      await runtime.removeContainer(run.id, signal);
+      await removeRunFiles(pod, run);
     } catch (error) {
-      log.warn('a dead container stays', { id, error: String(error) });
+      log.warn('a dead container stays', { id: run.id, error: String(error) });
       return;
     }
   }

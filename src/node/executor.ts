@@ -48,8 +48,8 @@ export interface ExecutorPorts {
     env: PodEnvironment,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Removes the termination message of a run whose record is gone. */
-  removeMessage(pod: Pod, container: string, attempt: number): Promise<void>;
+  /** Removes what a run has left whose record is gone. */
+  removeRunFiles(pod: Pod, run: { name: string; attempt: number }): Promise<void>;
   /** Rejects only when `signal` aborts. */
   runProbe(pod: Pod, action: Action & { kind: 'runProbe' }, signal: AbortSignal): Promise<Omit<ProbeResult, 'serial'>>;
   runHook(pod: Pod, action: Action & { kind: 'runHook' }, signal: AbortSignal): Promise<HookResult>;
@@ -103,7 +103,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
         return {};
       case 'removeContainer':
         await runtime.removeContainer(action.id, signal);
-        await ports.removeMessage(pod, action.container, action.attempt);
+        await ports.removeRunFiles(pod, { name: action.container, attempt: action.attempt });
         return {};
       case 'stopSandbox':
         await runtime.stopSandbox(action.id, signal);

@@ -166,7 +166,7 @@ export async function live(life: Life): Promise<LifeResult> {
     prepareContainer: async () => undefined,
     prepareSandbox: async () => undefined,
     warn: () => undefined,
-    removeMessage: async () => undefined,
+    removeRunFiles: async () => undefined,
     runProbe: async (_pod, { id, container, probe }) => {
       await wait(LATENCY_MILLIS);
       const began = result.trace.findLast(({ what, name }) => what === 'start' && name === container);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Node } from '../../src/api/generated/types.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { untilFolderHas } from '../support/log-file.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import {
   condition,
@@ -74,6 +75,9 @@ describe.concurrent('restarts', () => {
         restartCount: 2,
         state: { waiting: { message: message(second, '20s') } },
       });
+      // Two runs are kept, and their logs.
+      const logs = join(lifepod.dataDir, 'logs', 'pods', `default_crashing_${second.metadata.uid}`, 'app');
+      await untilFolderHas(logs, ['1.log', '2.log']);
       const [before, after] = [first, second].map((pod) =>
         Date.parse(statusOf(pod, 'app').lastState?.terminated?.finishedAt ?? ''),
       );

@@ -1,12 +1,27 @@
-/** A log that containers write into a folder of the node. */
-import { readFileSync, watch } from 'node:fs';
+/** Logs that containers write into a folder of the node; each wait ends when the kernel tells of what is waited for. */
+import { readdirSync, readFileSync, watch } from 'node:fs';
 
 const DEADLINE_MILLIS = 60_000;
 
 export const linesOf = (log: string): string[] => readFileSync(log, 'utf8').split('\n').slice(0, -1);
 
-/** Once there are so many such lines in the file, which must exist; told of by the kernel. */
-export function untilLogHas(log: string, line: string, count = 1): Promise<void> {
+/** Once there are so many such lines in the file, which must exist. */
+export const untilLogHas = (log: string, line: string, count = 1): Promise<void> =>
+  until(
+    log,
+    () => linesOf(log).filter((each) => each === line).length >= count,
+    () => `${log} did not get "${line}":\n${linesOf(log).join('\n')}`,
+  );
+
+/** Once these are the files in the folder, which must exist. */
+export const untilFolderHas = (folder: string, files: readonly string[]): Promise<void> =>
+  until(
+    folder,
+    () => readdirSync(folder).sort().join() === files.join(),
+    () => `in ${folder} are ${readdirSync(folder).sort().join()}, not ${files.join()}`,
+  );
+
+function until(path: string, done: () => boolean, otherwise: () => string): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (outcome: () => void): void => {
       clearTimeout(deadline);
@@ -14,13 +29,10 @@ export function untilLogHas(log: string, line: string, count = 1): Promise<void>
       outcome();
     };
     const look = (): void => {
-      if (linesOf(log).filter((each) => each === line).length >= count) settle(resolve);
+      if (done()) settle(resolve);
     };
-    const watcher = watch(log, look);
-    const deadline = setTimeout(
-      () => settle(() => reject(new Error(`${log} did not get "${line}":\n${linesOf(log).join('\n')}`))),
-      DEADLINE_MILLIS,
-    );
+    const watcher = watch(path, look);
+    const deadline = setTimeout(() => settle(() => reject(new Error(otherwise()))), DEADLINE_MILLIS);
     look();
   });
 }
