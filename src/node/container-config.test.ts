@@ -269,8 +269,8 @@ describe('containerConfig', () => {
   });
 
   it.each([
-    ['../x', 'unable to provision SubPath for volumeMount "v" of container "c": must not contain \'..\''],
-    ['/x', 'error SubPath "/x" must not be an absolute path'],
+    ['../x', "unable to provision SubPath `../x`: must not contain '..'"],
+    ['/x', 'error SubPath `/x` must not be an absolute path'],
   ])('refuses the subPath %j', (subPath, message) => {
     const mounts = { volumeMounts: [{ name: 'v', mountPath: '/v', subPath }] };
     expect(() => build(mounts, { volumes: [{ name: 'v', emptyDir: {} }] })).toThrow(message);

@@ -210,7 +210,7 @@ function containerMounts(
     const { configMap, secret, projected, downwardAPI, image, persistentVolumeClaim } = volume;
     const isOfApi = [configMap, secret, projected, downwardAPI].some((source) => source !== undefined);
     const isReadOnly = isOfApi || image !== undefined || persistentVolumeClaim?.readOnly === true;
-    const subPath = mountSubPath(mount, container.name, lookup);
+    const subPath = mountSubPath(mount, lookup);
     return {
       hostPath:
         subPath === '' ? env.volumePath(mount.name) : subPathMount(env.podDirectory, mount.name, container.name, index),
@@ -251,12 +251,7 @@ function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMou
 }
 
 /** The path inside the volume, '' for the volume itself. Throws where it is absolute or leads out. */
-export function mountSubPath(
-  mount: VolumeMount,
-  containerName: string,
-  lookup: (name: string) => string | undefined,
-): string {
-  const about = `for volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(containerName)}`;
+export function mountSubPath(mount: VolumeMount, lookup: (name: string) => string | undefined): string {
   let path = mount.subPath ?? '';
   if (mount.subPathExpr !== undefined && mount.subPathExpr !== '') {
     try {
@@ -265,10 +260,9 @@ export function mountSubPath(
       throw new ContainerConfigError((error as Error).message);
     }
   }
-  if (path.startsWith('/'))
-    throw new ContainerConfigError(`error SubPath ${JSON.stringify(path)} must not be an absolute path`);
+  if (path.startsWith('/')) throw new ContainerConfigError(`error SubPath \`${path}\` must not be an absolute path`);
   if (path.split('/').includes('..'))
-    throw new ContainerConfigError(`unable to provision SubPath ${about}: must not contain '..'`);
+    throw new ContainerConfigError(`unable to provision SubPath \`${path}\`: must not contain '..'`);
   return path
     .split('/')
     .filter((part) => part !== '' && part !== '.')

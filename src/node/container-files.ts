@@ -63,16 +63,17 @@ export async function prepareContainer(
   }
   const variables = containerEnvironment(pod, container, env);
   for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
-    const subPath = mountSubPath(mount, container.name, (name) => variables.get(name));
+    const subPath = mountSubPath(mount, (name) => variables.get(name));
     if (subPath === '') continue;
     const target = subPathMount(env.podDirectory, mount.name, container.name, index);
     try {
       await mountInside(env.volumePath(mount.name), subPath, target, signal);
     } catch (error) {
       if (signal.aborted) throw error;
+      const what = error instanceof FolderError ? 'create subPath directory' : 'prepare subPath';
       // The cause could tell of the node's files; upstream keeps it back too.
       throw new ContainerConfigError(
-        `failed to prepare subPath for volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`,
+        `failed to ${what} for volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`,
         { cause: error },
       );
     }
@@ -151,13 +152,13 @@ async function mountInside(volume: string, subPath: string, target: string, sign
   const base = await realpath(volume);
   const { existing, missing } = await deepestExisting(base, subPath);
   if (existing !== base && !existing.startsWith(base.endsWith(sep) ? base : base + sep))
-    throw new Error(`${subPath} leads out of the volume`);
+    throw new (missing.length === 0 ? Error : FolderError)(`${subPath} leads out of the volume`);
   const mode = (await lstat(base)).mode & 0o7777;
   let handle = await open(base, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
     for (const part of relative(base, existing).split(sep)) if (part !== '') handle = await step(handle, part);
     for (const part of missing) {
-      const isNew = await mkdir(join('/proc/self/fd', String(handle.fd), part)).then(() => true, isThere);
+      const isNew = await makeFolder(join('/proc/self/fd', String(handle.fd), part));
       handle = await step(handle, part);
       // By the handle: the name may be a link by now.
       if (isNew) await chmod(`/proc/self/fd/${handle.fd}`, mode);
@@ -172,11 +173,17 @@ async function mountInside(volume: string, subPath: string, target: string, sign
   }
 }
 
-/** Another container of the Pod was faster. */
-function isThere(error: NodeJS.ErrnoException): false {
-  if (error.code !== 'EEXIST') throw error;
-  return false;
-}
+class FolderError extends Error {}
+
+/** False: another container of the Pod was faster. */
+const makeFolder = (path: string): Promise<boolean> =>
+  mkdir(path).then(
+    () => true,
+    (cause: NodeJS.ErrnoException) => {
+      if (cause.code !== 'EEXIST') throw new FolderError(cause.message, { cause });
+      return false;
+    },
+  );
 
 /** Opens the entry of an open folder; closes the folder. Rejects a link. */
 async function step(folder: FileHandle, part: string): Promise<FileHandle> {

@@ -32,8 +32,14 @@ describe('expand', () => {
 });
 
 describe('expandStrict', () => {
-  it('names the missing variable', () => {
-    expect(() => expandStrict('$(A)/$(B)', lookup)).toThrow('missing value for "B"');
-    expect(expandStrict('$(A)/x', lookup)).toBe('a/x');
+  it.each([
+    ['$(A)/$(B)', 'B'],
+    ['$(EMPTY)', 'EMPTY'],
+    ['$(X)/$(B)-$(A)-$(EMPTY)-$(B)', 'B, EMPTY, X'],
+  ])('of %j names what is missing', (text, names) => {
+    expect(() => expandStrict(text, lookup)).toThrow(new Error(`missing value for ${names}`));
+  });
+  it('takes what is there', () => {
+    expect(expandStrict('$(A)/$$(B)', lookup)).toBe('a/$(B)');
   });
 });

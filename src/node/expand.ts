@@ -9,11 +9,14 @@ export function expand(text: string, lookup: (name: string) => string | undefine
   );
 }
 
-/** As expand(), but names what is missing. Throws where a name is unknown, with upstream's words. */
+/** As expand(), but throws where a name is unknown or its value empty, and names all of them, with upstream's words. */
 export function expandStrict(text: string, lookup: (name: string) => string | undefined): string {
-  return expand(text, (name) => {
+  const missing = new Set<string>();
+  const expanded = expand(text, (name) => {
     const value = lookup(name);
-    if (value === undefined) throw new Error(`missing value for ${JSON.stringify(name)}`);
+    if (value === undefined || value === '') missing.add(name);
     return value;
   });
+  if (missing.size > 0) throw new Error(`missing value for ${[...missing].sort().join(', ')}`);
+  return expanded;
 }

@@ -94,11 +94,18 @@ describe.concurrent('volumes', () => {
       await now('shared-path');
     });
 
-    test('a subPathExpr with an unknown variable keeps its container waiting', async () => {
-      const app = [{ name: 'app', script: WAIT, volumeMounts: [at('d', '/d', { subPathExpr: '$(NOPE)' })] }];
+    test('a subPathExpr with an unknown or empty variable keeps its container waiting', async () => {
+      const env = [{ name: 'TENANT', value: '' }];
+      const volumeMounts = [at('d', '/d', { subPathExpr: '$(TENANT)' })];
+      const app = [
+        { name: 'app', script: WAIT, volumeMounts: [at('d', '/d', { subPathExpr: '$(NOPE)' })] },
+        { name: 'empty', script: WAIT, env, volumeMounts },
+      ];
       await lifepod.apply(pod('unknown-path', { app, spec: { volumes: [{ name: 'd', emptyDir: {} }] } }));
       const waiting = await record.until('unknown-path', waitsFor('app', 'CreateContainerConfigError'));
-      expect(statusOf(waiting, 'app').state?.waiting?.message).toBe('missing value for "NOPE"');
+      expect(statusOf(waiting, 'app').state?.waiting?.message).toBe('missing value for NOPE');
+      const empty = await record.until('unknown-path', waitsFor('empty', 'CreateContainerConfigError'));
+      expect(statusOf(empty, 'empty').state?.waiting?.message).toBe('missing value for TENANT');
       await now('unknown-path');
     });
 

@@ -659,6 +659,8 @@ describe('subPath', () => {
       reason: 'CreateContainerConfigError',
       message: 'failed to prepare subPath for volumeMount "data" of container "c"',
     });
+    await rm(join(root, 'outside/b'), { recursive: true });
+    await expect(run()).rejects.toThrow('failed to create subPath directory for volumeMount "data" of container "c"');
     expect(await mountsUnder(target)).toEqual([]);
   });
 });
