@@ -39,6 +39,9 @@ test('huge pages are of the size that the containers request', () => {
   expect(hugePageBytes('HugePages', podOf([limited('1Mi')], [requesting('2Mi')]))).toBe(2 * MEBIBYTE);
   expect(hugePageBytes('HugePages-2Mi', podOf([requesting('2Mi', '1Gi')]))).toBe(2 * MEBIBYTE);
   expect(hugePageBytes('HugePages-1Gi', podOf([requesting('2Mi'), requesting('1024Mi')]))).toBe(1024 * MEBIBYTE);
+  const pod = podOf([limited('1Mi')]);
+  const spec = { ...pod.spec, deferContainers: [requesting('2Mi')] } as Pod['spec'];
+  expect(hugePageBytes('HugePages', { ...pod, spec })).toBe(2 * MEBIBYTE);
   expect(() => hugePageBytes('HugePages', podOf([requesting('2Mi', '1Gi')]))).toThrow(
     "medium: HugePages can't be used if container requests multiple huge page sizes",
   );

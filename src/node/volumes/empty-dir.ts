@@ -4,6 +4,7 @@
  */
 import { chmod, chown, lstat, mkdir, rename, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { EmptyDirVolumeSource, Pod } from '../../api/generated/types.ts';
 import { parseQuantity, quantityValue, zeroQuantity } from '../../machinery/quantity.ts';
 import { podLimits } from '../container-resources.ts';
@@ -82,9 +83,9 @@ async function setUpHugePages(folder: string, medium: string, pod: Pod, signal: 
 }
 
 /** Of the medium HugePages-2Mi its own size; of HugePages the one that the Pod's containers request. Throws where there is none. */
-export function hugePageBytes(medium: string, { spec }: Pod): number {
+export function hugePageBytes(medium: string, pod: Pod): number {
   const requested = new Set(
-    [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])]
+    containersOf(pod)
       .flatMap(({ resources }) => Object.keys(resources?.requests ?? {}))
       .filter((name) => name.startsWith('hugepages-'))
       .map((name) => bytesOf(name.slice('hugepages-'.length))),
