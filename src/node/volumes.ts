@@ -20,9 +20,11 @@ import { createWorkQueue } from '../client/work-queue.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
 import { removeTree } from '../platform/remove-tree.ts';
+import { claimNamesOf } from '../scheduling/volume-claims.ts';
 import type { DownwardFacts } from './downward.ts';
 import { mountsUnder, unmountUnder } from './mounts.ts';
 import { keepPayload } from './volumes/atomic-writer.ts';
+import type { ClaimSource } from './volumes/claim.ts';
 import { releaseImages, type VolumeImages } from './volumes/image.ts';
 import type { IssuedToken, PayloadSource } from './volumes/payload.ts';
 import { type FileSource, fileSourceKey, shownObjects, showsObjects, showsPod } from './volumes/references.ts';
@@ -78,7 +80,7 @@ const RETRY_MILLIS = 30_000;
 export function createVolumeManager(options: VolumeManagerOptions): VolumeManager {
   const { rootDirectory, client, timers, log } = options;
   const mounted = new Map<string, MountedPod>();
-  /** The last operation on each Pod's folder: they run one after another. */
+  /** The last operation on each Pod's folder, and on each PersistentVolume: they run one after another. */
   const tails = new Map<string, Promise<unknown>>();
   const closing = new AbortController();
   let armed: { timer: Timer; at: number } | undefined;
@@ -101,6 +103,8 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     return result;
   }
 
+  const alone: ClaimSource['alone'] = (name, operation) => serially(`volume/${name}`, operation);
+
   function sourceFor({ pod, tokens }: MountedPod): PayloadSource {
     const facts: DownwardFacts = {
       nodeName: options.nodeName,
@@ -118,8 +122,10 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     const results = await Promise.allSettled(
       (entry.pod.spec?.volumes ?? []).filter(kind).map(async (volume) => {
         const folder = (): string => folderOf(podDirectory(entry.pod.metadata.uid ?? ''), volume);
+        const warn = (error: VolumeError): void => options.onFailure?.(entry.pod, error);
         try {
-          return await setUpVolume(sourceFor(entry), { volume, folder: folder(), images: options.images }, signal);
+          const place = { volume, folder: folder(), images: options.images, warn, alone };
+          return await setUpVolume(sourceFor(entry), place, signal);
         } catch (cause) {
           if (signal.aborted) throw cause;
           const error = cause instanceof VolumeError ? cause : new VolumeError(volume.name, (cause as Error).message);
@@ -232,6 +238,9 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     // Nothing else that is left there could containers change.
     await removeTree(join(folder, EMPTY_DIRS));
     for (const part of parts) await rm(join(folder, part), { recursive: true, force: true });
+    // Others may have waited for its claims.
+    for (const [other, { pod, failed }] of mounted)
+      if (failed && claimNamesOf(pod).length > 0) options.onRetry?.(other);
   }
 
   const forget = (uid: string): void => {

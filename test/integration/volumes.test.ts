@@ -203,7 +203,7 @@ describe('emptyDir in special memory', () => {
 });
 
 describe('a claim', () => {
-  const claimed = async (readOnly: boolean): Promise<{ pod: Pod; folder: string }> => {
+  const claimed = async (readOnly: boolean, spec: object = {}): Promise<{ pod: Pod; folder: string }> => {
     const folder = join(root, 'outside');
     await mkdir(folder, { recursive: true });
     const claim = {
@@ -219,7 +219,7 @@ describe('a claim', () => {
     } as KubeObject);
     backend.set(ref('persistentvolumes'), {
       ...volume,
-      spec: { local: { path: folder }, claimRef: { uid: 'c-1' } },
+      spec: { local: { path: folder }, claimRef: { uid: 'c-1' }, ...spec },
     } as KubeObject);
     const volumes = [
       { name: 'data', persistentVolumeClaim: { claimName: 'c', readOnly } },
@@ -250,6 +250,73 @@ describe('a claim', () => {
     const claim = (await backend.get(of, 'ns1', 'c')) as KubeObject;
     backend.set(of, { ...claim, metadata: { ...claim.metadata, deletionTimestamp: formatTime(timers.now()) } });
     await expect(manager.mount(pod, signal)).rejects.toThrow('error processing PVC ns1/c: PVC is being deleted');
+  });
+
+  const named = (pod: Pod, uid: string, spec: Partial<Pod['spec']> = {}): Pod => ({
+    ...pod,
+    metadata: { ...pod.metadata, name: uid, uid },
+    spec: { ...(pod.spec as NonNullable<Pod['spec']>), ...spec },
+  });
+
+  it('keeps the owners that it has while another Pod has it', async () => {
+    const { pod, folder } = await claimed(false);
+    await writeFile(join(folder, 'file'), '');
+    const of = (uid: string, fsGroup: number): Pod => named(pod, uid, { securityContext: { fsGroup } });
+    await manager.mount(of('u-1', 4000), signal);
+    await manager.mount(of('u-2', 4000), signal);
+    expect(failures).toEqual([]);
+    await manager.mount(of('u-3', 5000), signal);
+    expect(failures).toEqual([
+      'The requested fsGroup is 5000, but the volume v has GID 4000. The volume may not be shareable.',
+    ]);
+    expect((await stat(join(folder, 'file'))).gid).toBe(4000);
+    for (const uid of ['u-1', 'u-2', 'u-3']) await manager.unmount(uid, signal);
+    await manager.mount(of('u-3', 5000), signal);
+    expect((await stat(join(folder, 'file'))).gid).toBe(5000);
+  });
+
+  it('for one Pod at a time is had by one, also after a crash; the next is told when it is free', async () => {
+    const { pod } = await claimed(false, { accessModes: ['ReadWriteOncePod'] });
+    const both = await Promise.allSettled([manager.mount(pod, signal), manager.mount(named(pod, 'u-2'), signal)]);
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    const [has, waits] = both[0]?.status === 'fulfilled' ? ['u-1', 'u-2'] : ['u-2', 'u-1'];
+    manager.close();
+    manager = managerOf();
+    await expect(manager.mount(named(pod, waits), signal)).rejects.toThrow(
+      'MountVolume.SetUp failed for volume "data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod',
+    );
+    await manager.mount(named(pod, has), signal);
+    await manager.unmount(has, signal);
+    expect(await retried.promise).toBe(waits);
+    await manager.mount(named(pod, waits), signal);
+  });
+
+  it('whose volume is of another node is not mounted', async () => {
+    const matchExpressions = [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['elsewhere'] }];
+    const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions }] } };
+    const { pod } = await claimed(false, { nodeAffinity });
+    const node = (host: string): object => ({ name: 'n1', labels: { 'kubernetes.io/hostname': host } });
+    backend.set(ref('nodes'), { apiVersion: 'v1', kind: 'Node', metadata: node('here') } as KubeObject);
+    await expect(manager.mount(pod, signal)).rejects.toThrow(
+      'MountVolume.NodeAffinity check failed for volume "data" : no matching NodeSelectorTerms',
+    );
+    backend.set(ref('nodes'), { apiVersion: 'v1', kind: 'Node', metadata: node('elsewhere') } as KubeObject);
+    await manager.mount(pod, signal);
+  });
+
+  it('of a path of the node is that path, with all that is mounted below; it is made where it is missing', async () => {
+    const path = join(root, 'node/path');
+    const { pod } = await claimed(false, { local: undefined, hostPath: { path } });
+    await manager.mount(pod, signal);
+    await mkdir(join(path, 'below'));
+    await mountTmpfs(join(path, 'below'), ['size=1m'], signal);
+    await writeFile(join(path, 'below/file'), '');
+    await manager.mount(pod, signal);
+    const shown = manager.hostPath('u-1', pod, 'data');
+    expect(await readdir(join(shown, 'below'))).toEqual(['file']);
+    await manager.remove('u-1', signal);
+    expect(await readdir(join(path, 'below'))).toEqual(['file']);
+    await expect(lstat(shown)).rejects.toThrow('ENOENT');
   });
 
   it('that is read-only is made so again, where an engine died before it was', async () => {

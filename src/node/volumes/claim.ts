@@ -1,20 +1,32 @@
 /**
- * Volumes that a claim is bound to: the folder of the PersistentVolume, mounted in the Pod's own folder.
- * Source: the kubelet's desired state of v1.33 (checks and error texts), pkg/volume/local and hostpath.
+ * Volumes that a claim is bound to. The folder of a local PersistentVolume is mounted in the Pod's own folder; to a path of
+ * the node, which is no volume of its own, there is a link, so that nothing that is mounted below is touched.
+ * Source: the kubelet's desired state and operation generator of v1.33 (checks and error texts), pkg/volume/local and hostpath.
  */
-import { mkdir, open, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '../../api/generated/types.ts';
+import type { Stats } from 'node:fs';
+import { lstat, mkdir, open, readdir, stat, symlink } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
-import { claimNameOf, isOwnedBy } from '../../scheduling/volume-claims.ts';
+import { claimNameOf, isOwnedBy, isReachable } from '../../scheduling/volume-claims.ts';
 import { bindMount, isMountPoint, remountReadOnly } from '../mounts.ts';
 import { setUpHostPath } from './host-path.ts';
 import { setOwnership } from './ownership.ts';
+import { VolumeError } from './volume-error.ts';
 
-/** Mounts it at `folder`, unless it is there. */
+export interface ClaimSource {
+  client: Client;
+  pod: Pod;
+  nodeName: string;
+  /** Tells of what is no failure. */
+  warn(error: VolumeError): void;
+  /** One after the other for the same PersistentVolume. */
+  alone<T>(persistentVolume: string, operation: () => Promise<T>): Promise<T>;
+}
+
+/** Shows it at `folder`, unless it is there. */
 export async function setUpClaim(
-  client: Client,
-  pod: Pod,
+  source: ClaimSource,
   volume: Volume,
   folder: string,
   signal: AbortSignal,
@@ -26,28 +38,94 @@ export async function setUpClaim(
     if (readOnly) await remountReadOnly(folder, signal);
     return;
   }
+  if (await isLink(folder)) return;
+  const { client, pod } = source;
   const name = claimNameOf(pod, volume) ?? '';
   const persistent = await boundVolume(client, pod, volume, name).catch((error: Error) => {
     throw new Error(`error processing PVC ${pod.metadata.namespace}/${name}: ${error.message}`);
   });
-  const { hostPath, local } = persistent.spec ?? {};
+  await checkNode(source, volume, persistent);
+  await source.alone(persistent.metadata.name, async () => {
+    signal.throwIfAborted();
+    await show(source, persistent, { folder, readOnly }, signal);
+  });
+}
+
+const isLink = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+      return false;
+    },
+  );
+
+/** Who names the node asks no scheduler. */
+async function checkNode({ client, nodeName }: ClaimSource, volume: Volume, persistent: PersistentVolume) {
+  if (persistent.spec?.nodeAffinity?.required === undefined) return;
+  const node = await client.resource<Node>({ group: '', version: 'v1', resource: 'nodes' }).get(nodeName);
+  if (isReachable(persistent, node)) return;
+  const step = 'MountVolume.NodeAffinity check';
+  throw new VolumeError(volume.name, 'no matching NodeSelectorTerms', 'FailedMount', undefined, step);
+}
+
+async function show(
+  { pod, warn }: ClaimSource,
+  { metadata: { name }, spec }: PersistentVolume,
+  { folder, readOnly }: { folder: string; readOnly: boolean },
+  signal: AbortSignal,
+): Promise<void> {
+  const { hostPath, local, accessModes } = spec ?? {};
   const path = local?.path ?? hostPath?.path;
-  if (path === undefined) {
-    throw new Error(`no volume plugin matched: ${persistent.metadata.name} is neither a local nor a hostPath volume`);
+  if (path === undefined) throw new Error(`no volume plugin matched: ${name} is neither a local nor a hostPath volume`);
+  if (hostPath !== undefined) {
+    await setUpHostPath(hostPath);
+    // Of any type: the runtime would make it.
+    if (!(await exists(path))) await mkdir(path, { recursive: true, mode: 0o755 });
   }
-  if (hostPath !== undefined) await setUpHostPath(hostPath);
   const found = await stat(path).catch(() => {
     throw new Error(`path ${JSON.stringify(path)} does not exist`);
   });
+  const single = accessModes?.length === 1 && accessModes[0] === 'ReadWriteOncePod';
+  const security = pod.spec?.securityContext ?? {};
+  const { fsGroup } = security;
+  const shared = (single || fsGroup !== undefined) && (await isShownElsewhere(found, folder));
+  if (single && shared)
+    throw new Error('volume uses the ReadWriteOncePod access mode and is already in use by another pod');
+  await mkdir(dirname(folder), { recursive: true, mode: 0o750 });
+  if (local === undefined) return symlink(path, folder);
+
   if (found.isDirectory()) await mkdir(folder, { recursive: true, mode: 0o750 });
-  else {
-    await mkdir(dirname(folder), { recursive: true, mode: 0o750 });
-    await (await open(folder, 'a', 0o640)).close();
+  else await (await open(folder, 'a', 0o640)).close();
+  // Who has it first owns it: the files of one that runs stay its own.
+  if (!shared && !readOnly) await setOwnership(path, security, signal);
+  else if (shared && found.gid !== fsGroup) {
+    const message = `The requested fsGroup is ${fsGroup}, but the volume ${name} has GID ${found.gid}. The volume may not be shareable.`;
+    warn(new VolumeError(name, message, 'AlreadyMountedVolume'));
   }
-  // As upstream, a path of the node that is no volume of its own keeps its owners.
-  if (local !== undefined && !readOnly) await setOwnership(path, pod.spec?.securityContext ?? {}, signal);
   await bindMount(path, folder, signal);
   if (readOnly) await remountReadOnly(folder, signal);
+}
+
+const exists = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** Whether it is a volume of another Pod. `folder`: <Pods' folder>/<UID>/volumes/<plugin>/<name>; the kernel is asked, who outlives agents. */
+async function isShownElsewhere(found: Stats, folder: string): Promise<boolean> {
+  const plugin = dirname(folder);
+  const own = dirname(dirname(plugin));
+  for (const uid of await readdir(dirname(own))) {
+    const others = join(dirname(own), uid, relative(own, plugin));
+    if (others === plugin) continue;
+    for (const name of await readdir(others).catch(() => [])) {
+      const other = await stat(join(others, name)).catch(() => undefined);
+      if (other?.ino === found.ino && other.dev === found.dev) return true;
+    }
+  }
+  return false;
 }
 
 async function boundVolume(client: Client, pod: Pod, volume: Volume, name: string): Promise<PersistentVolume> {
@@ -60,7 +138,7 @@ async function boundVolume(client: Client, pod: Pod, volume: Volume, name: strin
   if (volume.ephemeral !== undefined && !isOwnedBy(claim, pod)) {
     throw new Error(`PVC ${claim.metadata.namespace}/${name} was not created for the Pod (pod is not owner)`);
   }
-  // Who names the node asks no scheduler; the claim would go under a Pod that began to use it now.
+  // It would go under a Pod that began to use it now.
   if (claim.metadata.deletionTimestamp !== undefined) throw new Error('PVC is being deleted');
   const volumeName = claim.spec?.volumeName ?? '';
   if (claim.status?.phase !== 'Bound' || volumeName === '') throw new Error('PVC is not bound');

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Volume } from '../../api/generated/types.ts';
 import { type Payload, writePayload } from './atomic-writer.ts';
-import { setUpClaim } from './claim.ts';
+import { type ClaimSource, setUpClaim } from './claim.ts';
 import { makeFolder, setUpEmptyDir, setUpMemoryFolder } from './empty-dir.ts';
 import { setUpHostPath } from './host-path.ts';
 import { IMAGE_FOLDER, setUpImage, type VolumeImages } from './image.ts';
@@ -38,20 +38,26 @@ export function folderOf(podDirectory: string, volume: Volume): string {
   return join(podDirectory, 'volumes', folder, volume.name);
 }
 
+export interface VolumePlace extends Pick<ClaimSource, 'warn' | 'alone'> {
+  volume: Volume;
+  folder: string;
+  images: VolumeImages | undefined;
+}
+
 /** Sets one volume up; returns when its token is to be renewed. */
 export async function setUpVolume(
   source: PayloadSource,
-  { volume, folder, images }: { volume: Volume; folder: string; images: VolumeImages | undefined },
+  { volume, folder, images, ...claims }: VolumePlace,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const { client, pod } = source;
+  const { client, pod, facts } = source;
   const write = async (payload: Payload): Promise<void> => {
     await writePayload(folder, payload, source.now(), pod.spec?.securityContext?.fsGroup);
   };
   if (volume.hostPath !== undefined) {
     await setUpHostPath(volume.hostPath);
   } else if (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined) {
-    await setUpClaim(client, pod, volume, folder, signal);
+    await setUpClaim({ client, pod, nodeName: facts.nodeName, ...claims }, volume, folder, signal);
   } else if (volume.image !== undefined) {
     if (images === undefined) throw new Error('image volumes are not supported');
     await setUpImage(images, pod, volume, folder, signal);
@@ -77,7 +83,7 @@ export async function setUpVolume(
     await makeFolder(folder);
     await write(collectDownward(source, volume.downwardAPI.items ?? [], volume.downwardAPI.defaultMode));
   } else {
-    await setUpEmptyDir(folder, volume.emptyDir ?? {}, { pod, allocatable: source.facts.allocatable }, signal);
+    await setUpEmptyDir(folder, volume.emptyDir ?? {}, { pod, allocatable: facts.allocatable }, signal);
   }
   return undefined;
 }

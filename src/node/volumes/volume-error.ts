@@ -7,10 +7,8 @@ export class VolumeError extends Error {
   readonly reason: string;
   declare readonly image?: string;
   /** `cause`: where the reason is another than FailedMount, the whole message. `image`: one that could not be pulled. */
-  constructor(volumeName: string, cause: string, reason = 'FailedMount', image?: string) {
-    super(
-      reason === 'FailedMount' ? `MountVolume.SetUp failed for volume ${JSON.stringify(volumeName)} : ${cause}` : cause,
-    );
+  constructor(volumeName: string, cause: string, reason = 'FailedMount', image?: string, step = 'MountVolume.SetUp') {
+    super(reason === 'FailedMount' ? `${step} failed for volume ${JSON.stringify(volumeName)} : ${cause}` : cause);
     this.reason = reason;
     if (image !== undefined) this.image = image;
   }
