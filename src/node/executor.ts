@@ -75,6 +75,19 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
   /** Of the images that Pods use here, by ID: an ID's image never changes. */
   const images = new Map<string, ImageInfo>();
 
+  /** By Pod UID: the writes of the limits of its control group, by this engine. */
+  const limited = new Map<string, Promise<void> | undefined>();
+  const limit = (pod: Pod): Promise<void> | undefined => {
+    const uid = pod.metadata.uid ?? '';
+    const writes = ports.cgroups?.create(pod).catch((error: unknown) => {
+      limited.delete(uid);
+      const what = `failed to ensure that the pod: ${uid} cgroups exist and are correctly applied`;
+      throw new ActionError('CreateContainerError', `${what}: ${reasonOf(error)}`);
+    });
+    limited.set(uid, writes);
+    return writes;
+  };
+
   return async (action, pod, signal, progress) => {
     const uid = pod.metadata.uid ?? '';
     switch (action.kind) {
@@ -85,6 +98,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
         await volumes.unmount(uid, signal);
         return { volumes: 'unmounted' };
       case 'removeFiles':
+        limited.delete(uid);
         await volumes.remove(uid, signal);
         return { volumes: 'gone' };
       case 'createSandbox':
@@ -107,6 +121,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
         return {};
       case 'stopSandbox':
         await runtime.stopSandbox(action.id, signal);
+        limited.delete(uid);
         await ports.cgroups?.release(pod);
         return {};
       case 'removeSandbox':
@@ -124,7 +139,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     const config = sandboxConfig(pod, attempt, env);
     for (const cut of podDnsConfig(pod, env.dns).cut) ports.warn(pod, 'DNSConfigForming', cut);
     await ports.prepareSandbox(config);
-    await Promise.all([runtime.runSandbox(config, signal), ports.cgroups?.create(pod)]);
+    await Promise.all([runtime.runSandbox(config, signal), limit(pod)]);
     return {};
   }
 
@@ -179,6 +194,8 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     const [env, info] = await Promise.all([
       ports.environment(pod, container, signal),
       images.get(action.imageId) ?? runtime.imageStatus(action.imageId, signal),
+      // Whoever made the sandbox may have died, or failed, before the Pod had its limits.
+      limited.get(pod.metadata.uid ?? '') ?? limit(pod),
     ]);
     // It was removed meanwhile: what the pull policy says of an absent image holds.
     if (info === undefined)
