@@ -96,7 +96,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     logsRoot,
     seccompRoot: join(dataDir, 'seccomp'),
     ...facts.environment,
-    services: () => services.list(),
+    ...{ services, isStatic: (pod: Pod) => staticPods.owns(pod) },
     podIps: (pod) => sandboxIps.get(pod.metadata.uid ?? '') ?? [],
     podDirectory: volumes.podDirectory,
     volumePath: volumes.hostPath,

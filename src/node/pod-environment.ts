@@ -14,6 +14,7 @@ import type {
   VolumeMount,
 } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
+import type { Informer } from '../client/informer.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { RuntimeFeatures } from '../runtime/runtime.ts';
@@ -41,8 +42,8 @@ export interface PodEnvironmentOptions {
   cgroupParent?(pod: Pod): string;
   cgroups?: CgroupFacts;
   runtimeFeatures?: RuntimeFeatures | undefined;
-  /** All Services, of an informer. */
-  services(): readonly Service[];
+  services: Pick<Informer<Service>, 'synced' | 'list'>;
+  isStatic(pod: Pod): boolean;
   /** The addresses of the Pod's ready sandbox; empty before there is one. */
   podIps(pod: Pod): readonly string[];
   podDirectory(podUid: string): string;
@@ -86,6 +87,12 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
     return found;
   }
 
+  /** Not before they have been read once: a container would never hear of those that are missing. Static Pods need no API. */
+  async function knownServices(pod: Pod): Promise<readonly Service[]> {
+    if (!options.isStatic(pod)) await options.services.synced;
+    return options.services.list();
+  }
+
   async function dnsFacts(): Promise<DnsFacts> {
     return { clusterDns, clusterDomain, host: await readNodeResolver(resolvConf) };
   }
@@ -95,9 +102,10 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
     const references = container === undefined ? undefined : environmentReferences(container);
     const needsHandler = container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
     const className = needsHandler ? pod.spec?.runtimeClassName : undefined;
-    const [configMaps, secrets, dns, runtimeClass] = await Promise.all([
+    const [configMaps, secrets, services, dns, runtimeClass] = await Promise.all([
       readAll<ConfigMap>('configmaps', namespace, references?.configMaps ?? []),
       readAll<Secret>('secrets', namespace, references?.secrets ?? []),
+      container === undefined ? [] : knownServices(pod),
       dnsFacts(),
       className === undefined ? undefined : runtimeClasses.get(className),
     ]);
@@ -107,7 +115,7 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
       hostIps: options.hostIps,
       podIps: options.podIps(pod),
       allocatable: options.allocatable,
-      services: options.services(),
+      services,
       configMap: (name) => configMaps.get(name),
       secret: (name) => secrets.get(name),
       dns,
