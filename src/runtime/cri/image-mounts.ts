@@ -6,19 +6,25 @@ import { formatTime } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, RuntimeMount } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
+import { readStatus, snapshotterOf } from './status.ts';
 
 const SNAPSHOTS = 'containerd.services.snapshots.v1.Snapshots';
-/** What the CRI plugin unpacks images into, unless it is told otherwise. */
-const SNAPSHOTTER = 'overlayfs';
+/** What the CRI plugin unpacks images into, unless it is told otherwise; since containerd 2.0 it does not tell of that. */
+const DEFAULT_SNAPSHOTTER = 'overlayfs';
 
 type ImageMountCalls = Required<Pick<ContainerRuntime, 'imageMounts' | 'releaseImageMounts'>>;
 
 export function imageMountCalls(connection: Connection, timers: Timers): ImageMountCalls {
+  let known: string | undefined;
+  const snapshotter = async (signal: AbortSignal): Promise<string> => {
+    known ??= snapshotterOf(await readStatus(connection, true, signal)) ?? DEFAULT_SNAPSHOTTER;
+    return known;
+  };
   return {
     async imageMounts(imageId, key, signal) {
       const parent = await topLayer(connection, imageId, signal);
       const labels = { 'containerd.io/gc.root': formatTime(timers.now()) };
-      const snapshot = { snapshotter: SNAPSHOTTER, key };
+      const snapshot = { snapshotter: await snapshotter(signal), key };
       const { mounts } = await connection
         .unary<{ mounts: RuntimeMount[] }>(`${SNAPSHOTS}/View`, { ...snapshot, parent, labels }, signal)
         .catch((error: unknown) => {
@@ -29,7 +35,7 @@ export function imageMountCalls(connection: Connection, timers: Timers): ImageMo
     },
     async releaseImageMounts(key, signal) {
       await connection
-        .unary(`${SNAPSHOTS}/Remove`, { snapshotter: SNAPSHOTTER, key }, signal)
+        .unary(`${SNAPSHOTS}/Remove`, { snapshotter: await snapshotter(signal), key }, signal)
         .catch((error: unknown) => {
           if (!hasCode(error, 'NotFound')) throw error;
         });

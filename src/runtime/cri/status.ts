@@ -27,12 +27,23 @@ export const featuresOf = ({ features, runtimeHandlers }: RuntimeStatus): Runtim
         })),
       };
 
-/** The image of sandboxes of containerd's configuration; undefined where the runtime does not tell, or in another form. */
-export function sandboxImageOf({ info }: RuntimeStatus): string | undefined {
+/** What containerd says of its configuration in a verbose Status; another runtime has it in a form of its own, or none. */
+interface ContainerdConfig {
+  sandboxImage?: string;
+  containerd?: { snapshotter?: string };
+}
+
+function configOf({ info }: RuntimeStatus): ContainerdConfig {
   try {
-    const config = JSON.parse(info['config'] ?? '{}') as { sandboxImage?: string } | null;
-    return config?.sandboxImage || undefined;
+    return (JSON.parse(info['config'] ?? '{}') as ContainerdConfig | null) ?? {};
   } catch {
-    return undefined;
+    return {};
   }
 }
+
+/** The image of sandboxes; undefined where the runtime does not tell. */
+export const sandboxImageOf = (status: RuntimeStatus): string | undefined => configOf(status).sandboxImage || undefined;
+
+/** What images are unpacked into; undefined where the runtime does not tell. */
+export const snapshotterOf = (status: RuntimeStatus): string | undefined =>
+  configOf(status).containerd?.snapshotter || undefined;
