@@ -2,6 +2,7 @@
  * What is worth an Event, as facts: each has a key, and is told once, when it becomes true.
  * Reasons and messages are the kubelet's (v1.33).
  */
+import { formatDuration } from '../machinery/time.ts';
 import { deferFacts } from './defer-status.ts';
 import { missingTarget } from './progress.ts';
 import { isBeforePull, pullMessage, quartersDone } from './pulls.ts';
@@ -178,6 +179,4 @@ function probeFacts({ fieldPath }: ContainerView, run: ContainerState, { input }
 const normal = (reason: string, message: string): PodEvent => ({ type: 'Normal', reason, message });
 const warning = (reason: string, message: string): PodEvent => ({ type: 'Warning', reason, message });
 
-/** Milliseconds as Go prints a short duration: 95ms, 2.3s. */
-const pullTime = (millis: number): string =>
-  millis < 1000 ? `${Math.round(millis)}ms` : `${Math.round(millis) / 1000}s`;
+const pullTime = (millis: number): string => formatDuration(Math.trunc(millis));

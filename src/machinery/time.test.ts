@@ -3,6 +3,7 @@ import { formatDuration } from './time.ts';
 
 test.each([
   [0, '0s'],
+  [95, '95ms'],
   [1013, '1.013s'],
   [59_500, '59.5s'],
   [60_000, '1m0s'],

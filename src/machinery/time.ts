@@ -22,8 +22,9 @@ export function parseTime(text: string | undefined): Millis | undefined {
   return Number.isNaN(millis) ? undefined : millis;
 }
 
-/** metav1.Duration, as Go writes it: 1.5s, 1m0s, 2h0m0s. */
+/** Whole milliseconds, as Go writes a duration: 95ms, 1.5s, 1m0s, 2h0m0s. */
 export function formatDuration(millis: Millis): string {
+  if (millis > 0 && millis < 1000) return `${millis}ms`;
   const seconds = `${(millis % 60_000) / 1000}s`;
   const minutes = Math.floor(millis / 60_000);
   if (minutes === 0) return seconds;

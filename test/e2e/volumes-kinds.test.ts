@@ -306,7 +306,7 @@ describe.concurrent('volumes', () => {
       const app = { script: 'cat /i/greeting', volumeMounts: [at('i', '/i')] };
       expect(await output('pulling', [{ name: 'i', image: { reference } }], app)).toEqual(['from afar']);
       expect(await record.event('pulling', /Successfully pulled/)).toMatch(
-        /^Normal Pulled: Successfully pulled image "\S+pulled:1" in \d+ms \(\d+ms including waiting\)\. Image size: \d+ bytes\.$/,
+        /^Normal Pulled: Successfully pulled image "\S+pulled:1" in [\d.]+m?s \([\d.]+m?s including waiting\)\. Image size: \d+ bytes\.$/,
       );
       expect(await lifepod.cliOk('image', 'rm', reference)).toBeDefined();
     });

@@ -5,6 +5,7 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { Pod, Volume } from '../../api/generated/types.ts';
+import { formatDuration } from '../../machinery/time.ts';
 import { runCommandOk } from '../../platform/processes.ts';
 import type { ImageInfo, RuntimeMount } from '../../runtime/runtime.ts';
 import { bindMount, isMountPoint, remountReadOnly } from '../mounts.ts';
@@ -70,12 +71,12 @@ async function presentImage(
     images.event(pod, 'Warning', 'Failed', `Failed to pull image "${reference}": ${error.message}`);
     throw new VolumeError(volumeName, error.message, 'ErrImagePull', reference);
   });
-  const times = `${Math.round(millis)}ms (${Math.round(performance.now() - began)}ms including waiting)`;
+  const [alone, all] = [millis, performance.now() - began].map((each) => formatDuration(Math.trunc(each)));
   images.event(
     pod,
     'Normal',
     'Pulled',
-    `Successfully pulled image "${reference}" in ${times}. Image size: ${info.sizeBytes} bytes.`,
+    `Successfully pulled image "${reference}" in ${alone} (${all} including waiting). Image size: ${info.sizeBytes} bytes.`,
   );
   return info;
 }
