@@ -1,5 +1,5 @@
 /** The RuntimeClass: which of the runtime's handlers runs a Pod, and what that takes. Source: pkg/apis/node of v1.33. */
-import { type FieldError, invalid } from '../../../../machinery/field-error.ts';
+import { duplicate, type FieldError, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123LabelErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import {
   IMMUTABLE_TEXT,
@@ -9,7 +9,7 @@ import {
 } from '../../../../machinery/object-meta.ts';
 import { validateTolerations } from '../../../core/v1/pod/validate-placement.ts';
 import { validateResourceList } from '../../../core/v1/pod/validate-resources.ts';
-import type { RuntimeClass } from '../../../generated/types.ts';
+import type { RuntimeClass, Toleration } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 
@@ -18,7 +18,20 @@ const validate = ({ handler = '', overhead, scheduling }: RuntimeClass): FieldEr
   ...validateResourceList(overhead?.podFixed, 'overhead.podFixed'),
   ...validateLabels(scheduling?.nodeSelector, 'scheduling.nodeSelector'),
   ...validateTolerations(scheduling?.tolerations, 'scheduling.tolerations'),
+  ...repeated(scheduling?.tolerations, 'scheduling.tolerations'),
 ];
+
+/** A Pod gets each of them once; tolerationSeconds tells none from another. */
+function repeated(tolerations: readonly Toleration[] = [], path: string): FieldError[] {
+  const seen = new Set<string>();
+  return tolerations.flatMap((toleration, index) => {
+    const { key = '', operator = '', value = '', effect = '' } = toleration;
+    const same = JSON.stringify([key, operator, value, effect]);
+    if (seen.has(same)) return [duplicate(`${path}[${index}]`, toleration)];
+    seen.add(same);
+    return [];
+  });
+}
 
 export const runtimeClassKind: KindDefinition<RuntimeClass> = {
   group: 'node.k8s.io',

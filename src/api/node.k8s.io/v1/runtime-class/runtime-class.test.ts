@@ -17,6 +17,17 @@ it('judges the handler, the overhead and the scheduling', () => {
   ]);
 });
 
+it('has each toleration once', () => {
+  const tolerations = [
+    { key: 'a', operator: 'Exists', effect: 'NoExecute' },
+    { key: 'a', operator: 'Exists' },
+    { key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 },
+  ];
+  expect(created(runtimeClassKind, { handler: 'runc', scheduling: { tolerations } }).errors).toEqual([
+    'scheduling.tolerations[2]: Duplicate value: {"key":"a","operator":"Exists","effect":"NoExecute","tolerationSeconds":5}',
+  ]);
+});
+
 it('keeps its handler', () => {
   const before = { handler: 'runc' };
   expect(updated(runtimeClassKind, before, { handler: 'crun' }).errors).toEqual([
