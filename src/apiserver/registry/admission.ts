@@ -1,8 +1,9 @@
 /**
  * What a new object needs of other objects: its namespace, for a Pod its ServiceAccount, for a claim the default class.
- * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount, Priority, RuntimeClass and DefaultStorageClass
- * (behaviour and wording).
+ * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount, Priority, RuntimeClass, DefaultStorageClass
+ * and PersistentVolumeClaimResize (behaviour and wording).
  */
+import { growthRefusal } from '../../api/core/v1/persistent-volume-claim/validation.ts';
 import {
   admitPriority,
   admitServiceAccount,
@@ -125,6 +126,16 @@ export function admitClaim({ cache }: RegistryContext, { kind }: Resource, objec
   if (spec === undefined || spec.storageClassName !== undefined) return;
   const name = defaultClassName(cache.list(STORAGE_CLASSES_PREFIX) as StorageClass[]);
   if (name !== undefined) spec.storageClassName = name;
+}
+
+/** Throws 403 where a claim is to grow; nothing for other kinds. Called on update, when all else is right. */
+export function admitGrowth({ cache }: RegistryContext, resource: Resource, object: KubeObject, old: KubeObject): void {
+  const { kind, groupResource } = resource;
+  if (kind.group !== '' || kind.kind !== 'PersistentVolumeClaim') return;
+  const claim = object as PersistentVolumeClaim;
+  const key = objectKey(STORAGE_CLASSES_PREFIX, undefined, claim.spec?.storageClassName ?? '');
+  const cause = growthRefusal(claim, old as PersistentVolumeClaim, cache.get(key) as StorageClass | undefined);
+  if (cause !== undefined) throw forbidden(groupResource, claim.metadata.name, cause);
 }
 
 function serviceAccount(

@@ -19,7 +19,7 @@ import {
   pathNotFound,
 } from '../../machinery/status.ts';
 import { formatTime, parseTime } from '../../machinery/time.ts';
-import { admitPriorityClass } from './admission.ts';
+import { admitGrowth, admitPriorityClass } from './admission.ts';
 import { decodeBody } from './body.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
@@ -192,6 +192,7 @@ function replaced(request: Request, object: KubeObject, old: KubeObject): KubeOb
   admitPriorityClass(context, resource, object);
   const errors = kind.validateUpdate(object, old);
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
+  admitGrowth(context, resource, object, old);
   for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);
   if (isService(resource)) request.release = context.services.admit(object, old);
   return object;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { fieldErrorText } from '../../../../machinery/field-error.ts';
 import { created, headings, row, updated } from '../../../testing.ts';
 import { persistentVolumeClaimKind } from './index.ts';
 
@@ -45,17 +46,28 @@ describe('update', () => {
     [{ volumeName: 'v' }, { volumeName: 'w' }, [IMMUTABLE]],
     [{}, { storageClassName: 'y' }, [IMMUTABLE]],
     [{}, { accessModes: ['ReadOnlyMany'] }, [IMMUTABLE]],
-    [
-      {},
-      { resources: { requests: { storage: '2Gi' } } },
-      [
-        'spec.resources.requests.storage: Forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
-      ],
-    ],
+    [{}, { resources: { requests: { storage: '2Gi' } } }, [IMMUTABLE]],
+    [{}, { resources: { requests: { storage: '1024Mi' } } }, []],
   ])('of %j with %j', (from, to, expected) => {
     const old = { spec: { ...spec, ...from } };
     expect(updated(persistentVolumeClaimKind, old, { spec: { ...spec, ...from, ...to } }).errors).toEqual(expected);
   });
+});
+
+it.each<[object, string[]]>([
+  [{ requests: { storage: '2Gi' } }, []],
+  [{ requests: { storage: '2Gi' }, limits: { storage: '2Gi' } }, [IMMUTABLE]],
+  [
+    { requests: { storage: '1Mi' } },
+    ['spec.resources.requests.storage: Forbidden: field can not be less than status.capacity'],
+  ],
+])('a bound claim with %j', (resources, expected) => {
+  const metadata = { name: 'a', namespace: 'n', uid: 'u', resourceVersion: '1' };
+  const status = { phase: 'Bound', capacity: { storage: '1Gi' } };
+  const bound = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec, status };
+  expect(
+    persistentVolumeClaimKind.validateUpdate({ ...bound, spec: { ...spec, resources } }, bound).map(fieldErrorText),
+  ).toEqual(expected);
 });
 
 it('is shown as kubectl knows it', () => {

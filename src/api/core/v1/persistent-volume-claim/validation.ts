@@ -4,8 +4,8 @@ import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { labelSelectorErrors } from '../../../../machinery/labels.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
-import { compareQuantities, parseQuantity, zeroQuantity } from '../../../../machinery/quantity.ts';
-import type { PersistentVolumeClaim, PersistentVolumeClaimSpec } from '../../../generated/types.ts';
+import { compareQuantities, parseQuantity, type Quantity, zeroQuantity } from '../../../../machinery/quantity.ts';
+import type { PersistentVolumeClaim, PersistentVolumeClaimSpec, StorageClass } from '../../../generated/types.ts';
 import { validateAccessModes, validateVolumeMode } from '../persistent-volume/access-modes.ts';
 
 function validateRequest(spec: PersistentVolumeClaimSpec): FieldError[] {
@@ -44,7 +44,13 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
   // The binding is written once, and so is the class of a claim that was made before there was a default one.
   if (!oldSpec.volumeName) setOrDelete(allowed, 'volumeName', oldSpec.volumeName);
   if (oldSpec.storageClassName === undefined) setOrDelete(allowed, 'storageClassName', undefined);
-  if (!jsonEqual({ ...allowed, resources: null }, { ...oldSpec, resources: null })) {
+  const growth = compareQuantities(requestOf(claim), requestOf(old));
+  // Of a claim that is bound the size alone; it may be written in another way.
+  const sizeMayDiffer = growth === 0 || claim.status?.phase === 'Bound';
+  const size = oldSpec.resources?.requests?.['storage'];
+  if (sizeMayDiffer && size !== undefined && spec.resources?.requests !== undefined)
+    allowed.resources = { ...spec.resources, requests: { ...spec.resources.requests, storage: size } };
+  if (!jsonEqual(allowed, oldSpec)) {
     errors.push(
       forbidden(
         'spec',
@@ -52,16 +58,28 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
       ),
     );
   }
-  // A folder has the size of its disk: no class here can resize.
-  if (!jsonEqual(spec.resources ?? null, oldSpec.resources ?? null)) {
-    errors.push(
-      forbidden(
-        'spec.resources.requests.storage',
-        'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
-      ),
-    );
-  }
+  const capacity = quantityOf(old.status?.capacity?.['storage']);
+  if (growth < 0 && compareQuantities(requestOf(claim), capacity) <= 0)
+    errors.push(forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity'));
   return errors;
+}
+
+const quantityOf = (text: string | undefined): Quantity => parseQuantity(text ?? '0') ?? zeroQuantity;
+const requestOf = ({ spec }: PersistentVolumeClaim): Quantity => quantityOf(spec?.resources?.requests?.['storage']);
+
+/**
+ * Why a claim cannot grow; undefined where it does not. `storageClass`: that it names. A folder has the size of its disk: no volume
+ * here can be resized, whatever a class allows. Source: the admission plugin PersistentVolumeClaimResize.
+ */
+export function growthRefusal(
+  claim: PersistentVolumeClaim,
+  old: PersistentVolumeClaim,
+  storageClass: StorageClass | undefined,
+): string | undefined {
+  if (compareQuantities(requestOf(claim), requestOf(old)) <= 0) return undefined;
+  return storageClass?.allowVolumeExpansion === true
+    ? 'volume plugin does not support resize'
+    : 'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize';
 }
 
 function setOrDelete<T, K extends keyof T>(target: T, key: K, value: T[K] | undefined): void {
