@@ -20,7 +20,7 @@ const outDir = join(root, 'src/api/generated');
 /** The models that lifepod serves or reads; everything that they refer to comes along. */
 const ROOTS = [
   'V1Pod',
-  'V1PodTemplateSpec',
+  'V1PodTemplate',
   'V1Node',
   'V1Namespace',
   'V1Service',

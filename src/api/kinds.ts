@@ -9,6 +9,7 @@ import { nodeKind } from './core/v1/node/index.ts';
 import { persistentVolumeKind } from './core/v1/persistent-volume/index.ts';
 import { persistentVolumeClaimKind } from './core/v1/persistent-volume-claim/index.ts';
 import { podKind } from './core/v1/pod/index.ts';
+import { podTemplateKind } from './core/v1/pod-template/index.ts';
 import { secretKind } from './core/v1/secret/index.ts';
 import { serviceKind } from './core/v1/service/index.ts';
 import { serviceAccountKind } from './core/v1/service-account/index.ts';
@@ -33,6 +34,7 @@ export const kinds: readonly KindDefinition[] = [
   general(persistentVolumeKind),
   general(persistentVolumeClaimKind),
   general(podKind),
+  general(podTemplateKind),
   general(secretKind),
   general(serviceKind),
   general(serviceAccountKind),

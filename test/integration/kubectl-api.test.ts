@@ -131,6 +131,26 @@ describe('objects of all kinds', () => {
     );
   });
 
+  test('a PodTemplate is applied, shown and changed', async () => {
+    const last = { name: 'last', image: 'busybox:1.28' };
+    const template = (labels: object, image: string) => ({
+      apiVersion: 'v1',
+      kind: 'PodTemplate',
+      metadata: { name: 'web' },
+      template: { metadata: { labels }, spec: { containers: [{ name: 'app', image }], deferContainers: [last] } },
+    });
+    expect(await apply(template({ app: 'web' }, 'web:1'), '--server-side=false')).toBe('podtemplate/web created\n');
+    expect(await ok('get', 'podtemplates')).toMatch(
+      /^NAME +CONTAINERS +IMAGES +POD LABELS\nweb +app +web:1 +app=web\n$/,
+    );
+    expect(await apply(template({ app: 'web' }, 'web:2'), '--server-side=false')).toBe('podtemplate/web configured\n');
+    const { metadata, template: changed } = await get('podtemplate/web');
+    expect([metadata.generation, changed.spec.containers[0].image]).toEqual([2, 'web:2']);
+    expect(changed.spec.deferContainers).toMatchObject([{ name: 'last', trigger: 'PreExit' }]);
+    expect(await ok('explain', 'podtemplate.template.spec.deferContainers')).toContain('<[]DeferContainer>');
+    expect(await ok('delete', 'podtemplate', 'web')).toContain('deleted');
+  });
+
   test('many at once come in pages', async () => {
     const items = Array.from({ length: 30 }, (_, index) => ({
       apiVersion: 'v1',

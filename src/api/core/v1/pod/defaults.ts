@@ -28,16 +28,23 @@ export function defaultPod(pod: Pod, old?: Pod): void {
   const spec = pod.spec;
   spec.containers ??= [];
   readOlderForms(pod, old);
-  if ((spec.deferContainers ?? []).length > 0) defaultDefers(spec);
-  for (const { container } of containersWithPath(spec)) defaultContainer(container);
+  defaultPodSpec(spec);
   for (const container of [...spec.containers, ...(spec.initContainers ?? []), ...(spec.deferContainers ?? [])]) {
     requestLimits(container);
     if (spec.hostNetwork === true) {
       for (const port of container.ports ?? []) port.hostPort = port.hostPort || port.containerPort;
     }
   }
-  defaultSpec(spec);
+  spec.enableServiceLinks ??= true;
+  defaultTolerations(spec);
   defaultPriority(spec, old?.spec);
+}
+
+/** What holds of a template as well. */
+export function defaultPodSpec(spec: PodSpec): void {
+  if ((spec.deferContainers ?? []).length > 0) defaultDefers(spec);
+  for (const { container } of containersWithPath(spec)) defaultContainer(container);
+  defaultSpec(spec);
 }
 
 /** Of a new Pod admission tells, by its class; a static Pod asks nobody. What an update leaves out stays. */
@@ -65,11 +72,9 @@ function defaultSpec(spec: PodSpec): void {
   spec.schedulerName ||= 'default-scheduler';
   spec.terminationGracePeriodSeconds ??= DEFAULT_GRACE_PERIOD_SECONDS;
   spec.securityContext ??= {};
-  spec.enableServiceLinks ??= true;
   defaultServiceAccountAlias(spec);
   dropFalse(spec, ['hostNetwork', 'hostPID', 'hostIPC']);
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
-  defaultTolerations(spec);
 }
 
 /** serviceAccount is the old name of serviceAccountName; both are served, equal. */
