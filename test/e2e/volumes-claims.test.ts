@@ -215,7 +215,11 @@ describe.concurrent('claims', () => {
     expect(await record.event('near', /FailedScheduling/)).toBe(
       'Warning FailedScheduling: 0/1 nodes are available: 1 node(s) had volume node affinity conflict.',
     );
-    await now('near');
+    await lifepod.apply(user('placed', 'far', 'true', { spec: { nodeName: lifepod.nodeName } }));
+    expect(await record.event('placed', /FailedMount/)).toBe(
+      'Warning FailedMount: MountVolume.NodeAffinity check failed for volume "data" : no matching NodeSelectorTerms',
+    );
+    await Promise.all([now('near'), now('placed')]);
   });
 
   test('an ephemeral volume comes and goes with its Pod', async () => {
@@ -312,9 +316,15 @@ describe.concurrent('claims', () => {
     expect(await record.event('waiting', /FailedScheduling/)).toBe(
       'Warning FailedScheduling: 0/1 nodes are available: 1 node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode.',
     );
-    await now('holding');
-    await record.until('waiting', inPhase('Succeeded'));
     await now('waiting');
+    await lifepod.apply(user('placed-too', 'single', 'true', { spec: { nodeName: lifepod.nodeName } }));
+    expect(await record.event('placed-too', /FailedMount/)).toBe(
+      'Warning FailedMount: MountVolume.SetUp failed for volume "data" : volume uses the ReadWriteOncePod access mode and is already in use by another pod',
+    );
+    await lifepod.apply(user('waiting', 'single', 'true'));
+    await now('holding');
+    await Promise.all(['waiting', 'placed-too'].map((name) => record.until(name, inPhase('Succeeded'))));
+    await Promise.all([now('waiting'), now('placed-too')]);
   });
 
   test('a local volume made by hand is mounted from its folder, once that is there', async () => {
