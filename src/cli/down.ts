@@ -1,5 +1,6 @@
 /** `lifepod down`: ends every Pod, then the engine, then whatever is left of them on the machine. May be repeated. */
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
+import { dropBallast } from '../platform/ballast.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -24,6 +25,7 @@ export async function down(dataDir: string): Promise<void> {
     say(`no lifepod has run in ${dataDir}: nothing to do`);
     return;
   }
+  dropBallast(dataDir);
   let pid = dataDirOwner(dataDir);
   if (pid === undefined && record.state === 'up') {
     say('the engine does not run: starting it, to end its Pods gracefully');

@@ -4,6 +4,7 @@ import type { NodeAgent } from '../node/agent.ts';
 import { createNodePressure, type NodePressure } from '../node/eviction/pressure.ts';
 import { type Capacity, readCapacity } from '../node/machine.ts';
 import type { NodeStatusReporter } from '../node/node-status.ts';
+import { dropBallast, keepBallast } from '../platform/ballast.ts';
 import { UserError } from '../platform/files.ts';
 import type { Timers } from '../platform/platform.ts';
 import type { ContainerRuntime } from '../runtime/runtime.ts';
@@ -38,7 +39,9 @@ export async function openPressure(
   const { dataDir } = settings;
   const imageDir = await runtime.imageFolder?.(signal).catch(() => undefined);
   const folders = imageDir === undefined ? { dataDir } : { dataDir, imageDir };
-  return createNodePressure({ config: evictionConfig(settings), folders, timers });
+  const pressure = await createNodePressure({ config: evictionConfig(settings), folders, timers });
+  pressure.onChange(() => keepBallast(dataDir));
+  return pressure;
 }
 
 /** Rejects with a UserError where more is reserved than the machine has. */
@@ -68,6 +71,7 @@ export function createShutdown(settings: Settings, timers: Timers): Shutdown {
     problems: () => (begun ? [SHUTTING_DOWN] : []),
     async begin(reporter, agent) {
       begun = true;
+      dropBallast(settings.dataDir);
       await reporter.check();
       const left = await agent.shutDown(shutdownPeriods(settings));
       const enough = Promise.withResolvers<void>();

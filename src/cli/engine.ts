@@ -29,6 +29,7 @@ import { startNodeStatus } from '../node/node-status.ts';
 import { startPodMetrics } from '../node/pod-metrics.ts';
 import { createNodeReports } from '../node/usage/reports.ts';
 import { createLocalFolders } from '../node/volumes/local-folders.ts';
+import { dropBallast, keepBallast } from '../platform/ballast.ts';
 import { checkDataFormat, ensureDataDir, lockDataDir } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -89,11 +90,13 @@ export async function startEngine(options: UpOptions, platform: Platform, signal
   try {
     const lock = lockDataDir(settings.dataDir);
     closers.defer(() => lock.release());
+    dropBallast(settings.dataDir);
     checkDataFormat(settings.dataDir);
     await checkPortFree(HOST, settings.port);
     writeEngineRecord(settings.dataDir, recordOf(settings, settings.port));
     const { port, agent, shutDownNode } = await startParts(settings, platform, closers, signal);
     flushCompileCache();
+    keepBallast(settings.dataDir);
     return {
       settings,
       server: `https://${HOST}:${port}`,
@@ -210,9 +213,7 @@ async function startParts(
     ...loops,
     runtime: runtime.runtime,
     nodeName: settings.nodeName,
-    pods: agent.pods,
-    metrics: metrics.node,
-    dataDir,
+    ...{ pods: agent.pods, metrics: metrics.node, dataDir },
   });
   node.connect({ ...agent.connection, ...reports });
   runtime.onChange(() => void reporter.check());

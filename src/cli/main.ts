@@ -1,11 +1,11 @@
 /**
  * The command line: what each command takes. A command's own module is loaded when it runs.
- * Failures that a user can answer (UserError) are one sentence; the exit code is then 1.
+ * A failure that a user can answer is one sentence; the exit code is then 1.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/defer.ts';
-import { isApiError } from '../machinery/status.ts';
-import { realFolder, UserError } from '../platform/files.ts';
+import { realFolder } from '../platform/files.ts';
+import { failureText } from './failures.ts';
 import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from './image-settings.ts';
 import { plainFlags } from './log-options.ts';
 import type { LogsOptions } from './logs.ts';
@@ -189,8 +189,6 @@ program
 try {
   await program.parseAsync(process.argv[2] === 'logs' ? plainFlags(process.argv) : process.argv);
 } catch (error) {
-  const expected = error instanceof UserError || isApiError(error);
-  const text = expected ? (error as Error).message : (error as Error).stack;
-  process.stderr.write(`lifepod: ${text}\n`);
+  process.stderr.write(`lifepod: ${failureText(error)}\n`);
   process.exitCode = 1;
 }

@@ -2,6 +2,7 @@
 import { UserError } from '../platform/files.ts';
 import { createLog, systemTimers } from '../platform/node.ts';
 import { type Engine, startEngine } from './engine.ts';
+import { failureText } from './failures.ts';
 import { kubeconfigPath, type UpOptions } from './settings.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
@@ -42,7 +43,7 @@ export async function up(options: UpOptions): Promise<void> {
     engine = await startEngine(options, platform, stopping.signal);
   } catch (error) {
     if (process.send === undefined) throw error;
-    await report({ error: error instanceof UserError ? error.message : String((error as Error).stack) });
+    await report({ error: failureText(error) });
     process.exitCode = 1;
     return;
   }

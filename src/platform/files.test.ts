@@ -71,10 +71,22 @@ test('an atomic write replaces the content and the mode and leaves no other file
   expect(readdirSync(folder)).toEqual(['x']);
 });
 
+test('an atomic write of what is there takes no room; another mode is another file', () => {
+  const path = join(folder, 'x');
+  writeFileAtomic(path, 'same');
+  const { ino } = statSync(path);
+  writeFileAtomic(path, Buffer.from('same'));
+  expect(statSync(path).ino).toBe(ino);
+  writeFileAtomic(path, 'same', 0o644);
+  expect(modeOf(path)).toBe(0o644);
+  writeFileAtomic(path, 'some', 0o644);
+  expect(readFileSync(path, 'utf8')).toBe('some');
+});
+
 test('an atomic write that fails leaves the old content and no other file', () => {
   const path = join(folder, 'x');
   ensurePrivateFolder(path);
-  expect(() => writeFileAtomic(path, 'new')).toThrow();
+  expect(() => writeFileAtomic(path, 'new')).toThrow(expect.objectContaining({ path }));
   expect(readdirSync(folder)).toEqual(['x']);
 });
 

@@ -8,6 +8,7 @@ import {
   constants,
   fsyncSync,
   ftruncateSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -57,13 +58,28 @@ export function ensureDataDir(path: string): void {
   }
 }
 
-/** Replaces the file at once and durably: a reader sees the old content or the new, also after a crash. */
+/**
+ * Replaces the file at once and durably: a reader sees the old content or the new, also after a crash. A file that has the
+ * content already takes no room on the disk.
+ */
 export function writeFileAtomic(path: string, content: string | Uint8Array, mode = 0o600): void {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+  if (!holds(path, bytes, mode)) replaceFile(path, bytes, mode);
+  // Also of one that is there: who wrote it may have been killed before this.
+  syncFolder(dirname(path));
+}
+
+function holds(path: string, bytes: Uint8Array, mode: number): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.size !== bytes.length || (found.mode & 0o7777) !== mode) return false;
+  return readFileSync(path).equals(bytes);
+}
+
+function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
   const temporary = `${path}.${process.pid}.new`;
   try {
     const fd = openSync(temporary, 'w', mode);
     try {
-      const bytes = typeof content === 'string' ? Buffer.from(content) : content;
       for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written);
       fsyncSync(fd);
     } finally {
@@ -73,9 +89,9 @@ export function writeFileAtomic(path: string, content: string | Uint8Array, mode
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });
-    throw error;
+    // A failed write does not tell of which file.
+    throw Object.assign(error as Error, { path });
   }
-  syncFolder(dirname(path));
 }
 
 function syncFolder(path: string): void {
@@ -132,8 +148,9 @@ export function lockDataDir(dataDir: string): DataDirLock {
         `stop it with 'lifepod down --data-dir ${dataDir}' or choose another --data-dir`,
     );
   }
-  ftruncateSync(fd);
-  writeSync(fd, `${process.pid}\n`, 0);
+  // In place: what is written over takes no room on a full disk.
+  const written = writeSync(fd, `${process.pid}\n`, 0);
+  ftruncateSync(fd, written);
   return { release: () => closeSync(fd) };
 }
 

@@ -2,7 +2,7 @@
  * Node-pressure eviction with real containers: the data folder is a small disk of its own, and thresholds of memory are set
  * where they are met.
  */
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Node, Pod } from '../../src/api/generated/types.ts';
@@ -40,6 +40,9 @@ const run = async (...manifests: Record<string, unknown>[]): Promise<void> => {
 };
 const fill = (mebibytes: number, path: string): string =>
   `dd if=/dev/zero of=${path} bs=1M count=${mebibytes} 2>/dev/null; ${WAIT}`;
+/** To the last byte. */
+const fillDisk = (path: string): Promise<string> =>
+  runCommandOk('sh', ['-c', `dd if=/dev/zero of=${path} bs=4k 2>/dev/null; true`]);
 const data = (emptyDir: object) => ({
   spec: { volumes: [{ name: 'data', emptyDir }] },
   mount: { volumeMounts: [{ name: 'data', mountPath: '/data' }] },
@@ -133,6 +136,20 @@ describe('a disk that fills', () => {
     };
     await lifepod.apply(pod('greedy', { app: [greedy], spec: data({}).spec }));
     expect((await evicted('greedy')).status?.message).toMatch(/^The node was low on resource: ephemeral-storage. /);
+    expect(pods.now('modest').status?.phase).toBe('Running');
+  });
+
+  it('an engine that dies while not a byte is free starts again, and evicts the Pod', async () => {
+    await restartWith('--eviction-hard', 'memory.available<100Mi');
+    await run(pod('hidden', { app: [{ name: 'app', script: WAIT, ...data({}).mount }], spec: data({}).spec }));
+    const { uid } = pods.now('hidden').metadata;
+    await fillDisk(join(lifepod.dataDir, 'pods', uid ?? '', 'volumes/kubernetes.io~empty-dir/data/file'));
+    pods.end();
+    await lifepod.kill('SIGKILL');
+    lifepod.options.push(...DISK);
+    await lifepod.up();
+    pods = await recordPods(lifepod);
+    expect((await evicted('hidden')).status?.message).toMatch(/^The node was low on resource: ephemeral-storage. /);
     expect(pods.now('modest').status?.phase).toBe('Running');
   });
 
@@ -328,9 +345,10 @@ describe('other signals', () => {
     expect(pods.now('elsewhere').status?.phase).toBe('Running');
   });
 
-  it('a shutdown where not a byte is free ends the Pods all the same', async () => {
+  it('a shutdown where not a byte is free ends the Pods all the same, and so does down, also where the engine is dead', async () => {
     const filling = join(lifepod.dataDir, 'filling');
-    await runCommandOk('sh', ['-c', `dd if=/dev/zero of=${filling} bs=1M 2>/dev/null; true`]);
+    await fillDisk(filling);
+    await lifepod.kill('SIGKILL');
     expect(await lifepod.cliOk('shutdown-node')).toContain('\nthe Pods have ended;');
     rmSync(filling);
     pods.end();
@@ -338,5 +356,13 @@ describe('other signals', () => {
     pods = await recordPods(lifepod);
     // Where its status could not be written, it runs again.
     await pods.until('elsewhere', (seen) => inPhase('Failed')(seen) || restarted('app', 1)(seen));
+
+    mkdirSync(join(lifepod.dataDir, 'manifests'), { recursive: true });
+    writeFileSync(join(lifepod.dataDir, 'manifests/fixed.json'), JSON.stringify(pod('fixed')));
+    await pods.until('fixed-node-1', isReady);
+    await fillDisk(filling);
+    pods.end();
+    await lifepod.kill('SIGKILL');
+    expect(await lifepod.cliOk('down')).toContain('\nended default/fixed-node-1 ');
   });
 });

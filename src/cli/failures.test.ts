@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { notFound } from '../machinery/status.ts';
+import { UserError } from '../platform/files.ts';
+import { StorageFullError } from '../store/store.ts';
+import { failureText } from './failures.ts';
+
+const thrownBy = (action: () => unknown): unknown => {
+  try {
+    return action();
+  } catch (error) {
+    return error;
+  }
+};
+const coded = (code: string, path?: string): Error => Object.assign(new Error(code), { code, ...(path && { path }) });
+
+test.each<[unknown, string]>([
+  [new UserError('do this'), 'do this'],
+  [notFound({ group: '', resource: 'pods' }, 'web'), 'pods "web" not found'],
+  [
+    new StorageFullError('/d/store', 'the disk is full', 'free some space', undefined),
+    'cannot write to the store in /d/store: the disk is full; free some space',
+  ],
+  [
+    thrownBy(() => writeFileSync('/dev/full', 'x')),
+    'a file cannot be written: the disk is full; free some space and try again',
+  ],
+  [
+    coded('EDQUOT', '/d/engine.json'),
+    '/d/engine.json cannot be written: the quota of the disk is used up; free some space and try again',
+  ],
+  [
+    coded('EROFS', '/d/lock'),
+    '/d/lock cannot be written: the disk is mounted read-only; mount it for writing, or choose another --data-dir',
+  ],
+])('%s', (error, text) => {
+  expect(failureText(error)).toBe(text);
+});
+
+test('what nobody foresaw is told with its place', () => {
+  expect(failureText(new TypeError('x is not a function'))).toMatch(
+    /^TypeError: x is not a function\n +at .*failures\.test/,
+  );
+});

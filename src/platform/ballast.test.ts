@@ -1,0 +1,28 @@
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { dropBallast, keepBallast } from './ballast.ts';
+
+test('room is kept once, and given away', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-ballast-'));
+  try {
+    keepBallast(folder);
+    const [name = ''] = readdirSync(folder);
+    const { size, ino, mode } = statSync(join(folder, name));
+    expect(size).toBe(2 ** 20);
+    expect(mode & 0o777).toBe(0o600);
+    keepBallast(folder);
+    expect(statSync(join(folder, name)).ino).toBe(ino);
+    dropBallast(folder);
+    dropBallast(folder);
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('where none can be kept, an engine goes without', () => {
+  expect(() => keepBallast('/dev/null/folder')).not.toThrow();
+  expect(() => dropBallast('/dev/null/folder')).not.toThrow();
+});
