@@ -47,10 +47,11 @@ export async function up(options: UpOptions): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  void asked.promise.then(() => engine.endStaticPods());
+  const failed = (what: string) => (error: unknown) => platform.log.error(what, { error: String(error) });
+  void asked.promise.then(() => engine.endStaticPods()).catch(failed('the static Pods came to no end'));
   void shutdown.promise
     .then(() => engine.shutDownNode())
-    .catch((error: unknown) => platform.log.error('the shutdown came to no end', { error: String(error) }))
+    .catch(failed('the shutdown came to no end'))
     .then(() => stopping.abort(new UserError('the machine shuts down')));
   const ready = {
     server: engine.server,

@@ -9,7 +9,7 @@ import { inProcessClient } from '../../client/typed-client.ts';
 import type { ResourceBackend } from '../../machinery/backend.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node.ts';
-import type { Log } from '../../platform/platform.ts';
+import type { Log, Platform } from '../../platform/platform.ts';
 import { createStaticPods, nextSteps, readAll, type StaticPods } from './static-pods.ts';
 
 const text = (name: string, image = 'busybox:1.28', more: object = {}): string =>
@@ -115,7 +115,7 @@ describe('the folder', () => {
       if (told.length >= count) resolve();
     });
 
-  function create(client: Client = inProcessClient(refusing)): StaticPods {
+  function create(client: Client = inProcessClient(refusing), platform: Partial<Platform> = {}): StaticPods {
     return createStaticPods({
       client,
       nodeName: 'node-1',
@@ -130,6 +130,7 @@ describe('the folder', () => {
         if (waiting !== undefined && told.length >= waiting.count) waiting.resolve();
       },
       writeStatus: () => Promise.resolve(),
+      ...platform,
     });
   }
   const podOf = (name: string): Pod => pods.get(name) as Pod;
@@ -269,6 +270,53 @@ describe('the folder', () => {
     rmSync(file('web.yaml'));
     await toldTimes(2);
     expect(podOf('web-node-1').metadata.deletionGracePeriodSeconds).toBe(1);
+  });
+
+  it('a disk that takes no record: a Pod begins when it does, and ends all the same', async () => {
+    const warned = Promise.withResolvers<void>();
+    const due = Promise.withResolvers<() => void>();
+    const timers = systemTimers();
+    const staticPods = create(inProcessClient(refusing), {
+      log: { ...log, warn: () => warned.resolve() },
+      timers: {
+        ...timers,
+        at: (time, callback) => {
+          if (time - timers.now() < 1000) return timers.at(time, callback);
+          due.resolve(callback);
+          return { cancel: () => undefined };
+        },
+      },
+    });
+    await staticPods.start();
+    const records = join(dataDir, 'static-pods');
+    rmSync(records, { recursive: true });
+    writeFileSync(file('a'), text('a', 'x'));
+    await warned.promise;
+    const tryAgain = await due.promise;
+    expect(told).toEqual([]);
+    mkdirSync(records);
+    tryAgain();
+    await toldTimes(1);
+    expect(readdirSync(records)).toHaveLength(1);
+
+    rmSync(records, { recursive: true });
+    const ended = staticPods.endAll();
+    await toldTimes(2);
+    staticPods.ended(uidOf('a-node-1'));
+    await ended;
+    expect(told).toEqual(['a-node-1 x', 'a-node-1 x ending']);
+  });
+
+  it('a status that cannot be written down is not taken for written', async () => {
+    const staticPods = create();
+    writeFileSync(file('web.yaml'), text('web'));
+    await staticPods.start();
+    rmSync(join(dataDir, 'static-pods'), { recursive: true });
+    expect(() => staticPods.writeStatus(podOf('web-node-1'), status)).toThrow('ENOENT');
+    mkdirSync(join(dataDir, 'static-pods'));
+    staticPods.writeStatus(podOf('web-node-1'), status);
+    await toldTimes(2);
+    expect(podOf('web-node-1').status).toEqual(status);
   });
 
   it('ends them all, and begins none any more', async () => {

@@ -6,7 +6,8 @@
  *  1. From a file to its containers nothing is asked of the API.
  *  2. Of one name (namespace/name) at most one Pod has anything running: a changed file's new Pod begins when the old
  *     one has ended.
- *  3. A Pod is recorded before its worker hears of it, and until nothing of it is left on the node.
+ *  3. A Pod is recorded before its worker hears of it, and until nothing of it is left on the node. Where the disk takes
+ *     no record, it does not begin yet, but ends all the same.
  *  4. A file that cannot be read any more changes nothing: its Pod goes on until the file is mended or removed.
  * Source: "Create static Pods" and "Pod Lifecycle" of the v1.33 documentation; pkg/kubelet/config of v1.33.
  */
@@ -14,7 +15,7 @@ import { join } from 'node:path';
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { formatTime } from '../../machinery/time.ts';
-import type { Platform } from '../../platform/platform.ts';
+import type { Platform, Timer } from '../../platform/platform.ts';
 import { followFolder, type ManifestFile, readManifestFiles } from './folder.ts';
 import { ManifestError, readManifest } from './manifest.ts';
 import { createMirrors, fullNameOf } from './mirrors.ts';
@@ -50,6 +51,9 @@ export interface StaticPods {
   endAll(): Promise<void>;
 }
 
+/** After which a manifest that could not be read or written down is tried again. */
+const RETRY_MILLIS = 5_000;
+
 /** Its changes are followed. */
 export const manifestsFolder = (dataDir: string): string => join(dataDir, 'manifests');
 
@@ -67,6 +71,9 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
 
   const put = (record: PodRecord): void => {
     records.write(record);
+    enter(record);
+  };
+  const enter = (record: PodRecord): void => {
     slots.set(fullNameOf(record.pod), record);
     mirrors.changed(fullNameOf(record.pod));
     // Later, as from the API: the worker may be in the middle of a decision.
@@ -76,14 +83,41 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     const pod = podOf(fullName);
     if (pod !== undefined && !signal.aborted) apply(pod, false);
   };
+  /** Whether it is recorded. */
+  const tryPut = (record: PodRecord): boolean => {
+    try {
+      put(record);
+      return true;
+    } catch (error) {
+      const pod = fullNameOf(record.pod);
+      log.warn('a static Pod cannot be written down', { pod, error: (error as Error).message });
+      return false;
+    }
+  };
   const update = (): void => {
     if (signal.aborted) return;
-    for (const step of nextSteps(slots, ending === undefined ? wanted : NOTHING)) {
-      log.info(`static Pod ${step.kind === 'end' ? 'ends' : 'begins'}`, { pod: fullNameOf(step.record.pod) });
-      put(step.kind === 'end' ? { ...step.record, pod: terminating(step.record.pod, timers.now()) } : step.record);
+    for (const { kind, record } of nextSteps(slots, ending === undefined ? wanted : NOTHING)) {
+      log.info(`static Pod ${kind === 'end' ? 'ends' : 'begins'}`, { pod: fullNameOf(record.pod) });
+      if (kind === 'begin') {
+        if (!tryPut(record)) tryAgain();
+      } else {
+        const last = { ...record, pod: terminating(record.pod, timers.now()) };
+        // Its next status is written with it.
+        if (!tryPut(last)) enter(last);
+      }
     }
     if (slots.size === 0) ending?.resolve();
   };
+  /** The disk tells nobody when it takes files again. */
+  let again: Timer | undefined;
+  const tryAgain = (): void => {
+    if (signal.aborted) return;
+    again ??= timers.at(timers.now() + RETRY_MILLIS, () => {
+      again = undefined;
+      void scanNext();
+    });
+  };
+  signal.addEventListener('abort', () => again?.cancel(), { once: true });
   const scan = async (): Promise<void> => {
     try {
       const read = await readAll(await readManifestFiles(folder), nodeName, timers.now());
@@ -94,6 +128,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
       update();
     } catch (error) {
       log.error('the manifests cannot be read', { folder, error: (error as Error).message });
+      tryAgain();
     }
   };
   /** One after the other: a later reading is never overtaken by an earlier one. */
@@ -107,7 +142,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
 
   return {
     async start() {
-      for (const record of records.load()) put(anew(record));
+      for (const record of records.load().map(anew)) if (!tryPut(record)) enter(record);
       followFolder(folder, () => void scanNext(), { log, timers, signal });
       await scanNext();
     },
@@ -121,7 +156,12 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     ended(uid) {
       const slot = slotOf(uid);
       if (slot === undefined) return;
-      records.remove(uid);
+      try {
+        records.remove(uid);
+      } catch (error) {
+        // The next agent finds that nothing of it is left.
+        log.warn('the record of a static Pod stays', { podUid: uid, error: (error as Error).message });
+      }
       slots.delete(fullNameOf(slot.pod));
       mirrors.changed(fullNameOf(slot.pod));
       update();
