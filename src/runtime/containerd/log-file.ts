@@ -1,7 +1,7 @@
 /**
  * containerd's log: a file that it writes itself (so it goes on when the engine ends), kept within a bound.
  */
-import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, readFileSync, watch } from 'node:fs';
+import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, watch } from 'node:fs';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 const TAIL_BYTES = 2000;
@@ -14,18 +14,20 @@ export interface LogFile {
   close(): void;
 }
 
-/** The previous 8 MiB are kept in `<path>.1`. */
+/** The previous 8 MiB are kept in `<path>.1`, where the disk has room for them. */
 export function openLogFile(path: string): LogFile {
   const fd = openSync(path, 'a', 0o600);
   let openedAt = fstatSync(fd).size;
   const bound = (): void => {
     if (fstatSync(fd).size <= MAX_BYTES) return;
-    copyFileSync(path, `${path}.1`);
+    keepPrevious(path);
     ftruncateSync(fd);
     openedAt = 0;
   };
   bound();
   const watcher = watch(path, { persistent: false }, bound);
+  // Its next engine bounds it.
+  watcher.on('error', () => undefined);
   return {
     fd,
     tail: () => readFileSync(path).subarray(openedAt).subarray(-TAIL_BYTES).toString().trim(),
@@ -34,4 +36,18 @@ export function openLogFile(path: string): LogFile {
       closeSync(fd);
     },
   };
+}
+
+/** Or nothing of it: a part takes room for nobody's use. */
+function keepPrevious(path: string): void {
+  const previous = `${path}.1`;
+  try {
+    copyFileSync(path, previous);
+  } catch {
+    try {
+      rmSync(previous, { force: true });
+    } catch {
+      // What matters is the bound.
+    }
+  }
 }
