@@ -64,7 +64,8 @@ function argumentsOf(options: UpOptions): string[] {
     ...nodeOptionFlags(options),
     ['--log-level', options.logLevel],
   ];
-  return flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));
+  const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));
+  return options.anyPort === true ? [...given, '--any-port'] : given;
 }
 
 function openLog(path: string): number {

@@ -30,7 +30,7 @@ export async function down(dataDir: string): Promise<void> {
   if (pid === undefined && record.state === 'up') {
     say('the engine does not run: starting it, to end its Pods gracefully');
     // Any port: its own may be taken meanwhile.
-    await startDetached({ dataDir, port: 0 });
+    await startDetached({ dataDir, anyPort: true });
     pid = dataDirOwner(dataDir);
   }
   if (pid !== undefined) await endEngine(dataDir, record.containerRuntimeEndpoint, pid);

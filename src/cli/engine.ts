@@ -112,7 +112,7 @@ export async function startEngine(options: UpOptions, platform: Platform, signal
 
 const recordOf = (settings: Settings, port: number): EngineRecord => ({
   version: LIFEPOD_VERSION,
-  port,
+  port: settings.recordedPort ?? port,
   podCidr: settings.podCidr,
   serviceCidr: settings.serviceCidr,
   nodeName: settings.nodeName,

@@ -61,6 +61,7 @@ const up = program
   .addOption(dataDirOption())
   .option('--detach', 'return once everything is ready, and go on in the background')
   .option('--port <number>', `of the API on 127.0.0.1; 0: any free one (default: ${DEFAULT_PORT})`, parsePort)
+  .addOption(new Option('--any-port').hideHelp())
   .option('--pod-cidr <network>', `addresses of Pods (default: ${DEFAULT_POD_CIDR})`)
   .option('--service-cidr <network>', `addresses of Services (default: ${DEFAULT_SERVICE_CIDR})`)
   .option('--node-name <name>', `(default: the machine's name)`)

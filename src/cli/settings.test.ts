@@ -45,6 +45,12 @@ test('the data folder is the real one, where it is given and where it is not', (
   }
 });
 
+test('an engine that only ends its Pods listens anywhere, and the data folder remembers its own port', () => {
+  expect(resolveSettings({ dataDir: '/d', anyPort: true }, record)).toMatchObject({ port: 0, recordedPort: 7000 });
+  expect(resolveSettings({ dataDir: '/d' }, record)).toMatchObject({ port: 7000 });
+  expect(resolveSettings({ dataDir: '/d', port: 0 }, record)).not.toHaveProperty('recordedPort');
+});
+
 test('a new data folder gets the defaults', () => {
   expect(resolveSettings({ dataDir: '/d', nodeName: 'n' }, undefined)).toEqual({
     dataDir: '/d',

@@ -33,6 +33,8 @@ export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'
 export interface UpOptions extends ImageOptions, NodeOptions {
   dataDir: string;
   port?: number;
+  /** Any free port, and the data folder goes on remembering its own: for an engine that only ends its Pods. */
+  anyPort?: boolean;
   podCidr?: string;
   serviceCidr?: string;
   nodeName?: string;
@@ -49,6 +51,8 @@ export interface Settings extends ImageSettings, Required<NodeOptions> {
   dataDir: string;
   /** 0: any free one. */
   port: number;
+  /** What the data folder remembers in place of the port that is listened on. */
+  recordedPort?: number;
   podCidr: string;
   serviceCidr: string;
   nodeName: string;
@@ -132,7 +136,7 @@ export function recordShutdown(dataDir: string, shutdown: ShutdownOutcome): void
 export function resolveSettings(options: UpOptions, record: EngineRecord | undefined): Settings {
   const settings: Settings = {
     dataDir: options.dataDir,
-    port: options.port ?? record?.port ?? DEFAULT_PORT,
+    port: options.anyPort === true ? 0 : (options.port ?? record?.port ?? DEFAULT_PORT),
     podCidr: options.podCidr ?? record?.podCidr ?? DEFAULT_POD_CIDR,
     serviceCidr: options.serviceCidr ?? record?.serviceCidr ?? DEFAULT_SERVICE_CIDR,
     nodeName: options.nodeName ?? record?.nodeName ?? hostname().toLowerCase(),
@@ -146,6 +150,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     ...resolveNodeOptions(options, record),
     logLevel: options.logLevel ?? 'info',
   };
+  if (options.anyPort === true && record !== undefined) settings.recordedPort = record.port;
   const endpoint = options.containerRuntimeEndpoint ?? record?.containerRuntimeEndpoint;
   if (endpoint !== undefined) {
     settings.containerRuntimeEndpoint = endpoint;

@@ -36,7 +36,7 @@ async function shutDownEngine(dataDir: string): Promise<ShutdownOutcome | undefi
   let pid = dataDirOwner(dataDir);
   if (pid === undefined) {
     say('the engine does not run: starting it, to end its Pods gracefully');
-    await startDetached({ dataDir, port: 0 });
+    await startDetached({ dataDir, anyPort: true });
     pid = dataDirOwner(dataDir);
   }
   if (pid === undefined) throw new UserError(`the engine has ended by itself: its log is ${dataDir}/lifepod.log`);

@@ -3,7 +3,8 @@ import { statSync } from 'node:fs';
 import { podSummary } from '../api/core/v1/pod/summary.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
-import { clientFromKubeconfig } from '../client/kubeconfig.ts';
+import { httpClient } from '../client/http-client.ts';
+import { readKubeconfig } from '../client/kubeconfig.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 import { residentBytes, runtimeProcesses } from './leftovers.ts';
 import { kubeconfigPath, readEngineRecord } from './settings.ts';
@@ -18,11 +19,11 @@ export async function status(dataDir: string): Promise<void> {
   if (pid === undefined || record === undefined) {
     throw new UserError(notRunning(dataDir, record?.state));
   }
-  const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
-  const [nodes, pods] = await readAll(client, pid);
+  const server = await readKubeconfig(kubeconfigPath(dataDir));
+  const [nodes, pods] = await readAll(httpClient(server), pid);
   const lines = [
     ['lifepod', `${record.version ?? LIFEPOD_VERSION}, PID ${pid}, up ${ageText(pid)}, data in ${dataDir}`],
-    ['API', `https://127.0.0.1:${record.port}, Kubernetes ${nodes[0]?.status?.nodeInfo?.kubeletVersion ?? 'unknown'}`],
+    ['API', `${server.server}, Kubernetes ${nodes[0]?.status?.nodeInfo?.kubeletVersion ?? 'unknown'}`],
     ...nodes.map((node) => ['node', nodeText(node)]),
     ['networks', `Pods ${record.podCidr}, Services ${record.serviceCidr}`],
     ['memory', memoryText(dataDir, pid)],

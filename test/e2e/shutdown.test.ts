@@ -105,6 +105,8 @@ it('an engine that is killed meanwhile is started again, and ends what is left, 
   for (const name of ['deaf-again', 'critical-again']) await pods.until(name, isReady);
   await pods.until('imageless', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
 
+  const server = ['config', 'view', '-o', 'jsonpath={.clusters[0].cluster.server}'];
+  const before = await lifepod.kubectlOk(...server);
   const engine = lifepod.pid();
   const shutdown = lifepod.cliOk('shutdown-node');
   await pods.until('deaf-again', (seen) => condition(seen, 'DisruptionTarget') !== undefined);
@@ -115,7 +117,10 @@ it('an engine that is killed meanwhile is started again, and ends what is left, 
   );
   expect(await lifepod.cliOk('shutdown-node')).toContain('nothing to do');
 
+  // The engine that was started meanwhile took any port; the data folder remembers its own.
+  lifepod.options.splice(lifepod.options.indexOf('--port'), 2);
   await lifepod.up();
+  expect(await lifepod.kubectlOk(...server)).toBe(before);
   pods = await recordPods(lifepod);
   for (const name of names)
     expect((await pods.until(name, inPhase('Failed'))).status).toMatchObject({
