@@ -4,6 +4,7 @@ import { dropBallast } from '../platform/ballast.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node.ts';
 import type { Platform } from '../platform/platform.ts';
+import { sendSignal } from '../platform/processes.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
@@ -35,7 +36,7 @@ export async function down(dataDir: string): Promise<void> {
   }
   if (pid !== undefined) await endEngine(dataDir, record.containerRuntimeEndpoint, pid);
 
-  const lock = lockDataDir(dataDir);
+  const lock = lockDataDir(dataDir, 'down');
   try {
     if (record.containerRuntimeEndpoint !== undefined) await clearRuntime(dataDir, record.containerRuntimeEndpoint);
     await clearMachine(dataDir, nodePlatform('warn'), new AbortController().signal);
@@ -73,11 +74,11 @@ async function endEngine(dataDir: string, runtimeEndpoint: string | undefined, p
   try {
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
     const platform = nodePlatform('error');
-    process.kill(pid, END_STATIC_PODS);
+    sendSignal(pid, END_STATIC_PODS);
     await endAllPods(client, platform, say, ended.signal);
     await endContainers(dataDir, runtimeEndpoint, platform, ended.signal);
     say(`ending the engine (PID ${pid})`);
-    process.kill(pid, 'SIGTERM');
+    sendSignal(pid, 'SIGTERM');
     await released;
   } finally {
     waiting.abort();

@@ -1,5 +1,6 @@
 /** `lifepod shutdown-node`: what a machine calls when it shuts down. Ends the Pods, whose objects stay, and then the engine. */
 import { dataDirOwner, dataDirReleased, UserError } from '../platform/files.ts';
+import { sendSignal } from '../platform/processes.ts';
 import { startDetached } from './detach.ts';
 import { requireRoot } from './machine.ts';
 import { readEngineRecord, type ShutdownOutcome } from './settings.ts';
@@ -42,12 +43,7 @@ async function shutDownEngine(dataDir: string): Promise<ShutdownOutcome | undefi
   if (pid === undefined) throw new UserError(`the engine has ended by itself: its log is ${dataDir}/lifepod.log`);
   const released = dataDirReleased(dataDir, new AbortController().signal);
   say(`ending the Pods and the engine (PID ${pid})`);
-  try {
-    process.kill(pid, SHUT_DOWN_NODE);
-  } catch (error) {
-    // It has ended meanwhile.
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
+  sendSignal(pid, SHUT_DOWN_NODE);
   await released;
   return readEngineRecord(dataDir)?.shutdown;
 }

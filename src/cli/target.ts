@@ -65,12 +65,12 @@ export function kubeconfigPaths(
 const noEngine = (dataDir: string): string =>
   `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`;
 
-/** False as well where another user's engine runs there: its kubeconfig cannot be read. */
+/** False as well where another user's engine runs there, whose kubeconfig cannot be read, or has been ended. */
 function engineRunsIn(dataDir: string): boolean {
   try {
     return dataDirOwner(dataDir) !== undefined;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EACCES') return false;
+    if (error instanceof UserError || (error as NodeJS.ErrnoException).code === 'EACCES') return false;
     throw error;
   }
 }

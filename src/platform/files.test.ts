@@ -106,6 +106,27 @@ test('a locked data folder is refused with one sentence that names the process',
   lockDataDir(folder).release();
 });
 
+test('who clears up a data folder is no engine that a signal could be for', () => {
+  const lock = lockDataDir(folder, 'down');
+  const refusal = `'lifepod down' (PID ${process.pid}) is clearing up after the engine of ${folder}: wait until it has ended`;
+  expect(() => dataDirOwner(folder)).toThrow(refusal);
+  expect(() => lockDataDir(folder)).toThrow(refusal);
+  lock.release();
+  expect(dataDirOwner(folder)).toBeUndefined();
+});
+
+test('who only looks whether a data folder is held does not keep others from it', async () => {
+  lockDataDir(folder).release();
+  const looking = spawn('flock', ['--shared', join(folder, 'lock'), 'sh', '-c', 'echo looking; sleep 0.3'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(looking.stdout, 'data');
+  expect(dataDirOwner(folder)).toBeUndefined();
+  const lock = lockDataDir(folder);
+  expect(dataDirOwner(folder)).toBe(process.pid);
+  lock.release();
+});
+
 test('kill -9 of the owner frees the data folder, also while a child of the owner lives', async () => {
   const script = `
     import { spawn } from 'node:child_process';

@@ -123,8 +123,8 @@ const lockPath = (dataDir: string): string => join(dataDir, 'lock');
  * flock(2) belongs to the open file description: the flock command takes it on ours and exits, and the kernel frees it when this
  * process ends, however it ends. Node opens files with O_CLOEXEC, so no child keeps it.
  */
-function tryFlock(fd: number, kind: '--exclusive' | '--shared'): boolean {
-  const result = spawnSync('flock', [kind, '--nonblock', '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
+function tryFlock(fd: number, ...how: string[]): boolean {
+  const result = spawnSync('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
   if (result.error !== undefined && hasCode(result.error, 'ENOENT')) {
     throw new UserError(`the command 'flock' is missing: install the package util-linux`);
   }
@@ -134,27 +134,48 @@ function tryFlock(fd: number, kind: '--exclusive' | '--shared'): boolean {
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 
+/** Who has a data folder: an engine, or a `lifepod down` that clears up after it. */
+export type DataDirRole = 'engine' | 'down';
+
+/** Who looks, or waits for a release, has the lock as well, for a moment. */
+const OTHERS_LOOK_SECONDS = 1;
+
 /**
  * Takes the data folder for this process until release() or its end, even by kill -9.
  * Throws a UserError where a live process has it.
  */
-export function lockDataDir(dataDir: string): DataDirLock {
+export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): DataDirLock {
   const fd = openSync(lockPath(dataDir), constants.O_RDWR | constants.O_CREAT, 0o600);
-  if (!tryFlock(fd, '--exclusive')) {
+  if (!tryFlock(fd, '--exclusive', '--wait', String(OTHERS_LOOK_SECONDS))) {
     closeSync(fd);
-    const pid = readTextIfPresent(lockPath(dataDir))?.trim() ?? '';
-    throw new UserError(
-      `the data folder ${dataDir} is in use by a running lifepod (PID ${pid === '' ? 'unknown' : pid}): ` +
-        `stop it with 'lifepod down --data-dir ${dataDir}' or choose another --data-dir`,
-    );
+    throw inUse(dataDir, readOwner(dataDir));
   }
   // In place: what is written over takes no room on a full disk.
-  const written = writeSync(fd, `${process.pid}\n`, 0);
+  const written = writeSync(fd, `${process.pid} ${role}\n`, 0);
   ftruncateSync(fd, written);
   return { release: () => closeSync(fd) };
 }
 
-/** The process that holds the data folder, or undefined where none does. */
+interface Owner {
+  pid?: number;
+  role: DataDirRole;
+}
+
+function readOwner(dataDir: string): Owner {
+  const [text = '', role] = readTextIfPresent(lockPath(dataDir))?.split(/\s/) ?? [];
+  const pid = Number(text);
+  return { ...(Number.isInteger(pid) && pid > 0 ? { pid } : {}), role: role === 'down' ? 'down' : 'engine' };
+}
+
+const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
+  new UserError(
+    role === 'down'
+      ? `'lifepod down' (PID ${pid ?? 'unknown'}) is clearing up after the engine of ${dataDir}: wait until it has ended`
+      : `the data folder ${dataDir} is in use by a running lifepod (PID ${pid ?? 'unknown'}): ` +
+          `stop it with 'lifepod down --data-dir ${dataDir}' or choose another --data-dir`,
+  );
+
+/** The process of the engine that holds the data folder, or undefined where none does. Throws a UserError where another process does. */
 export function dataDirOwner(dataDir: string): number | undefined {
   let fd: number;
   try {
@@ -164,19 +185,22 @@ export function dataDirOwner(dataDir: string): number | undefined {
     throw error;
   }
   try {
-    if (tryFlock(fd, '--shared')) return undefined;
+    if (tryFlock(fd, '--shared', '--nonblock')) return undefined;
   } finally {
     closeSync(fd);
   }
-  const pid = Number(readTextIfPresent(lockPath(dataDir)));
-  return Number.isInteger(pid) && pid > 0 ? pid : undefined;
+  const owner = readOwner(dataDir);
+  if (owner.role === 'down') throw inUse(dataDir, owner);
+  return owner.pid;
 }
 
 /** Resolves when nobody holds the data folder; waits in the kernel. Rejects when `signal` aborts. */
 export async function dataDirReleased(dataDir: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   await new Promise<void>((resolve, reject) => {
-    const child: ChildProcess = spawn('flock', ['--exclusive', lockPath(dataDir), 'true'], { stdio: 'ignore', signal });
+    // Shared: who waits is not taken for an owner. A group of its own: Ctrl+C on a terminal is not for it.
+    const args = ['--shared', lockPath(dataDir), 'true'];
+    const child: ChildProcess = spawn('flock', args, { stdio: 'ignore', detached: true, signal });
     child.once('error', reject);
     child.once('exit', (code) => {
       if (code === 0) resolve();

@@ -62,6 +62,15 @@ export async function runCommandOk(command: string, args: string[], options: Com
 const SIGNAL_NUMBERS: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGTERM: 15 };
 const signalNumber = (signal: NodeJS.Signals | null): number => SIGNAL_NUMBERS[signal ?? ''] ?? 1;
 
+/** A process that has ended needs none. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
 /** The absolute path of a program in PATH (and in the system's usual folders), or undefined. */
 export function findProgram(name: string, path = process.env['PATH'] ?? ''): string | undefined {
   const folders = [

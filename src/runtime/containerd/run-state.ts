@@ -6,11 +6,11 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
-import { runCommandOk } from '../../platform/processes.ts';
+import { runCommandOk, sendSignal } from '../../platform/processes.ts';
 import { CRI_NAMESPACE } from '../cri/connection.ts';
 import { cgroupFolders, removeEmptyCgroups } from './cgroups.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
-import { childrenOf, findContainerd, findShims, haveEnded, sendSignal } from './process-table.ts';
+import { childrenOf, findContainerd, findShims, haveEnded } from './process-table.ts';
 
 const STOP_MILLIS = 10_000;
 const KILL_MILLIS = 5_000;
