@@ -33,8 +33,9 @@ export async function demo(): Promise<void> {
     say('stopping, and cleaning up');
     stopping.abort(new UserError('the demo was stopped'));
   };
-  process.once('SIGINT', interrupt);
-  process.once('SIGTERM', interrupt);
+  // Also while it cleans up: nothing is to stay behind.
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-demo-')));
   try {
     await startEngine(dataDir);

@@ -27,6 +27,8 @@ export function runCommand(command: string, args: string[], options: CommandOpti
     const child = spawn(command, args, {
       stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       killSignal: 'SIGKILL',
+      // A group of its own: Ctrl+C on a terminal is for lifepod, which may have to go on to end well.
+      detached: true,
       ...(options.signal === undefined ? {} : { signal: options.signal }),
       ...(options.env === undefined ? {} : { env: options.env }),
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),

@@ -1,11 +1,14 @@
 /** Point 1: `npm run demo`. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { runCommand } from '../../src/platform/processes.ts';
 import { watchLeaks } from '../support/leaks.ts';
-import { REPOSITORY, untilLine } from '../support/lifepod.ts';
+import { REPOSITORY } from '../support/lifepod.ts';
 
 const demoFolders = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('lifepod-demo-'));
 
@@ -41,20 +44,28 @@ test('the demo works without kubectl too', async () => {
   expect(await (await watchLeaks(dataDirOf(result.stdout))).left()).toEqual([]);
 });
 
-test('Ctrl+C during the demo cleans up too', async () => {
+test.each([
+  ['the demo', 'Init:0/2', /^stopping, and cleaning up$/m],
+  ['its end', '$ lifepod down', /^removed \/.*; the demo took /m],
+])('Ctrl+C during %s cleans up too', async (_, moment, last) => {
   const folders = demoFolders();
-  let pid = 0;
-  // The shell prints its PID and becomes the demo, so that the signal reaches the demo itself.
-  const script = 'echo $$; exec bin/lifepod demo';
+  // A session of its own, as a terminal's: the signal reaches all that the terminal's would.
+  const demo = spawn('bin/lifepod', ['demo'], {
+    cwd: REPOSITORY,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(demo, 'close');
   const lines: string[] = [];
-  await untilLine('sh', ['-c', `cd '${REPOSITORY}' && ${script}`], process.env, (line) => {
+  for await (const line of createInterface({ input: demo.stdout })) {
     lines.push(line);
-    if (pid === 0) pid = Number(line);
-    if (!line.includes('Init:0/2')) return /stopped|cleaned/i.test(line);
-    process.kill(pid, 'SIGINT');
-    return false;
-  }).catch(() => undefined);
-  expect(lines.join('\n')).toContain('Init:0/2');
-  expect(await (await watchLeaks(dataDirOf(lines.join('\n')))).left()).toEqual([]);
+    if (line.includes(moment)) process.kill(-(demo.pid ?? 0), 'SIGINT');
+    if (line.startsWith('ending the engine')) process.kill(-(demo.pid ?? 0), 'SIGINT');
+  }
+  await ended;
+  const output = lines.join('\n');
+  expect(output).toContain(moment);
+  expect(output).toMatch(last);
+  expect(await (await watchLeaks(dataDirOf(output))).left()).toEqual([]);
   expect(demoFolders()).toEqual(folders);
 });
