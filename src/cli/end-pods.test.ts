@@ -1,7 +1,37 @@
 import { expect, test } from 'vitest';
+import { memoryBackend, silentLog } from '../client/testing.ts';
+import { inProcessClient } from '../client/typed-client.ts';
+import { type ApiError, forbidden, insufficientStorage } from '../machinery/status.ts';
 import { systemTimers } from '../platform/node.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
-import { removeRest } from './end-pods.ts';
+import { endAllPods, removeRest } from './end-pods.ts';
+
+const PODS = { group: '', version: 'v1', resource: 'pods' };
+const ending = (failure: ApiError) => {
+  const backend = memoryBackend();
+  const metadata = { name: 'web', namespace: 'default', uid: 'a' };
+  backend.set(PODS, { apiVersion: 'v1', kind: 'Pod', metadata });
+  backend.failNext('delete pods', failure);
+  const said: string[] = [];
+  const platform = { timers: systemTimers(), log: silentLog };
+  const { signal } = new AbortController();
+  return { said, ended: endAllPods(inProcessClient(backend), platform, (line) => said.push(line), signal) };
+};
+
+test('a delete that fails for a full disk or a lost connection is tried again', async () => {
+  const { said, ended } = ending(insufficientStorage('the disk is full'));
+  await ended;
+  expect(said).toEqual([
+    'ending default/web (grace 30 s)',
+    '  default/web cannot be ended yet: the disk is full; trying again',
+    expect.stringMatching(/^ended default\/web after /),
+  ]);
+});
+
+test('a delete that is refused for good is told', async () => {
+  const { ended } = ending(forbidden(PODS, 'web', 'no'));
+  await expect(ended).rejects.toThrow('no');
+});
 
 test('what the runtime still has of Pods goes, also where nothing of it runs', async () => {
   const { signal } = new AbortController();

@@ -1,12 +1,15 @@
 /** Ends every Pod through the API, gracefully, and waits until nothing of them runs. */
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
+import { backOffMillis, pause } from '../client/back-off.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
 
+const RETRY_BASE_MILLIS = 200;
+const RETRY_MAX_MILLIS = 10_000;
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
@@ -18,7 +21,7 @@ const onlyFinalizersLeft = (pod: Pod): boolean =>
 /**
  * Resolves when no Pod has anything running; Pods that appear meanwhile are ended too. Of static Pods, which the engine
  * ends by itself, it waits for the mirrors to go. `say` gets a line a Pod.
- * Rejects where the API refuses a delete, or `signal` aborts.
+ * Rejects where the API refuses a delete for good, or `signal` aborts.
  */
 export async function endAllPods(
   client: Client,
@@ -51,9 +54,21 @@ export async function endAllPods(
     open.add(pod.metadata.uid ?? '');
     say(`ending ${nameOf(pod)} (grace ${pod.spec?.terminationGracePeriodSeconds ?? 30} s)`);
     if (isMirrorPod(pod)) return;
-    pods.delete(pod.metadata.name, pod.metadata.namespace).catch((error: unknown) => {
-      if (!isApiError(error, 'NotFound')) ended.reject(error);
-    });
+    void remove(pod).catch(ended.reject);
+  };
+  /** Again and again while the server is at fault: a disk may be full, a connection lost. */
+  const remove = async (pod: Pod): Promise<void> => {
+    for (let failures = 1; !watching.signal.aborted; failures++) {
+      try {
+        await pods.delete(pod.metadata.name, pod.metadata.namespace);
+        return;
+      } catch (error) {
+        if (isApiError(error, 'NotFound')) return;
+        if (!isApiError(error) || error.code < 500) throw error;
+        if (failures === 1) say(`  ${nameOf(pod)} cannot be ended yet: ${error.message}; trying again`);
+      }
+      await pause(platform.timers, backOffMillis(failures, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), watching.signal);
+    }
   };
   const informer = createInformer(
     pods,
