@@ -36,10 +36,16 @@ export async function down(dataDir: string): Promise<void> {
   }
   if (pid !== undefined) await endEngine(dataDir, record.containerRuntimeEndpoint, pid);
 
+  const { containerRuntimeEndpoint: endpoint } = record;
   const lock = lockDataDir(dataDir, 'down');
   try {
-    if (record.containerRuntimeEndpoint !== undefined) await clearRuntime(dataDir, record.containerRuntimeEndpoint);
+    const failure = endpoint === undefined ? undefined : await clearRuntime(dataDir, endpoint);
     await clearMachine(dataDir, nodePlatform('warn'), new AbortController().signal);
+    if (failure !== undefined) {
+      throw new UserError(
+        `some containers may stay in the runtime at ${endpoint}: ${failure}; run 'lifepod down --data-dir ${dataDir}' again when it answers`,
+      );
+    }
     writeEngineRecord(dataDir, { ...record, state: 'down' });
   } finally {
     lock.release();
@@ -47,17 +53,18 @@ export async function down(dataDir: string): Promise<void> {
   say(`nothing of ${dataDir} is running or mounted`);
 }
 
-/** The machine's own runtime goes on, and would keep what the engine had no time to remove. */
-async function clearRuntime(dataDir: string, endpoint: string): Promise<void> {
+/** The machine's own runtime goes on, and would keep what the engine had no time to remove. Resolves with what failed. */
+async function clearRuntime(dataDir: string, endpoint: string): Promise<string | undefined> {
   try {
     const runtime = await connectOwnRuntime(endpoint, dataDir, nodePlatform('error'));
     try {
       await removeRest(runtime, AbortSignal.timeout(CONTAINERS_END_MILLIS));
+      return undefined;
     } finally {
       await runtime.close();
     }
   } catch (error) {
-    say(`some containers may stay in the runtime: ${(error as Error).message}`);
+    return (error as Error).message;
   }
 }
 

@@ -1,8 +1,10 @@
 /** Point 5: `lifepod down` ends all and leaves nothing behind. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { processesNaming } from '../../src/cli/leftovers.ts';
 import { watchLeaks } from '../support/leaks.ts';
-import { scratchFolder, startLifepod } from '../support/lifepod.ts';
+import { launch, scratchFolder, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 
 const APP = pod('app', { init: [{ name: 'first', script: 'true' }], app: [{ name: 'app', script: WAIT }] });
@@ -76,6 +78,23 @@ test('down waits for the containers of a Pod that was deleted by force', async (
     expect(processesNaming(marker)).toEqual([]);
   } finally {
     await lifepod.stop();
+  }
+});
+
+test('down where the machine’s runtime does not answer says that containers may stay, and is not done', async () => {
+  const scratch = scratchFolder();
+  try {
+    const containerRuntimeEndpoint = `unix://${scratch.path}/none.sock`;
+    const record = { containerRuntimeEndpoint, state: 'down' };
+    const path = join(scratch.path, 'engine.json');
+    writeFileSync(path, JSON.stringify(record));
+    const { code, stdout, stderr } = await launch(['down', '--data-dir', scratch.path]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(`lifepod: some containers may stay in the runtime at ${containerRuntimeEndpoint}: `);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual(record);
+  } finally {
+    await scratch.remove();
   }
 });
 
