@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { notFound } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
+import { CommandError } from '../platform/processes.ts';
+import { RuntimeCallError } from '../runtime/cri/connection.ts';
 import { StorageFullError } from '../store/store.ts';
 import { failureText } from './failures.ts';
 
@@ -32,6 +34,19 @@ test.each<[unknown, string]>([
   [
     coded('EROFS', '/d/lock'),
     '/d/lock cannot be written: the disk is mounted read-only; mount it for writing, or choose another --data-dir',
+  ],
+  [coded('EACCES', '/d/lock'), '/d/lock is not for this user to open: run lifepod with sudo'],
+  [
+    new RuntimeCallError('Unavailable', 'connection refused'),
+    'the container runtime refuses, or does not answer: rpc error: code = Unavailable desc = connection refused',
+  ],
+  [
+    new CommandError('nft -f ended with exit code 1: bad\n  ^^^\nrule'),
+    'nft -f ended with exit code 1: bad; ^^^; rule',
+  ],
+  [
+    new CommandError('ip link ended with exit code 2: RTNETLINK answers: Operation not permitted'),
+    'ip link ended with exit code 2: RTNETLINK answers: Operation not permitted; lifepod needs all rights of root (see capabilities(7)), also on networks',
   ],
 ])('%s', (error, text) => {
   expect(failureText(error)).toBe(text);

@@ -1,20 +1,29 @@
 /** What is said of a failure that ends a command. */
 import { isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
+import { CommandError } from '../platform/processes.ts';
 import { StorageFullError } from '../store/store.ts';
 
-/** By the code of a call to the system: what is the matter, and what to do. */
-const CAUSES: Readonly<Record<string, readonly [cause: string, answer: string]>> = {
-  ENOSPC: ['the disk is full', 'free some space and try again'],
-  EDQUOT: ['the quota of the disk is used up', 'free some space and try again'],
-  EROFS: ['the disk is mounted read-only', 'mount it for writing, or choose another --data-dir'],
+/** By the code of a call to the system. */
+const OF_CALLS: Readonly<Record<string, string>> = {
+  ENOSPC: 'cannot be written: the disk is full; free some space and try again',
+  EDQUOT: 'cannot be written: the quota of the disk is used up; free some space and try again',
+  EROFS: 'cannot be written: the disk is mounted read-only; mount it for writing, or choose another --data-dir',
+  EACCES: 'is not for this user to open: run lifepod with sudo',
 };
 
 /** One sentence where it is of a kind that a user can answer; where it is not, where in lifepod it comes from as well. */
 export function failureText(error: unknown): string {
-  if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return error.message;
-  const { code, path, stack } = error as NodeJS.ErrnoException;
-  const [cause, answer] = CAUSES[code ?? ''] ?? [];
-  if (cause === undefined) return stack ?? String(error);
-  return `${path === undefined ? 'a file' : path} cannot be written: ${cause}; ${answer}`;
+  const { name, message, code, path, stack } = error as NodeJS.ErrnoException;
+  if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return message;
+  // By its name: its module brings gRPC along.
+  if (name === 'RuntimeCallError') return `the container runtime refuses, or does not answer: ${message}`;
+  if (error instanceof CommandError) return oneLine(message) + rightsFor(message);
+  const ofCall = OF_CALLS[code ?? ''];
+  return ofCall === undefined ? (stack ?? String(error)) : `${path ?? 'a file'} ${ofCall}`;
 }
+
+const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, '; ');
+
+const rightsFor = (message: string): string =>
+  /not permitted/i.test(message) ? '; lifepod needs all rights of root (see capabilities(7)), also on networks' : '';

@@ -4,7 +4,7 @@
  * `lifepod COMMAND` asks the engine of the data folder, `kubectl lifepod COMMAND` asks whom kubectl asks; in both what is
  * given on the command line goes first.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type HttpClient, httpClient } from '../client/http-client.ts';
@@ -51,7 +51,7 @@ export function kubeconfigPaths(
   if (options.kubeconfig !== undefined) return [options.kubeconfig];
   if (options.dataDir !== undefined) {
     const path = kubeconfigPath(options.dataDir);
-    if (!existsSync(path)) throw new UserError(noEngine(options.dataDir));
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new UserError(noEngine(options.dataDir));
     return [path];
   }
   if (!isKubectlPlugin(env) && engineRuns(DEFAULT_DATA_DIR)) return [kubeconfigPath(DEFAULT_DATA_DIR)];

@@ -52,6 +52,9 @@ test('says in one sentence what is wrong', async () => {
   expect(await failure('a: [')).toBe(`UserError: kubeconfig ${path} is not YAML`);
   expect(await failure('just text')).toBe(`UserError: kubeconfig ${path} is not YAML`);
   expect(await failure(config({}))).toBe(`UserError: kubeconfig ${path}: client-certificate is missing`);
+  expect(await failure(config({ 'client-certificate': 'none.crt' }))).toMatch(
+    /^UserError: kubeconfig .*: client-certificate cannot be read: ENOENT: .*none\.crt'$/,
+  );
   expect(await failure({ ...config({}), users: [] })).toBe(`UserError: kubeconfig ${path}: users has no entry "me"`);
   const plain = config({}, { server: 'http://127.0.0.1' });
   expect(await failure(plain)).toBe(`UserError: kubeconfig ${path}: the server is not an https:// address`);

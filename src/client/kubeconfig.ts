@@ -69,7 +69,9 @@ async function contextOf(files: readonly KubeconfigFile[], asked: string | undef
     if (typeof data === 'string') return Buffer.from(data, 'base64').toString();
     const file = values[field];
     if (typeof file !== 'string') throw wrong(`${field} is missing`);
-    return readFile(resolve(dirname(path), file), 'utf8');
+    return readFile(resolve(dirname(path), file), 'utf8').catch((error: Error) => {
+      throw wrong(`${field} cannot be read: ${error.message}`);
+    });
   };
   const { server } = cluster.values;
   if (typeof server !== 'string' || !server.startsWith('https://'))

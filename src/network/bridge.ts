@@ -59,7 +59,7 @@ export async function setUpNetwork(options: NetworkOptions): Promise<NetworkName
   const gateway = formatIpv4(range.base + 1);
   await checkRanges(options, names.bridge);
   await setUpBridge(names.bridge, [`${gateway}/${range.prefixLength}`, `${options.dnsIp}/32`], signal);
-  await writeFile('/proc/sys/net/ipv4/ip_forward', '1');
+  await switchOnForwarding();
   await loadTable(names, formatCidr(range), signal);
   await mkdir(names.cniConfigDirectory, { recursive: true, mode: 0o700 });
   writeFileAtomic(
@@ -67,6 +67,18 @@ export async function setUpNetwork(options: NetworkOptions): Promise<NetworkName
     `${JSON.stringify(cniConfiguration(options, names), null, 2)}\n`,
   );
   return { ...names, gateway };
+}
+
+const FORWARDING = '/proc/sys/net/ipv4/ip_forward';
+
+async function switchOnForwarding(): Promise<void> {
+  // In a container it may be on, and not to be written.
+  if ((await readFile(FORWARDING, 'utf8')).trim() === '1') return;
+  await writeFile(FORWARDING, '1').catch((error: Error) => {
+    throw new UserError(
+      `IP forwarding cannot be switched on: ${error.message}; set the sysctl net.ipv4.ip_forward to 1`,
+    );
+  });
 }
 
 function cniConfiguration(options: NetworkOptions, names: NetworkNames): object {

@@ -51,12 +51,17 @@ export function runCommand(command: string, args: string[], options: CommandOpti
   });
 }
 
-/** As runCommand, but rejects with the program's own words where the exit code is not 0; returns standard output. */
+/** A program failed; in its own words. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}
+
+/** As runCommand, but rejects with a CommandError where the exit code is not 0; returns standard output. */
 export async function runCommandOk(command: string, args: string[], options: CommandOptions = {}): Promise<string> {
   const result = await runCommand(command, args, options);
   if (result.code !== 0) {
     const words = result.stderr.trim() || result.stdout.trim() || 'no output';
-    throw new Error(`${command} ${args[0] ?? ''} ended with exit code ${result.code}: ${words}`);
+    throw new CommandError(`${command} ${args[0] ?? ''} ended with exit code ${result.code}: ${words}`);
   }
   return result.stdout;
 }

@@ -154,12 +154,39 @@ describe('lifepod up', () => {
   });
 
   test('no root', async () => {
-    const args = ['--reuid=65534', '--regid=65534', '--clear-groups', LAUNCHER, 'up', '--data-dir', '/tmp/none'];
-    const result = await runCommand('setpriv', args);
-    expect(result).toMatchObject({
+    const asNobody = (...args: string[]) =>
+      runCommand('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', LAUNCHER, ...args]);
+    expect(await asNobody('up', '--data-dir', '/tmp/none')).toMatchObject({
       code: 1,
       stderr: 'lifepod: lifepod must run as root to start and end containers: run it with sudo\n',
     });
+    const scratch = scratchFolder();
+    try {
+      const commands = [['status'], ['image', 'list'], ['logs', 'web']];
+      const results = await Promise.all(commands.map((words) => asNobody(...words, '--data-dir', scratch.path)));
+      for (const { code, stderr } of results) {
+        expect(stderr).toMatch(/^lifepod: \S+ is not for this user to open: run lifepod with sudo\n$/);
+        expect(code).toBe(1);
+      }
+    } finally {
+      await scratch.remove();
+    }
+  });
+
+  test('root without all rights', async () => {
+    const scratch = scratchFolder();
+    try {
+      const without = ['--inh-caps=-net_admin', '--bounding-set=-net_admin'];
+      const result = await runCommand('setpriv', [
+        ...without,
+        LAUNCHER,
+        ...['up', '--data-dir', scratch.path, '--port', '0', '--log-level', 'error'],
+      ]);
+      expect(result.stderr).toMatch(/^lifepod: ip link .*not permitted; lifepod needs all rights of root .*\n$/);
+      expect(result.code).toBe(1);
+    } finally {
+      await scratch.remove();
+    }
   });
 
   test('a missing package', async () => {

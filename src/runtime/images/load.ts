@@ -71,7 +71,8 @@ async function importArchive(ctr: string, args: string[], file: string, signal: 
 async function listed(connection: Connection, reference: string, timers: Timers, signal: AbortSignal): Promise<void> {
   const deadline = timers.now() + LISTED_WITHIN_MILLIS;
   while ((await imageStatus(connection, reference, signal)) === undefined) {
-    if (timers.now() > deadline) throw new Error(`the runtime does not list the image ${reference} that was loaded`);
+    if (timers.now() > deadline)
+      throw new UserError(`the runtime does not list the image ${reference} that was loaded`);
     await delay(LOOK_AGAIN_MILLIS, timers, signal);
   }
 }
