@@ -40,7 +40,7 @@ export async function startRuntime(
 ): Promise<EngineRuntime> {
   const { dataDir, containerRuntimeEndpoint } = settings;
   const containerd =
-    containerRuntimeEndpoint === undefined ? await startPrivate(settings, platform, closers) : undefined;
+    containerRuntimeEndpoint === undefined ? await startPrivate(settings, platform, closers, signal) : undefined;
   const endpoint = containerRuntimeEndpoint ?? containerd?.endpoint ?? '';
   const runtime = await connectOwnRuntime(endpoint, dataDir, platform, metrics);
   closers.defer(() => runtime.close());
@@ -89,15 +89,17 @@ async function startPrivate(
   { dataDir, runtimeHandlers }: Settings,
   platform: Platform,
   closers: AsyncDisposableStack,
+  signal: AbortSignal,
 ): Promise<Containerd> {
-  const containerd = await startContainerd({
+  const options = {
     dataDir,
     ...platform,
     sandboxImage: SANDBOX_IMAGE,
     cniConfDir: networkNames({ dataDir, instance: dataDir }).cniConfigDirectory,
     cniBinDir: findCniFolder() ?? '',
     runtimeHandlers,
-  });
+  };
+  const containerd = await startContainerd(options, signal);
   closers.defer(() => containerd.stop());
   return containerd;
 }

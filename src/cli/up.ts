@@ -42,8 +42,10 @@ export async function up(options: UpOptions): Promise<void> {
   try {
     engine = await startEngine(options, platform, stopping.signal);
   } catch (error) {
-    if (process.send === undefined) throw error;
-    await report({ error: failureText(error) });
+    // What was under way fails in its own words when it is stopped.
+    const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
+    if (process.send === undefined) throw failure;
+    await report({ error: failureText(failure) });
     process.exitCode = 1;
     return;
   }

@@ -1,7 +1,12 @@
 /** Point 5: the engine and its containerd are killed at any moment, and started again. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { watch } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { processesNaming } from '../../src/cli/leftovers.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { LAUNCHER, type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 
 let lifepod: Lifepod;
@@ -28,6 +33,16 @@ const waitFor = (name: string, what: string): Promise<string> =>
   lifepod.kubectlOk('wait', `--for=${what}`, `pod/${name}`, '--timeout=100s');
 const identity = (statuses: ContainerStatus[] = []): string[] =>
   statuses.map(({ name, containerID, restartCount }) => `${name} ${containerID} ${restartCount}`);
+
+const containerds = () =>
+  processesNaming(lifepod.dataDir).filter(({ commandLine }) => /\/?containerd$/.test(commandLine[0] ?? ''));
+
+/** In a session of its own, as a terminal's: the signal reaches all that the terminal's would. */
+function upInForeground() {
+  const args = ['up', '--data-dir', lifepod.dataDir, ...lifepod.options, '--log-level', 'error'];
+  const child = spawn(LAUNCHER, args, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+  return { said: child.stderr, interrupt: () => process.kill(-(child.pid ?? 0), 'SIGINT'), ended: once(child, 'exit') };
+}
 
 test('kill -9 while an init container runs: it is adopted and goes on, and none runs twice', async () => {
   const proceed = 'until [ -e /work/proceed ]; do usleep 50000; done';
@@ -128,13 +143,31 @@ test('a delete that was acknowledged before a kill -9 is carried out after it', 
   await lifepod.kubectlOk('wait', '--for=delete', 'pod/deleted', '--timeout=30s');
 });
 
-test('SIGTERM to the engine leaves the Pods running, and the next start adopts them', async () => {
+test('SIGTERM to the engine, and Ctrl+C to one in the foreground, leave the Pods running; the next start adopts them', async () => {
   const marker = '27182818';
   await lifepod.apply(pod('stays', { app: [{ name: 'app', script: `sleep ${marker} & ${WAIT}` }] }));
   await waitFor('stays', 'condition=Ready');
   const before = await statusOf('stays');
   await lifepod.kill('SIGTERM');
   expect(processesNaming(marker)).toHaveLength(1);
+
+  const lock = watch(join(lifepod.dataDir, 'lock'));
+  const starting = upInForeground();
+  await once(lock, 'change');
+  lock.close();
+  starting.interrupt();
+  expect(await text(starting.said)).toBe('lifepod: stopped by SIGINT\n');
+  expect(await starting.ended).toEqual([1, null]);
+  expect(containerds()).toEqual([]);
+
+  const running = upInForeground();
+  const [line] = (await once(running.said, 'data')) as [Buffer];
+  expect(line.toString()).toContain(' is ready after ');
+  running.interrupt();
+  expect(await running.ended).toEqual([0, null]);
+  expect(containerds()).toEqual([]);
+  expect(processesNaming(marker)).toHaveLength(1);
+
   await lifepod.up();
   await waitFor('stays', 'condition=Ready');
   expect(identity((await statusOf('stays')).containerStatuses)).toEqual(identity(before.containerStatuses));
@@ -144,11 +177,9 @@ test('kill -9 of containerd: the engine brings it back and adopts the Pods again
   await lifepod.apply(pod('survivor'));
   await waitFor('survivor', 'condition=Ready');
   const before = await statusOf('survivor');
-  const containerd = processesNaming(lifepod.dataDir).filter(({ commandLine }) =>
-    /\/?containerd$/.test(commandLine[0] ?? ''),
-  );
-  expect(containerd).toHaveLength(1);
-  process.kill(containerd[0]?.pid ?? 0, 'SIGKILL');
+  const [containerd, ...others] = containerds();
+  expect(others).toEqual([]);
+  process.kill(containerd?.pid ?? 0, 'SIGKILL');
   await lifepod.apply(pod('newcomer', { init: [{ name: 'first', script: 'true' }] }));
   await waitFor('newcomer', 'condition=Ready');
   expect(identity((await statusOf('survivor')).containerStatuses)).toEqual(identity(before.containerStatuses));

@@ -1,6 +1,7 @@
 /** The private containerd: its deaths, its leftovers, and what it leaves behind. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -140,6 +141,29 @@ const processesNaming = (text: string): string[] =>
       }
     })
     .filter((line) => line.includes(text));
+
+test('a start is given up when it is stopped, also where containerd hangs', async () => {
+  const where = newScratch();
+  const programs = join(where.dataDir, 'programs');
+  mkdirSync(programs);
+  const begun = join(programs, 'begun');
+  const hanging = `#!/bin/sh\necho "$$" >${begun}.new\nmv ${begun}.new ${begun}\nexec sleep 600\n`;
+  writeFileSync(join(programs, 'containerd'), hanging, { mode: 0o755 });
+  const path = process.env['PATH'];
+  cleanups.push(() => {
+    process.env['PATH'] = path;
+  });
+  process.env['PATH'] = `${programs}:${path}`;
+  const stopping = new AbortController();
+  const watcher = watch(programs);
+  const starting = startContainerd(where.options, stopping.signal);
+  starting.catch(() => undefined);
+  while (!existsSync(begun)) await once(watcher, 'change');
+  watcher.close();
+  stopping.abort(new Error('stopped by a test'));
+  await expect(starting).rejects.toThrow('stopped by a test');
+  expect(existsSync(`/proc/${readFileSync(begun, 'utf8').trim()}`)).toBe(false);
+});
 
 describe('a private containerd', () => {
   test('answers on a socket that is for its owner alone', async () => {

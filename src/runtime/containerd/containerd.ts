@@ -59,8 +59,8 @@ const LONGEST_RESTART_MILLIS = 10_000;
 /** After living so long it counts as holding. */
 const STABLE_MILLIS = 30_000;
 
-/** Resolves when it serves CRI. Rejects with a UserError that says what is missing. */
-export async function startContainerd(options: ContainerdOptions): Promise<Containerd> {
+/** Resolves when it serves CRI. Rejects with a UserError that says what is missing, or when `signal` aborts before. */
+export async function startContainerd(options: ContainerdOptions, signal?: AbortSignal): Promise<Containerd> {
   const { log, timers } = options;
   const program = findProgram('containerd');
   if (program === undefined) throw new UserError(`the command 'containerd' is missing: install the package containerd`);
@@ -77,9 +77,12 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
   let restartWait = FIRST_RESTART_MILLIS;
   let restarting = Promise.resolve();
 
-  const start = async (): Promise<string> => {
+  const start = async (until?: AbortSignal): Promise<string> => {
+    until?.throwIfAborted();
     const startedAt = timers.now();
     const giveUp = new AbortController();
+    const interrupt = (): void => giveUp.abort(until?.reason);
+    until?.addEventListener('abort', interrupt);
     const listening = socketMade(paths, giveUp.signal);
     const spawned = spawnContainerd(program, paths, logFile.fd);
     child = spawned.child;
@@ -92,8 +95,9 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
     } catch (error) {
       spawned.child.kill('SIGKILL');
       await exited;
-      throw error;
+      throw until?.aborted === true ? until.reason : error;
     } finally {
+      until?.removeEventListener('abort', interrupt);
       void exited.then((exit) => onChildExit(exit, startedAt));
     }
   };
@@ -125,7 +129,7 @@ export async function startContainerd(options: ContainerdOptions): Promise<Conta
   let keep = false;
   let version: string;
   try {
-    version = await start();
+    version = await start(signal);
     keep = true;
   } catch (error) {
     logFile.close();
