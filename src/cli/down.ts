@@ -26,7 +26,6 @@ export async function down(dataDir: string): Promise<void> {
     say(`no lifepod has run in ${dataDir}: nothing to do`);
     return;
   }
-  dropBallast(dataDir);
   let pid = dataDirOwner(dataDir);
   if (pid === undefined && record.state === 'up') {
     say('the engine does not run: starting it, to end its Pods gracefully');
@@ -34,6 +33,7 @@ export async function down(dataDir: string): Promise<void> {
     await startDetached({ dataDir, anyPort: true });
     pid = dataDirOwner(dataDir);
   }
+  dropBallast(dataDir);
   if (pid !== undefined) await endEngine(dataDir, record.containerRuntimeEndpoint, pid);
 
   const { containerRuntimeEndpoint: endpoint } = record;
