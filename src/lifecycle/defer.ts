@@ -204,7 +204,8 @@ function endOf(turn: Turn, entry: Omit<Entry, 'end'>, termination: Termination, 
   const at = run.finishedAt ?? now;
   const exitCode = run.exitCode ?? NO_EXIT_CODE;
   const ended = (reason: string): EntryEnd => ({ at, reason, exitCode, run });
-  if (exitCode === 0 && stops[run.id] === undefined) return ended('Completed');
+  const told = at >= (stops[run.id]?.at ?? Number.POSITIVE_INFINITY);
+  if (exitCode === 0 && at < limit && !told) return ended('Completed');
   if (at >= Math.min(termination.deadline, limit)) return ended('DeadlineExceeded');
   const reason = run.reason === 'OOMKilled' ? 'OOMKilled' : 'Error';
   if (over) return ended(reason);

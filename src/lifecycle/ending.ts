@@ -60,7 +60,7 @@ function stopSandboxes({ observed, pod }: PodView, plan: Plan): boolean {
 
 /** As stopEverything(), of a Pod whose defer containers run between. */
 export function stopWithDefers(turn: Turn, termination: Termination, list: DeferList): boolean {
-  const { view, plan } = turn;
+  const { view, plan, now } = turn;
   const { deadline } = termination;
   const killAt = killTime(termination);
   plan.wake(deadline);
@@ -68,6 +68,7 @@ export function stopWithDefers(turn: Turn, termination: Termination, list: Defer
   cancelPreparations(view, plan, list.over ? undefined : list.turn);
   const stop = (run: ContainerState): void => {
     cancelEarlierKill(run, killAt, view, plan);
+    if (run.kind === 'defer') turn.stops[run.id] ??= { at: now, deadline, restart: false };
     endRun(turn, run, containerOf(view, run), deadline, killAt);
   };
   const live = view.observed.containers.filter(isRunning);

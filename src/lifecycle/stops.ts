@@ -1,14 +1,14 @@
 /**
- * Why runs are ended though their Pod lives on. It decides on what comes after them, more than their exit codes do: so it is
- * written down before they hear of it, and a new agent is given what was.
+ * Why runs are ended though their Pod lives on, and those of defer containers at their deadline. It decides on what comes after
+ * them, more than their exit codes do: so it is written down before they hear of it, and a new agent is given what was.
  */
 import type { Millis } from '../machinery/time.ts';
 import type { Turn } from './turn.ts';
 
 export interface Stop {
-  /** The message of its Killing Event. */
-  message: string;
-  /** Since when. */
+  /** The message of its Killing Event; absent: that of a Pod that ends. */
+  message?: string;
+  /** What ended before has ended by itself. */
   at: Millis;
   deadline: Millis;
   /** It runs again though its exit code alone would not want it. */

@@ -3,7 +3,19 @@ import { describe, expect, it } from 'vitest';
 import { parseTime } from '../machinery/time.ts';
 import { VolumeError } from '../node/volumes/volume-error.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
-import { deadlines, deferred, deferStates, eventsOf, lifeOf, once, post, probe, stateOf, steps } from './defer-life.ts';
+import {
+  deadlines,
+  deferred,
+  deferStates,
+  eventsOf,
+  type Given,
+  lifeOf,
+  once,
+  post,
+  probe,
+  stateOf,
+  steps,
+} from './defer-life.ts';
 
 describe('an entry that fails', () => {
   it('with Never the list moves on', async () => {
@@ -88,6 +100,50 @@ describe('an entry that fails', () => {
     const exit = result.trace.find(({ what, name }) => what === 'exit' && name === 'defer-1');
     expect(exit?.at).toBeLessThan(result.start + 15_500);
     expect(deferStates(result)).toEqual(['terminated DeadlineExceeded']);
+  });
+
+  it.each([
+    ['its timeoutSeconds have passed', { timeoutSeconds: 3 }, 'DeadlineExceeded', 'DeferContainersFailed'],
+    ['the deadline of the Pod has passed', {}, 'DeadlineExceeded', 'GracePeriodExceeded'],
+    [
+      'its liveness probe failed',
+      { livenessProbe: { ...probe, failureThreshold: 1 } },
+      'Error',
+      'DeferContainersFailed',
+    ],
+  ])('one that is told to stop has failed though it exits 0: %s', async (_why, entry, reason, verdict) => {
+    const life: Given = {
+      // That the app is still asked whether it is ready lets the agent crash while the entry stops.
+      pods: { each: { readinessProbe: { ...probe, periodSeconds: 1 } } },
+      scripts: { 'defer-1': [{ stopMillis: 1020, stopExitCode: 0 }] },
+      probe: ({ probe: kind }) => (kind === 'readiness' ? 'Success' : 'Failure'),
+      deletions: [{ at: 10_000, graceSeconds: 10 }],
+    };
+    const whole = await lifeOf([entry], life);
+    const stop = whole.actions.findIndex(({ action }) => action.kind === 'stopContainer') + 1;
+    expect(stop).toBeGreaterThan(0);
+    const crashed = [stop, stop + 1, stop + 2].map((action) =>
+      lifeOf([entry], { ...life, crashes: [{ action, asked: false }] }),
+    );
+    for (const result of [whole, ...(await Promise.all(crashed))]) {
+      expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'signal defer-1', 'defer-1 exits 0']);
+      expect(deferStates(result)).toEqual([`terminated ${reason}`]);
+      expect(deferred(result)?.reason).toBe(verdict);
+    }
+  });
+
+  it('one that ends by itself with 0 at the last moment has completed', async () => {
+    for (const [entry, graceSeconds] of [
+      [{ timeoutSeconds: 3 }, 30],
+      [{}, 3],
+    ] as const) {
+      const result = await lifeOf([entry], {
+        scripts: { 'defer-1': once(2960) },
+        deletions: [{ at: 10_000, graceSeconds }],
+      });
+      expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'defer-1 exits 0']);
+      expect(deferStates(result)).toEqual(['terminated Completed']);
+    }
   });
 
   it('its timeoutSeconds end the wait for the next attempt, too', async () => {

@@ -1,6 +1,6 @@
 /** Decisions about Pods with defer containers that a new agent makes of what it finds. */
 import { describe, expect, it } from 'vitest';
-import type { ContainerStatus, Pod } from '../api/generated/types.ts';
+import type { ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
 import { decide } from '../lifecycle/decide.ts';
 import { rebuildMemory } from '../lifecycle/memory.ts';
 import type { ContainerState, Decision, Observed, SandboxState } from '../lifecycle/types.ts';
@@ -39,9 +39,13 @@ const waiting = (reason: string): Partial<ContainerStatus> => ({ state: { waitin
 /** What an agent decides first that finds the Pod in its termination. */
 function found(
   entries: Partial<ContainerStatus>[],
-  { deadline = now + 20_000, ...observed }: Partial<Observed> & { deadline?: number },
+  {
+    deadline = now + 20_000,
+    entry,
+    ...observed
+  }: Partial<Observed> & { deadline?: number; entry?: Partial<DeferContainer> },
 ): Decision {
-  const pod: Pod = simulatedPod({ apps: ['app'], defers: entries.map(() => ({ trigger: 'PostExit' })) });
+  const pod: Pod = simulatedPod({ apps: ['app'], defers: entries.map(() => ({ trigger: 'PostExit', ...entry })) });
   pod.metadata.deletionTimestamp = '2023-11-14T22:15:20Z';
   pod.metadata.deletionGracePeriodSeconds = 30;
   pod.status = {
@@ -98,6 +102,20 @@ describe('an agent that finds a list under way', () => {
       ['Completed', 0],
     ]);
     expect(decision.actions).toEqual([]);
+  });
+
+  it('counts as too late what ended well after its timeoutSeconds, while there was no agent to stop it', () => {
+    const running = { state: { running: {} }, containerID: 'simulated://id-defer-1' };
+    for (const [millis, reason] of [
+      [2900, 'Completed'],
+      [3000, 'DeadlineExceeded'],
+    ] as const) {
+      const decision = found([running], {
+        entry: { timeoutSeconds: 3 },
+        containers: [run('app', ended), run('defer-1', { ...ended, finishedAt: ended.finishedAt + millis })],
+      });
+      expect(states(decision)).toEqual([[reason, 0]]);
+    }
   });
 
   it('tries once more what ended badly before its start was written down, even with restartPolicy Never', () => {
