@@ -230,13 +230,14 @@ const isStartingEntry = ({ observed }: PodView, { spec, latest }: ContainerView)
 
 /** It did not end: the agent was gone before its start was written down, or the sandbox was lost under it. */
 export const wasInterrupted = (
-  { input: { memory }, view }: Turn,
+  { input: { memory }, view, stops }: Turn,
   container: ContainerView,
   run: ContainerState,
 ): boolean =>
   memory.interrupted.has(run.id) ||
   (memory.unstarted.has(run.id) && run.startedAt === undefined) ||
-  (run.exitCode !== 0 && (container.current === undefined || view.sandbox?.ready !== true));
+  ((run.exitCode !== 0 || stops[run.id] !== undefined) &&
+    (container.current === undefined || view.sandbox?.ready !== true));
 
 /** The attempt that runs, or the next one. */
 export const attemptOf = ({ current, nextAttempt }: ContainerView): number =>

@@ -8,8 +8,9 @@
 import type { Millis } from '../machinery/time.ts';
 import { attemptOf, type DeferList, type Entry, killTime, recordedEntry, timeoutAt, wasInterrupted } from './defer.ts';
 import { endRun, MINIMUM_GRACE_SECONDS, runPreStopHook } from './hooks.ts';
+import { replaceSandbox } from './lost-sandbox.ts';
 import type { Plan } from './plan.ts';
-import { advance, collectOldRuns, ensureImage, replaceSandbox, start } from './progress.ts';
+import { advance, collectOldRuns, ensureImage, start } from './progress.ts';
 import { DEFER_BACKOFF_INITIAL_SECONDS, restartAfter, retryAt } from './restart.ts';
 import type { Turn } from './turn.ts';
 import type { ContainerState, Termination } from './types.ts';
@@ -83,7 +84,7 @@ export function stopWithDefers(turn: Turn, termination: Termination, list: Defer
 
   const { turn: entry } = list;
   if (entry !== undefined && view.sandbox?.ready !== true) {
-    replaceSandbox(view, plan);
+    replaceSandbox(turn, termination);
     return false;
   }
   const running = (...kinds: ContainerState['kind'][]): ContainerState[] =>

@@ -7,12 +7,13 @@
 import type { EphemeralContainer } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
 import { endRun } from './hooks.ts';
+import { replaceSandbox } from './lost-sandbox.ts';
 import type { Plan } from './plan.ts';
 import { isStarted } from './probes.ts';
 import { restartAfter, wantsRestart } from './restart.ts';
 import type { Turn } from './turn.ts';
 import { type Action, actionKey, type ContainerState, type Failure } from './types.ts';
-import { type ContainerView, isLive, isRunning, type PodView, succeeded } from './view.ts';
+import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
 
 /** Where the Pod stands; what remains is in the plan. */
 export type Progress =
@@ -30,7 +31,7 @@ export function progress(turn: Turn): Progress {
   if ((view.sandbox === undefined || lost) && over !== undefined) return over;
   if (view.observed.volumes !== 'mounted') plan.act({ kind: 'mountVolumes' });
   if (lost || view.sandbox === undefined) {
-    replaceSandbox(view, plan);
+    replaceSandbox(turn);
     return { stage: 'preparing' };
   }
 
@@ -86,17 +87,6 @@ export function finishedForGood({ view, stops }: Pick<Turn, 'view' | 'stops'>): 
       container.latest?.state === 'exited' && !wantsRestart(container, view.restartPolicy, container.latest, stops),
   );
   return over ? { stage: 'finished' } : undefined;
-}
-
-/** A Pod whose sandbox is lost starts over in a new one: what is left of the old one is killed first. */
-export function replaceSandbox(view: PodView, plan: Plan): void {
-  const remains = view.observed.containers.filter(isRunning);
-  for (const run of remains) plan.act({ kind: 'stopContainer', id: run.id, deadline: run.createdAt });
-  // Its address and host ports are to be free before the next one asks for them.
-  const unstopped = view.observed.sandboxes.filter((sandbox) => !sandbox.stopped);
-  for (const sandbox of unstopped) plan.act({ kind: 'stopSandbox', id: sandbox.id });
-  if (remains.length > 0 || unstopped.length > 0) return;
-  plan.act({ kind: 'createSandbox', attempt: (view.sandbox?.attempt ?? -1) + 1 });
 }
 
 /** Takes one container a step further: image, start, the end of a run that is to be replaced, restart. */

@@ -279,12 +279,12 @@ describe('when the list runs', () => {
       sandboxLostAt: 13_000,
     });
     expect(steps(result, 'defer-1', 'defer-2', 'defer-3')).toEqual([
-      ...['start defer-1', 'defer-1 exits 0', 'start defer-2', 'defer-2 exits 137'],
+      ...['start defer-1', 'defer-1 exits 0', 'start defer-2', 'signal defer-2', 'defer-2 exits 137'],
       ...['start defer-3', 'defer-3 exits 0'],
     ]);
     expect(result.trace.filter(({ what }) => what === 'sandbox')).toHaveLength(2);
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Skipped', 'terminated Completed']);
-    expect(steps(result, 'app')).toEqual(['start app', 'app exits 137']);
+    expect(steps(result, 'app')).toEqual(['start app', 'signal app', 'app exits 143']);
   });
 
   it('the sandbox is lost as a PreExit entry has ended, which the status does not tell yet: it has run', async () => {
@@ -300,6 +300,7 @@ describe('when the list runs', () => {
     });
     expect(steps(result, 'defer-1')).toEqual([
       'start defer-1',
+      'signal defer-1',
       'defer-1 exits 137',
       'start defer-1#1',
       'defer-1 exits 0',

@@ -105,7 +105,7 @@ export function withOtherImage(pod: Pod): Pod {
 /** The first run of an app is ended though the Pod lives on, with whatever exit code; the next one succeeds. */
 export const stopping = fc
   .record({
-    why: fc.constantFrom('liveness', 'startup', 'postStart', 'image'),
+    why: fc.constantFrom('liveness', 'startup', 'postStart', 'image', 'sandbox'),
     restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
     sidecar: fc.boolean(),
     /** So short that what crashes cost changes nothing. */
@@ -138,6 +138,7 @@ export const stopping = fc
         millis: hookMillis ?? 0,
         ...(kind === 'postStart' && attempt === 0 ? { failure: 'simulated' } : {}),
       }),
+      ...(why === 'sandbox' ? { sandboxLostAt: 15_000 } : {}),
       ...(why === 'image' ? { edits: [{ at: 15_000, edit: withOtherImage }] } : {}),
       crashes: given,
       limitMillis: 90_000,

@@ -91,7 +91,7 @@ describe('properties of every life', () => {
           deadlines.set(action.id, action.deadline);
         }
       },
-      lives.map((life) => ({ ...life, crashes: [], sandboxLostAt: undefined })),
+      lives.map((life) => ({ ...life, crashes: [] })),
     ));
 
   it('a deleted Pod is gone soon after its deadline, whatever crashed and failed', () =>

@@ -96,6 +96,10 @@ describe.concurrent('init containers', () => {
       for (const name of BEGUN) expect(statusOf(again, name)).toMatchObject({ restartCount: 1, ready: true });
       expect(statusOf(again, 'init-1').lastState?.terminated).toMatchObject({ exitCode: 0 });
       expect(statusOf(again, 'app').lastState?.terminated?.containerID).toBe(statusOf(before, 'app').containerID);
+      // What ran on in it was told to stop.
+      const ends = ['app', 'other', 'side'].map((name) => statusOf(again, name).lastState?.terminated);
+      expect(ends.map((end) => end?.exitCode)).toEqual([0, 0, 0]);
+      expect(await record.event('lost', /Killing.*app/)).toBe('Normal Killing: Stopping container app');
       expect(again.metadata.uid).toBe(before.metadata.uid);
       expect(again.status?.startTime).toBe(before.status?.startTime);
       const observed = await runtime.observe(before.metadata.uid ?? '', signal);
@@ -144,6 +148,9 @@ describe.concurrent('init containers', () => {
       await lifepod.apply(
         pod('never', {
           init: [{ name: 'init', script, ...SHARED.mount }],
+          app: [
+            { name: 'app', script: 'trap "echo told >>/work/log; exit 7" TERM; sleep 3600 & wait', ...SHARED.mount },
+          ],
           spec: {
             restartPolicy: 'Never',
             volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, 'never'), type: 'DirectoryOrCreate' } }],
@@ -152,9 +159,9 @@ describe.concurrent('init containers', () => {
       );
       await killPause(await record.until('never', isReady));
       const failed = await record.until('never', inPhase('Failed'));
-      expect(statusOf(failed, 'app')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 137 } } });
+      expect(statusOf(failed, 'app')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 7 } } });
       expect(statusOf(failed, 'init')).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 0 } } });
-      expect(left('never')).toEqual(['init']);
+      expect(left('never')).toEqual(['init', 'told']);
       await finished('never');
     });
 

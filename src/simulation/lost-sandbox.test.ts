@@ -1,0 +1,97 @@
+/** Pods whose sandbox is lost in virtual time: how what runs on in it ends, and what comes after. */
+import { describe, expect, it } from 'vitest';
+import { forever, lifeOf, once, post, steps } from './defer-life.ts';
+import { type Life, type LifeResult, live } from './pod-life.ts';
+import { simulatedPod } from './simulated-pod.ts';
+
+const lost = (pod: Parameters<typeof simulatedPod>[0], life: Partial<Life>): Promise<LifeResult> =>
+  live({ pod: simulatedPod(pod), scripts: {}, sandboxLostAt: 10_000, limitMillis: 80_000, ...life });
+const since = ({ trace, start }: LifeResult, ...kinds: string[]): string[] =>
+  trace
+    .filter(({ at, what }) => at >= start + 10_000 && kinds.includes(what))
+    .map(({ what, name, attempt, exitCode }) => `${what} ${name}#${attempt} ${exitCode ?? ''}`.trim());
+const lastOf = ({ statuses }: LifeResult) => statuses.at(-1)?.status;
+
+describe('what runs on in a lost sandbox', () => {
+  it('gets its stop signal, sidecars after the others, and is restarted though it exits 0', async () => {
+    const graceful = { stopMillis: 3000, stopExitCode: 0 };
+    const result = await lost(
+      { apps: ['app', 'other'], sidecars: ['first', 'second'], restartPolicy: 'OnFailure' },
+      { scripts: { app: [graceful], other: [{ ...graceful, stopMillis: 100 }], first: forever, second: forever } },
+    );
+    expect(since(result, 'signal', 'exit', 'sandbox', 'start')).toEqual([
+      ...['signal app#0', 'signal other#0', 'exit other#0 0', 'exit app#0 0'],
+      ...['signal second#0', 'exit second#0 143', 'signal first#0', 'exit first#0 143'],
+      ...['sandbox #1', 'start first#1', 'start second#1', 'start app#1', 'start other#1'],
+    ]);
+    expect(lastOf(result)?.phase).toBe('Running');
+    const told = result.events.filter(({ reason }) => reason === 'Killing').map(({ message }) => message);
+    expect(told.sort()).toEqual(['app', 'first', 'other', 'second'].map((name) => `Stopping container ${name}`));
+    const kinds = result.actions.map(({ action }) => action.kind);
+    expect(kinds.indexOf('stopSandbox')).toBeGreaterThan(kinds.lastIndexOf('stopContainer'));
+  });
+
+  it('decides by its own exit codes how a Pod ends that restarts nothing', async () => {
+    for (const [stopExitCode, phase] of [
+      [0, 'Succeeded'],
+      [7, 'Failed'],
+    ] as const) {
+      const result = await lost(
+        { apps: ['app'], restartPolicy: 'Never' },
+        { scripts: { app: [{ stopMillis: 1000, stopExitCode }] } },
+      );
+      expect(since(result, 'signal', 'exit', 'sandbox', 'start')).toEqual([
+        'signal app#0',
+        `exit app#0 ${stopExitCode}`,
+      ]);
+      expect(lastOf(result)?.phase).toBe(phase);
+    }
+  });
+
+  it('has its preStop hooks and the whole grace period, and is killed then, sidecars with it', async () => {
+    const result = await lost(
+      {
+        ...{ apps: ['app'], sidecars: ['side'], graceSeconds: 20 },
+        each: { lifecycle: { preStop: { exec: { command: ['do'] } } } },
+      },
+      { scripts: { app: [{}], side: [{}] }, hook: () => ({ millis: 5000 }) },
+    );
+    const at = (what: string, name: string): number =>
+      Math.round(
+        ((result.trace.find((each) => each.what === what && each.name === name)?.at ?? 0) - result.start) / 1000,
+      );
+    expect(result.hooks.map(({ hook }) => hook)).toEqual(['preStop']);
+    expect(at('signal', 'app')).toBe(15);
+    expect(at('exit', 'app')).toBe(30);
+    expect(at('exit', 'side')).toBe(32);
+  });
+
+  it('has no more time than a Pod that ends meanwhile, nor does a defer container that runs again', async () => {
+    const result = await lifeOf([post], {
+      pods: { apps: ['app'], graceSeconds: 100 },
+      scripts: { app: [{}], 'defer-1': once(10) },
+      sandboxLostAt: 5000,
+    });
+    expect(result.goneAt).toBeLessThan(result.start + 42_500);
+    const again = await lifeOf([post], {
+      scripts: { 'defer-1': [{}, { runMillis: 10 }] },
+      sandboxLostAt: 12_000,
+    });
+    expect(steps(again, 'defer-1')).toEqual([
+      ...['start defer-1', 'signal defer-1', 'defer-1 exits 137'],
+      ...['start defer-1#1', 'defer-1 exits 0'],
+    ]);
+    expect(again.goneAt).toBeLessThan(again.start + 15_000);
+  });
+
+  it('an entry that exits 0 because it was told to stop runs again', async () => {
+    const result = await lifeOf([post], {
+      scripts: { 'defer-1': [{ stopMillis: 100, stopExitCode: 0 }, { runMillis: 10 }] },
+      sandboxLostAt: 12_000,
+    });
+    expect(steps(result, 'defer-1')).toEqual([
+      ...['start defer-1', 'signal defer-1', 'defer-1 exits 0'],
+      ...['start defer-1#1', 'defer-1 exits 0'],
+    ]);
+  });
+});
