@@ -2,11 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { deadlines, deferred, deferStates, forever, lifeOf, once, post, steps } from './defer-life.ts';
 
-const sidecarWith = (more: object) => (name: string) => ({
-  ...{ name, image: 'busybox:1.28', imagePullPolicy: 'IfNotPresent', restartPolicy: 'Always' },
-  ...more,
-});
-
 describe('the order of a termination', () => {
   it('the termination is written before anything of it begins, and Ready is False at once', async () => {
     const result = await lifeOf([{}], { statusMillis: 300 });
@@ -30,7 +25,7 @@ describe('the order of a termination', () => {
   it("sidecars' preStop hooks start at once too, and stop nothing; one that is restarted has its own when it is to stop", async () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([{}, post], {
-      pods: { spec: { initContainers: ['side-1', 'side-2'].map(sidecarWith({ lifecycle })) } },
+      pods: { sidecars: ['side-1', 'side-2'], eachSidecar: { lifecycle } },
       scripts: {
         'side-1': [{ runMillis: 12_000, exitCode: 1 }, ...forever],
         'side-2': forever,

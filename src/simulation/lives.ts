@@ -78,7 +78,8 @@ export const lives = fc
     const sidecars = names('side', given.sidecars);
     return {
       ...given,
-      pod: simulatedPod({ ...given, init, apps, sidecars }),
+      // A sidecar has the hooks of the apps.
+      pod: simulatedPod({ ...given, init, apps, sidecars, eachSidecar: { lifecycle: given.each?.lifecycle } }),
       scripts: Object.fromEntries([
         ...init.map((name, i) => [name, given.initScripts[i] as RunScript[]]),
         ...apps.map((name, i) => [name, given.appScripts[i] as RunScript[]]),

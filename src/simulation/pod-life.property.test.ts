@@ -134,6 +134,16 @@ describe('properties of every life', () => {
       lives.map((life) => ({ ...life, faults: [], crashes: [] })),
     ));
 
+  it('once the Pod ends, every preStop hook begins at once', () =>
+    holds(
+      ({ hooks, start }, life) => {
+        const ends = (life.deletions ?? []).map(({ at }) => at);
+        const last = start + Math.min(...ends, life.forcedAt ?? Number.POSITIVE_INFINITY) + SLACK_MILLIS;
+        for (const { at, hook: kind } of hooks) if (kind === 'preStop') expect(at).toBeLessThanOrEqual(last);
+      },
+      lives.map((life) => ({ ...life, faults: [], crashes: [] })),
+    ));
+
   it('nothing is asked for twice at the same time', () =>
     holds(({ duplicates }) => {
       expect(duplicates).toEqual([]);

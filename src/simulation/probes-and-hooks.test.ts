@@ -266,10 +266,10 @@ describe('hooks', () => {
   });
 
   it("a sidecar's preStop hook begins with those of the apps; its signal waits for its turn", async () => {
-    const pod = simulatedPod({ sidecars: ['side-1', 'side-2'], apps: ['app'], each: { lifecycle: { preStop: exec } } });
-    for (const sidecar of pod.spec?.initContainers ?? []) sidecar.lifecycle = { preStop: exec };
+    const lifecycle = { preStop: exec };
+    const sidecars = ['side-1', 'side-2'];
     const result = await live({
-      pod,
+      pod: simulatedPod({ sidecars, apps: ['app'], each: { lifecycle }, eachSidecar: { lifecycle } }),
       scripts: { 'side-1': forever, 'side-2': forever, app: forever },
       hook: ({ name }) => ({ millis: { app: 1000, 'side-1': 2000, 'side-2': 4000 }[name] ?? 0 }),
       deletions: [{ at: 10_000, graceSeconds: 30 }],

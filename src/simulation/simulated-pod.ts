@@ -10,6 +10,8 @@ export function simulatedPod(given: {
   graceSeconds?: number;
   each?: object;
   defers?: Partial<DeferContainer>[];
+  /** What every sidecar has beside its image. */
+  eachSidecar?: object;
   /** Further fields of the spec. */
   spec?: object;
 }): Pod {
@@ -24,7 +26,11 @@ export function simulatedPod(given: {
       terminationGracePeriodSeconds: given.graceSeconds ?? 30,
       ...(given.activeDeadlineSeconds === undefined ? {} : { activeDeadlineSeconds: given.activeDeadlineSeconds }),
       initContainers: [
-        ...(given.sidecars ?? []).map((name) => ({ ...container(name), restartPolicy: 'Always' })),
+        ...(given.sidecars ?? []).map((name) => ({
+          ...container(name),
+          restartPolicy: 'Always',
+          ...given.eachSidecar,
+        })),
         ...(given.init ?? []).map(container),
       ],
       containers: given.apps.map((name) => ({ ...container(name), ...given.each })),
