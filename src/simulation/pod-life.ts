@@ -227,9 +227,7 @@ export async function live(life: Life): Promise<LifeResult> {
             cutOffStartsMillis !== undefined;
           if (isCutOff) runtime.abandonNextStart(cutOffStartsMillis);
           const answer = execute(action, of, isCutOff ? new AbortController().signal : signal, progress);
-          if (asked === true) {
-            crash();
-          }
+          if (asked === true) crash();
           return answer.finally(() => underWay.delete(key));
         },
         writeStatus: async (_pod, status) => {
