@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { reporters } from './vitest.config.ts';
 
-/** What takes its time: the examples from the text of their READMEs, and the properties with many more cases. */
+/** What takes its time: examples from the text of their READMEs, defer containers in all their cases, properties with many more. */
 export default defineConfig({
   test: {
     reporters,

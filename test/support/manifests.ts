@@ -6,7 +6,7 @@ export interface ScriptedContainer {
   [field: string]: unknown;
 }
 
-const container = ({ name, script, ...rest }: ScriptedContainer): Record<string, unknown> => ({
+export const container = ({ name, script, ...rest }: ScriptedContainer): Record<string, unknown> => ({
   name,
   image: 'busybox:1.28',
   command: ['sh', '-c', script],

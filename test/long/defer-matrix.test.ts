@@ -1,0 +1,283 @@
+/** What src/simulation/defer-*.test.ts says in virtual time and test/e2e/defer.test.ts does not, on real containers: many Pods on one engine. */
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { Attach, KubeConfig, PortForward } from '@kubernetes/client-node';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { parseTime } from '../../src/machinery/time.ts';
+import { deferPod, entry, gate, logOf, openGate, POST, TELLING } from '../support/defer-pods.ts';
+import { busyboxArchive } from '../support/images.ts';
+import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../support/lifepod.ts';
+import { container, type ScriptedContainer } from '../support/manifests.ts';
+import {
+  inPhase,
+  isReady,
+  type PodRecord,
+  recordPods,
+  restarted,
+  runs,
+  signalFirst,
+  statusOf,
+  waitsFor,
+} from '../support/pods.ts';
+import { type Registry, startRegistry } from '../support/registry.ts';
+
+const MAX_EXTENSION_SECONDS = 4;
+let scratch: Scratch;
+let registry: Registry;
+let lifepod: Lifepod;
+let record: PodRecord;
+beforeAll(async () => {
+  scratch = scratchFolder();
+  registry = await startRegistry(join(scratch.path, 'registry'));
+  for (const tag of ['early', 'late']) await registry.push(await busyboxArchive(), `defer/${tag}:1`);
+  lifepod = await startLifepod({ options: ['--max-grace-period-extension', String(MAX_EXTENSION_SECONDS)] });
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+  await registry?.stop();
+  await scratch?.remove();
+});
+
+type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
+const applied = (...args: DropFirst<Parameters<typeof deferPod>>): Promise<void> =>
+  lifepod.apply(deferPod(lifepod, ...args));
+async function started(...args: DropFirst<Parameters<typeof deferPod>>): Promise<Pod> {
+  await applied(...args);
+  return record.until(args[0], isReady);
+}
+const deletion = (name: string, ...options: string[]): Promise<string> =>
+  lifepod.kubectlOk('delete', 'pod', name, '--wait=false', ...options);
+const log = (name: string): string[] => logOf(lifepod, name);
+const open = (name: string, ...gates: string[]): void => openGate(lifepod, name, ...gates);
+const end = (name: string, of: string) => statusOf(record.now(name), of).state?.terminated;
+const deadlineOf = ({ status }: Pod): number => parseTime(status?.termination?.deadline) ?? Number.NaN;
+const startOf = ({ status }: Pod): number => parseTime(status?.termination?.startedAt) ?? Number.NaN;
+const indexOfEvent = (name: string, matching: RegExp): number =>
+  record.events(name).findIndex((line) => matching.test(line));
+const FOREVER = 'sleep 3600 & wait $!';
+const WORK = TELLING['volumeMounts'];
+const init = (name: string, script: string, more: object = {}): object =>
+  container({ name, script, volumeMounts: WORK, ...more });
+/** It says when it begins and stops, and ends by itself on SIGUSR1. */
+const telling = (name: string): string =>
+  `trap "echo ${name} stops >>/work/log; exit 0" TERM; trap "exit 3" USR1; echo ${name} begins >>/work/log; while :; do sleep 3600 & wait $!; done`;
+
+describe.concurrent('defer containers', () => {
+  test('sidecars live and are restarted while the list runs, and stop after it in reverse order, ephemeral ones last', async () => {
+    const sidecars = ['side-1', 'side-2'].map((name) => init(name, telling(name), { restartPolicy: 'Always' }));
+    const live = await started('companions', [entry('one', gate('one')), entry('two', ':', POST)], {
+      spec: { initContainers: sidecars },
+    });
+    const spec = { ...live.spec, ephemeralContainers: [init('debug', telling('debug'))] };
+    const path = '/api/v1/namespaces/default/pods/companions/ephemeralcontainers';
+    await lifepod.kubectlInput(JSON.stringify({ ...live, spec }), 'replace', '--raw', path, '-f', '-');
+    await record.until('companions', runs('debug'));
+    await deletion('companions');
+    await record.until('companions', runs('one'));
+    await signalFirst(lifepod, 'companions', 'side-1', 'USR1');
+    await record.until('companions', (pod) => restarted('side-1', 1)(pod) && runs('side-1')(pod));
+    open('companions', 'one');
+    await record.gone('companions');
+    expect(log('companions').slice(0, 3)).toEqual(['side-1 begins', 'side-2 begins', 'debug begins']);
+    expect(log('companions').slice(3)).toEqual([
+      ...['begin one', 'side-1 begins', 'end one', 'app stops', 'begin two', 'end two'],
+      ...['side-2 stops', 'side-1 stops', 'debug stops'],
+    ]);
+  });
+
+  test('deleted while initializing: PreExit entries are skipped, PostExit entries run', async () => {
+    await applied('unmade', [entry('one'), entry('two', ':', POST)], {
+      spec: { initContainers: [init('init', `trap "exit 1" TERM; echo begin init >>/work/log; ${FOREVER}`)] },
+    });
+    await record.until('unmade', runs('init'));
+    await deletion('unmade');
+    await record.gone('unmade');
+    expect(log('unmade')).toEqual(['begin init', 'begin two', 'end two']);
+    expect(end('unmade', 'one')).toMatchObject({ reason: 'Skipped', exitCode: 137 });
+    expect(end('unmade', 'two')?.reason).toBe('Completed');
+  });
+
+  test('failed while initializing: PreExit entries are skipped, PostExit entries run, then the phase is Failed', async () => {
+    await applied('misbegun', [entry('one'), entry('two', ':', POST)], {
+      spec: { restartPolicy: 'Never', initContainers: [init('init', 'echo begin init >>/work/log; exit 4')] },
+    });
+    await record.until('misbegun', inPhase('Failed'));
+    expect(log('misbegun')).toEqual(['begin init', 'begin two', 'end two']);
+    expect(end('misbegun', 'one')?.reason).toBe('Skipped');
+    expect(end('misbegun', 'two')?.reason).toBe('Completed');
+    await deletion('misbegun');
+  });
+
+  test('no init container had started: gone at once, the entries are skipped', async () => {
+    await applied('unborn', [entry('one'), entry('two', ':', POST)], {
+      spec: {
+        terminationGracePeriodSeconds: 600,
+        initContainers: [init('init', ':', { image: '127.0.0.1:1/absent:1' })],
+      },
+    });
+    await record.until('unborn', waitsFor('init', 'ErrImagePull', 'ImagePullBackOff'));
+    await deletion('unborn');
+    await record.gone('unborn');
+    expect(log('unborn')).toEqual([]);
+    for (const name of ['one', 'two']) expect(end('unborn', name)?.reason).toBe('Skipped');
+  });
+
+  test('an app that crashes and restarts: the entries stay PodRunning', async () => {
+    const crashing = `[ -e /work/crashed ] || { touch /work/crashed; exit 3; }; ${TELLING.script}`;
+    await applied('crashing', [entry('one')], { app: [{ ...TELLING, script: crashing }] });
+    await record.until('crashing', (pod) => restarted('app', 1)(pod) && isReady(pod));
+    const waiting = record
+      .history('crashing')
+      .map(({ pod }) => pod.status?.deferContainerStatuses?.[0]?.state?.waiting);
+    expect(new Set(waiting.flatMap((each) => each?.reason ?? []))).toEqual(new Set(['PodRunning']));
+    expect(log('crashing')).toEqual([]);
+    await deletion('crashing');
+  });
+
+  test('the liveness probe of an entry failed: the list moves on, or it is retried', async () => {
+    const livenessProbe = { exec: { command: ['false'] }, periodSeconds: 1, failureThreshold: 1 };
+    const once = `[ -e /work/tried ] && exit 0; touch /work/tried; ${FOREVER}`;
+    await started('unlively', [
+      entry('one', FOREVER, { livenessProbe }),
+      { ...entry('two', '', { livenessProbe, restartPolicy: 'OnFailure' }), script: once },
+      entry('three', ':', POST),
+    ]);
+    await deletion('unlively', '--grace-period=60');
+    await record.gone('unlively');
+    expect(end('unlively', 'one')?.reason).toBe('Error');
+    expect(statusOf(record.now('unlively'), 'two')).toMatchObject({
+      restartCount: 1,
+      state: { terminated: { exitCode: 0, reason: 'Completed' } },
+    });
+    expect(log('unlively')).toEqual(['begin one', 'app stops', 'begin three', 'end three']);
+    expect(record.events('unlively').join('\n')).toContain('Liveness probe failed');
+  });
+
+  test('images are pulled once the Pod runs; one that cannot be is an Event, and the Pod stays Ready', async () => {
+    const images = ['early', 'absent'].map((name) => `${registry.host}/defer/${name}:1`);
+    await started('pulling', [entry('one', ':', { image: images[0] }), entry('two', ':', { image: images[1] })]);
+    await record.event('pulling', new RegExp(`^Normal Pulled: Successfully pulled image "${images[0]}"`));
+    await record.event('pulling', new RegExp(`^Warning Failed: .*"${images[1]}"`));
+    expect(record.now('pulling').metadata.deletionTimestamp).toBeUndefined();
+    expect(isReady(record.now('pulling')) && inPhase('Running')(record.now('pulling'))).toBe(true);
+    await deletion('pulling');
+    await record.gone('pulling');
+    expect(end('pulling', 'one')?.reason).toBe('Completed');
+    expect(end('pulling', 'two')?.message).toMatch(/^ErrImagePull: /);
+  });
+
+  test('with prePullDeferImages false they are pulled in their turn', async () => {
+    const image = `${registry.host}/defer/late:1`;
+    await started('pulling-late', [entry('one', ':', { image })], { spec: { prePullDeferImages: false } });
+    await deletion('pulling-late');
+    await record.gone('pulling-late');
+    expect(end('pulling-late', 'one')?.reason).toBe('Completed');
+    const pulled = indexOfEvent('pulling-late', /^Normal Pull(ing|ed): .*defer\/late:1/);
+    expect(pulled).toBeGreaterThan(indexOfEvent('pulling-late', /^Normal DeferStarted: /));
+  });
+
+  test('a delete of a Pod that completes by itself shortens the deadline', async () => {
+    await applied('completing', [entry('one', FOREVER)], {
+      app: [{ ...TELLING, script: 'true' }],
+      spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: 600 },
+    });
+    const before = await record.until('completing', runs('one'));
+    expect(deadlineOf(before) - startOf(before)).toBe(600_000);
+    await deletion('completing', '--grace-period=2');
+    await record.gone('completing');
+    expect(deadlineOf(record.now('completing'))).toBeLessThan(deadlineOf(before) - 500_000);
+    expect(record.now('completing').status?.termination?.reason).toBe('Completed');
+    expect(end('completing', 'one')?.reason).toBe('DeadlineExceeded');
+  });
+
+  test('an extension is bounded by --max-grace-period-extension', async () => {
+    await started('bounded', [entry('one', FOREVER)], {
+      spec: {
+        terminationGracePeriodSeconds: 1,
+        deferContainerGracePeriodExtensionInterval: 3,
+        deferContainerGracePeriodExtensionCount: 9,
+      },
+    });
+    await deletion('bounded');
+    await record.gone('bounded');
+    const last = record.now('bounded');
+    expect(deadlineOf(last) - startOf(last)).toBe(1000 + MAX_EXTENSION_SECONDS * 1000);
+    expect(record.events('bounded').filter((line) => line.includes('ExtendGracePeriod'))).toHaveLength(2);
+    expect(end('bounded', 'one')?.reason).toBe('DeadlineExceeded');
+  });
+
+  test('an entry that takes too much memory is OOMKilled, and the list moves on', async () => {
+    const hungry: ScriptedContainer = {
+      ...{ name: 'one', script: 'exec tail /dev/zero' },
+      resources: { limits: { memory: '16Mi' } },
+    };
+    await started('hungry', [hungry, entry('two', ':', POST)]);
+    await deletion('hungry');
+    await record.gone('hungry');
+    expect(end('hungry', 'one')).toMatchObject({ reason: 'OOMKilled', exitCode: 137 });
+    expect(end('hungry', 'two')?.reason).toBe('Completed');
+  });
+
+  test('attach and port-forward reach an entry', async () => {
+    const echo = 'while read line; do echo "out $line"; done';
+    const serve = 'echo served | nc -l -p 8080';
+    await started('reached', [
+      { name: 'one', script: echo, stdin: true, stdinOnce: true },
+      { name: 'two', script: serve },
+    ]);
+    await deletion('reached');
+    await record.until('reached', runs('one'));
+    const config = new KubeConfig();
+    config.loadFromFile(lifepod.kubeconfig);
+    // kubectl attach refuses names that it does not know.
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    await new Attach(config).attach('default', 'reached', 'one', output, null, input, false);
+    input.write('hello\n');
+    expect(String((await once(output, 'data'))[0])).toBe('out hello\n');
+    input.end();
+    await record.until('reached', runs('two'));
+    const listens = 'until netstat -ltn | grep -q :8080; do usleep 20000; done';
+    await lifepod.kubectlOk('exec', 'reached', '-c', 'two', '--', 'sh', '-c', listens);
+    const [asked, served] = [new PassThrough(), new PassThrough()];
+    await new PortForward(config).portForward('default', 'reached', [8080], served, null, asked);
+    expect(String((await once(served, 'data'))[0])).toBe('served\n');
+    await record.gone('reached');
+  });
+
+  test('the annotation: its entries run, their statuses are mirrored, and a client without the field keeps it', async () => {
+    const [containers, statuses] = ['containers', 'container-statuses'].map(
+      (word) => `pod.alpha.kubernetes.io/defer-${word}`,
+    ) as [string, string];
+    const { spec, metadata, ...rest } = deferPod(lifepod, 'annotated', [entry('one', gate('one')), entry('two')]) as {
+      spec: { deferContainers: object[] };
+      metadata: object;
+    };
+    const { deferContainers, ...known } = spec;
+    const annotations = { [containers]: JSON.stringify(deferContainers) };
+    await lifepod.apply({ ...rest, metadata: { ...metadata, annotations }, spec: known });
+    const { spec: { deferContainers: kept, ...typed } = { containers: [] }, ...live } = await record.until(
+      'annotated',
+      isReady,
+    );
+    expect(kept).toHaveLength(2);
+    const labelled = { ...live, metadata: { ...live.metadata, labels: { typed: 'yes' } }, spec: typed };
+    const path = '/api/v1/namespaces/default/pods/annotated';
+    const put = await lifepod.kubectlInput(JSON.stringify(labelled), 'replace', '--raw', path, '-f', '-');
+    expect(put).toMatchObject({ code: 0, stderr: '' });
+    const after = await record.until('annotated', (pod) => pod.metadata.labels?.['typed'] === 'yes');
+    expect(after.spec?.deferContainers).toEqual(kept);
+    await deletion('annotated');
+    const mirrored = (pod: Pod): unknown => JSON.parse(pod.metadata.annotations?.[statuses] ?? 'null');
+    const during = await record.until('annotated', runs('one'));
+    expect(mirrored(during)).toEqual(during.status?.deferContainerStatuses);
+    open('annotated', 'one');
+    await record.gone('annotated');
+    const last = record.now('annotated');
+    expect(mirrored(last)).toEqual(last.status?.deferContainerStatuses);
+    expect(log('annotated')).toEqual(['begin one', 'end one', 'begin two', 'end two', 'app stops']);
+  });
+});

@@ -1,0 +1,41 @@
+/** Defer containers and a machine that fails: what ran is gone with its containerd, and the engine finds the rest. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseTime } from '../../src/machinery/time.ts';
+import { nodePlatform, systemTimers } from '../../src/platform/node.ts';
+import { clearRunState } from '../../src/runtime/containerd/run-state.ts';
+import { deferPod, entry, logOf, POST } from '../support/defer-pods.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { condition, isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let record: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+});
+
+test('the machine fails and is back: in time PostExit entries run in a new sandbox, after the deadline it is NodeLost', async () => {
+  const entries = [entry('one', 'sleep 3600 & wait $!'), entry('two', ':', POST)];
+  await lifepod.apply(deferPod(lifepod, 'in-time', entries, { spec: { terminationGracePeriodSeconds: 600 } }));
+  await lifepod.apply(deferPod(lifepod, 'too-late', entries, { spec: { terminationGracePeriodSeconds: 4 } }));
+  for (const name of ['in-time', 'too-late']) await record.until(name, isReady);
+  await lifepod.kubectlOk('delete', 'pod', 'in-time', 'too-late', '--wait=false');
+  const [late] = await Promise.all(['too-late', 'in-time'].map((name) => record.until(name, runs('one'))));
+  const deadline = parseTime(late?.status?.termination?.deadline) ?? Number.NaN;
+  record.end();
+  await lifepod.kill('SIGKILL');
+  await clearRunState({ dataDir: lifepod.dataDir, ...nodePlatform('error') });
+  const timers = systemTimers();
+  await new Promise<void>((resolve) => void timers.at(deadline + 1, resolve));
+  await lifepod.up();
+  record = await recordPods(lifepod);
+  await Promise.all(['in-time', 'too-late'].map((name) => record.gone(name)));
+  expect(logOf(lifepod, 'in-time')).toEqual(['begin one', 'begin two', 'end two']);
+  expect(statusOf(record.now('in-time'), 'one').state?.terminated?.reason).toBe('Skipped');
+  expect(logOf(lifepod, 'too-late')).toEqual(['begin one']);
+  expect(condition(record.now('too-late'), 'Deferred')).toMatchObject({ status: 'False', reason: 'NodeLost' });
+});
