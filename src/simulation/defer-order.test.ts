@@ -78,6 +78,26 @@ describe('the order of a termination', () => {
     expect(result.goneAt).toBeGreaterThan(result.start + 19_000);
   });
 
+  it('volumes are unmounted once the list has ended, and not before', async () => {
+    const result = await lifeOf([{}, post]);
+    const unmounts = result.actions.filter(({ action }) => action.kind === 'unmountVolumes').map(({ at }) => at);
+    const lastExit = result.trace.findLast(({ what }) => what === 'exit');
+    expect(lastExit?.name).toBe('defer-2');
+    expect(Math.min(...unmounts)).toBeGreaterThan(lastExit?.at ?? Number.NaN);
+  });
+
+  it('ephemeral containers stop after the list and the sidecars', async () => {
+    const [image, imagePullPolicy] = ['busybox:1.28', 'IfNotPresent'];
+    const result = await lifeOf([{}, post], {
+      pods: { sidecars: ['side'], spec: { ephemeralContainers: [{ name: 'debug', image, imagePullPolicy }] } },
+      scripts: { side: forever, debug: forever },
+    });
+    expect(steps(result).filter((step) => !step.startsWith('start '))).toEqual([
+      ...['defer-1 exits 0', 'signal app', 'app exits 143', 'defer-2 exits 0'],
+      ...['signal side', 'side exits 143', 'signal debug', 'debug exits 143'],
+    ]);
+  });
+
   it('nobody waits for the rest of the grace period', async () => {
     const result = await lifeOf([{}, post], { deletions: [{ at: 10_000, graceSeconds: 300 }] });
     expect(result.goneAt).toBeLessThan(result.start + 12_500);

@@ -443,6 +443,25 @@ describe('projected', () => {
     expect(tokens).toHaveLength(2);
   });
 
+  it('gets new tokens until its volumes are unmounted, also while the Pod is being deleted', async () => {
+    backend.set(ref('configmaps'), rootCa);
+    const pod = podOf({ volumes: [accountVolume], deferContainers: [{ name: 'd' }] });
+    await manager.mount(pod, signal);
+    // Again, as by an agent that begins anew while its list runs.
+    const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:01Z', deletionGracePeriodSeconds: 3600 };
+    await manager.mount({ ...pod, metadata }, signal);
+    const path = manager.hostPath('u-1', pod, 'kube-api-access');
+    for (const expected of ['token-2', 'token-3']) {
+      timers.advance(751_000);
+      await manager.mount(podOf({ volumes: [] }), signal); // Runs after the renewal: operations of a Pod are serial.
+      await manager.mount({ ...pod, metadata }, signal);
+      expect(await readFile(join(path, 'token'), 'utf8')).toBe(expected);
+    }
+    await manager.unmount('u-1', signal);
+    timers.advance(10_000_000);
+    expect(tokens).toHaveLength(3);
+  });
+
   it('keeps the token for the one user of the Pod and its group', async () => {
     const sources = [{ serviceAccountToken: { path: 'deep/token' } }];
     const pod = podOf({

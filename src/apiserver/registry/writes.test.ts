@@ -331,7 +331,7 @@ describe('subresources', () => {
     expect((await registry.get(PODS, 'default', 'a')).metadata.annotations).toEqual({ seen: 'yes' });
   });
 
-  test('a token is issued for the account and the Pod that it is bound to', async () => {
+  test('a token is issued for the account and the Pod that it is bound to, also while that ends', async () => {
     const asked: unknown[] = [];
     const { registry } = await startRegistry({
       issueToken: async (...request) => {
@@ -361,6 +361,12 @@ describe('subresources', () => {
         { audiences: ['vault'], expirationSeconds: 3607, pod: { name: 'a', uid }, node: { name: 'n1' } },
       ],
     ]);
+    // Its defer containers may need one.
+    await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 30 });
+    expect((await registry.get(PODS, 'default', 'a')).metadata.deletionTimestamp).toBeDefined();
+    expect(await registry.create(SERVICE_ACCOUNTS, 'default', request, options)).toMatchObject({
+      status: { token: 'secret' },
+    });
   });
 
   test('what a kind does not have is not found, what it does not take not allowed', async () => {
