@@ -1,6 +1,6 @@
 /** Random lives of Pods with defer containers: those of lives.ts, each with a list, its scripts and its extensions. */
 import fc from 'fast-check';
-import type { DeferContainer } from '../api/generated/types.ts';
+import type { DeferContainer, Pod } from '../api/generated/types.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
 import { lives, probe, scripts, service } from './lives.ts';
 import type { Life } from './pod-life.ts';
@@ -28,6 +28,9 @@ const extension = fc.oneof(
   },
 );
 
+/** One that runs until it is stopped, or ends by itself again and again. */
+const companion = fc.oneof({ weight: 2, arbitrary: fc.tuple(service) }, { weight: 1, arbitrary: scripts });
+
 export const deferLives = fc
   .tuple(
     lives,
@@ -42,20 +45,30 @@ export const deferLives = fc
       extension,
       prePullDeferImages: fc.boolean(),
       deletions: fc.array(
-        fc.record({ at: fc.integer({ min: 0, max: 100_000 }), graceSeconds: fc.integer({ min: 1, max: 60 }) }),
+        fc.record({ at: fc.integer({ min: 0, max: 100_000 }), graceSeconds: fc.integer({ min: 0, max: 60 }) }),
         { maxLength: 2 },
       ),
       nodeEnd: fc.option(
-        fc.record({ at: fc.integer({ min: 0, max: 100_000 }), graceSeconds: fc.integer({ min: 0, max: 40 }) }),
+        fc.record({
+          at: fc.integer({ min: 0, max: 100_000 }),
+          reason: fc.constantFrom('NodePressure' as const, 'NodeShutdown' as const, 'Preempted' as const),
+          graceSeconds: fc.integer({ min: 0, max: 40 }),
+        }),
         { nil: undefined, freq: 8 },
       ),
+      /** Beside those that the life has. */
+      sidecars: fc.array(companion, { maxLength: 2 }),
+      /** Ephemeral containers, and when the first of them was asked for. */
+      debuggers: fc.array(companion, { maxLength: 2 }),
+      debugAt: fc.integer({ min: 0, max: 40_000 }),
       crashes: fc.array(fc.record({ action: fc.integer({ min: 1, max: 60 }), asked: fc.boolean() }), { maxLength: 5 }),
       statusMillis: fc.constantFrom(1, 1, 5, 200),
       maxGracePeriodExtensionSeconds: fc.constantFrom(3600, 3600, 15),
     }),
   )
   .map(([life, given]): Life => {
-    const { entries, preExit, entryScripts, prePullDeferImages, nodeEnd, ...more } = given;
+    const { entries, preExit, entryScripts, prePullDeferImages, nodeEnd, sidecars, debuggers, debugAt, ...more } =
+      given;
     const deferContainers = entries.map(
       (each, index): DeferContainer => ({
         name: `defer-${index + 1}`,
@@ -65,16 +78,33 @@ export const deferLives = fc
         ...each,
       }),
     );
+    const { initContainers = [], ...spec } = life.pod.spec ?? { containers: [] };
+    const container = (name: string) => ({ name, image: 'busybox:1.28', imagePullPolicy: 'IfNotPresent' });
+    const further = sidecars.map((_, i) => ({ ...container(`side-${i + 2}`), restartPolicy: 'Always' }));
+    const ephemeralContainers = debuggers.map((_, i) => container(`debug-${i + 1}`));
+    const debugged = (count: number) => ({
+      at: debugAt + 1000 * count,
+      edit: (pod: Pod): Pod => ({
+        ...pod,
+        spec: { containers: [], ...pod.spec, ephemeralContainers: ephemeralContainers.slice(0, count) },
+      }),
+    });
     return {
       ...life,
       ...more,
+      edits: debuggers.map((_, i) => debugged(i + 1)),
       pod: {
         ...life.pod,
-        spec: { containers: [], ...life.pod.spec, ...given.extension, prePullDeferImages, deferContainers },
+        spec: {
+          ...{ ...spec, ...given.extension, prePullDeferImages, deferContainers },
+          initContainers: [...initContainers, ...further],
+        },
       },
       scripts: {
         ...life.scripts,
         ...Object.fromEntries(deferContainers.map(({ name }, i) => [name, entryScripts[i] as RunScript[]])),
+        ...Object.fromEntries(further.map(({ name }, i) => [name, sidecars[i] as RunScript[]])),
+        ...Object.fromEntries(ephemeralContainers.map(({ name }, i) => [name, debuggers[i] as RunScript[]])),
       },
       pullable: (reference) => reference !== 'missing:1',
       ...(nodeEnd === undefined
@@ -82,7 +112,7 @@ export const deferLives = fc
         : {
             nodeEnd: {
               at: nodeEnd.at,
-              by: { reason: 'NodePressure' as const, message: 'simulated', graceSeconds: nodeEnd.graceSeconds },
+              by: { reason: nodeEnd.reason, message: 'simulated', graceSeconds: nodeEnd.graceSeconds },
             },
           }),
       limitMillis: 600_000,

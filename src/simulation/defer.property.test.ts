@@ -23,6 +23,8 @@ const entriesOf = (life: Life): DeferContainer[] => life.pod.spec?.deferContaine
 const isEntry = (name: string): boolean => name.startsWith('defer-');
 /** Of a container that must have ended before a PostExit entry runs. */
 const isApp = (name: string): boolean => name.startsWith('app-') || name.startsWith('init-');
+const isSidecar = (name: string): boolean => name.startsWith('side-');
+const isCompanion = (name: string): boolean => isSidecar(name) || name.startsWith('debug-');
 
 interface Told {
   at: number;
@@ -37,6 +39,16 @@ const toldBy = ({ statuses }: LifeResult): Told[] =>
       ? []
       : [{ at, deadline: parseTime(termination.deadline) ?? 0, extendedSeconds: termination.extendedSeconds ?? 0 }],
   );
+
+/** What the reasons so far say that the deadline is at the latest, whether or not the status tells it yet. */
+const newDeadlines = ({ start }: LifeResult, life: Life, now: number): number[] => {
+  const ends = [...(life.deletions ?? [])];
+  const ownSeconds = life.pod.spec?.terminationGracePeriodSeconds ?? 30;
+  if (life.nodeEnd !== undefined)
+    ends.push({ at: life.nodeEnd.at, graceSeconds: Math.min(ownSeconds, life.nodeEnd.by.graceSeconds) });
+  if (life.forcedAt !== undefined) ends.push({ at: life.forcedAt, graceSeconds: 0 });
+  return ends.filter(({ at }) => start + at <= now).map(({ at, graceSeconds }) => start + at + graceSeconds * 1000);
+};
 
 /** Each start with the names of what ran at that time. */
 function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; running: string[]; before: TraceEntry[] }[] {
@@ -114,6 +126,26 @@ const properties: Record<string, Property> = {
     }
   },
 
+  'before the deadline, sidecars stop once the list has ended, in reverse order, and ephemeral containers after them': (
+    result,
+    life,
+  ) => {
+    const told = toldBy(result);
+    const order = (life.pod.spec?.initContainers ?? []).map(({ name }) => name);
+    const running = new Set<string>();
+    for (const { at, what, name } of result.trace) {
+      if (what === 'start') running.add(name);
+      if (what === 'exit') running.delete(name);
+      if (what !== 'signal' || !isCompanion(name)) continue;
+      const inForce = told.filter((each) => each.at <= at).at(-1)?.deadline ?? 0;
+      if (at >= Math.min(inForce, ...newDeadlines(result, life, at)) - SLACK_MILLIS) continue;
+      const before = [...running].filter(
+        (each) => isApp(each) || isEntry(each) || (isSidecar(each) && order.indexOf(each) > order.indexOf(name)),
+      );
+      expect(before).toEqual([]);
+    }
+  },
+
   'the deadline moves earlier by a second reason only, later by an extension only, and no further than the node allows':
     (result, life) => {
       const told = toldBy(result);
@@ -141,9 +173,9 @@ const properties: Record<string, Property> = {
     expect(goneAt).toBeDefined();
     const first = Math.min(...(life.deletions ?? []).map(({ at }) => start + at), Number.POSITIVE_INFINITY);
     const deadline = toldBy(result).at(-1)?.deadline ?? first + 2000;
-    // Deleted after its end it goes at once. Each crash costs 50 ms, each fault a retry of up to 10 s.
+    // Deleted after its end it goes at once. A runtime kills after whole seconds; each crash costs 50 ms, each fault a retry of up to 10 s.
     const allowance =
-      500 + 8 * (life.statusMillis ?? 1) + (life.crashes?.length ?? 0) * 400 + (life.faults?.length ?? 0) * 11_000;
+      1100 + 8 * (life.statusMillis ?? 1) + (life.crashes?.length ?? 0) * 400 + (life.faults?.length ?? 0) * 11_000;
     // By force there are 2 s, and 2 s more where a preStop hook took them.
     const forced = forcedSince(result, life) + 4000;
     expect(goneAt).toBeLessThanOrEqual(Math.min(Math.max(deadline, first) + 2000, forced) + allowance);
@@ -153,7 +185,10 @@ const properties: Record<string, Property> = {
     const ended = new Map<string, string>();
     for (const { status } of statuses) {
       for (const { name, state } of status.deferContainerStatuses ?? []) {
-        const end = state?.terminated === undefined ? undefined : JSON.stringify(state.terminated);
+        const { reason, ...rest } = state?.terminated ?? {};
+        // Why and when it was skipped may be said anew while the status that tells it first is on its way.
+        const told = reason === 'Skipped' ? { reason } : { reason, ...rest };
+        const end = reason === undefined ? undefined : JSON.stringify(told);
         if (ended.has(name)) expect(end).toBe(ended.get(name));
         if (end !== undefined) ended.set(name, end);
       }
@@ -162,13 +197,16 @@ const properties: Record<string, Property> = {
     }
   },
 
-  'an entry of which the status says Completed has run to success, and one that was Skipped has not run': ({
-    statuses,
-    trace,
-  }) => {
+  'an entry of which the status says Completed has run to success, and one that was Skipped has not run': (
+    { statuses, trace },
+    { sandboxLostAt },
+  ) => {
     for (const { name, state } of statuses.at(-1)?.status.deferContainerStatuses ?? []) {
       const runs = trace.filter((each) => each.name === name && each.what === 'exit');
       if (state?.terminated?.reason === 'Completed') expect(runs.some(({ exitCode }) => exitCode === 0)).toBe(true);
+      // What is killed with its sandbox is not done, and skipped where there is no app for it any more.
+      const counted = sandboxLostAt === undefined ? runs : runs.filter(({ exitCode }) => exitCode === 0);
+      if (state?.terminated?.reason === 'Skipped') expect(counted).toEqual([]);
     }
   },
 
