@@ -113,6 +113,26 @@ describe('the control groups of Pods', () => {
     });
   });
 
+  test('count the highest PreExit entry beside the app containers, and a PostExit entry after them', async () => {
+    await lifepod.apply(
+      pod('listed', {
+        app: [waiting('app', limit('100m', '64Mi'))],
+        defer: [
+          { name: 'one', script: 'true', ...limit('200m', '64Mi') },
+          { name: 'two', script: 'true', ...limit('100m', '64Mi') },
+          { name: 'three', script: 'true', trigger: 'PostExit', ...limit('50m', '256Mi') },
+        ],
+      }),
+    );
+    const ready = await record.until('listed', isReady);
+    expect(limitsOf(podGroup(lifepod.dataDir, ready))).toMatchObject({
+      shares: shares(307),
+      quotaMicros: '30000',
+      memoryBytes: String(256 * MIB),
+    });
+    await lifepod.kubectlOk('delete', 'pod', 'listed', '--wait=false');
+  });
+
   test('have no limit in the second worked example: by the newer rule a missing limit is the highest', async () => {
     await lifepod.apply(
       pod('worked-2', {

@@ -89,6 +89,19 @@ describe.concurrent('defer containers', () => {
     ]);
   });
 
+  test('another Pod of the name cannot be made before the list has ended, and then can', async () => {
+    await started('named', [entry('one', gate('one'))]);
+    await deletion('named');
+    await record.until('named', runs('one'));
+    const again = JSON.stringify(deferPod(lifepod, 'named', []));
+    const early = await lifepod.kubectlInput(again, 'create', '-f', '-');
+    expect(early.stderr).toContain('pods "named" already exists');
+    open('named', 'one');
+    await record.gone('named');
+    expect(await lifepod.kubectlInput(again, 'create', '-f', '-')).toMatchObject({ code: 0, stderr: '' });
+    await deletion('named');
+  });
+
   test('deleted while initializing: PreExit entries are skipped, PostExit entries run', async () => {
     await applied('unmade', [entry('one'), entry('two', ':', POST)], {
       spec: { initContainers: [init('init', `trap "exit 1" TERM; echo begin init >>/work/log; ${FOREVER}`)] },

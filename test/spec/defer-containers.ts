@@ -3,17 +3,20 @@
  * test/tidy/spec.test.ts checks that the tests named here exist.
  */
 import { termination } from './defer-order.ts';
+import { shown } from './defer-status.ts';
+import { occasions } from './defer-when.ts';
 import type { Sentence } from './sentence.ts';
 
 const api = 'src/api/core/v1/pod/';
 const orderTests = 'src/simulation/defer-order.test.ts';
-const when = 'src/simulation/defer-when.test.ts';
 const failures = 'src/simulation/defer-failures.test.ts';
 const status = 'src/simulation/defer-status.test.ts';
 const recovery = 'src/simulation/defer-recovery.test.ts';
 const properties = 'src/simulation/defer.property.test.ts';
 const kill = 'test/e2e/defer-kill.test.ts';
 const kubectl = 'test/integration/defer-api.test.ts';
+const e2e = 'test/e2e/defer.test.ts';
+const matrix = 'test/long/defer-matrix.test.ts';
 
 export const specification: Readonly<Record<string, readonly Sentence[]>> = {
   Fields: [
@@ -51,7 +54,10 @@ export const specification: Readonly<Record<string, readonly Sentence[]>> = {
     },
     {
       says: 'pod.alpha.kubernetes.io/defer-container-statuses mirrors the status.',
-      tests: [[`${api}older-forms.test.ts`, 'the statuses are mirrored']],
+      tests: [
+        [`${api}older-forms.test.ts`, 'the statuses are mirrored'],
+        [matrix, 'the annotation: its entries run, their statuses are mirrored'],
+      ],
     },
     {
       says: 'Bad JSON, or both forms present and different, is a validation error.',
@@ -97,127 +103,11 @@ export const specification: Readonly<Record<string, readonly Sentence[]>> = {
     },
   ],
 
-  'When the list runs': [
-    {
-      says: 'Deleted, evicted through the API, preempted, drained, scaled down, replaced: runs, within the grace period in force.',
-      tests: [
-        [when, 'deleted: PreExit entries in order, then the app stops, then PostExit entries'],
-        [when, 'EvictionByEvictionAPI'],
-        [when, 'PreemptionByScheduler'],
-      ],
-    },
-    {
-      says: 'All app containers completed by themselves: runs once, as exit work; the grace counts from the last exit.',
-      tests: [
-        [when, 'app containers that completed by themselves with'],
-        [when, 'a Pod that completes by itself does not wait with its app for the others'],
-      ],
-    },
-    {
-      says: 'Deleting the Pod later does not run it again.',
-      tests: [[when, 'deleting a Pod that completed by itself does not run it again']],
-    },
-    {
-      says: "Deleting it meanwhile shortens the deadline to the delete's if that is earlier.",
-      tests: [[when, 'shortens the deadline if that is earlier']],
-    },
-    {
-      says: "activeDeadlineSeconds passed: runs within the grace period; the deadline's own time does not count it.",
-      tests: [[when, 'activeDeadlineSeconds: it runs within the grace period, which counts from then']],
-    },
-    {
-      says: 'Node pressure, soft threshold: runs within min(grace, the configured maximum).',
-      tests: [[when, 'at most: within the shorter of it and the grace period']],
-    },
-    {
-      says: 'Node pressure, hard threshold: skipped; recorded.',
-      tests: [[when, 'node pressure, hard: skipped, and recorded']],
-    },
-    {
-      says: 'Graceful node shutdown: runs within min(grace, the shutdown grace left for this Pod).',
-      tests: [[when, 'node shutdown: within the time that is left for the Pod']],
-    },
-    {
-      says: 'Deleted with grace 0 and force: skipped, no trace of a run.',
-      tests: [[when, 'deleted by force: skipped, no trace of a run']],
-    },
-    {
-      says: 'Never scheduled, or no init container had started: skipped; deletion is immediate.',
-      tests: [[when, 'no init container had started: skipped, deletion is immediate']],
-    },
-    {
-      says: 'Deleted, or failed, while initializing: PreExit entries are skipped, PostExit entries run.',
-      tests: [
-        [when, 'deleted while initializing: PreExit entries are skipped, PostExit entries run'],
-        [when, 'failed while initializing: PostExit entries run'],
-      ],
-    },
-    {
-      says: 'An app container crashes and restarts in a living Pod: not run.',
-      tests: [[when, 'an app container that crashes and restarts in a living Pod: not run']],
-    },
-    {
-      says: 'The node crashed, the sandbox was lost: a new sandbox, PreExit entries not yet done are skipped, PostExit entries run.',
-      tests: [
-        [when, 'the sandbox is lost: a new one, the PreExit entries not yet done are skipped, PostExit entries run'],
-        [recovery, 'makes a new sandbox for PostExit entries where the old one is lost and there is time'],
-      ],
-    },
-    {
-      says: 'Otherwise NodeLost is recorded.',
-      tests: [[recovery, 'records NodeLost where the sandbox is lost and the time has passed']],
-    },
-  ],
+  'When the list runs': occasions,
 
   'The order of a termination': termination,
 
-  'Status and events': [
-    {
-      says: "Before termination every entry's status is waiting, reason PodRunning.",
-      tests: [[status, 'before termination every entry waits with the reason PodRunning']],
-    },
-    {
-      says: 'During it, entries waiting for earlier ones have reason PendingDefer; the running one is running; ended ones terminated.',
-      tests: [[status, 'during it, entries wait with PendingDefer, run, and end']],
-    },
-    {
-      says: 'Completed, Error, OOMKilled, DeadlineExceeded or Skipped (exit code 0 is not claimed: it is 137).',
-      tests: [[orderTests, 'at the deadline there are 2 s more']],
-    },
-    {
-      says: 'Condition Deferred: absent before termination; False with DeferContainersRunning during it; then True with DeferContainersSucceeded, or False with DeferContainersFailed (message names them) or GracePeriodExceeded.',
-      tests: [
-        [status, 'the condition Deferred: absent, then False with DeferContainersRunning, then decided'],
-        [failures, 'with Never the list moves on'],
-        [orderTests, 'at the deadline there are 2 s more'],
-      ],
-    },
-    {
-      says: 'kubectl get pods: STATUS is Defer:i/n, i the entries that have ended in any way, while the list runs; Terminating otherwise. READY counts app containers as ever.',
-      tests: [
-        [`${api}defer-containers.test.ts`, 'STATUS counts the entries that have ended in any way, while the list runs'],
-        [`${api}defer-containers.test.ts`, 'Terminating otherwise, as upstream'],
-        [`${api}defer-containers.test.ts`, 'READY counts app containers as ever'],
-        [kubectl, 'kubectl get -w shows Defer:i/n, and Terminating before and after'],
-      ],
-    },
-    {
-      says: 'Events bear the field path spec.deferContainers{name}; and on the Pod DeferStarted, DeferCompleted.',
-      tests: [[status, 'events bear the path of their entry, those of the list the Pod']],
-    },
-    {
-      says: 'terminationMessagePolicy defaults to FallbackToLogsOnError for entries.',
-      tests: [[`${api}defer-containers.test.ts`, 'the termination message falls back to the log by default']],
-    },
-    {
-      says: "Logs, exec, attach and port-forward accept an entry's name as any container's.",
-      tests: [
-        ['src/apiserver/streaming/options.test.ts', "an entry's name as any container's"],
-        ['src/apiserver/streaming/streams.test.ts', "exec and attach take a defer container's name as any container's"],
-        [kubectl, "the log subresource takes an entry's name"],
-      ],
-    },
-  ],
+  'Status and events': shown,
 
   'What an entry can know': [
     {
@@ -225,6 +115,12 @@ export const specification: Readonly<Record<string, readonly Sentence[]>> = {
       tests: [
         [`${api}validate-defers.test.ts`, 'is offered to defer containers, as env'],
         [`${api}validate-defers.test.ts`, 'is not offered to init and app containers'],
+        [e2e, 'an eviction through the API: entries know the reason, the deadline, and after the exit its codes'],
+        [e2e, 'a Pod that completes by itself runs them once, as exit work'],
+        [e2e, 'activeDeadlineSeconds: they run within the grace period'],
+        ['test/e2e/eviction.test.ts', 'a soft threshold ends one Pod after the other'],
+        ['test/e2e/shutdown.test.ts', 'ends Pods by priority within the periods'],
+        ['test/e2e/admission.test.ts', 'others make way for a Pod of a higher class'],
       ],
     },
   ],
@@ -246,6 +142,11 @@ export const specification: Readonly<Record<string, readonly Sentence[]>> = {
       tests: [
         ['src/scheduling/schedule.test.ts', 'with a PreExit'],
         [`${api}qos.test.ts`, 'a defer container'],
+        ['src/node/container-resources.test.ts', 'sidecars and the highest PreExit entry beside the app containers'],
+        [
+          'test/e2e/resources.test.ts',
+          'count the highest PreExit entry beside the app containers, and a PostExit entry after them',
+        ],
       ],
     },
   ],
@@ -257,6 +158,27 @@ export const specification: Readonly<Record<string, readonly Sentence[]>> = {
         [status, 'are pulled once the Pod runs'],
         [status, 'or only in their turn, with prePullDeferImages false'],
         [status, 'a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once'],
+        [matrix, 'images are pulled once the Pod runs; one that cannot be is an Event, and the Pod stays Ready'],
+        [matrix, 'with prePullDeferImages false they are pulled in their turn'],
+      ],
+    },
+    {
+      says: 'They are not garbage-collected while the Pod is on the node.',
+      tests: [['test/e2e/image-gc.test.ts', 'what containers run and what Pods are to run yet stays']],
+    },
+    {
+      says: 'Volumes stay mounted, and tokens keep being rotated, until the list has ended.',
+      tests: [
+        [orderTests, 'volumes are unmounted once the list has ended, and not before'],
+        ['test/e2e/defer-engine.test.ts', 'volumes stay mounted until the list has ended'],
+        [
+          'test/integration/volumes.test.ts',
+          'gets new tokens until its volumes are unmounted, also while the Pod is being deleted',
+        ],
+        [
+          'src/apiserver/registry/writes.test.ts',
+          'a token is issued for the account and the Pod that it is bound to, also while that ends',
+        ],
       ],
     },
   ],
@@ -290,6 +212,22 @@ export const specification: Readonly<Record<string, readonly Sentence[]>> = {
     {
       says: 'deferContainers is a field of Pod templates everywhere.',
       tests: [[`${api}defer-containers.test.ts`, 'the PodTemplate type knows them']],
+    },
+    // lifepod serves no workloads and no budgets: this is what their controllers go by.
+    {
+      says: "A StatefulSet's successor with the same name is not created before the list has ended and the Pod is gone.",
+      tests: [[matrix, 'another Pod of the name cannot be made before the list has ended, and then can']],
+    },
+    {
+      says: 'A Job counts a Pod as finished only after its list has ended.',
+      tests: [
+        ['src/simulation/defer-when.test.ts', 'it runs once as exit work, then the phase is'],
+        [e2e, 'a Pod that completes by itself runs them once, as exit work'],
+      ],
+    },
+    {
+      says: 'A PodDisruptionBudget counts a Pod in its list as disrupted from T0.',
+      tests: [[orderTests, 'the termination is written before anything of it begins, and Ready is False at once']],
     },
   ],
 };

@@ -3,6 +3,8 @@ import type { Sentence } from './sentence.ts';
 
 const orderTests = 'src/simulation/defer-order.test.ts';
 const failures = 'src/simulation/defer-failures.test.ts';
+const e2e = 'test/e2e/defer.test.ts';
+const matrix = 'test/long/defer-matrix.test.ts';
 const properties = 'src/simulation/defer.property.test.ts';
 
 export const termination: readonly Sentence[] = [
@@ -24,6 +26,7 @@ export const termination: readonly Sentence[] = [
         orderTests,
         'app containers are neither probed for liveness nor restarted, sidecars are both until the list has ended',
       ],
+      [matrix, 'sidecars live and are restarted while the list runs'],
     ],
   },
   {
@@ -37,7 +40,10 @@ export const termination: readonly Sentence[] = [
   },
   {
     says: 'Entries run strictly one after the other.',
-    tests: [[properties, 'entries run strictly in order']],
+    tests: [
+      [properties, 'entries run strictly in order'],
+      [e2e, 'a deletion runs them in order'],
+    ],
   },
   {
     says: 'When the last PreExit entry has ended, each app container gets its stop signal, as soon as its own preStop hook is also done.',
@@ -58,6 +64,7 @@ export const termination: readonly Sentence[] = [
     tests: [
       [orderTests, 'PostExit entries wait until no process of an app container is left'],
       [properties, 'PostExit never runs while a process of an app container lives'],
+      [e2e, 'a deletion runs them in order'],
     ],
   },
   {
@@ -66,6 +73,15 @@ export const termination: readonly Sentence[] = [
       [
         orderTests,
         'app containers are neither probed for liveness nor restarted, sidecars are both until the list has ended',
+      ],
+      [orderTests, 'ephemeral containers stop after the list and the sidecars'],
+      [
+        properties,
+        'before the deadline, sidecars stop once the list has ended, in reverse order, and ephemeral containers after them',
+      ],
+      [
+        matrix,
+        'sidecars live and are restarted while the list runs, and stop after it in reverse order, ephemeral ones last',
       ],
     ],
   },
@@ -81,6 +97,7 @@ export const termination: readonly Sentence[] = [
         'at the deadline there are 2 s more, then the running entry and the app are killed, and no further entry starts',
       ],
       [properties, 'a deleted Pod is gone within deadline + 2 s'],
+      [e2e, '--now leaves 1 s: what runs then has 2 s more until it is killed, and nothing further starts'],
     ],
   },
   {
@@ -88,11 +105,15 @@ export const termination: readonly Sentence[] = [
     tests: [
       [orderTests, 'a second delete with a shorter grace shortens the deadline, a longer one lengthens nothing'],
       [properties, 'the deadline moves earlier by a second reason only, later by an extension only'],
+      [e2e, 'a second delete with a shorter grace moves the deadline nearer'],
     ],
   },
   {
     says: 'Entries that never ran end as Skipped.',
-    tests: [[orderTests, 'at the deadline there are 2 s more']],
+    tests: [
+      [orderTests, 'at the deadline there are 2 s more'],
+      [e2e, '--now leaves 1 s'],
+    ],
   },
   {
     says: 'An entry that fails: with Never the list moves on.',
@@ -104,6 +125,8 @@ export const termination: readonly Sentence[] = [
       [failures, 'it is retried, after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds'],
       [failures, 'its timeoutSeconds end the wait for the next attempt, too'],
       [failures, 'it is retried until the deadline passes'],
+      [failures, 'what its timeoutSeconds ended is not retried as the sidecars stop after it'],
+      [e2e, 'failures: a timeout, retries'],
     ],
   },
   {
@@ -113,6 +136,8 @@ export const termination: readonly Sentence[] = [
       [failures, 'its image cannot be pulled: with OnFailure it is retried within its timeout'],
       [failures, 'its timeoutSeconds bound all attempts'],
       [failures, 'its liveness probe failed: ended within 2 s, and the list moves on or it is retried'],
+      [e2e, 'an image that cannot be pulled'],
+      [matrix, 'the liveness probe of an entry failed: the list moves on, or it is retried'],
     ],
   },
   {
@@ -127,6 +152,7 @@ export const termination: readonly Sentence[] = [
         'by liveness: past the deadline each success of the probe moves it to now + periodSeconds, until the entry ends',
       ],
       [failures, 'by liveness: a probe that fails, or none, extends nothing'],
+      [e2e, 'extension by liveness: each success of the probe moves the deadline'],
     ],
   },
   {
@@ -134,6 +160,7 @@ export const termination: readonly Sentence[] = [
     tests: [
       [failures, 'by count: at the deadline, while entries are due, it moves by S, at most N times'],
       [failures, 'by count: not where nothing is due any more, and an app that stops slowly has the moved deadline'],
+      [e2e, 'extension by count: the deadline moves'],
     ],
   },
   {
@@ -141,6 +168,7 @@ export const termination: readonly Sentence[] = [
     tests: [
       [failures, "both are bounded by the node's maxGracePeriodExtensionSeconds"],
       ['src/cli/settings.test.ts', 'a new data folder gets the defaults'],
+      [matrix, 'an extension is bounded by --max-grace-period-extension'],
     ],
   },
   {
@@ -148,6 +176,7 @@ export const termination: readonly Sentence[] = [
     tests: [
       [failures, 'a move is written to the Pod before it counts'],
       ['src/apiserver/registry/deletes.test.ts', 'metadata.deletionTimestamp follows where the node moves it later'],
+      [e2e, 'the deadline moves, and deletionTimestamp with it'],
     ],
   },
 ];
