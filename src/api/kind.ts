@@ -55,6 +55,8 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   /** ['all'] for what `kubectl get all` shows */
   categories: readonly string[];
   namespaced: boolean;
+  /** Its objects tell of a namespace, and need none: they can be written while it ends and after it is gone, and stay. */
+  outlivesNamespace?: boolean;
   /** The type's name in the generated field table (generated/schema.json). */
   schema: string;
   /** Kinds that are another form of one stored kind (events.k8s.io) name its storage and convert. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ConfigMap, CoreV1Event, Namespace } from '../api/generated/types.ts';
+import { kinds } from '../api/kinds.ts';
 import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
@@ -8,6 +9,7 @@ import { formatTime } from '../machinery/time.ts';
 import type { ControllerOptions } from './controller.ts';
 import { startEventsTtl } from './events-ttl/events-ttl.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
+import { namespacedResources } from './namespace/namespaced-resources.ts';
 import { startPodGc } from './pod-gc/pod-gc.ts';
 import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from './resources.ts';
 import { startRootCaPublisher } from './root-ca/root-ca.ts';
@@ -127,6 +129,13 @@ test('a namespace that goes is emptied, Pods first, then let go', async () => {
   await until([NAMESPACES], () => names(NAMESPACES).length === 0);
   expect([names(PODS), names(CONFIG_MAPS)]).toEqual([['b/other'], []]);
   stop.abort();
+});
+
+test('the records of Pods do not go with their namespace; what else it holds does, Pods first', () => {
+  const resources = namespacedResources(kinds).map(({ resource }) => resource);
+  expect(resources[0]).toBe('pods');
+  expect(resources).toContain('configmaps');
+  expect(resources).not.toContain('podrecords');
 });
 
 test('a namespace that was going before the controller started goes on; a failure is tried again', async () => {

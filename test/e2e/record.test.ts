@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { PodRecord, PodTransition } from '../../src/api/generated/types.ts';
+import type { Pod, PodRecord, PodTransition } from '../../src/api/generated/types.ts';
 import { LAUNCHER, type Lifepod, startLifepod, untilLine } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import {
@@ -130,6 +130,21 @@ describe('a whole life', () => {
       code: 1,
       stderr: /^lifepod: -o yaml is /,
     });
+  });
+
+  test('outlives its namespace, and tells what ran while that was being deleted', async () => {
+    await lifepod.kubectlOk('create', 'namespace', 'going');
+    const deferContainers = [defer('bye', 'exit 0'), defer('after', 'exit 4', { trigger: 'PostExit' })];
+    const { metadata, ...rest } = pod('inside', { spec: { deferContainers } });
+    await lifepod.apply({ ...rest, metadata: { ...(metadata as object), namespace: 'going' } });
+    await lifepod.kubectlOk('wait', '-n', 'going', 'pod/inside', '--for=condition=Ready', '--timeout=60s');
+    const { metadata: inside } = await lifepod.get<Pod>('pod', 'inside', '-n', 'going');
+    await lifepod.kubectlOk('delete', 'namespace', 'going');
+    const { transitions, ...whose } = await timelineOf(inside.uid ?? '');
+    expect(whose).toMatchObject({ pod: 'inside', namespace: 'going' });
+    const wanted = LIFE.filter((line) => !/one#0|Hook|Probe/.test(line));
+    expect(transitions.map(lineOf).filter((line) => wanted.includes(line))).toEqual(wanted);
+    expect(await lifepod.cliOk('why', 'inside', '-n', 'going')).toMatch(/^inside is gone since .*: it was deleted, /);
   });
 
   test('can be watched, a line a step, until the Pod is gone', async () => {

@@ -33,7 +33,7 @@ export async function createObject(
   if (object.metadata.resourceVersion) throw resourceVersionOnCreate();
   setSystemFields(context, object);
   setOwners(object, owners);
-  if (kind.namespaced) admitNamespace(context, resource, object);
+  if (needsNamespace(resource)) admitNamespace(context, resource, object);
   await admitPod(context, resource, object, options.user);
   admitClaim(context, resource, object);
   admitPriorityClass(context, resource, object);
@@ -60,6 +60,8 @@ export async function createObject(
   }
 }
 
+const needsNamespace = ({ kind }: Resource): boolean => kind.namespaced && kind.outlivesNamespace !== true;
+
 export const isService = ({ kind }: Resource): boolean => kind.group === '' && kind.kind === 'Service';
 
 /** Undefined where the name is taken. */
@@ -73,7 +75,7 @@ async function insertNew(
   for (;;) {
     if ((await readCurrent(context, resource, key)) !== undefined) return undefined;
     // Nothing may appear in a namespace that begins to end in the same moment: its revision is part of the comparison.
-    const guards = resource.kind.namespaced ? [admitNamespace(context, resource, object)] : [];
+    const guards = needsNamespace(resource) ? [admitNamespace(context, resource, object)] : [];
     if (options.dryRun) return object;
     const created = await insert(context, resource, key, object, guards);
     if (created !== undefined) return created;

@@ -5,7 +5,7 @@ import { kinds } from '../../api/kinds.ts';
 import type { WatchEvent, WatchOptions } from '../../machinery/backend.ts';
 import { loadWatchCache } from '../cache/watch-cache.ts';
 import { indexResources } from './resources.ts';
-import { failure, NAMESPACES, object, ref, type Started, startRegistry, strictLog } from './testing.ts';
+import { CONFIG_MAPS, failure, NAMESPACES, object, ref, type Started, startRegistry, strictLog } from './testing.ts';
 
 const RECORDS = ref('podrecords', 'lifepod.io');
 
@@ -132,4 +132,19 @@ test('none of them is in the cache, also not after a start', async () => {
   expect(cache.get('/registry/lifepod.io/podrecords/default/r1')).toBeUndefined();
   expect(cache.list('/registry/z/things/')).toHaveLength(1);
   expect(cache.get('/registry/core/namespaces/default')).toBeDefined();
+});
+
+test('they are written while their namespace ends, and after it', async () => {
+  const { registry } = await startRegistry();
+  await registry.create(NAMESPACES, undefined, object('Namespace', 'going'));
+  await registry.create(RECORDS, 'going', record('a'));
+  await registry.delete(NAMESPACES, undefined, 'going');
+  await registry.create(RECORDS, 'going', record('b'));
+  expect(await failure(registry.create(CONFIG_MAPS, 'going', object('ConfigMap', 'c')))).toMatchObject({ code: 403 });
+  const namespace = await registry.get(NAMESPACES, undefined, 'going');
+  await registry.update(NAMESPACES, { ...namespace, spec: { finalizers: [] } } as never, { subresource: 'finalize' });
+  expect(await failure(registry.get(NAMESPACES, undefined, 'going'))).toMatchObject({ code: 404 });
+  await registry.create(RECORDS, 'going', record('c'));
+  const left = (await registry.list(RECORDS, { namespace: 'going' })).items.map(({ metadata }) => metadata.name);
+  expect(left).toEqual(['a', 'b', 'c']);
 });

@@ -1,11 +1,12 @@
-/** What a namespace can hold. */
+/** What goes with a namespace. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 
-/** Every namespaced kind that is stored, Pods first: what they use goes after them. Source: KEP-5080. */
+/** Every namespaced kind that is stored and does not outlive it, Pods first: what they use goes after them. Source: KEP-5080. */
 export const namespacedResources = (kinds: readonly KindDefinition[]): ResourceRef[] =>
   kinds
-    .filter((kind) => kind.namespaced && !kind.createOnly && kind.storage === undefined && kind.computed === undefined)
+    .filter((kind) => kind.namespaced && !kind.outlivesNamespace && !kind.createOnly)
+    .filter((kind) => kind.storage === undefined && kind.computed === undefined)
     .map(({ group, version, plural }) => ({ group, version, resource: plural }))
     .sort((a, b) => Number(isPods(b)) - Number(isPods(a)));
 

@@ -4,7 +4,7 @@ import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { type MemoryBackend, memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { notFound, serviceUnavailable } from '../../machinery/status.ts';
+import { badRequest, serviceUnavailable } from '../../machinery/status.ts';
 import { createPodRecorder } from './recorder.ts';
 
 const pod: Pod = {
@@ -164,10 +164,10 @@ test('a part that was found too old is written anew', async () => {
   expect(keys(backend)).toEqual(['one', 'two']);
 });
 
-test('without its namespace a Pod has no record, and nobody waits for it', async () => {
+test('what is refused for good is given up, and nobody waits for it', async () => {
   const backend = memoryBackend();
   const { recorder } = agent(backend);
-  backend.failNext('create podrecords', notFound({ group: '', resource: 'namespaces' }, 'a'));
+  backend.failNext('create podrecords', badRequest('never'));
   recorder.record(pod, [step('one')]);
   await recorder.flushed();
   expect(keys(backend)).toEqual([]);

@@ -4,7 +4,7 @@
  * Boundary: what the steps are is the core's; how long records are kept is a controller's.
  * Invariants:
  *  1. Nobody waits for the record. While one write of a Pod is under way, what else is told of the Pod gathers for the next.
- *  2. A step that was told is written, however often that must be tried, unless the Pod's namespace is gone or the agent ends.
+ *  2. A step that was told is written, however often that must be tried, unless the API refuses it for good or the agent ends.
  *  3. A step is written once, whoever tells of it again: before the first write of a Pod, what is there is read.
  *  4. Of a Pod the steps of its newest part are held in memory, and the keys of the others, until it is released.
  */
@@ -68,7 +68,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
         const { name, namespace } = state.pod.metadata;
         const fields = { pod: `${namespace}/${name}`, error: (error as Error).message };
         if (signal.aborted || isHopeless(error)) {
-          log.debug('record: gave up steps of a Pod', fields);
+          log.warn('record: gave up steps of a Pod', fields);
           return false;
         }
         log.warn('record: cannot be written or read, will be tried again', fields);
@@ -180,9 +180,7 @@ function unlessMissing(error: unknown): undefined {
   throw error;
 }
 
-/** The namespace ends or has ended: nothing can be written into it any more, nor will it be missed. */
-function isHopeless(error: unknown): boolean {
-  if (!(error instanceof ApiError)) return false;
-  if (error.reason === 'NotFound') return error.status.details?.kind === 'namespaces';
-  return error.reason === 'Forbidden' || error.reason === 'Invalid' || error.reason === 'BadRequest';
-}
+/** The same would be refused again. */
+const isHopeless = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  (error.reason === 'Forbidden' || error.reason === 'Invalid' || error.reason === 'BadRequest');
