@@ -121,8 +121,8 @@ export function startWorker(
   /** Keys whose actions have ended and wait for the observation that shows it. */
   let ended: string[] = [];
   // A Pod that no agent has spoken of has nothing in the runtime; should one have died before it spoke, every call is
-  // idempotent by name.
-  let mustObserve = first.removed || pod.status?.startTime !== undefined;
+  // idempotent by name. Of one that goes nothing may be left unseen.
+  let mustObserve = removed || pod.status?.startTime !== undefined || pod.metadata.deletionTimestamp !== undefined;
   let running = false;
   let timer: Timer | undefined;
   const life = new AbortController();

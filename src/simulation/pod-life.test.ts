@@ -325,4 +325,16 @@ describe('the life of a Pod in virtual time', () => {
     expect(result.goneAt).toBeLessThan(result.start + 12_200);
     expect(result.trace.at(-1)?.what).toBe('remove');
   });
+
+  it('a Pod that is deleted after an agent died before its first status: what there is of it goes before its object', async () => {
+    const { goneAt, actions, trace } = await live({
+      ...{ pod: simulatedPod({ apps: ['app'] }), scripts: { app: [{}] } },
+      ...{ statusMillis: 200, crashes: [{ action: 5, asked: true }], deletions: [{ at: 30, graceSeconds: 30 }] },
+    });
+    expect(goneAt).toBeDefined();
+    expect(trace.map(({ what }) => what)).toEqual(['sandbox', 'start', 'signal', 'exit', 'remove']);
+    expect(actions.findIndex(({ action }) => action.kind === 'removeSandbox')).toBeLessThan(
+      actions.findIndex(({ action }) => action.kind === 'finalizeDeletion'),
+    );
+  });
 });
