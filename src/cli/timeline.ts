@@ -102,6 +102,8 @@ async function watch(life: PodLife, { client }: Target, options: TimelineOptions
   await informer.synced;
   synced = true;
   show();
+  // What has not been recorded of a Pod that is gone will not be.
+  if (life.pod === undefined) stopping.abort();
   const tick = (): void => {
     if (signal.aborted) return;
     show();

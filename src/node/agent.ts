@@ -14,7 +14,6 @@ import { hasEnded } from '../api/core/v1/pod/phase.ts';
 import type { Pod, PodStatus, Service } from '../api/generated/types.ts';
 import { createEventRecorder } from '../client/events.ts';
 import { createInformer } from '../client/informer.ts';
-import { goneAt } from '../lifecycle/transitions.ts';
 import type { NodeFacts } from '../lifecycle/types.ts';
 import type { NodeConnection } from '../machinery/node-connection.ts';
 import { createAdmission } from './admission.ts';
@@ -33,6 +32,7 @@ import { readNodeFacts } from './node-facts.ts';
 import { startOrphanRemoval } from './orphans.ts';
 import { createEnvironmentSource } from './pod-environment.ts';
 import { createMessageReader, podFromRecords, runtimeView } from './pod-source.ts';
+import { closeRecords } from './record/close-records.ts';
 import { createPodRecorder } from './record/recorder.ts';
 import { createRunLookup } from './run-lookup.ts';
 import { followRuntime } from './runtime-follower.ts';
@@ -42,7 +42,8 @@ import { createStatusWrites } from './status-api.ts';
 import { createStreamSource } from './streams.ts';
 import type { NodePod } from './usage/node-pods.ts';
 import { createVolumeManager } from './volumes.ts';
-import { type PodWorker, type RuntimeView, startWorker } from './worker.ts';
+import { type PodWorker, startWorker } from './worker.ts';
+import type { RuntimeView } from './worker-ports.ts';
 
 export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
   /** For the API server: the streams of the containers. */
@@ -183,6 +184,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
         writeStatus: writeAnyStatus,
         record: (of, transitions) => recorder.record(of, transitions),
         keepStops: stops.keep,
+        recorded: () => recorder.written(uid),
         event: (of, { type, reason, message, fieldPath }) => events.event(of, type, reason, message, fieldPath),
         done: () => {
           workers.delete(uid);
@@ -193,10 +195,9 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
           images.podGone();
           const stays = (what: string) => (error: unknown) =>
             log.warn(`${what} of a Pod that is gone stays`, { uid, error: String(error) });
-          const logs = rm(logDirectory, { recursive: true, force: true });
           const removals = [
             podCgroups?.remove(pod).catch(stays('the control group')),
-            logs.catch(stays('the log folder')),
+            rm(podLogDirectory(pod, logsRoot), { recursive: true, force: true }).catch(stays('the log folder')),
           ];
           // A static Pod of this UID may begin anew then.
           void Promise.all(removals).then(() => staticPods.ended(uid));
@@ -232,8 +233,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   /** Of a Pod that nothing was left of on the node while finalizers kept its object. */
   const tellGone = (pod: Pod): void => {
     admission.forget(pod);
-    recorder.record(pod, [goneAt(timers.now())]);
-    recorder.release(pod.metadata.uid ?? '');
+    recorder.gone(pod);
   };
 
   signal.addEventListener('abort', () => workers.forEach((worker) => void worker.stop()), { once: true });
@@ -271,6 +271,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   await objectsKnown();
   images.collect();
   const isKnown = (uid: string): boolean => workers.has(uid);
+  void closeRecords({ client, log, signal, isKnown, gone: recorder.gone });
   const orphans = { podsRoot: join(dataDir, 'pods'), logsRoot, isKnown, ...{ timers, log, signal } };
   await Promise.all([
     startOrphanRemoval({ ...orphans, removePod: volumes.remove }),

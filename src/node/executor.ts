@@ -19,7 +19,7 @@ import { podDnsConfig } from './dns-config.ts';
 import { checkImageName, pullFailure } from './images/failures.ts';
 import type { PulledImage } from './images/puller.ts';
 import type { PodCgroups } from './pod-cgroups.ts';
-import type { Outcome, WorkerPorts } from './worker.ts';
+import type { Outcome, WorkerPorts } from './worker-ports.ts';
 
 /** The part of the volume manager that actions need. */
 export interface VolumePort {

@@ -9,7 +9,7 @@ import type { ContainerState } from '../lifecycle/types.ts';
 import type { ContainerObservation, PodObservation } from '../runtime/runtime.ts';
 import { BACKOFF_ANNOTATION, containerLogPath, terminationMessageFile } from './container-config.ts';
 import { limitMessage, messageLimitBytes, readTerminationMessage } from './termination-message.ts';
-import type { RuntimeView } from './worker.ts';
+import type { RuntimeView } from './worker-ports.ts';
 
 /** Reads the messages of one Pod's ended runs, its own or the runtime's; each run is asked about once. */
 export function createMessageReader(folders: { podDirectory: string; logDirectory: string }) {

@@ -8,7 +8,7 @@ import { recordedStatuses } from '../lifecycle/view.ts';
 import { containerLogPath, podLogDirectory } from './container-config.ts';
 import type { WrittenLog } from './log-rotation.ts';
 import type { ContainerLogs, LoggedAttempt } from './logs.ts';
-import type { RuntimeView } from './worker.ts';
+import type { RuntimeView } from './worker-ports.ts';
 
 export interface RunLookup {
   /** A worker has seen this of its Pod; no runs and no sandboxes: the Pod is gone. */

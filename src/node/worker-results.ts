@@ -1,6 +1,6 @@
 /** What the probes and hooks of a Pod's runs answered, for its worker. */
 import { type Action, type HookResult, type ProbeResult, runKey } from '../lifecycle/types.ts';
-import type { Outcome } from './worker.ts';
+import type { Outcome } from './worker-ports.ts';
 
 export interface WorkerResults {
   /** As the core observes them. */

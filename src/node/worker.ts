@@ -6,67 +6,21 @@
  *  1. The key of an action on the runtime stays in flight until an observation made after its end has come in, so that a decision never sees
  *     a world in which an action is neither under way nor done.
  *  2. Statuses are written one after the other, the newest wins; the last one is written before the object is deleted.
+ *     What shows how a run ended goes once the record tells of it.
  *  3. Nothing is polled: a runtime event, a change of the object, an action's end or one timer wakes the worker.
  */
-import type { Pod, PodStatus } from '../api/generated/types.ts';
+import type { Pod } from '../api/generated/types.ts';
 import { decide } from '../lifecycle/decide.ts';
 import { rebuildMemory } from '../lifecycle/memory.ts';
-import type { ImageState, PullProgress } from '../lifecycle/pulls.ts';
 import type { Stops } from '../lifecycle/stops.ts';
 import { nodeEndAfter } from '../lifecycle/termination.ts';
-import {
-  type Action,
-  actionKey,
-  type ContainerState,
-  type HookResult,
-  type Input,
-  type Memory,
-  type NodeEnd,
-  type NodeFacts,
-  type Observed,
-  type PodEvent,
-  type ProbeResult,
-  type SandboxState,
-  type Transition,
-} from '../lifecycle/types.ts';
-import type { Log, Timer, Timers } from '../platform/platform.ts';
+import { type Action, actionKey, type Input, type Memory, type NodeEnd, type Observed } from '../lifecycle/types.ts';
+import type { Timer } from '../platform/platform.ts';
 import { createStatusWriter } from './status-writer.ts';
 import { createWorkerFailures } from './worker-failures.ts';
 import { createWorkerImages, showsImage } from './worker-images.ts';
+import type { Outcome, RuntimeView, WorkerPorts } from './worker-ports.ts';
 import { createWorkerResults } from './worker-results.ts';
-
-/** What the runtime has of the Pod. */
-export interface RuntimeView {
-  sandboxes: Omit<SandboxState, 'stopped'>[];
-  containers: ContainerState[];
-}
-
-/** What an action left behind beside what the runtime shows. */
-export interface Outcome {
-  image?: { container: string; state: ImageState };
-  volumes?: Observed['volumes'];
-  probe?: Omit<ProbeResult, 'serial'>;
-  hook?: HookResult;
-  /** The object is known to be gone from the API. */
-  removed?: true;
-}
-
-export interface WorkerPorts {
-  timers: Timers;
-  log: Log;
-  node: NodeFacts;
-  observe(pod: Pod, signal: AbortSignal): Promise<RuntimeView>;
-  /** `progress`: is told how a pull goes that takes its time. */
-  execute(action: Action, pod: Pod, signal: AbortSignal, progress: (progress: PullProgress) => void): Promise<Outcome>;
-  writeStatus(pod: Pod, status: PodStatus): Promise<void>;
-  /** Writes them down for the next worker of the Pod, at once. */
-  keepStops(pod: Pod, stops: Stops): void;
-  event(pod: Pod, event: PodEvent): void;
-  /** Keeps steps of the Pod's life; may be told of one again by another worker of the Pod. */
-  record(pod: Pod, transitions: Transition[]): void;
-  /** Nothing of the Pod is left on the node. */
-  done(): void;
-}
 
 export interface PodWorker {
   /** The object changed; `removed`: it is gone from the API. */
@@ -94,6 +48,15 @@ const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'stopSandbox',
   'removeSandbox',
 ]);
+
+/** After these nothing shows how a run ended. */
+const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
+  'removeContainer',
+  'removeSandbox',
+  'finalizeDeletion',
+]);
+/** Written while what they tell of goes: an agent that begins anew sees by itself that nothing is left. */
+const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 
 export function startWorker(
   first: {
@@ -195,8 +158,11 @@ export function startWorker(
     timer = decision.wakeAt === undefined ? undefined : ports.timers.at(decision.wakeAt, wake);
     if (decision.stops !== undefined) ports.keepStops(pod, decision.stops);
     for (const event of decision.events) ports.event(pod, event);
+    const forgets = decision.actions.some(({ kind }) => FORGETS.has(kind));
+    let recorded = forgets ? ports.recorded() : undefined;
     if (decision.transitions.length > 0) ports.record(pod, decision.transitions);
-    for (const action of decision.actions) perform(action);
+    if (forgets && decision.transitions.some(({ type }) => !LAST_STEPS.has(type))) recorded = ports.recorded();
+    for (const action of decision.actions) perform(action, recorded);
     if (decision.status !== undefined) statusWriter.write(pod, decision.status);
     if (decision.done) {
       stop();
@@ -204,7 +170,8 @@ export function startWorker(
     }
   };
 
-  const perform = (action: Action): void => {
+  /** `recorded`: when the record tells what it must before anything that shows it goes. */
+  const perform = (action: Action, recorded: Promise<void> | undefined): void => {
     if (action.kind === 'cancel') {
       inFlight.get(action.key)?.abort();
       return;
@@ -213,13 +180,14 @@ export function startWorker(
     const abort = new AbortController();
     inFlight.set(key, abort);
     const { signal } = abort;
-    const result =
-      action.kind === 'finalizeDeletion'
-        ? statusWriter.flushed().then(() => ports.execute(action, pod, signal, () => undefined))
-        : ports.execute(action, pod, signal, (progress) => {
-            images.progress(key, progress);
-            wake();
-          });
+    const execute = (): Promise<Outcome> =>
+      ports.execute(action, pod, signal, (progress) => {
+        images.progress(key, progress);
+        wake();
+      });
+    const isLast = action.kind === 'finalizeDeletion';
+    const written = isLast ? Promise.all([statusWriter.flushed(), recorded]) : FORGETS.has(action.kind) && recorded;
+    const result = written ? written.then(execute) : execute();
     const end = (staysInFlight: boolean): void => {
       images.ended(action, key);
       if (staysInFlight) return;
@@ -235,7 +203,7 @@ export function startWorker(
         failures.succeeded(key);
         absorb(action, outcome);
         // Whether the object goes or its finalizers keep it, its change tells: until then there is nothing more to say.
-        deletionAnswered = action.kind === 'finalizeDeletion' && !removed;
+        deletionAnswered = isLast && !removed;
         end(deletionAnswered);
       },
       (error) => {

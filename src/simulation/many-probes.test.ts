@@ -36,7 +36,7 @@ it('a probe runs within 50 ms of when it is due, under 100 Pods with two each', 
     environment: async () => simulatedEnvironment,
     pullImage: (_pod, reference, _progress, signal) => pullAlone(runtime, timers, reference, signal),
     ...{ prepareContainer: async () => undefined, prepareSandbox: async () => undefined, warn: () => undefined },
-    removeMessage: async () => undefined,
+    removeRunFiles: async () => undefined,
     runProbe: async ({ metadata: { uid } }, { probe }) => {
       const key = `${uid} ${probe}`;
       asked.set(key, [...(asked.get(key) ?? []), timers.now()]);
@@ -64,7 +64,8 @@ it('a probe runs within 50 ms of when it is due, under 100 Pods with two each', 
           pod = { ...pod, status };
           workers.get(uid)?.update(pod, false);
         },
-        ...{ event: () => undefined, record: () => undefined, done: () => undefined },
+        ...{ event: () => undefined, record: () => undefined, recorded: () => undefined, keepStops: () => undefined },
+        done: () => undefined,
       },
     );
     workers.set(uid, worker);

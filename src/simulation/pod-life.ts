@@ -24,6 +24,7 @@ import type { Log, Timers } from '../platform/platform.ts';
 import { createSimulatedRuntime, type RunScript, type TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
 import { createSteadyStamps } from '../runtime/steady-stamps.ts';
 import { simulatedEnvironment } from './simulated-environment.ts';
+import { slowRecord } from './slow-record.ts';
 import { createVirtualTimers } from './virtual-timers.ts';
 
 export interface Life {
@@ -42,6 +43,8 @@ export interface Life {
   /** And again. */
   nextNodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
   maxGracePeriodExtensionSeconds?: number;
+  /** How long it takes to write steps into the record. */
+  recordMillis?: number;
   /** The machine's clock is set, by so many milliseconds. */
   clockSteps?: { at: number; millis: number }[];
   /** How long it takes until the object shows a status that was written; with defer containers by default 1 ms. */
@@ -240,7 +243,7 @@ export async function live(life: Life): Promise<LifeResult> {
           if (alive) kept = structuredClone(stops);
         },
         event: (_pod, event) => void result.events.push(event),
-        record: (_pod, transitions) => void result.transitions.push(...transitions),
+        ...slowRecord(timers, life.recordMillis, (steps) => void (alive && result.transitions.push(...steps))),
         done: () => {
           if (alive) result.goneAt ??= timers.now();
         },
@@ -281,6 +284,7 @@ export async function live(life: Life): Promise<LifeResult> {
 
   boot();
   await timers.run(() => result.goneAt !== undefined, start + (life.limitMillis ?? 3_600_000));
+  if (life.recordMillis !== undefined) await timers.run(() => false, timers.now() + 2 * life.recordMillis);
   worker?.stop();
   stopEvents.abort();
   return { ...result, pod, now: timers.now() };

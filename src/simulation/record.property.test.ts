@@ -8,7 +8,7 @@ import type { Transition } from '../lifecycle/types.ts';
 import { createTold } from '../node/record/told.ts';
 import { deferLives } from './defer-lives.ts';
 import { lives } from './lives.ts';
-import { type Life, type LifeResult, live } from './pod-life.ts';
+import { LATENCY_MILLIS, type Life, type LifeResult, live } from './pod-life.ts';
 
 const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
 const seed = Number(process.env['LIFEPOD_SEED']);
@@ -39,6 +39,10 @@ const holds = (property: (recorded: Recorded) => void, arbitrary = rememberedLiv
     { numRuns, seed },
   );
 
+/** Each write of the record takes longer than a call of the runtime, and what is not written when the agent crashes is lost. */
+const written = (arbitrary: fc.Arbitrary<Life>): fc.Arbitrary<Life> =>
+  arbitrary.map((life) => ({ ...life, recordMillis: 3 * LATENCY_MILLIS }));
+
 const TYPES = { start: 'Started', exit: 'Exited', sandbox: 'SandboxReady' } as const;
 
 /** As `Started app-1#0 0 at 12`. */
@@ -66,6 +70,22 @@ describe('the record of every life', () => {
       const happened = new Set(result.trace.map(({ at }) => at));
       for (const { type, at } of record) if (type === 'Started' || type === 'Exited') expect(happened).toContain(at);
     }));
+
+  it.each(Object.entries({ lives, deferLives }))('tells all that also where its writes take time: %s', (_, arbitrary) =>
+    holds(({ result, record }) => {
+      const told = stepsOfRecord(record);
+      expect(new Set(told).size).toBe(told.length);
+      expect(told).toEqual(expect.arrayContaining(stepsOfTrace(result)));
+      if (result.goneAt === undefined) return;
+      for (const type of ['TerminationBegan', 'Removed'])
+        expect(record.filter((step) => step.type === type)).toHaveLength(1);
+      for (const { name, state } of result.pod.status?.deferContainerStatuses ?? [])
+        if (state?.terminated !== undefined && result.removedAt === undefined)
+          expect(
+            record.filter((step) => step.container === name && /^Defer(Ended|Skipped)$/.test(step.type)),
+          ).toHaveLength(1);
+    }, written(arbitrary)),
+  );
 
   it('has the order of the runtime by its times', () =>
     holds(({ result, record }) => {

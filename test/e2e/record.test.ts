@@ -162,6 +162,11 @@ describe('a whole life', () => {
       /Created\n.*app#0 {2}Started\n.*TerminationBegan.*app#0 {2}Exited {2}0 Completed\n.*Gone\n$/s,
     );
     expect(output.split('\n').filter((line) => line.includes('Exited'))).toHaveLength(1);
+    // Of a Pod that is gone nothing more comes, whatever its record says.
+    const { uid = '', transitions } = await timelineOf('watched');
+    const cut = JSON.stringify([{ op: 'remove', path: `/transitions/${transitions.length - 1}` }]);
+    await lifepod.kubectlOk('patch', 'podrecord', `${uid}.0`, '--type=json', '-p', cut);
+    expect(await lifepod.cliOk('timeline', 'watched', '-w')).not.toContain('Gone');
   });
 
   test('Ctrl+C ends the watching', async () => {
@@ -248,9 +253,31 @@ describe('why', () => {
   });
 });
 
-test('kill -9 of the engine: nothing is recorded twice, and what happened meanwhile is there', async () => {
+test('kill -9 of the engine: nothing is recorded twice, what happened meanwhile is there, and each record has its end', async () => {
+  const killed = async (meanwhile?: () => void): Promise<void> => {
+    record.end();
+    await lifepod.kill('SIGKILL');
+    meanwhile?.();
+    await lifepod.up();
+    record = await recordPods(lifepod);
+  };
+  /** The steps of a record, once it has its end: nothing is told twice. */
+  const whole = async (name: string, ...expected: string[]): Promise<string[]> => {
+    const types = 'jsonpath={.transitions[*].type}{"\\n"}';
+    const watched = ['get', 'podrecords', '--field-selector', `podName=${name}`, '-w', '-o', types];
+    await lifepod.until(watched, (line) => /\bGone\b/.test(line));
+    const { transitions } = await timelineOf(name);
+    const keys = transitions.map(({ key }) => key);
+    expect(new Set(keys).size).toBe(keys.length);
+    const lines = transitions.map(lineOf);
+    const each = ['app#0 Started', 'bye#0 Started', 'bye#0 Exited 0', 'bye DeferEnded 0', 'app#0 Exited 0'];
+    for (const line of [...each, ...expected, 'SandboxStopped', 'Removed', 'Gone'])
+      expect(lines.filter((other) => other === line)).toEqual([line]);
+    return keys;
+  };
   const shared = join(lifepod.dataDir, 'shared');
   const mount = { volumeMounts: [{ name: 'work', mountPath: '/work' }] };
+  const bye = { deferContainers: [defer('bye', 'exit 0')] };
   await lifepod.apply(
     pod('surviving', {
       app: [
@@ -259,30 +286,25 @@ test('kill -9 of the engine: nothing is recorded twice, and what happened meanwh
       ],
       spec: {
         restartPolicy: 'Never',
-        deferContainers: [defer('bye', 'exit 0')],
+        ...bye,
         volumes: [{ name: 'work', hostPath: { path: shared, type: 'DirectoryOrCreate' } }],
       },
     }),
   );
-  await record.until('surviving', isReady);
+  await lifepod.apply(pod('object-gone', { spec: bye }));
+  for (const name of ['surviving', 'object-gone']) await record.until(name, isReady);
   const before = await timelineOf('surviving');
-  record.end();
-  await lifepod.kill('SIGKILL');
-  writeFileSync(join(shared, 'end'), '');
-  await lifepod.up();
-  record = await recordPods(lifepod);
+  await deleted('object-gone');
+  await record.gone('object-gone');
+  await killed(() => writeFileSync(join(shared, 'end'), ''));
+  await whole('object-gone');
+
   await record.until('surviving', ended('brief'));
   await deleted('surviving');
-  await record.gone('surviving');
-
-  const { transitions } = await timelineOf('surviving');
-  const keys = transitions.map(({ key }) => key);
-  expect(new Set(keys).size).toBe(keys.length);
+  await record.until('surviving', (each) => condition(each, 'Deferred')?.status === 'True');
+  await killed();
+  const keys = await whole('surviving', 'brief#0 Started', 'brief#0 Exited 9');
   expect(keys).toEqual(expect.arrayContaining(before.transitions.map(({ key }) => key)));
-  const lines = transitions.map(lineOf);
-  const once = ['app#0 Started', 'brief#0 Started', 'brief#0 Exited 9', 'bye#0 Started', 'bye#0 Exited 0'];
-  for (const line of [...once, 'app#0 Exited 0', 'Removed', 'Gone'])
-    expect(lines.filter((each) => each === line)).toEqual([line]);
   const parts = await lifepod.get<{ items: PodRecord[] }>('podrecords', '--field-selector', 'podName=surviving');
   expect(parts.items.map(({ metadata }) => metadata.name)).toEqual([expect.stringMatching(/\.0$/)]);
 });

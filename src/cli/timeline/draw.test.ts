@@ -136,6 +136,13 @@ test('a sandbox that is lost, and pulls that fail', () => {
   `);
 });
 
+test('a life of which the engine has not seen the end: nothing of it goes on', () => {
+  const steps = [...WHOLE.slice(0, 8), step(9000, 'Gone')];
+  const [, sandbox, , app] = drawLife(steps, options);
+  expect(sandbox).toMatch(/^ +sandbox .*━ +stopped$/);
+  expect(app).not.toContain('running');
+});
+
 test('days in which nothing happened are cut out', () => {
   const day = 24 * 3600 * 1000;
   const steps = [

@@ -75,7 +75,7 @@ export function pictureOf(transitions: readonly Transition[], spec: readonly Nam
     from,
     to: Math.max(end, from + 1),
     rows: [
-      sandboxRow(steps, end),
+      sandboxRow(steps, end, over),
       ...containersOf(steps, spec).map((named) =>
         containerRow(
           named,
@@ -92,7 +92,7 @@ export function pictureOf(transitions: readonly Transition[], spec: readonly Nam
   };
 }
 
-function sandboxRow(steps: readonly Transition[], end: Millis): Row {
+function sandboxRow(steps: readonly Transition[], end: Millis, over: boolean): Row {
   const row: Row = { name: 'sandbox', kind: 'sandbox', bars: [], marks: [], exits: [], state: '' };
   const first = steps[0]?.at ?? end;
   let since: Millis | undefined;
@@ -110,6 +110,7 @@ function sandboxRow(steps: readonly Transition[], end: Millis): Row {
     if (type === 'SandboxLost' || type === 'SandboxStopped') close(at);
     if (type === 'TerminationBegan') row.marks.push({ kind: 'ending', at });
   }
+  if (over) close(end);
   if (since !== undefined) row.bars.push({ kind: 'sandbox', from: since, to: end, open: true });
   else if (row.bars.length === 0) row.bars.push({ kind: 'waiting', from: first, to: end });
   const lost = row.marks.filter(({ kind }) => kind === 'lost').length;

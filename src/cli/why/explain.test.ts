@@ -369,6 +369,15 @@ const CASES: Record<string, Case> = {
       'defer container last: did not run, the grace period had passed',
     ],
   },
+  'gone, its object long after all that ran': {
+    gone: true,
+    steps: [
+      [900, 'TerminationBegan', { reason: 'Deleted', ...until(-870) }],
+      [896, 'Removed'],
+      [16, 'Gone'],
+    ],
+    sentence: 'p is gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it had.',
+  },
   'gone, unseen': {
     gone: true,
     steps: [[60, 'Started', of('app')]],

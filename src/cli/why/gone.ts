@@ -28,10 +28,12 @@ export function explainGone(subject: Subject): Explanation {
       advice,
     };
   const deadline = lastStep(subject, ['DeadlineSet', 'TerminationBegan'])?.deadline ?? gone.at;
-  const took = shortDuration(gone.at - began.at);
+  // Finalizers may have kept the object, and an engine that was not there has seen only later that it went.
+  const over = lastStep(subject, ['Removed']) ?? gone;
+  const took = shortDuration(over.at - began.at);
   const grace = `${shortDuration(deadline - began.at)} that it had`;
   const inGrace =
-    gone.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
+    over.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
   const bad = steps.filter(
     ({ type, exitCode, containerKind }) => type === 'DeferEnded' && exitCode !== 0 && containerKind === 'defer',
   );

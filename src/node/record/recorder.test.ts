@@ -164,6 +164,48 @@ test('a part that was found too old is written anew', async () => {
   expect(keys(backend)).toEqual(['one', 'two']);
 });
 
+test('who takes away what the record tells of waits until it is written, but not for an API that cannot write', async () => {
+  const backend = memoryBackend();
+  const { recorder, timers } = agent(backend);
+  expect(recorder.written('u')).toBeUndefined();
+  recorder.record(pod, [step('one')]);
+  await recorder.written('u');
+  expect(keys(backend)).toEqual(['one']);
+  await recorder.flushed();
+  expect(recorder.written('u')).toBeUndefined();
+
+  recorder.record(pod, [step('early')]);
+  const early = recorder.written('u');
+  const { update } = backend;
+  const held = Promise.withResolvers<void>();
+  backend.update = async (...call) => {
+    recorder.record(pod, [step('late')]);
+    backend.update = async (...next) => {
+      await held.promise;
+      return update(...next);
+    };
+    return update(...call);
+  };
+  await early;
+  expect(keys(backend)).toEqual(['one', 'early']);
+  held.resolve();
+  await recorder.flushed();
+  backend.update = update;
+
+  backend.failNext('update podrecords', serviceUnavailable('the disk is full'));
+  recorder.record(pod, [step('two')]);
+  await recorder.written('u');
+  expect(keys(backend)).toEqual(['one', 'early', 'late']);
+  recorder.record(pod, [step('three')]);
+  expect(recorder.written('u')).toBeUndefined();
+  await new Promise(setImmediate);
+  timers.advance(1000);
+  await recorder.flushed();
+  recorder.record(pod, [step('four')]);
+  await recorder.written('u');
+  expect(keys(backend)).toEqual(['one', 'early', 'late', 'two', 'three', 'four']);
+});
+
 test('what is refused for good is given up, and nobody waits for it', async () => {
   const backend = memoryBackend();
   const { recorder } = agent(backend);

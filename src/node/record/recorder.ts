@@ -3,7 +3,8 @@
  *
  * Boundary: what the steps are is the core's; how long records are kept is a controller's.
  * Invariants:
- *  1. Nobody waits for the record. While one write of a Pod is under way, what else is told of the Pod gathers for the next.
+ *  1. Nobody waits for the record but who takes away the last that shows what it tells, and nobody while the API refuses it.
+ *     While one write of a Pod is under way, what else is told of the Pod gathers for the next.
  *  2. A step that was told is written, however often that must be tried, unless the API refuses it for good or the agent ends.
  *  3. A step is written once, whoever tells of it again: before the first write of a Pod, what is there is read.
  *  4. Of a Pod the steps of its newest part are held in memory, and the keys of the others, until it is released.
@@ -13,6 +14,7 @@ import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { backOffMillis, pause } from '../../client/back-off.ts';
 import type { Client } from '../../client/client.ts';
+import { goneAt } from '../../lifecycle/transitions.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { ApiError, isApiError } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -34,6 +36,13 @@ export interface RecorderOptions {
 
 export interface PodRecorder {
   record(pod: Pod, transitions: readonly Transition[]): void;
+  /**
+   * Resolves when what was told of the Pod until now is written, or the API has refused it: what waits for the record does not
+   * wait for an API that cannot write. undefined: there is nothing to wait for.
+   */
+  written(uid: string): Promise<void> | undefined;
+  /** The Pod's object is gone: the last step. */
+  gone(pod: Pod): void;
   /** Nothing more is to be expected of the Pod. */
   release(uid: string): void;
   /** Resolves when all that was told is written, or given up. */
@@ -50,6 +59,11 @@ interface PodState {
   bytes: number;
   exists: boolean;
   draining: Promise<void> | undefined;
+  /** The last try has failed. */
+  refused: boolean;
+  /** How often it was told of, and who waits for what was told until then. */
+  tellings: number;
+  waiters: { tellings: number; resolve(): void }[];
   released: boolean;
 }
 
@@ -63,8 +77,11 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
     for (let tries = 1; ; tries++) {
       try {
         await attempt();
+        state.refused = false;
         return true;
       } catch (error) {
+        state.refused = true;
+        settle(state, state.tellings);
         const { name, namespace } = state.pod.metadata;
         const fields = { pod: `${namespace}/${name}`, error: (error as Error).message };
         if (signal.aborted || isHopeless(error)) {
@@ -134,6 +151,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
     while (state.waiting.length > 0) {
       const steps = (state.told as Told).fresh(state.waiting).map(toApi);
       state.waiting = [];
+      const { tellings } = state;
       while (steps.length > 0) {
         for (let next = steps[0]; next !== undefined; next = steps[0]) {
           const bytes = JSON.stringify(next).length;
@@ -145,23 +163,36 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
         if (!(await insist(state, () => write(state)))) state.exists = false;
         if (steps.length > 0) begin(state, state.part + 1, []);
       }
+      settle(state, tellings);
     }
     state.draining = undefined;
     if (state.released) states.delete(state.pod.metadata.uid ?? '');
   }
 
-  return {
+  const self: PodRecorder = {
     record(pod, transitions) {
       const uid = pod.metadata.uid ?? '';
       let state = states.get(uid);
       if (state === undefined) {
         const empty = { told: undefined, waiting: [], part: 0, steps: [], bytes: 0, exists: false };
-        state = { pod, ...empty, draining: undefined, released: false };
+        const quiet = { draining: undefined, refused: false, tellings: 0, waiters: [], released: false };
+        state = { pod, ...empty, ...quiet };
         states.set(uid, state);
       }
       state.released = false;
       state.waiting.push(...transitions);
+      state.tellings++;
       state.draining ??= drain(state);
+    },
+    written(uid) {
+      const state = states.get(uid);
+      if (state?.draining === undefined || state.refused) return undefined;
+      const { tellings, waiters } = state;
+      return new Promise((resolve) => waiters.push({ tellings, resolve }));
+    },
+    gone(pod) {
+      self.record(pod, [goneAt(timers.now())]);
+      self.release(pod.metadata.uid ?? '');
     },
     release(uid) {
       const state = states.get(uid);
@@ -173,6 +204,13 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
       await Promise.all([...states.values()].map(({ draining }) => draining));
     },
   };
+  return self;
+}
+
+/** Whoever waits for no more than so many. */
+function settle(state: PodState, tellings: number): void {
+  for (const waiter of state.waiters) if (waiter.tellings <= tellings) waiter.resolve();
+  state.waiters = state.waiters.filter((waiter) => waiter.tellings > tellings);
 }
 
 function unlessMissing(error: unknown): undefined {

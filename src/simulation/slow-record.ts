@@ -1,0 +1,36 @@
+import type { Transition } from '../lifecycle/types.ts';
+import type { WorkerPorts } from '../node/worker-ports.ts';
+import type { Timers } from '../platform/platform.ts';
+
+/**
+ * An agent's record, whose writes take so long: what is told during one goes with the next, and what is not written when the
+ * agent dies is lost. Without a time steps are written as they are told.
+ */
+export function slowRecord(
+  timers: Timers,
+  millis: number | undefined,
+  write: (transitions: readonly Transition[]) => void,
+): Pick<WorkerPorts, 'record' | 'recorded'> {
+  let waiting: Transition[] = [];
+  let writing: PromiseWithResolvers<void> | undefined;
+  const begin = (): void => {
+    const steps = waiting;
+    waiting = [];
+    timers.at(timers.now() + (millis ?? 0), () => {
+      write(steps);
+      if (waiting.length > 0) return begin();
+      writing?.resolve();
+      writing = undefined;
+    });
+  };
+  return {
+    record(_pod, transitions) {
+      if (millis === undefined) return write(transitions);
+      waiting.push(...transitions);
+      if (writing !== undefined) return;
+      writing = Promise.withResolvers();
+      begin();
+    },
+    recorded: () => writing?.promise,
+  };
+}
