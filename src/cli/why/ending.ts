@@ -1,4 +1,4 @@
-/** Why a Pod that is to go is not gone yet. Pure. */
+/** Why a Pod that is to go is not gone yet, and one that ends by itself has not ended. Pure. */
 import type { Container } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
@@ -23,10 +23,10 @@ import {
 const QUICK_MILLIS = 1000;
 
 export function explainEnding(subject: Living): Explanation | undefined {
-  const { pod, name } = subject;
+  const { pod } = subject;
   const { phase = '', termination } = pod.status ?? {};
   const completes = phase === 'Terminating' || (termination !== undefined && !['Succeeded', 'Failed'].includes(phase));
-  if (pod.metadata.deletionTimestamp === undefined && !completes) return undefined;
+  if (!isDeleted(subject) && !completes) return undefined;
   const running = shownContainers(subject).filter(({ status }) => status.state?.running !== undefined);
   const finalizers = pod.metadata.finalizers ?? [];
   const nothingLeft = lastStep(subject, ['Removed']) !== undefined || pod.metadata.deletionGracePeriodSeconds === 0;
@@ -35,7 +35,7 @@ export function explainEnding(subject: Living): Explanation | undefined {
     deferOf(subject) ??
     hookOf(subject, running) ??
     deafOf(subject, running) ?? {
-      sentence: `${name} is not gone yet: its node takes away what is left of it.`,
+      sentence: `${still(subject)}: its node takes away what is left of it.`,
       evidence: [...begun(subject), ...eventLine(eventOf(subject, ['FailedKillPod']), subject)],
       advice: 'wait a moment; lifepod status shows whether containerd is well',
     }
@@ -57,13 +57,24 @@ const untilText = (subject: Living): string => {
   return deadline === undefined ? '' : `, at the latest until ${clock(deadline)} (${inTime(deadline, subject.now)})`;
 };
 
+const isDeleted = ({ pod }: Living): boolean => pod.metadata.deletionTimestamp !== undefined;
+
+/** One that nobody deletes does not go: it ends, and its object stays. */
+const still = (subject: Living): string =>
+  isDeleted(subject) ? `${subject.name} is not gone yet` : `${subject.name} has not ended yet`;
+
 function begun(subject: Living): string[] {
   const step = lastStep(subject, ['TerminationBegan']);
-  return step === undefined ? [] : [`its end began ${ago(step.at, subject.now)}: ${step.reason}`];
+  return [
+    ...(step === undefined ? [] : [`its end began ${ago(step.at, subject.now)}: ${step.reason}`]),
+    ...(isDeleted(subject) ? [] : ['nobody has deleted it: its object stays when it has ended']),
+  ];
 }
 
-const hurry = ({ name, namespace }: Living): string =>
-  `wait, or cut it short: kubectl delete pod ${name} -n ${namespace} --now`;
+const hurry = (subject: Living): string =>
+  isDeleted(subject)
+    ? `wait, or cut it short: kubectl delete pod ${subject.name} -n ${subject.namespace} --now`
+    : 'wait: its phase tells then how it ended';
 
 function finalizersOf(subject: Living, finalizers: readonly string[]): Explanation {
   const { name, namespace } = subject;
@@ -98,7 +109,7 @@ function deferOf(subject: Living): Explanation | undefined {
     const next = lastStep(subject, ['BackOff'], entry.name)?.deadline;
     const again = `is tried again${next === undefined ? '' : ` ${inTime(next, now)}`}`;
     return {
-      sentence: `${name} is not gone yet: its ${place} failed with exit code ${failed.exitCode} and ${again}${until}.`,
+      sentence: `${still(subject)}: its ${place} failed with exit code ${failed.exitCode} and ${again}${until}.`,
       evidence: [
         ...begun(subject),
         ...done,
@@ -109,12 +120,12 @@ function deferOf(subject: Living): Explanation | undefined {
   }
   if (running === undefined)
     return {
-      sentence: `${name} is not gone yet: its ${place} cannot run, ${oneLine(waiting?.message) || waiting?.reason}${until}.`,
+      sentence: `${still(subject)}: its ${place} cannot run, ${oneLine(waiting?.message) || waiting?.reason}${until}.`,
       evidence: [...begun(subject), ...done, `${called(entry)} waits: ${waiting?.reason}`],
       advice: hurry(subject),
     };
   return {
-    sentence: `${name} is not gone yet: its ${place} runs${since === undefined ? '' : `, for ${forTime(since, now)} now`}${until}.`,
+    sentence: `${still(subject)}: its ${place} runs${since === undefined ? '' : `, for ${forTime(since, now)} now`}${until}.`,
     evidence: [
       ...begun(subject),
       ...done,
@@ -125,12 +136,12 @@ function deferOf(subject: Living): Explanation | undefined {
 }
 
 function hookOf(subject: Living, running: readonly Shown[]): Explanation | undefined {
-  const { name, now } = subject;
+  const { now } = subject;
   for (const shown of running) {
     const step = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed', 'StopSignal'], shown.name);
     if (step?.type !== 'HookBegan' || step.reason !== 'preStop') continue;
     return {
-      sentence: `${name} is not gone yet: the preStop hook of ${called(shown)} runs, for ${forTime(step.at, now)} now${untilText(subject)}.`,
+      sentence: `${still(subject)}: the preStop hook of ${called(shown)} runs, for ${forTime(step.at, now)} now${untilText(subject)}.`,
       evidence: [...begun(subject), `step HookBegan (preStop), ${ago(step.at, now)}`],
       advice: hurry(subject),
     };
@@ -140,7 +151,7 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
 
 /** Its stop signal has come, and it runs on. */
 function deafOf(subject: Living, running: readonly Shown[]): Explanation | undefined {
-  const { name, now } = subject;
+  const { now } = subject;
   const told = running.flatMap((shown) => {
     const step = lastStep(subject, ['StopSignal'], shown.name);
     return step === undefined ? [] : [{ shown, step }];
@@ -153,8 +164,8 @@ function deafOf(subject: Living, running: readonly Shown[]): Explanation | undef
   const quiet = now - step.at < QUICK_MILLIS;
   return {
     sentence: quiet
-      ? `${name} is not gone yet: ${called(shown)} has just been told to stop${kill}.`
-      : `${name} is not gone yet: PID 1 of ${called(shown)} has ignored its stop signal for ${forTime(step.at, now)}${kill}.`,
+      ? `${still(subject)}: ${called(shown)} has just been told to stop${kill}.`
+      : `${still(subject)}: PID 1 of ${called(shown)} has ignored its stop signal for ${forTime(step.at, now)}${kill}.`,
     evidence: [
       ...begun(subject),
       `stop signal sent ${ago(step.at, now)}${reasonOf(step)}`,
@@ -162,7 +173,7 @@ function deafOf(subject: Living, running: readonly Shown[]): Explanation | undef
     ],
     advice: quiet
       ? 'wait a moment'
-      : `a shell as PID 1 does not hand SIGTERM on: let it exec the program, or trap TERM; to end it now: kubectl delete pod ${name} -n ${subject.namespace} --now`,
+      : `a shell as PID 1 does not hand SIGTERM on: let it exec the program, or trap TERM; ${hurry(subject)}`,
   };
 }
 

@@ -254,7 +254,44 @@ const CASES: Record<string, Case> = {
   },
   'it has completed': {
     status: { phase: 'Succeeded', containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
-    sentence: 'p has completed: all its containers ended with code 0.',
+    sentence: 'p has completed: all its app containers ended with code 0.',
+    advice: /its object stays until somebody deletes it: kubectl delete pod p -n n$/,
+  },
+  'it has completed, a sidecar was told to stop, an entry failed and one was skipped': {
+    spec: {
+      initContainers: [container('side', { restartPolicy: 'Always' })],
+      deferContainers: [container('good'), container('bye'), container('last')],
+    },
+    status: {
+      phase: 'Succeeded',
+      initContainerStatuses: [status('side', { state: terminated(143, 'Error') })],
+      containerStatuses: [status('app', { state: terminated(0, 'Completed') })],
+      deferContainerStatuses: [
+        status('good', { state: terminated(0, 'Completed') }),
+        status('bye', { state: terminated(1, 'Error') }),
+        status('last', { state: terminated(137, 'Skipped', 'the deadline had passed') }),
+      ],
+    },
+    sentence:
+      'p has completed: all its app containers ended with code 0; of its defer containers bye failed and last did not run.',
+    evidence: [
+      'init container side: exit code 143 (Error)',
+      'container app: exit code 0 (Completed)',
+      'defer container good: exit code 0 (Completed)',
+      'defer container bye: exit code 1 (Error)',
+      'defer container last: did not run, the deadline had passed',
+    ],
+  },
+  'it has failed, and its sidecar and its entry after it': {
+    spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },
+    status: {
+      phase: 'Failed',
+      initContainerStatuses: [status('side', { state: terminated(143, 'Error') })],
+      containerStatuses: [status('app', { state: terminated(5, 'Error') })],
+      deferContainerStatuses: [status('bye', { state: terminated(1, 'Error') })],
+    },
+    sentence: 'p has failed: container app ended with code 5; of its defer containers bye failed.',
+    advice: /-c app$/,
   },
   'it has failed': {
     status: { phase: 'Failed', containerStatuses: [status('app', { state: terminated(5, 'Error') })] },
@@ -288,9 +325,15 @@ const CASES: Record<string, Case> = {
   'a defer container that cannot run, of a Pod that completed': {
     spec: { deferContainers: [container('bye')] },
     status: { phase: 'Terminating', deferContainerStatuses: [waiting('bye', 'ImagePullBackOff', 'no such image')] },
-    steps: [...(ENDING ?? [])],
+    steps: [[8, 'TerminationBegan', { reason: 'Completed', ...until(22) }]],
     sentence:
-      'p is not gone yet: its defer container bye (1 of 1) cannot run, no such image, at the latest until 12:00:22 UTC (in 22.0s).',
+      'p has not ended yet: its defer container bye (1 of 1) cannot run, no such image, at the latest until 12:00:22 UTC (in 22.0s).',
+    evidence: [
+      'its end began 8.00s ago: Completed',
+      'nobody has deleted it: its object stays when it has ended',
+      'defer container bye waits: ImagePullBackOff',
+    ],
+    advice: /^wait: its phase tells then how it ended$/,
   },
   'a sidecar that stops, of a Pod that completed and whose list has ended': {
     spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },

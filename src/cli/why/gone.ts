@@ -2,7 +2,7 @@
 import type { Transition } from '../../lifecycle/types.ts';
 import { inOrder } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
-import { called, clock, type Explanation, lastStep, listed, type Subject } from './subject.ts';
+import { called, clock, deferOutcome, type Explanation, lastStep, type Subject } from './subject.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   Deleted: 'it was deleted',
@@ -34,15 +34,12 @@ export function explainGone(subject: Subject): Explanation {
   const grace = `${shortDuration(deadline - began.at)} that it had`;
   const inGrace =
     over.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
-  const bad = steps.filter(
-    ({ type, exitCode, containerKind }) => type === 'DeferEnded' && exitCode !== 0 && containerKind === 'defer',
+  const entries = (holds: (step: Transition) => boolean): string[] =>
+    steps.filter((step) => step.containerKind === 'defer' && holds(step)).map(({ container = '' }) => container);
+  const defers = deferOutcome(
+    entries(({ type, exitCode }) => type === 'DeferEnded' && exitCode !== 0),
+    entries(({ type }) => type === 'DeferSkipped'),
   );
-  const skipped = steps.filter(({ type }) => type === 'DeferSkipped');
-  const list = [
-    ...(bad.length > 0 ? [`${listed(bad.map(({ container }) => container ?? ''))} failed`] : []),
-    ...(skipped.length > 0 ? [`${listed(skipped.map(({ container }) => container ?? ''))} did not run`] : []),
-  ];
-  const defers = list.length === 0 ? '' : `; of its defer containers ${listed(list)}`;
   return {
     sentence: `${name} is gone since ${clock(gone.at)}: ${REASONS[began.reason ?? ''] ?? began.reason}${inGrace}${defers}.`,
     evidence,

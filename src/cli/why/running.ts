@@ -6,6 +6,7 @@ import {
   called,
   conditionLine,
   conditionOf,
+  deferOutcome,
   type Explanation,
   eventLine,
   eventOf,
@@ -18,37 +19,48 @@ import {
   oneLine,
   type Shown,
   shownContainers,
+  sidecarsOf,
   stopReason,
 } from './subject.ts';
 
 const timeline = ({ name, namespace }: Living): string => `lifepod timeline ${name} -n ${namespace} shows its life`;
 
-/** It is over: nothing of it runs any more. */
+/** It is over: nothing of it runs any more. Its app containers say how it ended; sidecars and defer containers are only named. */
 export function explainOutcome(subject: Living): Explanation | undefined {
   const { pod, name, namespace } = subject;
   const { phase, reason, message } = pod.status ?? {};
   if (phase !== 'Succeeded' && phase !== 'Failed') return undefined;
   const ends = shownContainers(subject).flatMap((shown) => {
     const { terminated } = shown.status.state ?? {};
-    return terminated === undefined ? [] : [{ ...shown, terminated }];
+    return terminated === undefined ? [] : [{ ...shown, terminated, skipped: terminated.reason === 'Skipped' }];
   });
-  const evidence = ends.map(
-    ({ terminated, ...shown }) => `${called(shown)}: exit code ${terminated.exitCode} (${terminated.reason})`,
+  const evidence = ends.map(({ terminated, skipped, ...shown }) =>
+    skipped
+      ? `${called(shown)}: did not run${terminated.message ? `, ${oneLine(terminated.message)}` : ''}`
+      : `${called(shown)}: exit code ${terminated.exitCode} (${terminated.reason})`,
+  );
+  const entries = ends.filter(({ kind, terminated }) => kind === 'defer' && terminated.exitCode !== 0);
+  const defers = deferOutcome(
+    entries.filter(({ skipped }) => !skipped).map((each) => each.name),
+    entries.filter(({ skipped }) => skipped).map((each) => each.name),
   );
   if (phase === 'Succeeded')
     return {
-      sentence: `${name} has completed: all its containers ended with code 0.`,
+      sentence: `${name} has completed: all its app containers ended with code 0${defers}.`,
       evidence,
-      advice: `nothing is to be done; kubectl delete pod ${name} -n ${namespace} takes it away`,
+      advice: `nothing is to be done; its object stays until somebody deletes it: kubectl delete pod ${name} -n ${namespace}`,
     };
-  const bad = ends.find(({ kind, terminated }) => kind !== 'defer' && terminated.exitCode !== 0);
+  const sidecars = sidecarsOf(pod);
+  const bad = ends.find(
+    ({ kind, name: own, terminated }) => kind !== 'defer' && !sidecars.has(own) && terminated.exitCode !== 0,
+  );
   const why = reason
     ? `${reason}${message ? `, ${oneLine(message)}` : ''}`
     : bad === undefined
       ? 'its containers did not end well'
       : `${called(bad)} ended with code ${bad.terminated.exitCode}${bad.terminated.reason === 'OOMKilled' ? ', killed for its memory limit' : ''}`;
   return {
-    sentence: `${name} has failed: ${why}.`,
+    sentence: `${name} has failed: ${why}${defers}.`,
     evidence: [...evidence, ...(bad === undefined ? [] : lastWords(subject, bad.name, bad.terminated.message))],
     advice:
       bad === undefined ? timeline(subject) : `see what it said: lifepod logs ${name} -n ${namespace} -c ${bad.name}`,

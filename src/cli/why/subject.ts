@@ -48,6 +48,10 @@ export const shownContainers = ({ pod }: Living): Shown[] =>
     each.status === undefined ? [] : [{ kind: each.kind, name: each.name, status: each.status }],
   );
 
+/** The names of the init containers that run beside the app containers. */
+export const sidecarsOf = ({ spec }: Pod): ReadonlySet<string> =>
+  new Set((spec?.initContainers ?? []).flatMap((each) => (each.restartPolicy === 'Always' ? [each.name] : [])));
+
 /** `container app`, `init container one`, `defer container bye`. */
 export const called = ({ kind, name }: { kind: ContainerKind; name: string }): string =>
   kind === 'app' ? `container ${name}` : `${kind} container ${name}`;
@@ -107,6 +111,15 @@ export const oneLine = (text: string | undefined): string => (text ?? '').replac
 export function lastWords({ lastLines }: Subject, name: string, message: string | undefined): string[] {
   if (message !== undefined && oneLine(message) !== '') return [`its last message: ${oneLine(message)}`];
   return (lastLines[name] ?? []).map((line) => `its log: ${line}`);
+}
+
+/** `; of its defer containers bye failed and last did not run`. */
+export function deferOutcome(failed: readonly string[], skipped: readonly string[]): string {
+  const parts = [
+    ...(failed.length > 0 ? [`${listed(failed)} failed`] : []),
+    ...(skipped.length > 0 ? [`${listed(skipped)} did not run`] : []),
+  ];
+  return parts.length === 0 ? '' : `; of its defer containers ${listed(parts)}`;
 }
 
 export const listed = (names: readonly string[]): string =>

@@ -16,6 +16,7 @@ import {
   oneLine,
   type Shown,
   shownContainers,
+  sidecarsOf,
   stopReason,
 } from './subject.ts';
 
@@ -152,9 +153,7 @@ export function explainStarting(subject: Living): Explanation | undefined {
       advice: 'wait: a pull takes as long as the registry is slow',
     };
   if (conditionOf(subject, 'Initialized')?.status === 'True') return undefined;
-  const sidecars = new Set(
-    (subject.pod.spec?.initContainers ?? []).flatMap((each) => (each.restartPolicy === 'Always' ? [each.name] : [])),
-  );
+  const sidecars = sidecarsOf(subject.pod);
   const init = shown.find(
     ({ kind, name: own, status }) =>
       kind === 'init' && status.state?.terminated?.exitCode !== 0 && !(sidecars.has(own) && status.started === true),
