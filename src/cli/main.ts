@@ -187,6 +187,11 @@ program
   .description('the versions of lifepod, of the API that it serves, and of Node.js')
   .action(async () => (await import('./version.ts')).printVersion());
 
+// Who reads the output may have enough: a command that only prints comes to its end, and what acts goes on.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
 try {
   await program.parseAsync(process.argv[2] === 'logs' ? plainFlags(process.argv) : process.argv);
 } catch (error) {

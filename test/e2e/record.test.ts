@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod, PodRecord, PodTransition } from '../../src/api/generated/types.ts';
+import { runCommand } from '../../src/platform/processes.ts';
 import { LAUNCHER, type Lifepod, startLifepod, untilLine } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import {
@@ -130,6 +131,16 @@ describe('a whole life', () => {
       code: 1,
       stderr: /^lifepod: -o yaml is /,
     });
+  });
+
+  test('may be longer than its reader wants', async () => {
+    const at = new Date().toISOString().replace('Z', '000Z');
+    const transitions = Array.from({ length: 2000 }, (_, i) => ({ key: `step-${i}`, at, type: 'Step' }));
+    const of = { podName: 'long', podUID: 'long' };
+    const long = { apiVersion: 'lifepod.io/v1', kind: 'PodRecord', metadata: { name: 'long.0' }, ...of, transitions };
+    await lifepod.kubectlInput(JSON.stringify(long), 'create', '-f', '-');
+    const line = `${LAUNCHER} timeline long -o json --data-dir ${lifepod.dataDir} | head -n 1; echo "code \${PIPESTATUS[0]}"`;
+    expect(await runCommand('bash', ['-c', line])).toMatchObject({ stdout: '{\ncode 0\n', stderr: '' });
   });
 
   test('outlives its namespace, and tells what ran while that was being deleted', async () => {
