@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
@@ -57,11 +58,11 @@ function setUp(limits: Partial<RecordLimits> = {}) {
         ...{ podName: `pod-${uid}`, podUID: uid, transitions: [step] },
       } as PodRecord);
     },
-    pod: (uid: string): void => {
+    pod: (uid: string, annotations = {}): void => {
       backend.set(PODS, {
         apiVersion: 'v1',
         kind: 'Pod',
-        metadata: { name: `pod-${uid}`, namespace: 'a', uid },
+        metadata: { name: `pod-${uid}`, namespace: 'a', uid, annotations },
       } as Pod);
     },
     left: (): string[] => backend.objects(POD_RECORDS).map(({ metadata }) => metadata.name),
@@ -76,18 +77,20 @@ function setUp(limits: Partial<RecordLimits> = {}) {
 test('the record of a Pod goes when its last step is too old, all parts together; that of a living Pod stays', async () => {
   const { start, record, pod, left, timers, settled } = setUp();
   pod('living');
+  pod('mirror', { [MIRROR_ANNOTATION]: 'static' });
   record('living', 0, -100 * HOUR);
+  record('static', 0, -100 * HOUR);
   record('old', 0, -30 * HOUR);
   record('recent', 0, -30 * HOUR);
   record('recent', 1, -HOUR);
   await start();
-  expect(left()).toEqual(['living.0', 'recent.0', 'recent.1']);
+  expect(left()).toEqual(['living.0', 'static.0', 'recent.0', 'recent.1']);
   timers.advance(22 * HOUR);
   await settled();
-  expect(left()).toEqual(['living.0', 'recent.0', 'recent.1']);
+  expect(left()).toEqual(['living.0', 'static.0', 'recent.0', 'recent.1']);
   timers.advance(HOUR + MINUTE);
   await settled();
-  expect(left()).toEqual(['living.0']);
+  expect(left()).toEqual(['living.0', 'static.0']);
 });
 
 test('the age begins when the Pod is gone', async () => {

@@ -8,6 +8,7 @@
  * Of each part only its size and time are held here.
  */
 
+import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { createInformer } from '../../client/informer.ts';
@@ -68,14 +69,16 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     },
     partOf,
   );
+  // The record of a static Pod is under its own UID, not its mirror's.
+  const uidOf = (pod: Pod): string => mirroredUid(pod) ?? pod.metadata.uid ?? '';
   const pods = createInformer<Pod>(
     client.resource<Pod>(PODS),
     { log, timers, signal },
     {
-      added: ({ metadata }) => void living.add(metadata.uid ?? ''),
-      updated: ({ metadata }) => void living.add(metadata.uid ?? ''),
-      deleted: ({ metadata }) => {
-        living.delete(metadata.uid ?? '');
+      added: (pod) => void living.add(uidOf(pod)),
+      updated: (pod) => void living.add(uidOf(pod)),
+      deleted: (pod) => {
+        living.delete(uidOf(pod));
         arm(timers.now() + limits.ageMillis);
       },
     },
