@@ -73,7 +73,7 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
   PodRecord: {
     kind: true,
     description:
-      'A part of the record of one life of a Pod: what happened to it, step by step. It outlives the Pod. Only the node writes it.',
+      'A part of the record of one life of a Pod: what happened to it, step by step. It outlives the Pod and its namespace. Only lifepod writes it.',
     fields: {
       podName: { shape: 'string', required: true, description: 'The name of the Pod.' },
       podUID: { shape: 'string', required: true, description: 'The UID of the Pod: one record is of one life.' },

@@ -18,6 +18,7 @@ import { type RecordLimits, startRecordLimits } from './record-limits/record-lim
 import { startRootCaPublisher } from './root-ca/root-ca.ts';
 import { startServiceAccountController } from './service-account/service-account.ts';
 import { startTaintEviction } from './taint-eviction/taint-eviction.ts';
+import { startUnboundRecords } from './unbound-records/unbound-records.ts';
 
 /**
  * Resolves once all of them but record-limits have looked at everything that was there; they go on until the signal
@@ -43,5 +44,6 @@ export async function startControllers(
     startPersistentVolumes(options),
     startNodeTaints(options),
     startTaintEviction(options),
+    startUnboundRecords(options),
   ]);
 }

@@ -7,9 +7,10 @@
  *
  * Types, of the Pod: Created Scheduled VolumesMounted MountFailed SandboxReady SandboxFailed SandboxLost SandboxStopped
  * DeletionRequested TerminationBegan DeadlineSet (first and at each move) AppsStopping Finished Removed (all that the node
- * had of it) Gone (the object). Of a container: Pulling Pulled PullFailed (deadline: the next try) StartFailed Started
- * Exited BackOff (deadline: the next try) ProbePassing ProbeFailing (reason: which) HookBegan HookDone HookFailed (reason:
- * which) StopSignal (deadline: the kill) DeferBegan DeferEnded DeferSkipped.
+ * had of it) Gone (the object); NotScheduled (told by a controller, where the Pod goes without a node). Of a container: Pulling
+ * Pulled PullFailed (deadline: the next try) StartFailed Started Exited BackOff (deadline: the next try) ProbePassing
+ * ProbeFailing (reason: which) HookBegan HookDone HookFailed (reason: which) StopSignal (deadline: the kill) DeferBegan
+ * DeferEnded DeferSkipped.
  */
 import { type Millis, parseTime } from '../machinery/time.ts';
 import { retryOf } from './ending.ts';

@@ -206,6 +206,13 @@ describe('why', () => {
     );
     expect(await lifepod.cliOk('timeline', 'large')).toContain(`no node has it yet; 'lifepod why large' says why`);
     await deleted('large');
+    await record.gone('large');
+    expect(await why('large')).toMatch(
+      /^large is gone since .* UTC: it was deleted before anything of it ran; it was not scheduled, 0\/1 nodes are /,
+    );
+    expect(await lifepod.cliOk('timeline', 'large', '--steps')).toMatch(
+      / NotScheduled +Unschedulable 0\/1 nodes.* Gone$/ms,
+    );
   });
 
   test('a Pod waits for its image', async () => {

@@ -421,6 +421,22 @@ const CASES: Record<string, Case> = {
     ],
     sentence: 'p is gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it had.',
   },
+  'gone, and no node had it': {
+    gone: true,
+    steps: [
+      [60, 'Created'],
+      [59, 'NotScheduled', { message: '0/1 nodes are available: 1 Insufficient cpu.' }],
+      [16, 'Gone'],
+    ],
+    sentence:
+      'p is gone since 11:59:44 UTC: it was deleted before anything of it ran; it was not scheduled, 0/1 nodes are available: 1 Insufficient cpu.',
+    evidence: [],
+  },
+  'gone, before its node began': {
+    gone: true,
+    steps: [[16, 'Gone']],
+    sentence: 'p is gone since 11:59:44 UTC: it was deleted before anything of it ran.',
+  },
   'gone, unseen': {
     gone: true,
     steps: [[60, 'Started', of('app')]],

@@ -2,7 +2,7 @@
 import type { Transition } from '../../lifecycle/types.ts';
 import { inOrder } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
-import { called, clock, deferOutcome, type Explanation, lastStep, type Subject } from './subject.ts';
+import { called, clock, deferOutcome, type Explanation, lastStep, oneLine, type Subject } from './subject.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   Deleted: 'it was deleted',
@@ -21,6 +21,15 @@ export function explainGone(subject: Subject): Explanation {
   const gone = lastStep(subject, ['Gone', 'Removed']);
   const advice = `lifepod timeline ${name} -n ${namespace} -o wide shows its life`;
   const evidence = lastRuns(steps);
+  const reached = steps.some(({ type }) => type === 'SandboxReady' || type === 'Started');
+  if (gone !== undefined && began === undefined && !reached) {
+    const waited = oneLine(lastStep(subject, ['NotScheduled'])?.message).replace(/\.$/, '');
+    return {
+      sentence: `${name} is gone since ${clock(gone.at)}: it was deleted before anything of it ran${waited && `; it was not scheduled, ${waited}`}.`,
+      evidence,
+      advice,
+    };
+  }
   if (began === undefined || gone === undefined)
     return {
       sentence: `${name} is gone, and its record ends before its end was seen${steps.length === 0 ? '' : `, at ${clock(steps.at(-1)?.at ?? 0)}`}.`,

@@ -1,6 +1,7 @@
 /**
  * The PodRecord: a part of the record of one life of a Pod. It outlives the Pod and its namespace, until a controller
- * finds it too old or all of them too large. The node writes it, under the Pod's UID and a number that counts its parts.
+ * finds it too old or all of them too large. The node writes it, or a controller where the Pod goes without a node; under the
+ * Pod's UID and a number that counts its parts.
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';

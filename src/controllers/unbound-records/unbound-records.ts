@@ -1,0 +1,69 @@
+/**
+ * Records the lives of Pods that end before they have a node: nobody else is there to do it.
+ *
+ * Reads: pods. Writes: podrecords (create), one for each such Pod when it is gone.
+ */
+import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
+import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { createInformer } from '../../client/informer.ts';
+import { createWorkQueue } from '../../client/work-queue.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { formatMicroTime, type Millis, parseTime } from '../../machinery/time.ts';
+import type { ControllerOptions } from '../controller.ts';
+import { PODS } from '../resources.ts';
+
+export async function startUnboundRecords({ client, timers, log, signal }: ControllerOptions): Promise<void> {
+  const records = client.resource<PodRecord>(POD_RECORDS);
+  /** By the names of their records. */
+  const unwritten = new Map<string, PodRecord>();
+  const queue = createWorkQueue({ name: 'unbound-records', process: write, log, timers, signal });
+  const pods = createInformer<Pod>(
+    client.resource<Pod>(PODS),
+    { log, timers, signal },
+    {
+      deleted(pod) {
+        if (pod.spec?.nodeName) return;
+        const record = recordOf(pod, timers.now());
+        unwritten.set(record.metadata.name, record);
+        queue.add(record.metadata.name);
+      },
+    },
+  );
+
+  async function write(name: string): Promise<void> {
+    const record = unwritten.get(name);
+    if (record === undefined) return;
+    try {
+      await records.create(record);
+    } catch (error) {
+      if (!isApiError(error, 'AlreadyExists')) throw error;
+    }
+    unwritten.delete(name);
+  }
+  await pods.synced;
+}
+
+/** In the words of the node's records. */
+function recordOf({ metadata, status }: Pod, now: Millis): PodRecord {
+  const { name: podName, namespace, uid: podUID = '' } = metadata;
+  const transitions: PodTransition[] = [];
+  const tell = (type: string, at: Millis | undefined, details: Partial<PodTransition> = {}): void => {
+    if (at !== undefined) transitions.push({ key: type, at: formatMicroTime(at), type, ...details });
+  };
+  tell('Created', parseTime(metadata.creationTimestamp));
+  const unscheduled = status?.conditions?.find((each) => each.type === 'PodScheduled' && each.status === 'False');
+  if (unscheduled !== undefined) {
+    const { reason, message, lastTransitionTime } = unscheduled;
+    tell('NotScheduled', parseTime(lastTransitionTime) ?? now, {
+      ...(reason && { reason }),
+      ...(message && { message }),
+    });
+  }
+  tell('Gone', now);
+  return {
+    apiVersion: `${POD_RECORDS.group}/${POD_RECORDS.version}`,
+    kind: 'PodRecord',
+    metadata: { name: recordName(podUID, 0), ...(namespace && { namespace }) },
+    ...{ podName, podUID, transitions },
+  };
+}
