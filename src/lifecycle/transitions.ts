@@ -105,9 +105,12 @@ function images(container: ContainerView, { input, plan, now }: StatusInput, tel
     const pullKey = actionKey({ kind: 'pullImage', ...about });
     const failure = failures[pullKey];
     const pulling = `${pullKey}/Pulling/${failure?.at ?? 0}`;
-    if (plan.pending(pullKey)) tell(pulling, now, 'Pulling', { attempt, message: image });
     const state = known[name];
-    if (state?.state === 'present' && state.attempt === attempt && state.image === image && state.pulled !== undefined)
+    const isThere = state?.state === 'present' && state.attempt === attempt && state.image === image;
+    // What has just ended may count as under way for one more decision.
+    if (plan.pending(pullKey) && !isThere && failure?.at !== now)
+      tell(pulling, now, 'Pulling', { attempt, message: image });
+    if (isThere && state.pulled !== undefined)
       tell(`${pullKey}/Pulled`, now, 'Pulled', {
         attempt,
         message: `${image}: ${Math.round(state.pulled.millis)} ms, ${state.pulled.sizeBytes} bytes`,

@@ -337,4 +337,17 @@ describe('the life of a Pod in virtual time', () => {
       actions.findIndex(({ action }) => action.kind === 'finalizeDeletion'),
     );
   });
+
+  it('tells of a pull that begins when it begins, also where another one fails in the same moment', async () => {
+    const { transitions, start } = await live({
+      ...{ pod: simulatedPod({ apps: ['one', 'two'] }), scripts: { one: forever, two: forever } },
+      ...{ absentImages: true, faults: [7, 8], limitMillis: 60_000 },
+    });
+    const keys = transitions.map(({ key }) => key);
+    expect(new Set(keys).size).toBe(keys.length);
+    const pulls = transitions.filter(({ type }) => type === 'Pulling' || type === 'PullFailed');
+    expect(pulls.map(({ type, at }) => `${type} ${at - start}`)).toEqual([
+      ...['Pulling 10', 'Pulling 10', 'PullFailed 20', 'PullFailed 20', 'Pulling 10020', 'Pulling 10020'],
+    ]);
+  });
 });
