@@ -345,7 +345,7 @@ const CASES: Record<string, Case> = {
       deferContainerStatuses: [status('bye', { state: terminated(0, 'Completed') })],
     },
     steps: [...(ENDING ?? []), [1, 'StopSignal', { ...of('side') }]],
-    sentence: /^p is not gone yet: PID 1 of init container side /,
+    sentence: /^p has not ended yet: PID 1 of init container side /,
   },
   'a defer container that is tried again': {
     metadata: DELETED,
