@@ -164,6 +164,7 @@ describe('properties of every life', () => {
               ...life.pod.spec,
               activeDeadlineSeconds: undefined,
               // What depends on the time that a crash costs is left out.
+              initContainers: (life.pod.spec?.initContainers ?? []).map(({ lifecycle: _hooks, ...each }) => each),
               containers: (life.pod.spec?.containers ?? []).map(({ name, image, imagePullPolicy }) => ({
                 ...{ name, image, imagePullPolicy },
               })),
