@@ -142,7 +142,7 @@ export const stopping = fc
       ...(why === 'sandbox' ? { sandboxLostAt: 15_000 } : {}),
       ...(why === 'image' ? { edits: [{ at: 15_000, edit: withOtherImage }] } : {}),
       crashes: given,
-      limitMillis: 90_000,
+      limitMillis: 80_000,
     };
   });
 
