@@ -60,6 +60,7 @@ export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
 
 export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
   const { client, runtime, timers, log, signal, nodeName, dataDir, capacity } = options;
+  const { clusterDns, clusterDomain, resolvConf } = options;
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
   const logsRoot = join(dataDir, 'logs', 'pods');
   const events = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
@@ -91,9 +92,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     hostIps: options.nodeIps,
     allocatable: capacity.allocatable,
     memoryCapacityBytes: capacity.memoryBytes,
-    clusterDns: options.clusterDns,
-    clusterDomain: options.clusterDomain,
-    resolvConf: options.resolvConf,
+    ...{ clusterDns, clusterDomain, resolvConf },
     logsRoot,
     seccompRoot: join(dataDir, 'seccomp'),
     ...facts.environment,

@@ -63,7 +63,7 @@ export const deferLives = fc
       debugAt: fc.integer({ min: 0, max: 40_000 }),
       crashes: fc.array(fc.record({ action: fc.integer({ min: 1, max: 60 }), asked: fc.boolean() }), { maxLength: 5 }),
       statusMillis: fc.constantFrom(1, 1, 5, 200),
-      maxGracePeriodExtensionSeconds: fc.constantFrom(3600, 3600, 15),
+      maxGracePeriodExtensionSeconds: fc.constantFrom(300, 300, 15),
     }),
   )
   .map(([life, given]): Life => {

@@ -175,7 +175,7 @@ const properties: Record<string, Property> = {
     const deadline = toldBy(result).at(-1)?.deadline ?? first + 2000;
     // Deleted after its end it goes at once. A runtime kills after whole seconds; each crash costs 50 ms, each fault a retry of up to 10 s.
     const allowance =
-      1100 + 8 * (life.statusMillis ?? 1) + (life.crashes?.length ?? 0) * 400 + (life.faults?.length ?? 0) * 11_000;
+      500 + 8 * (life.statusMillis ?? 1) + (life.crashes?.length ?? 0) * 400 + (life.faults?.length ?? 0) * 11_000;
     // By force there are 2 s, and 2 s more where a preStop hook took them.
     const forced = forcedSince(result, life) + 4000;
     expect(goneAt).toBeLessThanOrEqual(Math.min(Math.max(deadline, first) + 2000, forced) + allowance);

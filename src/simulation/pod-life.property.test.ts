@@ -125,7 +125,8 @@ describe('properties of every life', () => {
       ({ hooks, trace }, life) => {
         for (const { at, container, hook: kind } of hooks) {
           if (kind !== 'preStop') continue;
-          const before = trace.filter((each) => each.name === container && each.at <= at);
+          // What has just happened the agent does not know yet.
+          const before = trace.filter((each) => each.name === container && each.at <= at - 2 * LATENCY_MILLIS);
           expect(before.findLast(({ what }) => what === 'start' || what === 'exit')?.what).toBe('start');
           expect(before.at(-1)?.what).not.toBe('signal');
         }

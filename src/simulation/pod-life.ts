@@ -2,7 +2,6 @@
  * One Pod's life in virtual time: the real worker, executor and core on the simulated runtime, with an API that is one object.
  * Agent crashes fall between any two actions: an action is lost before it was asked for, or its answer is.
  */
-import { deletionPostponedSeconds } from '../api/core/v1/pod/strategy.ts';
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import type { Stops } from '../lifecycle/stops.ts';
@@ -15,7 +14,7 @@ import {
   type ProbeKind,
   type Transition,
 } from '../lifecycle/types.ts';
-import { formatTime, parseTime } from '../machinery/time.ts';
+import { formatTime } from '../machinery/time.ts';
 import { createExecutor } from '../node/executor.ts';
 import { pullAlone } from '../node/images/puller.ts';
 import { runtimeView } from '../node/pod-source.ts';
@@ -23,6 +22,7 @@ import { type PodWorker, startWorker } from '../node/worker.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import { createSimulatedRuntime, type RunScript, type TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
 import { createSteadyStamps } from '../runtime/steady-stamps.ts';
+import { followTermination } from './follow-termination.ts';
 import { simulatedEnvironment } from './simulated-environment.ts';
 import { slowRecord } from './slow-record.ts';
 import { createVirtualTimers } from './virtual-timers.ts';
@@ -288,17 +288,4 @@ export async function live(life: Life): Promise<LifeResult> {
   worker?.stop();
   stopEvents.abort();
   return { ...result, pod, now: timers.now() };
-}
-
-/** As the API does: the deletion's time moves with the deadline of the termination. */
-function followTermination(pod: Pod, old: Pod): Pod {
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
-  const seconds = deletionPostponedSeconds(pod, old);
-  if (seconds === 0) return pod;
-  const metadata = {
-    ...pod.metadata,
-    deletionTimestamp: formatTime((parseTime(deletionTimestamp) ?? 0) + seconds * 1000),
-    deletionGracePeriodSeconds: deletionGracePeriodSeconds + seconds,
-  };
-  return { ...pod, metadata };
 }
