@@ -95,7 +95,7 @@ export function stopWithDefers(turn: Turn, termination: Termination, list: Defer
     // Init containers are no business of an entry.
     for (const run of running('init')) stop(run);
     advanceEntry(turn, entry, termination);
-  } else {
+  } else if (list.entries.every(isSettled)) {
     for (const run of apps) stop(run);
     if (apps.length === 0 && !isAppStarting(view) && entry !== undefined) advanceEntry(turn, entry, termination);
   }
@@ -114,6 +114,10 @@ export function stopWithDefers(turn: Turn, termination: Termination, list: Defer
   for (const run of next) stop(run);
   return next.length === 0 && told && stopSandboxes(view, plan);
 }
+
+/** Of an entry that failed the status tells, before the Pod goes a step that does not go back: another agent would run it again. */
+const isSettled = ({ end }: Entry): boolean =>
+  end === undefined || end.recorded !== undefined || end.reason === 'Completed' || end.reason === 'Skipped';
 
 const isAppStarting = ({ observed, apps, init }: PodView): boolean =>
   [...apps, ...init].some(

@@ -125,9 +125,11 @@ describe('properties of every life', () => {
       ({ hooks, trace }, life) => {
         for (const { at, container, hook: kind } of hooks) {
           if (kind !== 'preStop') continue;
-          // What has just happened the agent does not know yet.
-          const before = trace.filter((each) => each.name === container && each.at <= at - 2 * LATENCY_MILLIS);
-          expect(before.findLast(({ what }) => what === 'start' || what === 'exit')?.what).toBe('start');
+          const before = trace.filter((each) => each.name === container && each.at <= at);
+          expect(before.some(({ what }) => what === 'start')).toBe(true);
+          const last = before.findLast(({ what }) => what !== 'signal');
+          // What has only just ended the agent does not know of.
+          if (last?.what !== 'start') expect(last?.at).toBeGreaterThan(at - 4 * LATENCY_MILLIS);
           expect(before.at(-1)?.what).not.toBe('signal');
         }
         expect(life.faults).toEqual([]);
