@@ -127,7 +127,7 @@ describe('properties of every life', () => {
           if (kind !== 'preStop') continue;
           const before = trace.filter((each) => each.name === container && each.at <= at);
           expect(before.some(({ what }) => what === 'start')).toBe(true);
-          const last = before.findLast(({ what }) => what !== 'signal');
+          const last = before.findLast(({ what }) => what === 'start' || what === 'exit');
           // What has only just ended the agent does not know of.
           if (last?.what !== 'start') expect(last?.at).toBeGreaterThan(at - 4 * LATENCY_MILLIS);
           expect(before.at(-1)?.what).not.toBe('signal');
