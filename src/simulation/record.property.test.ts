@@ -24,12 +24,11 @@ interface Recorded {
   life: Life;
 }
 
-/** What the runtime forgets before an agent has looked nobody can tell. */
-const rememberedLives = lives.map((life): Life => ({ ...life, initRecordsLostAt: undefined }));
-
-const holds = (property: (recorded: Recorded) => void, arbitrary = rememberedLives): Promise<void> =>
+const holds = (property: (recorded: Recorded) => void, arbitrary: fc.Arbitrary<Life> = lives): Promise<void> =>
   fc.assert(
-    fc.asyncProperty(arbitrary, async (life) => {
+    fc.asyncProperty(arbitrary, async (any) => {
+      // What the runtime forgets before an agent has looked nobody can tell.
+      const life = { ...any, initRecordsLostAt: undefined };
       const result = await live(life);
       const record = createTold()
         .fresh(result.transitions)
