@@ -71,6 +71,7 @@ describe.concurrent('probes', () => {
         type: 'Ready',
         status: 'True',
         lastTransitionTime: expect.any(String),
+        observedGeneration: 1,
       });
       await exec('readiness', 'rm /tmp/ready');
       await record.until('readiness', (pod) => !isReady(pod));
