@@ -258,7 +258,8 @@ describe('memory', () => {
   });
 
   it('an eviction that is under way survives the agent', async () => {
-    const slow = 'trap "sleep 4; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
+    // The next agent signals it again: it has begun to end by then.
+    const slow = 'trap "trap : TERM; sleep 4; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
     await run(pod('slow', { app: [{ name: 'app', script: slow }] }));
     await restartWith(...soft);
     await pods.until('slow', (seen) => condition(seen, 'DisruptionTarget') !== undefined);
