@@ -131,6 +131,8 @@ function tryFlock(fd: number, ...how: string[]): boolean {
   if (result.error !== undefined) throw result.error;
   if (result.status === 0) return true;
   if (result.status === 1) return false;
+  // Ctrl+C on a terminal ended the command as well: whoever asks decides what that means.
+  if (result.signal !== null) return tryFlock(fd, ...how);
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 

@@ -240,3 +240,20 @@ test('a Pod that is released is forgotten; told of again, its record is read aga
   expect(keys(backend)).toEqual(['one', 'Gone']);
   expect(backend.calls.filter((call) => call === 'get podrecords a/u.0')).toHaveLength(2);
 });
+
+test('an API that does not answer keeps nobody waiting', async () => {
+  const backend = memoryBackend();
+  const { recorder, timers } = agent(backend);
+  const asked = Promise.withResolvers<void>();
+  backend.create = () => {
+    asked.resolve();
+    return new Promise(() => undefined);
+  };
+  recorder.record(pod, [step('one')]);
+  const written = recorder.written('u');
+  expect(written).toBeDefined();
+  await asked.promise;
+  timers.advance(1000);
+  await written;
+  expect(recorder.written('u')).toBeUndefined();
+});

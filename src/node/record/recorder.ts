@@ -25,6 +25,8 @@ import { fromApi, toApi } from './wire.ts';
 const PART_BYTES = 16 * 1024;
 const RETRY_BASE_MILLIS = 100;
 const RETRY_MAX_MILLIS = 10_000;
+/** An API that has not answered by then keeps nobody waiting. */
+const LATE_MILLIS = 1000;
 
 export interface RecorderOptions {
   client: Client;
@@ -59,7 +61,7 @@ interface PodState {
   bytes: number;
   exists: boolean;
   draining: Promise<void> | undefined;
-  /** The last try has failed. */
+  /** The last try has failed, or takes too long. */
   refused: boolean;
   /** How often it was told of, and who waits for what was told until then. */
   tellings: number;
@@ -74,14 +76,18 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
 
   /** Until it works; false where it never will, or the agent has ended. */
   async function insist(state: PodState, attempt: () => Promise<void>): Promise<boolean> {
+    const refuse = (): void => {
+      state.refused = true;
+      settle(state, state.tellings);
+    };
     for (let tries = 1; ; tries++) {
+      const late = timers.at(timers.now() + LATE_MILLIS, refuse);
       try {
         await attempt();
         state.refused = false;
         return true;
       } catch (error) {
-        state.refused = true;
-        settle(state, state.tellings);
+        refuse();
         const { name, namespace } = state.pod.metadata;
         const fields = { pod: `${namespace}/${name}`, error: (error as Error).message };
         if (signal.aborted || isHopeless(error)) {
@@ -90,6 +96,8 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
         }
         log.warn('record: cannot be written or read, will be tried again', fields);
         await pause(timers, backOffMillis(tries, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
+      } finally {
+        late.cancel();
       }
     }
   }
