@@ -79,11 +79,15 @@ const properties: Record<string, Property> = {
     }
   },
 
-  'entries run at most once to success': ({ trace }, life) => {
+  'entries run at most once to success': ({ trace, start }, life) => {
+    // What is told to stop because its sandbox is lost is to run again, whatever its exit code.
+    const lostAt = start + (life.sandboxLostAt ?? Number.POSITIVE_INFINITY);
     for (const { name, livenessProbe, timeoutSeconds } of entriesOf(life)) {
       // What is stopped for its probe or its time has failed, whatever its exit code.
       if (livenessProbe !== undefined || timeoutSeconds !== undefined) continue;
-      const succeeded = trace.findIndex((each) => each.name === name && each.what === 'exit' && each.exitCode === 0);
+      const succeeded = trace.findIndex(
+        (each) => each.name === name && each.what === 'exit' && each.exitCode === 0 && each.at < lostAt,
+      );
       if (succeeded < 0) continue;
       expect(trace.slice(succeeded + 1).filter((each) => each.name === name && each.what === 'start')).toEqual([]);
     }
@@ -117,6 +121,8 @@ const properties: Record<string, Property> = {
   },
 
   'PreExit never starts after the apps were told to stop': (result, life) => {
+    // For its probe an app is told to stop whatever the list does.
+    if (life.pod.spec?.containers.some(({ livenessProbe, startupProbe }) => livenessProbe ?? startupProbe)) return;
     const begunAt = toldBy(result)[0]?.at ?? Number.POSITIVE_INFINITY;
     const preExit = new Set(entriesOf(life).flatMap(({ name, trigger }) => (trigger === 'PreExit' ? [name] : [])));
     for (const { entry, before } of starts(result.trace)) {
