@@ -51,8 +51,9 @@ export function transitionsOf(given: StatusInput): Map<string, Transition> {
   return transitions;
 }
 
-/** The object is gone from the API. */
-export const goneAt = (at: Millis): Transition => ({ key: 'Gone', at, type: 'Gone' });
+/** Of a Pod of which nothing is left, on its node and in the API. Who saw the first may have died before it was written. */
+export const lastSteps = (at: Millis): Transition[] =>
+  ['Removed', 'Gone'].map((type): Transition => ({ key: type, at, type }));
 
 /** What a key with an @ is about; undefined for keys without. */
 export const subjectOf = ({ key }: Pick<Transition, 'key'>): string | undefined => {
@@ -250,8 +251,5 @@ function endIsReached({ input, view, stopped, now }: StatusInput, tell: Tell): v
     tell('Finished', now, 'Finished', { reason: phase, message: [reason, message].filter(Boolean).join(': ') });
   const { sandboxes: left, containers, volumes } = view.observed;
   if (stopped && left.length === 0 && containers.length === 0 && volumes === 'gone') tell('Removed', now, 'Removed');
-  if (input.removed) {
-    const { key, at, type } = goneAt(now);
-    tell(key, at, type);
-  }
+  if (input.removed) tell('Gone', now, 'Gone');
 }

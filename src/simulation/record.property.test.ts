@@ -78,8 +78,11 @@ describe('the record of every life', () => {
       // A grace period of 0 tells that the node has said its last word: the next agent has none to add.
       const isSaid = life.deletions?.some(({ graceSeconds }) => graceSeconds === 0);
       if (result.goneAt === undefined || isSaid) return;
-      for (const type of ['TerminationBegan', 'Removed'])
-        expect(record.filter((step) => step.type === type)).toHaveLength(1);
+      expect(record.filter((step) => step.type === 'TerminationBegan')).toHaveLength(1);
+      // Written beside the end of the object: where the agent dies in between, closeRecords() makes up for it.
+      expect(record.filter((step) => step.type === 'Removed').length).toBeOneOf(
+        (life.crashes ?? []).length > 0 ? [0, 1] : [1],
+      );
       for (const { name, state } of result.pod.status?.deferContainerStatuses ?? [])
         if (state?.terminated !== undefined && result.removedAt === undefined)
           expect(

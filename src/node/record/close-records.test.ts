@@ -28,7 +28,8 @@ test('a record without an end gets it where its Pod is nowhere any more', async 
     void backend.set(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a', uid, annotations } });
   put('cut-off', 0, 'Created');
   put('cut-off', 1, 'Exited', 'Removed');
-  put('again', 0, 'Created');
+  put('cut-short', 0, 'Exited');
+  put('again', 0, 'Created', 'Removed');
   pod('pod-again', 'another');
   put('here', 0, 'Created');
   pod('pod-here', 'here');
@@ -47,7 +48,8 @@ test('a record without an end gets it where its Pod is nowhere any more', async 
   expect(told).toEqual([
     'cut-off.0: Created',
     'cut-off.1: Exited Removed Gone',
-    'again.0: Created Gone',
+    'cut-short.0: Exited Removed Gone',
+    'again.0: Created Removed Gone',
     'here.0: Created',
     'file.0: Created',
     'left.0: Created',

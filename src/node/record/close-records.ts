@@ -17,7 +17,7 @@ export interface CloseRecordsOptions {
   signal: AbortSignal;
   /** Something of the Pod is on this node. */
   isKnown(uid: string): boolean;
-  /** Records that the Pod's object is gone, where its record does not tell it. */
+  /** Records that nothing is left of the Pod, where its record does not tell it. */
   gone(pod: Pod): void;
 }
 

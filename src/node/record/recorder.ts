@@ -14,7 +14,7 @@ import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { backOffMillis, pause } from '../../client/back-off.ts';
 import type { Client } from '../../client/client.ts';
-import { goneAt } from '../../lifecycle/transitions.ts';
+import { lastSteps } from '../../lifecycle/transitions.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { ApiError, isApiError } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -43,7 +43,7 @@ export interface PodRecorder {
    * wait for an API that cannot write. undefined: there is nothing to wait for.
    */
   written(uid: string): Promise<void> | undefined;
-  /** The Pod's object is gone: the last step. */
+  /** Nothing is left of the Pod, nor its object: the last steps, as far as they are not told. */
   gone(pod: Pod): void;
   /** Nothing more is to be expected of the Pod. */
   release(uid: string): void;
@@ -199,7 +199,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
       return new Promise((resolve) => waiters.push({ tellings, resolve }));
     },
     gone(pod) {
-      self.record(pod, [goneAt(timers.now())]);
+      self.record(pod, lastSteps(timers.now()));
       self.release(pod.metadata.uid ?? '');
     },
     release(uid) {
