@@ -210,8 +210,12 @@ const properties: Record<string, Property> = {
     for (const { name, state } of statuses.at(-1)?.status.deferContainerStatuses ?? []) {
       const runs = trace.filter((each) => each.name === name && each.what === 'exit');
       if (state?.terminated?.reason === 'Completed') expect(runs.some(({ exitCode }) => exitCode === 0)).toBe(true);
-      // What is killed with its sandbox is not done, and skipped where there is no app for it any more.
-      const counted = sandboxLostAt === undefined ? runs : runs.filter(({ exitCode }) => exitCode === 0);
+      // What is killed with its sandbox is not done, nor what its probe failed for, whatever it exits with; and skipped where
+      // there is no app for it any more.
+      const isStopped = ({ attempt }: TraceEntry): boolean =>
+        trace.some((each) => each.what === 'signal' && each.name === name && each.attempt === attempt);
+      const isDone = (run: TraceEntry): boolean => run.exitCode === 0 && !isStopped(run);
+      const counted = sandboxLostAt === undefined ? runs : runs.filter(isDone);
       if (state?.terminated?.reason === 'Skipped') expect(counted).toEqual([]);
     }
   },
