@@ -123,13 +123,13 @@ function sandboxCalls({ connection, facts, observer, scope, timers }: Surroundin
     },
     stopSandbox: (id, signal) =>
       endOnce(() => connection.unary(`${SERVICE}/StopPodSandbox`, { podSandboxId: id }, signal), timers, signal),
-    removeSandbox: (id, signal) => {
+    removeSandbox: async (id, signal) => {
       facts.sandboxes.delete(id);
-      return endOnce(
-        () => connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal),
-        timers,
-        signal,
-      );
+      // All at once: the runtime would remove them one after the other, as it does with what is not known here.
+      const ended = [...facts.containers].filter(([, { final }]) => final?.sandboxId === id);
+      await Promise.all(ended.map(([container]) => removeContainer(connection, facts, container, signal)));
+      const call = () => connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal);
+      await endOnce(call, timers, signal);
     },
   };
 }
@@ -189,15 +189,17 @@ function containerCalls({ connection, facts, observer, scope, timers }: Surround
         timers,
         signal,
       ),
-    removeContainer: async (id, signal) => {
-      // First, so that the event of it is nobody's: who asks looks by himself.
-      facts.containers.delete(id);
-      await unlessGone(connection.unary(`${SERVICE}/RemoveContainer`, { containerId: id }, signal));
-    },
+    removeContainer: (id, signal) => removeContainer(connection, facts, id, signal),
     reopenContainerLog: async (id, signal) => {
       await connection.unary(`${SERVICE}/ReopenContainerLog`, { containerId: id }, signal);
     },
   };
+}
+
+async function removeContainer(connection: Connection, facts: Facts, id: string, signal: AbortSignal): Promise<void> {
+  // First, so that the event of it is nobody's: who asks looks by himself.
+  facts.containers.delete(id);
+  await unlessGone(connection.unary(`${SERVICE}/RemoveContainer`, { containerId: id }, signal));
 }
 
 /** A runtime keeps a name to one object; it says so in words of its own, under no particular code. */
