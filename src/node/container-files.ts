@@ -48,19 +48,13 @@ export async function prepareContainer(
   env: PodEnvironment,
   signal: AbortSignal,
 ): Promise<void> {
-  await mkdir(dirname(join(podLogDirectory(pod, env.logsRoot), containerLogPath(container.name, attempt))), {
-    recursive: true,
-    mode: 0o755,
-  });
-  await mkdir(env.podDirectory, { recursive: true, mode: 0o750 });
-  if (podAddresses(pod, env).length > 0) await writeEtcHosts(pod, env);
-  if ((container.terminationMessagePath ?? '') !== '') {
-    const file = terminationMessageFile(env.podDirectory, container.name, attempt);
-    await mkdir(dirname(file), { recursive: true, mode: 0o750 });
-    await (await open(file, 'a', 0o666)).close();
-    // Whatever the umask: the container's user, whoever it is, writes it.
-    await chmod(file, 0o666);
-  }
+  const logs = dirname(join(podLogDirectory(pod, env.logsRoot), containerLogPath(container.name, attempt)));
+  await Promise.all([
+    mkdir(logs, { recursive: true, mode: 0o755 }),
+    podAddresses(pod, env).length > 0 && writeEtcHosts(pod, env),
+    (container.terminationMessagePath ?? '') !== '' &&
+      makeMessageFile(terminationMessageFile(env.podDirectory, container.name, attempt)),
+  ]);
   const variables = containerEnvironment(pod, container, env);
   for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
     const subPath = mountSubPath(mount, (name) => variables.get(name));
@@ -78,6 +72,13 @@ export async function prepareContainer(
       );
     }
   }
+}
+
+async function makeMessageFile(file: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o750 });
+  await (await open(file, 'a', 0o666)).close();
+  // Whatever the umask: the container's user, whoever it is, writes it.
+  await chmod(file, 0o666);
 }
 
 /** After removeContainer: the run's message goes, and its log with those before it, unless it is the last. */
@@ -101,6 +102,7 @@ async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
   const text = etcHosts(pod, env, hostFile);
   // Who reads it at the moment finds it whole.
   if (await holds(file, text)) return;
+  await mkdir(env.podDirectory, { recursive: true, mode: 0o750 });
   await writeFile(file, text);
   await chmod(file, 0o644);
 }

@@ -31,11 +31,11 @@ test.each<[string, string, string | undefined, string[]]>([
     conf: write('resolv.conf', conf),
     resolved: resolved === undefined ? join(folder, 'none') : write('resolved.conf', resolved),
   };
-  expect((await readNodeResolver('', machine)).servers).toEqual(servers);
+  expect(readNodeResolver('', machine).servers).toEqual(servers);
 });
 
 test('a file that is named is what counts', async () => {
   const own = write('own.conf', 'nameserver 127.0.0.1\nsearch own.example\n');
-  expect(await readNodeResolver(own)).toEqual({ servers: ['127.0.0.1'], searches: ['own.example'], options: [] });
-  expect((await readNodeResolver(join(folder, 'none'))).servers).toEqual([]);
+  expect(readNodeResolver(own)).toEqual({ servers: ['127.0.0.1'], searches: ['own.example'], options: [] });
+  expect(readNodeResolver(join(folder, 'none')).servers).toEqual([]);
 });

@@ -93,20 +93,17 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
     return options.services.list();
   }
 
-  async function dnsFacts(): Promise<DnsFacts> {
-    return { clusterDns, clusterDomain, host: await readNodeResolver(resolvConf) };
-  }
+  const dnsFacts = (): DnsFacts => ({ clusterDns, clusterDomain, host: readNodeResolver(resolvConf) });
 
   return async (pod, container, signal) => {
     const { uid = '', namespace = '' } = pod.metadata;
     const references = container === undefined ? undefined : environmentReferences(container);
     const needsHandler = container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
     const className = needsHandler ? pod.spec?.runtimeClassName : undefined;
-    const [configMaps, secrets, services, dns, runtimeClass] = await Promise.all([
+    const [configMaps, secrets, services, runtimeClass] = await Promise.all([
       readAll<ConfigMap>('configmaps', namespace, references?.configMaps ?? []),
       readAll<Secret>('secrets', namespace, references?.secrets ?? []),
       container === undefined ? [] : knownServices(pod),
-      dnsFacts(),
       className === undefined ? undefined : runtimeClasses.get(className),
     ]);
     signal.throwIfAborted();
@@ -118,7 +115,7 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
       services,
       configMap: (name) => configMaps.get(name),
       secret: (name) => secrets.get(name),
-      dns,
+      dns: dnsFacts(),
       podDirectory: options.podDirectory(uid),
       logsRoot: options.logsRoot,
       seccompRoot: options.seccompRoot,
