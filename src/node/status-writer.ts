@@ -19,6 +19,7 @@ export interface StatusWriter {
 }
 
 export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): StatusWriter {
+  /** Of the newest that was given to the API, or is on its way there. */
   let written = '';
   let wanted: { pod: Pod; status: PodStatus; text: string } | undefined;
   let writing: Promise<void> | undefined;
@@ -26,10 +27,11 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
   const drain = async (): Promise<void> => {
     for (let next = wanted; next !== undefined && !signal.aborted; next = wanted) {
       wanted = undefined;
+      written = next.text;
       try {
         await ports.writeStatus(next.pod, next.status);
-        written = next.text;
       } catch (error) {
+        written = '';
         ports.log.warn('status not written', { pod: next.pod.metadata.name, error: String(error) });
         wanted ??= next;
         await new Promise<void>((resolve) => void ports.timers.at(ports.timers.now() + RETRY_MILLIS, resolve));

@@ -3,8 +3,8 @@
  *
  * Boundary: every rule is decide()'s; this file only carries what is observed in and what is asked for out.
  * Invariants:
- *  1. The key of an action on the runtime stays in flight until an observation made after its end has come in, so that a decision never sees
- *     a world in which an action is neither under way nor done.
+ *  1. The key of an action on the runtime stays in flight until an observation shows its effect, or was made after its end: a decision
+ *     never sees a world in which an action is neither under way nor done.
  *  2. Statuses are written one after the other, the newest wins; the last one is written before the object is deleted.
  *     What shows how a run ended goes once the record tells of it.
  *  3. Nothing is polled: a runtime event, a change of the object, an action's end or one timer wakes the worker.
@@ -17,6 +17,7 @@ import { nodeEndAfter } from '../lifecycle/termination.ts';
 import { type Action, actionKey, type Input, type Memory, type NodeEnd, type Observed } from '../lifecycle/types.ts';
 import type { Timer } from '../platform/platform.ts';
 import { createStatusWriter } from './status-writer.ts';
+import { CHANGES_RUNTIME, FORGETS, LAST_STEPS, shows } from './worker-effects.ts';
 import { createWorkerFailures } from './worker-failures.ts';
 import { createWorkerImages, showsImage } from './worker-images.ts';
 import type { Outcome, RuntimeView, WorkerPorts } from './worker-ports.ts';
@@ -38,25 +39,6 @@ export interface PodWorker {
   /** Ends the worker and what it has under way; containers go on. */
   stop(): void;
 }
-
-/** After these the runtime shows something new; the others bring all that they have to say. */
-const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
-  'createSandbox',
-  'startContainer',
-  'stopContainer',
-  'removeContainer',
-  'stopSandbox',
-  'removeSandbox',
-]);
-
-/** After these nothing shows how a run ended. */
-const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
-  'removeContainer',
-  'removeSandbox',
-  'finalizeDeletion',
-]);
-/** Written while what they tell of goes: an agent that begins anew sees by itself that nothing is left. */
-const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 
 export function startWorker(
   first: {
@@ -81,12 +63,13 @@ export function startWorker(
   const inFlight = new Map<string, AbortController>();
   /** The object's next change tells what came of its deletion. */
   let deletionAnswered = false;
-  /** Keys whose actions have ended and wait for the observation that shows it. */
-  let ended: string[] = [];
+  /** Actions that have ended and wait for the observation that shows it. */
+  let ended: { action: Action; key: string }[] = [];
   // A Pod that no agent has spoken of has nothing in the runtime; should one have died before it spoke, every call is
   // idempotent by name. Of one that goes nothing may be left unseen.
   let mustObserve = removed || pod.status?.startTime !== undefined || pod.metadata.deletionTimestamp !== undefined;
   let running = false;
+  let stepping = false;
   let timer: Timer | undefined;
   const life = new AbortController();
   const statusWriter = createStatusWriter(ports, life.signal);
@@ -108,8 +91,11 @@ export function startWorker(
     now: ports.timers.now(),
   });
 
+  /** What comes in while the runtime is asked does not wait for its answer: what it showed last holds until then. */
   const wake = (): void => {
-    if (!running && !life.signal.aborted) void run();
+    if (stepping || life.signal.aborted) return;
+    if (!running) void run();
+    else if (memory !== undefined) step();
   };
 
   /** Observes as long as there is something to observe, and decides after each observation. */
@@ -117,17 +103,31 @@ export function startWorker(
     running = true;
     try {
       do {
-        if (mustObserve) await observe();
+        if (mustObserve || ended.length > 0) await observe();
         if (!life.signal.aborted) step();
-      } while (mustObserve && !life.signal.aborted);
+      } while ((mustObserve || ended.length > 0) && !life.signal.aborted);
     } catch (error) {
-      if (!life.signal.aborted) {
-        ports.log.error('pod worker failed', { pod: pod.metadata.name, error: String(error) });
-        retryLater();
-      }
+      failed(error);
     } finally {
       running = false;
     }
+  };
+
+  const step = (): void => {
+    stepping = true;
+    try {
+      decideAndAct();
+    } catch (error) {
+      failed(error);
+    } finally {
+      stepping = false;
+    }
+  };
+
+  const failed = (error: unknown): void => {
+    if (life.signal.aborted) return;
+    ports.log.error('pod worker failed', { pod: pod.metadata.name, error: String(error) });
+    retryLater();
   };
 
   /** What ends or changes while this runs is for the next round. */
@@ -138,7 +138,8 @@ export function startWorker(
     try {
       runtime = await ports.observe(pod, life.signal);
       results.keep(new Set(runtime.containers.map(({ id }) => id)));
-      for (const key of seen) inFlight.delete(key);
+      for (const { key } of seen) inFlight.delete(key);
+      ended = ended.filter(({ action, key }) => !shows(runtime, action) || !inFlight.delete(key));
     } catch (error) {
       mustObserve = true;
       ended = [...seen, ...ended];
@@ -146,7 +147,7 @@ export function startWorker(
     }
   };
 
-  const step = (): void => {
+  const decideAndAct = (): void => {
     if (memory === undefined) {
       const recovered = rebuildMemory(input(), first.stops ?? {});
       results.recovered(recovered.hooks);
@@ -191,10 +192,8 @@ export function startWorker(
     const end = (staysInFlight: boolean): void => {
       images.ended(action, key);
       if (staysInFlight) return;
-      if (CHANGES_RUNTIME.has(action.kind)) {
-        ended.push(key);
-        mustObserve = true;
-      } else inFlight.delete(key);
+      if (CHANGES_RUNTIME.has(action.kind) && !shows(runtime, action)) ended.push({ action, key });
+      else inFlight.delete(key);
       wake();
     };
     // That it has ended shows together with what came of it.
