@@ -18,17 +18,29 @@ export interface BenchEngine {
   client: Client;
   dataDir: string;
   pid: number;
+  /** Before the engine stops, however that comes. */
+  beforeStop(cleanup: () => Promise<void>): void;
   stop(): Promise<void>;
 }
 
+/** Ctrl+C stops it, too. */
 export async function startEngine(): Promise<BenchEngine> {
   const scratch = await mkdtemp(join(tmpdir(), 'lifepod-bench-'));
   const dataDir = join(scratch, 'data');
   const options = ['--data-dir', dataDir];
-  const stop = async (): Promise<void> => {
+  const cleanups: (() => Promise<void>)[] = [];
+  const end = async (): Promise<void> => {
+    for (const cleanup of cleanups) await cleanup();
     await run(lifepod, ['down', ...options]);
     await rm(scratch, { recursive: true, force: true });
   };
+  let ending: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    ending ??= end().finally(() => process.off('SIGINT', interrupted));
+    return ending;
+  };
+  const interrupted = (): void => void stop().finally(() => process.exit(130));
+  process.on('SIGINT', interrupted);
   try {
     await run(lifepod, [
       'up',
@@ -46,7 +58,13 @@ export async function startEngine(): Promise<BenchEngine> {
     await run(lifepod, ['image', 'load', ...options, archive]);
     const pid = dataDirOwner(dataDir);
     if (pid === undefined) throw new Error(`nobody holds ${dataDir}`);
-    return { client: await clientFromKubeconfig(join(dataDir, 'kubeconfig')), dataDir, pid, stop };
+    return {
+      client: await clientFromKubeconfig(join(dataDir, 'kubeconfig')),
+      dataDir,
+      pid,
+      beforeStop: (each) => void cleanups.push(each),
+      stop,
+    };
   } catch (error) {
     await stop().catch(() => undefined);
     throw error;

@@ -15,13 +15,24 @@ export const APP = ['sh', '-c', 'trap "exit 0" TERM; sleep 3600 & wait'];
 /** Exits at once. */
 export const BRIEF = ['true'];
 
-/** The engine's own containerd, in a part of it that the engine does not see. */
-export const connectFloor = (engine: BenchEngine): Promise<ContainerRuntime> =>
-  connectRuntime({
+/** The engine's own containerd, in a part of it that the engine does not see; with the engine goes what is left there. */
+export async function connectFloor(engine: BenchEngine): Promise<ContainerRuntime> {
+  const runtime = await connectRuntime({
     endpoint: `unix://${containerdPaths(engine.dataDir).socket}`,
     ...nodePlatform('warn'),
     namespaceLabels: { 'lifepod.io/instance': 'bench-floor' },
   });
+  engine.beforeStop(async () => {
+    const { signal } = new AbortController();
+    for (const { sandboxes } of (await runtime.observeAll(signal)).values())
+      for (const { id } of sandboxes) {
+        await runtime.stopSandbox(id, signal);
+        await runtime.removeSandbox(id, signal);
+      }
+    await runtime.close();
+  });
+  return runtime;
+}
 
 export interface FloorPod {
   uid: string;

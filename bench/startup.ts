@@ -47,7 +47,6 @@ export async function startup(): Promise<void> {
     }
     await atRest(engine);
   } finally {
-    await floorRuntime.close();
     await rm(logs, { recursive: true, force: true });
     await engine.stop();
   }
