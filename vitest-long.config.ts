@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { reporters } from './vitest.config.ts';
 
-/** What takes its time: examples from the text of their READMEs, defer containers in all their cases, properties with many more. */
+/** What takes its time: examples from the text of their READMEs, defer containers in all their cases, pressure on the node, properties with many more. */
 export default defineConfig({
   test: {
     reporters,

@@ -118,7 +118,7 @@ export const specification: Readonly<Record<string, readonly Sentence[]>> = {
         [e2e, 'an eviction through the API: entries know the reason, the deadline, and after the exit its codes'],
         [e2e, 'a Pod that completes by itself runs them once, as exit work'],
         [e2e, 'activeDeadlineSeconds: they run within the grace period'],
-        ['test/e2e/eviction.test.ts', 'a soft threshold ends one Pod after the other'],
+        ['test/long/eviction.test.ts', 'a soft threshold ends one Pod after the other'],
         ['test/e2e/shutdown.test.ts', 'ends Pods by priority within the periods'],
         ['test/e2e/admission.test.ts', 'others make way for a Pod of a higher class'],
       ],

@@ -59,7 +59,7 @@ export const occasions: readonly Sentence[] = [
     tests: [
       [when, 'at most: within the shorter of it and the grace period'],
       [
-        'test/e2e/eviction.test.ts',
+        'test/long/eviction.test.ts',
         'a soft threshold ends one Pod after the other, with grace for their defer containers',
       ],
     ],
@@ -69,7 +69,7 @@ export const occasions: readonly Sentence[] = [
     tests: [
       [when, 'node pressure, hard: skipped, and recorded'],
       [when, 'node pressure, hard: what has run by then ended as it did'],
-      ['test/e2e/eviction.test.ts', 'the Pod that fills it is evicted at once, without its defer containers'],
+      ['test/long/eviction.test.ts', 'the Pod that fills it is evicted at once, without its defer containers'],
     ],
   },
   {
