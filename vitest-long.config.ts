@@ -1,7 +1,10 @@
 import { defineConfig } from 'vitest/config';
 import { reporters } from './vitest.config.ts';
 
-/** What takes its time: examples from the text of their READMEs, defer containers in all their cases, pressure on the node, properties with many more. */
+/**
+ * What takes its time: examples from the text of their READMEs, defer containers in all their cases, the node's bad days (pressure,
+ * shutdown, the end of the engine at any moment), properties with many more lives.
+ */
 export default defineConfig({
   test: {
     reporters,

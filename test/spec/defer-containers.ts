@@ -13,7 +13,7 @@ const failures = 'src/simulation/defer-failures.test.ts';
 const status = 'src/simulation/defer-status.test.ts';
 const recovery = 'src/simulation/defer-recovery.test.ts';
 const properties = 'src/simulation/defer.property.test.ts';
-const kill = 'test/e2e/defer-kill.test.ts';
+const kill = 'test/long/defer-kill.test.ts';
 const kubectl = 'test/integration/defer-api.test.ts';
 const e2e = 'test/e2e/defer.test.ts';
 const matrix = 'test/long/defer-matrix.test.ts';
@@ -119,7 +119,7 @@ export const specification: Readonly<Record<string, readonly Sentence[]>> = {
         [e2e, 'a Pod that completes by itself runs them once, as exit work'],
         [e2e, 'activeDeadlineSeconds: they run within the grace period'],
         ['test/long/eviction.test.ts', 'a soft threshold ends one Pod after the other'],
-        ['test/e2e/shutdown.test.ts', 'ends Pods by priority within the periods'],
+        ['test/long/shutdown.test.ts', 'ends Pods by priority within the periods'],
         ['test/e2e/admission.test.ts', 'others make way for a Pod of a higher class'],
       ],
     },

@@ -76,7 +76,7 @@ export const occasions: readonly Sentence[] = [
     says: 'Graceful node shutdown: runs within min(grace, the shutdown grace left for this Pod).',
     tests: [
       [when, 'node shutdown: within the time that is left for the Pod'],
-      ['test/e2e/shutdown.test.ts', 'ends Pods by priority within the periods'],
+      ['test/long/shutdown.test.ts', 'ends Pods by priority within the periods'],
     ],
   },
   {
