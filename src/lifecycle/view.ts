@@ -9,6 +9,7 @@ import type {
   Pod,
   PodSpec,
 } from '../api/generated/types.ts';
+import { parseTime } from '../machinery/time.ts';
 import type { ContainerKind, ContainerState, Input, Observed, SandboxState } from './types.ts';
 
 export interface ContainerView {
@@ -106,6 +107,19 @@ export const toldRuns = <Run extends Pick<ContainerState, 'id' | 'name' | 'attem
     return [told.sort((a, b) => a.attempt - b.attempt)];
   });
 
+/**
+ * A runtime that has lost how a run ended says `Unknown`: containerd, where it dies before it has written down an exit that its
+ * event has told. What the Pod's status tells of that end stays.
+ */
+function asTold(run: ContainerState, pod: Pod): ContainerState {
+  if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
+  const ends = recordedStatuses(pod).flatMap(({ state, lastState }) => [state?.terminated, lastState?.terminated]);
+  const told = ends.find((end) => end?.containerID?.endsWith(`//${run.id}`));
+  if (told === undefined) return run;
+  const { exitCode, reason = '', message = '' } = told;
+  return { ...run, exitCode, reason, message, finishedAt: parseTime(told.finishedAt) ?? run.createdAt };
+}
+
 export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed' | 'memory'>): PodView {
   const spec = pod.spec;
   if (spec === undefined) throw new TypeError(`the Pod ${pod.metadata.name} has no spec`);
@@ -122,7 +136,10 @@ export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed'
       );
   }
   const view = (container: ContainerView['spec'], kind: ContainerKind): ContainerView => {
-    const runs = observed.containers.filter((run) => run.name === container.name).sort((a, b) => b.attempt - a.attempt);
+    const runs = observed.containers
+      .filter((run) => run.name === container.name)
+      .map((run) => asTold(run, pod))
+      .sort((a, b) => b.attempt - a.attempt);
     const latest = runs[0];
     return {
       spec: container,

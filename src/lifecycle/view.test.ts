@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { containerOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
+import type { ContainerStateTerminated } from '../api/generated/types.ts';
+import type { ContainerState, Input } from './types.ts';
+import { viewOf } from './view.ts';
+
+const AT = Date.UTC(2026, 0, 31);
+const run: ContainerState = {
+  ...{ id: 'c1', sandboxId: 's', name: 'app', kind: 'app', attempt: 0, state: 'exited', createdAt: AT - 5000 },
+  ...{ finishedAt: AT, exitCode: 255, reason: 'Unknown', image: 'i', imageId: 'i', backoffSeconds: 0 },
+};
+const told: ContainerStateTerminated = {
+  ...{ containerID: 'containerd://c1', exitCode: 0, reason: 'Completed', finishedAt: '2026-01-30T23:59:58Z' },
+};
+
+/** The run as the core sees it, of a Pod whose status tells of that end. */
+function seen(observed: ContainerState, states: { state?: object; lastState?: object }): ContainerState | undefined {
+  const status = { ...{ name: 'app', image: 'i', imageID: 'i', ready: false, restartCount: 0 }, ...states };
+  const pod = podOf({ containers: [containerOf('app')] }, { containerStatuses: [status] });
+  const input = { pod, observed: { sandboxes: [], containers: [observed] }, memory: {} };
+  return viewOf(input as unknown as Input).apps[0]?.latest;
+}
+
+test('an end that the runtime has lost is the one that the status told of', () => {
+  const known = { ...run, exitCode: 0, reason: 'Completed', message: '', finishedAt: AT - 2000 };
+  expect(seen(run, { state: { terminated: told } })).toEqual(known);
+  expect(seen(run, { state: { waiting: {} }, lastState: { terminated: told } })).toEqual(known);
+});
+
+test('what nobody was told of, and what the runtime knows itself, is as it says', () => {
+  expect(seen(run, {})).toEqual(run);
+  expect(seen(run, { state: { terminated: { ...told, containerID: 'containerd://c0' } } })).toEqual(run);
+  const failed = { ...run, reason: 'Error' };
+  expect(seen(failed, { state: { terminated: told } })).toEqual(failed);
+});
