@@ -17,7 +17,8 @@ export function failureText(error: unknown): string {
   const { name, message, code, path, stack } = error as NodeJS.ErrnoException;
   if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return message;
   // By its name: its module brings gRPC along.
-  if (name === 'RuntimeCallError') return `the container runtime refuses, or does not answer: ${message}`;
+  if (name === 'RuntimeCallError' || name === 'OutcomeUnknownError')
+    return `the container runtime refuses, or does not answer: ${message}`;
   if (error instanceof CommandError) return oneLine(message) + rightsFor(message);
   const ofCall = OF_CALLS[code ?? ''];
   return ofCall === undefined ? (stack ?? String(error)) : `${path ?? 'a file'} ${ofCall}`;

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { containerOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
+import { testTimers } from '../client/testing.ts';
+import { OutcomeUnknownError } from '../runtime/runtime.ts';
 import { createExecutor, type ExecutorPorts } from './executor.ts';
 
 const { signal } = new AbortController();
@@ -10,11 +12,11 @@ const start = {
 const sandbox = { kind: 'createSandbox', attempt: 0 } as const;
 
 /** An executor whose calls are told, and fail where they are told to. */
-function executor(failing: Set<string>) {
+function executor(failing: Set<string>, failure = (name: string): Error => new Error(`${name} fails`)) {
   const calls: string[] = [];
   const call = async <T>(name: string, answer?: T): Promise<T> => {
     calls.push(name);
-    if (failing.has(name)) throw new Error(`${name} fails`);
+    if (failing.has(name)) throw failure(name);
     return answer as T;
   };
   const environment = {
@@ -30,11 +32,13 @@ function executor(failing: Set<string>) {
     prepareContainer: async () => undefined,
     runtime: {
       runSandbox: () => call('sandbox', 's'),
-      imageStatus: async () => ({ id: 'i', tags: [], digests: [], sizeBytes: 1 }),
-      createContainer: async () => 'c',
+      imageStatus: () => call('status', { id: 'i', tags: [], digests: [], sizeBytes: 1 }),
+      createContainer: () => call('create', 'c'),
       startContainer: () => call('start'),
       stopSandbox: () => call('stop'),
     },
+    pullImage: () => call('pull'),
+    timers: testTimers(),
     cgroups: { create: () => call('limits'), release: () => call('release') },
   } as unknown as ExecutorPorts;
   const execute = createExecutor(ports);
@@ -54,7 +58,9 @@ test('no container starts before the Pod has its limits, which are written once'
   failing.clear();
   await run(start);
   await run(start);
-  expect(calls).toEqual(['sandbox', 'limits', 'limits', 'limits', 'start', 'start']);
+  expect(calls.filter((call) => call !== 'status' && call !== 'create')).toEqual([
+    ...['sandbox', 'limits', 'limits', 'limits', 'start', 'start'],
+  ]);
 });
 
 test('of a sandbox that another engine made they are written before the first container, and again with the next one', async () => {
@@ -63,5 +69,30 @@ test('of a sandbox that another engine made they are written before the first co
   await run({ kind: 'stopSandbox', id: 's' });
   await run(sandbox);
   await run(start);
-  expect(calls).toEqual(['limits', 'start', 'stop', 'release', 'sandbox', 'limits', 'start']);
+  expect(calls.filter((call) => call !== 'status' && call !== 'create')).toEqual([
+    ...['limits', 'start', 'stop', 'release', 'sandbox', 'limits', 'start'],
+  ]);
+});
+
+test.each([
+  ['sandbox', sandbox],
+  ['status', { kind: 'checkImage', container: 'app', attempt: 0, image: 'img', mustExist: false }],
+  ['pull', { kind: 'pullImage', container: 'app', attempt: 0, image: 'img' }],
+  ['status', start],
+  ['create', start],
+  ['start', start],
+  ['stop', { kind: 'stopSandbox', id: 's' }],
+] as const)('an unknown outcome of the call %s stays one, with no reason of a failure', async (name, action) => {
+  const unknown = new OutcomeUnknownError('rpc error: code = Unavailable desc = connect ECONNREFUSED');
+  const { run } = executor(new Set([name]), () => unknown);
+  await expect(run(action)).rejects.toBe(unknown);
+});
+
+test.each([
+  ['status', 'ImageInspectError', { kind: 'checkImage', container: 'app', attempt: 0, image: 'img', mustExist: false }],
+  ['pull', 'ErrImagePull', { kind: 'pullImage', container: 'app', attempt: 0, image: 'img' }],
+  ['create', 'CreateContainerError', start],
+  ['start', 'RunContainerError', start],
+] as const)('a failure of the call %s has the reason %s', async (name, reason, action) => {
+  await expect(executor(new Set([name])).run(action)).rejects.toMatchObject({ reason });
 });

@@ -2,7 +2,7 @@
  * Carries out the actions that decide() asks for, one call of the runtime or of the volumes each.
  *
  * Boundary: no rule of a Pod's life is here. Every action may be repeated; an action's effect shows in the next
- * observation, beside what Outcome tells.
+ * observation, beside what Outcome tells. An action whose call has an unknown outcome rejects with that OutcomeUnknownError.
  */
 import { containersOf } from '../api/core/v1/pod/containers.ts';
 import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
@@ -12,8 +12,8 @@ import type { Action, HookResult, ProbeResult } from '../lifecycle/types.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { Millis } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
-import type { ContainerRuntime, ImageInfo, SandboxConfig } from '../runtime/runtime.ts';
-import { ActionError } from './action-error.ts';
+import { type ContainerRuntime, type ImageInfo, OutcomeUnknownError, type SandboxConfig } from '../runtime/runtime.ts';
+import { ActionError, failsWith } from './action-error.ts';
 import { containerConfig, type PodEnvironment, sandboxConfig } from './container-config.ts';
 import { podDnsConfig } from './dns-config.ts';
 import { checkImageName, pullFailure } from './images/failures.ts';
@@ -163,9 +163,9 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     };
     checkImageName(reference);
     if (action.kind === 'checkImage') {
-      const info = await runtime.imageStatus(reference, signal).catch((error: unknown) => {
-        throw new ActionError('ImageInspectError', `Failed to inspect image "${reference}": ${reasonOf(error)}`);
-      });
+      const info = await runtime
+        .imageStatus(reference, signal)
+        .catch(failsWith('ImageInspectError', (why) => `Failed to inspect image "${reference}": ${why}`));
       if (info !== undefined) return found(info);
       if (action.mustExist)
         throw new ActionError(
@@ -179,7 +179,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
       const { info, millis } = await ports.pullImage(pod, reference, progress, signal);
       return found(info, { millis, withWaitingMillis: timers.now() - began, sizeBytes: info.sizeBytes });
     } catch (error) {
-      throw pullFailure(reference, reasonOf(error));
+      throw error instanceof OutcomeUnknownError ? error : pullFailure(reference, reasonOf(error));
     }
   }
 
@@ -219,11 +219,9 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     if (action.targetId !== undefined) config.targetContainerId = action.targetId;
     const id = await runtime.createContainer(action.sandboxId, sandbox, config, signal).catch((error: unknown) => {
       images.delete(action.imageId);
-      throw new ActionError('CreateContainerError', error instanceof Error ? error.message : String(error));
+      return failsWith('CreateContainerError')(error);
     });
-    await runtime.startContainer(id, signal).catch((error: unknown) => {
-      throw new ActionError('RunContainerError', error instanceof Error ? error.message : String(error));
-    });
+    await runtime.startContainer(id, signal).catch(failsWith('RunContainerError'));
     return {};
   }
 

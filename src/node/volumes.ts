@@ -20,6 +20,7 @@ import { createWorkQueue } from '../client/work-queue.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
 import { removeTree } from '../platform/remove-tree.ts';
+import { OutcomeUnknownError } from '../runtime/runtime.ts';
 import { claimNamesOf } from '../scheduling/volume-claims.ts';
 import type { DownwardFacts } from './downward.ts';
 import { mountsUnder, unmountUnder } from './mounts.ts';
@@ -127,7 +128,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
           const place = { volume, folder: folder(), images: options.images, warn, alone };
           return await setUpVolume(sourceFor(entry), place, signal);
         } catch (cause) {
-          if (signal.aborted) throw cause;
+          if (signal.aborted || cause instanceof OutcomeUnknownError) throw cause;
           const error = cause instanceof VolumeError ? cause : new VolumeError(volume.name, (cause as Error).message);
           if (showsObjects(volume) && (await keepPayload(folder()))) return stays(entry, error);
           throw failures.add(error);

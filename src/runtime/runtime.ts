@@ -3,7 +3,8 @@
  * cri/ speaks to containerd (and any CRI v1 runtime); simulated/ runs in virtual time. test/contract holds both to one suite.
  *
  * Every call is idempotent by name: running a sandbox or creating a container whose (pod UID, name, attempt) exists returns
- * the existing ID; stopping or removing what is gone is success. Every call takes an AbortSignal.
+ * the existing ID; stopping or removing what is gone is success. Every call takes an AbortSignal. A call whose outcome is not
+ * known rejects with an OutcomeUnknownError.
  */
 import type { StreamSelection } from '../machinery/node-connection.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -119,6 +120,18 @@ export class ExecTimeoutError extends Error {
   override readonly name = 'ExecTimeoutError';
   constructor(command: readonly string[]) {
     super(`command ${JSON.stringify(command.join(' '))} timed out`);
+  }
+}
+
+/**
+ * A call of which it is not known whether it had its effect: the runtime could not be reached, the connection was cut, or it
+ * did not answer in time. Neither a success nor a failure: observe before deciding what is next.
+ */
+export class OutcomeUnknownError extends Error {
+  override readonly name = 'OutcomeUnknownError';
+  /** `cause`: the error of the call. */
+  constructor(message: string, options?: { cause: unknown }) {
+    super(message, options);
   }
 }
 

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { PullProgress } from '../../lifecycle/pulls.ts';
 import { systemTimers } from '../../platform/node.ts';
-import type { ContainerRuntime, ImageInfo, RegistryCredential } from '../../runtime/runtime.ts';
+import {
+  type ContainerRuntime,
+  type ImageInfo,
+  OutcomeUnknownError,
+  type RegistryCredential,
+} from '../../runtime/runtime.ts';
 import { createImagePuller } from './puller.ts';
 
 const never = new AbortController().signal;
@@ -36,6 +41,16 @@ const setUp = (maxParallel: number, more: Partial<ContainerRuntime> = {}) => {
 };
 /** What was asked for in this turn has reached the registry. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+it('a pull with an unknown outcome asks with no further credential', async () => {
+  const { pull, asked } = setUp(1);
+  const pulled = pull('a:1', [user('first'), user('second')]);
+  await settled();
+  const unknown = new OutcomeUnknownError('connection dropped');
+  asked[0]?.answer(unknown);
+  await expect(pulled).rejects.toBe(unknown);
+  expect(asked).toHaveLength(1);
+});
 
 describe('at most so many at once', () => {
   it('the others wait, are told so, and go in order', async () => {

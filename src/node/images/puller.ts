@@ -10,7 +10,12 @@
 import type { PullProgress } from '../../lifecycle/pulls.ts';
 import type { Millis, Timer, Timers } from '../../platform/platform.ts';
 import { storedName } from '../../runtime/images/references.ts';
-import type { ContainerRuntime, ImageInfo, RegistryCredential } from '../../runtime/runtime.ts';
+import {
+  type ContainerRuntime,
+  type ImageInfo,
+  OutcomeUnknownError,
+  type RegistryCredential,
+} from '../../runtime/runtime.ts';
 
 export const DEFAULT_MAX_PARALLEL_PULLS = 5;
 /** containerd has no event for bytes that arrive. */
@@ -150,6 +155,8 @@ async function pullWith(
       return;
     } catch (error) {
       signal.throwIfAborted();
+      // No registry has refused anything: the next credential would be asked of nobody.
+      if (error instanceof OutcomeUnknownError) throw error;
       refusals.push(error as Error);
     }
   }

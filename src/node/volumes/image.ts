@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path';
 import type { Pod, Volume } from '../../api/generated/types.ts';
 import { formatDuration } from '../../machinery/time.ts';
 import { runCommandOk } from '../../platform/processes.ts';
-import type { ImageInfo, RuntimeMount } from '../../runtime/runtime.ts';
+import { type ImageInfo, OutcomeUnknownError, type RuntimeMount } from '../../runtime/runtime.ts';
 import { bindMount, isMountPoint, remountReadOnly } from '../mounts.ts';
 import { VolumeError } from './volume-error.ts';
 
@@ -68,6 +68,7 @@ async function presentImage(
   const began = performance.now();
   const { info, millis } = await images.pull(pod, reference, signal).catch((error: Error) => {
     signal.throwIfAborted();
+    if (error instanceof OutcomeUnknownError) throw error;
     images.event(pod, 'Warning', 'Failed', `Failed to pull image "${reference}": ${error.message}`);
     throw new VolumeError(volumeName, error.message, 'ErrImagePull', reference);
   });

@@ -11,6 +11,7 @@ import {
   type ServiceDefinition,
 } from '@grpc/proto-loader';
 import type { Timers } from '../../platform/platform.ts';
+import { OutcomeUnknownError } from '../runtime.ts';
 
 /** Names of gRPC's codes as Go prints them, by number. */
 const CODE_NAMES = [
@@ -41,19 +42,27 @@ export class RuntimeCallError extends Error {
   readonly code: RuntimeErrorCode;
   /** The runtime's own words. */
   readonly details: string;
-  constructor(code: RuntimeErrorCode, details: string) {
+  /** The runtime itself said so; else its side of the connection was never heard. */
+  readonly answered: boolean;
+  constructor(code: RuntimeErrorCode, details: string, answered = true) {
     super(`rpc error: code = ${code} desc = ${details}`);
     this.code = code;
     this.details = details;
+    this.answered = answered;
   }
 }
 
-export const hasCode = (error: unknown, code: RuntimeErrorCode): boolean =>
-  error instanceof RuntimeCallError && error.code === code;
+/** The error of the call behind a rejection, also where the outcome is unknown; undefined: it is none of a call. */
+export function callErrorOf(error: unknown): RuntimeCallError | undefined {
+  const call = error instanceof OutcomeUnknownError ? error.cause : error;
+  return call instanceof RuntimeCallError ? call : undefined;
+}
 
-/** Most a response may hold: containerd's own bound. */
+export const hasCode = (error: unknown, code: RuntimeErrorCode): boolean => callErrorOf(error)?.code === code;
+
 /** As long as upstream's kubelet waits for a runtime that hangs (runtimeRequestTimeout). */
 export const CALL_TIMEOUT_MILLIS = 120_000;
+/** Most a response may hold: containerd's own bound. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 export interface Connection {
@@ -182,8 +191,18 @@ export function connect(endpoint: string, onCall?: CallListener): Connection {
   };
 }
 
-function toCallError(error: ServiceError): RuntimeCallError {
-  return new RuntimeCallError(CODE_NAMES[error.code] ?? 'Unknown', error.details);
+const OUTCOME_UNKNOWN: readonly RuntimeErrorCode[] = ['Unavailable', 'DeadlineExceeded', 'Canceled'];
+
+/** An answer of the runtime has HTTP headers; what the gRPC library says of a connection has none. */
+const isAnswered = ({ metadata }: ServiceError): boolean => metadata.get('content-type').length > 0;
+
+function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownError {
+  const code = CODE_NAMES[error.code] ?? 'Unknown';
+  const answered = isAnswered(error);
+  const call = new RuntimeCallError(code, error.details, answered);
+  // A connection that is cut in the middle of an answer ends as Internal.
+  const isUnknown = OUTCOME_UNKNOWN.includes(code) || (!answered && /^Received RST_STREAM/.test(error.details));
+  return isUnknown ? new OutcomeUnknownError(call.message, { cause: call }) : call;
 }
 
 /** How long to wait before asking containerd again whether its CRI plugin is initialized. */
@@ -199,7 +218,7 @@ export async function runtimeInitialized(connection: Connection, timers: Timers,
       await connection.unaryWhenReachable('runtime.v1.RuntimeService/Status', {}, signal);
       return;
     } catch (error) {
-      const starting = error instanceof RuntimeCallError && error.details.includes('not initialized');
+      const starting = callErrorOf(error)?.details.includes('not initialized') === true;
       if (!starting && !hasCode(error, 'Unavailable')) throw error;
     }
     await delay(INITIALIZED_RETRY_MILLIS, timers, signal);

@@ -12,7 +12,7 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, ContainerStreams, RuntimeUsage, RuntimeVersion } from '../runtime.ts';
 import { createSteadyStamps } from '../steady-stamps.ts';
 import { callMetrics } from './call-metrics.ts';
-import { CALL_TIMEOUT_MILLIS, type Connection, connect, delay, hasCode, RuntimeCallError } from './connection.ts';
+import { CALL_TIMEOUT_MILLIS, type Connection, callErrorOf, connect, delay, hasCode } from './connection.ts';
 import { followEvents } from './events.ts';
 import { execSync } from './exec.ts';
 import { containerFacts, emptyFacts, type Facts, sandboxFacts } from './facts.ts';
@@ -41,7 +41,7 @@ export interface RuntimeOptions {
 
 const SERVICE = 'runtime.v1.RuntimeService';
 
-/** Rejects with a RuntimeCallError where nobody answers at the endpoint, or not CRI v1. */
+/** Rejects with an OutcomeUnknownError where nothing answers at the endpoint, with a RuntimeCallError where not CRI v1 does. */
 export async function connectRuntime(
   options: RuntimeOptions,
 ): Promise<ContainerRuntime & ContainerStreams & RuntimeUsage> {
@@ -204,8 +204,8 @@ async function removeContainer(connection: Connection, facts: Facts, id: string,
 
 /** A runtime keeps a name to one object; it says so in words of its own, under no particular code. */
 const isNameTaken = (error: unknown): boolean =>
-  error instanceof RuntimeCallError &&
-  (error.code === 'AlreadyExists' || /is reserved for|already exists|already in use/.test(error.details));
+  hasCode(error, 'AlreadyExists') ||
+  /is reserved for|already exists|already in use/.test(callErrorOf(error)?.details ?? '');
 
 /** The name may also be held by a creation that is still under way elsewhere: then there is nothing to find yet. */
 async function createOrFind(create: () => Promise<string>, find: () => Promise<{ id: string }[]>): Promise<string> {
@@ -245,7 +245,7 @@ async function endOnce(call: () => Promise<unknown>, timers: Timers, signal: Abo
     try {
       return await unlessGone(call());
     } catch (error) {
-      const unrecorded = error instanceof RuntimeCallError && error.details.includes('ttrpc: closed');
+      const unrecorded = callErrorOf(error)?.details.includes('ttrpc: closed') === true;
       if (!unrecorded || tries === EXIT_RECORDED_TRIES) throw error;
       await delay(EXIT_RECORDED_RETRY_MILLIS, timers, signal);
     }

@@ -1,7 +1,7 @@
 /** One command in a container, as probes and hooks want it: its exit code and the beginning of its output. */
 import type { Timers } from '../../platform/platform.ts';
 import { type ExecResult, ExecTimeoutError, MAX_EXEC_OUTPUT_BYTES } from '../runtime.ts';
-import { CALL_TIMEOUT_MILLIS, type Connection, hasCode } from './connection.ts';
+import { CALL_TIMEOUT_MILLIS, type Connection, callErrorOf, hasCode } from './connection.ts';
 
 interface ExecSyncResponse {
   stdout: Buffer;
@@ -44,7 +44,8 @@ export async function execSync(
     );
     return { exitCode: answer.exitCode, stdout: beginning(answer.stdout), stderr: beginning(answer.stderr) };
   } catch (error) {
-    throw hasCode(error, 'DeadlineExceeded') ? new ExecTimeoutError(command) : error;
+    const timedOut = timeoutMillis > 0 && hasCode(error, 'DeadlineExceeded') && callErrorOf(error)?.answered === true;
+    throw timedOut ? new ExecTimeoutError(command) : error;
   } finally {
     timer?.cancel();
     signal.removeEventListener('abort', abort);

@@ -1,6 +1,6 @@
 /** CRI's ImageService. */
 import type { ImageInfo, RegistryCredential } from '../runtime.ts';
-import { type Connection, hasCode } from './connection.ts';
+import { type Connection, callErrorOf, hasCode } from './connection.ts';
 import type { Labels } from './labels.ts';
 import type { Image, ListedContainer } from './responses.ts';
 
@@ -41,8 +41,14 @@ export async function pullImage(
   signal: AbortSignal,
 ): Promise<string> {
   const request = { ...spec(reference), ...(credential === undefined ? {} : { auth: credential }) };
-  const { imageRef } = await connection.unary<{ imageRef: string }>(`${SERVICE}/PullImage`, request, signal, 0);
-  return imageRef;
+  try {
+    const { imageRef } = await connection.unary<{ imageRef: string }>(`${SERVICE}/PullImage`, request, signal, 0);
+    return imageRef;
+  } catch (error) {
+    // What the runtime itself says of a pull is said of the registry: its timeouts have the same codes.
+    const call = callErrorOf(error);
+    throw call?.answered === true ? call : error;
+  }
 }
 
 /** IDs and names of the images of all containers, also of those that others made; without those that bear `except`. */

@@ -1,0 +1,122 @@
+/** Calls without a known outcome, against a server of CRI that answers with every code, or dies. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { testTimers } from '../../client/testing.ts';
+import { systemTimers } from '../../platform/node.ts';
+import type { Log } from '../../platform/platform.ts';
+import { type ContainerRuntime, ExecTimeoutError, OutcomeUnknownError } from '../runtime.ts';
+import { connectRuntime } from './cri-runtime.ts';
+import { execSync } from './exec.ts';
+
+const never = new AbortController().signal;
+const log: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => log,
+};
+const definition = loadSync(fileURLToPath(new URL('cri.proto', import.meta.url)));
+
+type Answer = (error: { code: number; details: string } | null, response?: object) => void;
+
+let folder: string;
+let server: Server;
+let runtime: ContainerRuntime;
+/** What the server does with each call but Version. */
+let handle: (answer: Answer) => void;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-cri-outcome-'));
+  server = new Server();
+  const call = (_call: unknown, answer: Answer): void => handle(answer);
+  const version = (_call: unknown, answer: Answer): void =>
+    answer(null, { runtimeName: 'test', runtimeVersion: '1', runtimeApiVersion: 'v1' });
+  server.addService(definition['runtime.v1.RuntimeService'] as unknown as ServiceDefinition, {
+    Version: version,
+    StartContainer: call,
+    StopPodSandbox: call,
+    ContainerStatus: call,
+    ExecSync: call,
+  });
+  server.addService(definition['runtime.v1.ImageService'] as unknown as ServiceDefinition, {
+    PullImage: call,
+    ImageStatus: call,
+  });
+  const endpoint = `unix://${join(folder, 'cri.sock')}`;
+  await new Promise<void>((resolve, reject) =>
+    server.bindAsync(endpoint, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())),
+  );
+  runtime = await connectRuntime({ endpoint, log, timers: systemTimers() });
+});
+
+afterEach(async () => {
+  await runtime.close();
+  server.forceShutdown();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const rejection = (promise: Promise<unknown>): Promise<Error> =>
+  promise.then(
+    () => new Error('it was resolved'),
+    (error: Error) => error,
+  );
+
+test.each([
+  [status.UNAVAILABLE, 'Unavailable'],
+  [status.DEADLINE_EXCEEDED, 'DeadlineExceeded'],
+  [status.CANCELLED, 'Canceled'],
+])('the code %s of a call means that its outcome is unknown', async (code, name) => {
+  handle = (answer) => answer({ code, details: 'shim' });
+  const error = await rejection(runtime.startContainer('c', never));
+  expect(error).toBeInstanceOf(OutcomeUnknownError);
+  expect(error.message).toBe(`rpc error: code = ${name} desc = shim`);
+  expect(await rejection(runtime.imageStatus('i', never))).toBeInstanceOf(OutcomeUnknownError);
+});
+
+test('any other code is a failure', async () => {
+  handle = (answer) => answer({ code: status.UNKNOWN, details: 'no' });
+  const error = await rejection(runtime.stopSandbox('s', never));
+  expect(error).toMatchObject({ name: 'RuntimeCallError', code: 'Unknown', details: 'no' });
+});
+
+test('a pull that fails because the registry did not answer is a failure, whatever its code', async () => {
+  for (const code of [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED]) {
+    handle = (answer) => answer({ code, details: 'failed to do request: Head "http://r/v2/": dial tcp: i/o timeout' });
+    expect(await rejection(runtime.pullImage('r/i', undefined, never))).toMatchObject({ name: 'RuntimeCallError' });
+  }
+});
+
+test('a connection that is cut during a call, and one that is refused, mean that the outcome is unknown', async () => {
+  handle = () => setImmediate(() => server.forceShutdown());
+  const calls = [runtime.pullImage('r/i', undefined, never), runtime.execSync('c', ['true'], 0, never)];
+  for (const call of calls) expect(await rejection(call)).toBeInstanceOf(OutcomeUnknownError);
+  expect(await rejection(runtime.startContainer('c', never))).toBeInstanceOf(OutcomeUnknownError);
+  expect(await rejection(runtime.pullImage('r/i', undefined, never))).toBeInstanceOf(OutcomeUnknownError);
+});
+
+test('a call that the caller aborts rejects with the reason of the signal', async () => {
+  const wanted = new AbortController();
+  handle = () => wanted.abort(new Error('not wanted any more'));
+  expect((await rejection(runtime.startContainer('c', wanted.signal))).message).toBe('not wanted any more');
+});
+
+test('the timeout of a command is told by the runtime; without a timeout the outcome is unknown', async () => {
+  handle = (answer) => answer({ code: status.DEADLINE_EXCEEDED, details: 'timeout 1s exceeded' });
+  expect(await rejection(runtime.execSync('c', ['true'], 1000, never))).toBeInstanceOf(ExecTimeoutError);
+  expect(await rejection(runtime.execSync('c', ['true'], 0, never))).toBeInstanceOf(OutcomeUnknownError);
+});
+
+test('the end of a timer is the timeout of a command although the runtime did not answer', async () => {
+  const timers = testTimers();
+  const unary = (_method: string, _request: object, signal: AbortSignal): Promise<never> =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  const running = execSync({ unary } as never, timers, { id: 'c', command: ['true'], timeoutMillis: 1000 }, never);
+  timers.advance(1000);
+  expect(await rejection(running)).toBeInstanceOf(ExecTimeoutError);
+});
