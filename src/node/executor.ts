@@ -50,7 +50,7 @@ export interface ExecutorPorts {
   ): Promise<void>;
   /** Removes what a run has left whose record is gone. */
   removeRunFiles(pod: Pod, run: { name: string; attempt: number }): Promise<void>;
-  /** Rejects only when `signal` aborts. */
+  /** Both reject when `signal` aborts, and with an OutcomeUnknownError where there is no result. */
   runProbe(pod: Pod, action: Action & { kind: 'runProbe' }, signal: AbortSignal): Promise<Omit<ProbeResult, 'serial'>>;
   runHook(pod: Pod, action: Action & { kind: 'runHook' }, signal: AbortSignal): Promise<HookResult>;
   /** With the Pod's pull secrets. Rejects with the registry's reasons. */

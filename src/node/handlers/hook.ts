@@ -7,7 +7,8 @@
  * status, not for Events.
  */
 import type { LifecycleHandler } from '../../api/generated/types.ts';
-import type { Timers } from '../../platform/platform.ts';
+import { OutcomeUnknownError } from '../../runtime/runtime.ts';
+import { pause } from './deadline.ts';
 import { combined, MAX_OUTPUT } from './exec.ts';
 import { joinHostPort } from './failure.ts';
 import type { HttpRequest } from './http.ts';
@@ -24,7 +25,10 @@ export interface HookOutcome {
   httpFallback?: string;
 }
 
-/** Rejects with a HookError where the hook fails, with the signal's reason on abort. */
+/**
+ * Rejects with a HookError where the hook fails, with the signal's reason on abort, and with an OutcomeUnknownError where the
+ * runtime does not answer: then the hook has no result.
+ */
 export async function runHook(
   target: HandlerTarget,
   handler: LifecycleHandler,
@@ -40,6 +44,7 @@ export async function runHook(
       return await work();
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof OutcomeUnknownError) throw error;
       throw new HookError(`${what} ${whose}${error instanceof Error ? error.message : String(error)}`);
     }
   };
@@ -70,6 +75,7 @@ async function runCommand(
   const described = (reason: string, output: string): Error =>
     new Error(`${reason}, message: ${JSON.stringify(output)}`);
   const result = await runtime.execSync(containerId, command, 0, signal).catch((error: unknown) => {
+    if (error instanceof OutcomeUnknownError) throw error;
     throw described(error instanceof Error ? error.message : String(error), '');
   });
   const { exitCode, stderr } = result;
@@ -95,19 +101,4 @@ async function get(request: HttpRequest, signal: AbortSignal): Promise<HookOutco
     const host = joinHostPort(request.host, request.port);
     return { httpFallback: `request to HTTPS lifecycle hook ${host} got HTTP response, retry with HTTP succeeded` };
   }
-}
-
-function pause(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const abort = (): void => {
-      timer.cancel();
-      reject(signal.reason);
-    };
-    const timer = timers.at(timers.now() + millis, () => {
-      signal.removeEventListener('abort', abort);
-      resolve();
-    });
-    signal.addEventListener('abort', abort, { once: true });
-  });
 }

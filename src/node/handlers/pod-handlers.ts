@@ -1,14 +1,18 @@
-/** The probes and hooks of Pods, as the worker asks for them: which container is meant, and how its handler is run. */
+/**
+ * The probes and hooks of Pods, as the worker asks for them: which container is meant, and how its handler is run. One without a
+ * result rejects with an OutcomeUnknownError: the runtime did not answer, or the container ended under its probe.
+ */
 import { availableParallelism } from 'node:os';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Container, Pod } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import type { Platform } from '../../platform/platform.ts';
-import type { ContainerRuntime } from '../../runtime/runtime.ts';
+import { type ContainerRuntime, OutcomeUnknownError } from '../../runtime/runtime.ts';
 import type { ExecutorPorts } from '../executor.ts';
 import { limitStarts } from './exec-gate.ts';
 import { runHook } from './hook.ts';
 import { runProbe } from './probe.ts';
+import { stillRuns } from './still-runs.ts';
 import type { HandlerTarget } from './target.ts';
 
 export interface PodHandlerOptions extends Platform {
@@ -32,7 +36,14 @@ export function createPodHandlers(options: PodHandlerOptions): Pick<ExecutorPort
       const target = targetOf(pod, container, id);
       const { startupProbe, livenessProbe, readinessProbe } = target.container;
       const probe = { startup: startupProbe, liveness: livenessProbe, readiness: readinessProbe }[kind];
-      return probe === undefined ? { result: 'Success', message: '' } : runProbe(target, probe, probing, abort);
+      if (probe === undefined) return { result: 'Success', message: '' };
+      const outcome = await runProbe(target, probe, probing, abort);
+      if (outcome.result === 'Success' || outcome.result === 'Warning') return outcome;
+      const runs = await stillRuns(target, options, abort);
+      // A command that a hung runtime never began is late, too.
+      if (runs === true || (runs === undefined && probe.exec === undefined)) return outcome;
+      const why = runs === false ? 'the container has ended' : 'the container runtime does not answer';
+      throw new OutcomeUnknownError(`the ${kind} probe of container ${container} has no result: ${why}`);
     },
     async runHook(pod, { container, id, hook }, abort) {
       const target = targetOf(pod, container, id);
@@ -43,6 +54,7 @@ export function createPodHandlers(options: PodHandlerOptions): Pick<ExecutorPort
         return {};
       } catch (error) {
         abort.throwIfAborted();
+        if (error instanceof OutcomeUnknownError) throw error;
         const failure = (error as Error).message;
         log.warn('lifecycle hook failed', { pod: pod.metadata.name, container, hook, failure });
         return { failure };

@@ -4,13 +4,14 @@
  * Boundary: when a probe is due, how often it must fail and what follows is the core's; here is only the question and the
  * answer.
  * Invariants:
- * 1. runProbe rejects on abort alone.
+ * 1. runProbe rejects on abort, and with an OutcomeUnknownError where the runtime does not answer, alone.
  * 2. What the container does wrong, or not in time, is Failure; an error of the node or the runtime is Unknown.
  * 3. Nothing stays open behind a probe: no connection, no timer.
  * Source: pkg/kubelet/prober of v1.33.
  */
 import type { Probe } from '../../api/generated/types.ts';
 import type { Timers } from '../../platform/platform.ts';
+import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 import { withDeadline } from './deadline.ts';
 import { type ExecPort, execProbe, expandCommand } from './exec.ts';
 import { HandlerFailure } from './failure.ts';
@@ -41,6 +42,7 @@ export async function runProbe(
       return { result: 'Success', message: '', ...(await attemptProbe(target, probe, ports, signal)) };
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof OutcomeUnknownError) throw error;
       const message = error instanceof Error ? error.message : String(error);
       if (error instanceof HandlerFailure) return { result: 'Failure', message };
       if (attempt === ATTEMPTS) return { result: 'Unknown', message };

@@ -1,0 +1,25 @@
+/**
+ * Whether the container of a probe that failed still runs. A container that exits fails its probes too, a moment before the
+ * runtime reports the exit; such a failure says nothing about the container's health.
+ */
+import type { Timers } from '../../platform/platform.ts';
+import type { ContainerRuntime } from '../../runtime/runtime.ts';
+import { pause, withDeadline } from './deadline.ts';
+import type { HandlerTarget } from './target.ts';
+
+/** Between the end of a process and the runtime's report of it. */
+const EXIT_REPORTED_WITHIN_MILLIS = 50;
+const ANSWERED_WITHIN_MILLIS = 2000;
+
+/** undefined: the runtime does not answer. Rejects when `signal` aborts. */
+export async function stillRuns(
+  { pod, containerId }: Pick<HandlerTarget, 'pod' | 'containerId'>,
+  { runtime, timers }: { runtime: Pick<ContainerRuntime, 'observe'>; timers: Timers },
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  await pause(EXIT_REPORTED_WITHIN_MILLIS, timers, signal);
+  const look = (inTime: AbortSignal) => runtime.observe(pod.metadata.uid ?? '', inTime);
+  const seen = await withDeadline(timers, ANSWERED_WITHIN_MILLIS, signal, look).catch(() => undefined);
+  signal.throwIfAborted();
+  return seen?.containers.some(({ id, state }) => id === containerId && state === 'running');
+}
