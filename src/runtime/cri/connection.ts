@@ -91,6 +91,7 @@ function loadDefinitions(): PackageDefinition {
     'cri.proto',
     'containerd-events.proto',
     'containerd-tasks.proto',
+    'containerd-containers.proto',
     'containerd-content.proto',
     'containerd-snapshots.proto',
     'containerd-leases.proto',

@@ -3,8 +3,8 @@
  * idempotent; what is running is only ever told by the runtime itself.
  *
  * Invariants:
- * 1. No call retries: who asked decides with a new observation. But for one that ends what has just ended (endOnce).
- * 2. What is gone counts as stopped and as removed.
+ * 1. No call retries: who asked decides with a new observation. But for those of ending.ts.
+ * 2. Stop and remove treat NotFound as success where the container or the sandbox itself is gone.
  */
 import type { Metrics } from '../../platform/metrics.ts';
 import { machineClock } from '../../platform/node.ts';
@@ -12,10 +12,11 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, ContainerStreams, RuntimeUsage, RuntimeVersion } from '../runtime.ts';
 import { createSteadyStamps } from '../steady-stamps.ts';
 import { callMetrics } from './call-metrics.ts';
-import { CALL_TIMEOUT_MILLIS, type Connection, callErrorOf, connect, delay, hasCode } from './connection.ts';
+import { callErrorOf, connect, hasCode } from './connection.ts';
+import { type EndingParts, removeContainer, removeSandbox, stopContainer, stopSandbox } from './ending.ts';
 import { followEvents } from './events.ts';
 import { execSync } from './exec.ts';
-import { containerFacts, emptyFacts, type Facts, sandboxFacts } from './facts.ts';
+import { containerFacts, emptyFacts, sandboxFacts } from './facts.ts';
 import { garbageCalls } from './garbage.ts';
 import { followImages } from './image-events.ts';
 import { imageMountCalls } from './image-mounts.ts';
@@ -95,15 +96,12 @@ export async function connectRuntime(
 
 type SandboxCalls = Pick<ContainerRuntime, 'runSandbox' | 'stopSandbox' | 'removeSandbox'>;
 
-interface Surroundings {
-  connection: Connection;
-  facts: Facts;
-  observer: Observer;
+interface Surroundings extends EndingParts {
   scope: Labels;
-  timers: Timers;
 }
 
-function sandboxCalls({ connection, facts, observer, scope, timers }: Surroundings): SandboxCalls {
+function sandboxCalls(surroundings: Surroundings): SandboxCalls {
+  const { connection, facts, observer, scope } = surroundings;
   return {
     runSandbox: async (config, signal) => {
       const id = await createOrFind(
@@ -121,16 +119,8 @@ function sandboxCalls({ connection, facts, observer, scope, timers }: Surroundin
       sandboxFacts(facts, id, config.pod.uid);
       return id;
     },
-    stopSandbox: (id, signal) =>
-      endOnce(() => connection.unary(`${SERVICE}/StopPodSandbox`, { podSandboxId: id }, signal), timers, signal),
-    removeSandbox: async (id, signal) => {
-      facts.sandboxes.delete(id);
-      // All at once: the runtime would remove them one after the other, as it does with what is not known here.
-      const ended = [...facts.containers].filter(([, { final }]) => final?.sandboxId === id);
-      await Promise.all(ended.map(([container]) => removeContainer(connection, facts, container, signal)));
-      const call = () => connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal);
-      await endOnce(call, timers, signal);
-    },
+    stopSandbox: (id, signal) => stopSandbox(surroundings, id, signal),
+    removeSandbox: (id, signal) => removeSandbox(surroundings, id, signal),
   };
 }
 
@@ -139,7 +129,8 @@ type ContainerCalls = Pick<
   'createContainer' | 'startContainer' | 'stopContainer' | 'removeContainer' | 'reopenContainerLog'
 >;
 
-function containerCalls({ connection, facts, observer, scope, timers }: Surroundings): ContainerCalls {
+function containerCalls(surroundings: Surroundings): ContainerCalls {
+  const { connection, facts, observer, scope } = surroundings;
   return {
     createContainer: async (sandboxId, sandbox, config, signal) => {
       const labels = {
@@ -176,30 +167,12 @@ function containerCalls({ connection, facts, observer, scope, timers }: Surround
         facts.starting.delete(id);
       }
     },
-    // CRI lets two stops of one container wait side by side; the shorter grace ends first and kills.
-    stopContainer: (id, graceSeconds, signal) =>
-      endOnce(
-        () =>
-          connection.unary(
-            `${SERVICE}/StopContainer`,
-            { containerId: id, timeout: graceSeconds },
-            signal,
-            graceSeconds * 1000 + CALL_TIMEOUT_MILLIS,
-          ),
-        timers,
-        signal,
-      ),
-    removeContainer: (id, signal) => removeContainer(connection, facts, id, signal),
+    stopContainer: (id, graceSeconds, signal) => stopContainer(surroundings, id, graceSeconds, signal),
+    removeContainer: (id, signal) => removeContainer(surroundings, id, signal),
     reopenContainerLog: async (id, signal) => {
       await connection.unary(`${SERVICE}/ReopenContainerLog`, { containerId: id }, signal);
     },
   };
-}
-
-async function removeContainer(connection: Connection, facts: Facts, id: string, signal: AbortSignal): Promise<void> {
-  // First, so that the event of it is nobody's: who asks looks by himself.
-  facts.containers.delete(id);
-  await unlessGone(connection.unary(`${SERVICE}/RemoveContainer`, { containerId: id }, signal));
 }
 
 /** A runtime keeps a name to one object; it says so in words of its own, under no particular code. */
@@ -223,31 +196,4 @@ async function createOrFind(create: () => Promise<string>, find: () => Promise<{
 async function wasStarted(observer: Observer, id: string, signal: AbortSignal): Promise<boolean> {
   const status = await observer.containerStatus(id, signal).catch(() => undefined);
   return status !== undefined && status.startedAt > 0;
-}
-
-async function unlessGone(call: Promise<unknown>): Promise<void> {
-  try {
-    await call;
-  } catch (error) {
-    if (!hasCode(error, 'NotFound')) throw error;
-  }
-}
-
-const EXIT_RECORDED_RETRY_MILLIS = 10;
-const EXIT_RECORDED_TRIES = 100;
-
-/**
- * A call that ends what may just have ended by itself. Between a container's exit and CRI's record of it, containerd asks the shim
- * to kill what it does not have any more, and fails with `ttrpc: closed`; no event tells of the record.
- */
-async function endOnce(call: () => Promise<unknown>, timers: Timers, signal: AbortSignal): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await unlessGone(call());
-    } catch (error) {
-      const unrecorded = callErrorOf(error)?.details.includes('ttrpc: closed') === true;
-      if (!unrecorded || tries === EXIT_RECORDED_TRIES) throw error;
-      await delay(EXIT_RECORDED_RETRY_MILLIS, timers, signal);
-    }
-  }
 }

@@ -28,12 +28,18 @@ const STATES: Record<ContainerStateName, ContainerObservation['state']> = {
 
 export const OOM_KILLED = 'OOMKilled';
 
+interface ContainerFilter {
+  id?: string;
+  sandboxId?: string;
+  labels?: Labels;
+}
+
 export interface Observer {
   observeAll(signal: AbortSignal): Promise<Map<string, PodObservation>>;
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
   /** Sandboxes and containers with all these labels; states are CRI's. */
   listSandboxes(filter: { id?: string; labels?: Labels }, signal: AbortSignal): Promise<ListedSandbox[]>;
-  listContainers(filter: { id?: string; labels?: Labels }, signal: AbortSignal): Promise<ListedContainer[]>;
+  listContainers(filter: ContainerFilter, signal: AbortSignal): Promise<ListedContainer[]>;
   /** undefined where the container is gone. */
   containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus | undefined>;
 }
@@ -52,7 +58,13 @@ export function createObserver(connection: Connection, facts: Facts, scope: Labe
     (
       await connection.unary<{ containers: ListedContainer[] }>(
         `${SERVICE}/ListContainers`,
-        { filter: { id: filter.id ?? '', labelSelector: { ...filter.labels, ...scope } } },
+        {
+          filter: {
+            id: filter.id ?? '',
+            podSandboxId: filter.sandboxId ?? '',
+            labelSelector: { ...filter.labels, ...scope },
+          },
+        },
         signal,
       )
     ).containers.filter((container) => isOurs(container.labels));
