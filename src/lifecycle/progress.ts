@@ -135,6 +135,7 @@ export function start(turn: Turn, container: ContainerView, attempt: number, bac
     containerKind: container.kind,
     attempt,
     sandboxId: view.sandbox.id,
+    image: container.spec.image ?? '',
     imageId,
     backoffSeconds,
     ...(target === undefined ? {} : { targetId: target.id }),

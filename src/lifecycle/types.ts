@@ -188,6 +188,8 @@ export type Action =
       containerKind: ContainerKind;
       attempt: number;
       sandboxId: string;
+      /** The reference that was checked or pulled: of an entry with imageFrom the image of that container. */
+      image: string;
       imageId: string;
       backoffSeconds: number;
       /** The run whose process namespace an ephemeral container shares. */

@@ -1,24 +1,30 @@
 import { expect, test } from 'vitest';
 import { containerOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
 import { testTimers } from '../client/testing.ts';
-import { OutcomeUnknownError } from '../runtime/runtime.ts';
+import { type ContainerConfig, type ImageInfo, OutcomeUnknownError } from '../runtime/runtime.ts';
 import { createExecutor, type ExecutorPorts } from './executor.ts';
 
 const { signal } = new AbortController();
 const start = {
   ...({ kind: 'startContainer', container: 'app', containerKind: 'app', attempt: 0, backoffSeconds: 0 } as const),
-  ...{ imageId: 'i', sandboxId: 's' },
+  ...{ imageId: 'i', image: 'busybox:1.28', sandboxId: 's' },
 };
+const info: ImageInfo = { id: 'i', tags: [], digests: [], sizeBytes: 1 };
 const sandbox = { kind: 'createSandbox', attempt: 0 } as const;
 
 /** An executor whose calls are told, and fail where they are told to. */
 function executor(failing: Set<string>, failure = (name: string): Error => new Error(`${name} fails`)) {
   const calls: string[] = [];
+  const configs: ContainerConfig[] = [];
   const call = async <T>(name: string, answer?: T): Promise<T> => {
     calls.push(name);
     if (failing.has(name)) throw failure(name);
     return answer as T;
   };
+  const images = new Map([
+    ['i', info],
+    ['img', info],
+  ]);
   const environment = {
     ...{ nodeName: 'n', hostIps: [], podIps: [], allocatable: {}, services: [], memoryCapacityBytes: 1 },
     ...{ configMap: () => undefined, secret: () => undefined, volumePath: () => '' },
@@ -32,8 +38,11 @@ function executor(failing: Set<string>, failure = (name: string): Error => new E
     prepareContainer: async () => undefined,
     runtime: {
       runSandbox: () => call('sandbox', 's'),
-      imageStatus: () => call('status', { id: 'i', tags: [], digests: [], sizeBytes: 1 }),
-      createContainer: () => call('create', 'c'),
+      imageStatus: (reference: string) => call('status', images.get(reference)),
+      createContainer: (_sandboxId: string, _sandbox: unknown, config: ContainerConfig) => {
+        configs.push(config);
+        return call('create', 'c');
+      },
       startContainer: () => call('start'),
       stopSandbox: () => call('stop'),
     },
@@ -42,9 +51,10 @@ function executor(failing: Set<string>, failure = (name: string): Error => new E
     cgroups: { create: () => call('limits'), release: () => call('release') },
   } as unknown as ExecutorPorts;
   const execute = createExecutor(ports);
-  const pod = podOf({ containers: [containerOf('app')] });
+  const entry = { name: 'entry', imageFrom: 'app' };
+  const pod = podOf({ containers: [containerOf('app')], deferContainers: [entry] });
   const run = (action: Parameters<typeof execute>[0]) => execute(action, pod, signal, () => undefined);
-  return { calls, run };
+  return { calls, configs, images, run };
 }
 
 test('no container starts before the Pod has its limits, which are written once', async () => {
@@ -95,4 +105,19 @@ test.each([
   ['start', 'RunContainerError', start],
 ] as const)('a failure of the call %s has the reason %s', async (name, reason, action) => {
   await expect(executor(new Set([name])).run(action)).rejects.toMatchObject({ reason });
+});
+
+const startEntry = { ...start, container: 'entry', containerKind: 'defer', image: 'tools:2', imageId: 't' } as const;
+
+test('an entry with imageFrom runs the image that the action names', async () => {
+  const { configs, images, run } = executor(new Set());
+  images.set('t', { ...info, id: 't', user: '70' });
+  await run(startEntry);
+  expect(configs).toMatchObject([{ name: 'entry', imageName: 'tools:2', imageId: 't', security: { runAsUser: 70 } }]);
+});
+
+test('an image that is gone when its container starts is reported under the name that the action has', async () => {
+  const { run } = executor(new Set());
+  const state = { attempt: 0, image: 'tools:2', state: 'absent' };
+  expect(await run(startEntry)).toEqual({ image: { container: 'entry', state } });
 });

@@ -202,14 +202,14 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
       return {
         image: {
           container: action.container,
-          state: { attempt: action.attempt, image: container.image ?? '', state: 'absent' },
+          state: { attempt: action.attempt, image: action.image, state: 'absent' },
         },
       };
     await ports.prepareContainer(pod, container, action.attempt, env, signal);
     const sandbox = sandboxConfig(pod, 0, env);
     const config = containerConfig(
       pod,
-      container,
+      { ...container, image: action.image },
       action.containerKind,
       action.attempt,
       action.backoffSeconds,

@@ -11,7 +11,10 @@ it('the images of all kinds of containers and of volumes are used', () => {
       spec: {
         initContainers: [{ name: 'i', image: 'init:1' }],
         containers: [{ name: 'a', image: 'app:1' }, { name: 'none' }],
-        deferContainers: [{ name: 'd', image: 'defer:1' }],
+        deferContainers: [
+          { name: 'd', image: 'defer:1' },
+          { name: 'f', imageFrom: 'a' },
+        ],
         ephemeralContainers: [{ name: 'e', image: 'debug:1' }],
         volumes: [
           { name: 'files', image: { reference: 'files:1' } },

@@ -4,7 +4,10 @@ import type { Pod } from '../../api/generated/types.ts';
 import { storedName } from '../../runtime/images/references.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
 
-/** References of the images that the Pod names: of its containers of every kind, also of those still to come, and of its volumes. */
+/**
+ * References of the images that the Pod names: of its containers of every kind, also of those still to come, and of its volumes.
+ * The image of an entry with imageFrom is that of another container, which stays with it.
+ */
 export function imagesOf(pod: Pod): string[] {
   const volumes = (pod.spec?.volumes ?? []).map(({ image }) => image?.reference);
   const named = [...containersOf(pod).map(({ image }) => image), ...volumes];
