@@ -59,6 +59,22 @@ describe('what a Pod as a whole may use', () => {
       { cpuShares: 716, cpuQuotaMicros: 70_000, memoryBytes: 3 * gib },
     ],
     [
+      'the limits of the others beside an entry without requests and limits',
+      {
+        containers: limited({ cpu: '1', memory: '1Gi' }),
+        deferContainers: [deferOf('a'), deferOf('b', { trigger: 'PostExit', resources: { limits: {} } })],
+      },
+      { cpuShares: 1024, cpuQuotaMicros: 100_000, memoryBytes: gib },
+    ],
+    [
+      'no limit of memory where an entry with a request has none',
+      {
+        containers: limited({ cpu: '1', memory: '1Gi' }),
+        deferContainers: [deferOf('a', { resources: { requests: { memory: '1Mi' }, limits: { cpu: '1' } } })],
+      },
+      { cpuShares: 2048, cpuQuotaMicros: 200_000 },
+    ],
+    [
       'overhead on top',
       { containers: limited({ cpu: '1', memory: '1Gi' }), overhead: { cpu: '500m', memory: '1Gi' } },
       { cpuShares: 1536, cpuQuotaMicros: 150_000, memoryBytes: 2 * gib },

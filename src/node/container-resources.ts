@@ -4,7 +4,7 @@
  */
 import { isSidecar } from '../api/core/v1/pod/containers.ts';
 import { type QosClass, qosClass as qosClassOfSpec } from '../api/core/v1/pod/qos.ts';
-import { effectiveLimits, effectiveRequests, type ResourceQuantities } from '../api/core/v1/pod/resources.ts';
+import { effectiveRequests, type ResourceQuantities, summedLimits } from '../api/core/v1/pod/resources.ts';
 import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../machinery/quantity.ts';
 import { type CgroupLimits, QUOTA_PERIOD_MICROS } from '../platform/cgroups.ts';
@@ -102,7 +102,7 @@ function memoryBehaviour(
  */
 export function podLimits(pod: Pod, hugepageSizes: readonly string[], pidsLimit: number): CgroupLimits {
   const requests = effectiveRequests(pod);
-  const limits = effectiveLimits(pod);
+  const limits = summedLimits(pod);
   const bestEffort = qosClass(pod) === 'BestEffort';
   const cpu = everyLimitAboveZero(pod, 'cpu') ? amount(limits, 'cpu', quantityMilli) : 0;
   const memory = everyLimitAboveZero(pod, 'memory') ? amount(limits, 'memory', quantityValue) : 0;
@@ -123,10 +123,13 @@ export const podCpuRequest = (pod: Pod): number => amount(effectiveRequests(pod)
 const amount = (quantities: ResourceQuantities, name: string, unit: (quantity: Quantity) => bigint): number =>
   Number(unit(quantities.get(name) ?? NOTHING));
 
-/** A limit of zero is none, for the kernel. */
+/** A limit of zero is none, for the kernel. A defer container without requests and limits runs within what the others have. */
 function everyLimitAboveZero({ spec }: Pod, name: string): boolean {
   const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};
-  return [...initContainers, ...containers, ...deferContainers].every(
+  return [...initContainers, ...containers, ...deferContainers.filter(hasResources)].every(
     ({ resources }) => milli(resources?.limits?.[name]) > 0,
   );
 }
+
+const hasResources = ({ resources }: Container): boolean =>
+  [resources?.requests, resources?.limits].some((list) => Object.keys(list ?? {}).length > 0);
