@@ -10,7 +10,6 @@ import type { Client } from '../client/client.ts';
 import type { ImageState, PullProgress } from '../lifecycle/pulls.ts';
 import type { Action, HookResult, ProbeResult } from '../lifecycle/types.ts';
 import { isApiError } from '../machinery/status.ts';
-import type { Millis } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
 import { type ContainerRuntime, type ImageInfo, OutcomeUnknownError, type SandboxConfig } from '../runtime/runtime.ts';
 import { ActionError, failsWith } from './action-error.ts';
@@ -19,6 +18,7 @@ import { podDnsConfig } from './dns-config.ts';
 import { checkImageName, pullFailure } from './images/failures.ts';
 import type { PulledImage } from './images/puller.ts';
 import type { PodCgroups } from './pod-cgroups.ts';
+import { createStopInTime } from './stop-in-time.ts';
 import type { Outcome, WorkerPorts } from './worker-ports.ts';
 
 /** The part of the volume manager that actions need. */
@@ -70,6 +70,7 @@ export interface ExecutorPorts {
 
 export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
   const { runtime, volumes, client, timers } = ports;
+  const stopInTime = createStopInTime(runtime, timers);
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
 
   /** Of the images that Pods use here, by ID: an ID's image never changes. */
@@ -113,7 +114,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
       case 'runHook':
         return { hook: await ports.runHook(pod, action, signal) };
       case 'stopContainer':
-        await stopInTime(action.id, action.deadline, signal);
+        await stopInTime(uid, action.id, action.deadline, signal);
         return {};
       case 'removeContainer':
         await runtime.removeContainer(action.id, signal);
@@ -223,15 +224,6 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     });
     await runtime.startContainer(id, signal).catch(failsWith('RunContainerError'));
     return {};
-  }
-
-  /** CRI counts a grace period in whole seconds: a stop without one, beside the first, kills at the millisecond. */
-  async function stopInTime(id: string, deadline: Millis, signal: AbortSignal): Promise<void> {
-    const graceSeconds = Math.ceil((deadline - timers.now()) / 1000);
-    if (graceSeconds <= 0) return runtime.stopContainer(id, 0, signal);
-    // What it fails of, the first one does within the second.
-    const kill = timers.at(deadline, () => void runtime.stopContainer(id, 0, signal).catch(() => undefined));
-    await runtime.stopContainer(id, graceSeconds, signal).finally(kill.cancel);
   }
 
   async function finalize(pod: Pod): Promise<Outcome> {
