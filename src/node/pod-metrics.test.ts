@@ -91,3 +91,37 @@ test('restarts count as they come', async () => {
   await set('a', 'n', { ...READY, containerStatuses: [container(4)], initContainerStatuses: [container(1)] });
   expect(await text()).toContain('lifepod_container_restarts_total{namespace="a"} 2\n');
 });
+
+test('a list of defer containers counts once when it has ended, with the outcome of each entry and its time', async () => {
+  const ending = (reason: string, ...outcomes: (string | undefined)[]): PodStatus => ({
+    phase: 'Terminating',
+    conditions: [{ type: 'Deferred', status: 'False', reason }],
+    termination: {
+      ...{ reason: 'Deleted', startedAt: '2026-01-31T00:00:00.500000Z', deadline: '2026-01-31T00:00:30.000000Z' },
+    },
+    deferContainerStatuses: outcomes.map((outcome, index) => ({
+      ...{ name: `e${index}`, image: 'i', imageID: '', ready: false, restartCount: 0 },
+      state: outcome === undefined ? { waiting: {} } : { terminated: { exitCode: 0, reason: outcome } },
+    })),
+  });
+  await set('before', 'n', ending('DeferContainersFailed', 'Error'));
+  await start();
+  await set('before', 'n', ending('DeferContainersFailed', 'Error'));
+  await set('a', 'n', READY);
+  await set('skipped', 'n', READY);
+  await set('a', 'n', ending('DeferContainersRunning', 'Completed', undefined, undefined));
+  timers.advance(4500);
+  for (let write = 0; write < 2; write++) {
+    await set('a', 'n', ending('DeferContainersFailed', 'Completed', 'DeadlineExceeded', 'Skipped'));
+    await set('skipped', 'n', ending('DeferContainersSkipped', 'Skipped'));
+  }
+  const counts = (await text()).split('\n').filter((line) => /^lifepod_defer_.*(total|sum|count)/.test(line));
+  expect(counts.sort()).toEqual([
+    'lifepod_defer_entries_total{outcome="Completed"} 1',
+    'lifepod_defer_entries_total{outcome="DeadlineExceeded"} 1',
+    'lifepod_defer_entries_total{outcome="Skipped"} 2',
+    'lifepod_defer_list_duration_seconds_count 1',
+    'lifepod_defer_list_duration_seconds_sum 4',
+    'lifepod_defer_lists_total 1',
+  ]);
+});

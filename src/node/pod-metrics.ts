@@ -1,11 +1,12 @@
-/** Figures of the Pods of this node: how long they take to be ready, their restarts, how many there are. */
+/** Figures of the Pods of this node: how long they take to be ready, their restarts, their lists of defer containers, how many there are. */
 import type { Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { family, type MetricFamily, type Metrics } from '../platform/metrics.ts';
-import type { Millis, Platform } from '../platform/platform.ts';
+import type { Clock, Millis, Platform } from '../platform/platform.ts';
 
 const BUCKETS_SECONDS = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 60, 300];
+const LIST_BUCKETS_SECONDS = [0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600];
 const PHASES = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'];
 
 export interface PodMetricsOptions extends Platform {
@@ -26,6 +27,7 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
   const restarts = metrics.counter('lifepod_container_restarts_total', 'Runs of containers after their first one.', [
     'namespace',
   ]);
+  const countList = deferMetrics(metrics, timers);
   /** When a Pod was seen that has not been Ready yet, by its UID. */
   const seenAt = new Map<string, Millis>();
   const look = (pod: Pod): void => {
@@ -46,8 +48,10 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
       },
       updated(pod, old) {
         look(pod);
+        if (pod.metadata.uid !== old.metadata.uid) return;
+        if (deferIsOver(pod) && !deferIsOver(old)) countList(pod);
         const more = restartsOf(pod) - restartsOf(old);
-        if (more > 0 && pod.metadata.uid === old.metadata.uid) restarts.add(more, pod.metadata.namespace ?? '');
+        if (more > 0) restarts.add(more, pod.metadata.namespace ?? '');
       },
       deleted: ({ metadata }) => void seenAt.delete(metadata.uid ?? ''),
     },
@@ -63,6 +67,40 @@ const restartsOf = ({ status }: Pod): number =>
     (sum, { restartCount }) => sum + restartCount,
     0,
   );
+
+/** The list of defer containers has ended, or was skipped as a whole. */
+const deferIsOver = ({ status }: Pod): boolean => {
+  const condition = status?.conditions?.find(({ type }) => type === 'Deferred');
+  return condition !== undefined && condition.reason !== 'DeferContainersRunning';
+};
+
+/** Counts a list that has ended. */
+function deferMetrics(metrics: Metrics, timers: Clock): (pod: Pod) => void {
+  const lists = metrics.counter(
+    'lifepod_defer_lists_total',
+    'Lists of defer containers that have ended, of which an entry had run.',
+    [],
+  );
+  const entries = metrics.counter(
+    'lifepod_defer_entries_total',
+    'Entries of lists that have ended, by how they ended.',
+    ['outcome'],
+  );
+  const durations = metrics.histogram(
+    'lifepod_defer_list_duration_seconds',
+    'From the beginning of the end of a Pod until its list of defer containers had ended.',
+    [],
+    LIST_BUCKETS_SECONDS,
+  );
+  return ({ status }) => {
+    const outcomes = (status?.deferContainerStatuses ?? []).map(({ state }) => state?.terminated?.reason ?? 'Unknown');
+    for (const outcome of outcomes) entries.add(1, outcome);
+    if (outcomes.every((outcome) => outcome === 'Skipped')) return;
+    lists.add(1);
+    const startedAt = Date.parse(status?.termination?.startedAt ?? '');
+    if (!Number.isNaN(startedAt)) durations.observe(Math.max(0, timers.now() - startedAt) / 1000);
+  };
+}
 
 export function podCounts(pods: readonly Pod[]): MetricFamily {
   const counts = new Map(PHASES.map((phase) => [phase, 0]));
