@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, it, test } from 'vitest';
 import {
   evictionConfig,
+  hasTerminatingPhase,
   maxPods,
   nodeOptionFlags,
   reservedResources,
@@ -60,4 +61,12 @@ test.each([
   [{ shutdownGracePeriod: '5s' }, '--shutdown-grace-period-critical-pods is a part of --shutdown-grace-period'],
 ])('refuses %j', (options, message) => {
   expect(() => resolveNodeOptions(options, undefined)).toThrow(message);
+});
+
+test('the phase Terminating can be turned off; nothing but true and false is taken', () => {
+  expect(hasTerminatingPhase(resolveNodeOptions({}, undefined))).toBe(true);
+  expect(hasTerminatingPhase(resolveNodeOptions({ terminatingPhase: 'false' }, undefined))).toBe(false);
+  expect(() => resolveNodeOptions({ terminatingPhase: 'no' }, undefined)).toThrow(
+    '--terminating-phase no is neither true nor false',
+  );
 });

@@ -26,6 +26,7 @@ export interface NodeOptions {
   systemReserved?: string;
   maxPods?: string;
   terminatedPodGcThreshold?: string;
+  terminatingPhase?: string;
 }
 
 interface NodeOption {
@@ -144,6 +145,13 @@ const TABLE: readonly NodeOption[] = [
     description: 'Pods that have ended and are kept; of more the oldest are deleted; 0: all',
     default: String(DEFAULT_TERMINATED_PODS),
   },
+  {
+    key: 'terminatingPhase',
+    flag: '--terminating-phase',
+    value: '<true|false>',
+    description: 'whether a Pod has the phase Terminating while its defer containers run; false: it keeps its phase',
+    default: 'true',
+  },
 ];
 
 export function addNodeOptions(command: Command): Command {
@@ -168,6 +176,7 @@ export function resolveNodeOptions(options: NodeOptions, record: NodeOptions | u
   reservedResources(resolved);
   maxPods(resolved);
   terminatedPods(resolved);
+  hasTerminatingPhase(resolved);
   return resolved;
 }
 
@@ -210,6 +219,11 @@ export const maxPods = (options: Required<NodeOptions>): number => podCount('--m
 
 export const terminatedPods = (options: Required<NodeOptions>): number =>
   podCount('--terminated-pod-gc-threshold', options.terminatedPodGcThreshold);
+
+export function hasTerminatingPhase({ terminatingPhase }: Required<NodeOptions>): boolean {
+  if (terminatingPhase === 'true' || terminatingPhase === 'false') return terminatingPhase === 'true';
+  throw new UserError(`--terminating-phase ${terminatingPhase} is neither true nor false`);
+}
 
 function podCount(flag: string, text: string): number {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;

@@ -100,6 +100,8 @@ export interface NodeFacts {
   runtimeName: string;
   /** How much longer than its grace period a Pod's extensions may make its end; absent: DEFAULT_MAX_EXTENSION_SECONDS. */
   maxGracePeriodExtensionSeconds?: number;
+  /** The phase stays what it is while defer containers run. Absent: it is Terminating. */
+  terminatingPhase?: false;
 }
 
 /** The node itself ends the Pod. */

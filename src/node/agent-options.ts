@@ -1,5 +1,7 @@
 /** What a node agent is made of, and what it is told of its node. */
 import type { Client } from '../client/client.ts';
+import type { NodeFacts } from '../lifecycle/types.ts';
+import type { Millis } from '../machinery/time.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { ContainerRuntime, ContainerStreams } from '../runtime/runtime.ts';
 import type { NodePressure } from './eviction/pressure.ts';
@@ -20,6 +22,10 @@ export interface NodeAgentOptions extends Platform {
   clusterDomain: string;
   /** Absent: DEFAULT_MAX_EXTENSION_SECONDS. */
   maxGracePeriodExtensionSeconds?: number;
+  /** false: the phase of a Pod stays what it is while its defer containers run. Absent: it is Terminating. */
+  terminatingPhase?: boolean;
+  /** When the agent before was last known to live (readLastSignOfLife); absent: unknown, or there was none. */
+  lastSignOfLife?: Millis | undefined;
   /** Absent: DEFAULT_MAX_PARALLEL_PULLS. */
   maxParallelImagePulls?: number;
   /** When unused images are removed, and which stay. Absent: none is. */
@@ -38,4 +44,15 @@ export interface NodeAgentOptions extends Platform {
   /** Absent: no Pod is evicted. */
   eviction?: { pressure: NodePressure } & Pick<UsagePorts, 'containerUsage'>;
   signal: AbortSignal;
+}
+
+/** What the core is given of the node. */
+export function factsOf({ nodeIps, runtimeName, ...options }: NodeAgentOptions): NodeFacts {
+  const { maxGracePeriodExtensionSeconds } = options;
+  return {
+    ips: nodeIps,
+    runtimeName,
+    ...(maxGracePeriodExtensionSeconds === undefined ? {} : { maxGracePeriodExtensionSeconds }),
+    ...(options.terminatingPhase === false ? { terminatingPhase: false } : {}),
+  };
 }
