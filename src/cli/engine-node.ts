@@ -1,6 +1,9 @@
 /** What the engine hands to the node and its status alike: the pressure that it is under, and that the machine shuts down. */
 import { existsSync } from 'node:fs';
+import type { Node } from '../api/generated/types.ts';
+import type { Client } from '../client/client.ts';
 import type { NodeAgent } from '../node/agent.ts';
+import type { NodeAgentOptions } from '../node/agent-options.ts';
 import { createNodePressure, type NodePressure } from '../node/eviction/pressure.ts';
 import { type Capacity, readCapacity } from '../node/machine.ts';
 import type { NodeStatusReporter } from '../node/node-status.ts';
@@ -9,7 +12,16 @@ import { UserError } from '../platform/files.ts';
 import type { Timers } from '../platform/platform.ts';
 import type { ContainerRuntime } from '../runtime/runtime.ts';
 import { SHUTTING_DOWN } from '../scheduling/node-taints.ts';
-import { evictionConfig, maxPods, reservedResources, shutdownPeriods } from './node-settings.ts';
+import type { EngineRuntime } from './engine-runtime.ts';
+import { garbagePolicyOf } from './image-settings.ts';
+import {
+  allowedSysctls,
+  evictionConfig,
+  hasTerminatingPhase,
+  maxPods,
+  reservedResources,
+  shutdownPeriods,
+} from './node-settings.ts';
 import { recordShutdown, type Settings } from './settings.ts';
 
 /** Throws a UserError where a limit of Pods as a whole is asked for and they have no group that it can be set for. */
@@ -29,6 +41,20 @@ export function checkResolvConf({ resolvConf }: Pick<Settings, 'resolvConf'>): v
   if (resolvConf !== '' && !existsSync(resolvConf))
     throw new UserError(`--resolv-conf ${resolvConf} is not there: name a file, or '' for the machine's configuration`);
 }
+
+/** The settings of the node agent. */
+export const agentSettings = (settings: Settings, runtime: EngineRuntime) =>
+  ({
+    nodeName: settings.nodeName,
+    dataDir: settings.dataDir,
+    maxGracePeriodExtensionSeconds: settings.maxGracePeriodExtension,
+    terminatingPhase: hasTerminatingPhase(settings),
+    maxParallelImagePulls: settings.maxParallelImagePulls,
+    imageGarbage: { policy: garbagePolicyOf(settings), keep: runtime.sandboxImages },
+    ...(runtime.cgroupDriver === 'cgroupfs' ? { podCgroups: { podPidsLimit: settings.podPidsLimit } } : {}),
+    allowedUnsafeSysctls: allowedSysctls(settings),
+    resolvConf: settings.resolvConf,
+  }) satisfies Partial<NodeAgentOptions>;
 
 export async function openPressure(
   settings: Settings,
@@ -82,4 +108,21 @@ export function createShutdown(settings: Settings, timers: Timers): Shutdown {
       recordShutdown(settings.dataDir, { podsLeft });
     },
   };
+}
+
+const NODES = { group: '', version: 'v1', resource: 'nodes' };
+
+/** Resolves when the node is Ready in the API. */
+export async function nodeReady(client: Client, name: string, signal: AbortSignal): Promise<void> {
+  const enough = new AbortController();
+  await client.resource<Node>(NODES).watch(
+    { fieldSelector: `metadata.name=${name}` },
+    (event) => {
+      if (event.type === 'ERROR') return;
+      const conditions = event.object.status?.conditions ?? [];
+      if (conditions.some(({ type, status }) => type === 'Ready' && status === 'True')) enough.abort();
+    },
+    AbortSignal.any([signal, enough.signal]),
+  );
+  signal.throwIfAborted();
 }

@@ -9,7 +9,6 @@
  */
 import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
-import type { Node } from '../api/generated/types.ts';
 import { kinds } from '../api/kinds.ts';
 import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki, type Pki } from '../apiserver/pki/pki.ts';
@@ -18,7 +17,6 @@ import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
 import { dnsServiceAddress, kubernetesServiceAddress } from '../apiserver/registry/service-range.ts';
 import { startApiServer } from '../apiserver/server.ts';
-import type { Client } from '../client/client.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { startControllers } from '../controllers/controllers.ts';
 import { setUpNetwork } from '../network/bridge.ts';
@@ -27,6 +25,7 @@ import { type NodeAgent, startNodeAgent } from '../node/agent.ts';
 import { MACHINE_RESOLV_CONF } from '../node/node-resolver.ts';
 import { startNodeStatus } from '../node/node-status.ts';
 import { startPodMetrics } from '../node/pod-metrics.ts';
+import { readLastSignOfLife } from '../node/sign-of-life.ts';
 import { createNodeReports } from '../node/usage/reports.ts';
 import { createLocalFolders } from '../node/volumes/local-folders.ts';
 import { dropBallast, keepBallast } from '../platform/ballast.ts';
@@ -38,13 +37,21 @@ import { startScheduler } from '../scheduler/scheduler.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { measuredStore } from '../store/measured-store.ts';
 import { addStorageMetrics, createEngineMetrics, type EngineMetrics } from './engine-metrics.ts';
-import { checkPodGroups, checkResolvConf, createShutdown, nodeCapacity, openPressure } from './engine-node.ts';
+import {
+  agentSettings,
+  checkPodGroups,
+  checkResolvConf,
+  createShutdown,
+  nodeCapacity,
+  nodeReady,
+  openPressure,
+} from './engine-node.ts';
 import { startRuntime } from './engine-runtime.ts';
-import { garbagePolicyOf, resolveImageSettings } from './image-settings.ts';
+import { resolveImageSettings } from './image-settings.ts';
 import { type LateNode, lateNode } from './late-node.ts';
 import { checkMachine, checkPortFree } from './machine.ts';
 import { machineAddresses, openNodeAddress } from './node-address.ts';
-import { allowedSysctls, resolveNodeOptions, terminatedPods } from './node-settings.ts';
+import { resolveNodeOptions, terminatedPods } from './node-settings.ts';
 import { parseRecordLimits } from './record-settings.ts';
 import {
   type EngineRecord,
@@ -62,7 +69,6 @@ const HOST = '127.0.0.1';
 const DNS_PORT = 53;
 const CLUSTER_DOMAIN = 'cluster.local';
 const TOKEN_ISSUER = `https://kubernetes.default.svc.${CLUSTER_DOMAIN}`;
-const NODES = { group: '', version: 'v1', resource: 'nodes' };
 
 export interface Engine {
   settings: Settings;
@@ -169,22 +175,18 @@ async function startParts(
     clusterDomain: CLUSTER_DOMAIN,
     upstreamFrom: settings.resolvConf || MACHINE_RESOLV_CONF,
   };
+  // Before the reporter renews it.
+  const lastSignOfLife = await readLastSignOfLife(loops, settings.nodeName);
   const [agent, reporter] = await together([
     startNodeAgent({
       ...loops,
       runtime: runtime.runtime,
       runtimeName: runtime.name,
-      nodeName: settings.nodeName,
+      ...agentSettings(settings, runtime),
       nodeIps: address.ips,
-      ...{ dataDir, capacity },
+      ...{ capacity, lastSignOfLife },
       clusterDns: [dnsIp],
       clusterDomain: CLUSTER_DOMAIN,
-      maxGracePeriodExtensionSeconds: settings.maxGracePeriodExtension,
-      maxParallelImagePulls: settings.maxParallelImagePulls,
-      imageGarbage: { policy: garbagePolicyOf(settings), keep: runtime.sandboxImages },
-      ...(runtime.cgroupDriver === 'cgroupfs' ? { podCgroups: { podPidsLimit: settings.podPidsLimit } } : {}),
-      allowedUnsafeSysctls: allowedSysctls(settings),
-      resolvConf: settings.resolvConf,
       eviction: { pressure, containerUsage: runtime.runtime.containerUsage },
     }),
     startNodeStatus({
@@ -271,20 +273,6 @@ async function serveApi(
   writeKubeconfig(kubeconfigPath(dataDir), { server: `https://${HOST}:${api.port}`, pki });
   writeEngineRecord(dataDir, recordOf(settings, api.port));
   return api.port;
-}
-
-async function nodeReady(client: Client, name: string, signal: AbortSignal): Promise<void> {
-  const enough = new AbortController();
-  await client.resource<Node>(NODES).watch(
-    { fieldSelector: `metadata.name=${name}` },
-    (event) => {
-      if (event.type === 'ERROR') return;
-      const conditions = event.object.status?.conditions ?? [];
-      if (conditions.some(({ type, status }) => type === 'Ready' && status === 'True')) enough.abort();
-    },
-    AbortSignal.any([signal, enough.signal]),
-  );
-  signal.throwIfAborted();
 }
 
 /** As Promise.all, but waits for all of them also where one fails, so that what they started can be ended. */

@@ -14,10 +14,9 @@ import { hasEnded } from '../api/core/v1/pod/phase.ts';
 import type { Pod, PodStatus, Service } from '../api/generated/types.ts';
 import { createEventRecorder } from '../client/events.ts';
 import { createInformer } from '../client/informer.ts';
-import type { NodeFacts } from '../lifecycle/types.ts';
 import type { NodeConnection } from '../machinery/node-connection.ts';
 import { createAdmission } from './admission.ts';
-import type { NodeAgentOptions } from './agent-options.ts';
+import { factsOf, type NodeAgentOptions } from './agent-options.ts';
 import { podLogDirectory } from './container-config.ts';
 import { createRunRemoval, prepareContainer, prepareSandbox } from './container-files.ts';
 import { removeDeadContainers } from './dead-containers.ts';
@@ -36,6 +35,7 @@ import { closeRecords } from './record/close-records.ts';
 import { createPodRecorder } from './record/recorder.ts';
 import { createRunLookup } from './run-lookup.ts';
 import { followRuntime } from './runtime-follower.ts';
+import { createOutageClock } from './sign-of-life.ts';
 import { throughMirrors } from './static-pods/mirrors.ts';
 import { createStaticPods } from './static-pods/static-pods.ts';
 import { createStatusWrites } from './status-api.ts';
@@ -147,12 +147,8 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     return {};
   };
 
-  const { maxGracePeriodExtensionSeconds } = options;
-  const nodeFacts: NodeFacts = {
-    ips: options.nodeIps,
-    runtimeName: options.runtimeName,
-    ...(maxGracePeriodExtensionSeconds === undefined ? {} : { maxGracePeriodExtensionSeconds }),
-  };
+  const nodeFacts = factsOf(options);
+  const outages = createOutageClock(options.lastSignOfLife, timers);
   const workers = new Map<string, PodWorker>();
   const runs = createRunLookup(logsRoot, (uid) => workers.get(uid)?.pod());
   const { podDirectory } = volumes;
@@ -173,7 +169,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
       return view;
     };
     const worker = startWorker(
-      { pod, removed, nodeEnd: ending.begun(pod), stops: stops.read(pod) },
+      { pod, removed, nodeEnd: ending.begun(pod), stops: stops.read(pod), ...outages.of() },
       {
         timers,
         log: log.child({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }),
@@ -268,6 +264,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   await Promise.all([informer.synced, services.synced, admission.synced]);
   admission.open();
   await objectsKnown();
+  outages.end();
   images.collect();
   const isKnown = (uid: string): boolean => workers.has(uid);
   void closeRecords({ client, log, signal, isKnown, gone: recorder.gone });

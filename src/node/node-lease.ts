@@ -18,19 +18,20 @@ export interface NodeLeaseOptions {
   signal: AbortSignal;
 }
 
-const NAMESPACE = 'kube-node-lease';
+export const LEASES = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
+export const LEASE_NAMESPACE = 'kube-node-lease';
 const DURATION_SECONDS = 40;
 const RENEW_MILLIS = 10_000;
 
 /** Resolves when it has been renewed for the first time, or could not be; goes on until `signal` aborts. */
 export async function startNodeLease({ client, node, timers, log, signal }: NodeLeaseOptions): Promise<void> {
-  const leases = client.resource<Lease>({ group: 'coordination.k8s.io', version: 'v1', resource: 'leases' });
+  const leases = client.resource<Lease>(LEASES);
   let lease: Lease | undefined;
   let timer: Timer | undefined;
 
   async function renew(): Promise<void> {
     const { name } = node().metadata;
-    lease ??= await leases.get(name, NAMESPACE).catch((error: unknown) => {
+    lease ??= await leases.get(name, LEASE_NAMESPACE).catch((error: unknown) => {
       if (isApiError(error, 'NotFound')) return undefined;
       throw error;
     });
@@ -61,7 +62,7 @@ function leaseObject({ metadata: { name, uid = '' } }: Node, spec: Lease['spec']
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
-    metadata: { name, namespace: NAMESPACE, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
+    metadata: { name, namespace: LEASE_NAMESPACE, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
     ...(spec === undefined ? {} : { spec }),
   };
 }
