@@ -15,7 +15,7 @@ it('has the defaults of a Pod, but for what a Pod gets when it is made', () => {
   expect(object.metadata.generation).toBe(1);
   expect(object.template?.spec).toEqual({
     ...{ restartPolicy: 'Always', dnsPolicy: 'ClusterFirst', schedulerName: 'default-scheduler', securityContext: {} },
-    ...{ terminationGracePeriodSeconds: 30, prePullDeferImages: true },
+    ...{ terminationGracePeriodSeconds: 30, prePullDeferImages: true, preStopPolicy: 'Concurrent' },
     containers: [expect.objectContaining({ imagePullPolicy: 'IfNotPresent', resources: { limits: { cpu: '1' } } })],
     deferContainers: [expect.objectContaining({ name: 'last', trigger: 'PreExit', restartPolicy: 'Never' })],
   });
@@ -46,6 +46,7 @@ it('counts the changes of its template, and warns of what is hardly meant', () =
   expect(podTemplateKind.warnings?.(object)).toEqual([
     'template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead',
   ]);
+  expect(podTemplateKind.warnings?.(object, object)).toEqual([]);
 });
 
 it('is shown as kubectl knows it', () => {

@@ -47,6 +47,18 @@ export function defaultPodSpec(spec: PodSpec): void {
   defaultSpec(spec);
 }
 
+/**
+ * The spec of a stored Pod with the defaults of this version: a Pod of an older one lacks those of fields that came since,
+ * and would differ from each update of it.
+ */
+export function currentSpec({ spec }: Pod): PodSpec {
+  if (spec === undefined) return { containers: [] };
+  if ((spec.deferContainers ?? []).length === 0) return spec;
+  const current = structuredClone(spec);
+  defaultDefers(current);
+  return current;
+}
+
 /** Of a new Pod admission tells, by its class; a static Pod asks nobody. What an update leaves out stays. */
 function defaultPriority(spec: PodSpec, old: PodSpec | undefined): void {
   const priority = old?.priority ?? systemPriorities[spec.priorityClassName ?? ''];
@@ -57,13 +69,18 @@ function defaultPriority(spec: PodSpec, old: PodSpec | undefined): void {
 /** What differs from other containers; the rest is as theirs. */
 function defaultDefers(spec: PodSpec): void {
   spec.prePullDeferImages ??= true;
+  spec.preStopPolicy ||= 'Concurrent';
   spec.deferContainers?.forEach(defaultDefer);
 }
 
 function defaultDefer(entry: DeferContainer): void {
   entry.trigger ||= 'PreExit';
+  entry.when ||= 'Always';
+  entry.failurePolicy ||= 'Ignore';
   entry.restartPolicy ||= 'Never';
   entry.terminationMessagePolicy ||= 'FallbackToLogsOnError';
+  // An empty list means every reason, as an absent one does; readers need to know the absent one only.
+  if (entry.onReasons?.length === 0) delete entry.onReasons;
 }
 
 function defaultSpec(spec: PodSpec): void {

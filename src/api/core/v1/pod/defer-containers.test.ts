@@ -53,6 +53,30 @@ describe('the fields of defer containers', () => {
     expect(defaulted(podOf()).spec).not.toHaveProperty('prePullDeferImages');
   });
 
+  it('entries run after every outcome and their failure is ignored by default', () => {
+    const own: Partial<DeferContainer> = { trigger: 'PostExit', when: 'Failed', failurePolicy: 'FailPod' };
+    expect(specOf([deferOf('a'), deferOf('b', own)]).deferContainers).toMatchObject([
+      { when: 'Always', failurePolicy: 'Ignore' },
+      own,
+    ]);
+  });
+
+  it('preStop hooks start beside the entries by default', () => {
+    expect(specOf([deferOf('a')]).preStopPolicy).toBe('Concurrent');
+    expect(specOf([deferOf('a')], { preStopPolicy: 'AfterPreExit' }).preStopPolicy).toBe('AfterPreExit');
+    expect(specOf([]).preStopPolicy).toBeUndefined();
+  });
+
+  it('an empty onReasons is absent', () => {
+    expect(specOf([deferOf('a', { onReasons: [] })]).deferContainers?.[0]).not.toHaveProperty('onReasons');
+  });
+
+  it('the image of another container is pulled where it is not present', () => {
+    const [entry] = specOf([{ name: 'a', imageFrom: 'app' }]).deferContainers ?? [];
+    expect(entry).toMatchObject({ imageFrom: 'app', imagePullPolicy: 'IfNotPresent' });
+    expect(entry).not.toHaveProperty('image');
+  });
+
   it('the rest has the defaults of an app container', () => {
     const more: Partial<Container> = {
       image: 'busybox',
@@ -68,6 +92,8 @@ describe('the fields of defer containers', () => {
       ...spec.containers[0],
       name: 'entry',
       trigger: 'PreExit',
+      when: 'Always',
+      failurePolicy: 'Ignore',
       restartPolicy: 'Never',
       terminationMessagePolicy: 'FallbackToLogsOnError',
     });
@@ -84,7 +110,7 @@ describe('the fields of defer containers', () => {
       fc.property(podSpecsWithoutDefers, (spec) => {
         const pod = defaulted(podOf(spec));
         podKind.prepareForCreate?.(pod, context);
-        expect(JSON.stringify(pod)).not.toMatch(/defer|termination":/i);
+        expect(JSON.stringify(pod)).not.toMatch(/defer|termination":|preStopPolicy|failurePolicy/i);
       }),
     );
   });

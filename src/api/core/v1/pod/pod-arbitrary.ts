@@ -8,6 +8,7 @@ import type {
   ResourceRequirements,
   Volume,
 } from '../../../generated/types.ts';
+import { terminationReasons } from './termination-reasons.ts';
 
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
 
@@ -70,6 +71,10 @@ const defer = (name: string, trigger: 'PreExit' | 'PostExit'): fc.Arbitrary<Defe
       trigger: trigger === 'PreExit' ? fc.constantFrom(undefined, 'PreExit') : fc.constant('PostExit'),
       restartPolicy: optional(fc.constantFrom('Never', 'OnFailure', 'Always')),
       timeoutSeconds: optional(fc.integer({ min: 1, max: 100 })),
+      onReasons: optional(fc.subarray([...terminationReasons])),
+      when: trigger === 'PreExit' ? fc.constant(undefined) : optional(fc.constantFrom('Always', 'Succeeded', 'Failed')),
+      failurePolicy: optional(fc.constantFrom('Ignore', 'FailPod')),
+      imageFrom: optional(fc.constant('app0')),
       livenessProbe: optional(probe),
       // On the host's network a port is taken but once among what runs together.
       ports: optional(fc.constant<Container['ports']>([{ name: 'http', containerPort: 81 }])),
@@ -82,7 +87,7 @@ const defer = (name: string, trigger: 'PreExit' | 'PostExit'): fc.Arbitrary<Defe
           ]),
       ),
     })
-    .map(({ common, ...rest }) => compact({ ...common, ...rest }));
+    .map(({ common, ...rest }) => compact({ ...common, ...rest, ...(rest.imageFrom && { image: undefined }) }));
 
 /** How the grace period is extended: not at all, by liveness, or by an interval. */
 const graceExtension = fc.constantFrom<Partial<PodSpec>>(
@@ -109,6 +114,8 @@ const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
       before: fc.nat(defers ? 2 : 0),
       after: fc.nat(defers ? 2 : 0),
       extension: defers ? graceExtension : fc.constant({}),
+      postExitGracePeriodSeconds: defers ? optional(fc.nat(29)) : fc.constant(undefined),
+      preStopPolicy: defers ? optional(fc.constantFrom('Concurrent', 'AfterPreExit')) : fc.constant(undefined),
       prePullDeferImages: defers ? optional(fc.boolean()) : fc.constant(undefined),
       sources: fc.array(volumeSource, { minLength: 1, maxLength: 3 }),
       restartPolicy: optional(fc.constantFrom('Always', 'OnFailure', 'Never')),

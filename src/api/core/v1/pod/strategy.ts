@@ -5,6 +5,7 @@ import type { Pod, PodCondition, PodStatus } from '../../../generated/types.ts';
 import type { WriteContext } from '../../../kind.ts';
 import { readAppArmorAnnotations } from './app-armor.ts';
 import { sameValue } from './compare.ts';
+import { currentSpec } from './defaults.ts';
 import { dropDisabledFields } from './disabled-fields.ts';
 import { keepOlderStatuses } from './older-forms.ts';
 import { hasEnded } from './phase.ts';
@@ -37,7 +38,7 @@ export function preparePodForUpdate(pod: Pod, old: Pod): void {
   dropDisabledFields(pod, old);
   keepOlderStatuses(pod, old);
   const generation = old.metadata.generation ?? 0;
-  pod.metadata.generation = sameValue(pod.spec, old.spec) ? old.metadata.generation : generation + 1;
+  pod.metadata.generation = sameValue(pod.spec, currentSpec(old)) ? old.metadata.generation : generation + 1;
 }
 
 /** The conditions with this one in place of an older one of its type; its transition time moves with its status. */

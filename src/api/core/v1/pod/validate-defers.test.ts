@@ -12,6 +12,7 @@ import type {
 } from '../../../generated/types.ts';
 import { podKind } from './index.ts';
 import { containerOf, defaulted, deferOf, podOf, statusOf } from './pod-fixtures.ts';
+import { terminationReasons } from './termination-reasons.ts';
 import { validateEphemeralContainersUpdate } from './validate-update.ts';
 import { validatePodCreate } from './validation.ts';
 
@@ -65,7 +66,6 @@ describe('all rules of app containers hold', () => {
   const broken: [string, Partial<Container>][] = [
     ['no name', { name: '' }],
     ['a bad name', { name: 'A_b' }],
-    ['no image', { image: '' }],
     ['spaces around the image', { image: ' a ' }],
     ['an unknown pull policy', { imagePullPolicy: 'Sometimes' }],
     ['an unknown message policy', { terminationMessagePolicy: 'x' }],
@@ -150,6 +150,99 @@ describe('trigger, restartPolicy and timeoutSeconds', () => {
       'timeoutSeconds below 0',
       entry({ timeoutSeconds: -1 }),
       `${path}.timeoutSeconds: Invalid value: -1: must be greater than 0`,
+    ],
+  ]);
+});
+
+describe('image and imageFrom', () => {
+  const withoutImage = (imageFrom?: string): Partial<PodSpec> => ({
+    initContainers: [containerOf('init')],
+    deferContainers: [{ name: 'entry', ...(imageFrom === undefined ? {} : { imageFrom }) }, deferOf('other')],
+  });
+  check([
+    ['imageFrom names an app container', withoutImage('app')],
+    ['imageFrom names an init container', withoutImage('init')],
+    ['neither', withoutImage(), `${path}.image: Required value: must specify one of: \`image\` or \`imageFrom\``],
+    [
+      'both',
+      entry({ imageFrom: 'app' }),
+      `${path}.imageFrom: Forbidden: may not be specified when \`image\` is not empty`,
+    ],
+    ['imageFrom names another entry', withoutImage('other'), `${path}.imageFrom: Not found: "other"`],
+    ['imageFrom names the entry itself', withoutImage('entry'), `${path}.imageFrom: Not found: "entry"`],
+    ['imageFrom names no container', withoutImage('none'), `${path}.imageFrom: Not found: "none"`],
+  ]);
+});
+
+describe('onReasons, when and failurePolicy', () => {
+  const known =
+    '"Deleted", "ScaledDown", "Replaced", "OwnerDeleted", "Evicted", "Preempted", "DeadlineExceeded", "NodeShutdown", "NodePressure", "Completed"';
+  check([
+    ['every known reason', entry({ onReasons: [...terminationReasons] })],
+    ['an empty list means every reason', entry({ onReasons: [] })],
+    [
+      'an unknown reason',
+      entry({ onReasons: ['Deleted', 'Bored'] }),
+      `${path}.onReasons[1]: Unsupported value: "Bored": supported values: ${known}`,
+    ],
+    [
+      'a reason twice',
+      entry({ onReasons: ['Deleted', 'Evicted', 'Deleted'] }),
+      `${path}.onReasons[2]: Duplicate value: "Deleted"`,
+    ],
+    ...['Always', 'Succeeded', 'Failed'].map(
+      (when): Case => [`when ${when} of a PostExit entry`, entry({ trigger: 'PostExit', when })],
+    ),
+    [
+      'an unknown outcome',
+      entry({ trigger: 'PostExit', when: 'Sometimes' }),
+      `${path}.when: Unsupported value: "Sometimes": supported values: "Always", "Succeeded", "Failed"`,
+    ],
+    ...['Succeeded', 'Failed'].map(
+      (when): Case => [
+        `when ${when} of a PreExit entry`,
+        entry({ when }),
+        `${path}.when: Invalid value: "${when}": must be 'Always' when \`trigger\` is not 'PostExit'`,
+      ],
+    ),
+    ...['Ignore', 'FailPod'].map(
+      (failurePolicy): Case => [`failurePolicy ${failurePolicy} is known`, entry({ failurePolicy })],
+    ),
+    [
+      'an unknown failurePolicy',
+      entry({ failurePolicy: 'Panic' }),
+      `${path}.failurePolicy: Unsupported value: "Panic": supported values: "Ignore", "FailPod"`,
+    ],
+  ]);
+});
+
+describe('preStopPolicy and postExitGracePeriodSeconds', () => {
+  const reserve = 'spec.postExitGracePeriodSeconds';
+  const of = (postExitGracePeriodSeconds: number, terminationGracePeriodSeconds = 30): Partial<PodSpec> => ({
+    ...entry({}),
+    postExitGracePeriodSeconds,
+    terminationGracePeriodSeconds,
+  });
+  check([
+    ['hooks beside the entries', { ...entry({}), preStopPolicy: 'Concurrent' }],
+    ['hooks after the entries', { ...entry({}), preStopPolicy: 'AfterPreExit' }],
+    [
+      'hooks at another time',
+      { ...entry({}), preStopPolicy: 'Later' },
+      'spec.preStopPolicy: Unsupported value: "Later": supported values: "Concurrent", "AfterPreExit"',
+    ],
+    ['no reserve', of(0)],
+    ['a reserve of all but one second', of(29)],
+    [
+      'a reserve of the whole grace period',
+      of(30),
+      `${reserve}: Invalid value: 30: must be less than terminationGracePeriodSeconds (30)`,
+    ],
+    ['a reserve below 0', of(-1), `${reserve}: Invalid value: -1: must be greater than or equal to 0`],
+    [
+      'a reserve of a negative grace period, which counts as one second',
+      of(1, -5),
+      `${reserve}: Invalid value: 1: must be less than terminationGracePeriodSeconds (-5)`,
     ],
   ]);
 });
@@ -327,6 +420,48 @@ describe('an update of a Pod with defer containers', () => {
     ],
   ])('may not change %s', (_, change, difference) => {
     expect(update(change)).toEqual([`${onlyThese}${difference}\n`]);
+  });
+
+  it.each<[string, (entry: DeferContainer) => void, string[]]>([
+    [
+      'the container whose image is taken',
+      (each) => Object.assign(each, { imageFrom: 'sidecar' }),
+      [`${onlyThese}spec.deferContainers[0].imageFrom: "app" -> "sidecar"\n`],
+    ],
+    [
+      'from imageFrom to an image',
+      (each) => Object.assign(each, { imageFrom: '', image: 'busybox:2' }),
+      [`${onlyThese}spec.deferContainers[0].imageFrom: "app" -> ""\n`],
+    ],
+    [
+      'an image beside imageFrom',
+      (each) => Object.assign(each, { image: 'busybox:2' }),
+      ['spec.deferContainers[0].imageFrom: Forbidden: may not be specified when `image` is not empty'],
+    ],
+  ])('imageFrom is immutable: %s', (_, change, expected) => {
+    const old = stored({
+      initContainers: [containerOf('sidecar', { restartPolicy: 'Always' })],
+      deferContainers: [{ name: 'entry', imageFrom: 'app' }],
+    });
+    const pod = structuredClone(old);
+    for (const each of pod.spec?.deferContainers ?? []) change(each);
+    expect(podKind.validateUpdate(pod, old).map(fieldErrorText)).toEqual(expected);
+  });
+
+  it('accepts a Pod that was stored before there were preStopPolicy, when and failurePolicy', () => {
+    const old = stored({ deferContainers: [deferOf('a')] });
+    delete old.spec?.preStopPolicy;
+    for (const each of old.spec?.deferContainers ?? []) {
+      delete each.when;
+      delete each.failurePolicy;
+    }
+    const pod = structuredClone(old);
+    pod.metadata.labels = { changed: 'yes' };
+    podKind.defaults?.(pod, old);
+    podKind.prepareForUpdate?.(pod, old, { now: 0 });
+    expect(podKind.validateUpdate(pod, old)).toEqual([]);
+    expect(pod.metadata.generation).toBe(old.metadata.generation);
+    expect(pod.spec?.preStopPolicy).toBe('Concurrent');
   });
 
   it('may not reorder entries', () => {

@@ -9,6 +9,7 @@ import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import type { Container, NodeSelectorRequirement, Pod, PodSpec, Toleration } from '../../../generated/types.ts';
 import { validateAppArmorUpdate } from './app-armor.ts';
 import { differences, sameValue } from './compare.ts';
+import { currentSpec } from './defaults.ts';
 import { isMirrorPod, validateMirrorUpdate } from './mirror.ts';
 import { validateOlderFormsUpdate } from './older-forms.ts';
 import { MAX_INT32 } from './validate-values.ts';
@@ -29,7 +30,7 @@ const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
 
 export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
   const spec = specOf(pod);
-  const oldSpec = specOf(old);
+  const oldSpec = currentSpec(old);
   const errors = [
     ...validateObjectMetaUpdate(pod.metadata, old.metadata),
     ...validateFixedAnnotations(pod, old),

@@ -1,5 +1,5 @@
 /** Checks that the validation of several parts of a Pod shares; each returns the errors of one value at one path. */
-import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
+import { type FieldError, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
 import { inclusiveRangeText, type NameErrors, portNameErrors, portNumberErrors } from '../../../../machinery/names.ts';
 
 export const MAX_INT32 = 2 ** 31 - 1;
@@ -11,6 +11,12 @@ export const requiredName = (value: string | undefined, path: string, errors: Na
   value ? nameErrors(value, path, errors) : [required(path)];
 
 export const requiredText = (value: string | undefined, path: string): FieldError[] => (value ? [] : [required(path)]);
+
+/** One of `choices`, and not absent. */
+export const choiceErrors = (value: string | undefined, path: string, choices: readonly string[]): FieldError[] => {
+  if (!value) return [required(path)];
+  return choices.includes(value) ? [] : [notSupported(path, value, choices)];
+};
 
 export const nonNegative = (value: number | undefined, path: string): FieldError[] =>
   value === undefined || value >= 0 ? [] : [invalid(path, value, 'must be greater than or equal to 0')];

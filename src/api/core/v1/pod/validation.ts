@@ -5,7 +5,7 @@
  * validate-update.ts what an update may change. What needs other objects (the account, the class) is in admission.ts.
  * Source: pkg/apis/core/validation of v1.33 (rules, order and wording).
  */
-import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
+import { type FieldError, forbidden, invalid, required } from '../../../../machinery/field-error.ts';
 import {
   dns1123LabelErrors,
   dns1123SubdomainErrors,
@@ -19,11 +19,13 @@ import { sameValue } from './compare.ts';
 import { defaultPod } from './defaults.ts';
 import { validateMirrorCreate } from './mirror.ts';
 import { type OlderForm, validateOlderForms } from './older-forms.ts';
-import { validateAllContainers, validateImageSpaces } from './validate-containers.ts';
+import { validateImageSpaces } from './validate-container-fields.ts';
+import { validateAllContainers } from './validate-containers.ts';
+import { validateDeferSettings } from './validate-defers.ts';
 import { validateNodeSelectorLabels, validatePlacement, validateTolerations } from './validate-placement.ts';
 import { validateResourceList } from './validate-resources.ts';
 import { validatePodSecurityContext } from './validate-security.ts';
-import { MAX_INT32, nameErrors, positive } from './validate-values.ts';
+import { choiceErrors, MAX_INT32, nameErrors } from './validate-values.ts';
 import { validateVolumes } from './validate-volumes.ts';
 
 export function validatePodCreate(pod: Pod): FieldError[] {
@@ -80,9 +82,9 @@ function validatePodSpec(spec: PodSpec): FieldError[] {
     ...volumes.errors,
     ...validateAllContainers(spec, volumes.byName),
     ...validateHostNetworkPorts(spec),
-    ...validateGraceExtension(spec),
-    ...choice(spec.restartPolicy, 'spec.restartPolicy', ['Always', 'OnFailure', 'Never']),
-    ...choice(spec.dnsPolicy, 'spec.dnsPolicy', ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
+    ...validateDeferSettings(spec),
+    ...choiceErrors(spec.restartPolicy, 'spec.restartPolicy', ['Always', 'OnFailure', 'Never']),
+    ...choiceErrors(spec.dnsPolicy, 'spec.dnsPolicy', ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
     ...validateNodeSelectorLabels(spec.nodeSelector, 'spec.nodeSelector'),
     ...validatePodSecurityContext(spec, 'spec.securityContext'),
     ...validateDns(spec),
@@ -93,14 +95,9 @@ function validatePodSpec(spec: PodSpec): FieldError[] {
     ...validateHostAliases(spec),
     ...validatePriority(spec),
     ...validateResourceList(spec.overhead, 'spec.overhead'),
-    ...(spec.os ? choice(spec.os.name, 'spec.os.name', ['linux', 'windows']) : []),
+    ...(spec.os ? choiceErrors(spec.os.name, 'spec.os.name', ['linux', 'windows']) : []),
   ];
 }
-
-const choice = (value: string | undefined, path: string, choices: readonly string[]): FieldError[] => {
-  if (!value) return [required(path)];
-  return choices.includes(value) ? [] : [notSupported(path, value, choices)];
-};
 
 function validateNames(spec: PodSpec): FieldError[] {
   const errors: FieldError[] = [];
@@ -126,7 +123,7 @@ function validatePriority(spec: PodSpec): FieldError[] {
       : []),
     ...(spec.preemptionPolicy === undefined
       ? []
-      : choice(spec.preemptionPolicy, 'spec.preemptionPolicy', ['PreemptLowerPriority', 'Never'])),
+      : choiceErrors(spec.preemptionPolicy, 'spec.preemptionPolicy', ['PreemptLowerPriority', 'Never'])),
   ];
 }
 
@@ -148,26 +145,6 @@ function validateHostNetworkPorts(spec: PodSpec): FieldError[] {
       ),
     ),
   );
-}
-
-/** How the grace period of defer containers is extended: by their liveness, or by an interval so many times. */
-function validateGraceExtension(spec: PodSpec): FieldError[] {
-  const fields = [
-    'deferContainerGracePeriodExtensionInterval',
-    'deferContainerGracePeriodExtensionCount',
-  ] as const satisfies readonly (keyof PodSpec)[];
-  const errors = fields.flatMap((field) => positive(spec[field], `spec.${field}`));
-  const given = fields.filter((field) => spec[field] !== undefined);
-  if (given.length === 1) {
-    for (const field of fields) {
-      if (!given.includes(field)) errors.push(required(`spec.${field}`, `must be set where \`${given[0]}\` is`));
-    }
-  }
-  if (spec.deferContainerGracePeriodExtension === true) {
-    const cause = 'may not be set when `deferContainerGracePeriodExtension` is true';
-    errors.push(...given.map((field) => forbidden(`spec.${field}`, cause)));
-  }
-  return errors;
 }
 
 /** The paths' capital letters are upstream's. */

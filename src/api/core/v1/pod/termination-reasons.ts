@@ -1,0 +1,14 @@
+/** Why a Pod ends. Source: the specification of defer containers, "When the list runs". */
+export const terminationReasons = [
+  'Deleted',
+  'ScaledDown',
+  'Replaced',
+  'OwnerDeleted',
+  'Evicted',
+  'Preempted',
+  'DeadlineExceeded',
+  'NodeShutdown',
+  'NodePressure',
+  'Completed',
+] as const;
+export type TerminationReason = (typeof terminationReasons)[number];
