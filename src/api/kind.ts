@@ -83,8 +83,8 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   prepareForUpdate?(object: T, old: T, context: WriteContext): void;
   validateCreate(object: T): FieldError[];
   validateUpdate(object: T, old: T): FieldError[];
-  /** Sentences for the Warning header. */
-  warnings?(object: T): string[];
+  /** Sentences for the Warning header; `old`: the object that it replaces. */
+  warnings?(object: T, old?: T): string[];
 
   /** Keyed by name: status, binding, log, … A subresource without apply() is a stream that the API server serves itself. */
   subresources: Readonly<Record<string, SubresourceDefinition<T>>>;

@@ -193,7 +193,7 @@ function replaced(request: Request, object: KubeObject, old: KubeObject): KubeOb
   const errors = kind.validateUpdate(object, old);
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   admitGrowth(context, resource, object, old);
-  for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);
+  for (const warning of kind.warnings?.(object, old) ?? []) options.onWarning?.(warning);
   if (isService(resource)) request.release = context.services.admit(object, old);
   return object;
 }

@@ -73,7 +73,10 @@ export const podTemplateKind: KindDefinition<PodTemplate> = {
     ...validateObjectMetaUpdate(object.metadata, old.metadata),
     ...validateTemplate(object),
   ],
-  warnings: (object) => podWarnings(podOf(object)).map((sentence) => `template.${sentence}`),
+  warnings: (object, old) =>
+    object.metadata.generation === old?.metadata.generation
+      ? []
+      : podWarnings(podOf(object)).map((sentence) => `template.${sentence}`),
   subresources: {},
   columns: [
     nameColumn,

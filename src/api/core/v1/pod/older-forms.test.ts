@@ -216,7 +216,7 @@ describe('defer containers in an annotation', () => {
   const PATH = `metadata.annotations[${KEY}]`;
   const entries: DeferContainer[] = [
     { name: 'flush', image: 'busybox:1.28', timeoutSeconds: 5 },
-    { name: 'upload', image: 'busybox:1.28', trigger: 'PostExit', restartPolicy: 'OnFailure' },
+    { name: 'upload', image: 'busybox:1.28', trigger: 'PostExit', restartPolicy: 'OnFailure', timeoutSeconds: 9 },
   ];
   const text = JSON.stringify(entries);
   const withEntries = (annotations: Record<string, string>, deferContainers?: DeferContainer[]): Pod => {

@@ -11,6 +11,7 @@ import type {
   Volume,
 } from '../../../generated/types.ts';
 import { containersWithPath } from './containers.ts';
+import { deferWarnings } from './defer-warnings.ts';
 import { olderFormWarnings } from './older-forms.ts';
 
 export function podWarnings(pod: Pod): string[] {
@@ -43,6 +44,7 @@ export function podWarnings(pod: Pod): string[] {
       ? ['spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1']
       : []),
     ...affinityWarnings(spec),
+    ...deferWarnings(spec),
     ...olderFormWarnings(pod),
   ];
 }
