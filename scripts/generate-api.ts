@@ -11,7 +11,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { METRICS_TYPES, NEWER_FIELDS, OWN_FIELDS, OWN_TYPES } from './own-api.ts';
+import { NEWER_FIELDS, OWN_FIELDS, OWN_TYPES } from './own-api.ts';
+import { METRICS_TYPES, RECORD_TYPES } from './own-kinds.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const modelsDir = join(root, 'node_modules/@kubernetes/client-node/dist/gen/models');
@@ -214,7 +215,7 @@ const TOP_LEVEL: (typeof OWN_TYPES)[string]['fields'] = {
   metadata: { shape: { ref: 'ObjectMeta' }, description: docs['Pod']?.fields['metadata'] ?? '' },
 };
 
-for (const [name, own] of Object.entries({ ...OWN_TYPES, ...METRICS_TYPES })) {
+for (const [name, own] of Object.entries({ ...OWN_TYPES, ...RECORD_TYPES, ...METRICS_TYPES })) {
   schema[name] = own.extends === undefined ? {} : { ...schema[own.extends] };
   docs[name] = {
     description: own.description,

@@ -16,7 +16,7 @@ type OwnShape =
   | { array: 'string' | { ref: string } }
   | { map: 'quantity' };
 
-interface OwnField {
+export interface OwnField {
   shape: OwnShape;
   required?: true;
   description: string;
@@ -30,6 +30,38 @@ export interface OwnType {
   description: string;
   fields: Record<string, OwnField>;
 }
+
+/** The fields of a Pod that go with its defer containers; the annotation defer-settings holds the same. */
+const DEFER_SETTINGS: Record<string, OwnField> = {
+  postExitGracePeriodSeconds: {
+    shape: 'integer',
+    description:
+      'The part of the grace period that is reserved for PostExit entries, in seconds. By default half of it, or what the timeoutSeconds of these entries add up to where each has one and that is less.',
+  },
+  preStopPolicy: {
+    shape: 'string',
+    description:
+      'When the preStop hooks of app containers start. Concurrent: beside the first PreExit entry, without waiting. AfterPreExit: once the last PreExit entry has ended. Defaults to Concurrent.',
+  },
+  deferContainerGracePeriodExtension: {
+    shape: 'boolean',
+    description:
+      'Whether a stage whose time has passed goes on while the livenessProbe of the defer container that runs succeeds.',
+  },
+  deferContainerGracePeriodExtensionInterval: {
+    shape: 'integer',
+    description:
+      'By how many seconds a stage is extended when its time passes while its defer containers are due. Needs deferContainerGracePeriodExtensionCount.',
+  },
+  deferContainerGracePeriodExtensionCount: {
+    shape: 'integer',
+    description: 'How often deferContainerGracePeriodExtensionInterval is granted at most, over both stages together.',
+  },
+  prePullDeferImages: {
+    shape: 'boolean',
+    description: 'Whether the images of the defer containers are pulled as soon as the Pod runs. Defaults to true.',
+  },
+};
 
 export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
   DeferContainer: {
@@ -68,6 +100,10 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
           'How long the entry may take with all its attempts, in seconds from the moment its turn comes; then it is told to stop, and counts as failed. By default the time of its stage alone bounds it.',
       },
     },
+  },
+  DeferSettings: {
+    description: 'The annotation pod.alpha.kubernetes.io/defer-settings of a Pod: fields of its spec.',
+    fields: DEFER_SETTINGS,
   },
   PodTermination: {
     description: 'Why and until when a Pod with defer containers ends.',
@@ -150,84 +186,6 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
       },
     },
   },
-  PodRecord: {
-    kind: true,
-    description:
-      'A part of the record of one life of a Pod: what happened to it, step by step. It outlives the Pod and its namespace. Only lifepod writes it.',
-    fields: {
-      podName: { shape: 'string', required: true, description: 'The name of the Pod.' },
-      podUID: { shape: 'string', required: true, description: 'The UID of the Pod: one record is of one life.' },
-      transitions: {
-        shape: { array: { ref: 'PodTransition' } },
-        required: true,
-        description: 'The steps, in the order in which the node learned of them; their times order them.',
-      },
-    },
-  },
-  PodTransition: {
-    description: 'A step in the life of a Pod.',
-    fields: {
-      key: {
-        shape: 'string',
-        required: true,
-        description: 'What the step is; the same step has the same key, and is recorded once.',
-      },
-      at: { shape: 'microtime', required: true, description: 'When it happened.' },
-      type: {
-        shape: 'string',
-        required: true,
-        description:
-          'What happened: Scheduled, SandboxReady, Pulling, Pulled, Started, Exited, DeadlineSet, Gone and others.',
-      },
-      container: { shape: 'string', description: 'The container to which it happened; the Pod itself where absent.' },
-      containerKind: { shape: 'string', description: 'init, app, defer or ephemeral.' },
-      attempt: { shape: 'integer', description: 'Which run of the container, or which sandbox of the Pod, from 0.' },
-      exitCode: { shape: 'integer', description: 'Of a container that exited.' },
-      reason: { shape: 'string', description: 'Why, in a word.' },
-      message: { shape: 'string', description: 'Why, for people.' },
-      deadline: {
-        shape: 'microtime',
-        description:
-          'Until when: the deadline of the termination, the kill after a stop signal, the next try after a back-off.',
-      },
-    },
-  },
-};
-
-const MEASURED: Record<string, OwnField> = {
-  timestamp: { shape: 'time', required: true, description: 'The end of the time that the figures are of.' },
-  window: { shape: 'string', required: true, description: 'How long that time was, such as 15s.' },
-};
-
-/** The resource metrics API, of which client-node has no models. Source: metrics.k8s.io/v1beta1 of v1.33. */
-export const METRICS_TYPES: Readonly<Record<string, OwnType>> = {
-  NodeMetrics: {
-    kind: true,
-    description: 'What a node uses, all that runs on it together.',
-    fields: {
-      ...MEASURED,
-      usage: { shape: { map: 'quantity' }, required: true, description: 'The usage of cpu and memory.' },
-    },
-  },
-  PodMetrics: {
-    kind: true,
-    description: 'What the running containers of a Pod use.',
-    fields: {
-      ...MEASURED,
-      containers: {
-        shape: { array: { ref: 'ContainerMetrics' } },
-        required: true,
-        description: 'The containers that run, one by one.',
-      },
-    },
-  },
-  ContainerMetrics: {
-    description: 'What a container uses.',
-    fields: {
-      name: { shape: 'string', required: true, description: 'The name of the container, as in the spec of its Pod.' },
-      usage: { shape: { map: 'quantity' }, required: true, description: 'The usage of cpu and memory.' },
-    },
-  },
 };
 
 /** Fields of types of Kubernetes. */
@@ -238,35 +196,7 @@ export const OWN_FIELDS: Readonly<Record<string, Record<string, OwnField>>> = {
       description:
         'Containers that run one after the other, in order, while the Pod ends, within its grace period. Their failure neither restarts the Pod nor changes its phase. Names are unique among all containers of the Pod. On an existing Pod only their images may change.',
     },
-    postExitGracePeriodSeconds: {
-      shape: 'integer',
-      description:
-        'The part of the grace period that is reserved for PostExit entries, in seconds. By default half of it, or what the timeoutSeconds of these entries add up to where each has one and that is less.',
-    },
-    preStopPolicy: {
-      shape: 'string',
-      description:
-        'When the preStop hooks of app containers start. Concurrent: beside the first PreExit entry, without waiting. AfterPreExit: once the last PreExit entry has ended. Defaults to Concurrent.',
-    },
-    deferContainerGracePeriodExtension: {
-      shape: 'boolean',
-      description:
-        'Whether a stage whose time has passed goes on while the livenessProbe of the defer container that runs succeeds.',
-    },
-    deferContainerGracePeriodExtensionInterval: {
-      shape: 'integer',
-      description:
-        'By how many seconds a stage is extended when its time passes while its defer containers are due. Needs deferContainerGracePeriodExtensionCount.',
-    },
-    deferContainerGracePeriodExtensionCount: {
-      shape: 'integer',
-      description:
-        'How often deferContainerGracePeriodExtensionInterval is granted at most, over both stages together.',
-    },
-    prePullDeferImages: {
-      shape: 'boolean',
-      description: 'Whether the images of the defer containers are pulled as soon as the Pod runs. Defaults to true.',
-    },
+    ...DEFER_SETTINGS,
   },
   PodStatus: {
     deferContainerStatuses: {
