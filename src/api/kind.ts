@@ -75,6 +75,11 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
     make(source: KubeObject, usage: NodeUsage): T | undefined;
   };
 
+  /**
+   * On a PUT, before the defaults: takes over from `old` the fields that clients leave out whose types do not have them.
+   * Mutates `object`. A patch names what it removes.
+   */
+  keepUnsent?(object: T, old: T): void;
   /** Fills in defaults in the (own, mutable) object; `old`: the object that it is to replace. */
   defaults?(object: T, old?: T): void;
   /** On create, after defaults: drops what clients may not set (status), sets generation. Mutates. */

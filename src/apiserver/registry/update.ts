@@ -70,7 +70,7 @@ export async function updateObject(
   const subresource = findSubresource(resource, options.subresource, 'update');
   const { name, namespace } = body.metadata;
   if (!name) throw badRequest('name must be provided');
-  return changeObject({ context, resource, namespace, name, options, subresource }, () => ({ body }));
+  return changeObject({ context, resource, namespace, name, options, subresource }, () => ({ body, isWhole: true }));
 }
 
 export async function patchObject(
@@ -109,6 +109,8 @@ interface NewBody {
   body: KubeObject;
   /** Who owns its fields then; absent: as with any write. */
   owners?: readonly ManagedFieldsEntry[];
+  /** A client has sent it as it is: a field is absent also where the client's types do not have it. */
+  isWhole?: boolean;
 }
 
 /** Changes the object into what `bodyFor` makes of it, with all steps of an update. */
@@ -142,12 +144,15 @@ function onceEach(onWarning: ((text: string) => void) | undefined): (text: strin
   };
 }
 
-function changeOf(request: Request, { body, owners }: NewBody, old: KubeObject): Change {
+function changeOf(request: Request, { body, owners, isWhole }: NewBody, old: KubeObject): Change {
   const { resource, options, subresource, context, refuse } = request;
   const own = decodeBody(resource, body, { ...options, subresource, refuse });
   checkPreconditions(request, own.metadata, old.metadata);
   const { managedFields } = own.metadata;
-  if (subresource === undefined) resource.kind.defaults?.(own, old);
+  if (subresource === undefined) {
+    if (isWhole) resource.kind.keepUnsent?.(own, old);
+    resource.kind.defaults?.(own, old);
+  }
   const object = subresource === undefined ? replaced(request, own, old) : applied(request, subresource, own, old);
   const writer = writerOf(context, resource, options, options.subresource);
   setOwners(object, owners ?? ownersAfterUpdate(resource, old, object, writer, managedFields));

@@ -2,17 +2,20 @@
  * The PodTemplate: what Pods are to be made of. Its template is judged as a Pod is; what admission adds, a Pod gets when it is made.
  * Source: pkg/registry/core/podtemplate, pkg/apis/core/validation and pkg/printers of v1.33.
  */
-import { type FieldError, forbidden } from '../../../../machinery/field-error.ts';
+import { type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
-import type { Pod, PodTemplate } from '../../../generated/types.ts';
+import type { Pod, PodSpec, PodTemplate } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { column, labelsCell, nameColumn } from '../../../table.ts';
+import type { FormFault } from '../pod/annotation-json.ts';
 import { validateAppArmorMatch } from '../pod/app-armor.ts';
 import { sameValue } from '../pod/compare.ts';
-import { defaultPodSpec } from '../pod/defaults.ts';
+import { defaultPod, defaultPodSpec } from '../pod/defaults.ts';
+import { deferAnnotations, droppedDeferFields, readDeferSettings } from '../pod/defer-settings.ts';
 import { dropDisabledFields } from '../pod/disabled-fields.ts';
-import { validatePod } from '../pod/validation.ts';
+import { readOlderForms } from '../pod/older-forms.ts';
+import { formFaults, validatePod } from '../pod/validation.ts';
 import { podWarnings } from '../pod/warnings.ts';
 
 /** A Pod of the template, which shares its spec. */
@@ -27,16 +30,58 @@ const podOf = ({ template }: PodTemplate): Pod => ({
   spec: template?.spec ?? { containers: [] },
 });
 
-function validateTemplate(object: PodTemplate): FieldError[] {
-  const pod = podOf(object);
-  const errors = [...validatePod(pod), ...validateAppArmorMatch(pod)].map((error) => ({
-    ...error,
-    field: `template.${error.field.replace(/^metadata\./, '')}`,
-  }));
+/** A Pod of the template with the fields that it has in annotations, which stay there alone in the template. */
+function expanded(object: PodTemplate): Pod {
+  const pod = structuredClone(podOf(object));
+  readOlderForms(pod);
+  readDeferSettings(pod);
+  if (pod.spec !== undefined) defaultPodSpec(pod.spec);
+  return pod;
+}
+
+const pathInTemplate = (path: string): string => `template.${path.replace(/^metadata\./, '')}`;
+
+function faultsOf(object: PodTemplate): FormFault[] {
+  const pod = expanded(object);
+  defaultPod(pod);
+  return formFaults(pod);
+}
+
+/** `old`: the template that it replaces. The forms are compared on create, and read where an annotation changes. */
+function validateTemplate(object: PodTemplate, old?: PodTemplate): FieldError[] {
+  const pod = expanded(object);
+  const isRead = !sameValue(object.template?.metadata?.annotations, old?.template?.metadata?.annotations);
+  const faults = isRead ? faultsOf(object).filter(({ differs }) => old === undefined || !differs) : [];
+  const errors = [
+    ...validatePod(pod),
+    ...validateAppArmorMatch(pod),
+    ...faults.map(({ path, text, cause }) => invalid(path, text, cause)),
+  ].map((error) => ({ ...error, field: pathInTemplate(error.field) }));
   if ((pod.spec?.ephemeralContainers ?? []).length > 0)
     errors.push(forbidden('template.spec.ephemeralContainers', 'ephemeral containers not allowed in pod template'));
   return errors;
 }
+
+function templateWarnings(object: PodTemplate, old?: PodTemplate): string[] {
+  if (object.metadata.generation === old?.metadata.generation) return [];
+  const pod = expanded(object);
+  const warnings = podWarnings(pod).map((sentence) => `template.${sentence}`);
+  if (old === undefined) return warnings;
+  const dropped = droppedDeferFields(specOf(pod), specOf(podOf(old)));
+  return [
+    ...warnings,
+    ...faultsOf(object).map(
+      ({ path, cause }) => `${pathInTemplate(path)}: ${cause}, or no Pod can be created from the template`,
+    ),
+    ...(dropped.length === 0
+      ? []
+      : [
+          `template.spec: ${dropped.join(', ')} removed, as the update does not have them; clients whose types do not have these fields can keep them in the annotations ${deferAnnotations.join(' and ')}`,
+        ]),
+  ];
+}
+
+const specOf = ({ spec }: Pod): PodSpec => spec ?? { containers: [] };
 
 const containersOf = ({ template }: PodTemplate) => template?.spec?.containers ?? [];
 
@@ -71,12 +116,9 @@ export const podTemplateKind: KindDefinition<PodTemplate> = {
   ],
   validateUpdate: (object, old) => [
     ...validateObjectMetaUpdate(object.metadata, old.metadata),
-    ...validateTemplate(object),
+    ...validateTemplate(object, old),
   ],
-  warnings: (object, old) =>
-    object.metadata.generation === old?.metadata.generation
-      ? []
-      : podWarnings(podOf(object)).map((sentence) => `template.${sentence}`),
+  warnings: templateWarnings,
   subresources: {},
   columns: [
     nameColumn,

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { created, headings, row, updated } from '../../../testing.ts';
 import { podTemplateKind } from './index.ts';
 
@@ -53,4 +53,88 @@ it('is shown as kubectl knows it', () => {
   expect(headings(podTemplateKind).all).toBe('NAME | CONTAINERS | IMAGES | POD LABELS');
   const two = { ...template, spec: { containers: [app, { name: 'b', image: 'c:1' }] } };
   expect(row(podTemplateKind, { template: two })).toEqual(['a', 'app,b', 'busybox:1.28,c:1', 'app=x,tier=web']);
+});
+
+describe('defer containers of a template', () => {
+  const ENTRIES = 'pod.alpha.kubernetes.io/defer-containers';
+  const SETTINGS = 'pod.alpha.kubernetes.io/defer-settings';
+  const entry = { name: 'last', image: 'busybox:1.28', timeoutSeconds: 5 };
+  const text = JSON.stringify([entry]);
+  const given = (annotations: Record<string, string>, spec: object = {}) => ({
+    template: { metadata: { annotations }, spec: { containers: [app], ...spec } },
+  });
+  const warningsOf = (old: ReturnType<typeof given>, now: ReturnType<typeof given>): string[] =>
+    podTemplateKind.warnings?.(updated(podTemplateKind, old, now).object, created(podTemplateKind, old).object) ?? [];
+
+  it('are stored in the form that was given', () => {
+    const annotations = { [ENTRIES]: text, [SETTINGS]: '{"preStopPolicy": "AfterPreExit"}' };
+    const { object, errors } = created(podTemplateKind, given(annotations));
+    expect(errors).toEqual([]);
+    expect(object.template?.metadata?.annotations).toEqual(annotations);
+    expect(JSON.stringify(object.template?.spec)).not.toMatch(/defer|preStop/i);
+  });
+
+  it.each<[string, Record<string, string>, object, string]>([
+    ['bad JSON of entries', { [ENTRIES]: '[{' }, {}, `template.annotations[${ENTRIES}]: Invalid value: "[{": `],
+    ['bad JSON of settings', { [SETTINGS]: '[]' }, {}, `template.annotations[${SETTINGS}]: Invalid value: "[]": `],
+    [
+      'an entry that is not valid',
+      { [ENTRIES]: '[{"name": "app", "image": "x"}]' },
+      {},
+      'template.spec.deferContainers[0].name: Duplicate value: "app"',
+    ],
+    [
+      'a setting that is not valid',
+      { [SETTINGS]: '{"preStopPolicy": "Later"}' },
+      {},
+      'template.spec.preStopPolicy: Unsupported value: "Later"',
+    ],
+    [
+      'other entries in the field',
+      { [ENTRIES]: '[]' },
+      { deferContainers: [entry] },
+      `template.annotations[${ENTRIES}]: Invalid value: "[]": must be equal to spec.deferContainers where both are given`,
+    ],
+    [
+      'another setting in the field',
+      { [SETTINGS]: '{"prePullDeferImages": false}' },
+      { prePullDeferImages: true },
+      `template.annotations[${SETTINGS}]: Invalid value: "{\\"prePullDeferImages\\": false}": must be equal to spec.prePullDeferImages where both are given`,
+    ],
+  ])('are judged on create in either form: %s', (_, annotations, spec, expected) => {
+    const { errors } = created(podTemplateKind, given(annotations, spec));
+    expect(errors).toEqual([expect.stringContaining(expected)]);
+  });
+
+  it('an update may change the annotation, if it can be read', () => {
+    const old = given({ [ENTRIES]: text });
+    expect(updated(podTemplateKind, old, given({ [ENTRIES]: '[]' })).errors).toEqual([]);
+    expect(updated(podTemplateKind, old, given({ [ENTRIES]: '[{' })).errors).toEqual([
+      expect.stringContaining(`template.annotations[${ENTRIES}]: Invalid value: "[{"`),
+    ]);
+  });
+
+  it('the forms are compared on create only; an update that makes them differ gives a warning', () => {
+    const old = given({ [ENTRIES]: text }, { deferContainers: [entry] });
+    const now = given({ [ENTRIES]: text }, { deferContainers: [{ ...entry, image: 'busybox:2' }] });
+    expect(updated(podTemplateKind, old, now).errors).toEqual([]);
+    expect(warningsOf(old, now)).toEqual([
+      `template.annotations[${ENTRIES}]: must be equal to spec.deferContainers where both are given, or no Pod can be created from the template`,
+    ]);
+  });
+
+  it('an update that drops the fields removes them, with a warning', () => {
+    const old = given({}, { deferContainers: [entry], postExitGracePeriodSeconds: 5 });
+    const { object, errors } = updated(podTemplateKind, old, given({}));
+    expect(errors).toEqual([]);
+    expect(JSON.stringify(object.template?.spec)).not.toMatch(/defer|preStop|postExit/i);
+    expect(warningsOf(old, given({}))).toEqual([
+      `template.spec: deferContainers, postExitGracePeriodSeconds, preStopPolicy, prePullDeferImages removed, as the update does not have them; clients whose types do not have these fields can keep them in the annotations ${ENTRIES} and ${SETTINGS}`,
+    ]);
+  });
+
+  it('an update that drops the field and keeps the annotation gives no warning: Pods still get the entries', () => {
+    const old = given({ [ENTRIES]: text }, { deferContainers: [entry] });
+    expect(warningsOf(old, given({ [ENTRIES]: text }))).toEqual([]);
+  });
 });

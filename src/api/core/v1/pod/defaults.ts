@@ -16,6 +16,7 @@ import type {
 import { systemPriorities } from './admission.ts';
 import { type AnyContainer, containersWithPath } from './containers.ts';
 import { defaultFieldRef, defaultResourceFieldRef, defaultVolume } from './default-volumes.ts';
+import { readDeferSettings } from './defer-settings.ts';
 import { readOlderForms } from './older-forms.ts';
 import { pullPolicyOf } from './pull-policy.ts';
 
@@ -28,6 +29,7 @@ export function defaultPod(pod: Pod, old?: Pod): void {
   const spec = pod.spec;
   spec.containers ??= [];
   readOlderForms(pod, old);
+  if (old === undefined) readDeferSettings(pod);
   defaultPodSpec(spec);
   for (const container of [...spec.containers, ...(spec.initContainers ?? []), ...(spec.deferContainers ?? [])]) {
     requestLimits(container);

@@ -9,6 +9,7 @@
 import type { Pod } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { defaultPod } from './defaults.ts';
+import { keepDeferFields } from './defer-settings.ts';
 import { podDeletion, podSelectableFields, preparePodForCreate, preparePodForUpdate } from './strategy.ts';
 import { podSubresources } from './subresources.ts';
 import { podColumns, podRow } from './table.ts';
@@ -27,6 +28,7 @@ export const podKind: KindDefinition<Pod> = {
   namespaced: true,
   schema: 'Pod',
   returnsDeletedObject: true,
+  keepUnsent: keepDeferFields,
   defaults: defaultPod,
   prepareForCreate: preparePodForCreate,
   prepareForUpdate: preparePodForUpdate,

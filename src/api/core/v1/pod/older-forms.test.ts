@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fieldErrorText } from '../../../../machinery/field-error.ts';
-import type { Container, ContainerStatus, DeferContainer, Pod, PodSpec } from '../../../generated/types.ts';
+import type { Container, ContainerStatus, DeferContainer, Pod } from '../../../generated/types.ts';
 import { podKind } from './index.ts';
 import { podOf, statusOf } from './pod-fixtures.ts';
 
@@ -313,29 +313,6 @@ describe('defer containers in an annotation', () => {
       ]);
     });
   });
-
-  it.each<Partial<PodSpec>>([
-    {},
-    { prePullDeferImages: false, deferContainerGracePeriodExtension: true },
-    { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 3 },
-  ])(
-    'an update by a client that does not know the field keeps the entries, with the images that they have by now, and %j',
-    (more) => {
-      const pristine = withEntries({ [KEY]: text });
-      const old = stored({ ...pristine, spec: { containers: [], ...pristine.spec, ...more } });
-      old.spec?.deferContainers?.forEach((entry) => {
-        entry.image = 'busybox:1.36';
-      });
-      const ofDefers = Object.entries(old.spec ?? {}).filter(([key]) => /defer/i.test(key));
-      const others = Object.entries(structuredClone(old.spec) ?? {}).filter(([key]) => !/defer/i.test(key));
-      const pod: Pod = { ...structuredClone(old), spec: Object.fromEntries(others) as unknown as PodSpec };
-      podKind.defaults?.(pod, old);
-      podKind.prepareForUpdate?.(pod, old, NOW);
-      expect(podKind.validateUpdate(pod, old)).toEqual([]);
-      expect(pod.spec).toMatchObject(Object.fromEntries(ofDefers));
-      expect(pod.metadata.generation).toBe(old.metadata.generation);
-    },
-  );
 
   it('the statuses are mirrored', () => {
     const old = stored(withEntries({ [KEY]: text, other: 'x' }));

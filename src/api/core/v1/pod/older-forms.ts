@@ -7,16 +7,14 @@
  * Source: the proposal of init containers (2016), their pages for 1.5 and 1.6; Convert_v1_Pod_To_api_Pod of v1.5; the
  * specification of defer containers.
  */
-import { type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
-import type { Container, DeferContainer, Pod, PodSpec } from '../../../generated/types.ts';
-import { decode, type Shape, schemaTypes } from '../../../schema.ts';
+import { type FieldError, forbidden } from '../../../../machinery/field-error.ts';
+import type { Container, DeferContainer, Pod } from '../../../generated/types.ts';
+import { differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
 
 /** A list of containers that annotations may say as well. */
 interface ContainerList {
   field: 'initContainers' | 'deferContainers';
   statusField: 'initContainerStatuses' | 'deferContainerStatuses';
-  /** The type of the elements. */
-  type: 'Container' | 'DeferContainer';
   /** As messages and keys name it. */
   word: 'init' | 'defer';
   /** The API groups of the keys, the newer one first. */
@@ -29,7 +27,6 @@ const LISTS: readonly ContainerList[] = [
   {
     field: 'initContainers',
     statusField: 'initContainerStatuses',
-    type: 'Container',
     word: 'init',
     forms: ['pod.beta.kubernetes.io', 'pod.alpha.kubernetes.io'],
     deprecation: 'deprecated since v1.6; use "spec.initContainers" instead',
@@ -37,19 +34,10 @@ const LISTS: readonly ContainerList[] = [
   {
     field: 'deferContainers',
     statusField: 'deferContainerStatuses',
-    type: 'DeferContainer',
     word: 'defer',
     forms: ['pod.alpha.kubernetes.io'],
   },
 ];
-
-/** Beside the defer containers; a client that does not know those does not know these. */
-const DEFER_FIELDS = [
-  'prePullDeferImages',
-  'deferContainerGracePeriodExtension',
-  'deferContainerGracePeriodExtensionInterval',
-  'deferContainerGracePeriodExtensionCount',
-] as const satisfies readonly (keyof PodSpec)[];
 
 interface Keys {
   containers: string;
@@ -85,64 +73,35 @@ function formsOf(pod: Pod, list: ContainerList): OlderForm[] {
 
 const annotationPath = (key: string): string => `metadata.annotations[${key}]`;
 
-/** encoding/json, which read these annotations, takes names in any case, ignores unknown ones, and reads null as nothing. */
 function readContainers(
   text: string,
-  { field, type }: ContainerList,
+  { field }: ContainerList,
 ): Pick<OlderForm, 'containers' | 'unknownFields' | 'failure'> {
-  const failed = (failure: string) => ({ containers: [], unknownFields: [], failure });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    return failed((error as Error).message);
-  }
-  const spec = { [field]: withFieldNames(value ?? [], { array: { ref: type } }) };
-  const decoded = decode('PodSpec', spec);
-  if (decoded.typeErrors[0] !== undefined) return failed(decoded.typeErrors[0]);
+  const { value, unknownFields, ...rest } = readAnnotationJson(text, 'PodSpec', field);
   return {
-    containers: decoded.value[field] as unknown as Container[],
-    unknownFields: decoded.unknownFields.map((path) => path.slice(field.length)),
+    containers: (value[field] ?? []) as unknown as Container[],
+    unknownFields: unknownFields.map((path) => path.slice(field.length)),
+    ...rest,
   };
-}
-
-/** The value with the names of its fields as the schema writes them. */
-function withFieldNames(value: unknown, shape: Shape): unknown {
-  if (typeof shape !== 'object' || typeof value !== 'object' || value === null) return value;
-  if ('array' in shape) return Array.isArray(value) ? value.map((item) => withFieldNames(item, shape.array)) : value;
-  if (Array.isArray(value)) return value;
-  const entries = Object.entries(value);
-  if ('map' in shape) return Object.fromEntries(entries.map(([key, item]) => [key, withFieldNames(item, shape.map)]));
-  const fields = schemaTypes[shape.ref] ?? {};
-  return Object.fromEntries(
-    entries.map(([key, item]) => {
-      const name = key in fields ? key : Object.keys(fields).find((each) => each.toLowerCase() === key.toLowerCase());
-      const field = name === undefined ? undefined : fields[name];
-      return field === undefined ? [key, item] : [name, withFieldNames(item, field.shape)];
-    }),
-  );
 }
 
 /**
  * Before the defaults: fills in the absent field. Where there is a Pod already (`old`) with what the annotation says, the
- * field stays as it is there: its images may have changed, and a client that does not know the field does not send it, nor
- * the fields that go with it.
+ * init containers stay as they are there: their images may have changed, and a client that does not know the field does not
+ * send it. The defer containers of a Pod that is there are kept elsewhere, with or without the annotation.
  */
 export function readOlderForms(pod: Pod, old?: Pod): void {
   const { spec } = pod;
   if (spec === undefined) return;
   for (const list of LISTS) {
     const { field } = list;
-    if ((spec[field] ?? []).length > 0) continue;
+    if ((spec[field] ?? []).length > 0 || (old !== undefined && field === 'deferContainers')) continue;
     const [form] = formsOf(pod, list);
     if (form === undefined || form.containers.length === 0) continue;
     const kept = keysOf(list).every(
       ({ containers: key }) => pod.metadata.annotations?.[key] === old?.metadata.annotations?.[key],
     );
     spec[field] = (kept && structuredClone(old?.spec?.[field])) || form.containers;
-    if (!kept || field !== 'deferContainers') continue;
-    const known = DEFER_FIELDS.map((name) => [name, spec[name] ?? old?.spec?.[name]]);
-    Object.assign(spec, Object.fromEntries(known.filter(([, value]) => value !== undefined)));
   }
 }
 
@@ -192,10 +151,9 @@ export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
 }
 
 /** `same`: whether these containers, once they have their defaults, are those of the spec. */
-export function validateOlderForms(pod: Pod, same: (form: OlderForm) => boolean): FieldError[] {
-  return LISTS.flatMap((list) => formsOf(pod, list)).flatMap((form) => {
+export const olderFormFaults = (pod: Pod, same: (form: OlderForm) => boolean): FormFault[] =>
+  LISTS.flatMap((list) => formsOf(pod, list)).flatMap((form) => {
     const { field, path, text, failure } = form;
-    if (failure !== undefined) return [invalid(path, text, failure)];
-    return same(form) ? [] : [invalid(path, text, `must be equal to spec.${field} where both are given`)];
+    if (failure !== undefined) return [{ path, text, cause: failure, differs: false }];
+    return same(form) ? [] : [differing(path, text, field)];
   });
-}

@@ -92,7 +92,7 @@ function applyEphemeralContainers(old: Pod, body: KubeObject): Pod {
   pod.spec = { ...(pod.spec ?? { containers: [] }) };
   if (asked.spec?.ephemeralContainers === undefined) delete pod.spec.ephemeralContainers;
   else pod.spec.ephemeralContainers = asked.spec.ephemeralContainers;
-  defaultPod(pod);
+  defaultPod(pod, old);
   readAppArmorAnnotations(pod);
   preparePodForUpdate(pod, old);
   return pod;

@@ -10,6 +10,7 @@ import type { Container, NodeSelectorRequirement, Pod, PodSpec, Toleration } fro
 import { validateAppArmorUpdate } from './app-armor.ts';
 import { differences, sameValue } from './compare.ts';
 import { currentSpec } from './defaults.ts';
+import { validateDeferSettingsUpdate } from './defer-settings.ts';
 import { isMirrorPod, validateMirrorUpdate } from './mirror.ts';
 import { validateOlderFormsUpdate } from './older-forms.ts';
 import { MAX_INT32 } from './validate-values.ts';
@@ -65,6 +66,7 @@ export const validateFixedAnnotations = (pod: Pod, old: Pod): FieldError[] => [
   ...validateMirrorUpdate(pod, old),
   ...validateAppArmorUpdate(pod, old),
   ...validateOlderFormsUpdate(pod, old),
+  ...validateDeferSettingsUpdate(pod, old),
 ];
 
 /** The new spec with every change undone that is allowed as such; what still differs is not. */

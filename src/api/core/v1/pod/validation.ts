@@ -14,11 +14,13 @@ import {
 } from '../../../../machinery/names.ts';
 import { validateObjectMeta } from '../../../../machinery/object-meta.ts';
 import type { Pod, PodSpec } from '../../../generated/types.ts';
+import type { FormFault } from './annotation-json.ts';
 import { validateAppArmorAnnotations, validateAppArmorMatch } from './app-armor.ts';
 import { sameValue } from './compare.ts';
 import { defaultPod } from './defaults.ts';
+import { deferSettingsFaults } from './defer-settings.ts';
 import { validateMirrorCreate } from './mirror.ts';
-import { type OlderForm, validateOlderForms } from './older-forms.ts';
+import { type OlderForm, olderFormFaults } from './older-forms.ts';
 import { validateImageSpaces } from './validate-container-fields.ts';
 import { validateAllContainers } from './validate-containers.ts';
 import { validateDeferSettings } from './validate-defers.ts';
@@ -39,10 +41,16 @@ export function validatePodCreate(pod: Pod): FieldError[] {
   errors.push(
     ...validateAppArmorMatch(pod),
     ...validateMirrorCreate(pod),
-    ...validateOlderForms(pod, (given) => asInSpec(given, pod)),
+    ...formFaults(pod).map(({ path, text, cause }) => invalid(path, text, cause)),
   );
   return errors;
 }
+
+/** Of the annotations that stand for fields: those that cannot be read, and those that differ from the field. */
+export const formFaults = (pod: Pod): FormFault[] => [
+  ...olderFormFaults(pod, (given) => asInSpec(given, pod)),
+  ...deferSettingsFaults(pod),
+];
 
 /** Admission may have mounted the ServiceAccount's token into the containers of the spec. */
 function asInSpec({ field, containers }: OlderForm, pod: Pod): boolean {

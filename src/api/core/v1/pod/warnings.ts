@@ -11,6 +11,7 @@ import type {
   Volume,
 } from '../../../generated/types.ts';
 import { containersWithPath } from './containers.ts';
+import { deferSettingsWarnings } from './defer-settings.ts';
 import { deferWarnings } from './defer-warnings.ts';
 import { olderFormWarnings } from './older-forms.ts';
 
@@ -46,6 +47,7 @@ export function podWarnings(pod: Pod): string[] {
     ...affinityWarnings(spec),
     ...deferWarnings(spec),
     ...olderFormWarnings(pod),
+    ...deferSettingsWarnings(pod),
   ];
 }
 

@@ -1,0 +1,73 @@
+/** Updates of Pods whose fields for defer containers the client does not send. */
+import { describe, expect, test } from 'vitest';
+import type { Pod, PodSpec } from '../../api/generated/types.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { failure, object, PODS, pod, ref, startRegistry } from './testing.ts';
+
+const entries = [{ name: 'last', image: 'busybox:1.28', timeoutSeconds: 5 }];
+const fields = { deferContainers: entries, preStopPolicy: 'AfterPreExit', postExitGracePeriodSeconds: 5 };
+
+/** As a client sends it whose types do not have the fields. */
+function withoutFields(given: Pod): Pod {
+  const { deferContainers, prePullDeferImages, preStopPolicy, postExitGracePeriodSeconds, ...spec } =
+    given.spec as PodSpec;
+  return { ...structuredClone(given), spec };
+}
+
+describe('a Pod with defer containers', () => {
+  test('keeps them in a PUT without them, which may change other fields', async () => {
+    const { registry } = await startRegistry();
+    const created = (await registry.create(PODS, 'default', pod('a', fields))) as Pod;
+    const sent = withoutFields(created);
+    sent.metadata.labels = { changed: 'yes' };
+    const written = (await registry.update(PODS, sent)) as Pod;
+    expect(written.metadata.labels).toEqual({ changed: 'yes' });
+    expect(written.metadata.generation).toBe(created.metadata.generation);
+    expect(written.spec).toEqual(created.spec);
+  });
+
+  test('a PUT with an empty list is refused, as one with fewer entries', async () => {
+    const { registry } = await startRegistry();
+    const created = (await registry.create(PODS, 'default', pod('a', fields))) as Pod;
+    const sent = { ...created, spec: { ...created.spec, deferContainers: [] } } as KubeObject;
+    expect(await failure(registry.update(PODS, sent))).toMatchObject({
+      code: 422,
+      message: expect.stringContaining('spec.deferContainers: Forbidden: pod updates may not add or remove containers'),
+    });
+  });
+
+  test.each(['application/merge-patch+json', 'application/strategic-merge-patch+json'] as const)(
+    'a patch that removes them is refused: %s',
+    async (type) => {
+      const { registry } = await startRegistry();
+      await registry.create(PODS, 'default', pod('a', fields));
+      const patched = registry.patch(PODS, 'default', 'a', type, { spec: { deferContainers: null } });
+      expect(await failure(patched)).toMatchObject({
+        code: 422,
+        message: expect.stringContaining('may not add or remove containers'),
+      });
+    },
+  );
+});
+
+describe('a PodTemplate with defer containers', () => {
+  const TEMPLATES = ref('podtemplates');
+  const templateOf = (spec: object) =>
+    object('PodTemplate', 'a', {
+      template: { spec: { containers: [{ name: 'app', image: 'busybox:1.28' }], ...spec } },
+    });
+
+  test('loses them in a PUT without them, with a warning', async () => {
+    const { registry } = await startRegistry();
+    await registry.create(TEMPLATES, 'default', templateOf(fields));
+    const warnings: string[] = [];
+    const sent = templateOf({});
+    const written = await registry.update(
+      TEMPLATES,
+      { ...sent, metadata: { ...sent.metadata, namespace: 'default' } },
+      { onWarning: (text) => warnings.push(text) },
+    );
+    expect(JSON.stringify(written)).not.toMatch(/defer|preStop/i);
+    expect(warnings).toEqual([expect.stringMatching(/^template\.spec: deferContainers, .* removed, as the update/)]);
+  });
+});
