@@ -39,8 +39,6 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   /** Makes the new object of the old one and the body; throws ApiError. Pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
-  /** By how many seconds the end of the grace period of an object that is being deleted moves later with it. */
-  deletionPostponedSeconds?(object: T, old: T): number;
 }
 
 export interface KindDefinition<T extends KubeObject = KubeObject> {

@@ -22,7 +22,6 @@ import { type PodWorker, startWorker } from '../node/worker.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import { createSimulatedRuntime, type RunScript, type TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
 import { createSteadyStamps } from '../runtime/steady-stamps.ts';
-import { followTermination } from './follow-termination.ts';
 import { simulatedEnvironment } from './simulated-environment.ts';
 import { slowRecord } from './slow-record.ts';
 import { createVirtualTimers } from './virtual-timers.ts';
@@ -237,7 +236,7 @@ export async function live(life: Life): Promise<LifeResult> {
           if (statusMillis !== undefined) await wait(statusMillis);
           if (!alive || removed) return;
           result.statuses.push({ at: timers.now(), status });
-          change(followTermination({ ...pod, status: structuredClone(status) }, pod));
+          change({ ...pod, status: structuredClone(status) });
         },
         keepStops: (_pod, stops) => {
           if (alive) kept = structuredClone(stops);

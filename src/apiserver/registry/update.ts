@@ -18,7 +18,6 @@ import {
   objectModified,
   pathNotFound,
 } from '../../machinery/status.ts';
-import { formatTime, parseTime } from '../../machinery/time.ts';
 import { admitGrowth, admitPriorityClass } from './admission.ts';
 import { decodeBody } from './body.ts';
 import { type Change, modify } from './commit.ts';
@@ -215,15 +214,7 @@ function applied(
   keepSystemFields(object.metadata, old.metadata);
   const errors = subresource.validate?.(object, old) ?? [];
   if (errors.length > 0) throw invalidObject(resource.kind, object.metadata.name, errors);
-  postponeDeletion(object.metadata, subresource.deletionPostponedSeconds?.(object, old) ?? 0);
   return object;
-}
-
-function postponeDeletion(metadata: ObjectMeta, seconds: number): void {
-  const end = parseTime(metadata.deletionTimestamp);
-  if (end === undefined || seconds <= 0) return;
-  metadata.deletionTimestamp = formatTime(end + seconds * 1000);
-  metadata.deletionGracePeriodSeconds = (metadata.deletionGracePeriodSeconds ?? 0) + seconds;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What the API server does to a Pod at each write and delete. Source: pkg/registry/core/pod of v1.33 (behaviour). */
 import type { DeleteOptions } from '../../../../machinery/backend.ts';
-import { formatTime, parseTime } from '../../../../machinery/time.ts';
-import type { Pod, PodCondition, PodStatus } from '../../../generated/types.ts';
+import { formatTime } from '../../../../machinery/time.ts';
+import type { Pod, PodCondition, PodStatus, PodTermination } from '../../../generated/types.ts';
 import type { WriteContext } from '../../../kind.ts';
 import { readAppArmorAnnotations } from './app-armor.ts';
 import { sameValue } from './compare.ts';
@@ -56,31 +56,24 @@ export function withCondition(
 }
 
 /**
- * What a status may not lose: that the Pod ends, and what its defer containers did. Clients whose types do not have these
- * fields leave them out.
+ * What a status may not lose: that the Pod ends, what its defer containers did, and which of them were given up. Clients
+ * whose types do not have these fields leave them out; the node may not have seen the last entry that was given up.
  */
 export function keepTermination(status: PodStatus, old: Pod): void {
   const { termination, deferContainerStatuses } = old.status ?? {};
-  if (status.termination === undefined && termination !== undefined) status.termination = structuredClone(termination);
+  if (termination !== undefined) {
+    if (status.termination === undefined) status.termination = structuredClone(termination);
+    else status.termination = withSkips(status.termination, termination.skip ?? []);
+  }
   if (status.deferContainerStatuses === undefined && deferContainerStatuses !== undefined) {
     status.deferContainerStatuses = structuredClone(deferContainerStatuses);
   }
 }
 
-/** How much later than its deletionTimestamp a node may reckon a deadline: it counts from when it saw the delete. */
-const SEEN_WITHIN_MILLIS = 2000;
-
-/**
- * By how many seconds the deletionTimestamp follows a deadline that a status moves later: 0 where the Pod is not being
- * deleted, and where the deadline that is moved was still that of an earlier delete, of more time.
- */
-export function deletionPostponedSeconds(pod: Pod, old: Pod): number {
-  const deadline = parseTime(pod.status?.termination?.deadline);
-  const before = parseTime(old.status?.termination?.deadline);
-  const deletion = parseTime(old.metadata.deletionTimestamp);
-  if (deadline === undefined || before === undefined || deletion === undefined) return 0;
-  if (deadline <= before || before > deletion + SEEN_WITHIN_MILLIS) return 0;
-  return Math.max(0, Math.ceil((deadline - deletion) / 1000));
+/** The termination with these entries given up as well. */
+export function withSkips(termination: PodTermination, names: readonly string[]): PodTermination {
+  const skip = [...new Set([...names, ...(termination.skip ?? [])])];
+  return skip.length === 0 ? termination : { ...termination, skip };
 }
 
 /**

@@ -9,7 +9,7 @@ import type { SubresourceDefinition, WriteContext } from '../../../kind.ts';
 import { readAppArmorAnnotations } from './app-armor.ts';
 import { defaultPod } from './defaults.ts';
 import { mirrorOlderStatuses } from './older-forms.ts';
-import { deletionPostponedSeconds, keepTermination, preparePodForUpdate, withCondition } from './strategy.ts';
+import { keepTermination, preparePodForUpdate, withCondition } from './strategy.ts';
 import { validatePodStatusUpdate } from './validate-status.ts';
 import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './validate-update.ts';
 
@@ -103,7 +103,6 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
     verbs: ['get', 'update', 'patch'],
     apply: applyStatus,
     validate: validatePodStatusUpdate,
-    deletionPostponedSeconds,
   },
   binding: {
     bodyKind: { group: '', version: 'v1', kind: 'Binding', schema: 'Binding' },

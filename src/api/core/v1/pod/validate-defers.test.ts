@@ -495,7 +495,7 @@ describe('an update of a Pod with defer containers', () => {
 });
 
 describe('the status of defer containers', () => {
-  const { apply, validate, deletionPostponedSeconds } = podKind.subresources['status'] ?? {};
+  const { apply, validate } = podKind.subresources['status'] ?? {};
   const statusWrite = (old: Pod, status: PodStatus): Pod => apply?.(old, { ...old, status } as Pod, { now: 0 }) as Pod;
 
   describe('an entry that has ended for good does not come back', () => {
@@ -534,26 +534,16 @@ describe('the status of defer containers', () => {
     expect(statusWrite(stored({}), { phase: 'Running' }).status).toEqual({ phase: 'Running', qosClass: 'BestEffort' });
   });
 
-  describe('the deletionTimestamp follows the deadline', () => {
-    const moved = (from: string | undefined, to: string, deletionTimestamp?: string): number | undefined => {
-      const old = stored(entry({}));
-      if (deletionTimestamp !== undefined) {
-        Object.assign(old.metadata, { deletionTimestamp, deletionGracePeriodSeconds: 30 });
-      }
-      old.status = from === undefined ? { ...old.status } : { ...old.status, termination: termination(from) };
-      return deletionPostponedSeconds?.(statusWrite(old, { termination: termination(to) }), old);
-    };
-    it.each<[string, string | undefined, string, string | undefined, number]>([
-      ['by whole seconds, rounded up', '30.250000', '40.250000', '2026-01-01T00:00:30Z', 11],
-      ['by as much where nothing is to be rounded', '30.000000', '40.000000', '2026-01-01T00:00:30Z', 10],
-      ['no further than it is already', '30.250000', '40.900000', '2026-01-01T00:00:41Z', 0],
-      ['not where the deadline is first set', undefined, '31.900000', '2026-01-01T00:00:30Z', 0],
-      ['not where the deadline moves nearer', '40.000000', '35.000000', '2026-01-01T00:00:30Z', 0],
-      ['not where nobody deletes the Pod', '30.000000', '40.000000', undefined, 0],
-      ['not back over a second delete that the node has not seen', '40.000000', '50.000000', '2026-01-01T00:00:20Z', 0],
-    ])('%s', (_, from, to, deletionTimestamp, seconds) => {
-      expect(moved(from, to, deletionTimestamp)).toBe(seconds);
-    });
+  it('the entries that were given up are kept where the node has not seen it', () => {
+    const old = stored({ deferContainers: [deferOf('entry'), deferOf('other')] });
+    old.status = { ...old.status, termination: { ...termination('30.250000'), skip: ['entry'] } };
+    const skipOf = (skip?: string[]) =>
+      statusWrite(old, { termination: { ...termination('31.250000'), ...(skip && { skip }) } }).status?.termination;
+    expect(skipOf()).toEqual({ ...termination('31.250000'), skip: ['entry'] });
+    expect(skipOf([])).toMatchObject({ skip: ['entry'] });
+    expect(skipOf(['other', 'entry'])).toMatchObject({ skip: ['entry', 'other'] });
+    old.status = { ...old.status, termination: termination('30.250000') };
+    expect(skipOf()).toEqual(termination('31.250000'));
   });
 });
 

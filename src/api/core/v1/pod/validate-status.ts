@@ -7,6 +7,7 @@ import { dns1123SubdomainErrors, ipErrors, ipFamily, qualifiedNameErrors } from 
 import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import type { ContainerStatus, Pod, PodSpec, PodStatus } from '../../../generated/types.ts';
 import { isSidecar } from './containers.ts';
+import { validateTermination } from './validate-termination.ts';
 import { validateFixedAnnotations } from './validate-update.ts';
 import { nameErrors } from './validate-values.ts';
 
@@ -27,6 +28,7 @@ export function validatePodStatusUpdate(pod: Pod, old: Pod): FieldError[] {
   }
   errors.push(
     ...allRevivals(status, oldStatus, old.spec ?? { containers: [] }),
+    ...validateTermination(status, oldStatus, old.spec ?? { containers: [] }),
     ...validateIps(
       (status.podIPs ?? []).map(({ ip }) => ip),
       'status.podIPs',
