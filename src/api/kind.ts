@@ -27,6 +27,14 @@ export interface WriteContext {
   warn?(sentence: string): void;
 }
 
+export interface EventDraft {
+  type: 'Normal' | 'Warning';
+  reason: string;
+  message: string;
+  /** spec.deferContainers{NAME} */
+  fieldPath?: string;
+}
+
 /** A subresource that reads and writes the object itself (status) or one of another kind (binding). */
 export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   /** The kind of the body, as 'v1/Binding'; absent: the object's own. */
@@ -39,6 +47,10 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   /** Makes the new object of the old one and the body; throws ApiError. Pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
+  /** What the client gets back; absent: the object. */
+  answer?(object: T, body: KubeObject): KubeObject;
+  /** The Events that report the change, on the object. `user`: the name of the user who asked. */
+  events?(object: T, old: T, user: string): EventDraft[];
 }
 
 export interface KindDefinition<T extends KubeObject = KubeObject> {

@@ -128,10 +128,12 @@ async function create(server: ServerContext, exchange: Exchange, route: Resource
 async function update(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
   const type = objectMediaType(exchange.request);
   const options = write(exchange, route, 'UpdateOptions');
-  const object = await decodeObject(await readBody(exchange.request), type, expectedKind(route));
+  const kind = expectedKind(route);
+  const object = await decodeObject(await readBody(exchange.request), type, kind);
   const { namespace } = route;
   const name = nameOf(route);
-  const given = metadataOf(object).name ?? '';
+  // A body of another kind is about the object of the path: it needs no name of its own.
+  const given = metadataOf(object).name || (kind === route.kind ? '' : name);
   if (given !== name) {
     throw badRequest(
       given === ''
@@ -144,7 +146,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
     namespace,
     `the namespace of the object (${metadataOf(object).namespace}) does not match the namespace on the request (${namespace})`,
   );
-  const metadata = namespace === undefined ? object.metadata : { ...object.metadata, namespace };
+  const metadata = { ...object.metadata, name, ...(namespace === undefined ? {} : { namespace }) };
   return server.backend.update(route.ref, { ...object, metadata }, options);
 }
 

@@ -19,7 +19,7 @@ const COORDINATION = new Set(['Lease', 'LeaseSpec']);
 const AUTHENTICATION = new Set(['BoundObjectReference', 'TokenRequestSpec', 'TokenRequestStatus']);
 const METRICS = new Set(['ContainerMetrics', 'NodeMetrics', 'PodMetrics']);
 /** Of lifepod's own group. */
-const LIFEPOD = new Set(['PodRecord', 'PodTransition']);
+const LIFEPOD = new Set(['DeferControl', 'PodRecord', 'PodTransition']);
 /** Names that more than one group uses bear their group in the field table. */
 const GROUP_PREFIX = /^(Core|Events|Authentication)V1(?=[A-Z])/;
 

@@ -23,9 +23,13 @@ import { decodeBody } from './body.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { isService } from './create.ts';
+import { recordEvents } from './events.ts';
 import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
 import { keyOf } from './list.ts';
 import type { Resource } from './resources.ts';
+
+/** Parts of lifepod in the same process give no user. */
+const OWN_USER = 'lifepod';
 
 export interface UpdateOptions extends WriteOptions {
   subresource?: string;
@@ -69,7 +73,9 @@ export async function updateObject(
   const subresource = findSubresource(resource, options.subresource, 'update');
   const { name, namespace } = body.metadata;
   if (!name) throw badRequest('name must be provided');
-  return changeObject({ context, resource, namespace, name, options, subresource }, () => ({ body, isWhole: true }));
+  const target = { context, resource, namespace, name, options, subresource };
+  const object = await changeObject(target, () => ({ body, isWhole: true }));
+  return subresource?.answer?.(object, body) ?? object;
 }
 
 export async function patchObject(
@@ -121,16 +127,24 @@ export async function changeObject(
   const options = { ...target.options, onWarning: onceEach(target.options.onWarning) };
   const request: Request = { ...target, options, key: keyOf(resource, namespace, name), release: () => {} };
   const at = { key: request.key, name, dryRun: options.dryRun };
-  const { object } = await modify(
+  let replaced: KubeObject | undefined;
+  const { action, object } = await modify(
     context,
     resource,
     at,
-    (old) => changeOf(request, bodyFor(old), old),
+    (old) => {
+      replaced = old;
+      return changeOf(request, bodyFor(old), old);
+    },
     () => {
       request.release();
       request.release = () => {};
     },
   );
+  if (action === 'put' && replaced !== undefined && !options.dryRun) {
+    const drafts = target.subresource?.events?.(object, replaced, options.user?.name ?? OWN_USER) ?? [];
+    await recordEvents(context, object, drafts);
+  }
   return object;
 }
 

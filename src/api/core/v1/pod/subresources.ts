@@ -1,4 +1,4 @@
-/** status, binding, eviction, ephemeralcontainers, log, exec, attach and portforward of a Pod. Source: pkg/registry/core/pod of v1.33. */
+/** status, binding, eviction, defer, ephemeralcontainers, log, exec, attach and portforward of a Pod. Source: pkg/registry/core/pod of v1.33. */
 import { type FieldError, notSupported, required } from '../../../../machinery/field-error.ts';
 import type { KubeObject } from '../../../../machinery/meta.ts';
 import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -8,6 +8,7 @@ import type { Binding, Pod, PodCondition } from '../../../generated/types.ts';
 import type { SubresourceDefinition, WriteContext } from '../../../kind.ts';
 import { readAppArmorAnnotations } from './app-armor.ts';
 import { defaultPod } from './defaults.ts';
+import { deferSubresource } from './defer-control.ts';
 import { mirrorOlderStatuses } from './older-forms.ts';
 import { keepTermination, preparePodForUpdate, withCondition } from './strategy.ts';
 import { validatePodStatusUpdate } from './validate-status.ts';
@@ -119,6 +120,7 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
     verbs: ['create'],
     apply: markEvicted,
   },
+  defer: deferSubresource,
   ephemeralcontainers: {
     verbs: ['get', 'update', 'patch'],
     apply: applyEphemeralContainers,

@@ -1,0 +1,65 @@
+/**
+ * The subresource `defer` of a Pod: a client gives up an entry of the list of defer containers while the Pod terminates.
+ *
+ * It only records the name, in status.termination.skip; the node acts on what is recorded.
+ * Source: the specification of defer containers, "Time".
+ */
+import { notSupported, required } from '../../../../machinery/field-error.ts';
+import type { KubeObject } from '../../../../machinery/meta.ts';
+import { conflict, invalidObject } from '../../../../machinery/status.ts';
+import type { DeferControl, Pod } from '../../../generated/types.ts';
+import type { SubresourceDefinition } from '../../../kind.ts';
+import { isMirrorPod } from './mirror.ts';
+import { hasEnded } from './phase.ts';
+import { withSkips } from './strategy.ts';
+
+const CONTROL = { group: 'lifepod.io', version: 'v1', kind: 'DeferControl', schema: 'DeferControl' };
+
+/** Throws 422 where there is no such entry, and 409 where it cannot be given up now. */
+function giveUp(old: Pod, body: KubeObject): Pod {
+  const { name } = old.metadata;
+  const { skip } = body as DeferControl;
+  const entries = (old.spec?.deferContainers ?? []).map((entry) => entry.name);
+  if (!skip) throw invalidObject(CONTROL, name, [required('skip')]);
+  if (!entries.includes(skip)) throw invalidObject(CONTROL, name, [notSupported('skip', skip, entries)]);
+  const refuse = (cause: string) => conflict({ group: '', resource: 'pods/defer' }, name, cause);
+  if (isMirrorPod(old)) {
+    throw refuse('the pod mirrors a static pod of its node, whose defer containers cannot be given up through the API');
+  }
+  const { termination, deferContainerStatuses = [] } = old.status ?? {};
+  if (termination === undefined) {
+    throw refuse('the pod is not terminating: its node has not recorded in status.termination that it ends');
+  }
+  if (deferContainerStatuses.some((status) => status.name === skip && status.state?.terminated !== undefined))
+    return old;
+  if (hasEnded(old)) throw refuse('the pod has ended: none of its defer containers runs any more');
+  if (termination.skip?.includes(skip)) return old;
+  return {
+    ...old,
+    status: { ...old.status, termination: withSkips(termination, [...(termination.skip ?? []), skip]) },
+  };
+}
+
+/** The entries that were not given up before. */
+const newlySkipped = (pod: Pod, old: Pod): string[] => {
+  const before = new Set(old.status?.termination?.skip);
+  return (pod.status?.termination?.skip ?? []).filter((name) => !before.has(name));
+};
+
+export const deferSubresource: SubresourceDefinition<Pod> = {
+  bodyKind: CONTROL,
+  verbs: ['update'],
+  apply: giveUp,
+  answer: ({ metadata: { name, namespace, uid, resourceVersion } }, body) => {
+    const { skip } = body as DeferControl;
+    const metadata = { name, namespace, uid, resourceVersion };
+    return { apiVersion: `${CONTROL.group}/${CONTROL.version}`, kind: CONTROL.kind, metadata, skip } as DeferControl;
+  },
+  events: (pod, old, user) =>
+    newlySkipped(pod, old).map((name) => ({
+      type: 'Normal',
+      reason: 'DeferContainerGivenUp',
+      message: `User ${JSON.stringify(user)} gave up defer container ${JSON.stringify(name)}`,
+      fieldPath: `spec.deferContainers{${name}}`,
+    })),
+};

@@ -1,0 +1,41 @@
+/** Events of the API server itself, on objects that clients changed. */
+import type { CoreV1Event } from '../../api/generated/types.ts';
+import type { EventDraft } from '../../api/kind.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { formatTime } from '../../machinery/time.ts';
+import type { RegistryContext } from './context.ts';
+import { createObject } from './create.ts';
+
+const EVENTS = { group: '', version: 'v1', resource: 'events' };
+const COMPONENT = 'apiserver';
+
+/** Stores the Events. Never rejects: the change that they report has been made. */
+export async function recordEvents(
+  context: RegistryContext,
+  { apiVersion, kind, metadata }: KubeObject,
+  drafts: readonly EventDraft[],
+): Promise<void> {
+  const { name, namespace = 'default', uid, resourceVersion } = metadata;
+  const time = formatTime(context.timers.now());
+  for (const { fieldPath, ...draft } of drafts) {
+    const event = {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { generateName: `${name}.`, namespace },
+      involvedObject: { apiVersion, kind, name, namespace, uid, resourceVersion, fieldPath },
+      ...draft,
+      source: { component: COMPONENT },
+      firstTimestamp: time,
+      lastTimestamp: time,
+      count: 1,
+      reportingComponent: COMPONENT,
+      reportingInstance: '',
+    } as unknown as CoreV1Event;
+    try {
+      await createObject(context, context.resources.find(EVENTS), namespace, event, {});
+    } catch (error) {
+      const fields = { reason: draft.reason, object: name, error: (error as Error).message };
+      context.log.warn('registry: an event was not stored', fields);
+    }
+  }
+}
