@@ -177,6 +177,18 @@ withTarget(
     .argument('<pod>', 'its name, or the beginning of its UID'),
 ).action(async (pod: string, options: TargetOptions) => (await import('./why.ts')).why(pod, options));
 
+withTarget(
+  program
+    .command('skip')
+    .description(
+      'give up a defer container of a Pod that ends: one that runs is stopped, one still to come does not run',
+    )
+    .argument('<pod>', 'its name, or pod/NAME')
+    .argument('<entry>', 'the name of the defer container'),
+).action(async (pod: string, entry: string, options: TargetOptions) =>
+  (await import('./skip.ts')).skip(pod, entry, options),
+);
+
 program
   .command('demo')
   .description('run examples/01-init-containers in a scratch folder, show its life, leave nothing behind')

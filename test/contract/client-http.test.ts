@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { makeAuthority, makeLeaf } from '../../src/apiserver/pki/certificates.ts';
+import { skipEntry } from '../../src/cli/skip.ts';
 import type { Client } from '../../src/client/client.ts';
 import { httpClient } from '../../src/client/http-client.ts';
 import type { WatchEvent } from '../../src/machinery/backend.ts';
@@ -100,6 +101,26 @@ test('each verb asks what the API expects', async () => {
     apiVersion: 'v1',
     gracePeriodSeconds: 0,
     preconditions: { uid: 'u' },
+  });
+});
+
+test('lifepod skip PUTs a DeferControl to the subresource defer of the Pod', async () => {
+  const asked = answer(200, { ...pod('x'), spec: { containers: [] } });
+  expect(await skipEntry(client, 'a', 'x', 'bye')).toBe('defer container bye of Pod x is given up: it will not run');
+  expect(asked.map((each) => each.line)).toEqual([
+    'GET /api/v1/namespaces/a/pods/x',
+    'PUT /api/v1/namespaces/a/pods/x/defer',
+  ]);
+  expect(asked[1]?.body).toEqual({
+    apiVersion: 'lifepod.io/v1',
+    kind: 'DeferControl',
+    metadata: { name: 'x', namespace: 'a' },
+    skip: 'bye',
+  });
+  answer(404, notFound(pods, 'x').status);
+  await expect(skipEntry(client, 'a', 'x', 'bye')).rejects.toMatchObject({
+    name: 'UserError',
+    message: `no Pod x in namespace a: 'kubectl get pods -A' shows what there is`,
   });
 });
 

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import type { ContainerState, ContainerStatus, Pod } from '../api/generated/types.ts';
+import { ApiError, conflict, invalidObject, notFound, pathNotFound } from '../machinery/status.ts';
+import { outcome, refusal } from './skip.ts';
+
+const podWith = (status: Pod['status'], names = ['bye', 'clean']): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'db', namespace: 'data' },
+  spec: { containers: [], deferContainers: names.map((name) => ({ name, image: 'i' })) },
+  ...(status === undefined ? {} : { status }),
+});
+const termination = { reason: 'Deleted', startedAt: '', deadline: '' };
+const entryStatus = (state: ContainerState, more: Partial<ContainerStatus> = {}): ContainerStatus => ({
+  ...{ name: 'bye', image: 'i', imageID: '', ready: false, restartCount: 0, state },
+  ...more,
+});
+
+test.each<[string, ContainerStatus | undefined, string]>([
+  ['before its turn', entryStatus({ waiting: { reason: 'PendingDefer' } }), 'is given up: it will not run'],
+  ['without a status', undefined, 'is given up: it will not run'],
+  ['while it runs', entryStatus({ running: {} }), 'is given up: it gets its stop signal now'],
+  [
+    'between two attempts',
+    entryStatus({ waiting: { reason: 'CrashLoopBackOff' } }, { lastState: { terminated: { exitCode: 1 } } }),
+    'is given up: it will not run again',
+  ],
+  [
+    'when it has ended',
+    entryStatus({ terminated: { exitCode: 0, reason: 'Completed' } }),
+    'had already ended (Completed): nothing changes',
+  ],
+])('an entry is skipped %s', (_, status, said) => {
+  const pod = podWith({ termination, deferContainerStatuses: status === undefined ? [] : [status] });
+  expect(outcome(pod, 'bye')).toBe(`defer container bye of Pod db ${said}`);
+});
+
+const PODS = { group: '', resource: 'pods' };
+const CONFLICT = conflict(PODS, 'db', 'the Pod is not terminating');
+const INVALID = invalidObject({ group: 'lifepod.io', kind: 'DeferControl' }, 'db', []);
+const WRITTEN = conflict(PODS, 'db', 'the object has been modified');
+const FORBIDDEN = new ApiError({ ...CONFLICT.status, code: 403, message: 'pods is forbidden' });
+
+test.each<[string, ApiError, Pod, string, string]>([
+  [
+    'a Pod that lives on',
+    CONFLICT,
+    podWith({}),
+    'bye',
+    'Pod db is not terminating, so there is nothing to skip: its defer containers run when it is deleted or completes',
+  ],
+  ['an unknown entry', INVALID, podWith({ termination }), 'by', 'Pod db has no defer container by: it has bye, clean'],
+  ['a Pod without entries', INVALID, podWith({}, []), 'bye', 'Pod db has no defer container bye: it has none'],
+  [
+    'a server of another kind',
+    pathNotFound(),
+    podWith({}),
+    'bye',
+    'this API server does not know defer containers: name the server of lifepod with --kubeconfig',
+  ],
+  [
+    'a Pod that has just gone',
+    notFound(PODS, 'db'),
+    podWith({ termination }),
+    'bye',
+    `Pod db has ended meanwhile: 'lifepod why db' says how`,
+  ],
+  ['a write at the same time', WRITTEN, podWith({ termination }), 'bye', WRITTEN.message],
+  ['another refusal of a known entry', INVALID, podWith({ termination }), 'bye', INVALID.message],
+  ['a user without the right', FORBIDDEN, podWith({ termination }), 'bye', 'pods is forbidden'],
+])('the refusal is one plain sentence: %s', (_, error, pod, entry, said) => {
+  expect(refusal(error, pod, entry).message).toBe(said);
+});
