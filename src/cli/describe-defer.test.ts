@@ -56,7 +56,9 @@ Defer Containers:
     Ready:          False
     Restart Count:  0
     Environment:    <none>
-    Mounts:         <none>`);
+    Mounts:         <none>
+Effective Requests:  <none>
+Effective Limits:    <none>`);
 });
 
 const full: DeferContainer = {
@@ -146,7 +148,43 @@ Defer Containers:
       /data from data (ro)
       /work from work (rw,path="a b")
     Devices:
-      /dev/x from disk`);
+      /dev/x from disk
+Effective Requests:      cpu=50m, memory=64Mi
+Effective Limits:        cpu=100m, memory=64Mi
+Post Exit Grace Period:  at most 15s (default)`);
+});
+
+test('an entry with the image of another container, for some reasons and outcomes only', () => {
+  const entry: DeferContainer = {
+    ...{ name: 'bye', imageFrom: 'db', trigger: 'PostExit', when: 'Succeeded', failurePolicy: 'FailPod' },
+    onReasons: ['ScaledDown', 'Completed'],
+  };
+  const containers = [{ name: 'db', image: 'postgres:15' }];
+  const before = text(pod([entry], {}, { containers }));
+  expect(before).toContain(`
+    Image:           postgres:15
+    Port:            <none>
+    Host Port:       <none>
+    Image From:      db
+    Trigger:         PostExit
+    Restart Policy:  Never
+    Timeout:         <none>
+    On Reasons:      ScaledDown, Completed
+    When:            Succeeded
+    Failure Policy:  FailPod
+`);
+  const ran = text(pod([entry], { deferContainerStatuses: [{ ...status, image: 'postgres:14' }] }, { containers }));
+  expect(ran).toContain('    Image:           postgres:14\n');
+});
+
+test('the effective request is the highest of what runs at the same time', () => {
+  const cpu = (amount: string) => ({ resources: { requests: { cpu: amount } } });
+  const entries: DeferContainer[] = [
+    { name: 'before', ...cpu('200m') },
+    { name: 'after', trigger: 'PostExit', ...cpu('250m') },
+  ];
+  const described = text(pod(entries, {}, { containers: [{ name: 'app', ...cpu('100m') }] }));
+  expect(described).toContain('\nEffective Requests:      cpu=300m\nEffective Limits:        <none>\n');
 });
 
 test.each([
@@ -168,7 +206,7 @@ describe('the end of the Pod', () => {
     expect(text(described)).toMatch(
       new RegExp(
         [
-          '    Mounts:          <none>',
+          'Effective Limits:    <none>',
           'Termination:',
           '  Reason:    Deleted',
           '  Started:   Sun, 01 Feb 2026 01:30:00 \\+0530',
@@ -176,8 +214,32 @@ describe('the end of the Pod', () => {
         ].join('\n'),
       ),
     );
-    const extended = pod([{ name: 'bye' }], { termination: { ...termination, extendedSeconds: 20 } });
-    expect(text(extended)).toMatch(/\n {2}Extended: {2}20s$/);
+  });
+
+  test('is shown with its stages, its moves, the turn and what was given up', () => {
+    const moved = {
+      ...termination,
+      preExitDeadline: '2026-01-31T20:00:40.000000Z',
+      extendedSeconds: 20,
+      outageSeconds: 46.6,
+      turn: { entry: 'bye', since: '2026-01-31T20:00:10.500000Z' },
+      skip: ['hang'],
+    };
+    expect(text(pod([{ name: 'bye' }], { termination: moved }))).toContain(`
+Termination:
+  Reason:            Deleted
+  Started:           Sun, 01 Feb 2026 01:30:00 +0530
+  PreExit Deadline:  Sun, 01 Feb 2026 01:30:40 +0530
+  Deadline:          Sun, 01 Feb 2026 01:31:00 +0530
+  Extended:          20s
+  Outage:            47s, not counted
+  Turn:              bye, since Sun, 01 Feb 2026 01:30:10 +0530
+  Given Up:          hang`);
+  });
+
+  test('has its own time for PostExit entries, and may wait with the preStop hooks', () => {
+    const reserved = pod([{ name: 'bye' }], {}, { postExitGracePeriodSeconds: 20, preStopPolicy: 'AfterPreExit' });
+    expect(text(reserved)).toMatch(/\nPre Stop Policy: {9}AfterPreExit\nPost Exit Grace Period: {2}20s$/);
   });
 
   test('may be extended', () => {
@@ -188,7 +250,7 @@ describe('the end of the Pod', () => {
     expect(text(pod([{ name: 'bye' }], {}, intervals))).toMatch(/\nGrace Period Extension: {2}10s, at most 3 times$/);
     const byProbe = { deferContainerGracePeriodExtension: true };
     expect(text(pod([{ name: 'bye' }], {}, byProbe))).toMatch(
-      /\nGrace Period Extension: {2}by each success of a liveness probe$/,
+      /\nGrace Period Extension: {2}while the liveness probe of the running entry succeeds$/,
     );
     expect(text(pod([{ name: 'bye' }], {}, { deferContainerGracePeriodExtension: false }))).not.toContain('Extension');
   });

@@ -1,24 +1,30 @@
 /**
- * The defer containers of a Pod in the text of kubectl describe: each as kubectl describes an init container, and when it
- * runs; how the grace period may be extended; the Pod's termination. Pure.
+ * The defer containers of a Pod in the text of kubectl describe: each as kubectl describes an init container, with when it
+ * runs; what the Pod as a whole requests; how its grace period is divided and extended; its termination. Pure.
  * Source: kubectl describe of v1.32 (layout and wording).
  */
+import {
+  effectiveLimits,
+  effectiveRequests,
+  type ResourceQuantities,
+  resourceTexts,
+} from '../api/core/v1/pod/resources.ts';
 import type { ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
 import { containerLines, timeText } from './describe-container.ts';
 import { tabColumns } from './tab-columns.ts';
 
-/** Lines; none where the Pod has no defer containers. */
+/** Lines; none if the Pod has no defer containers. */
 export function deferSection(pod: Pod): string[] {
   const { deferContainers = [] } = pod.spec ?? {};
   if (deferContainers.length === 0) return [];
   const statuses = pod.status?.deferContainerStatuses ?? [];
-  const statusOf = (name: string): ContainerStatus | undefined => statuses.find((status) => status.name === name);
-  const containers = deferContainers.flatMap((container) =>
-    containerLines(container, statusOf(container.name), whenLines(container), pod),
-  );
+  const containers = deferContainers.flatMap((entry) => {
+    const status = statuses.find(({ name }) => name === entry.name);
+    return containerLines(withImage(entry, status, pod), status, whenLines(entry), pod);
+  });
   return [
     ...tabColumns(['Defer Containers:', ...containers]),
-    ...tabColumns(extensionLines(pod)),
+    ...tabColumns([...resourceLines(pod), ...graceLines(pod)]),
     ...tabColumns(terminationLines(pod)),
   ];
 }
@@ -32,32 +38,76 @@ export function insertDeferSection(text: string, section: readonly string[]): st
   return [...lines.slice(0, next), ...section, ...lines.slice(next)].join('\n');
 }
 
-function whenLines({ trigger = 'PreExit', restartPolicy = 'Never', timeoutSeconds }: DeferContainer): string[] {
-  const timeout = timeoutSeconds === undefined ? '<none>' : `${timeoutSeconds}s`;
-  return [`    Trigger:\t${trigger}`, `    Restart Policy:\t${restartPolicy}`, `    Timeout:\t${timeout}`];
+/** An entry with imageFrom shows the image that it ran, or would run now. */
+function withImage(entry: DeferContainer, status: ContainerStatus | undefined, { spec }: Pod): DeferContainer {
+  const { imageFrom } = entry;
+  if (imageFrom === undefined) return entry;
+  const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
+  const image = status?.image || containers.find(({ name }) => name === imageFrom)?.image;
+  return { ...entry, ...(image === undefined ? {} : { image }) };
 }
 
-function extensionLines({ spec }: Pod): string[] {
+function whenLines(entry: DeferContainer): string[] {
+  const { imageFrom, trigger = 'PreExit', restartPolicy = 'Never', timeoutSeconds, onReasons } = entry;
+  const { when = 'Always', failurePolicy = 'Ignore' } = entry;
+  const timeout = timeoutSeconds === undefined ? '<none>' : `${timeoutSeconds}s`;
+  return [
+    ...(imageFrom === undefined ? [] : [`    Image From:\t${imageFrom}`]),
+    `    Trigger:\t${trigger}`,
+    `    Restart Policy:\t${restartPolicy}`,
+    `    Timeout:\t${timeout}`,
+    ...(onReasons === undefined ? [] : [`    On Reasons:\t${onReasons.join(', ') || '<none>'}`]),
+    ...(when === 'Always' ? [] : [`    When:\t${when}`]),
+    ...(failurePolicy === 'Ignore' ? [] : [`    Failure Policy:\t${failurePolicy}`]),
+  ];
+}
+
+function resourceLines(pod: Pod): string[] {
+  const text = (quantities: ResourceQuantities): string =>
+    Object.entries(resourceTexts(quantities))
+      .map(([name, quantity]) => `${name}=${quantity}`)
+      .join(', ') || '<none>';
+  return [`Effective Requests:\t${text(effectiveRequests(pod))}`, `Effective Limits:\t${text(effectiveLimits(pod))}`];
+}
+
+function graceLines({ spec }: Pod): string[] {
+  const { preStopPolicy = 'Concurrent', deferContainerGracePeriodExtension: byProbe } = spec ?? {};
   const interval = spec?.deferContainerGracePeriodExtensionInterval;
   const count = spec?.deferContainerGracePeriodExtensionCount;
-  if (interval !== undefined && count !== undefined) {
-    return [`Grace Period Extension:\t${interval}s, at most ${count} times`];
-  }
-  if (spec?.deferContainerGracePeriodExtension === true) {
-    return ['Grace Period Extension:\tby each success of a liveness probe'];
-  }
-  return [];
+  const extension =
+    interval !== undefined && count !== undefined
+      ? `${interval}s, at most ${count} times`
+      : byProbe === true
+        ? 'while the liveness probe of the running entry succeeds'
+        : undefined;
+  return [
+    ...(preStopPolicy === 'Concurrent' ? [] : [`Pre Stop Policy:\t${preStopPolicy}`]),
+    ...reserveLines(spec),
+    ...(extension === undefined ? [] : [`Grace Period Extension:\t${extension}`]),
+  ];
+}
+
+/** The default depends on the reason of the termination as well: only its bound is certain. */
+function reserveLines(spec: Pod['spec']): string[] {
+  const reserved = spec?.postExitGracePeriodSeconds;
+  if (reserved !== undefined) return [`Post Exit Grace Period:\t${reserved}s`];
+  if (!spec?.deferContainers?.some(({ trigger }) => trigger === 'PostExit')) return [];
+  return [`Post Exit Grace Period:\tat most ${(spec.terminationGracePeriodSeconds ?? 30) / 2}s (default)`];
 }
 
 function terminationLines({ status }: Pod): string[] {
   const { termination } = status ?? {};
   if (termination === undefined) return [];
-  const { reason, startedAt, deadline, extendedSeconds } = termination;
+  const { reason, startedAt, preExitDeadline, deadline, extendedSeconds, outageSeconds, turn, skip = [] } = termination;
   return [
     'Termination:',
     `  Reason:\t${reason}`,
     `  Started:\t${timeText(startedAt)}`,
+    ...(preExitDeadline === undefined ? [] : [`  PreExit Deadline:\t${timeText(preExitDeadline)}`]),
     `  Deadline:\t${timeText(deadline)}`,
-    ...(extendedSeconds === undefined ? [] : [`  Extended:\t${extendedSeconds}s`]),
+    ...(extendedSeconds ? [`  Extended:\t${extendedSeconds}s`] : []),
+    ...(outageSeconds ? [`  Outage:\t${Math.round(outageSeconds)}s, not counted`] : []),
+    ...(turn === undefined ? [] : [`  Turn:\t${turn.entry}, since ${timeText(turn.since)}`]),
+    ...(skip.length === 0 ? [] : [`  Given Up:\t${skip.join(', ')}`]),
   ];
 }

@@ -535,6 +535,8 @@ describe.concurrent('defer containers', () => {
     );
     expect(before.match(/^ {6}Reason: +PodRunning$/gm)).toHaveLength(2);
     expect(before).toMatch(/^Grace Period Extension: {2}10s, at most 3 times\n$/m);
+    expect(before).toMatch(/^Effective Requests: +<none>\nEffective Limits: +<none>\n/m);
+    expect(before).toMatch(/^Post Exit Grace Period: {2}at most 15s \(default\)\n/m);
     expect(before).not.toContain('Termination:');
 
     await lifepod.kubectlOk('delete', 'pod', 'shard', '--wait=false');
@@ -543,7 +545,9 @@ describe.concurrent('defer containers', () => {
     expect(during).toMatch(/^ {4}Container ID: +containerd:\/\/[0-9a-f]{64}\n/m);
     expect(during).toMatch(/^ {4}State: +Running\n {6}Started: /m);
     expect(during).toMatch(/^ {6}Reason: +PendingDefer$/m);
-    expect(during).toMatch(/\nTermination:\n {2}Reason: +Deleted\n {2}Started: +\w.*\n {2}Deadline: +\w.*\n$/);
+    const time = String.raw`\w{3}, .*\n`;
+    const stages = `  Started: +${time}  PreExit Deadline: +${time}  Deadline: +${time}  Turn: +hand-over, since ${time}`;
+    expect(during).toMatch(new RegExp(`\nTermination:\n  Reason: +Deleted\n${stages}$`));
     const plugin = startClient(lifepod, 'kubectl', ['lifepod', 'describe', 'pod', 'shard']);
     expect((await plugin.ended).stdout).toContain(during);
     await release('shard', 'hand-over');
