@@ -9,8 +9,9 @@ import {
   type ResourceQuantities,
   resourceTexts,
 } from '../api/core/v1/pod/resources.ts';
-import type { ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
+import type { DeferContainer, Pod } from '../api/generated/types.ts';
 import { containerLines, timeText } from './describe-container.ts';
+import { imageOf } from './pod-containers.ts';
 import { tabColumns } from './tab-columns.ts';
 
 /** Lines; none if the Pod has no defer containers. */
@@ -20,7 +21,8 @@ export function deferSection(pod: Pod): string[] {
   const statuses = pod.status?.deferContainerStatuses ?? [];
   const containers = deferContainers.flatMap((entry) => {
     const status = statuses.find(({ name }) => name === entry.name);
-    return containerLines(withImage(entry, status, pod), status, whenLines(entry), pod);
+    const image = entry.imageFrom === undefined ? {} : { image: imageOf(pod, entry) };
+    return containerLines({ ...entry, ...image }, status, whenLines(entry), pod);
   });
   return [
     ...tabColumns(['Defer Containers:', ...containers]),
@@ -36,15 +38,6 @@ export function insertDeferSection(text: string, section: readonly string[]): st
   const next = lines.findIndex((line, index) => index > containers && /^\S/.test(line));
   if (section.length === 0 || containers < 0 || next < 0) return text;
   return [...lines.slice(0, next), ...section, ...lines.slice(next)].join('\n');
-}
-
-/** An entry with imageFrom shows the image that it ran, or would run now. */
-function withImage(entry: DeferContainer, status: ContainerStatus | undefined, { spec }: Pod): DeferContainer {
-  const { imageFrom } = entry;
-  if (imageFrom === undefined) return entry;
-  const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
-  const image = status?.image || containers.find(({ name }) => name === imageFrom)?.image;
-  return { ...entry, ...(image === undefined ? {} : { image }) };
 }
 
 function whenLines(entry: DeferContainer): string[] {

@@ -84,7 +84,7 @@ async function printLogs(
   const only = all ? undefined : chooseContainer(pod, options.container);
   const source = createSource(pod, options, request, target, signal);
   const follows = request.follow && !request.previous;
-  if (follows && (only === undefined || waitsForItsTurn(only) || only.kind === 'defer')) {
+  if (follows && (only === undefined || waitsForItsTurn(pod, only) || only.kind === 'defer')) {
     const pods = target.client.resource<Pod>(PODS);
     const ports = { pods, print: source.printTimed, waiting: sayWhatIsWaitedFor };
     const wasRead = await followPod(pod, only?.name, ports, signal);
@@ -95,7 +95,7 @@ async function printLogs(
   }
   if (only !== undefined) return source.print(only);
   for (const container of podContainers(pod)) {
-    if (hasLog(container, request)) await source.print(container).catch(report);
+    if (hasLog(pod, container, request)) await source.print(container).catch(report);
   }
 }
 
@@ -105,8 +105,8 @@ function sayWhatIsWaitedFor(containers: readonly PodContainer[]): void {
 }
 
 /** A container whose turn has not come has none, and nothing is wrong with it. */
-const hasLog = (container: PodContainer, { previous }: LogRequest): boolean =>
-  previous ? container.status?.lastState?.terminated !== undefined : !waitsForItsTurn(container);
+const hasLog = (pod: Pod, container: PodContainer, { previous }: LogRequest): boolean =>
+  previous ? container.status?.lastState?.terminated !== undefined : !waitsForItsTurn(pod, container);
 
 function chooseContainer(pod: Pod, asked: string | undefined): PodContainer {
   const containers = podContainers(pod);

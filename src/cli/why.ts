@@ -1,13 +1,15 @@
 /** `lifepod why`: in one sentence why a Pod is as it is, the evidence below it, and what to do. */
 import { text } from 'node:stream/consumers';
-import type { CoreV1Event, Pod } from '../api/generated/types.ts';
+import type { CoreV1Event, Node, Pod } from '../api/generated/types.ts';
 import type { HttpClient } from '../client/http-client.ts';
 import { queryText, resourcePath } from '../client/paths.ts';
+import { isApiError } from '../machinery/status.ts';
 import { podContainers } from './pod-containers.ts';
 import { findLife, PODS, transitionsOf } from './records.ts';
 import { resolveTarget, type TargetOptions } from './target.ts';
 import { explain } from './why/explain.ts';
 
+const NODES = { group: '', version: 'v1', resource: 'nodes' };
 const EVENTS = { group: '', version: 'v1', resource: 'events' };
 const LOG_LINES = 3;
 const LOG_DEADLINE_MILLIS = 5000;
@@ -16,10 +18,12 @@ export async function why(given: string, options: TargetOptions): Promise<void> 
   const { client, namespace } = await resolveTarget(options);
   const life = await findLife(client, namespace, given);
   const { pod } = life;
-  const [events, lastLines] =
-    pod === undefined ? [[], {}] : await Promise.all([eventsOf(client, pod), lastLinesOf(client, pod)]);
+  const [events, lastLines, node] =
+    pod === undefined
+      ? [[], {}, undefined]
+      : await Promise.all([eventsOf(client, pod), lastLinesOf(client, pod), nodeOf(client, pod)]);
   const { sentence, evidence, advice } = explain({
-    ...{ name: life.name, namespace: life.namespace, pod, events, lastLines },
+    ...{ name: life.name, namespace: life.namespace, pod, events, lastLines, node },
     transitions: transitionsOf(life.records),
     now: Date.now(),
   });
@@ -33,6 +37,18 @@ async function eventsOf(client: HttpClient, { metadata }: Pod): Promise<CoreV1Ev
     .resource<CoreV1Event>(EVENTS)
     .list({ ...(metadata.namespace && { namespace: metadata.namespace }), fieldSelector });
   return items;
+}
+
+/** undefined: it has none; or the user may not read Nodes. */
+async function nodeOf(client: HttpClient, { spec }: Pod): Promise<Node | undefined> {
+  if (!spec?.nodeName) return undefined;
+  return client
+    .resource<Node>(NODES)
+    .get(spec.nodeName)
+    .catch((error: unknown) => {
+      if (isApiError(error, 'NotFound') || isApiError(error, 'Forbidden')) return undefined;
+      throw error;
+    });
 }
 
 /** Of the containers that ended badly and left no message. */

@@ -155,7 +155,9 @@ describe('a whole life', () => {
     expect(whose).toMatchObject({ pod: 'inside', namespace: 'going' });
     const wanted = LIFE.filter((line) => !/one#0|Hook|Probe/.test(line));
     expect(transitions.map(lineOf).filter((line) => wanted.includes(line))).toEqual(wanted);
-    expect(await lifepod.cliOk('why', 'inside', '-n', 'going')).toMatch(/^inside is gone since .*: it was deleted, /);
+    expect(await lifepod.cliOk('why', 'inside', '-n', 'going')).toMatch(
+      /^inside has been gone since .*: it was deleted, /,
+    );
   });
 
   test('can be watched, a line a step, until the Pod is gone', async () => {
@@ -208,7 +210,7 @@ describe('why', () => {
     await deleted('large');
     await record.gone('large');
     expect(await why('large')).toMatch(
-      /^large is gone since .* UTC: it was deleted before anything of it ran; it was not scheduled, 0\/1 nodes are /,
+      /^large has been gone since .* UTC: it was deleted before anything of it ran; it was not scheduled, 0\/1 nodes are /,
     );
     expect(await lifepod.cliOk('timeline', 'large', '--steps')).toMatch(
       / NotScheduled +Unschedulable 0\/1 nodes.* Gone$/ms,
@@ -263,10 +265,10 @@ describe('why', () => {
       line.includes('StopSignal'),
     );
     expect(await why('staying')).toMatch(
-      /^staying is not gone yet: (PID 1 of container app has ignored its stop signal for|container app has just been told to stop).*it will be killed at/,
+      /^staying is not gone yet: (PID 1 of container app has ignored its stop signal for|container app has just got its stop signal).*it will be killed at/,
     );
     await record.gone('staying');
-    expect(await why('staying')).toMatch(/^staying is gone since \d\d:\d\d:\d\d UTC: it was deleted, and took /);
+    expect(await why('staying')).toMatch(/^staying has been gone since \d\d:\d\d:\d\d UTC: it was deleted, and took /);
     expect(await lifepod.cliOk('timeline', 'staying')).toMatch(/▓+.*137.* exit 137$/m);
   });
 });

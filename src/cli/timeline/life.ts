@@ -42,6 +42,13 @@ export interface LifePicture {
   over: boolean;
 }
 
+/**
+ * An entry of the list of defer containers that was skipped as its Pod asked for: by its onReasons, or by its when.
+ * Source: the specification of defer containers (the messages).
+ */
+export const isNotDue = (message: string | undefined): boolean =>
+  /^(not due on |the app containers did not (succeed|fail))/.test(message ?? '');
+
 /** By time; what has the same time stays as it was told. */
 export const inOrder = (transitions: readonly Transition[]): Transition[] =>
   [...transitions].sort((a, b) => a.at - b.at);

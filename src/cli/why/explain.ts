@@ -1,15 +1,15 @@
 /**
  * Why a Pod is as it is: one sentence, what it is concluded from, and what to do.
  *
- * Boundary: pure; whoever calls it has fetched the Pod, its Events, its record and the last lines of its logs. The first rule that
- * applies answers: what hinders the Pod comes before how it stands.
+ * Boundary: pure; the caller has fetched the Pod, its node, its Events, its record and the last lines of its logs. The first
+ * rule that applies answers: what hinders the Pod comes before its present state.
  */
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';
 import { explainOutcome, explainReadiness, explainRunning } from './running.ts';
 import { explainScheduling } from './scheduling.ts';
 import type { Explanation, Living, Subject } from './subject.ts';
-import { explainStarting, explainWaiting } from './waiting.ts';
+import { explainEntryImages, explainStarting, explainWaiting } from './waiting.ts';
 
 const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [
   explainEnding,
@@ -18,6 +18,7 @@ const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [
   explainWaiting,
   explainStarting,
   explainReadiness,
+  explainEntryImages,
 ];
 
 export function explain(subject: Subject): Explanation {

@@ -2,10 +2,14 @@
 import type { Transition } from '../../lifecycle/types.ts';
 import { inOrder } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
-import { called, clock, deferOutcome, type Explanation, lastStep, oneLine, type Subject } from './subject.ts';
+import { deferOutcome, endInRecord, endText } from './entries.ts';
+import { called, clock, type Explanation, lastStep, oneLine, type Subject } from './subject.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   Deleted: 'it was deleted',
+  ScaledDown: 'its workload was scaled down',
+  Replaced: 'its workload replaced it',
+  OwnerDeleted: 'its owner was deleted',
   Evicted: 'it was evicted',
   Preempted: 'it made way for a Pod of higher priority',
   DeadlineExceeded: 'its activeDeadlineSeconds had passed',
@@ -25,7 +29,7 @@ export function explainGone(subject: Subject): Explanation {
   if (gone !== undefined && began === undefined && !reached) {
     const waited = oneLine(lastStep(subject, ['NotScheduled'])?.message).replace(/\.$/, '');
     return {
-      sentence: `${name} is gone since ${clock(gone.at)}: it was deleted before anything of it ran${waited && `; it was not scheduled, ${waited}`}.`,
+      sentence: `${name} has been gone since ${clock(gone.at)}: it was deleted before anything of it ran${waited && `; it was not scheduled, ${waited}`}.`,
       evidence,
       advice,
     };
@@ -43,29 +47,30 @@ export function explainGone(subject: Subject): Explanation {
   const grace = `${shortDuration(deadline - began.at)} that it had`;
   const inGrace =
     over.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
-  const entries = (holds: (step: Transition) => boolean): string[] =>
-    steps.filter((step) => step.containerKind === 'defer' && holds(step)).map(({ container = '' }) => container);
-  const defers = deferOutcome(
-    entries(({ type, exitCode }) => type === 'DeferEnded' && exitCode !== 0),
-    entries(({ type }) => type === 'DeferSkipped'),
-  );
+  const defers = deferOutcome(entriesOf(steps).flatMap((entry) => endInRecord(entry, steps) ?? []));
   return {
-    sentence: `${name} is gone since ${clock(gone.at)}: ${REASONS[began.reason ?? ''] ?? began.reason}${inGrace}${defers}.`,
+    sentence: `${name} has been gone since ${clock(gone.at)}: ${REASONS[began.reason ?? ''] ?? began.reason}${inGrace}${defers}.`,
     evidence,
     advice,
   };
 }
 
-/** How the last run of each container ended. */
+/** The names of the defer containers, in the order in which they appear. */
+const entriesOf = (steps: readonly Transition[]): string[] => [
+  ...new Set(steps.flatMap(({ containerKind, container }) => (containerKind === 'defer' ? (container ?? []) : []))),
+];
+
+/** How the last run of each container ended, and how each defer container did. */
 function lastRuns(steps: readonly Transition[]): string[] {
   const last = new Map<string, Transition>();
   for (const step of steps)
     if (step.container !== undefined && ['Started', 'Exited', 'DeferEnded', 'DeferSkipped'].includes(step.type))
       last.set(step.container, step);
   return [...last.values()].map(
-    ({ container: name = '', containerKind: kind = 'app', type, exitCode, reason, message, attempt = 0 }) => {
+    ({ container: name = '', containerKind: kind = 'app', type, exitCode, reason, attempt = 0 }) => {
       const what = called({ kind, name });
-      if (type === 'DeferSkipped') return `${what}: did not run${message === undefined ? '' : `, ${message}`}`;
+      const entry = kind === 'defer' ? endInRecord(name, steps) : undefined;
+      if (entry !== undefined) return `${what}: ${endText(entry)}`;
       if (type === 'Started') return `${what}: its end was not seen`;
       const runs = attempt > 0 ? `, after ${attempt + 1} runs` : '';
       return `${what}: exit code ${exitCode} (${reason})${runs}`;

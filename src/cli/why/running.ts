@@ -1,12 +1,12 @@
 /** Why a Pod that runs is not ready, that it is well, and how one ended that is over by itself. Pure. */
 import type { Container, Probe } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
+import { deferOutcome, type EntryEnd, endOfEntry, endText } from './entries.ts';
 import {
   ago,
   called,
   conditionLine,
   conditionOf,
-  deferOutcome,
   type Explanation,
   eventLine,
   eventOf,
@@ -32,24 +32,24 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   if (phase !== 'Succeeded' && phase !== 'Failed') return undefined;
   const ends = shownContainers(subject).flatMap((shown) => {
     const { terminated } = shown.status.state ?? {};
-    return terminated === undefined ? [] : [{ ...shown, terminated, skipped: terminated.reason === 'Skipped' }];
+    return terminated === undefined ? [] : [{ ...shown, terminated }];
   });
-  const evidence = ends.map(({ terminated, skipped, ...shown }) =>
-    skipped
-      ? `${called(shown)}: did not run${terminated.message ? `, ${oneLine(terminated.message)}` : ''}`
-      : `${called(shown)}: exit code ${terminated.exitCode} (${terminated.reason})`,
+  const entries = ends.flatMap(({ kind, status }) =>
+    kind === 'defer' ? (endOfEntry(status, subject.transitions) ?? []) : [],
   );
-  const entries = ends.filter(({ kind, terminated }) => kind === 'defer' && terminated.exitCode !== 0);
-  const defers = deferOutcome(
-    entries.filter(({ skipped }) => !skipped).map((each) => each.name),
-    entries.filter(({ skipped }) => skipped).map((each) => each.name),
-  );
+  const evidence = ends.map(({ terminated, ...shown }) => {
+    const entry = shown.kind === 'defer' ? entries.find((each) => each.name === shown.name) : undefined;
+    const end = entry === undefined ? `exit code ${terminated.exitCode} (${terminated.reason})` : endText(entry);
+    return `${called(shown)}: ${end}`;
+  });
+  const defers = deferOutcome(entries);
   if (phase === 'Succeeded')
     return {
       sentence: `${name} has completed: all its app containers ended with code 0${defers}.`,
       evidence,
-      advice: `nothing is to be done; its object stays until somebody deletes it: kubectl delete pod ${name} -n ${namespace}`,
+      advice: `there is nothing to do; its object stays until it is deleted: kubectl delete pod ${name} -n ${namespace}`,
     };
+  if (reason === 'DeferContainerFailed') return failedByEntry(subject, entries, evidence);
   const sidecars = sidecarsOf(pod);
   const bad = ends.find(
     ({ kind, name: own, terminated }) => kind !== 'defer' && !sidecars.has(own) && terminated.exitCode !== 0,
@@ -64,6 +64,23 @@ export function explainOutcome(subject: Living): Explanation | undefined {
     evidence: [...evidence, ...(bad === undefined ? [] : lastWords(subject, bad.name, bad.terminated.message))],
     advice:
       bad === undefined ? timeline(subject) : `see what it said: lifepod logs ${name} -n ${namespace} -c ${bad.name}`,
+  };
+}
+
+/** Its app containers did well: an entry with failurePolicy FailPod did not. */
+function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: string[]): Explanation {
+  const { name, namespace, pod } = subject;
+  const policies = new Map(pod.spec?.deferContainers?.map((entry) => [entry.name, entry.failurePolicy]));
+  const deciding = entries.filter((end) => policies.get(end.name) === 'FailPod' && deferOutcome([end]) !== '');
+  const names = deciding.map((end) => end.name);
+  const [first] = deciding;
+  return {
+    sentence: `${name} has failed: DeferContainerFailed${deferOutcome(entries)}${names.length === 0 ? '' : `; the failurePolicy of ${listed(names)} is FailPod`}.`,
+    evidence: [...evidence, ...(first === undefined ? [] : lastWords(subject, first.name, first.message))],
+    advice:
+      first?.ran === true
+        ? `see what it wrote: lifepod logs ${name} -n ${namespace} -c ${first.name}`
+        : timeline(subject),
   };
 }
 
@@ -201,6 +218,6 @@ export function explainRunning(subject: Living): Explanation {
           : `restarted ${status.restartCount}×${last === undefined ? '' : `, last after code ${last.exitCode} (${last.reason})`}`;
       return `${called({ kind, name: own })}: ${restarts}`;
     }),
-    advice: `nothing is to be done; ${timeline(subject)}`,
+    advice: `there is nothing to do; ${timeline(subject)}`,
   };
 }

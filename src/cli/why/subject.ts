@@ -1,5 +1,5 @@
 /** What is looked at to say why a Pod is as it is, and how it is put. Pure. */
-import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../api/generated/types.ts';
+import type { ContainerStatus, CoreV1Event, Node, Pod, PodCondition } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { type ContainerKind, type PodContainer, podContainers } from '../pod-containers.ts';
@@ -12,6 +12,8 @@ export interface Subject {
   pod: Pod | undefined;
   /** Those of the Pod. */
   events: readonly CoreV1Event[];
+  /** The node that it is bound to; absent: it has none, or that is gone. */
+  node?: Node | undefined;
   /** The record of its life. */
   transitions: readonly Transition[];
   /** The last lines that a container wrote before its last end, by its name. */
@@ -56,7 +58,7 @@ export const sidecarsOf = ({ spec }: Pod): ReadonlySet<string> =>
 export const called = ({ kind, name }: { kind: ContainerKind; name: string }): string =>
   kind === 'app' ? `container ${name}` : `${kind} container ${name}`;
 
-const lastTime = ({ series, lastTimestamp, eventTime, metadata }: CoreV1Event): Millis =>
+export const lastTime = ({ series, lastTimestamp, eventTime, metadata }: CoreV1Event): Millis =>
   [series?.lastObservedTime, lastTimestamp, eventTime, metadata.creationTimestamp]
     .map(parseTime)
     .find((time) => time !== undefined) ?? 0;
@@ -113,20 +115,11 @@ export function lastWords({ lastLines }: Subject, name: string, message: string 
   return (lastLines[name] ?? []).map((line) => `its log: ${line}`);
 }
 
-/** `; of its defer containers bye failed and last did not run`. */
-export function deferOutcome(failed: readonly string[], skipped: readonly string[]): string {
-  const parts = [
-    ...(failed.length > 0 ? [`${listed(failed)} failed`] : []),
-    ...(skipped.length > 0 ? [`${listed(skipped)} did not run`] : []),
-  ];
-  return parts.length === 0 ? '' : `; of its defer containers ${listed(parts)}`;
-}
-
 export const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-/** That it was not the container's own exit: a probe or a hook had failed. */
+/** Why it did not exit by itself: a probe or a hook had failed. */
 export function stopReason(subject: Subject, container: string): string[] {
   const step = lastStep(subject, ['StopSignal'], container);
-  return step?.message === undefined ? [] : [`it was told to stop: ${step.message}`];
+  return step?.message === undefined ? [] : [`it was stopped: ${step.message}`];
 }

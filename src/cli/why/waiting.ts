@@ -1,6 +1,7 @@
 /** Why a Pod that has a node has not started yet, or starts again and again. Pure. */
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import { parseTime } from '../../machinery/time.ts';
+import { imageOf, lacksImage } from '../pod-containers.ts';
 import {
   ago,
   called,
@@ -13,6 +14,7 @@ import {
   type Living,
   lastStep,
   lastWords,
+  listed,
   oneLine,
   type Shown,
   shownContainers,
@@ -20,15 +22,6 @@ import {
   stopReason,
 } from './subject.ts';
 
-const IMAGE_REASONS = [
-  'ErrImagePull',
-  'ImagePullBackOff',
-  'ErrImageNeverPull',
-  'InvalidImageName',
-  'ImageInspectError',
-  'RegistryUnavailable',
-  'SignatureValidationFailed',
-];
 const START_REASONS = [
   'CreateContainerError',
   'RunContainerError',
@@ -44,7 +37,7 @@ export function explainWaiting(subject: Living): Explanation | undefined {
   const waiting = shownContainers(subject).filter(({ kind }) => kind !== 'defer');
   for (const shown of waiting) {
     const { reason, message } = shown.status.state?.waiting ?? {};
-    if (IMAGE_REASONS.includes(reason ?? '')) return imageOf(subject, shown, reason ?? '', message);
+    if (lacksImage(shown.status)) return missingImage(subject, shown, reason ?? '', message);
     if (reason === 'CrashLoopBackOff') return restarting(subject, shown);
     if (START_REASONS.includes(reason ?? ''))
       return {
@@ -74,25 +67,57 @@ function startAdvice(reason: string | undefined, message: string, namespace: str
   return 'correct what is named, in the Pod or on the node: the next try comes by itself, a changed Pod must be made anew';
 }
 
-function imageOf(subject: Living, shown: Shown, reason: string, message: string | undefined): Explanation {
-  const { now, name } = subject;
-  const failed = lastStep(subject, ['PullFailed'], shown.name);
-  const next = failed?.deadline === undefined ? '' : `, the next try comes ${inTime(failed.deadline, now)}`;
-  const tries = subject.transitions.filter(({ type, container }) => type === 'PullFailed' && container === shown.name);
-  const { image } = shown.status;
-  const wanted = containersOf(subject.pod).find((container) => container.name === shown.name);
+function missingImage(subject: Living, shown: Shown, reason: string, message: string | undefined): Explanation {
   return {
-    sentence: `${name} waits for the image ${image} of its ${called(shown)}: it ${reason === 'ErrImageNeverPull' ? 'is not on the node and may not be pulled' : `cannot be pulled${next}`}.`,
+    sentence: `${subject.name} waits for the image ${imageOf(subject.pod, shown)} of its ${called(shown)}: it ${noImage(subject, shown.name, reason)}.`,
+    evidence: imageEvidence(subject, shown, reason, message),
+    advice: imageAdvice(subject, [shown]),
+  };
+}
+
+/** `cannot be pulled, the next try comes in 15.0s`. */
+function noImage(subject: Living, container: string, reason: string): string {
+  if (reason === 'ErrImageNeverPull') return 'is not on the node and may not be pulled';
+  const next = lastStep(subject, ['PullFailed'], container)?.deadline;
+  return `cannot be pulled${next === undefined ? '' : `, the next try comes ${inTime(next, subject.now)}`}`;
+}
+
+function imageEvidence(subject: Living, shown: Shown, reason: string, message: string | undefined): string[] {
+  const failed = lastStep(subject, ['PullFailed'], shown.name);
+  const tries = subject.transitions.filter(({ type, container }) => type === 'PullFailed' && container === shown.name);
+  const count = `${tries.length} ${tries.length === 1 ? 'try' : 'tries'} failed`;
+  return [
+    `${reason}: ${oneLine(message)}`,
+    ...(failed === undefined ? [] : [`${count}, the last one ${ago(failed.at, subject.now)}`]),
+  ];
+}
+
+function imageAdvice({ pod }: Living, shown: readonly Shown[]): string {
+  const isPulledAlways = containersOf(pod).some(
+    ({ name, imagePullPolicy }) => imagePullPolicy === 'Always' && shown.some((each) => each.name === name),
+  );
+  return isPulledAlways
+    ? 'look at the name for a mistake, and whether the registry answers: its imagePullPolicy is Always, so an image that is loaded does not do; with IfNotPresent one would'
+    : 'look at the name for a mistake; lifepod image load FILE loads an image from an archive, without a registry';
+}
+
+/** The Pod runs, but entries of its list will need images that cannot be had. */
+export function explainEntryImages(subject: Living): Explanation | undefined {
+  const entries = shownContainers(subject).filter(({ kind, status }) => kind === 'defer' && lacksImage(status));
+  const [first] = entries;
+  if (first === undefined) return undefined;
+  const { reason = '' } = first.status.state?.waiting ?? {};
+  const others = entries.slice(1).map(({ name }) => name);
+  return {
+    sentence: `${subject.name} runs, but the image ${imageOf(subject.pod, first)} of its ${called(first)} ${noImage(subject, first.name, reason)}${others.length === 0 ? '' : `; nor is there an image for ${listed(others)}`}.`,
     evidence: [
-      `${reason}: ${oneLine(message)}`,
-      ...(failed === undefined
-        ? []
-        : [`${tries.length} ${tries.length === 1 ? 'try' : 'tries'} failed, the last one ${ago(failed.at, now)}`]),
+      ...entries.flatMap((shown) => {
+        const { waiting } = shown.status.state ?? {};
+        return imageEvidence(subject, shown, waiting?.reason ?? '', waiting?.message);
+      }),
+      'its containers are not affected: an entry needs its image when the Pod ends',
     ],
-    advice:
-      wanted?.imagePullPolicy === 'Always'
-        ? 'look at the name for a mistake, and whether the registry answers: its imagePullPolicy is Always, so an image that is loaded does not do; with IfNotPresent one would'
-        : 'look at the name for a mistake; lifepod image load FILE loads an image from an archive, without a registry',
+    advice: imageAdvice(subject, entries),
   };
 }
 

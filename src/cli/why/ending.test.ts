@@ -1,0 +1,260 @@
+import {
+  container,
+  DELETED,
+  ENDING,
+  entry,
+  explains,
+  of,
+  running,
+  status,
+  terminated,
+  time,
+  until,
+  waiting,
+} from './explain-fixtures.ts';
+
+explains({
+  'a defer container runs': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('quick'), container('slow')] },
+    status: {
+      phase: 'Terminating',
+      containerStatuses: [running('app')],
+      deferContainerStatuses: [status('quick', { state: terminated(0, 'Completed') }), running('slow')],
+      termination: { reason: 'Deleted', startedAt: time(8), deadline: time(-12) },
+    },
+    steps: [...(ENDING ?? []), [3, 'Started', { container: 'slow', containerKind: 'defer', attempt: 0 }]],
+    sentence:
+      'p is not gone yet: its defer container slow (2 of 2) runs, for 3.00s now, at the latest until 12:00:12 UTC (in 12.0s).',
+    evidence: ['its end began 8.00s ago: Deleted', 'defer container quick: exit code 0 (Completed)'],
+    advice:
+      /lifepod logs p -n n -c slow -f; wait, or cut it short: kubectl delete pod p -n n --now; or give this entry up: lifepod skip p slow -n n$/,
+  },
+  'a defer container that cannot run, of a Pod that completed': {
+    spec: { deferContainers: [container('bye')] },
+    status: { phase: 'Terminating', deferContainerStatuses: [waiting('bye', 'ImagePullBackOff', 'no such image')] },
+    steps: [[8, 'TerminationBegan', { reason: 'Completed', ...until(22) }]],
+    sentence:
+      'p has not ended yet: its defer container bye (1 of 1) cannot run, no such image, at the latest until 12:00:22 UTC (in 22.0s).',
+    evidence: [
+      'its end began 8.00s ago: Completed',
+      'it was not deleted: its object stays when it has ended',
+      'defer container bye waits: ImagePullBackOff',
+    ],
+    advice:
+      /^lifepod image load FILE .*; wait: its phase then shows how it ended; or give this entry up: lifepod skip p bye -n n$/,
+  },
+  'a sidecar that stops, of a Pod that completed and whose list has ended': {
+    spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },
+    status: {
+      phase: 'Running',
+      termination: { reason: 'Completed', startedAt: '2026-01-31T11:59:50Z', deadline: '2026-01-31T12:00:20Z' },
+      initContainerStatuses: [running('side')],
+      containerStatuses: [status('app', { state: terminated(0, 'Completed') })],
+      deferContainerStatuses: [status('bye', { state: terminated(0, 'Completed') })],
+    },
+    steps: [...(ENDING ?? []), [1, 'StopSignal', { ...of('side') }]],
+    sentence: /^p has not ended yet: PID 1 of init container side /,
+  },
+  'a defer container that is tried again': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye')] },
+    status: {
+      phase: 'Terminating',
+      deferContainerStatuses: [
+        waiting('bye', 'CrashLoopBackOff', 'back-off 2s restarting failed container=bye', {
+          restartCount: 1,
+          lastState: terminated(1, 'Error', 'no receiver'),
+        }),
+      ],
+    },
+    steps: [...(ENDING ?? []), [1, 'BackOff', { container: 'bye', containerKind: 'defer', attempt: 1, ...until(1) }]],
+    sentence:
+      'p is not gone yet: its defer container bye (1 of 1) failed with exit code 1 and is tried again in 1.00s, at the latest until 12:00:22 UTC (in 22.0s).',
+    evidence: ['its end began 8.00s ago: Deleted', '2 attempts, the last one: no receiver'],
+    advice: /lifepod logs p -n n -c bye; wait/,
+  },
+  'a preStop hook': {
+    metadata: DELETED,
+    status: { containerStatuses: [running('app')] },
+    steps: [...(ENDING ?? []), [7, 'HookBegan', { ...of('app'), reason: 'preStop' }]],
+    sentence:
+      'p is not gone yet: the preStop hook of container app runs, for 7.00s now, at the latest until 12:00:22 UTC (in 22.0s).',
+  },
+  'PID 1 ignores SIGTERM': {
+    metadata: DELETED,
+    spec: { containers: [container('app', { command: ['sh', '-c', 'server; true'] })] },
+    status: { containerStatuses: [running('app')] },
+    steps: [...(ENDING ?? []), [8, 'StopSignal', { ...of('app'), ...until(22) }]],
+    sentence:
+      'p is not gone yet: PID 1 of container app has ignored its stop signal for 8.00s; it will be killed at 12:00:22 UTC (in 22.0s).',
+    evidence: ['its end began 8.00s ago: Deleted', 'stop signal sent 8.00s ago', 'its PID 1: sh -c server; true'],
+    advice: /trap TERM/,
+  },
+  'it was told to stop just now': {
+    metadata: DELETED,
+    status: { containerStatuses: [running('app')] },
+    steps: [...(ENDING ?? []), [0.5, 'StopSignal', of('app')]],
+    sentence: 'p is not gone yet: container app has just got its stop signal.',
+  },
+  finalizers: {
+    metadata: { ...DELETED, deletionGracePeriodSeconds: 0, finalizers: ['a/b'] },
+    status: { containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
+    sentence: 'p is not gone yet: nothing of it runs any more, but the finalizer a/b keeps its object.',
+    advice: /kubectl patch pod p -n n/,
+  },
+  'a PreExit entry, bounded by the time that is reserved for PostExit entries': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye'), { ...container('late'), trigger: 'PostExit' }] },
+    status: {
+      phase: 'Terminating',
+      deferContainerStatuses: [running('bye'), waiting('late', 'PendingDefer', '', { containerID: '' })],
+      termination: {
+        ...{ reason: 'Deleted', startedAt: time(8), preExitDeadline: time(-7), deadline: time(-22) },
+        ...{ extendedSeconds: 10, outageSeconds: 46.6 },
+      },
+    },
+    steps: ENDING,
+    sentence:
+      'p is not gone yet: its defer container bye (1 of 2) runs, for 20.0s now, at the latest until 12:00:07 UTC (in 7.00s).',
+    evidence: [
+      'its end began 8.00s ago: Deleted',
+      'its time was extended by 10 s',
+      '47 s are not counted: its node did not answer',
+      'from 12:00:07 UTC on the time is reserved for PostExit entries',
+    ],
+  },
+  'an entry, bounded by its timeoutSeconds, after others that did not run or hung': {
+    metadata: DELETED,
+    spec: {
+      deferContainers: [container('undue'), container('hang'), { ...container('bye'), timeoutSeconds: 10 }],
+    },
+    status: {
+      phase: 'Terminating',
+      deferContainerStatuses: [
+        status('undue', { containerID: '', state: terminated(137, 'Skipped', 'not due on Deleted') }),
+        status('hang', { state: terminated(143, 'GivenUp') }),
+        running('bye'),
+      ],
+      termination: {
+        ...{ reason: 'Deleted', startedAt: time(8), preExitDeadline: time(-22), deadline: time(-22) },
+        turn: { entry: 'bye', since: time(5) },
+      },
+    },
+    steps: ENDING,
+    sentence:
+      'p is not gone yet: its defer container bye (3 of 3) runs, for 20.0s now, at the latest until 12:00:05 UTC (in 5.00s).',
+    evidence: [
+      'its end began 8.00s ago: Deleted',
+      'defer container undue: did not run, not due on Deleted',
+      'defer container hang: exit code 143 (GivenUp)',
+      'its timeoutSeconds are 10',
+    ],
+  },
+  'an entry that was given up, and has not stopped yet': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye')] },
+    status: {
+      phase: 'Terminating',
+      deferContainerStatuses: [running('bye')],
+      termination: { reason: 'Deleted', startedAt: time(8), deadline: time(-22), skip: ['bye'] },
+    },
+    steps: [...(ENDING ?? []), [0.5, 'StopSignal', { ...entry('bye'), ...until(1.5) }]],
+    sentence:
+      'p is not gone yet: its defer container bye (1 of 1) was given up and got its stop signal 0.50s ago; it will be killed at 12:00:01 UTC (in 1.50s).',
+  },
+  'an entry that was given up a moment ago': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye')] },
+    status: {
+      phase: 'Terminating',
+      deferContainerStatuses: [running('bye')],
+      termination: { reason: 'Deleted', startedAt: time(8), deadline: time(-22), skip: ['bye'] },
+    },
+    sentence: 'p is not gone yet: its defer container bye (1 of 1) was given up and gets its stop signal.',
+  },
+  'an entry whose time is over': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye')] },
+    status: { phase: 'Terminating', deferContainerStatuses: [running('bye')] },
+    steps: [
+      [9, 'Started', entry('bye')],
+      [1, 'StopSignal', { ...entry('bye'), ...until(1), message: 'its timeoutSeconds had passed' }],
+    ],
+    sentence:
+      'p is not gone yet: its defer container bye (1 of 1) got its stop signal 1.00s ago; it will be killed at 12:00:01 UTC (in 1.00s).',
+    evidence: ['it was stopped: its timeoutSeconds had passed'],
+  },
+  'an entry whose image is pulled': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye')] },
+    status: { deferContainerStatuses: [waiting('bye', 'ContainerCreating', '', { containerID: '' })] },
+    steps: [[3, 'Pulling', { ...entry('bye'), message: 'reg/i:1' }]],
+    sentence:
+      /its defer container bye \(1 of 1\) waits for its image reg\/i:1, which has been pulled for 3.00s, at the latest/,
+  },
+  'an entry that is about to start': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye')] },
+    status: { deferContainerStatuses: [waiting('bye', 'ContainerCreating', '', { containerID: '' })] },
+    sentence: /its defer container bye \(1 of 1\) is about to start, at the latest/,
+  },
+  'a preStop hook, which the reserve bounds': {
+    metadata: DELETED,
+    status: {
+      containerStatuses: [running('app')],
+      termination: { reason: 'Deleted', startedAt: time(8), preExitDeadline: time(-7), deadline: time(-22) },
+    },
+    steps: [...(ENDING ?? []), [7, 'HookBegan', { ...of('app'), reason: 'preStop' }]],
+    sentence: /the preStop hook of container app runs, for 7.00s now, at the latest until 12:00:07 UTC \(in 7.00s\)\.$/,
+  },
+  'the container runtime does not answer': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye')] },
+    status: { phase: 'Terminating', deferContainerStatuses: [running('bye')] },
+    steps: ENDING,
+    notReady: 'container runtime is down: it has not answered for 30 s',
+    sentence: 'p is not gone yet: the container runtime of its node node does not answer, for 12.0s now.',
+    evidence: [
+      'its end began 8.00s ago: Deleted',
+      'condition Ready of the node is False: container runtime is down: it has not answered for 30 s',
+      'its end goes on when the runtime answers; until then its grace period does not count',
+    ],
+    advice: /^lifepod status/,
+  },
+  'its node is not ready for another reason': {
+    metadata: DELETED,
+    status: { containerStatuses: [running('app')] },
+    steps: [...(ENDING ?? []), [0.5, 'StopSignal', of('app')]],
+    notReady: 'network is not ready',
+    sentence: 'p is not gone yet: container app has just got its stop signal.',
+  },
+  'what its node does has no effect': {
+    metadata: DELETED,
+    status: { containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
+    events: [['FailedKillPod', 'error killing pod: removing sandbox 0123 had no effect']],
+    steps: ENDING,
+    sentence:
+      'p is not gone yet: its node tries to end it, without effect so far: removing sandbox 0123 had no effect.',
+    evidence: [
+      'its end began 8.00s ago: Deleted',
+      'Event FailedKillPod, 1.00s ago: error killing pod: removing sandbox 0123 had no effect',
+    ],
+    advice: /ctr or crictl/,
+  },
+  'what its node does has no effect, by the record': {
+    metadata: DELETED,
+    status: { containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
+    steps: [...(ENDING ?? []), [2, 'ActionFailed', { message: 'removing sandbox 0123 had no effect' }]],
+    sentence:
+      'p is not gone yet: its node tries to end it, without effect so far: removing sandbox 0123 had no effect.',
+    evidence: ['its end began 8.00s ago: Deleted', 'step ActionFailed, 2.00s ago'],
+  },
+  'what its node did had no effect at first': {
+    metadata: DELETED,
+    status: { containerStatuses: [running('app')] },
+    events: [['FailedKillPod', 'error killing pod: stopping container app had no effect']],
+    steps: [...(ENDING ?? []), [-0.5, 'StopSignal', of('app')]],
+    sentence: 'p is not gone yet: container app has just got its stop signal.',
+  },
+});

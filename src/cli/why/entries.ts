@@ -1,0 +1,78 @@
+/**
+ * How the entries of a Pod's list of defer containers ended, in words. Pure.
+ *
+ * Invariant: an entry that ran is never said not to have run. Its reason alone does not show that: an entry that was cut off
+ * because its node had no time is Skipped as well.
+ */
+import type { ContainerStatus } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
+import { ranBefore } from '../pod-containers.ts';
+import { isNotDue } from '../timeline/life.ts';
+import { listed, oneLine } from './subject.ts';
+
+export interface EntryEnd {
+  name: string;
+  reason: string;
+  exitCode: number;
+  message: string;
+  /** Some process of it ran. */
+  ran: boolean;
+}
+
+/** undefined: it has not ended. */
+export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]): EntryEnd | undefined {
+  const { terminated } = status.state ?? {};
+  if (terminated === undefined) return undefined;
+  const { reason = '', exitCode, message = '' } = terminated;
+  return { name: status.name, reason, exitCode, message, ran: ranBefore(status) || hasRunStep(status.name, steps) };
+}
+
+/** From the record; undefined: the record has no end of it. */
+export function endInRecord(name: string, steps: readonly Transition[]): EntryEnd | undefined {
+  const own = steps.filter(({ container }) => container === name);
+  const end = own.findLast(({ type }) => type === 'DeferEnded' || type === 'DeferSkipped');
+  if (end === undefined) return undefined;
+  const { reason = end.type === 'DeferSkipped' ? 'Skipped' : '', exitCode = 0, message = '' } = end;
+  return { name, reason, exitCode, message, ran: hasRunStep(name, steps) };
+}
+
+const hasRunStep = (name: string, steps: readonly Transition[]): boolean =>
+  steps.some(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
+
+/** `exit code 1 (Error)`, `did not run, not due on Deleted`, `could not start, ErrImagePull: …`. */
+export function endText({ reason, exitCode, message, ran }: EntryEnd): string {
+  const why = oneLine(message);
+  const because = why === '' ? '' : `, ${why}`;
+  if (reason === 'Skipped') return ran ? `was cut off${because}` : `did not run${because}`;
+  if (!ran && why !== '' && reason !== 'Completed') return `could not start${because}`;
+  const deadline = reason === 'DeadlineExceeded' && why !== '' ? `: ${why}` : '';
+  return `exit code ${exitCode} (${reason})${deadline}`;
+}
+
+type Fate = 'failed' | 'timed out' | 'given up' | 'lost with the sandbox' | 'cut off' | 'did not run';
+const FATES: readonly Fate[] = ['failed', 'timed out', 'given up', 'lost with the sandbox', 'cut off', 'did not run'];
+const PASSIVE: readonly Fate[] = ['given up', 'lost with the sandbox', 'cut off'];
+const OF_REASONS: Readonly<Record<string, Fate>> = {
+  DeadlineExceeded: 'timed out',
+  GivenUp: 'given up',
+  SandboxLost: 'lost with the sandbox',
+};
+
+/** undefined: it did what it was there for, or was not due. */
+function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined {
+  if (reason === 'Skipped') return ran ? 'cut off' : isNotDue(message) ? undefined : 'did not run';
+  const fate = OF_REASONS[reason];
+  if (fate !== undefined) return fate;
+  return reason === 'Completed' || exitCode === 0 ? undefined : 'failed';
+}
+
+/** `; of its defer containers bye failed, hang was given up and last did not run`; empty if all is well. */
+export function deferOutcome(ends: readonly EntryEnd[]): string {
+  const parts = FATES.flatMap((fate) => {
+    const names = ends.filter((end) => fateOf(end) === fate).map(({ name }) => name);
+    if (names.length === 0) return [];
+    const verb = PASSIVE.includes(fate) ? (names.length === 1 ? 'was ' : 'were ') : '';
+    return [`${listed(names)} ${verb}${fate}`];
+  });
+  return parts.length === 0 ? '' : `; of its defer containers ${listed(parts)}`;
+}

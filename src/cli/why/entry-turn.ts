@@ -1,0 +1,152 @@
+/** Why a Pod that ends waits for an entry of its list of defer containers. Pure. */
+import type { DeferContainer } from '../../api/generated/types.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
+import { lacksImage } from '../pod-containers.ts';
+import { begun, deadlineOf, hurry, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
+import { endOfEntry, endText } from './entries.ts';
+import {
+  ago,
+  called,
+  clock,
+  type Explanation,
+  forTime,
+  inTime,
+  type Living,
+  lastStep,
+  oneLine,
+  type Shown,
+  shownContainers,
+} from './subject.ts';
+
+/** An entry whose turn it is. */
+interface Turn {
+  shown: Shown;
+  spec: DeferContainer;
+  /** `defer container slow (2 of 2)` */
+  place: string;
+  /** Evidence: the end of the Pod, and the entries before. */
+  evidence: string[];
+  /** When it is stopped at the latest, and why then. */
+  limit: { at: Millis | undefined; because: string[] };
+}
+
+/** undefined: all have ended, or the next one waits for the app containers. */
+export function explainTurn(subject: Living): Explanation | undefined {
+  const turn = turnOf(subject);
+  if (turn === undefined) return undefined;
+  const { running, waiting } = turn.shown.status.state ?? {};
+  if (waiting?.reason === 'PendingDefer' || waiting?.reason === 'PodRunning') return undefined;
+  if (running !== undefined) return stopping(subject, turn) ?? runs(subject, turn);
+  return retried(subject, turn) ?? starts(subject, turn);
+}
+
+function turnOf(subject: Living): Turn | undefined {
+  const { pod } = subject;
+  const entries = shownContainers(subject).filter(({ kind }) => kind === 'defer');
+  const index = entries.findIndex(({ status }) => status.state?.terminated === undefined);
+  const shown = entries[index];
+  const spec = pod.spec?.deferContainers?.find(({ name }) => name === shown?.name);
+  if (shown === undefined || spec === undefined) return undefined;
+  const before = entries.slice(0, index).flatMap(({ status }) => endOfEntry(status, subject.transitions) ?? []);
+  const limit = limitOf(subject, spec);
+  return {
+    ...{ shown, spec, limit },
+    place: `${called(shown)} (${index + 1} of ${entries.length})`,
+    evidence: [
+      ...begun(subject),
+      ...before.map((end) => `defer container ${end.name}: ${endText(end)}`),
+      ...limit.because,
+    ],
+  };
+}
+
+/** The earlier of the end of its stage and the end of its timeoutSeconds. */
+function limitOf(subject: Living, { name, trigger, timeoutSeconds }: DeferContainer): Turn['limit'] {
+  const { turn } = subject.pod.status?.termination ?? {};
+  const deadline = deadlineOf(subject);
+  const stage = trigger === 'PostExit' ? deadline : preExitDeadlineOf(subject);
+  const since = turn?.entry === name ? parseTime(turn.since) : undefined;
+  const timeout = since === undefined || timeoutSeconds === undefined ? undefined : since + timeoutSeconds * 1000;
+  if (timeout !== undefined && (stage === undefined || timeout < stage))
+    return { at: timeout, because: [`its timeoutSeconds are ${timeoutSeconds}`] };
+  const isReserved = stage !== undefined && deadline !== undefined && stage < deadline;
+  return {
+    at: stage,
+    because: isReserved ? [`from ${clock(stage)} on the time is reserved for PostExit entries`] : [],
+  };
+}
+
+/** It has its stop signal, or gets it: it was given up, or its time is over. */
+function stopping(subject: Living, { shown, place, evidence }: Turn): Explanation | undefined {
+  const { now, pod } = subject;
+  const step = lastStep(subject, ['Started', 'StopSignal'], shown.name);
+  const isGivenUp = pod.status?.termination?.skip?.includes(shown.name) === true;
+  if (step?.type !== 'StopSignal' && !isGivenUp) return undefined;
+  const what = isGivenUp ? 'was given up and ' : '';
+  const signalled = step?.type === 'StopSignal' ? step : undefined;
+  const kill = signalled?.deadline;
+  const said =
+    signalled === undefined
+      ? 'gets its stop signal'
+      : `got its stop signal ${ago(signalled.at, now)}${kill === undefined ? '' : `; it will be killed at ${clock(kill)} (${inTime(kill, now)})`}`;
+  return {
+    sentence: `${still(subject)}: its ${place} ${what}${said}.`,
+    evidence: [...evidence, ...(signalled?.message === undefined ? [] : [`it was stopped: ${signalled.message}`])],
+    advice: 'wait a moment',
+  };
+}
+
+const skipText = ({ name, namespace }: Living, entry: string): string =>
+  `or give this entry up: lifepod skip ${name} ${entry} -n ${namespace}`;
+
+function runs(subject: Living, { shown, place, evidence, limit }: Turn): Explanation {
+  const { name, namespace, now } = subject;
+  const { restartCount, state } = shown.status;
+  const since = lastStep(subject, ['Started'], shown.name)?.at ?? parseTime(state?.running?.startedAt);
+  return {
+    sentence: `${still(subject)}: its ${place} runs${since === undefined ? '' : `, for ${forTime(since, now)} now`}${untilText(limit.at, subject)}.`,
+    evidence: [...evidence, ...(restartCount > 0 ? [`it is attempt ${restartCount + 1} of it`] : [])],
+    advice: `see what it does: lifepod logs ${name} -n ${namespace} -c ${shown.name} -f; ${hurry(subject)}; ${skipText(subject, shown.name)}`,
+  };
+}
+
+/** Its last attempt failed, and there will be another. */
+function retried(subject: Living, { shown, place, evidence, limit }: Turn): Explanation | undefined {
+  const { name, namespace, now } = subject;
+  const { state, lastState, restartCount } = shown.status;
+  const failed = lastState?.terminated;
+  if (state?.waiting?.reason !== 'CrashLoopBackOff' || failed === undefined) return undefined;
+  const attempts = restartCount + 1;
+  const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
+  const again = `is tried again${next === undefined ? '' : ` ${inTime(next, now)}`}`;
+  return {
+    sentence: `${still(subject)}: its ${place} failed with exit code ${failed.exitCode} and ${again}${untilText(limit.at, subject)}.`,
+    evidence: [
+      ...evidence,
+      `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, the last one: ${oneLine(failed.message) || failed.reason}`,
+    ],
+    advice: `see what it says: lifepod logs ${name} -n ${namespace} -c ${shown.name}; ${hurry(subject)}; ${skipText(subject, shown.name)}`,
+  };
+}
+
+/** Its attempt has not started: that takes a moment, or something is missing. */
+function starts(subject: Living, { shown, place, evidence, limit }: Turn): Explanation {
+  const { now } = subject;
+  const { waiting } = shown.status.state ?? {};
+  const pulling = lastStep(subject, ['Pulling', 'Pulled', 'PullFailed'], shown.name);
+  const isStarting = waiting?.reason === undefined || waiting.reason === 'ContainerCreating';
+  const said =
+    isStarting && pulling?.type === 'Pulling'
+      ? `waits for its image ${pulling.message}, which has been pulled for ${forTime(pulling.at, now)}`
+      : isStarting
+        ? 'is about to start'
+        : `cannot run, ${oneLine(waiting.message) || waiting.reason}`;
+  const image = lacksImage(shown.status)
+    ? 'lifepod image load FILE loads an image from an archive, without a registry; '
+    : '';
+  return {
+    sentence: `${still(subject)}: its ${place} ${said}${untilText(limit.at, subject)}.`,
+    evidence: [...evidence, ...(isStarting ? [] : [`${called(shown)} waits: ${waiting.reason}`])],
+    advice: `${image}${hurry(subject)}; ${skipText(subject, shown.name)}`,
+  };
+}

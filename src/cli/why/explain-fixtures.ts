@@ -1,0 +1,107 @@
+/** Pods, their Events and their records as a user may find them, and what is said of them. */
+import { expect, test } from 'vitest';
+import type { Container, ContainerStatus, CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
+import { explain } from './explain.ts';
+
+export const NOW = Date.UTC(2026, 0, 31, 12);
+export const time = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
+
+export interface Case {
+  /** undefined: the Pod is gone */
+  metadata?: Partial<Pod['metadata']>;
+  spec?: Partial<NonNullable<Pod['spec']>>;
+  status?: Pod['status'];
+  events?: [reason: string, message: string, container?: string][];
+  steps?: [secondsAgo: number, type: string, more?: Partial<Transition>][];
+  lines?: Record<string, string[]>;
+  /** The message of its node, which has not been Ready for 12 s. */
+  notReady?: string;
+  gone?: true;
+  sentence: string | RegExp;
+  evidence?: string[];
+  advice?: RegExp;
+}
+
+export const container = (name: string, more: Partial<Container> = {}): Container => ({ name, image: 'i', ...more });
+export const status = (name: string, more: Partial<ContainerStatus>): ContainerStatus => ({
+  ...{ name, image: 'i', imageID: 'x', ready: false, restartCount: 0, containerID: 'c://1', state: {}, lastState: {} },
+  ...more,
+});
+export const running = (name: string, more: Partial<ContainerStatus> = {}): ContainerStatus =>
+  status(name, { state: { running: { startedAt: time(20) } }, ready: true, started: true, ...more });
+export const waiting = (
+  name: string,
+  reason: string,
+  message = '',
+  more: Partial<ContainerStatus> = {},
+): ContainerStatus => status(name, { state: { waiting: { reason, message } }, ...more });
+export const terminated = (exitCode: number, reason: string, message?: string) => ({
+  terminated: { exitCode, reason, finishedAt: time(4), ...(message === undefined ? {} : { message }) },
+});
+export const condition = (type: string, value: string, reason = '', message = '') => ({
+  ...{ type, status: value, lastTransitionTime: time(30), reason, message },
+});
+export const READY = [condition('Initialized', 'True'), condition('Ready', 'True')];
+export const UNREADY = [
+  condition('Initialized', 'True'),
+  condition('Ready', 'False', 'ContainersNotReady', 'app is not'),
+];
+export const of = (name: string): Partial<Transition> => ({ container: name, containerKind: 'app', attempt: 0 });
+export const entry = (name: string): Partial<Transition> => ({ container: name, containerKind: 'defer' });
+export const until = (secondsAhead: number): Partial<Transition> => ({ deadline: NOW + secondsAhead * 1000 });
+export const DELETED = { deletionTimestamp: time(-22), deletionGracePeriodSeconds: 30 };
+export const ENDING: Case['steps'] = [
+  [8, 'TerminationBegan', { reason: 'Deleted', ...until(22) }],
+  [8, 'DeadlineSet', until(22)],
+];
+const eventOf = ([reason, message, name]: [string, string, string?]): CoreV1Event =>
+  ({
+    metadata: { name: reason },
+    involvedObject: name === undefined ? {} : { fieldPath: `spec.containers{${name}}` },
+    ...{ reason, message, lastTimestamp: time(1) },
+  }) as CoreV1Event;
+
+const unreadyNode = (message: string): Node => ({
+  ...{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'node' } },
+  status: {
+    conditions: [{ ...condition('Ready', 'False', 'KubeletNotReady', message), lastTransitionTime: time(12) }],
+  },
+});
+
+/** A test for each case. */
+export function explains(cases: Record<string, Case>): void {
+  test.each(Object.entries(cases))(
+    '%s',
+    (_, { metadata, spec, status: own, events = [], steps = [], lines = {}, ...given }) => {
+      const pod = {
+        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'n', ...metadata } },
+        spec: { nodeName: 'node', containers: [container('app')], restartPolicy: 'Always', ...spec },
+        status: own ?? {},
+      } as Pod;
+      if (own?.containerStatuses?.some(({ name }) => name === 'b')) pod.spec?.containers.push(container('b'));
+      const { sentence, evidence, advice } = explain({
+        ...{
+          name: 'p',
+          namespace: 'n',
+          pod: given.gone ? undefined : pod,
+          events: events.map(eventOf),
+          lastLines: lines,
+          node: given.notReady === undefined ? undefined : unreadyNode(given.notReady),
+          now: NOW,
+        },
+        transitions: steps.map(([secondsAgo, type, more], i) => ({
+          key: String(i),
+          at: NOW - secondsAgo * 1000,
+          type,
+          ...more,
+        })),
+      });
+      if (typeof given.sentence === 'string') expect(sentence).toBe(given.sentence);
+      else expect(sentence).toMatch(given.sentence);
+      expect(sentence).toMatch(/^[^\n]+\.$/);
+      if (given.evidence !== undefined) expect(evidence).toEqual(given.evidence);
+      expect(advice).toMatch(given.advice ?? /./);
+    },
+  );
+}

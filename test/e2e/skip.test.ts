@@ -1,0 +1,60 @@
+/** lifepod skip: an entry of the list of defer containers is given up, on real containers. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import { isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let record: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+});
+
+const terminated = (seen: Pod, name: string) => statusOf(seen, name).state?.terminated;
+
+test('a running entry is stopped, one still to come is skipped, and the list goes on', async () => {
+  const defer = [
+    { name: 'hang', script: WAIT },
+    { name: 'unwanted', script: 'exit 0' },
+    { name: 'last', script: 'exit 0', trigger: 'PostExit' },
+  ];
+  await lifepod.apply(pod('stuck', { defer, spec: { terminationGracePeriodSeconds: 600 } }));
+  await record.until('stuck', isReady);
+  expect(await lifepod.cli('skip', 'stuck', 'hang')).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^lifepod: Pod stuck is not terminating, so there is nothing to skip: [^\n]+\n$/),
+  });
+  await lifepod.kubectlOk('delete', 'pod', 'stuck', '--wait=false');
+  await record.until('stuck', runs('hang'));
+  expect(await lifepod.cli('skip', 'stuck', 'none')).toMatchObject({
+    code: 1,
+    stderr: 'lifepod: Pod stuck has no defer container none: it has hang, unwanted, last\n',
+  });
+  expect(await lifepod.cliOk('why', 'stuck')).toContain('lifepod skip stuck hang -n default');
+  expect(await lifepod.cliOk('skip', 'stuck', 'unwanted')).toBe(
+    'defer container unwanted of Pod stuck is given up: it will not run\n',
+  );
+  expect(await lifepod.cliOk('skip', 'pod/stuck', 'hang')).toBe(
+    'defer container hang of Pod stuck is given up: it gets its stop signal now\n',
+  );
+  await record.gone('stuck');
+  const last = record.now('stuck');
+  expect(terminated(last, 'hang')).toMatchObject({ reason: 'GivenUp' });
+  expect(terminated(last, 'unwanted')).toMatchObject({ reason: 'Skipped', message: 'given up' });
+  expect(terminated(last, 'last')).toMatchObject({ exitCode: 0, reason: 'Completed' });
+  expect(await lifepod.cliOk('why', 'stuck')).toMatch(
+    /; of its defer containers hang was given up and unwanted did not run\.\n/,
+  );
+  expect(await lifepod.cliOk('timeline', 'stuck')).toMatch(/^defer hang .* given up$/m);
+  expect(await lifepod.cli('skip', 'stuck', 'hang')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^lifepod: no Pod stuck in namespace default: /),
+  });
+});
