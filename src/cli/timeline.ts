@@ -3,6 +3,7 @@ import type { PodRecord } from '../api/generated/types.ts';
 import { POD_RECORDS } from '../api/lifepod.io/v1/pod-record/index.ts';
 import { createInformer } from '../client/informer.ts';
 import type { Transition } from '../lifecycle/types.ts';
+import { parseTime } from '../machinery/time.ts';
 import { toApi } from '../node/record/wire.ts';
 import { UserError } from '../platform/files.ts';
 import { createLog, systemTimers } from '../platform/node.ts';
@@ -26,7 +27,7 @@ const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
 export async function timeline(given: string, options: TimelineOptions): Promise<void> {
   const { output } = options;
   if (output !== undefined && output !== 'json' && output !== 'wide')
-    throw new UserError(`-o ${output} is no form of a timeline: give json or wide, or leave it away`);
+    throw new UserError(`-o ${output} is not a form of a timeline: give json or wide, or omit it`);
   const target = await resolveTarget(options);
   const life = await findLife(target.client, target.namespace, given);
   if (options.watch === true) return watch(life, target, options);
@@ -48,6 +49,8 @@ function drawing(life: PodLife, steps: readonly Transition[], options: TimelineO
     colour: isTTY && !process.env['NO_COLOR'],
     now: Date.now(),
     spec: life.pod === undefined ? [] : podContainers(life.pod),
+    // The Pod is not read again while it is watched: its stages may have moved.
+    reservedFrom: options.watch === true ? undefined : parseTime(life.pod?.status?.termination?.preExitDeadline),
   });
   return [titleOf(life), ...drawn, ...(withSteps ? ['', ...stepLines(steps)] : [])].join('\n');
 }
@@ -61,7 +64,7 @@ async function watch(life: PodLife, { client }: Target, options: TimelineOptions
       stopping.abort();
     });
   }
-  // Whoever reads the output has enough.
+  // The reader of the output has closed it.
   process.stdout.on('error', () => stopping.abort());
   const timers = systemTimers();
   const { signal } = stopping;
@@ -102,7 +105,7 @@ async function watch(life: PodLife, { client }: Target, options: TimelineOptions
   await informer.synced;
   synced = true;
   show();
-  // What has not been recorded of a Pod that is gone will not be.
+  // Of a Pod that is gone nothing more is recorded.
   if (life.pod === undefined) stopping.abort();
   const tick = (): void => {
     if (signal.aborted) return;

@@ -68,7 +68,7 @@ test('a whole life, after it is gone', () => {
     |
     |from 2026-01-31T12:00:00Z, 9.90s, gone
     |Deleted at +7.00s, deadline 3.00s later (before: 5.00s), gone after 2.90s
-    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ told to stop  █ running
+    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ stopping  █ running
     |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ the end begins
     |∅ skipped  ┃ deadline"
   `);
@@ -110,6 +110,60 @@ test('a life that goes on: bars reach the present, containers that are due wait,
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ▲ probe passes
     |▼ probe fails  ◆ hook  ▽ the end begins  ┃ deadline"
   `);
+});
+
+test('the time that is reserved for PostExit entries, and every outcome of an entry', () => {
+  const steps = [
+    step(0, 'SandboxReady', '', { attempt: 0 }),
+    step(500, 'Started', 'app#0'),
+    step(1000, 'TerminationBegan', '', { reason: 'ScaledDown', ...until(9000) }),
+    step(1000, 'DeadlineSet', '', until(9000)),
+    step(1000, 'DeferSkipped', 'defer:undue', { reason: 'Skipped', message: 'not due on ScaledDown' }),
+    step(1100, 'Started', 'defer:hang#0'),
+    step(2000, 'StopSignal', 'defer:hang#0', until(4000)),
+    step(2100, 'Exited', 'defer:hang#0', { exitCode: 0 }),
+    step(2100, 'DeferEnded', 'defer:hang', { exitCode: 0, reason: 'GivenUp' }),
+    step(2200, 'Started', 'defer:slow#0'),
+    step(3200, 'Exited', 'defer:slow#0', { exitCode: 1 }),
+    step(3200, 'BackOff', 'defer:slow#0', until(4200)),
+    step(4200, 'Started', 'defer:slow#1'),
+    step(4600, 'Exited', 'defer:slow#1', { exitCode: 137 }),
+    step(4600, 'DeferEnded', 'defer:slow', { exitCode: 137, reason: 'DeadlineExceeded' }),
+    step(4700, 'DeferEnded', 'defer:unpulled', { exitCode: 128, reason: 'Error', message: 'ErrImagePull' }),
+    step(4800, 'Exited', 'app#0', { exitCode: 0 }),
+    step(4900, 'Started', 'defer:lost#0'),
+    step(5000, 'DeferEnded', 'defer:lost', { exitCode: 137, reason: 'SandboxLost' }),
+    step(5100, 'Started', 'defer:cut#0'),
+    step(5200, 'DeferSkipped', 'defer:cut', { reason: 'Skipped', message: 'the node had no time' }),
+    step(5200, 'DeferSkipped', 'defer:late', { reason: 'Skipped', message: 'the node had no time' }),
+    step(5300, 'Started', 'defer:next#0'),
+  ];
+  const drawn = drawLife(steps, { ...options, now: START + 6000, reservedFrom: START + 5000 });
+  expect(shown(drawn)).toMatchInlineSnapshot(`
+    "|               ╵0s        ╵1.90s     ╵3.81s╎    ╵5.71s            ┃
+    |      sandbox  ━━━━━▽━━━━━━━━━━━━━━━━━━━━━━━━━━━━                 ┃ ready
+    |app   app      ··█████████████████████████0╎                      ┃ exit 0
+    |defer undue         ∅                      ╎                      ┃ not due
+    |      hang          ·█████▓0               ╎                      ┃ given up
+    |      slow          ·······██████1░░░░░██137                      ┃ timed out 2×
+    |      unpulled      ······················ ╎                      ┃ not started
+    |      lost          ·······················█                      ┃ lost
+    |      cut           ·······················╎█                     ┃ cut off
+    |      late          ·······················╎·∅                    ┃ skipped
+    |      next          ·······················╎·████                 ┃ running
+    |
+    |from 2026-01-31T12:00:00Z, 6.00s until now
+    |ScaledDown at +1.00s, deadline 8.00s later, 4.00s of it for PostExit entries
+    |· waiting  ░ back-off  ━ sandbox  ▓ stopping  █ running  ▽ the end begins
+    |∅ skipped  ╎ reserved for PostExit from here  ┃ deadline"
+  `);
+  const late = drawLife(steps, { ...options, now: START + 6000, reservedFrom: START + 9000 });
+  expect(late.join('\n')).not.toMatch(/PostExit/);
+});
+
+test('a run whose end was not recorded', () => {
+  const [, , app] = drawLife([step(0, 'Started', 'app#0'), step(9000, 'Gone')], options);
+  expect(app).toMatch(/^app +app .* end not seen$/);
 });
 
 test('a sandbox that is lost, and pulls that fail', () => {
@@ -164,7 +218,7 @@ test('days in which nothing happened are cut out', () => {
     |
     |from 2026-01-31T12:00:00Z, 3d00h, gone
     |Deleted at +3d00h, deadline 3.00s later (before: 5.00s), gone after 2.90s
-    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ told to stop  █ running
+    |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ stopping  █ running
     |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ the end begins
     |∅ skipped  ┃ deadline  ≈ time left out"
   `);

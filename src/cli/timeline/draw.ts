@@ -14,6 +14,8 @@ export interface DrawOptions {
   now: Millis;
   /** The Pod's containers, init to defer, where it is there. */
   spec: readonly Named[];
+  /** From when on the time is reserved for PostExit entries. */
+  reservedFrom?: Millis | undefined;
 }
 
 type Colour = 'red' | 'green' | 'yellow' | 'blue' | 'cyan' | 'dim' | 'none';
@@ -38,7 +40,7 @@ const BARS: Readonly<Record<BarKind, Glyph>> = {
   backoff: { char: '░', colour: 'yellow', means: 'back-off' },
   pulling: { char: '▒', colour: 'blue', means: 'pulling' },
   sandbox: { char: '━', colour: 'cyan', means: 'sandbox' },
-  stopping: { char: '▓', colour: 'yellow', means: 'told to stop' },
+  stopping: { char: '▓', colour: 'yellow', means: 'stopping' },
   running: { char: '█', colour: 'green', means: 'running' },
   succeeded: { char: '█', colour: 'green', means: 'running' },
   failed: { char: '█', colour: 'red', means: 'running' },
@@ -57,6 +59,7 @@ const MARKS: Readonly<Record<MarkKind, Glyph>> = {
 };
 const DEADLINE: Glyph = { char: '┃', colour: 'red', means: 'deadline' };
 const FORMER: Glyph = { char: '┊', colour: 'red', means: 'deadline before' };
+const RESERVED: Glyph = { char: '╎', colour: 'red', means: 'reserved for PostExit from here' };
 const CUT: Glyph = { char: '≈', colour: 'dim', means: 'time left out' };
 
 const LONGEST_NAME = 24;
@@ -67,7 +70,7 @@ type Cell = { char: string; colour: Colour; run?: boolean } | undefined;
 
 /** Lines of text, none wider than the terminal. */
 export function drawLife(transitions: readonly Transition[], options: DrawOptions): string[] {
-  const picture = pictureOf(transitions, options.spec, options.now);
+  const picture = pictureOf(transitions, options);
   const used = new Set<Glyph>();
   const names = picture.rows.map(({ name }) => name.length);
   const nameWidth = Math.min(LONGEST_NAME, Math.max(...names));
@@ -132,11 +135,12 @@ function placeExit(cells: Cell[], end: number, text: string, failed: boolean): v
 }
 
 const deadlines = (
-  { deadline, formerDeadlines, from }: LifePicture,
+  { deadline, formerDeadlines, reservedFrom, from }: LifePicture,
   scale: Scale,
 ): { column: number; glyph: Glyph }[] => {
   const shown = [
     ...formerDeadlines.map((at) => ({ at, glyph: FORMER })),
+    ...(reservedFrom === undefined ? [] : [{ at: reservedFrom, glyph: RESERVED }]),
     ...(deadline === undefined ? [] : [{ at: deadline, glyph: DEADLINE }]),
   ];
   const limit = scale.timeAt(scale.width);
@@ -179,14 +183,18 @@ const shortened = (name: string, width: number): string =>
   name.length <= width ? name : `${name.slice(0, width - 1)}…`;
 
 function summary(
-  { from, to, deadline, formerDeadlines, ending, over }: LifePicture,
+  { from, to, deadline, formerDeadlines, reservedFrom, ending, over }: LifePicture,
   steps: readonly Transition[],
 ): string[] {
   const lines = [`from ${formatTime(from)}, ${shortDuration(to - from)}${over ? ', gone' : ' until now'}`];
   if (ending === undefined) return lines;
   const after = (time: Millis): string => shortDuration(time - ending.at);
   const moved = formerDeadlines.length > 0 ? ` (before: ${formerDeadlines.map(after).join(', ')})` : '';
-  const until = deadline === undefined ? '' : `, deadline ${after(deadline)} later${moved}`;
+  const reserved =
+    deadline === undefined || reservedFrom === undefined
+      ? ''
+      : `, ${shortDuration(deadline - reservedFrom)} of it for PostExit entries`;
+  const until = deadline === undefined ? '' : `, deadline ${after(deadline)} later${moved}${reserved}`;
   const gone = steps.find(({ type }) => type === 'Gone') ?? steps.find(({ type }) => type === 'Removed');
   const end = gone === undefined ? '' : `, gone after ${after(gone.at)}`;
   lines.push(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end}`);
@@ -194,7 +202,7 @@ function summary(
 }
 
 function legend(used: ReadonlySet<Glyph>, { width, colour }: DrawOptions): string[] {
-  const known = [...Object.values(BARS), ...Object.values(MARKS), DEADLINE, FORMER, CUT].filter((glyph) =>
+  const known = [...Object.values(BARS), ...Object.values(MARKS), RESERVED, DEADLINE, FORMER, CUT].filter((glyph) =>
     used.has(glyph),
   );
   const lines: string[] = [];

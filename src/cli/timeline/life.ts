@@ -2,7 +2,7 @@
 import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 
-/** failed: a run that exited with another code than 0; stopping: from its stop signal on. */
+/** failed: a run with an exit code other than 0; stopping: from its stop signal on. */
 export type BarKind = 'waiting' | 'pulling' | 'backoff' | 'running' | 'succeeded' | 'failed' | 'stopping' | 'sandbox';
 export type MarkKind = 'passing' | 'failing' | 'hook' | 'hookFailed' | 'lost' | 'ending' | 'skipped';
 
@@ -37,6 +37,8 @@ export interface LifePicture {
   /** The deadline in force, and those that it was before. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
+  /** From when on the time until the deadline is reserved for PostExit entries. */
+  reservedFrom: Millis | undefined;
   ending: Transition | undefined;
   /** The Pod is no more: nothing of it is left, or its object is gone. */
   over: boolean;
@@ -69,8 +71,15 @@ function containersOf(steps: readonly Transition[], spec: readonly Named[]): Nam
   return [...named.values()].sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
 }
 
-/** `spec`: the Pod's containers, init to defer, where it is there. */
-export function pictureOf(transitions: readonly Transition[], spec: readonly Named[], now: Millis): LifePicture {
+interface PictureOptions {
+  /** The Pod's containers, init to defer, where it is there. */
+  spec: readonly Named[];
+  now: Millis;
+  reservedFrom?: Millis | undefined;
+}
+
+export function pictureOf(transitions: readonly Transition[], options: PictureOptions): LifePicture {
+  const { spec, now, reservedFrom } = options;
   const steps = inOrder(transitions);
   const over = steps.some(({ type }) => type === 'Gone' || type === 'Removed');
   const last = steps.at(-1)?.at ?? now;
@@ -94,6 +103,8 @@ export function pictureOf(transitions: readonly Transition[], spec: readonly Nam
     ],
     deadline,
     formerDeadlines: deadlines.slice(0, -1),
+    reservedFrom:
+      deadline !== undefined && reservedFrom !== undefined && reservedFrom < deadline ? reservedFrom : undefined,
     ending: steps.find(({ type }) => type === 'TerminationBegan'),
     over,
   };
@@ -156,7 +167,7 @@ function containerRow({ name, kind }: Named, own: readonly Transition[], all: re
   };
   for (const { type, at, exitCode = 0 } of own) {
     const mark = MARKS[type];
-    if (mark !== undefined) row.marks.push({ kind: mark, at });
+    if (mark !== undefined && !(mark === 'skipped' && hasRun(own))) row.marks.push({ kind: mark, at });
     const begins = BEGINS[type];
     if (begins !== undefined && !(type === 'StopSignal' && now?.kind !== 'running')) turn(begins, at);
     if (type === 'DeferSkipped' || type === 'DeferEnded') turn(undefined, at);
@@ -183,15 +194,46 @@ function colourStopped(row: Row): void {
     if (bar.kind === 'running' && row.bars[index + 1]?.kind === 'stopping') bar.kind = 'succeeded';
 }
 
+const hasRun = (own: readonly Transition[]): boolean => own.some(({ type }) => type === 'Started' || type === 'Exited');
+
 function stateOf(own: readonly Transition[], now: { kind: BarKind } | undefined, isOver: boolean): string {
-  if (own.some(({ type }) => type === 'DeferSkipped')) return 'skipped';
   const exits = own.filter(({ type }) => type === 'Exited');
+  const ran = hasRun(own);
+  const entryEnd = own.findLast(({ type }) => type === 'DeferSkipped' || type === 'DeferEnded');
+  if (entryEnd !== undefined) return entryState(entryEnd, ran, exits);
   const last = exits.at(-1);
   const times = exits.length > 1 ? ` ${exits.length}×` : '';
   if (now !== undefined && !isOver) {
     if (now.kind === 'backoff') return last === undefined ? 'back-off' : `back-off${times}`;
     return now.kind === 'running' && exits.length > 0 ? `running (${exits.length + 1}.)` : now.kind;
   }
-  if (last === undefined) return isOver ? 'never ran' : 'not due';
-  return last.reason === 'OOMKilled' ? `OOM 137${times}` : `exit ${last.exitCode ?? 0}${times}`;
+  if (last === undefined) return ran ? 'end not seen' : isOver ? 'never ran' : 'not due';
+  return `${exitText(last)}${times}`;
+}
+
+const exitText = ({ reason, exitCode = 0 }: Transition): string =>
+  reason === 'OOMKilled' ? 'OOM 137' : `exit ${exitCode}`;
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  DeadlineExceeded: 'timed out',
+  GivenUp: 'given up',
+  SandboxLost: 'lost',
+};
+
+/** Of an entry of the list of defer containers that has ended. One that ran is never shown as skipped. */
+function entryState(
+  { reason = '', message, exitCode }: Transition,
+  ran: boolean,
+  exits: readonly Transition[],
+): string {
+  const last = exits.at(-1);
+  const times = exits.length > 1 ? ` ${exits.length}×` : '';
+  if (reason === 'Skipped' || exitCode === undefined) {
+    if (!ran) return isNotDue(message) ? 'not due' : 'skipped';
+    return `cut off${times}`;
+  }
+  const outcome = OUTCOMES[reason];
+  if (outcome !== undefined) return `${outcome}${times}`;
+  if (last === undefined) return ran ? `exit ${exitCode}` : 'not started';
+  return `${exitText(last)}${times}`;
 }
