@@ -7,6 +7,7 @@ import { httpClient } from '../client/http-client.ts';
 import { readKubeconfig } from '../client/kubeconfig.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 import { residentBytes, runtimeProcesses } from './leftovers.ts';
+import { podTrouble } from './pod-troubles.ts';
 import { kubeconfigPath, readEngineRecord } from './settings.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
@@ -30,7 +31,7 @@ export async function status(dataDir: string): Promise<void> {
     ['Pods', podsText(pods)],
   ];
   for (const [name = '', text] of lines) process.stdout.write(`${name.padEnd(10)}${text}\n`);
-  const unhealthy = [...nodes.flatMap(nodeTroubles), ...pods.flatMap(podTroubles)];
+  const unhealthy = [...nodes.flatMap(nodeTroubles), ...pods.flatMap((pod) => podTrouble(pod) ?? [])];
   process.stdout.write(unhealthy.length === 0 ? 'unhealthy nothing\n' : 'unhealthy\n');
   for (const line of unhealthy) process.stdout.write(`  ${line}\n`);
 }
@@ -90,19 +91,4 @@ function nodeTroubles(node: Node): string[] {
   return (node.status?.conditions ?? [])
     .filter(({ type, status: value }) => (type === 'Ready' ? value !== 'True' : value === 'True'))
     .map(({ type, reason, message }) => `node ${node.metadata.name}: ${type}: ${reason}: ${message}`);
-}
-
-/** What a Pod shows while all is well. */
-const WELL = /^(Running|Completed|Succeeded|Pending|ContainerCreating|PodInitializing|Terminating|Init:\d+\/\d+)$/;
-
-function podTroubles(pod: Pod): string[] {
-  const shown = podSummary(pod).status;
-  const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
-  const waiting = statuses.find(({ state }) => state?.waiting?.message !== undefined)?.state?.waiting?.message;
-  const unscheduled = pod.status?.conditions?.find(
-    ({ type, status: value }) => type === 'PodScheduled' && value === 'False',
-  );
-  const why = waiting ?? pod.status?.message ?? unscheduled?.message;
-  if (WELL.test(shown) && unscheduled === undefined) return [];
-  return [`Pod ${pod.metadata.namespace}/${pod.metadata.name}: ${shown}${why === undefined ? '' : `: ${why}`}`];
 }

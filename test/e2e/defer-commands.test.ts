@@ -1,9 +1,9 @@
-/** lifepod skip: an entry of the list of defer containers is given up, on real containers. */
+/** What the commands do and say about defer containers: skip, why, timeline and status, on real containers. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
-import { isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+import { isReady, type PodRecord, recordPods, runs, statusOf, waitsFor } from '../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -57,4 +57,24 @@ test('a running entry is stopped, one still to come is skipped, and the list goe
     code: 1,
     stderr: expect.stringMatching(/^lifepod: no Pod stuck in namespace default: /),
   });
+});
+
+test('an image of an entry that cannot be pulled is named while the Pod runs', async () => {
+  const image = '127.0.0.1:1/none:1';
+  await lifepod.apply(pod('early', { defer: [{ name: 'bye', script: 'exit 0', image }] }));
+  await record.until('early', isReady);
+  await record.until('early', waitsFor('bye', 'ErrImagePull', 'ImagePullBackOff'));
+  expect(await lifepod.cliOk('why', 'early')).toMatch(
+    /^early runs, but the image 127\.0\.0\.1:1\/none:1 of its defer container bye cannot be pulled/,
+  );
+  expect(await lifepod.cliOk('status')).toMatch(
+    /^ {2}Pod default\/early: Running: no image 127\.0\.0\.1:1\/none:1 for defer container bye: \S.*$/m,
+  );
+  expect(await lifepod.cliOk('logs', 'early', '--all-containers')).toBe('');
+  await lifepod.kubectlOk('delete', 'pod', 'early', '--wait=false');
+  await record.gone('early');
+  expect(await lifepod.cliOk('why', 'early')).toMatch(
+    /; of its defer containers bye failed\.\n(.*\n)* {2}- defer container bye: could not start, /,
+  );
+  expect(await lifepod.cliOk('timeline', 'early')).toMatch(/^defer bye .* not started$/m);
 });
