@@ -27,6 +27,8 @@ export interface OwnType {
   kind?: true;
   /** The type whose fields it has as well. */
   extends?: string;
+  /** Fields of that type that may not be given: validation refuses them by name, and no document lists them. */
+  unlisted?: readonly string[];
   description: string;
   fields: Record<string, OwnField>;
 }
@@ -36,12 +38,12 @@ const DEFER_SETTINGS: Record<string, OwnField> = {
   postExitGracePeriodSeconds: {
     shape: 'integer',
     description:
-      'The part of the grace period that is reserved for PostExit entries, in seconds. By default half of it, or what the timeoutSeconds of these entries add up to where each has one and that is less.',
+      'The part of the grace period that is reserved for PostExit entries, in seconds. It is taken from the time that PreExit entries and app containers have. By default it is half of the grace period, or, where every PostExit entry has timeoutSeconds and that is less, the sum of timeoutSeconds + 2 over these entries: one PostExit entry without timeoutSeconds halves the time that the app containers have to stop. 0 without PostExit entries.',
   },
   preStopPolicy: {
     shape: 'string',
     description:
-      'When the preStop hooks of app containers start. Concurrent: beside the first PreExit entry, without waiting. AfterPreExit: once the last PreExit entry has ended. Defaults to Concurrent.',
+      'When the preStop hooks of app containers start. Concurrent: together with the first PreExit entry, when the termination begins. AfterPreExit: once the last PreExit entry has ended. Defaults to Concurrent.',
   },
   deferContainerGracePeriodExtension: {
     shape: 'boolean',
@@ -66,9 +68,35 @@ const DEFER_SETTINGS: Record<string, OwnField> = {
 export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
   DeferContainer: {
     extends: 'Container',
+    unlisted: ['lifecycle', 'readinessProbe', 'startupProbe'],
     description:
       'A container that runs while its Pod ends: a destructor. It may have neither readinessProbe, startupProbe nor lifecycle.',
     fields: {
+      image: {
+        shape: 'string',
+        description:
+          'The name of the image. Exactly one of image and imageFrom is given. It may be changed until the Pod is terminating.',
+      },
+      imagePullPolicy: {
+        shape: 'string',
+        description:
+          'Always, IfNotPresent or Never. Defaults to Always for the tag latest, and to IfNotPresent for any other tag and for imageFrom.',
+      },
+      restartPolicy: {
+        shape: 'string',
+        description:
+          'What follows a failure of the entry. Never (default): the next entry has its turn. OnFailure: the entry is run again, with a back-off of 1 s that doubles up to 10 s, until it succeeds, or until its timeoutSeconds or the time of its stage has passed. Always: the same as OnFailure; exit code 0 ends the entry.',
+      },
+      livenessProbe: {
+        shape: { ref: 'Probe' },
+        description:
+          'A periodic probe of the entry while it runs. The entry fails when the probe does. With deferContainerGracePeriodExtension its success extends the time of the stage.',
+      },
+      terminationMessagePolicy: {
+        shape: 'string',
+        description:
+          'Where the message of the status comes from. FallbackToLogsOnError (default): from the file terminationMessagePath, or from the end of the log where the file is empty and the entry failed. File: from the file alone.',
+      },
       trigger: {
         shape: 'string',
         description:
@@ -114,6 +142,7 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
         description:
           'Why the Pod ends: Deleted, ScaledDown, Replaced, OwnerDeleted, Evicted, Preempted, DeadlineExceeded, NodeShutdown, NodePressure, or Completed where its app containers ended by themselves.',
       },
+      requested: { shape: 'boolean', description: 'Whether a client deleted the Pod for that reason.' },
       startedAt: { shape: 'microtime', required: true, description: 'When the end of the Pod began.' },
       deadline: {
         shape: 'microtime',
@@ -127,8 +156,12 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
           'When the PreExit stage ends: the running PreExit entry is told to stop. The time from then to the deadline is reserved for PostExit entries.',
       },
       extendedSeconds: {
-        shape: 'integer',
+        shape: 'number',
         description: 'How much longer than the grace period the extensions have made it, in seconds.',
+      },
+      extendedStage: {
+        shape: 'string',
+        description: 'The stage that was extended last: PreExit or PostExit.',
       },
       outageSeconds: {
         shape: 'number',
@@ -137,6 +170,14 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
       outagesCountedUntil: {
         shape: 'microtime',
         description: 'Until when outages are counted in the deadlines.',
+      },
+      deletionGracePeriodSeconds: {
+        shape: 'integer',
+        description: 'The grace period of the delete that is counted in the deadlines, in seconds.',
+      },
+      nodeGracePeriodSeconds: {
+        shape: 'integer',
+        description: 'The time that the node left to the Pod and that is counted in the deadlines, in seconds.',
       },
       turn: {
         shape: { ref: 'DeferTurn' },
@@ -194,7 +235,7 @@ export const OWN_FIELDS: Readonly<Record<string, Record<string, OwnField>>> = {
     deferContainers: {
       shape: { array: { ref: 'DeferContainer' } },
       description:
-        'Containers that run one after the other, in order, while the Pod ends, within its grace period. Their failure neither restarts the Pod nor changes its phase. Names are unique among all containers of the Pod. On an existing Pod only their images may change.',
+        'Containers that run one after the other, in order, while the Pod ends, within its grace period: PreExit entries beside the app containers, then the app containers stop, then PostExit entries run. preStop hooks start together with the first PreExit entry, unless preStopPolicy is AfterPreExit. A part of the grace period is reserved for PostExit entries: see postExitGracePeriodSeconds. The failure of an entry never restarts the Pod; it makes a Pod fail that completed by itself if its failurePolicy is FailPod. Names are unique among all containers of the Pod. On an existing Pod only the images may change.',
     },
     ...DEFER_SETTINGS,
   },
@@ -206,6 +247,16 @@ export const OWN_FIELDS: Readonly<Record<string, Record<string, OwnField>>> = {
     },
     termination: { shape: { ref: 'PodTermination' }, description: 'The end of the Pod, once it has begun.' },
   },
+};
+
+/** Descriptions of fields of Kubernetes of which lifepod has more to say. Keyed by `Type.field`. */
+export const OWN_DESCRIPTIONS: Readonly<Record<string, string>> = {
+  'DownwardAPIVolumeFile.fieldRef':
+    'Selects a field of the Pod: metadata.annotations, metadata.labels, metadata.name, metadata.namespace or metadata.uid; in a Pod with defer containers also status.termination.reason, status.termination.deadline, status.termination.containers or status.termination.exitCodes, which are empty until the Pod terminates.',
+  'EnvVarSource.fieldRef':
+    "Selects a field of the Pod: metadata.name, metadata.namespace, metadata.uid, metadata.labels['<KEY>'], metadata.annotations['<KEY>'], spec.nodeName, spec.serviceAccountName, status.hostIP, status.hostIPs, status.podIP or status.podIPs; in a defer container also status.termination.reason, status.termination.deadline, status.termination.containers or status.termination.exitCodes.",
+  'PodStatus.phase':
+    'Where the Pod is in its life. Pending: it is accepted, and not all of its init containers have ended or images are pulled. Running: it is bound to a node, all of its containers were created, and at least one runs, starts or restarts. Terminating: its defer containers are due or run; only Pods with deferContainers have this phase, and an engine may be set to show the phase before it instead. Succeeded: all app containers have ended with exit code 0 and will not be restarted. Failed: all app containers have ended and at least one of them failed, or a defer container with failurePolicy FailPod did. Unknown: the node cannot be reached.',
 };
 
 /** Fields of the models that came after Kubernetes v1.33, whose API this is: to it they are unknown. */

@@ -1,6 +1,7 @@
 /**
  * How strategic merge patch treats the lists of the kinds served: which are merged, and by which key. What is not
- * here is replaced as a whole. Also the x-kubernetes-patch-merge-key and -strategy of the OpenAPI documents.
+ * here is replaced as a whole; so is DeferContainer.onReasons, as the reasons of two writers together say what neither
+ * of them meant. Also the x-kubernetes-patch-merge-key and -strategy of the OpenAPI documents.
  * Source: the patchStrategy and patchMergeKey tags of the types of v1.33.
  */
 import type { FieldStrategy, StrategyLookup } from '../machinery/strategic-merge-patch.ts';
@@ -32,6 +33,8 @@ export const patchStrategies: Readonly<Record<string, PatchStrategy>> = {
   'PodStatus.conditions': by('type'),
   'PodStatus.hostIPs': by('ip'),
   'PodStatus.podIPs': by('ip'),
+  'PodTermination.skip': { strategy: 'merge' },
+  'PodTermination.containers': by('name'),
   'PodStatus.resourceClaimStatuses': { strategy: 'merge,retainKeys', mergeKey: 'name' },
 
   'Container.ports': by('containerPort'),

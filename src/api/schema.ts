@@ -40,6 +40,8 @@ export type Shape =
 export interface FieldSchema {
   shape: Shape;
   required?: boolean;
+  /** It is known so that validation can refuse it by name; documents leave it out. */
+  unlisted?: boolean;
 }
 
 /** Per type, its fields by JSON name. */

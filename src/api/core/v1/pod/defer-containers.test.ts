@@ -207,6 +207,15 @@ describe('kubectl get pods', () => {
     expect(rowOf(ending(count), false)).toBe(expected);
   });
 
+  it('STATUS counts them also where the phase stays as it was', () => {
+    expect(rowOf(ending(1, { phase: 'Running' }), true)).toBe('0/1 Defer:1/4 0');
+    expect(rowOf(ending(1, { phase: 'Pending' }), true)).toBe('0/1 Defer:1/4 0');
+  });
+
+  it('a Pod that has ended shows no list, though entries of it never ended', () => {
+    expect(rowOf(ending(1, { phase: 'Failed', reason: 'Evicted' }), false)).toBe('0/1 Evicted 0');
+  });
+
   it('an entry that waits to be tried again has not ended', () => {
     const pod = ending(1);
     const [first, second, ...others] = pod.status?.deferContainerStatuses ?? [];

@@ -81,7 +81,7 @@ const defer = (name: string, trigger: 'PreExit' | 'PostExit'): fc.Arbitrary<Defe
       terminationMessagePolicy: optional(fc.constantFrom('File', 'FallbackToLogsOnError')),
       env: optional(
         fc
-          .constantFrom('deadline', 'exitCodes', 'reason')
+          .constantFrom('containers', 'deadline', 'exitCodes', 'reason')
           .map((field): Container['env'] => [
             { name: 'END', valueFrom: { fieldRef: { fieldPath: `status.termination.${field}` } } },
           ]),

@@ -9,7 +9,16 @@ const guaranteed: ResourceRequirements = { requests: both, limits: { cpu: '1000m
 describe('the class of a Pod', () => {
   it.each<[QosClass, string, ResourceRequirements[], ResourceRequirements[], ResourceRequirements[]?]>([
     ['Guaranteed', 'the same of a defer container', [guaranteed], [], [guaranteed]],
-    ['Burstable', 'a defer container without limits', [guaranteed], [], [{}]],
+    ['Guaranteed', 'a defer container without requests and limits', [guaranteed], [], [{}]],
+    ['Guaranteed', 'a defer container with amounts of zero', [guaranteed], [], [{ requests: { cpu: '0' } }]],
+    ['Burstable', 'a defer container without a limit for memory', [guaranteed], [], [{ limits: { cpu: '1' } }]],
+    [
+      'Burstable',
+      'a defer container that requests another resource',
+      [guaranteed],
+      [],
+      [{ requests: { 'a.b/c': '1' } }],
+    ],
     ['Burstable', 'a request of a defer container alone', [{}], [], [{ requests: { cpu: '1' } }]],
     ['BestEffort', 'nothing, nor of a defer container', [{}], [], [{}]],
     ['BestEffort', 'nothing', [{}], []],

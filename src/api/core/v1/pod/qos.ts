@@ -1,13 +1,14 @@
 /** The quality-of-service class of a Pod. Source: Pod Quality of Service Classes, v1.33. */
 import { addQuantities, compareQuantities, type Quantity, zeroQuantity } from '../../../../machinery/quantity.ts';
 import type { Pod } from '../../../generated/types.ts';
-import { resourceQuantities } from './resources.ts';
+import { countedDefers, resourceQuantities } from './resources.ts';
 
 export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 
 const counted = ['cpu', 'memory'] as const;
 
 /**
+ * A defer container without requests and limits does not count.
  * Guaranteed: every init, app and defer container limits cpu and memory, and in sum requests what it limits.
  * BestEffort: none requests or limits either. Burstable: all else. Amounts of zero count as none.
  */
@@ -15,8 +16,8 @@ export function qosClass(pod: Pod): QosClass {
   const requests = new Map<string, Quantity>();
   const limits = new Map<string, Quantity>();
   let everyLimitSet = true;
-  const { initContainers = [], containers = [], deferContainers = [] } = pod.spec ?? {};
-  for (const { resources } of [...initContainers, ...containers, ...deferContainers]) {
+  const spec = pod.spec ?? { containers: [] };
+  for (const { resources } of [...(spec.initContainers ?? []), ...spec.containers, ...countedDefers(spec)]) {
     addCounted(requests, resources?.requests);
     everyLimitSet = addCounted(limits, resources?.limits) === counted.length && everyLimitSet;
   }

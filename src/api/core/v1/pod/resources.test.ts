@@ -151,10 +151,25 @@ describe('effective resources of a Pod with defer containers', () => {
   });
 
   it.each(['PreExit', 'PostExit'])('have no limit where one part has none: an entry with trigger %s', (trigger) => {
-    const pod = podOf({ containers: limits({ cpu: '1' }), deferContainers: [deferOf('a', { trigger })] });
+    const resources = { limits: { memory: '1Gi' } };
+    const pod = podOf({ containers: limits({ cpu: '1' }), deferContainers: [deferOf('a', { trigger, resources })] });
     expect(cpuOf(pod)).toEqual(['1', 'unlimited']);
     const appOpen = podOf({ containers: [containerOf('app')], deferContainers: [entry('a', trigger, { cpu: '1' })] });
     expect(cpuOf(appOpen)).toEqual(['1', 'unlimited']);
+  });
+
+  it.each<[string, ResourceRequirements | undefined]>([
+    ['none', undefined],
+    ['empty ones', {}],
+    ['amounts of zero', { requests: { cpu: '0' }, limits: { memory: '0' } }],
+  ])('are not changed by an entry without requests and limits: %s', (_, resources) => {
+    const apart = { containers: limits({ cpu: '1', memory: '1Gi' }), overhead: { cpu: '100m' } };
+    for (const trigger of ['PreExit', 'PostExit']) {
+      const deferContainers = [deferOf('a', { trigger, ...(resources && { resources }) })];
+      const pod = defaulted(podOf({ ...apart, deferContainers }));
+      expect(effectiveRequests(pod)).toEqual(effectiveRequests(defaulted(podOf(apart))));
+      expect(effectiveLimits(pod)).toEqual(effectiveLimits(defaulted(podOf(apart))));
+    }
   });
 
   it('with overhead on top', () => {

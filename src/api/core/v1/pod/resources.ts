@@ -4,19 +4,20 @@
  * Init containers run one after another and before the app containers, so the Pod needs the larger of the largest
  * init container and the sum of the app containers. A sidecar keeps running: it adds to the app containers' sum and
  * to every init container after it. Defer containers run one after another as well, before the exit of the app containers
- * beside all of them, after it beside the sidecars. Overhead is added on top.
+ * beside all of them, after it beside the sidecars; one without requests and limits counts nowhere. Overhead is added on top.
  * Sources: Init Containers, "Resources" (v1.23 pages); KEP-753; resource helpers of v1.33; the specification of defer
  * containers.
  */
 import {
   addQuantities,
+  compareQuantities,
   formatQuantity,
   maxQuantity,
   parseQuantity,
   type Quantity,
   zeroQuantity,
 } from '../../../../machinery/quantity.ts';
-import type { Container, Pod } from '../../../generated/types.ts';
+import type { Container, DeferContainer, Pod, PodSpec } from '../../../generated/types.ts';
 import { isSidecar, runsBeforeExit } from './containers.ts';
 
 /** Quantities by resource name (cpu in cores, memory in bytes). */
@@ -31,6 +32,17 @@ export function resourceQuantities(texts: Readonly<Record<string, string>> | und
   }
   return quantities;
 }
+
+/**
+ * The defer containers that count in what the Pod requests and may use. One without requests and limits (amounts of zero
+ * are none) runs in the Pod's control group beside what is there: it changes neither the class nor the effective resources.
+ */
+export const countedDefers = ({ deferContainers = [] }: Pick<PodSpec, 'deferContainers'>): DeferContainer[] =>
+  deferContainers.filter(({ resources }) =>
+    [resources?.requests, resources?.limits].some((texts) =>
+      [...resourceQuantities(texts).values()].some((quantity) => compareQuantities(quantity, zeroQuantity) > 0),
+    ),
+  );
 
 /** The canonical texts, sorted by name. */
 export const resourceTexts = (quantities: ResourceQuantities): Record<string, string> =>
@@ -68,8 +80,7 @@ function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): 
   }
   const before = new Map<string, Quantity>();
   const after = new Map<string, Quantity>();
-  for (const entry of pod.spec?.deferContainers ?? [])
-    raiseResources(runsBeforeExit(entry) ? before : after, of(entry));
+  for (const entry of countedDefers(pod.spec ?? {})) raiseResources(runsBeforeExit(entry) ? before : after, of(entry));
   addResources(running, before);
   addResources(sidecars, after);
   for (const phase of [initializing, sidecars]) raiseResources(running, phase);
@@ -88,12 +99,13 @@ export function effectiveRequests(pod: Pod): Map<string, Quantity> {
 
 /**
  * What the Pod may use at most. A container without a limit for a resource may use any amount of it, so a resource
- * that one container leaves open is unlimited for the Pod, and absent here.
+ * that one container leaves open is unlimited for the Pod, and absent here. A defer container that does not count
+ * leaves nothing open: the limit of the Pod bounds it.
  */
 export function effectiveLimits(pod: Pod): Map<string, Quantity> {
   const limits = summedLimits(pod);
-  const { initContainers = [], containers: apps = [], deferContainers = [] } = pod.spec ?? {};
-  const containers = [...initContainers, ...apps, ...deferContainers];
+  const spec = pod.spec ?? { containers: [] };
+  const containers = [...(spec.initContainers ?? []), ...spec.containers, ...countedDefers(spec)];
   for (const name of limits.keys()) {
     if (containers.some((container) => container.resources?.limits?.[name] === undefined)) limits.delete(name);
   }

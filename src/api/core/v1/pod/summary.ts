@@ -36,7 +36,7 @@ export function podSummary(pod: Pod): PodSummary {
 const condition = (pod: Pod, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((candidate) => candidate.type === type);
 
-const isTrue = (pod: Pod, type: string): boolean => condition(pod, type)?.status === 'True';
+export const isTrue = (pod: Pod, type: string): boolean => condition(pod, type)?.status === 'True';
 
 function reasonBefore(pod: Pod): string {
   if (condition(pod, 'PodScheduled')?.reason === 'SchedulingGated') return 'SchedulingGated';
@@ -53,9 +53,13 @@ function terminating(pod: Pod, status: string): string {
   return hasEnded(pod) ? status : 'Terminating';
 }
 
-/** `Defer:i/n` while entries of the list are due or run: i of n have ended, in any way. */
-function deferring({ spec, status }: Pod): string | undefined {
-  if (status?.phase !== 'Terminating' || status.termination === undefined) return undefined;
+/**
+ * `Defer:i/n` while entries of the list are due or run: i of n have ended, in any way. The phase does not count: it may
+ * stay Running meanwhile.
+ */
+function deferring(pod: Pod): string | undefined {
+  const { spec, status } = pod;
+  if (status?.termination === undefined || hasEnded(pod)) return undefined;
   const entries = new Set((spec?.deferContainers ?? []).map(({ name }) => name));
   const statuses = status.deferContainerStatuses ?? [];
   const over = statuses.filter(({ name, state }) => entries.has(name) && state?.terminated !== undefined).length;

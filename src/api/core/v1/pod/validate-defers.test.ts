@@ -310,7 +310,7 @@ describe('host ports', () => {
 });
 
 describe('the downward API of the termination', () => {
-  const fields = ['status.termination.deadline', 'status.termination.exitCodes', 'status.termination.reason'];
+  const fields = ['containers', 'deadline', 'exitCodes', 'reason'].map((field) => `status.termination.${field}`);
   const env = (fieldPath: string): EnvVar[] => [{ name: 'A', valueFrom: { fieldRef: { fieldPath } } }];
   const others =
     '"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"';
@@ -330,11 +330,23 @@ describe('the downward API of the termination', () => {
     ]);
   });
 
-  it.each(fields)('%s is not offered in volumes', (field) => {
+  const inVolumes = (field: string): PodSpec['volumes'] => {
     const items = [{ path: 'x', fieldRef: { fieldPath: field } }];
-    const volumes = [{ name: 'v', downwardAPI: { items } }];
-    expect(errorsOf({ ...entry({}), volumes })).toEqual([
-      `spec.volumes[0].downwardAPI.fieldRef.fieldPath: Unsupported value: "${field}": supported values: "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"`,
+    return [
+      { name: 'v', downwardAPI: { items } },
+      { name: 'w', projected: { sources: [{ downwardAPI: { items } }] } },
+    ];
+  };
+
+  it.each(fields)('%s is offered in volumes, also projected ones', (field) => {
+    expect(errorsOf({ ...entry({}), volumes: inVolumes(field) })).toEqual([]);
+  });
+
+  it.each(fields)('%s is not offered in volumes of a Pod without defer containers', (field) => {
+    const refused = `Unsupported value: "${field}": supported values: "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"`;
+    expect(errorsOf({ volumes: inVolumes(field) })).toEqual([
+      `spec.volumes[0].downwardAPI.fieldRef.fieldPath: ${refused}`,
+      `spec.volumes[1].projected.sources[0].downwardAPI.fieldRef.fieldPath: ${refused}`,
     ]);
   });
 

@@ -20,13 +20,15 @@ export const envFieldPaths = [
   'status.podIPs',
 ] as const;
 
-/** What only a defer container can know: the end of its Pod. */
-export const deferEnvFieldPaths = [
-  ...envFieldPaths,
+/** The end of a Pod with defer containers: these know it in their environment, all its containers in files of volumes. */
+const terminationFieldPaths = [
+  'status.termination.containers',
   'status.termination.deadline',
   'status.termination.exitCodes',
   'status.termination.reason',
 ] as const;
+
+export const deferEnvFieldPaths = [...envFieldPaths, ...terminationFieldPaths] as const;
 
 export const volumeFieldPaths = [
   'metadata.annotations',
@@ -35,6 +37,9 @@ export const volumeFieldPaths = [
   'metadata.namespace',
   'metadata.uid',
 ] as const;
+
+/** For volumes of a Pod with defer containers. */
+export const deferVolumeFieldPaths = [...volumeFieldPaths, ...terminationFieldPaths] as const;
 
 /** Paths that may be asked for at all; which of them, depends on where. */
 const knownFieldPaths = new Set<string>([

@@ -65,16 +65,16 @@ const sourceOrder = [
   'image',
 ] as const satisfies readonly SourceName[];
 
-/** The volumes that a container may mount: those with a valid and unique name. */
-export function validateVolumes(volumes: readonly Volume[] | undefined): {
-  errors: FieldError[];
-  byName: Map<string, Volume>;
-} {
+/** `fieldPaths`: the fields of the Pod that files may show. `byName`: what containers may mount, by valid unique names. */
+export function validateVolumes(
+  volumes: readonly Volume[] | undefined,
+  fieldPaths: readonly string[] = volumeFieldPaths,
+): { errors: FieldError[]; byName: Map<string, Volume> } {
   const byName = new Map<string, Volume>();
   const errors = (volumes ?? []).flatMap((volume, index) => {
     const path = `spec.volumes[${index}]`;
     const found = [
-      ...validateSource(volume, path),
+      ...validateSource(volume, path, fieldPaths),
       ...requiredName(volume.name, `${path}.name`, dns1123LabelErrors),
       ...(byName.has(volume.name) ? [duplicate(`${path}.name`, volume.name)] : []),
     ];
@@ -84,17 +84,19 @@ export function validateVolumes(volumes: readonly Volume[] | undefined): {
   return { errors, byName };
 }
 
-function validateSource(volume: Volume, path: string): FieldError[] {
+function validateSource(volume: Volume, path: string, fieldPaths: readonly string[]): FieldError[] {
   const [first, ...others] = sourceOrder.filter((name) => volume[name] != null);
   if (first === undefined) return [required(path, 'must specify a volume type')];
   return [
-    ...(validators[first]?.(volume, `${path}.${first}`) ?? []),
+    ...(validators[first]?.(volume, `${path}.${first}`, fieldPaths) ?? []),
     ...others.map((name) => forbidden(`${path}.${name}`, 'may not specify more than 1 volume type')),
   ];
 }
 
 /** One rule a source: the fields that must be there, and their forms. */
-const validators: Partial<Record<SourceName, (volume: Volume, path: string) => FieldError[]>> = {
+const validators: Partial<
+  Record<SourceName, (volume: Volume, path: string, fieldPaths: readonly string[]) => FieldError[]>
+> = {
   emptyDir: ({ emptyDir }, path) => validateSizeLimit(emptyDir?.sizeLimit, `${path}.sizeLimit`),
   hostPath: ({ hostPath }, path) => (hostPath ? validateHostPath(hostPath, path) : []),
   gitRepo: ({ gitRepo }, path) => [
@@ -111,11 +113,11 @@ const validators: Partial<Record<SourceName, (volume: Volume, path: string) => F
     ...fileModeErrors(configMap?.defaultMode, `${path}.defaultMode`),
     ...validateItems(configMap?.items, `${path}.items`),
   ],
-  downwardAPI: ({ downwardAPI }, path) => [
+  downwardAPI: ({ downwardAPI }, path, fieldPaths) => [
     ...fileModeErrors(downwardAPI?.defaultMode, `${path}.defaultMode`),
-    ...(downwardAPI?.items ?? []).flatMap((file) => validateDownwardFile(file, path)),
+    ...(downwardAPI?.items ?? []).flatMap((file) => validateDownwardFile(file, path, fieldPaths)),
   ],
-  projected: ({ projected }, path) => (projected ? validateProjected(projected, path) : []),
+  projected: ({ projected }, path, fieldPaths) => (projected ? validateProjected(projected, path, fieldPaths) : []),
   persistentVolumeClaim: ({ persistentVolumeClaim }, path) =>
     requiredText(persistentVolumeClaim?.claimName, `${path}.claimName`),
   ephemeral: ({ ephemeral }, path) => (ephemeral?.volumeClaimTemplate ? [] : [required(`${path}.volumeClaimTemplate`)]),
@@ -194,10 +196,10 @@ const validateItems = (items: readonly KeyToPath[] | undefined, path: string): F
     ...fileModeErrors(item.mode, `${path}[${index}].mode`),
   ]);
 
-function validateDownwardFile(file: DownwardAPIVolumeFile, path: string): FieldError[] {
+function validateDownwardFile(file: DownwardAPIVolumeFile, path: string, fieldPaths: readonly string[]): FieldError[] {
   const errors = [...requiredText(file.path, `${path}.path`), ...unreservedPath(file.path ?? '', `${path}.path`)];
   if (file.fieldRef) {
-    errors.push(...validateFieldRef(file.fieldRef, `${path}.fieldRef`, volumeFieldPaths));
+    errors.push(...validateFieldRef(file.fieldRef, `${path}.fieldRef`, fieldPaths));
     if (file.resourceFieldRef) {
       errors.push(invalid(path, 'resource', 'fieldRef and resourceFieldRef can not be specified simultaneously'));
     }
@@ -212,7 +214,11 @@ function validateDownwardFile(file: DownwardAPIVolumeFile, path: string): FieldE
 /** Upstream v1.33 drops the others where their features are off, as they are by default: the file would be missing. */
 const projectable: ReadonlySet<string> = new Set(['secret', 'configMap', 'downwardAPI', 'serviceAccountToken']);
 
-function validateProjected({ defaultMode, sources }: ProjectedVolumeSource, path: string): FieldError[] {
+function validateProjected(
+  { defaultMode, sources }: ProjectedVolumeSource,
+  path: string,
+  fieldPaths: readonly string[],
+): FieldError[] {
   const errors = fileModeErrors(defaultMode, `${path}.defaultMode`);
   const taken = new Set<string>();
   const claimPath = (file: string | undefined, shown: string): void => {
@@ -230,7 +236,7 @@ function validateProjected({ defaultMode, sources }: ProjectedVolumeSource, path
       for (const item of projection.items ?? []) claimPath(item.path, projection.name ?? '');
     }
     for (const file of source.downwardAPI?.items ?? []) {
-      errors.push(...validateDownwardFile(file, `${at}.downwardAPI`));
+      errors.push(...validateDownwardFile(file, `${at}.downwardAPI`, fieldPaths));
       claimPath(file.path, file.path);
     }
     if (source.serviceAccountToken) {

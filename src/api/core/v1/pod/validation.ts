@@ -25,6 +25,7 @@ import { validateImageSpaces } from './validate-container-fields.ts';
 import { validateAllContainers } from './validate-containers.ts';
 import { validateDeferSettings } from './validate-defers.ts';
 import { validateNodeSelectorLabels, validatePlacement, validateTolerations } from './validate-placement.ts';
+import { deferVolumeFieldPaths, volumeFieldPaths } from './validate-references.ts';
 import { validateResourceList } from './validate-resources.ts';
 import { validatePodSecurityContext } from './validate-security.ts';
 import { choiceErrors, MAX_INT32, nameErrors } from './validate-values.ts';
@@ -84,7 +85,8 @@ export function validatePod(pod: Pod): FieldError[] {
 }
 
 function validatePodSpec(spec: PodSpec): FieldError[] {
-  const volumes = validateVolumes(spec.volumes);
+  const hasDefers = (spec.deferContainers ?? []).length > 0;
+  const volumes = validateVolumes(spec.volumes, hasDefers ? deferVolumeFieldPaths : volumeFieldPaths);
   return [
     ...(spec.terminationGracePeriodSeconds === undefined ? [required('spec.terminationGracePeriodSeconds')] : []),
     ...volumes.errors,
