@@ -20,6 +20,7 @@ export interface EndingParts {
 
 const SERVICE = 'runtime.v1.RuntimeService';
 const CONTAINERS = 'containerd.services.containers.v1.Containers';
+const EXIT_UNRECORDED = /ttrpc: closed|container is still running, to stop first/;
 const EXIT_RECORDED_RETRY_MILLIS = 10;
 const EXIT_RECORDED_TRIES = 100;
 
@@ -40,14 +41,14 @@ export function stopContainer(
 }
 
 export async function removeContainer(
-  { connection, facts, observer }: EndingParts,
+  { connection, facts, observer, timers }: EndingParts,
   id: string,
   signal: AbortSignal,
 ): Promise<void> {
   // First, so that the event of it is nobody's: who asks looks by himself.
   facts.containers.delete(id);
   const remove = () => connection.unary(`${SERVICE}/RemoveContainer`, { containerId: id }, signal);
-  await unlessNotFound(remove, async (error) => {
+  await endOnce(remove, timers, signal, async (error) => {
     if ((await observer.listContainers({ id }, signal)).length === 0) return;
     await restoreRecord(connection, id, error, signal);
     await unlessNotFound(remove, (again) => Promise.reject(refusal('remove', 'container', id, again)));
@@ -109,8 +110,9 @@ async function unlessNotFound(
 }
 
 /**
- * A call that ends what may just have ended by itself. Between a container's exit and CRI's record of it, containerd asks the shim
- * to kill what it does not have any more, and fails with `ttrpc: closed`; no event tells of the record.
+ * A call that ends or removes what may just have ended by itself. Between a container's exit and CRI's record of it, containerd
+ * asks the shim to kill what it does not have any more, and fails with `ttrpc: closed`, or refuses to remove what still runs by its
+ * record; no event tells of the record.
  */
 async function endOnce(
   call: () => Promise<unknown>,
@@ -122,7 +124,7 @@ async function endOnce(
     try {
       return await unlessNotFound(call, notFound);
     } catch (error) {
-      const unrecorded = callErrorOf(error)?.details.includes('ttrpc: closed') === true;
+      const unrecorded = EXIT_UNRECORDED.test(callErrorOf(error)?.details ?? '');
       if (!unrecorded || tries === EXIT_RECORDED_TRIES) throw error;
       await delay(EXIT_RECORDED_RETRY_MILLIS, timers, signal);
     }
