@@ -1,147 +1,112 @@
-/**
- * The conditions of a Pod. Source: Pod Lifecycle, "Pod conditions" (v1.33), with the kubelet's reasons and messages.
- */
-import type { ContainerStatus, PodCondition } from '../api/generated/types.ts';
+/** The conditions of a Pod. Source: Pod Lifecycle, "Pod conditions" (v1.33), with the kubelet's reasons and messages. */
+import type { ContainerStatus, DeferContainer, PodCondition } from '../api/generated/types.ts';
+import { defined } from '../machinery/defined.ts';
 import { formatTime } from '../machinery/time.ts';
-import { deferredVerdict } from './defer-status.ts';
-import type { StatusInput } from './status.ts';
+import { GIVEN_UP, OUT_OF_TIME, SANDBOX_LOST } from './defer.ts';
+import { isInitialized, type Situation } from './phases.ts';
 
-interface Verdict {
-  status: 'True' | 'False';
-  reason?: string;
-  message?: string;
-}
+type Statuses = ContainerStatus[];
+type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>;
 
-const holds: Verdict = { status: 'True' };
+const holds = (reason?: string, message?: string): Verdict => ({ status: 'True', reason, message });
+const fails = (reason: string, message?: string): Verdict => ({ status: 'False', reason, message });
 
-/** The types that the node answers for. */
-export const NODE_CONDITIONS: ReadonlySet<string> = new Set([
-  'PodReadyToStartContainers',
-  'Initialized',
-  'Ready',
-  'ContainersReady',
-  'PodScheduled',
-  'Deferred',
-]);
+/** False because of these containers; undefined without any. */
+const failsFor = (containers: { name: string }[], reason: string, what: string): Verdict | undefined =>
+  containers.length === 0 ? undefined : fails(reason, `${what}: [${containers.map(({ name }) => name).join(' ')}]`);
 
-/** What the node sets, in upstream's order, and whatever other conditions the Pod bears. */
-export function conditionsOf(
-  given: StatusInput,
-  phase: string,
-  init: ContainerStatus[],
-  apps: ContainerStatus[],
-): PodCondition[] {
-  const { input, view } = given;
-  const old = input.pod.status?.conditions ?? [];
-  const containersReady = areContainersReady(given, phase, init, apps);
-  const deferred = deferredVerdict(given);
-  const verdicts: Record<string, Verdict> = {
-    PodReadyToStartContainers: { status: view.sandbox?.ready ? 'True' : 'False' },
-    Initialized: isInitialized(given, phase, init),
-    Ready:
-      given.list !== undefined
-        ? { status: 'False', reason: 'PodTerminating' }
-        : containersReady.status === 'False'
-          ? containersReady
-          : areGatesOpen(given),
-    ContainersReady: containersReady,
-    PodScheduled: holds,
-    ...(deferred === undefined ? {} : { Deferred: deferred }),
-  };
-  const { generation } = input.pod.metadata;
-  // Source: the kubelet of v1.33 with PodObservedGenerationTracking, as for that of the status.
-  const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const own = Object.entries(verdicts).map(([type, verdict]): PodCondition => {
-    const before = old.find((condition) => condition.type === type);
-    return {
-      type,
-      ...observed,
-      status: verdict.status,
-      lastTransitionTime:
-        before?.status === verdict.status && before.lastTransitionTime
-          ? before.lastTransitionTime
-          : formatTime(input.now),
-      ...(verdict.reason === undefined ? {} : { reason: verdict.reason }),
-      ...(verdict.message === undefined ? {} : { message: verdict.message }),
-    };
-  });
-  const disruption = disruptionTarget(given);
-  const others = old.filter(({ type }) => !NODE_CONDITIONS.has(type) && type !== disruption?.type);
-  return [...own, ...(disruption === undefined ? [] : [{ ...disruption, ...observed }]), ...others];
-}
-
-/** Source: Disruptions, "Pod disruption conditions" (v1.33): TerminationByKubelet. */
-function disruptionTarget({ input, termination }: StatusInput): PodCondition | undefined {
-  const { nodeEnd, now, pod } = input;
-  const reason = termination?.reason;
-  const preempted = reason === 'Preempted' && nodeEnd?.reason === 'Preempted';
-  const byNode = reason === 'NodePressure' || reason === 'NodeShutdown' || preempted;
-  if (nodeEnd === undefined || !byNode) return undefined;
-  const before = pod.status?.conditions?.find(isNodeDisruption);
-  return {
-    type: 'DisruptionTarget',
-    status: 'True',
-    lastTransitionTime: before?.lastTransitionTime ?? formatTime(now),
-    reason: NODE_DISRUPTION,
-    message: preempted ? 'Pod was preempted by Kubelet to accommodate a critical pod.' : nodeEnd.message,
-  };
-}
+/** The types that only the node sets. */
+const OWN_TYPES = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled', 'Deferred'];
 
 const NODE_DISRUPTION = 'TerminationByKubelet';
 
-/** DisruptionTarget is others' as well. */
-const isNodeDisruption = ({ type, reason }: PodCondition): boolean =>
-  type === 'DisruptionTarget' && reason === NODE_DISRUPTION;
+/** The node sets the condition. DisruptionTarget has other writers as well. */
+export const isNodeCondition = ({ type, reason }: PodCondition): boolean =>
+  OWN_TYPES.includes(type) || (type === 'DisruptionTarget' && reason === NODE_DISRUPTION);
 
-/** Whether the node answers for the condition as it is. */
-export const isNodeCondition = (condition: PodCondition): boolean =>
-  NODE_CONDITIONS.has(condition.type) || isNodeDisruption(condition);
+/** The conditions that the node sets, in upstream's order, then all others of the Pod. */
+export function conditionsOf(situation: Situation, phase: string, init: Statuses, apps: Statuses): PodCondition[] {
+  const { pod, sandbox, now } = situation.view;
+  const old = pod.status?.conditions ?? [];
+  const containersReady = containersVerdict(situation, phase, init, apps);
+  // The readiness of a deleted Pod stays that of its probes, as upstream. An end that no client asked for shows at once.
+  const endsByItself = situation.end?.list !== undefined && pod.metadata.deletionTimestamp === undefined;
+  const ready = containersReady.status === 'False' ? containersReady : gatesVerdict(situation);
+  const verdicts = defined<Record<string, Verdict | undefined>>({
+    PodReadyToStartContainers: { status: sandbox?.ready ? 'True' : 'False' },
+    Initialized: initializedVerdict(situation, phase, init),
+    Ready: endsByItself ? fails('PodTerminating') : ready,
+    ContainersReady: containersReady,
+    PodScheduled: holds(),
+    Deferred: deferredVerdict(situation),
+    DisruptionTarget: disruptionVerdict(situation),
+  });
+  const own = Object.entries(verdicts).map(([type, { status, reason, message }]): PodCondition => {
+    const before = old.find((each) => each.type === type && each.status === status && isNodeCondition(each));
+    const lastTransitionTime = before?.lastTransitionTime || formatTime(now);
+    // Source: the kubelet of v1.33 with PodObservedGenerationTracking.
+    const observedGeneration = pod.metadata.generation;
+    return defined({ type, observedGeneration, status, lastTransitionTime, reason, message });
+  });
+  return [...own, ...old.filter(({ type }) => !OWN_TYPES.includes(type) && verdicts[type] === undefined)];
+}
 
-function isInitialized({ view, progress }: StatusInput, phase: string, init: ContainerStatus[]): Verdict {
-  if (phase === 'Succeeded') return { ...holds, reason: 'PodCompleted' };
-  if (view.initialized || progress.stage === 'running') return holds;
-  const incomplete = view.init.filter(({ sidecar }, i) =>
-    sidecar ? init[i]?.started !== true : init[i]?.ready !== true,
-  );
-  if (incomplete.length === 0) return holds;
-  return {
-    status: 'False',
-    reason: 'ContainersNotInitialized',
-    message: `containers with incomplete status: [${incomplete.map(({ spec }) => spec.name).join(' ')}]`,
-  };
+function initializedVerdict(situation: Situation, phase: string, init: Statuses): Verdict {
+  if (phase === 'Succeeded') return holds('PodCompleted');
+  if (isInitialized(situation)) return holds();
+  const incomplete = init.filter(({ started, ready }, i) => !(situation.view.init[i]?.sidecar ? started : ready));
+  return failsFor(incomplete, 'ContainersNotInitialized', 'containers with incomplete status') ?? holds();
 }
 
 /** Sidecars count as the apps do. */
-function areContainersReady(
-  { view }: StatusInput,
-  phase: string,
-  init: ContainerStatus[],
-  apps: ContainerStatus[],
-): Verdict {
-  if (phase === 'Succeeded') return { status: 'False', reason: 'PodCompleted' };
-  if (phase === 'Failed') return { status: 'False', reason: 'PodFailed' };
-  const sidecars = init.filter((_, i) => view.init[i]?.sidecar);
-  const unready = [...sidecars, ...apps].filter((status) => !status.ready);
-  if (unready.length === 0) return holds;
-  return {
-    status: 'False',
-    reason: 'ContainersNotReady',
-    message: `containers with unready status: [${unready.map((status) => status.name).join(' ')}]`,
-  };
+function containersVerdict({ view }: Situation, phase: string, init: Statuses, apps: Statuses): Verdict {
+  if (phase === 'Succeeded') return fails('PodCompleted');
+  if (phase === 'Failed') return fails('PodFailed');
+  const unready = [...init.filter((_, i) => view.init[i]?.sidecar), ...apps].filter(({ ready }) => !ready);
+  return failsFor(unready, 'ContainersNotReady', 'containers with unready status') ?? holds();
 }
 
 /** Source: Pod Lifecycle, "Pod readiness": every readiness gate names a condition that must be True. */
-function areGatesOpen({ input, view }: StatusInput): Verdict {
-  const conditions = input.pod.status?.conditions ?? [];
+function gatesVerdict({ view }: Situation): Verdict {
   const closed = (view.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
-    const condition = conditions.find(({ type }) => type === conditionType);
-    if (condition === undefined)
-      return [`corresponding condition of pod readiness gate "${conditionType}" does not exist.`];
-    if (condition.status !== 'True')
-      return [`the status of pod readiness gate "${conditionType}" is not "True", but ${condition.status}`];
-    return [];
+    const status = view.pod.status?.conditions?.find(({ type }) => type === conditionType)?.status;
+    if (status === undefined) return `corresponding condition of pod readiness gate "${conditionType}" does not exist.`;
+    return status === 'True' ? [] : `the status of pod readiness gate "${conditionType}" is not "True", but ${status}`;
   });
-  return closed.length === 0
-    ? holds
-    : { status: 'False', reason: 'ReadinessGatesNotReady', message: closed.join(', ') };
+  return closed.length === 0 ? holds() : fails('ReadinessGatesNotReady', closed.join(', '));
+}
+
+const DEFERRING = 'DeferContainersRunning';
+
+/** The condition Deferred: undefined before the termination, final once the defer containers have ended. */
+export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
+  const { list } = end ?? {};
+  if (list === undefined) return undefined;
+  if (list.open) return fails(DEFERRING);
+  const before = view.pod.status?.conditions?.find(({ type }) => type === 'Deferred');
+  if (before?.reason !== undefined && before.reason !== DEFERRING) return before;
+  const isSkipped = list.entries.every(({ end }) => end?.reason === 'Skipped');
+  if (isSkipped && list.skipped !== undefined) return fails('DeferContainersSkipped', list.skipped);
+  const those = (areMeant: (reason: string, why: string) => boolean): DeferContainer[] =>
+    list.entries.flatMap(({ end, spec }) => (end && areMeant(end.reason, end.message ?? '') ? spec : []));
+  const lost = those((reason, why) => reason === 'SandboxLost' || why === SANDBOX_LOST);
+  const late = those((_, why) => OUT_OF_TIME.has(why));
+  const failed = those((reason, why) => !['Completed', 'Skipped'].includes(reason) || why === GIVEN_UP);
+  const isLost = lost.length > 0 || view.sandbox === undefined || (!view.sandbox.ready && !view.sandbox.stopped);
+  const whyIncomplete = isLost ? 'NodeLost' : 'GracePeriodExceeded';
+  return (
+    failsFor([...lost, ...late], whyIncomplete, 'defer containers that did not complete') ??
+    failsFor(failed, 'DeferContainersFailed', 'defer containers that failed') ??
+    (isSkipped ? fails('DeferContainersSkipped', list.entries[0]?.end?.message) : holds('DeferContainersSucceeded'))
+  );
+}
+
+/** The node ends the Pod. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+function disruptionVerdict({ view, end }: Situation): Verdict | undefined {
+  const { nodeEnd } = view.input;
+  const reason = end?.termination.reason;
+  const isPreempted = reason === 'Preempted' && nodeEnd?.reason === 'Preempted';
+  if (!nodeEnd || !(reason === 'NodePressure' || reason === 'NodeShutdown' || isPreempted)) return undefined;
+  const preempted = 'Pod was preempted by Kubelet to accommodate a critical pod.';
+  return holds(NODE_DISRUPTION, isPreempted ? preempted : nodeEnd.message);
 }

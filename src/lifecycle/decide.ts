@@ -7,108 +7,122 @@
  * Invariants, held by the property tests in src/simulation:
  *  1. Init container i+1 never starts before i has succeeded in the same sandbox.
  *  2. There are never two live runs of one container.
- *  3. Nothing is started once the Pod terminates or is finished.
- *  4. A grace period only shrinks; what lives at the deadline is killed.
+ *  3. Nothing but defer containers and sidecars is started once the Pod terminates or is finished.
+ *  4. An end moves later only by an extension, an outage, or the reserve of the PostExit stage; what lives at the end is killed.
  *  5. Deciding again on the same input asks for nothing that is under way.
  *  6. A new decide() with rebuilt memory, at any point, ends in the same place.
  */
-import { parseTime } from '../machinery/time.ts';
-import { type DeferList, deferListOf, endsOf } from './defer.ts';
-import { removeEverything, removeRecorded, stopEverything, stopWithDefers } from './ending.ts';
-import { factsOf } from './facts.ts';
-import { replaceChangedImages, runPostStartHooks } from './hooks.ts';
-import type { Plan } from './plan.ts';
-import { countProbes, runProbes } from './probes.ts';
-import { finishedForGood, lookForImages, type Progress, progress } from './progress.ts';
-import { ERR_IMAGE_PULL_SHOWN_MILLIS, type StatusInput, statusOf } from './status.ts';
-import { stopsToKeep } from './stops.ts';
-import { activeDeadline, completion, terminationInForce } from './termination.ts';
-import { transitionsOf } from './transitions.ts';
-import { newTurn, type Turn } from './turn.ts';
-import type { Decision, Input, Termination } from './types.ts';
-import type { ContainerView } from './view.ts';
+import type { Termination } from '../api/core/v1/pod/termination.ts';
+import { endsOf } from './defer.ts';
+import { act, type Plan, type Rule, reduce, wake } from './effects.ts';
+import { endPod, removeEverything, removeRecorded } from './ending.ts';
+import { ERR_IMAGE_PULL_SHOWN_MILLIS, isInitialized, type Situation } from './phases.ts';
+import { countedProbes, dueProbes, stopOfProbes } from './probes.ts';
+import { advancePod, finishedForGood, progressOf } from './progress.ts';
+import { reportOf } from './report.ts';
+import { type End, endingOf } from './stages.ts';
+import { statusOf } from './status.ts';
+import { postStartHooks, stopOfRun } from './stops.ts';
+import { activeDeadline } from './termination.ts';
+import type { Decision, Input, Journal, Memory, Stop } from './types.ts';
+import { type ContainerView, type PodView, viewOf } from './view.ts';
 
 export function decide(input: Input): Decision {
-  const { now, observed, memory, pod } = input;
-  const turn = newTurn(input);
-  const { view, plan } = turn;
-  const startedAt = parseTime(pod.status?.startTime) ?? now;
-
-  // 1. What do probes, hooks and a changed image say of the runs there are?
-  countProbes(turn);
-  let termination = terminationInForce(input, view, startedAt);
-  if (termination === undefined) {
-    runPostStartHooks(turn);
-    replaceChangedImages(turn);
-  }
+  // 1. What do probes, hooks and a changed image say about the runs there are? Does the Pod end, until when, and whose turn is it?
+  const view = learn(viewOf(input));
+  const finished = finishedForGood(view);
+  const end = endingOf(view, finished !== undefined);
+  const situation: Situation = { view, finished, end, progress: progressOf(view) };
 
   // 2. Take the Pod a step further; or, once it ends or is over, a step nearer to nothing running.
-  let stage: Progress = { stage: 'preparing' };
-  if (termination === undefined) {
-    stage = progress(turn);
-    if (stage.stage === 'preparing') lookForImages(view, 0, plan);
-    if (stage.stage === 'finished') termination = completion(view, now);
-    else plan.wake(activeDeadline(view, startedAt) ?? now);
-  } else {
-    stage = finishedForGood(turn) ?? stage;
-  }
-  const list = deferListOf(turn, termination);
-  if (termination !== undefined && list?.over) termination = { ...termination, over: true };
-  const stopped = termination !== undefined && stop(turn, termination, list);
-  // While the list runs, it and the sidecars are probed as in a living Pod.
-  const lives = ({ kind, sidecar }: ContainerView) => (kind === 'defer' || sidecar) && list?.turn !== undefined;
-  runProbes(turn, (container) => termination !== undefined && (list?.over !== false || !lives(container)));
+  const outcome: Outcome = { stopped: false, nothingLeft: false };
+  const plan = reduce(view, rules(view, end, outcome));
 
-  // 3. Say how it stands.
-  const given: StatusInput = { ...turn, termination, list, progress: stage, startedAt, stopped };
-  const facts = factsOf(given);
-  const transitions = transitionsOf(given);
-  wakeForImagePullStatus(input, plan);
-
-  // 4. Clear away what is left: of a deleted Pod everything, of a finished one all but its containers' records.
-  const ending = termination?.deletionTimestamp !== undefined;
-  const nothingLeft = stopped && ending && removeEverything(view, plan);
-  if (stopped && !ending && observed.volumes !== 'unmounted') plan.act({ kind: 'unmountVolumes' });
-  const evicted = termination?.reason === 'NodePressure' || input.nodeEnd?.evicted === true;
-  if (stopped && !ending && evicted) removeRecorded(view, plan);
-  // An object with finalizers stays after the node's last word: deletionGracePeriodSeconds 0 tells that it was said.
-  const spoken = input.removed || pod.metadata.deletionGracePeriodSeconds === 0;
-  if (nothingLeft && !spoken) plan.act({ kind: 'finalizeDeletion' });
-
-  const initialized = view.initialized || stage.stage === 'running';
+  // 3. Report how it stands.
+  const { events, steps } = reportOf(situation, plan, outcome.stopped);
   return {
     actions: plan.actions,
-    status: input.removed ? undefined : statusOf(given),
+    status: input.removed ? undefined : statusOf(situation, outcome.stopped),
     memory: {
-      announced: new Set(facts.keys()),
-      recorded: new Set(transitions.keys()),
-      probes: turn.probes,
-      stops: turn.stops,
-      signalledAt: turn.signalledAt,
-      ended: endsOf(list),
-      interrupted: memory.interrupted,
-      unstarted: memory.unstarted,
-      ...(termination === undefined ? {} : { termination }),
-      ...(initialized && view.sandbox !== undefined ? { initializedInSandbox: view.sandbox.attempt } : {}),
+      ...input.memory,
+      ...{ probes: plan.probes, stops: plan.stops, signalledAt: plan.signalledAt, ended: endsOf(end?.list) },
+      ...{ announced: new Set(events.keys()), recorded: new Set(steps.keys()) },
+      ...(end && { termination: end.termination }),
+      ...(isInitialized(situation) && view.sandbox && { initializedInSandbox: view.sandbox.attempt }),
     },
-    stops: stopsToKeep(turn),
-    events: [...facts].filter(([key]) => !memory.announced.has(key)).map(([, event]) => event),
-    transitions: [...transitions.values()].filter(({ key }) => !memory.recorded.has(key)).sort((a, b) => a.at - b.at),
+    journal: journalOf(input.memory, plan, end?.termination),
+    events: [...events].filter(([key]) => !input.memory.announced.has(key)).map(([, event]) => event),
+    transitions: [...steps.values()].filter(({ key }) => !input.memory.recorded.has(key)).sort((a, b) => a.at - b.at),
     wakeAt: plan.wakeAt,
-    done: nothingLeft && spoken,
+    done: outcome.nothingLeft && isSaid(view),
   };
 }
 
-function stop(turn: Turn, termination: Termination, list: DeferList | undefined): boolean {
-  if (list !== undefined && list.skipped === undefined) return stopWithDefers(turn, termination, list);
-  // How an entry ended that ran before is written down before its run goes.
-  const isTold = list?.entries.every(({ container, end }) => container.latest === undefined || end?.recorded) ?? true;
-  return stopEverything(turn, termination.deadline) && isTold;
+/** The view with what the newest results of probes and hooks, and a changed image, mean for the runs. */
+function learn(view: PodView): PodView {
+  const { pod, removed, nodeEnd, memory } = view.input;
+  const causes = [memory.termination, pod.status?.termination, pod.metadata.deletionTimestamp, nodeEnd];
+  const isEnding = removed || causes.some((cause) => cause !== undefined);
+  const counted: PodView = { ...view, probes: countedProbes(view) };
+  const learnedStop = (container: ContainerView): [string, Stop][] => {
+    const run = container.current;
+    if (run?.state !== 'running' || view.stops[run.id] !== undefined) return [];
+    const isMain = container.kind === 'app' || (container.kind === 'init' && !container.sidecar);
+    const stop =
+      (isEnding && isMain ? undefined : stopOfProbes(counted, container, run)) ??
+      (isEnding ? undefined : stopOfRun(view, container, run));
+    return stop === undefined ? [] : [[run.id, stop]];
+  };
+  return { ...counted, stops: { ...view.stops, ...Object.fromEntries(view.all.flatMap(learnedStop)) } };
 }
 
+/** Of a Pod that ends: no container and no sandbox runs; nothing of it is on the node. */
+type Outcome = { stopped: boolean; nothingLeft: boolean };
+
+function* rules(view: PodView, end: End | undefined, outcome: Outcome): Rule {
+  if (end === undefined) {
+    yield* postStartHooks(view);
+    yield* advancePod(view);
+    yield wake(activeDeadline(view));
+  } else {
+    outcome.stopped = yield* endPod(view, end);
+    if (outcome.stopped) outcome.nothingLeft = yield* clearAway(view, end);
+  }
+  yield* dueProbes(view, (container) => end !== undefined && !isProbedInEnd(container, end, view.now));
+  yield* imagePullStatus(view);
+}
+
+/** While the list runs, it and the sidecars are probed as in a living Pod. */
+const isProbedInEnd = ({ kind, sidecar }: ContainerView, { list, termination }: End, now: number): boolean =>
+  list?.open === true && (kind === 'defer' || (sidecar && list.skipped === undefined && now < termination.deadline));
+
+/** Of a deleted Pod everything goes, of a finished one all but the records of its containers. True once nothing is left. */
+function* clearAway(view: PodView, { termination }: End): Rule<boolean> {
+  const { pod, nodeEnd, removed } = view.input;
+  if (pod.metadata.deletionTimestamp !== undefined || removed) {
+    const nothingLeft = yield* removeEverything(view);
+    if (nothingLeft && !isSaid(view)) yield act({ kind: 'finalizeDeletion' });
+    return nothingLeft;
+  }
+  if (view.observed.volumes !== 'unmounted') yield act({ kind: 'unmountVolumes' });
+  if (termination.reason === 'NodePressure' || nodeEnd?.evicted === true) yield* removeRecorded(view);
+  return false;
+}
+
+/** An object with finalizers stays after the node's last word: deletionGracePeriodSeconds 0 shows that it was given. */
+const isSaid = ({ input: { removed, pod } }: PodView): boolean =>
+  removed || pod.metadata.deletionGracePeriodSeconds === 0;
+
 /** A failed pull shows as ErrImagePull first and as ImagePullBackOff a moment later. */
-function wakeForImagePullStatus({ observed, now }: Input, plan: Plan): void {
-  for (const [key, failure] of Object.entries(observed.failures))
-    if ((key.startsWith('pullImage/') || failure.image !== undefined) && now - failure.at < ERR_IMAGE_PULL_SHOWN_MILLIS)
-      plan.wake(failure.at + ERR_IMAGE_PULL_SHOWN_MILLIS);
+function* imagePullStatus({ observed }: PodView): Rule {
+  for (const { action, image, at, unknown } of observed.failures)
+    if (!unknown && (action.kind === 'pullImage' || image !== undefined)) yield wake(at + ERR_IMAGE_PULL_SHOWN_MILLIS);
+}
+
+/** What the next agent needs to go on, where something of it is new: why runs are being ended, and the termination. */
+function journalOf(memory: Memory, { stops }: Plan, termination: Termination | undefined): Journal | undefined {
+  const isNew =
+    Object.keys(stops).some((id) => memory.stops[id] === undefined) ||
+    JSON.stringify(termination) !== JSON.stringify(memory.termination);
+  return isNew ? { stops, ...(termination && { termination }) } : undefined;
 }

@@ -1,298 +1,246 @@
 /**
- * Defer containers, the destructors of a Pod: which entries of the list have ended and how, whose turn it is, and how far the
- * deadline is extended for them. What is done about it is in ending.ts.
- *
- * Source: the specification of defer containers. An entry's end is final once the Pod's status tells it; before an attempt
- * starts, the status tells that it is about to: so any agent goes on where the one before was.
+ * Defer containers, the destructors of a Pod: which entries of the list have ended and how, and whose turn it is. ending.ts runs
+ * them. An entry's end is final once the Pod's status has it, and the status announces an attempt before it starts: so any agent
+ * goes on where the one before was. Source: the specification of defer containers.
  */
-import type { ContainerStatus, DeferContainer } from '../api/generated/types.ts';
+import type { Termination } from '../api/core/v1/pod/termination.ts';
+import type { DeferContainer } from '../api/generated/types.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
-import { MINIMUM_GRACE_SECONDS } from './hooks.ts';
-import type { Turn } from './turn.ts';
-import {
-  actionKey,
-  type ContainerState,
-  type Failure,
-  runKey,
-  type Termination,
-  type TerminationReason,
-} from './types.ts';
-import { type ContainerView, isLive, isRunning, type PodView, recordedStatuses } from './view.ts';
-
-export interface EntryEnd {
-  at: Millis;
-  /** Completed, Error, OOMKilled, DeadlineExceeded, Skipped. */
-  reason: string;
-  exitCode: number;
-  message?: string;
-  /** The run that it ended with; absent: none of its runs counts. */
-  run?: ContainerState;
-  /** The status that tells it already. */
-  recorded?: ContainerStatus;
-}
+import { imageActions, type Restart, restartAfter } from './containers.ts';
+import { isCompletion, isDue, isPostExit } from './termination.ts';
+import { actionKey, type ContainerState, type EntryEnd, type FailedAction } from './types.ts';
+import { type ContainerView, isLive, isRunning, type PodView, succeeded } from './view.ts';
 
 export interface Entry {
   container: ContainerView;
   spec: DeferContainer;
-  /** When its turn began, or will at the earliest; its timeout counts from then. */
-  begunAt: Millis;
-  /** undefined: it has not ended */
-  end: EntryEnd | undefined;
+  since: Millis; // When its turn came; of an entry that is not in turn: now.
+  timeoutAt: Millis; // When its timeoutSeconds have passed.
+  stageEnd: Millis; // S for a PreExit entry, D for a PostExit entry.
+  late: string; // Why it ends then.
+  givenUp: boolean; // By a client.
+  end: EntryEnd | undefined; // undefined: it has not ended.
 }
 
 export interface DeferList {
   entries: readonly Entry[];
-  /** The first entry that has not ended; undefined: the list has ended. */
-  turn: Entry | undefined;
-  /** The time is over: nothing starts any more, and what runs is told to stop. */
-  over: boolean;
-  /** The deadline has passed, and may yet be moved: nothing begins meanwhile. */
-  held: boolean;
-  /** The termination with its deadline moved, which counts once the status tells it. */
-  proposed: Termination | undefined;
-  /** Why no entry at all runs. */
-  skipped: string | undefined;
+  turn: Entry | undefined; // The one that runs or is to run now; undefined: none is left, or the next one waits for app containers.
+  open: boolean; // An entry has not ended.
+  skipped: string | undefined; // Why no entry runs at all any more.
 }
-
-export const DEFAULT_MAX_EXTENSION_SECONDS = 3600;
-
-/** When all that is left is killed. */
-export const killTime = (termination: Termination): Millis => termination.deadline + MINIMUM_GRACE_SECONDS * 1000;
 
 /** Exit code of an entry that no process stands for. */
 const NO_EXIT_CODE = 137;
 
-const NODE_REASONS: ReadonlySet<TerminationReason> = new Set(['NodePressure', 'NodeShutdown']);
+export const GIVEN_UP = 'given up';
+export const SANDBOX_LOST = 'the sandbox was lost, and the app containers with it';
+const GRACE_PASSED = 'the grace period had passed';
+const STAGE_ENDED = 'the PreExit stage had ended';
+const NODE_HAD_NO_TIME = 'the node had no time';
 
-/** undefined: the Pod has no list, or its object is gone. */
-export function deferListOf(turn: Turn, termination: Termination | undefined): DeferList | undefined {
-  const { view, input, now } = turn;
-  if (view.defers.length === 0 || termination === undefined || input.removed) return undefined;
-  const skipped = whySkipped(view, termination);
-  const within = entriesOf(turn, termination, skipped, false);
-  const current = within.find(({ end }) => end === undefined);
-  const late = termination.over === true || now >= termination.deadline;
-  if (!late || current === undefined)
-    return { entries: within, turn: current, over: late, held: false, proposed: undefined, skipped };
+/** The messages of entries for which there was no time. */
+export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_ENDED, NODE_HAD_NO_TIME]);
 
-  // The node's time is no Pod's to extend, nor is there any for one that is to go at once and that a finalizer holds.
-  const isFixed =
-    input.nodeEnd !== undefined ||
-    NODE_REASONS.has(termination.reason) ||
-    view.pod.metadata.deletionGracePeriodSeconds === 0;
-  const proposed = isFixed ? undefined : extension(turn, termination, current);
-  const isAwaited = proposed !== undefined || (!isFixed && mayBeExtended(turn, current));
-  if (!termination.over && now < killTime(termination) && isAwaited)
-    return { entries: within, turn: current, over: false, held: true, proposed, skipped };
-  const entries = entriesOf(turn, termination, skipped, true);
-  const running = entries.find(({ end }) => end === undefined);
-  return { entries, turn: running, over: true, held: false, proposed: undefined, skipped };
-}
-
-/** Nothing had begun that needs an end, or there is no time at all for one. */
-function whySkipped(view: PodView, termination: Termination): string | undefined {
-  if (termination.hard) return 'the node had no time for it';
-  if (![...view.init, ...view.apps].some((container) => hasBegun(view, container)))
-    return 'no container of the Pod had started';
-  return undefined;
-}
-
-const hasBegun = (view: PodView, { spec, runs }: ContainerView): boolean =>
-  runs.some((run) => run.state !== 'created') ||
-  recordedStatuses(view.pod).some(
-    ({ name, containerID, state, lastState }) =>
-      name === spec.name &&
-      (state?.running !== undefined || lastState?.terminated !== undefined || (containerID ?? '') !== ''),
-  );
-
-/** What works on the apps is of use only where they are. A Pod that completed by itself runs its whole list after them. */
-function whyNoPreExit(view: PodView, { reason }: Termination): string | undefined {
-  if (!view.apps.some((app) => hasBegun(view, app))) return 'no app container had started';
-  if (reason === 'Completed') return undefined;
-  const present = view.apps.some(({ current }) => current !== undefined && current.state !== 'created');
-  return view.sandbox?.ready === true && present ? undefined : 'the sandbox was lost, and the app containers with it';
-}
-
-function entriesOf(turn: Turn, termination: Termination, noEntry: string | undefined, over: boolean): Entry[] {
-  const { view } = turn;
-  const noPreExit = noEntry ?? whyNoPreExit(view, termination);
-  let begunAt = termination.startedAt;
-  /** Whether all before have ended: only then an entry's own end is looked for. */
-  let reached = true;
-  return view.defers.map((container): Entry => {
-    const spec = container.spec as DeferContainer;
-    const preExit = spec.trigger !== 'PostExit';
-    if (!preExit) begunAt = Math.max(begunAt, lastExit(view));
-    const entry = { container, spec, begunAt };
-    const notDue = preExit ? noPreExit : noEntry;
-    const skipped = notDue !== undefined && !isRunning(container.latest) && !hasRun(container, termination);
-    const last = over || notDue !== undefined;
-    const end =
-      recordedEnd(view, container) ??
-      turn.input.memory.ended[spec.name] ??
-      (skipped ? skip(turn, notDue) : undefined) ??
-      (reached ? endOf(turn, entry, termination, last) : over ? skip(turn, GRACE_PASSED) : undefined);
-    reached &&= end !== undefined;
-    if (end !== undefined) begunAt = Math.max(begunAt, end.at);
-    return { ...entry, end };
+/** The list as the termination and what was observed make it; one entry after the other has its turn. `ended`: what has, by name. */
+export function listOf(view: PodView, termination: Termination, ended: Readonly<Record<string, EntryEnd>>): DeferList {
+  const skipped = whySkipped(view);
+  let turn: Entry | undefined;
+  let isNext = true;
+  const entries = view.defers.map((container): Entry => {
+    const entry = entryOf(view, container, termination);
+    entry.end = recordedEnd(container) ?? ended[container.name];
+    if (entry.end !== undefined || (!isNext && skipped === undefined)) return entry;
+    const waits = skipped === undefined && mustWait(view, entry);
+    if (!waits) entry.end = endOfTurn(view, entry, termination, skipped);
+    if (!waits && entry.end === undefined) turn ??= entry;
+    isNext &&= entry.end !== undefined;
+    return entry;
   });
+  return { entries, turn, open: entries.some(({ end }) => end === undefined), skipped };
 }
 
-/** It ended in a way that holds, though no entry is due any more. What was killed with its sandbox did not. */
-const hasRun = ({ latest }: ContainerView, { hard }: Termination): boolean =>
-  latest?.state === 'exited' && (hard === true || latest.exitCode === 0);
+function entryOf({ now, pod }: PodView, container: ContainerView, so: Termination): Entry {
+  const spec = container.spec as DeferContainer;
+  const { name, timeoutSeconds = Number.POSITIVE_INFINITY } = spec;
+  const since = so.turn?.entry === name ? so.turn.since : now;
+  return {
+    ...{ container, spec, since, timeoutAt: since + timeoutSeconds * 1000, end: undefined },
+    stageEnd: isPostExit(spec) ? so.deadline : so.preExitDeadline,
+    late: isPostExit(spec) || so.preExitDeadline === so.deadline ? GRACE_PASSED : STAGE_ENDED,
+    givenUp: pod.status?.termination?.skip?.includes(name) === true,
+  };
+}
+
+/** A start in flight may have run something to clean up; PostExit entries wait for the end of the app containers. */
+const mustWait = (view: PodView, { spec, stageEnd }: Entry): boolean =>
+  (view.now < stageEnd && [...view.init, ...view.apps].some(isBeginning)) || (isPostExit(spec) && appsRun(view));
+
+/** A sidecar that is restarted while the list runs holds nothing up. */
+const isBeginning = (container: ContainerView): boolean =>
+  container.starting && (!container.sidecar || !hasBegun(container));
+
+/** Init and app containers, without sidecars. */
+export const mainContainers = ({ init, apps }: PodView): ContainerView[] => [
+  ...init.filter(({ sidecar }) => !sidecar),
+  ...apps,
+];
+
+/** A process of an app container lives, or one of an init container. */
+export const appsRun = (view: PodView): boolean => mainContainers(view).some(({ runs }) => runs.some(isRunning));
+
+/** When the last process of an app container or a PreExit entry was gone: neither may use the reserve. */
+export const lastExit = (view: PodView): Millis => {
+  const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
+  return Math.max(0, ...before.flatMap(({ runs }) => runs.map(({ finishedAt = 0 }) => finishedAt)));
+};
+
+/** No container has begun that needs an end, or there is no time at all for one. */
+function whySkipped(view: PodView): string | undefined {
+  const { nodeEnd, pod, memory } = view.input;
+  if (nodeEnd?.graceSeconds === 0) return NODE_HAD_NO_TIME;
+  if (pod.metadata.deletionGracePeriodSeconds === 0) return 'the Pod was deleted with a grace period of 0';
+  // The start of a container that a new agent found created may still be under way in the runtime.
+  const mayHaveBegun = (each: ContainerView): boolean =>
+    each.starting || hasBegun(each) || each.runs.some(({ id }) => memory.unstarted.has(id));
+  return [...view.init, ...view.apps].some(mayHaveBegun) ? undefined : 'no container of the Pod had started';
+}
+
+const hasBegun = ({ runs, recorded }: ContainerView): boolean =>
+  runs.some(({ state }) => state !== 'created') ||
+  recorded?.state?.running !== undefined ||
+  recorded?.lastState?.terminated !== undefined ||
+  (recorded?.containerID ?? '') !== '';
+
+/** Why an entry that has not run is not to run, at its turn. */
+function whyNot(view: PodView, { spec, stageEnd, late, givenUp }: Entry, so: Termination): string | undefined {
+  if (!isDue(spec, so.reason)) return `not due on ${so.reason}`;
+  if (givenUp) return GIVEN_UP;
+  const before = isPostExit(spec) ? whyNotWhen(view, spec) : whyNoPreExit(view, so);
+  const passed = view.now >= stageEnd ? late : undefined;
+  // A start in flight may yet show that an app began.
+  return view.apps.some(isBeginning) ? (passed ?? before) : (before ?? passed);
+}
+
+/** Native sidecars do not count. */
+function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): string | undefined {
+  const well = apps.every(({ latest, recorded }) =>
+    latest === undefined ? recorded?.state?.terminated?.exitCode === 0 : succeeded(latest),
+  );
+  if (when === 'Succeeded' && !well) return 'the app containers did not succeed';
+  return when === 'Failed' && well ? 'the app containers did not fail' : undefined;
+}
+
+/** A PreExit entry works on the apps. A Pod that completed by itself runs its whole list after them. */
+function whyNoPreExit(view: PodView, so: Termination): string | undefined {
+  if (!view.apps.some(hasBegun)) return 'no app container had started';
+  if (isCompletion(so)) return undefined;
+  const isCreated = view.apps.some(({ current }) => current !== undefined && current.state !== 'created');
+  const present = isCreated || view.sandbox?.attempt === 0;
+  return view.sandbox?.ready === true && present ? undefined : SANDBOX_LOST;
+}
 
 /** What has ended, by name. */
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
   Object.fromEntries((list?.entries ?? []).flatMap(({ spec, end }) => (end === undefined ? [] : [[spec.name, end]])));
 
-const GRACE_PASSED = 'the grace period had passed';
-
-const skip = ({ now }: Turn, message: string): EntryEnd => ({
-  at: now,
-  reason: 'Skipped',
-  exitCode: NO_EXIT_CODE,
-  message,
-});
-
-/** Of what a PostExit entry waits for. */
-const lastExit = (view: PodView): Millis =>
-  Math.max(0, ...[...view.init, ...view.apps].map(({ latest, sidecar }) => (sidecar ? 0 : (latest?.finishedAt ?? 0))));
-
-/** An entry's status in the object. */
-export const recordedEntry = (view: PodView, { spec }: ContainerView): ContainerStatus | undefined =>
-  view.pod.status?.deferContainerStatuses?.find(({ name }) => name === spec.name);
-
-function recordedEnd(view: PodView, container: ContainerView): EntryEnd | undefined {
-  const recorded = recordedEntry(view, container);
+/** The end that the status has. The runtime knows its time to the millisecond. */
+function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined {
   const terminated = recorded?.state?.terminated;
   if (recorded === undefined || terminated === undefined) return undefined;
   const { reason = 'Error', exitCode, message } = terminated;
-  return {
-    // The runtime knows it to the millisecond.
-    at: container.latest?.finishedAt ?? parseTime(terminated.finishedAt) ?? 0,
-    reason,
-    exitCode,
-    ...(message === undefined ? {} : { message }),
-    recorded,
-  };
+  const at = latest?.finishedAt ?? parseTime(terminated.finishedAt) ?? 0;
+  return { at, reason, exitCode, ...(message === undefined ? {} : { message }), recorded };
 }
 
-export const retries = ({ spec }: Pick<Entry, 'spec'>): boolean => (spec.restartPolicy ?? 'Never') !== 'Never';
+const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Never') !== 'Never';
 
-export const timeoutAt = ({ spec, begunAt }: Pick<Entry, 'spec' | 'begunAt'>): Millis | undefined =>
-  spec.timeoutSeconds === undefined ? undefined : begunAt + spec.timeoutSeconds * 1000;
+/** Why the entry has no time left at `at`. */
+export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis): string | undefined =>
+  at >= timeoutAt ? `Container ${spec.name} exceeded its timeoutSeconds` : at >= stageEnd ? late : undefined;
+
+type Ended = EntryEnd | undefined;
 
 /** How the entry whose turn it is ended, or undefined while it runs or is to run. */
-function endOf(turn: Turn, entry: Omit<Entry, 'end'>, termination: Termination, over: boolean): EntryEnd | undefined {
-  const { now, view, stops } = turn;
-  const { container } = entry;
-  const run = container.latest;
-  const running: boolean = isRunning(run);
-  if (running || isStartingEntry(view, container)) return undefined;
-  const limit = timeoutAt(entry) ?? Number.POSITIVE_INFINITY;
-
-  if (run?.state !== 'exited') {
-    const failure = failureOf(turn, entry);
-    const inherited = run !== undefined && turn.input.memory.unstarted.has(run.id);
-    if (failure !== undefined && ((!retries(entry) && !inherited) || over)) return failed(failure);
-    if (over) return skip(turn, GRACE_PASSED);
-    if (now < limit) return undefined;
-    const message = failure === undefined ? 'it did not start within its timeoutSeconds' : failure.message;
-    return { at: now, reason: 'DeadlineExceeded', exitCode: NO_EXIT_CODE, message };
-  }
-  const at = run.finishedAt ?? now;
-  const exitCode = run.exitCode ?? NO_EXIT_CODE;
-  const ended = (reason: string): EntryEnd => ({ at, reason, exitCode, run });
-  const told = at >= (stops[run.id]?.at ?? Number.POSITIVE_INFINITY);
-  if (exitCode === 0 && at < limit && !told) return ended('Completed');
-  if (at >= Math.min(termination.deadline, limit)) return ended('DeadlineExceeded');
-  const reason = run.reason === 'OOMKilled' ? 'OOMKilled' : 'Error';
-  if (over) return ended(reason);
-  if (!retries(entry) && !wasInterrupted(turn, container, run)) return ended(reason);
-  return now >= limit ? ended('DeadlineExceeded') : undefined;
+function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string | undefined): Ended {
+  const { now, input } = view;
+  const { container, spec, stageEnd, timeoutAt } = entry;
+  const { latest: run } = container;
+  const inherited = run !== undefined && input.memory.unstarted.has(run.id);
+  const never = { at: now, exitCode: NO_EXIT_CODE };
+  if (run?.state === 'exited' && !container.starting) return endOfRun(view, entry, run, so, skipped);
+  if (isRunning(run)) return undefined;
+  const late = outOfTime(entry, now);
+  if (container.starting && skipped !== undefined) return { ...never, reason: 'Skipped', message: skipped };
+  if (container.starting) return late === undefined ? late : { ...never, reason: 'DeadlineExceeded', message: late };
+  const why = skipped ?? whyNot(view, entry, so);
+  const failure = failureInTurn(view, entry);
+  const isLast = (!retries(entry) && !inherited) || now >= stageEnd;
+  if (failure !== undefined && isLast && why !== GIVEN_UP)
+    return { at: failure.at, reason: 'Error', exitCode: 128, message: `${failure.reason}: ${failure.message}` };
+  if (why !== undefined) return { ...never, reason: 'Skipped', message: why };
+  if (now < timeoutAt) return undefined;
+  const message = failure?.message ?? `Container ${spec.name} did not start in its timeoutSeconds`;
+  return { ...never, reason: 'DeadlineExceeded', message };
 }
 
-const failed = ({ at, reason, message }: Failure): EntryEnd => ({
-  at,
-  reason: 'Error',
-  exitCode: 128,
-  message: `${reason}: ${message}`,
-});
+/** How an entry ended whose last run has exited; undefined: it is tried again. */
+function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Termination, skipped?: string): Ended {
+  const { now, stops } = view;
+  const { container, spec, stageEnd, timeoutAt } = entry;
+  const { finishedAt: at = now, exitCode = NO_EXIT_CODE } = run;
+  const stop = stops[run.id];
+  const told = stop !== undefined && at >= stop.at;
+  const endAs = (reason: string, message = told ? (stop.message ?? 'it was told to stop') : undefined): EntryEnd => ({
+    ...{ at, reason, exitCode, run },
+    ...(message === undefined ? {} : { message }),
+  });
+  const interrupted = wasInterrupted(view, container, run);
+  if (exitCode === 0 && at < timeoutAt && !told) return endAs('Completed');
+  if (told && stop.entry === 'Skipped') return { ...endAs('Skipped'), exitCode: NO_EXIT_CODE };
+  if (told && stop.entry !== undefined) return endAs(stop.entry);
+  if (at >= timeoutAt && !interrupted) return endAs('DeadlineExceeded', outOfTime(entry, at));
+  if (skipped !== undefined && retries(entry))
+    return { at: now, exitCode: NO_EXIT_CODE, reason: 'Skipped', message: skipped };
+  const error = endAs(run.reason === 'OOMKilled' ? 'OOMKilled' : 'Error');
+  const lost = interrupted && (container.current === undefined || view.sandbox?.ready !== true);
+  // Without its app there is nothing to do for a PreExit entry.
+  const why = skipped ?? (isPostExit(spec) ? undefined : whyNoPreExit(view, so));
+  if (why !== undefined || now >= stageEnd) return lost ? endAs('SandboxLost', 'the sandbox was lost') : error;
+  if (!retries(entry) && !interrupted) return error;
+  if (now >= timeoutAt) return { ...endAs('DeadlineExceeded', outOfTime(entry, now)), at: now };
+  return entry.givenUp ? { ...endAs('GivenUp', GIVEN_UP), at: now } : undefined;
+}
 
-/** Another attempt than the one that has ended; the call that started that one may still be on its way back. */
-const isStartingEntry = ({ observed }: PodView, { spec, latest }: ContainerView): boolean =>
-  [...observed.inFlight].some(
-    (key) =>
-      key.startsWith(`startContainer/${spec.name}/`) &&
-      (latest?.state !== 'exited' || key !== `startContainer/${spec.name}/${latest.attempt}`),
-  );
-
-/** It did not end: the agent was gone before its start was written down, or the sandbox was lost under it. */
-export const wasInterrupted = (
-  { input: { memory }, view, stops }: Turn,
-  container: ContainerView,
-  run: ContainerState,
-): boolean =>
-  memory.interrupted.has(run.id) ||
-  (memory.unstarted.has(run.id) && run.startedAt === undefined) ||
-  ((run.exitCode !== 0 || stops[run.id] !== undefined) &&
+/** It did not end: the agent was gone before its start was written, or the sandbox was lost under it. */
+export const wasInterrupted = (view: PodView, container: ContainerView, run: ContainerState): boolean =>
+  view.input.memory.interrupted.has(run.id) ||
+  (view.input.memory.unstarted.has(run.id) && run.startedAt === undefined) ||
+  ((run.exitCode !== 0 || view.stops[run.id] !== undefined) &&
     (container.current === undefined || view.sandbox?.ready !== true));
+
+/** When the next attempt may start after the last one, and what the one after it has to wait. */
+export function nextTry(view: PodView, container: ContainerView): Omit<Restart, 'delaySeconds'> {
+  const { current } = container;
+  return current?.state === 'exited' && !wasInterrupted(view, container, current)
+    ? restartAfter(current, view.stops)
+    : { at: 0, nextBackoffSeconds: 1 };
+}
 
 /** The attempt that runs, or the next one. */
 export const attemptOf = ({ current, nextAttempt }: ContainerView): number =>
   isLive(current) ? current.attempt : nextAttempt;
 
 /** What the image or the start of the entry's next attempt failed with, in its turn. */
-export function failureOf({ view }: Turn, { container, begunAt }: Omit<Entry, 'end'>): Failure | undefined {
-  const { name, image = '' } = container.spec;
+export function failureInTurn(view: PodView, { container, since }: Entry): FailedAction | undefined {
   const attempt = attemptOf(container);
-  const keys = [
-    actionKey({ kind: 'pullImage', container: name, attempt, image }),
-    actionKey({ kind: 'checkImage', container: name, attempt, image, mustExist: false }),
-    `startContainer/${name}/${attempt}`,
-  ];
-  return keys
-    .map((key) => view.observed.failures[key])
-    .find((failure) => failure !== undefined && failure.at >= begunAt);
+  const { pull, check } = imageActions(container, attempt);
+  return [actionKey(pull), actionKey(check), `startContainer/${container.name}/${attempt}`]
+    .map((key) => view.failureOf(key))
+    .find((failure) => failure !== undefined && failure.at >= since);
 }
 
-/** The termination with a later deadline, if the Pod is granted one now that its time has passed. */
-function extension(
-  { view, input, probes, now }: Turn,
-  termination: Termination,
-  entry: Entry,
-): Termination | undefined {
-  const { spec } = view;
-  const interval = spec.deferContainerGracePeriodExtensionInterval ?? 0;
-  const count = spec.deferContainerGracePeriodExtensionCount ?? 0;
-  const had = termination.extendedSeconds ?? 0;
-  const left = (input.node.maxGracePeriodExtensionSeconds ?? DEFAULT_MAX_EXTENSION_SECONDS) - had;
-
-  let seconds = 0;
-  if (spec.deferContainerGracePeriodExtension === true) {
-    const run = entry.container.current;
-    const period = entry.spec.livenessProbe?.periodSeconds ?? 10;
-    const succeededAt = run?.state === 'running' ? probes[runKey(run.id, 'liveness')]?.succeededAt : undefined;
-    const until = succeededAt === undefined ? 0 : succeededAt + period * 1000;
-    if (until > now) seconds = (until - termination.deadline) / 1000;
-  } else if (interval > 0 && had < interval * count) {
-    seconds = interval;
-  }
-  const granted = Math.min(seconds, left);
-  if (granted <= 0) return undefined;
-  return {
-    ...termination,
-    deadline: Math.round(termination.deadline + granted * 1000),
-    extendedSeconds: Math.ceil(had + granted),
-  };
-}
-
-/** The probe that would move the deadline is due, or was asked and has not answered yet. */
-function mayBeExtended({ view, probes, plan, now }: Turn, { container }: Entry): boolean {
-  const run = container.current;
-  if (view.spec.deferContainerGracePeriodExtension !== true || run?.state !== 'running') return false;
-  const asked = plan.pending(actionKey({ kind: 'runProbe', container: run.name, id: run.id, probe: 'liveness' }));
-  const probe = probes[runKey(run.id, 'liveness')];
-  return probe !== undefined && probe.passing !== false && (asked || probe.dueAt <= now);
-}
+/** Whether the entry counts as failed for failurePolicy: it ended in any way but Completed, not due, or by its `when`. */
+export const hasFailed = (view: PodView, { end, spec }: Entry, { reason }: Termination): boolean =>
+  end !== undefined &&
+  end.reason !== 'Completed' &&
+  !(end.reason === 'Skipped' && (!isDue(spec, reason) || whyNotWhen(view, spec) !== undefined));

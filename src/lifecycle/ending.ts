@@ -1,224 +1,247 @@
 /**
- * The order in which the parts of an ending Pod stop, and what is left of it is removed.
+ * The end of a Pod, as an ordered list of waves that one interpreter walks: what stops in which order, each wave with its time, and
+ * what is removed once nothing runs.
  *
- * Source: Pod Lifecycle, "Termination of Pods" (v1.33): every preStop hook begins at once, and every app and init container gets its
- * stop signal after its own; sidecars stop after the apps, last started first; then the sandbox; what still runs at the deadline is killed; the object goes
- * when nothing is left. The specification of defer containers puts their list between.
+ *   PreExit entries   one after the other, until S
+ *   app and init containers, at once; killed at S, and no sooner than 2 s after their stop signal
+ *   PostExit entries  one after the other, until D
+ *   sidecars          one after the other, the last started first, until D
+ *   ephemeral containers, at once
+ *   the sandbox
+ *
+ * A wave begins when nothing of those before it is left. At D all that still runs is told to stop, and killed 2 s later. A Pod
+ * without defer containers has neither the entries' waves nor one of its own for ephemeral containers, which stop with the apps.
+ * A lost sandbox ends by the same walk, and gives way to a new one.
+ *
+ * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behaviour), for a Pod whose sandbox has changed;
+ * the specification of defer containers, "The order of a termination".
  */
+import { toldRuns } from '../api/core/v1/pod/statuses.ts';
 import type { Millis } from '../machinery/time.ts';
-import { attemptOf, type DeferList, type Entry, killTime, recordedEntry, timeoutAt, wasInterrupted } from './defer.ts';
-import { endRun, MINIMUM_GRACE_SECONDS, runPreStopHook } from './hooks.ts';
-import { replaceSandbox } from './lost-sandbox.ts';
-import type { Plan } from './plan.ts';
-import { advance, collectOldRuns, ensureImage, start } from './progress.ts';
-import { DEFER_BACKOFF_INITIAL_SECONDS, restartAfter, retryAt } from './restart.ts';
-import type { Turn } from './turn.ts';
-import type { ContainerState, Termination } from './types.ts';
-import { announcedAttempt, type ContainerView, isRunning, isStarting, type PodView, toldRuns } from './view.ts';
+import { advance, collectOldRuns, ensureImage, startRun } from './containers.ts';
+import { attemptOf, type DeferList, type Entry, GIVEN_UP, mainContainers, nextTry, outOfTime } from './defer.ts';
+import { act, type Rule, retryAt, wake } from './effects.ts';
+import type { End } from './stages.ts';
+import { endRun, kill, MINIMUM_GRACE_MILLIS, preStop } from './stops.ts';
+import { hasPostExitBegun, isDue, isPostExit } from './termination.ts';
+import { actionKey, type ContainerState, type Stop } from './types.ts';
+import type { ContainerView, PodView } from './view.ts';
+import { announcedAttempt, containerOf, isLive, isRunning, isStarting, underWay } from './view.ts';
 
-/** Asks for the next steps of stopping everything; true once no container and no sandbox runs. */
-export function stopEverything(turn: Turn, deadline: Millis): boolean {
-  const { view, plan, now } = turn;
-  cancelPreparations(view, plan);
-  // A run that was being ended before keeps its own deadline, if that is earlier.
-  const deadlineOf = ({ id }: ContainerState): Millis => Math.min(deadline, turn.stops[id]?.deadline ?? deadline);
-  const stop = (run: ContainerState): void => endRun(turn, run, containerOf(view, run), deadlineOf(run));
-
-  const live = view.observed.containers.filter(isRunning);
-  const first = live.filter((run) => containerOf(view, run)?.sidecar !== true);
-  for (const run of first) stop(run);
-  for (const run of live) if (!first.includes(run)) preStop(turn, run, deadlineOf(run));
-  if (isStarting(view) || first.length > 0) {
-    plan.wake(deadline);
-    // At the deadline the sidecars do not wait for the apps any more.
-    if (now >= deadline) for (const run of live) stop(run);
-    return false;
-  }
-  const last = lastSidecar(view);
-  if (last !== undefined) {
-    plan.wake(deadline);
-    for (const run of now >= deadline ? live : [last]) stop(run);
-    return false;
-  }
-  return stopSandboxes(view, plan);
+interface Wave {
+  runs: readonly ContainerState[];
+  end: Millis; // Its preStop hooks are given up then, and its runs killed.
+  open?: boolean; // Something of it is still to run: the waves after it wait.
+  hooksBegin?: boolean; // Its preStop hooks begin now, though its turn to stop has not come.
 }
 
-const containerOf = (view: PodView, run: ContainerState): ContainerView | undefined =>
-  view.all.find(({ spec }) => spec.name === run.name);
+/** Stops the first wave that is left; from `overdueAt` on all of them. True once none is. */
+function* walk(view: PodView, waves: readonly Wave[], overdueAt: Millis): Rule<boolean> {
+  const isLeft = ({ runs, open }: Wave): boolean => open === true || runs.length > 0;
+  const first = waves.findIndex(isLeft);
+  for (const [index, { runs, end, hooksBegin }] of waves.entries())
+    for (const run of runs) {
+      // A run that was being ended before keeps its own end, if that is earlier.
+      const own = Math.min(end, view.stops[run.id]?.deadline ?? end);
+      const container = containerOf(view, run);
+      if (index === first || view.now >= overdueAt) yield* endRun(view, run, own);
+      else if (hooksBegin && container !== undefined) yield* preStop(view, run, container, own);
+    }
+  return first < 0;
+}
 
-/** The sidecar that is to stop next: the last one that runs. */
-const lastSidecar = (view: PodView): ContainerState | undefined =>
-  view.init.map(({ latest }) => latest).findLast(isRunning);
+/** The runs of the containers that have processes. */
+const live = (containers: readonly ContainerView[]): ContainerState[] =>
+  containers.flatMap(({ runs }) => runs.filter(isRunning));
 
-/** Once no container runs any more. Of a deleted Pod the volumes are unmounted meanwhile. True once all are stopped. */
-function stopSandboxes({ observed, pod }: PodView, plan: Plan): boolean {
+/** The sidecars, each a wave of its own, the last started first. */
+const sidecarWaves = (view: PodView, end: Millis, hooksBegin: (run: ContainerState) => boolean): Wave[] =>
+  view.init
+    .filter(({ sidecar }) => sidecar)
+    .reverse()
+    .map((sidecar) => ({ runs: live([sidecar]), end, hooksBegin: live([sidecar]).every(hooksBegin) }));
+
+function wavesOf(view: PodView, { termination, list }: End): Wave[] {
+  const { deadline, preExitDeadline, startedAt } = termination;
+  // Containers that the spec does not know any more end with the apps.
+  const strays = view.observed.containers.filter((run) => isRunning(run) && containerOf(view, run) === undefined);
+  const apps = [...live(mainContainers(view)), ...strays];
+  const concurrent = list === undefined || view.spec.preStopPolicy !== 'AfterPreExit';
+  // A sidecar that is restarted meanwhile has its hook when it is to stop.
+  const isEarly = (run: ContainerState): boolean => concurrent && (list === undefined || run.createdAt < startedAt);
+  const sidecars = sidecarWaves(view, deadline, isEarly);
+  const debuggers = live(view.ephemeral);
+  if (list === undefined)
+    return [{ runs: [...apps, ...debuggers, ...live(view.defers)], end: deadline, hooksBegin: true }, ...sidecars];
+  const stage = (postExit: boolean): Wave => {
+    const entries = list.entries.filter(({ spec }) => isPostExit(spec) === postExit);
+    // A start that was given up may take effect after its entry has ended.
+    const ended = entries.filter(({ end }) => end !== undefined).map(({ container }) => container);
+    // The end of a failed entry is in the status before the Pod goes on: another agent would run it again.
+    const isOpen = ({ end }: Entry): boolean =>
+      end === undefined || (end.recorded === undefined && end.reason !== 'Completed' && end.reason !== 'Skipped');
+    const open = list.skipped === undefined && entries.some(isOpen);
+    return { runs: live(ended), end: 0, open };
+  };
+  const starting = list.skipped === undefined && mainContainers(view).some((each) => each.starting);
+  return [
+    stage(false),
+    { runs: apps, end: preExitDeadline, open: starting, hooksBegin: concurrent },
+    stage(true),
+    ...sidecars,
+    { runs: debuggers, end: deadline },
+  ];
+}
+
+/** D ends everything, but for a PostExit stage that is still to begin: it has its reserve from then on. */
+function overdueAt(view: PodView, { termination, list }: End): Millis {
+  if (list?.skipped !== undefined) return view.now;
+  const isToCome = ({ end, spec }: Entry): boolean =>
+    end === undefined && isPostExit(spec) && isDue(spec, termination.reason);
+  const isAwaited = list?.entries.some(isToCome) && !hasPostExitBegun(view, termination);
+  return isAwaited ? Number.POSITIVE_INFINITY : termination.deadline;
+}
+
+/** The next steps of ending the Pod; true once no container and no sandbox runs. */
+export function* endPod(view: PodView, end: End): Rule<boolean> {
+  const { list, held, termination } = end;
+  const { turn } = list ?? {};
+  yield* cancelPreparations(view, list);
+  yield wake(termination.deadline);
+  yield wake(termination.preExitDeadline);
+  yield wake(turn?.timeoutAt ?? termination.deadline);
+  if (held) return false;
+  const mayWait = list?.skipped === undefined && view.now < termination.preExitDeadline;
+  if (!(yield* downwardFiles(view)) && mayWait) return false;
+  if (turn !== undefined && view.sandbox?.ready !== true && view.now < turn.stageEnd && list?.skipped === undefined) {
+    yield* replaceSandbox(view, end);
+    return false;
+  }
+  if (turn !== undefined) yield* advanceEntry(view, turn, list?.skipped);
+  const overdue = overdueAt(view, end);
+  if (list?.open === true && list.skipped === undefined) {
+    // A new agent mounts them anew. A termination is too short for the back-off of pulls.
+    if (view.observed.volumes !== 'mounted') yield act({ kind: 'mountVolumes' }, retryAt);
+    for (const sidecar of view.now < overdue && view.sandbox?.ready ? view.init : [])
+      if (sidecar.sidecar && sidecar.latest !== undefined) yield* advance(view, sidecar);
+  }
+  const isOver = yield* walk(view, wavesOf(view, end), overdue);
+  // How an entry ended is written before the run goes that shows it.
+  const isRecorded = list?.entries.every(
+    ({ container, end: own }) =>
+      own?.recorded !== undefined || (list.skipped !== undefined && container.latest === undefined),
+  );
+  if (!isOver || isStarting(view) || view.observed.containers.some(isRunning) || isRecorded === false) return false;
+  const isStopped = yield* stopSandboxes(view);
+  // The volumes of a deleted Pod are unmounted meanwhile.
+  const unmounts = !isStopped && view.pod.metadata.deletionTimestamp !== undefined;
+  if (unmounts && view.observed.volumes === 'mounted') yield act({ kind: 'unmountVolumes' });
+  return isStopped;
+}
+
+/** The files of the downward API show the termination before the first hook or entry starts; a failure holds nothing up. */
+function* downwardFiles({ spec, pod, observed, failureOf }: PodView): Rule<boolean> {
+  const items = (spec.volumes ?? []).flatMap(({ downwardAPI, projected }) => [
+    ...(downwardAPI?.items ?? []),
+    ...(projected?.sources ?? []).flatMap((source) => source.downwardAPI?.items ?? []),
+  ]);
+  const version = pod.status?.termination?.startedAt;
+  const isShown = items.some(({ fieldRef }) => fieldRef?.fieldPath.startsWith('status.termination.'));
+  if (!isShown || version === undefined || observed.downward === version || observed.volumes !== 'mounted') return true;
+  const write = { kind: 'writeDownwardFiles', version } as const;
+  yield act(write);
+  return failureOf(actionKey(write)) !== undefined;
+}
+
+/** Once no container runs any more. True once all are stopped: their addresses and host ports are free. */
+function* stopSandboxes({ observed }: PodView): Rule<boolean> {
   const unstopped = observed.sandboxes.filter((sandbox) => !sandbox.stopped);
-  for (const sandbox of unstopped) plan.act({ kind: 'stopSandbox', id: sandbox.id });
-  if (unstopped.length > 0 && pod.metadata.deletionTimestamp !== undefined && observed.volumes === 'mounted')
-    plan.act({ kind: 'unmountVolumes' });
+  for (const { id } of unstopped) yield act({ kind: 'stopSandbox', id });
   return unstopped.length === 0;
 }
 
-/** As stopEverything(), of a Pod whose defer containers run between. */
-export function stopWithDefers(turn: Turn, termination: Termination, list: DeferList): boolean {
-  const { view, plan, now } = turn;
-  const { deadline } = termination;
-  const killAt = killTime(termination);
-  plan.wake(deadline);
-  plan.wake(killAt);
-  cancelPreparations(view, plan, list.over ? undefined : list.turn);
-  const stop = (run: ContainerState): void => {
-    cancelEarlierKill(run, killAt, view, plan);
-    if (run.kind === 'defer') turn.stops[run.id] ??= { at: now, deadline, restart: false };
-    endRun(turn, run, containerOf(view, run), deadline, killAt);
-  };
-  const live = view.observed.containers.filter(isRunning);
-  // How an entry ended is written down before what shows it goes.
-  const told = list.entries.every(({ container }) => recordedEntry(view, container)?.state?.terminated !== undefined);
-  if (list.over) {
-    for (const run of live) stop(run);
-    return live.length === 0 && !isStarting(view) && told && stopSandboxes(view, plan);
-  }
-  // What is not written down did not happen to the next agent.
-  if (list.held || view.pod.status?.termination === undefined) return false;
-
-  const { turn: entry } = list;
-  if (entry !== undefined && view.sandbox?.ready !== true) {
-    replaceSandbox(turn, termination);
-    return false;
-  }
-  const running = (...kinds: ContainerState['kind'][]): ContainerState[] =>
-    live.filter((run) => kinds.includes(run.kind) && containerOf(view, run)?.sidecar !== true);
-  const apps = running('app', 'init');
-  if (entry !== undefined && entry.spec.trigger !== 'PostExit') {
-    for (const { current } of view.apps) if (current !== undefined) preStop(turn, current, deadline);
-    // Init containers are no business of an entry.
-    for (const run of running('init')) stop(run);
-    advanceEntry(turn, entry, termination);
-  } else if (list.entries.every(isSettled)) {
-    for (const run of apps) stop(run);
-    if (apps.length === 0 && !isAppStarting(view) && entry !== undefined) advanceEntry(turn, entry, termination);
-  }
-  // A sidecar that is restarted meanwhile has its hook when it is to stop.
-  for (const run of live)
-    if (containerOf(view, run)?.sidecar && run.createdAt < termination.startedAt) preStop(turn, run, deadline);
-  if (entry !== undefined) {
-    // Also for the image of one: a termination is too short for the back-off of pulls.
-    if (view.observed.volumes !== 'mounted') plan.act({ kind: 'mountVolumes' }, retryAt);
-    for (const sidecar of view.init) if (sidecar.sidecar && sidecar.latest !== undefined) advance(turn, sidecar);
-    return false;
-  }
-  if (apps.length > 0 || isStarting(view)) return false;
-  const last = lastSidecar(view);
-  const next = last === undefined ? running('ephemeral') : [last];
-  for (const run of next) stop(run);
-  return next.length === 0 && told && stopSandboxes(view, plan);
+/** A lost sandbox gives way to a new one, once what runs on in it has ended. `end`: of a Pod whose entries need a sandbox. */
+export function* replaceSandbox(view: PodView, end?: End): Rule {
+  const { now, observed, sandbox, restartPolicy } = view;
+  const remains = observed.containers.filter(isRunning);
+  const stops = remains.map((run): [ContainerState, Stop] => {
+    // An entry that is to run again must not take the time of the list.
+    const millis = run.kind === 'defer' ? MINIMUM_GRACE_MILLIS : view.graceMillis;
+    const restart = end === undefined && restartPolicy !== 'Never';
+    return [run, view.stops[run.id] ?? { at: now, deadline: now + millis, restart }];
+  });
+  for (const [run, stop] of stops) yield run.state === 'unknown' ? kill(run) : { run: run.id, stop };
+  const last = Math.max(now, ...stops.map(([, { deadline }]) => deadline));
+  const until = end === undefined ? last : Math.min(last, end.termination.deadline);
+  yield wake(until);
+  const known = remains.filter(({ state }) => state !== 'unknown');
+  const others = known.filter((run) => containerOf(view, run)?.sidecar !== true);
+  const waves: Wave[] = [
+    { runs: others, end: until, open: known.length < remains.length, hooksBegin: true },
+    ...sidecarWaves(view, until, () => true),
+  ];
+  const ending = { ...view, stops: Object.fromEntries(stops.map(([{ id }, stop]) => [id, stop])) };
+  if (!(yield* walk(ending, waves, until))) return;
+  if (yield* stopSandboxes(view)) yield act({ kind: 'createSandbox', attempt: (sandbox?.attempt ?? -1) + 1 });
 }
 
-/** Of an entry that failed the status tells, before the Pod goes a step that does not go back: another agent would run it again. */
-const isSettled = ({ end }: Entry): boolean =>
-  end === undefined || end.recorded !== undefined || end.reason === 'Completed' || end.reason === 'Skipped';
-
-const isAppStarting = ({ observed, apps, init }: PodView): boolean =>
-  [...apps, ...init].some(
-    ({ spec, sidecar }) =>
-      !sidecar && [...observed.inFlight].some((key) => key.startsWith(`startContainer/${spec.name}/`)),
-  );
-
-function preStop(turn: Turn, run: ContainerState, deadline: Millis): void {
-  const container = containerOf(turn.view, run);
-  if (container !== undefined) runPreStopHook(turn, run, container, deadline);
-}
-
-/** A deadline that was moved later: whoever is to kill at the earlier one lets go. */
-function cancelEarlierKill(run: ContainerState, killAt: Millis, view: PodView, plan: Plan): void {
-  const prefix = `stopContainer/${run.id}/`;
-  for (const key of view.observed.inFlight)
-    if (key.startsWith(prefix) && Number(key.slice(prefix.length)) < killAt) plan.act({ kind: 'cancel', key });
-}
-
-/** Takes the entry whose turn it is a step further: image, intent, start, timeout, the next attempt. */
-function advanceEntry(turn: Turn, entry: Entry, termination: Termination): void {
-  const { view, plan, now, stops } = turn;
-  const { container, begunAt } = entry;
-  const { current } = container;
-  const limit = timeoutAt(entry);
-  if (limit !== undefined) plan.wake(limit);
-  collectOldRuns(container, plan);
-  if (current?.state === 'unknown') {
-    plan.act({ kind: 'stopContainer', id: current.id, deadline: current.createdAt });
-    return;
+/** Takes the entry whose turn it is a step further: image, announcement, start, its end, the next attempt. */
+function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined): Rule {
+  const { now } = view;
+  const { container, since } = entry;
+  const { current, recorded } = container;
+  yield* collectOldRuns(container);
+  if (current?.state === 'unknown') return yield kill(current);
+  if (isLive(current) && current.state === 'running') {
+    const own = stopOfEntry(now, entry, skipped);
+    const stop = view.stops[current.id] ?? own;
+    if (stop === undefined) return;
+    yield { run: current.id, stop };
+    return yield* endRun(view, current, Math.min(stop.deadline, own?.deadline ?? entry.stageEnd));
   }
-  if (current?.state === 'running') {
-    if (limit !== undefined && now >= limit)
-      stops[current.id] ??= {
-        message: `Container ${container.spec.name} exceeded its timeoutSeconds`,
-        at: now,
-        deadline: now + MINIMUM_GRACE_SECONDS * 1000,
-        restart: false,
-      };
-    const stop = stops[current.id];
-    const killAt = killTime(termination);
-    if (stop !== undefined)
-      endRun(turn, current, container, Math.min(stop.deadline, termination.deadline), Math.min(stop.deadline, killAt));
-    return;
-  }
-  const retry = current?.state === 'exited' ? retryOf(turn, container, current) : FIRST;
-  if (retry.at > now) {
-    plan.wake(retry.at);
-    return;
-  }
+  const { at, nextBackoffSeconds } = nextTry(view, container);
+  if (at > now) return yield wake(at);
   const attempt = attemptOf(container);
   // A pull that failed ahead of the turn is no reason to wait.
-  const image = ensureImage(view, container, attempt, plan, (failure) =>
-    failure.at < begunAt ? now : retryAt(failure),
-  );
-  if (image !== undefined && isAnnounced(view, container, attempt))
-    start(turn, container, attempt, retry.nextBackoffSeconds);
+  yield* ensureImage(view, container, attempt, (failure) => (failure.at < since ? now : retryAt(failure)));
+  const isAnnounced = recorded !== undefined && announcedAttempt(view.pod, recorded) === attempt;
+  if (isAnnounced) yield* startRun(view, container, attempt, nextBackoffSeconds);
 }
 
-const FIRST = { at: 0, nextBackoffSeconds: DEFER_BACKOFF_INITIAL_SECONDS };
-
-/** When the next attempt may start after this one, and what the one after it has to wait. */
-export const retryOf = (turn: Turn, container: ContainerView, run: ContainerState): typeof FIRST =>
-  wasInterrupted(turn, container, run) ? FIRST : restartAfter(run, turn.stops);
-
-/** The Pod's status tells that this attempt is about to start. */
-function isAnnounced(view: PodView, container: ContainerView, attempt: number): boolean {
-  const recorded = recordedEntry(view, container);
-  return recorded !== undefined && announcedAttempt(view.pod, recorded) === attempt;
+/** Why an entry that runs is told to stop now: its time, or that of its stage, has passed, or a client gave it up. */
+function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): Stop | undefined {
+  const stop = { at: now, deadline: now, restart: false } as const;
+  if (entry.givenUp) return { ...stop, entry: 'GivenUp', message: GIVEN_UP };
+  if (skipped !== undefined) return { ...stop, entry: 'Skipped', message: skipped };
+  const message = outOfTime(entry, now);
+  return message === undefined ? undefined : { ...stop, entry: 'DeadlineExceeded', message };
 }
 
-/** Nobody waits for a pull, a look-up or a mount that is not wanted any more. `kept`: the defer container that still is. */
-function cancelPreparations(view: PodView, plan: Plan, kept?: Entry): void {
-  for (const key of view.observed.inFlight) {
-    const [kind = '', name] = key.split('/');
-    const wanted = kept !== undefined && (kind === 'mountVolumes' || isDefer(view, name));
-    if (['pullImage', 'checkImage', 'mountVolumes'].includes(kind) && !wanted) plan.act({ kind: 'cancel', key });
-  }
+/** What is under way for a container that is not to run any more is given up: an entry has time for its start as for its run. */
+function* cancelPreparations(view: PodView, list: DeferList | undefined): Rule {
+  const isOpen = list?.open === true && list.skipped === undefined;
+  const open = isOpen ? list.entries.filter(({ end }) => end === undefined).map(({ spec }) => spec.name) : [];
+  const starts = underWay(view, 'startContainer').filter(({ containerKind }) => containerKind === 'defer');
+  for (const action of [...underWay(view, 'pullImage'), ...underWay(view, 'checkImage'), ...starts])
+    if (!open.includes(action.container)) yield act({ kind: 'cancel', key: actionKey(action) });
+  if (!isOpen && view.isUnderWay('mountVolumes')) yield act({ kind: 'cancel', key: 'mountVolumes' });
 }
-
-const isDefer = (view: PodView, name: string | undefined): boolean =>
-  view.defers.some(({ spec }) => spec.name === name);
 
 /** Removes what a stopped Pod leaves on the node; true once nothing is left. */
-export function removeEverything(view: PodView, plan: Plan): boolean {
+export function* removeEverything(view: PodView): Rule<boolean> {
   const { sandboxes, containers, volumes } = view.observed;
   // Removing a sandbox removes its containers with it.
-  for (const sandbox of sandboxes) plan.act({ kind: 'removeSandbox', id: sandbox.id });
-  for (const run of containers)
-    if (!sandboxes.some((sandbox) => sandbox.id === run.sandboxId))
-      plan.act({ kind: 'removeContainer', id: run.id, container: run.name, attempt: run.attempt });
-  if (volumes !== 'gone' && !plan.pending('mountVolumes')) plan.act({ kind: 'removeFiles' });
+  for (const { id } of sandboxes) yield act({ kind: 'removeSandbox', id });
+  for (const { id, name, attempt, sandboxId } of containers)
+    if (!sandboxes.some((sandbox) => sandbox.id === sandboxId))
+      yield act({ kind: 'removeContainer', id, container: name, attempt });
+  if (volumes !== 'gone' && !view.isUnderWay('mountVolumes')) yield act({ kind: 'removeFiles' });
   return sandboxes.length === 0 && containers.length === 0 && volumes === 'gone';
 }
 
-/**
- * Of a Pod that was evicted, what its containers have written takes the room that was wanted: they go once the status tells of
- * their ends. Source: pkg/kubelet/pod_container_deletor.go of v1.33 (behaviour).
- */
-export function removeRecorded(view: PodView, plan: Plan): void {
-  for (const runs of toldRuns(view.pod, view.observed.containers))
-    for (const run of runs.length > 1 ? runs.slice(0, -1) : runs)
-      plan.act({ kind: 'removeContainer', id: run.id, container: run.name, attempt: run.attempt });
+/** Frees the room of an evicted Pod's containers, once the status shows their ends. Source: v1.33's pod_container_deletor.go. */
+export function* removeRecorded({ pod, observed }: PodView): Rule {
+  for (const runs of toldRuns(pod, observed.containers))
+    for (const { id, name, attempt } of runs.length > 1 ? runs.slice(0, -1) : runs)
+      yield act({ kind: 'removeContainer', id, container: name, attempt });
 }

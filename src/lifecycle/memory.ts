@@ -1,85 +1,71 @@
-/**
- * The memory of a worker that starts anew: all that matters is in the Pod's status, in the runtime and in the stops that were kept.
- */
-import type { ContainerStatus, Pod } from '../api/generated/types.ts';
-import { deferListOf } from './defer.ts';
-import { factsOf } from './facts.ts';
+/** The memory of a new worker: from the Pod's status, the runtime and the node's journal. */
+import { recordedStatuses, shownId } from '../api/core/v1/pod/statuses.ts';
+import { isTrue } from '../api/core/v1/pod/summary.ts';
+import type { Pod } from '../api/generated/types.ts';
+import { reduce } from './effects.ts';
 import { probeOf } from './probes.ts';
-import type { Stops } from './stops.ts';
-import { recordedTermination } from './termination.ts';
-import { emptyMemory, newTurn } from './turn.ts';
-import { type HookResult, type Input, type Memory, type ProbeKind, type ProbeMemory, runKey } from './types.ts';
-import { announcedAttempt, type ContainerView, recordedStatuses } from './view.ts';
+import { reportOf } from './report.ts';
+import { endingOf } from './stages.ts';
+import type { HookResult, Input, Journal, Memory, Observed, ProbeMemory } from './types.ts';
+import { runKey } from './types.ts';
+import { announcedAttempt, type ContainerView, succeeded, viewOf } from './view.ts';
 
-export interface Recovered {
-  memory: Memory;
-  /** Hooks that ran before, to be observed from now on. */
-  hooks: Record<string, HookResult>;
-}
+const NONE: ReadonlySet<string> = new Set();
 
-/** After a restart of the agent, with the stops that were kept. Facts that hold already were announced by the agent before. */
-export function rebuildMemory(input: Omit<Input, 'memory'>, stops: Stops): Recovered {
-  const turn = newTurn({ ...input, memory: { ...emptyMemory(), stops } });
-  const { view } = turn;
-  const termination = view.defers.length > 0 ? recordedTermination(input.pod) : undefined;
-  const facts = factsOf({
-    ...turn,
-    termination,
-    list: deferListOf(turn, termination),
-    progress: { stage: 'preparing' },
-    startedAt: input.now,
-    stopped: false,
-  });
-  const { status } = input.pod;
-  const initialized = status?.conditions?.some((each) => each.type === 'Initialized' && each.status === 'True');
-  const sandbox = view.sandbox?.ready === true ? view.sandbox.attempt : undefined;
-  const address = view.spec.hostNetwork === true ? input.node.ips[0] : view.sandbox?.ips[0];
-  const sameSandbox = status?.podIP !== undefined && address === status.podIP;
+export const emptyMemory = (): Memory => ({
+  ...{ announced: NONE, recorded: NONE, interrupted: NONE, unstarted: NONE },
+  ...{ probes: {}, stops: {}, signalledAt: {}, ended: {} },
+});
 
+/** After a restart of the agent. The agent before has announced the facts that the status shows; it has run the `hooks`. */
+export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
+  const { pod, node } = input;
+  const memory: Memory = { ...emptyMemory(), ...journal };
+  const view = viewOf({ ...input, memory, observed: asShown(input) });
+  const { spec, sandbox } = view;
+  const end = view.defers.length > 0 && pod.status?.termination !== undefined ? endingOf(view, false) : undefined;
+  const { events } = reportOf({ view, end, finished: undefined, progress: 'preparing' }, reduce(view, []), false);
+  const address = spec.hostNetwork === true ? node.ips[0] : sandbox?.ips[0];
+  const isSameSandbox = sandbox?.ready === true && address !== undefined && address === pod.status?.podIP;
   const hooks: Record<string, HookResult> = {};
   const probes: Record<string, ProbeMemory> = {};
   for (const container of view.all) {
-    const shown = recordedStatuses(input.pod).find((each) => each.name === container.spec.name);
-    if (shown?.state?.running === undefined || !isOf(shown, container)) continue;
-    const { id, startedAt, createdAt } = container.current as NonNullable<ContainerView['current']>;
+    const { current: run, recorded } = container;
+    if (run === undefined || recorded?.state?.running === undefined || shownId(recorded) !== run.id) continue;
     // Shown as running: its postStart hook had succeeded.
-    hooks[runKey(id, 'postStart')] = {};
-    const passed: [ProbeKind, boolean | undefined][] = [
-      ['startup', shown.started],
-      ['readiness', shown.ready],
-    ];
-    for (const [kind, passing] of passed)
-      if (passing === true && probeOf(container, kind) !== undefined)
-        probes[runKey(id, kind)] = { serial: 0, dueAt: startedAt ?? createdAt, successes: 1, failures: 0, passing };
+    hooks[runKey(run.id, 'postStart')] = {};
+    const passed = { serial: 0, dueAt: run.startedAt ?? run.createdAt, successes: 1, failures: 0, passing: true };
+    if (recorded.started && probeOf(container, 'startup')) probes[runKey(run.id, 'startup')] = passed;
+    if (recorded.ready && probeOf(container, 'readiness')) probes[runKey(run.id, 'readiness')] = passed;
   }
+  const rebuilt: Memory = {
+    ...{ ...memory, announced: new Set(events.keys()), probes },
+    interrupted: new Set(view.defers.flatMap((container) => cutOff(container, pod) ?? [])),
+    unstarted: new Set(view.all.flatMap(({ latest }) => (latest?.state === 'created' ? latest.id : []))),
+    ...(isSameSandbox && isTrue(pod, 'Initialized') ? { initializedInSandbox: sandbox.attempt } : {}),
+  };
+  return { memory: rebuilt, hooks };
+}
+
+/** The observation as far as the status shows it: what happened since is news. */
+function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
+  const wasReady = isTrue(pod, 'PodReadyToStartContainers');
+  const ran = new Set(recordedStatuses(pod).map((status) => (status.state?.running ? shownId(status) : undefined)));
   return {
-    hooks,
-    memory: {
-      ...emptyMemory(),
-      announced: new Set(facts.keys()),
-      probes,
-      stops,
-      interrupted: new Set(view.defers.flatMap((container) => cutOff(container, input.pod) ?? [])),
-      unstarted: new Set(view.defers.flatMap(({ latest }) => (latest?.state === 'created' ? latest.id : []))),
-      ...(initialized && sameSandbox && sandbox !== undefined ? { initializedInSandbox: sandbox } : {}),
-    },
+    ...observed,
+    outages: [],
+    sandboxes: observed.sandboxes.map((sandbox) => ({ ...sandbox, ready: wasReady || sandbox.ready })),
+    containers: observed.containers.map((run) => (ran.has(run.id) ? { ...run, state: 'running' } : run)),
   };
 }
 
-/** The ID of an entry's run that did not succeed, and of which nothing was written down but that it was about to start. */
-function cutOff({ latest, spec }: ContainerView, pod: Pod): string | undefined {
-  if (latest === undefined || latest.state === 'created' || latest.state === 'running') return undefined;
-  if (latest.state === 'exited' && latest.exitCode === 0) return undefined;
-  const recorded = pod.status?.deferContainerStatuses?.find(({ name }) => name === spec.name);
-  const isOfRun = (id: string | undefined): boolean => id?.endsWith(`//${latest.id}`) === true;
+/** The ID of an entry's run that did not succeed, and whose start only was announced: nothing more of it was written. */
+function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
+  if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
+  if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;
   // The agent before had decided the same.
-  if (recorded !== undefined && (announcedAttempt(pod, recorded) ?? 0) > latest.attempt) return latest.id;
-  const known =
-    recorded?.state?.terminated !== undefined ||
-    (recorded?.state?.running !== undefined && isOfRun(recorded.containerID)) ||
-    isOfRun(recorded?.lastState?.terminated?.containerID);
-  return known ? undefined : latest.id;
+  if ((announcedAttempt(pod, recorded) ?? 0) > latest.attempt) return latest.id;
+  const { state, lastState } = recorded ?? {};
+  const shown = [state?.running && shownId(recorded), shownId(lastState?.terminated)];
+  return state?.terminated !== undefined || shown.includes(latest.id) ? undefined : latest.id;
 }
-
-const isOf = (status: ContainerStatus, { current }: ContainerView): boolean =>
-  current?.state === 'running' && status.containerID?.endsWith(`//${current.id}`) === true;

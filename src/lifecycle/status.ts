@@ -1,290 +1,190 @@
 /**
- * The status of a Pod as the API shows it: container states, conditions, phase.
- * Source: Pod Lifecycle, "Pod phase", "Container states", "Pod conditions" (v1.33).
+ * The status of a Pod and its containers, as the API shows it. Sources: Pod Lifecycle, "Pod phase" and "Container states" (v1.33), and
+ * the specification of defer containers, "Status and events".
  */
-import type { ContainerStatus, PodStatus } from '../api/generated/types.ts';
-import type { ObjectMeta } from '../machinery/meta.ts';
-import { formatTime, type Millis } from '../machinery/time.ts';
+import { type Termination, terminationRecord } from '../api/core/v1/pod/termination.ts';
+import type { TerminationReason } from '../api/core/v1/pod/termination-reasons.ts';
+import type { ContainerStatus, PodStatus, PodTermination } from '../api/generated/types.ts';
+import { defined } from '../machinery/defined.ts';
+import { formatTime } from '../machinery/time.ts';
 import { conditionsOf } from './conditions.ts';
-import type { DeferList } from './defer.ts';
-import { deferStatuses, isDeferring, terminationStatus } from './defer-status.ts';
-import { hasStarted } from './hooks.ts';
+import { attemptOf, hasFailed, mainContainers } from './defer.ts';
+import { isInitialized, type Phase, phaseOf, type Situation } from './phases.ts';
 import { isReady, isStarted } from './probes.ts';
-import { missingTarget, type Progress } from './progress.ts';
-import { isBeforePull, pullMessage } from './pulls.ts';
-import { restartAfter, wantsRestart } from './restart.ts';
-import type { Turn } from './turn.ts';
-import {
-  actionKey,
-  type ContainerState,
-  type Failure,
-  runKey,
-  type Termination,
-  type TerminationReason,
-} from './types.ts';
-import { withUnknownEnds } from './unknown-ends.ts';
-import { type ContainerView, isLive, isRunning, isStarting } from './view.ts';
+import { isCompletion, isFinal } from './termination.ts';
+import type { ContainerState } from './types.ts';
+import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
+
+/** `stopped`: nothing runs any more. */
+export function statusOf(situation: Situation, stopped: boolean): PodStatus {
+  const { view, end } = situation;
+  const { input, pod } = view;
+  const old = pod.status ?? {};
+  const statuses = (containers: readonly ContainerView[]): ContainerStatus[] =>
+    containers.map((container) => containerStatus(container, situation));
+  const seen = { init: statuses(view.init), apps: statuses(view.apps) };
+  const { init, apps } = end !== undefined && stopped ? withUnknownEnds(seen.init, seen.apps) : seen;
+  const nodeIps = input.node.ips;
+  const sandboxIps = view.spec.hostNetwork === true ? nodeIps : (view.sandbox?.ips ?? []);
+  const ips = view.sandbox?.ready ? sandboxIps : (old.podIPs ?? []).map(({ ip }) => ip);
+  const failure = failedBy(situation);
+  const phase = podPhase(situation, stopped, apps, failure !== undefined);
+  const byNode = input.nodeEnd?.reason === end?.termination.reason ? input.nodeEnd?.message : undefined;
+  return {
+    ...old,
+    ...defined({
+      observedGeneration: pod.metadata.generation,
+      phase,
+      conditions: conditionsOf(situation, phase, init, apps),
+      startTime: old.startTime ?? formatTime(view.now),
+      hostIP: nodeIps[0],
+      hostIPs: listed(nodeIps.map((ip) => ({ ip }))),
+      podIP: ips[0],
+      podIPs: listed(ips.map((ip) => ({ ip }))),
+      initContainerStatuses: listed(init),
+      containerStatuses: apps,
+      ephemeralContainerStatuses: listed(statuses(view.ephemeral)),
+      deferContainerStatuses: listed(statuses(view.defers)),
+      termination: end?.list && terminationStatus(end.termination, view),
+    }),
+    ...(phase === 'Failed' && failure && { ...failure, message: byNode ?? old.message ?? failure.message }),
+  };
+}
+
+const listed = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list);
+
+/** status.termination: a deadline that was moved counts once it is written there. */
+function terminationStatus(termination: Termination, view: PodView): PodTermination {
+  const containers = mainContainers(view).flatMap(({ name, kind, latest: run, recorded }) => {
+    const ended = run?.state === 'exited' ? terminatedState(run, view.input.node.runtimeName) : undefined;
+    const end = run === undefined ? recorded?.state?.terminated : ended;
+    if (end?.finishedAt === undefined) return [];
+    const { exitCode, reason = 'Error', finishedAt } = end;
+    const signal = exitCode > 128 && exitCode <= 192 ? exitCode - 128 : undefined;
+    const restartCount = run?.attempt ?? recorded?.restartCount ?? 0;
+    return defined({ name, kind, exitCode, restartCount, reason, signal, finishedAt });
+  });
+  return { ...terminationRecord(termination), ...defined({ skip: view.pod.status?.termination?.skip }), containers };
+}
 
 type State = NonNullable<ContainerStatus['state']>;
+type Failure = Required<Pick<PodStatus, 'reason' | 'message'>>;
 
-export interface StatusInput extends Turn {
-  termination: Termination | undefined;
-  /** The defer containers, once the Pod ends. */
-  list: DeferList | undefined;
-  progress: Progress;
-  startedAt: Millis;
-  /** Nothing runs any more. */
-  stopped: boolean;
-}
+export const DEADLINE_EXCEEDED = 'Pod was active on the node longer than the specified deadline';
 
-export function statusOf(given: StatusInput): PodStatus {
-  const { input, view, termination, startedAt } = given;
-  const old = input.pod.status ?? {};
-  const { generation } = input.pod.metadata;
-  const seen = {
-    init: view.init.map((each) => containerStatus(each, old.initContainerStatuses, given)),
-    apps: view.apps.map((each) => containerStatus(each, old.containerStatuses, given)),
-  };
-  const over = termination !== undefined && given.stopped;
-  const { init: initContainerStatuses, apps: containerStatuses } = over ? withUnknownEnds(seen) : seen;
-  const ephemeralContainerStatuses = view.ephemeral.map((each) =>
-    containerStatus(each, old.ephemeralContainerStatuses, given),
-  );
-  const sandboxIps = view.spec.hostNetwork === true ? input.node.ips : (view.sandbox?.ips ?? []);
-  const ips = view.sandbox?.ready ? sandboxIps : (old.podIPs ?? []).map(({ ip }) => ip);
-  const phase = phaseOf(given, containerStatuses);
-  const status: PodStatus = {
-    ...old,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-    phase,
-    conditions: conditionsOf(given, phase, initContainerStatuses, containerStatuses),
-    startTime: old.startTime ?? formatTime(startedAt),
-    ...(input.node.ips[0] === undefined
-      ? {}
-      : { hostIP: input.node.ips[0], hostIPs: input.node.ips.map((ip) => ({ ip })) }),
-    ...(ips[0] === undefined ? {} : { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
-    ...(initContainerStatuses.length === 0 ? {} : { initContainerStatuses }),
-    containerStatuses,
-    ...(ephemeralContainerStatuses.length === 0 ? {} : { ephemeralContainerStatuses }),
-    ...defined('deferContainerStatuses', deferStatuses(given)),
-    ...defined('termination', terminationStatus(given)),
-  };
-  const told = failedBy(given);
-  if (told !== undefined && phase === 'Failed') {
-    status.reason = told.reason;
-    const byNode = input.nodeEnd?.reason === termination?.reason ? input.nodeEnd?.message : undefined;
-    status.message = byNode ?? old.message ?? told.message;
-  }
-  return status;
-}
-
-const defined = <K extends string, V>(key: K, value: V | undefined): Partial<Record<K, V>> =>
-  value === undefined ? {} : ({ [key]: value } as Partial<Record<K, V>>);
-
-/** The ends that make a Pod Failed whatever its containers say. Source: the kubelet of v1.33 (reasons and messages). */
-const FAILED_BY: Partial<Record<TerminationReason, { reason: string; message: string }>> = {
-  DeadlineExceeded: {
-    reason: 'DeadlineExceeded',
-    message: 'Pod was active on the node longer than the specified deadline',
-  },
+/** The ends that make a Pod Failed whatever its containers did. Source: the kubelet of v1.33 (reasons and messages). */
+const FAILED_BY: Partial<Record<TerminationReason, Failure>> = {
+  DeadlineExceeded: { reason: 'DeadlineExceeded', message: DEADLINE_EXCEEDED },
   NodePressure: { reason: 'Evicted', message: 'The node was low on resources.' },
   NodeShutdown: { reason: 'Terminated', message: 'Pod was terminated in response to imminent node shutdown.' },
   Preempted: { reason: 'Preempting', message: 'Preempted in order to admit critical pod' },
 };
 
-/** A Pod that the scheduler preempts is deleted; one that its node does fails. */
-const failedBy = ({ termination, input }: StatusInput): { reason: string; message: string } | undefined =>
-  termination === undefined || (termination.reason === 'Preempted' && input.nodeEnd?.reason !== 'Preempted')
-    ? undefined
-    : FAILED_BY[termination.reason];
+/** Why the Pod fails whatever its apps did. */
+function failedBy({ end, view }: Situation): Failure | undefined {
+  // The reason of a delete says nothing about how the Pod fared.
+  if (end === undefined || end.termination.requested) return undefined;
+  const { list, termination } = end;
+  if (!isCompletion(termination)) return FAILED_BY[termination.reason];
+  const decisive = list?.entries.filter(({ spec }) => spec.failurePolicy === 'FailPod') ?? [];
+  const failed = decisive.filter((entry) => hasFailed(view, entry, termination)).map(({ spec }) => spec.name);
+  if (failed.length === 0) return undefined;
+  return { reason: 'DeferContainerFailed', message: `defer containers that failed: [${failed.join(' ')}]` };
+}
 
-function containerStatus(
-  container: ContainerView,
-  old: ContainerStatus[] | undefined,
-  given: StatusInput,
-): ContainerStatus {
-  const { input } = given;
-  const { name, image = '' } = container.spec;
-  const run = container.latest;
-  const recorded = old?.find((status) => status.name === name);
-  if (run === undefined && recorded !== undefined && recordEnded(recorded)) return recorded;
+/** A final phase stays, and does not come while something of the Pod may still run. Source: the kubelet's status manager (v1.33). */
+function podPhase(situation: Situation, stopped: boolean, apps: ContainerStatus[], failed: boolean): string {
+  const { view, end, finished } = situation;
+  const recorded = view.pod.status?.phase ?? 'Pending';
+  const begun = apps.every(hasRun);
+  // The list has ended, and sidecars have not: what the phase was before.
+  const old = recorded === 'Terminating' ? (begun ? 'Running' : 'Pending') : recorded;
+  if (end?.list?.open) return view.input.node.terminatingPhase === false ? old : 'Terminating';
+  if (isFinal(old)) return old;
+  if (failed || (end !== undefined && stopped) || finished !== undefined) {
+    if (isStarting(view) || view.observed.containers.some(isRunning)) return old;
+    const wentWell = apps.every(({ state }) => state?.terminated?.exitCode === 0);
+    return wentWell && !failed && finished?.failedInit === undefined ? 'Succeeded' : 'Failed';
+  }
+  // The apps of a Pod that ends ran in a sandbox before the one that its entries had.
+  if (end !== undefined && old === 'Running') return old;
+  return isInitialized(situation) && begun ? 'Running' : 'Pending';
+}
 
-  const { state, lastState } = containerStates(container, recorded, given);
+function containerStatus(container: ContainerView, situation: Situation): ContainerStatus {
+  const { view, end } = situation;
+  const { name, kind, sidecar, runs, latest: run, recorded } = container;
+  const isDefer = kind === 'defer';
+  const phase = phaseOf(container, situation);
+  // The end of a defer container is final, also where the runtime still knows its runs.
+  if (recorded?.state?.terminated !== undefined && (isDefer || run === undefined)) return recorded;
+  // The view has a run for each recorded run of a defer container, also where the runtime has lost it.
+  const known = isDefer ? undefined : recorded;
+  const { runtimeName } = view.input.node;
+  const state = stateOf(phase, runtimeName);
+  // lastState shows the run before the one that state shows.
+  const last = state.waiting !== undefined && run?.state === 'exited' ? run : runs[1];
+  const isLost = run === undefined && known?.state?.running !== undefined;
+  const before = isLost ? unknownEnd('deleted.  The container used to be Running') : (known?.lastState ?? {});
   const running = state.running !== undefined;
-  const completedInit = container.kind === 'init' && !container.sidecar && state.terminated?.exitCode === 0;
-  return {
+  const completed = kind === 'init' && !sidecar && state.terminated?.exitCode === 0;
+  // The status announces an attempt of a defer container before it starts.
+  const announced = isDefer && phase.is === 'Waiting' && end?.list?.turn?.container === container;
+  return defined({
     name,
     state,
-    lastState,
-    ready: completedInit || ((container.kind === 'app' || container.sidecar) && running && isReady(given, container)),
-    restartCount: run?.attempt ?? recorded?.restartCount ?? 0,
-    image: run?.image ?? image,
+    lastState: last?.state === 'exited' ? { terminated: terminatedState(last, runtimeName) } : before,
+    ready: completed || ((kind === 'app' || sidecar) && running && isReady(view, container)),
+    restartCount: announced ? attemptOf(container) : (run?.attempt ?? known?.restartCount ?? 0),
+    image: run?.image ?? container.image,
     imageID: run?.imageId ?? '',
-    started: running && isStarted(given, container),
-    ...(run === undefined ? {} : { containerID: `${input.node.runtimeName}://${run.id}` }),
-  };
+    started: running && (isDefer || isStarted(view, container)),
+    containerID: run && `${runtimeName}://${run.id}`,
+  });
 }
 
-function containerStates(
-  container: ContainerView,
-  recorded: ContainerStatus | undefined,
-  given: StatusInput,
-): { state: State; lastState: State } {
-  const { input, view } = given;
-  const { latest: run, runs } = container;
-  const ended = (each: ContainerState): State => ({ terminated: terminatedState(each, input.node.runtimeName) });
-  const lastState = runs[1]?.state === 'exited' ? ended(runs[1]) : (recorded?.lastState ?? {});
-  const toStart: State = { waiting: beforeStart(given) };
-
-  const waiting = waitingState(container, given);
-  if (waiting !== undefined) return { state: { waiting }, lastState: run?.state === 'exited' ? ended(run) : lastState };
-  const starting = run?.state === 'created' || (run?.state === 'running' && !hasStarted(view, container, run));
-  if (run === undefined || starting) return { state: toStart, lastState };
-  if (run.state !== 'exited') {
-    return { state: { running: { startedAt: formatTime(run.startedAt ?? run.createdAt) } }, lastState };
-  }
-  return startsOver(container, run, given)
-    ? { state: toStart, lastState: ended(run) }
-    : { state: ended(run), lastState };
+function stateOf(phase: Phase, runtimeName: string): State {
+  if (phase.is === 'Running') return { running: { startedAt: formatTime(phase.run.startedAt ?? phase.run.createdAt) } };
+  if (phase.is === 'Exited') return { terminated: terminatedState(phase.run, runtimeName) };
+  if (phase.is !== 'Ended') return { waiting: defined({ reason: phase.reason, message: phase.message }) };
+  const { run, reason, exitCode, message, at } = phase.end;
+  const own = run === undefined ? { finishedAt: formatTime(at) } : terminatedState(run, runtimeName);
+  return { terminated: { ...own, ...defined({ reason, exitCode, message }) } };
 }
 
-/** Of a container that only waits for its turn or for the volumes: what these failed with. */
-function beforeStart({ input, view }: StatusInput): NonNullable<State['waiting']> {
-  const reason = view.init.length > 0 ? 'PodInitializing' : 'ContainerCreating';
-  const failure = input.observed.failures['mountVolumes'];
-  if (failure === undefined) return { reason };
-  if (isBackingOff('mountVolumes', failure, input)) return backOff(failure.image ?? '', failure);
-  return { reason: failure.reason === 'FailedMount' ? reason : failure.reason, message: failure.message };
-}
-
-/** The image of a volume that could not be pulled is waited for. */
-export const isBackingOff = (key: string, { at, image }: Failure, { observed, now }: StatusInput['input']): boolean =>
-  image !== undefined && !observed.inFlight.has(key) && now - at >= ERR_IMAGE_PULL_SHOWN_MILLIS;
-
-const backOff = (image: string, { reason, message }: Failure): NonNullable<State['waiting']> => ({
-  reason: 'ImagePullBackOff',
-  message: `Back-off pulling image "${image}": ${reason}: ${message}`,
-});
-
-/** The run belongs to a sandbox that was lost, and the container's turn in the new one is still to come. */
-const startsOver = (
-  container: ContainerView,
-  run: ContainerState,
-  { view, stops, termination, progress }: StatusInput,
-): boolean =>
-  container.kind !== 'ephemeral' &&
-  termination === undefined &&
-  progress.stage !== 'finished' &&
-  view.sandbox?.ready === true &&
-  container.current === undefined &&
-  (container.kind === 'init' || wantsRestart(container, view.restartPolicy, run, stops));
-
-const recordEnded = (status: ContainerStatus): boolean => status.state?.terminated !== undefined;
-
-export function terminatedState(run: ContainerState, runtimeName: string): NonNullable<State['terminated']> {
-  const exitCode = run.exitCode ?? 137;
-  return {
+function terminatedState(run: ContainerState, runtimeName: string) {
+  const { exitCode = 137, startedAt } = run;
+  return defined({
     exitCode,
     reason: run.reason || (exitCode === 0 ? 'Completed' : 'Error'),
-    ...(run.message ? { message: run.message } : {}),
-    ...(run.startedAt === undefined ? {} : { startedAt: formatTime(run.startedAt) }),
+    message: run.message || undefined,
+    startedAt: startedAt === undefined ? undefined : formatTime(startedAt),
     finishedAt: formatTime(run.finishedAt ?? run.createdAt),
     containerID: `${runtimeName}://${run.id}`,
+  });
+}
+
+/** The end of a run that the runtime has lost. Source: pkg/kubelet/kubelet_pods.go of v1.33 (wording). */
+function unknownEnd(when: string): State {
+  const message = `The container could not be located when the pod was ${when}`;
+  return { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message } };
+}
+
+/** The container does not wait for its first run. */
+const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
+  state?.waiting === undefined || lastState?.terminated !== undefined;
+
+/** In a stopped Pod a container without a known end has failed, unless its turn had not come. Source: TerminatePod of v1.33. */
+function withUnknownEnds(init: ContainerStatus[], apps: ContainerStatus[]) {
+  const begun = Math.max(1, init.findLastIndex(hasRun) + 1);
+  const last = init.at(-1);
+  const succeeded = [last?.state, last?.lastState].some((state) => state?.terminated?.exitCode === 0);
+  const isInitialized = last === undefined || succeeded || apps.some(hasRun);
+  return {
+    init: init.map((status, index) => (index < begun ? withEnd(status) : status)),
+    apps: isInitialized ? apps.map(withEnd) : apps,
   };
 }
 
-/** Why the next run of a container has not begun, where there is more to say than that its turn has not come. */
-export function waitingState(container: ContainerView, given: StatusInput): State['waiting'] | undefined {
-  const { input, view, stops, termination } = given;
-  const { latest, current } = container;
-  if (termination !== undefined || given.progress.stage === 'finished') return undefined;
-  const hook = current === undefined ? undefined : input.observed.hooks[runKey(current.id, 'postStart')]?.failure;
-  const hooked = hook === undefined ? undefined : { reason: 'PostStartHookError', message: hook };
-  if (isLive(current)) return hooked;
-  if (latest?.state === 'exited' && latest === current) {
-    if (!wantsRestart(container, view.restartPolicy, latest, stops)) return undefined;
-    const restart = restartAfter(latest, stops);
-    if (restart.at > input.now)
-      return { reason: 'CrashLoopBackOff', message: crashLoopMessage(container, latest, given) };
-  }
-  return failedToStart(container, given) ?? hooked;
-}
-
-const podInFull = ({ name, namespace = 'default', uid }: ObjectMeta): string => `${name}_${namespace}(${uid})`;
-
-export function crashLoopMessage({ spec }: ContainerView, run: ContainerState, { input, stops }: StatusInput): string {
-  const delay = goDuration(restartAfter(run, stops).delaySeconds);
-  return `back-off ${delay} restarting failed container=${spec.name} pod=${podInFull(input.pod.metadata)}`;
-}
-
-/** Of the Event. */
-export const backOffMessage = ({ spec }: ContainerView, { input }: StatusInput): string =>
-  `Back-off restarting failed container ${spec.name} in pod ${podInFull(input.pod.metadata)}`;
-
-/** How the pull of the next run's image goes, or what the last try of it or of the start failed with. */
-function failedToStart(container: ContainerView, { input, view }: StatusInput): State['waiting'] | undefined {
-  const { spec, nextAttempt } = container;
-  const { failures, images } = input.observed;
-  const about = { container: spec.name, attempt: nextAttempt };
-  const image = spec.image ?? '';
-  const pullKey = actionKey({ kind: 'pullImage', ...about, image });
-  const message = pullMessage(image, input.observed.pulls?.[pullKey]);
-  if (message !== undefined) return { reason: view.init.length > 0 ? 'PodInitializing' : 'ContainerCreating', message };
-  const pull = failures[pullKey];
-  if (pull !== undefined) {
-    const retrying = input.observed.inFlight.has(pullKey);
-    const fresh = retrying || isBeforePull(pull) || input.now - pull.at < ERR_IMAGE_PULL_SHOWN_MILLIS;
-    return fresh ? { reason: pull.reason, message: pull.message } : backOff(image, pull);
-  }
-  const other =
-    failures[actionKey({ kind: 'checkImage', ...about, image, mustExist: false })] ??
-    failures[`startContainer/${spec.name}/${nextAttempt}`];
-  if (other !== undefined) return { reason: other.reason, message: other.message };
-  const isDue = nextAttempt === 0 && images[spec.name]?.state === 'present';
-  const target = isDue ? missingTarget(view, container) : undefined;
-  return target === undefined ? undefined : { reason: 'CreateContainerConfigError', message: target };
-}
-
-/** How long a failed pull shows as ErrImagePull before it shows as waiting for the next try. */
-export const ERR_IMAGE_PULL_SHOWN_MILLIS = 1000;
-
-/** Seconds as Go prints a duration: 10s, 1m20s, 5m0s. */
-export function goDuration(seconds: number): string {
-  const minutes = Math.floor(seconds / 60);
-  return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds % 60}s`;
-}
-
-/**
- * A phase that is final stays, and does not come while something of the Pod may still run: what it had reserved counts
- * as free from then on. Source: the kubelet's status manager of v1.33.
- */
-function phaseOf(given: StatusInput, apps: ContainerStatus[]): string {
-  const { input, view } = given;
-  if (isDeferring(given)) return 'Terminating';
-  const recorded = input.pod.status?.phase ?? 'Pending';
-  // The list has ended, and sidecars have not: what the phase was before.
-  const old = recorded === 'Terminating' ? (apps.every(hasBegun) ? 'Running' : 'Pending') : recorded;
-  if (isFinal(old)) return old;
-  const phase = phaseReached(given, apps);
-  return isFinal(phase) && (isStarting(view) || view.observed.containers.some(isRunning)) ? old : phase;
-}
-
-const isFinal = (phase: string): boolean => phase === 'Succeeded' || phase === 'Failed';
-
-/** Source: the table of phases in Pod Lifecycle (v1.33). */
-function phaseReached(given: StatusInput, apps: ContainerStatus[]): string {
-  const { view, termination, stopped } = given;
-  if (failedBy(given) !== undefined) return 'Failed';
-  if (given.progress.stage === 'finished' && given.progress.failedInit !== undefined) return 'Failed';
-
-  const ended = apps.filter((status) => status.state?.terminated !== undefined);
-  const wentWell = ended.length === apps.length && ended.every((status) => status.state?.terminated?.exitCode === 0);
-  if ((termination !== undefined && stopped) || given.progress.stage === 'finished')
-    return wentWell ? 'Succeeded' : 'Failed';
-
-  const initialized = view.initialized || given.progress.stage === 'running';
-  return initialized && apps.every(hasBegun) ? 'Running' : 'Pending';
-}
-
-const hasBegun = ({ state, lastState }: ContainerStatus): boolean =>
-  state?.waiting === undefined || lastState?.terminated !== undefined;
+const withEnd = (status: ContainerStatus): ContainerStatus =>
+  status.state?.terminated ? status : { ...status, ready: false, started: false, state: unknownEnd('terminated') };

@@ -1,25 +1,75 @@
 /**
- * Why runs are ended though their Pod lives on, and those of defer containers at their deadline. It decides on what comes after
- * them, more than their exit codes do: so it is written down before they hear of it, and a new agent is given what was.
+ * Lifecycle hooks, and how a run is ended: preStop first, then the stop signal, then the kill. A hook may run twice if the agent
+ * crashes meanwhile. Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
  */
 import type { Millis } from '../machinery/time.ts';
-import type { Turn } from './turn.ts';
+import { act, type Effect, type Rule, wake } from './effects.ts';
+import { actionKey, type ContainerState, type HookKind, runKey, type Stop } from './types.ts';
+import { type ContainerView, containerOf, type PodView, underWay } from './view.ts';
 
-export interface Stop {
-  /** The message of its Killing Event; absent: that of a Pod that ends. */
-  message?: string;
-  /** What ended before has ended by itself. */
-  at: Millis;
-  deadline: Millis;
-  /** It runs again though its exit code alone would not want it. */
-  restart: boolean;
-  /** For another image: the next run is no repetition, and needs no back-off. */
-  replaced?: true;
+/** The least time that processes get between signal and kill. Source: v1.33, kubelet. */
+export const MINIMUM_GRACE_MILLIS = 2000;
+
+/** done: also where the container has no such hook. */
+function hookState(view: PodView, { spec }: ContainerView, { id }: ContainerState, hook: HookKind) {
+  if (spec.lifecycle?.[hook] === undefined) return 'done';
+  const result = view.observed.hooks[runKey(id, hook)];
+  if (result === undefined) return 'due';
+  return result.failure === undefined ? 'done' : 'failed';
 }
 
-/** By container ID. */
-export type Stops = Readonly<Record<string, Stop>>;
+export const hasStarted = (view: PodView, container: ContainerView, run: ContainerState): boolean =>
+  hookState(view, container, run, 'postStart') === 'done';
 
-/** All that hold, where one of them is new. */
-export const stopsToKeep = ({ stops, input: { memory } }: Turn): Stops | undefined =>
-  Object.keys(stops).some((id) => memory.stops[id] === undefined) ? stops : undefined;
+export function* postStartHooks(view: PodView): Rule {
+  for (const container of view.all) {
+    const { current: run, name } = container;
+    if (run?.state !== 'running' || view.stops[run.id] !== undefined) continue;
+    if (hookState(view, container, run, 'postStart') === 'due')
+      yield act({ kind: 'runHook', container: name, id: run.id, hook: 'postStart' });
+  }
+}
+
+/** Why a run is to end though its Pod lives on. A new image restarts no init container. Source: Init Containers (v1.33). */
+export function stopOfRun(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
+  const { now, graceMillis, restartPolicy } = view;
+  const { kind, sidecar, spec } = container;
+  const stop = { at: now, deadline: now + graceMillis };
+  if (hookState(view, container, run, 'postStart') === 'failed')
+    return { ...stop, message: 'FailedPostStartHook', restart: restartPolicy !== 'Never' };
+  if (!(kind === 'app' || sidecar) || spec.image === undefined || run.image === spec.image) return undefined;
+  return { ...stop, message: killingMessage(container, 'definition changed', true), restart: true, replaced: true };
+}
+
+/** The message of the Event Killing. That of an init container, also a sidecar, never announces a restart. */
+export const killingMessage = ({ kind, name }: ContainerView, why: string, restart: boolean): string =>
+  kind === 'init' ? `Init container ${name} ${why}` : `Container ${name} ${why}${restart ? ', will be restarted' : ''}`;
+
+/** The next step of ending one run. It is killed at `end`, and no sooner than 2 s after the signal. */
+export function* endRun(view: PodView, run: ContainerState, end: Millis): Rule {
+  const container = containerOf(view, run);
+  if (container !== undefined && (yield* preStop(view, run, container, end))) return;
+  yield { signal: run.id };
+  const deadline = Math.max(end, (view.signalledAt[run.id] ?? view.now) + MINIMUM_GRACE_MILLIS);
+  // A kill that was asked for before `end` moved later is given up.
+  for (const stop of underWay(view, 'stopContainer'))
+    if (stop.id === run.id && stop.deadline < deadline) yield act({ kind: 'cancel', key: actionKey(stop) });
+  yield act({ kind: 'stopContainer', id: run.id, deadline });
+}
+
+/** A run in the state unknown cannot be asked. */
+export const kill = ({ id, createdAt: deadline }: ContainerState): Effect =>
+  act({ kind: 'stopContainer', id, deadline });
+
+/** Until `end`, unless the run was signalled before. True while the hook runs. */
+export function* preStop(view: PodView, run: ContainerState, container: ContainerView, end: Millis): Rule<boolean> {
+  if (run.state !== 'running' || view.signalledAt[run.id] !== undefined) return false;
+  if (hookState(view, container, run, 'preStop') !== 'due') return false;
+  const hook = { kind: 'runHook', container: run.name, id: run.id, hook: 'preStop' } as const;
+  const key = actionKey(hook);
+  if (view.now < end) {
+    yield act(hook);
+    yield wake(end);
+  } else if (view.isUnderWay(key)) yield act({ kind: 'cancel', key });
+  return view.now < end;
+}

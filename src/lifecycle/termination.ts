@@ -1,171 +1,175 @@
 /**
- * Why a Pod ends, and until when it may take.
- *
- * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); for Pods with defer containers their specification: the termination
- * is written to the Pod's status before anything ends, and from then on the status is what holds, for whichever agent.
+ * Why a Pod ends, and until when it may take: a fold over causes. The first reason stays; a later cause may move the end earlier,
+ * never later; an outage moves it later by its length. It is kept in the status of a Pod with defer containers, else on the node.
+ * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); the specification of defer containers, "Time".
  */
-import type { Pod } from '../api/generated/types.ts';
-import type { ObjectMeta } from '../machinery/meta.ts';
+import { recordedTermination, type Termination } from '../api/core/v1/pod/termination.ts';
+import { type TerminationReason, terminationReasons } from '../api/core/v1/pod/termination-reasons.ts';
+import type { DeferContainer, Pod, PodCondition } from '../api/generated/types.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
-import { MINIMUM_GRACE_SECONDS } from './hooks.ts';
-import { graceMillis } from './turn.ts';
-import type { Input, NodeEnd, Termination, TerminationReason } from './types.ts';
-import type { PodView } from './view.ts';
+import { MINIMUM_GRACE_MILLIS } from './stops.ts';
+import type { NodeEnd, Outage } from './types.ts';
+import { type ContainerView, isRunning, type PodView } from './view.ts';
+
+/** One reason for the end of a Pod, with the time that it leaves from `at` on. */
+interface Cause {
+  reason: TerminationReason;
+  at: Millis;
+  graceMillis: Millis;
+  requested?: true; // By a client.
+  /** What is kept of it, so that it counts once. */
+  mark?: Pick<Termination, 'deletionGracePeriodSeconds' | 'nodeGracePeriodSeconds' | 'forced'>;
+}
+
+export const DEFAULT_MAX_EXTENSION_SECONDS = 3600;
+
+export const maxMoveMillis = ({ input }: PodView): Millis =>
+  (input.node.maxGracePeriodExtensionSeconds ?? DEFAULT_MAX_EXTENSION_SECONDS) * 1000;
 
 /** The deadline of spec.activeDeadlineSeconds, counted from the start of the Pod. */
-export function activeDeadline(view: PodView, startedAt: Millis): Millis | undefined {
-  const seconds = view.spec.activeDeadlineSeconds;
-  return seconds === undefined ? undefined : startedAt + seconds * 1000;
+export const activeDeadline = ({ spec, pod, now }: PodView): Millis =>
+  (parseTime(pod.status?.startTime) ?? now) + (spec.activeDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1000;
+
+/** The termination in force; undefined: the Pod does not end. `finished`: it is over by itself. */
+export function terminationOf(view: PodView, finished: boolean): Termination | undefined {
+  const { memory, pod } = view.input;
+  const known = memory.termination ?? (view.defers.length > 0 ? recordedTermination(pod) : undefined);
+  const counted = view.observed.outages.reduce((so, outage) => so && withOutage(view, so, outage), known);
+  return causesOf(view, known === undefined, finished).reduce<Termination | undefined>(
+    (so, cause) => (so === undefined ? begun(view, cause) : shortened(view, so, cause)),
+    counted,
+  );
 }
 
-/** The termination in force: the first reason begins it; a later one may move its deadline earlier, never later. */
-export function terminationInForce(input: Input, view: PodView, startedAt: Millis): Termination | undefined {
-  const { now, memory, pod, removed, nodeEnd } = input;
-  const { phase, reason } = pod.status ?? {};
-  let termination = withRecord(memory.termination, pod, view, now);
-
-  const limit = activeDeadline(view, startedAt);
-  const tooLong = limit !== undefined && limit <= now && !isTerminal(phase);
-  if (termination === undefined && (tooLong || (phase === 'Failed' && reason === 'DeadlineExceeded')))
-    termination = {
-      reason: 'DeadlineExceeded',
-      startedAt: now,
-      // From the time that was passed, so that a new agent reckons the same; or it is written down.
-      deadline: hasDefers(view)
-        ? now + graceMillis(view)
-        : Math.max((limit ?? now) + graceMillis(view), now + MINIMUM_GRACE_SECONDS * 1000),
-    };
-  if (termination === undefined && isTerminal(phase)) termination = completion(view, now);
+/** In the order in which the first of them gives the reason. `isNew`: the Pod was not ending before. */
+function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
+  const { now, graceMillis } = view;
+  const { pod, nodeEnd, removed } = view.input;
+  const { deletionTimestamp, deletionGracePeriodSeconds: seconds } = pod.metadata;
+  const causes: Cause[] = [];
+  if (isNew && isFinal(pod.status?.phase)) causes.push(completion(view));
+  else if (isNew && activeDeadline(view) <= now) causes.push({ reason: 'DeadlineExceeded', at: now, graceMillis });
   if (nodeEnd !== undefined) {
-    const deadline = nodeEnd.at + Math.min(graceMillis(view), nodeEnd.graceSeconds * 1000);
-    if (termination === undefined) termination = { reason: nodeEnd.reason, startedAt: now, deadline };
-    else termination = { ...termination, deadline: Math.min(termination.deadline, deadline) };
-    if (nodeEnd.graceSeconds === 0) termination.hard = true;
+    const { reason, graceSeconds } = nodeEnd;
+    const at = nodeEnd.at + outageSince(view, nodeEnd.at);
+    const mark = { nodeGracePeriodSeconds: graceSeconds };
+    causes.push({ reason, at, graceMillis: Math.min(graceMillis, graceSeconds * 1000), mark });
   }
-
-  const { deletionTimestamp } = pod.metadata;
-  if (deletionTimestamp !== undefined && deletionTimestamp !== termination?.deletionTimestamp)
-    termination = deletion(termination, pod, view, now, deletionTimestamp);
-  if (removed && termination?.deletionTimestamp !== FORCED)
-    termination = withDeadline(termination, now + MINIMUM_GRACE_SECONDS * 1000, now, FORCED);
-  return termination;
+  if (deletionTimestamp !== undefined) {
+    const mark = { deletionGracePeriodSeconds: seconds ?? 0 };
+    const grace = seconds === undefined ? graceMillis : seconds * 1000;
+    causes.push({ reason: deletionReason(pod), at: now, graceMillis: grace, requested: true, mark });
+  }
+  if (removed) causes.push({ reason: 'Deleted', at: now, graceMillis: MINIMUM_GRACE_MILLIS, mark: { forced: true } });
+  return isNew && finished && causes.length === 0 ? [completion(view)] : causes;
 }
 
-/** What the node puts to a Pod that it may be ending already: the first reason stays, as above, and only the time shrinks. */
+/** The time after `at` in which no agent could end the Pod. */
+const outageSince = ({ observed }: PodView, at: Millis): Millis =>
+  observed.outages.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, at)), 0);
+
+export const isFinal = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
+
+/** An end seen within this time was seen at once; times in the API are whole seconds. */
+const JUST_NOW_MILLIS = 2000;
+
+/** The grace period counts from the last exit; where no agent saw that, from when one sees it. */
+function completion({ apps, defers, now, graceMillis }: PodView): Cause {
+  const ends = defers.length > 0 ? apps.map(({ latest }) => latest?.finishedAt ?? 0) : [];
+  const lastExit = Math.round(Math.max(0, ...ends));
+  return { reason: 'Completed', at: now - lastExit < JUST_NOW_MILLIS ? lastExit : now, graceMillis };
+}
+
+function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Cause): Termination {
+  const deadline = at + graceMillis;
+  const preExitDeadline = deadline - reserveMillis(view, reason, graceMillis);
+  const startedAt = Math.min(at, view.now);
+  return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
+}
+
+/** R, the reserve of PostExit entries: what the spec gives them of the grace period, in proportion to the one in force. */
+function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
+  const entries = defers.map((each) => each.spec as DeferContainer);
+  const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
+  if (due.length === 0 || own === 0) return 0;
+  const timeouts = due.map(({ timeoutSeconds: t }) => (t === undefined ? own : t * 1000 + MINIMUM_GRACE_MILLIS));
+  const most = timeouts.reduce((sum, each) => sum + each, 0);
+  const whole = (spec.postExitGracePeriodSeconds ?? Math.min(own / 2, most) / 1000) * 1000;
+  return Math.round(Math.max(whole * Math.min(1, graceMillis / own), Math.min(whole, MINIMUM_GRACE_MILLIS)));
+}
+
+export const isPostExit = (spec: ContainerView['spec']): boolean => (spec as DeferContainer).trigger === 'PostExit';
+
+/** onReasons names the reason, or names none. */
+export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boolean =>
+  onReasons.length === 0 || onReasons.includes(reason);
+
+/** A later cause may move the end earlier. Until the PostExit stage begins its reserve shrinks with the time, to 2 s at least. */
+function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
+  if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
+  const { deadline, preExitDeadline } = so;
+  const earlier = at + graceMillis;
+  if (earlier >= deadline) return { ...so, ...mark };
+  const ends = { ...so, ...mark, deadline: earlier };
+  if (hasPostExitBegun(view, so)) return { ...ends, preExitDeadline: Math.min(earlier, preExitDeadline) };
+  const reserve = deadline - preExitDeadline;
+  const share = view.now < earlier ? (reserve * (earlier - view.now)) / (deadline - view.now) : 0;
+  return { ...ends, preExitDeadline: earlier - Math.round(Math.max(share, Math.min(reserve, MINIMUM_GRACE_MILLIS))) };
+}
+
+export const hasPostExitBegun = ({ defers }: PodView, { turn }: Termination): boolean =>
+  defers.some(({ name, spec }) => name === turn?.entry && isPostExit(spec));
+
+/** The time of an outage is taken out of the termination, up to the limit of the node for all outages together. */
+function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termination {
+  const begin = Math.max(from, so.outagesCountedUntil ?? 0, so.startedAt);
+  if (to <= begin) return so;
+  const had = (so.outageSeconds ?? 0) * 1000;
+  const moved = Math.max(0, Math.min(to - begin, maxMoveMillis(view) - had));
+  const { turn } = so;
+  const entry = view.defers.find(({ name }) => name === turn?.entry);
+  // An entry whose container ran meanwhile keeps its timeoutSeconds.
+  const ranOn = (entry?.latest?.finishedAt ?? 0) > begin || isRunning(entry?.latest);
+  const waited = ranOn ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, turn?.since ?? to)));
+  return {
+    ...later(view, so, moved),
+    outageSeconds: (had + moved) / 1000,
+    outagesCountedUntil: to,
+    ...(turn && { turn: { ...turn, since: turn.since + waited } }),
+  };
+}
+
+/** With later ends: once the PostExit stage has begun, D alone moves. */
+export const later = (view: PodView, so: Termination, millis: Millis): Termination => ({
+  ...so,
+  deadline: so.deadline + millis,
+  preExitDeadline: so.preExitDeadline + (hasPostExitBegun(view, so) ? 0 : millis),
+});
+
+/** The app containers completed by themselves, or an init container failed for good. */
+export const isCompletion = ({ reason, requested }: Termination): boolean => reason === 'Completed' && !requested;
+
+/** The node ends a Pod that it may be ending already: the first reason stays, as above, and only the time shrinks. */
 export function nodeEndAfter(before: NodeEnd | undefined, by: Omit<NodeEnd, 'at'>, now: Millis): NodeEnd {
   const { graceSeconds, reason } = by;
   if (before !== undefined && graceSeconds >= before.graceSeconds) return before;
   return { ...(before ?? by), at: now, graceSeconds, ...(reason === 'NodePressure' ? { evicted: true } : {}) };
 }
 
-const hasDefers = (view: PodView): boolean => view.defers.length > 0;
+/** The reasons that a client gives in the condition DisruptionTarget. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+const DISRUPTIONS: Readonly<Record<string, TerminationReason>> = {
+  EvictionByEvictionAPI: 'Evicted',
+  DeletionByTaintManager: 'Evicted',
+  PreemptionByScheduler: 'Preempted',
+};
 
-/**
- * Of a Pod with defer containers the status tells, but for what has only just been decided. What an agent reads that finds the
- * clock set back leaves no more time than the whole of it.
- */
-function withRecord(memory: Termination | undefined, pod: Pod, view: PodView, now: Millis): Termination | undefined {
-  const recorded = hasDefers(view) ? recordedTermination(pod) : undefined;
-  if (recorded === undefined) return memory;
-  const extended = (recorded.extendedSeconds ?? 0) > (memory?.extendedSeconds ?? 0);
-  const deadline =
-    memory === undefined
-      ? Math.min(recorded.deadline, now + recorded.deadline - recorded.startedAt)
-      : extended
-        ? recorded.deadline
-        : Math.min(memory.deadline, recorded.deadline);
-  return { ...memory, ...recorded, deadline };
-}
-
-/** As status.termination tells it. */
-export function recordedTermination({ status }: Pod): Termination | undefined {
-  const recorded = status?.termination;
-  const startedAt = parseTime(recorded?.startedAt);
-  const deadline = parseTime(recorded?.deadline);
-  if (recorded === undefined || startedAt === undefined || deadline === undefined) return undefined;
-  const { reason, extendedSeconds } = recorded;
-  return {
-    reason: reason as TerminationReason,
-    startedAt,
-    deadline,
-    ...(extendedSeconds === undefined ? {} : { extendedSeconds }),
-  };
-}
-
-/**
- * A Pod that is over by itself: the defer containers, sidecars and the sandbox are left. The grace period counts from
- * the last exit; where no agent saw that, from when one sees it.
- */
-export function completion(view: PodView, now: Millis): Termination {
-  const ends = hasDefers(view) ? view.apps.map(({ latest }) => latest?.finishedAt ?? 0) : [];
-  const lastExit = Math.round(Math.max(0, ...ends));
-  const startedAt = now - lastExit < JUST_NOW_MILLIS ? lastExit : now;
-  return { reason: 'Completed', startedAt, deadline: startedAt + graceMillis(view) };
-}
-
-const FORCED = 'removed';
-
-/** What is seen within this time was seen at once; times in the API are whole seconds. */
-const JUST_NOW_MILLIS = 2000;
-
-function deletion(
-  termination: Termination | undefined,
-  pod: Pod,
-  view: PodView,
-  now: Millis,
-  deletionTimestamp: string,
-): Termination {
-  const deadline = deletionDeadline(pod.metadata, view, now);
-  if (!hasDefers(view) || termination === undefined)
-    return { ...withDeadline(termination, deadline, now, deletionTimestamp), reason: reasonOf(termination, pod) };
-  // An agent that begins anew knows of the delete only by whole seconds, not when it was seen.
-  const unknownMillis = termination.deletionTimestamp === undefined ? JUST_NOW_MILLIS : 1000;
-  const shorter = termination.deadline - deadline >= unknownMillis;
-  if (!shorter) return { ...termination, deletionTimestamp };
-  return { ...termination, deletionTimestamp, deadline: Math.min(termination.deadline, Math.max(deadline, now)) };
-}
-
-/** Who asked for a deletion says so in the condition DisruptionTarget. Source: Disruptions, "Pod disruption conditions" (v1.33). */
-function reasonOf(termination: Termination | undefined, { status }: Pod): TerminationReason {
-  if (termination !== undefined) return termination.reason;
-  const disruption = status?.conditions?.find(
-    ({ type, status: holds }) => type === 'DisruptionTarget' && holds === 'True',
+/** Why the Pod is deleted: as the later of the conditions DeletionReason and DisruptionTarget says, a tie by the latter. */
+function deletionReason({ status }: Pod): TerminationReason {
+  const given = (status?.conditions ?? []).filter((condition) => condition.status === 'True');
+  const [own, disruption] = ['DeletionReason', 'DisruptionTarget'].map((type) =>
+    given.find((each) => each.type === type),
   );
-  switch (disruption?.reason) {
-    case 'EvictionByEvictionAPI':
-    case 'DeletionByTaintManager':
-      return 'Evicted';
-    case 'PreemptionByScheduler':
-      return 'Preempted';
-    default:
-      return 'Deleted';
-  }
+  const at = (condition: PodCondition | undefined): Millis => parseTime(condition?.lastTransitionTime) ?? 0;
+  if (disruption !== undefined && at(own) <= at(disruption)) return DISRUPTIONS[disruption.reason ?? ''] ?? 'Deleted';
+  return terminationReasons.find((reason) => reason === own?.reason) ?? 'Deleted';
 }
-
-const withDeadline = (
-  termination: Termination | undefined,
-  deadline: Millis,
-  now: Millis,
-  deletionTimestamp: string,
-): Termination => ({
-  ...termination,
-  reason: termination?.reason ?? 'Deleted',
-  startedAt: termination?.startedAt ?? now,
-  deadline: Math.min(termination?.deadline ?? deadline, deadline),
-  deletionTimestamp,
-});
-
-/**
- * The grace period counts from when the delete is seen. After a restart of the agent it counts from the
- * request, which the deletionTimestamp (whole seconds) tells.
- */
-function deletionDeadline(metadata: ObjectMeta, view: PodView, now: Millis): Millis {
-  const given = metadata.deletionGracePeriodSeconds;
-  const grace = given === undefined ? graceMillis(view) : given * 1000;
-  const millis = hasDefers(view) ? grace : Math.max(MINIMUM_GRACE_SECONDS * 1000, grace);
-  const requestedAt = (parseTime(metadata.deletionTimestamp) ?? now) - (given ?? 0) * 1000;
-  const justNow = now - requestedAt < JUST_NOW_MILLIS;
-  return (justNow ? now : requestedAt) + millis;
-}
-
-const isTerminal = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';

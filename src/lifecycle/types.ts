@@ -1,21 +1,60 @@
-/** The types of the core: what decide() is given and what it answers. See ARCHITECTURE.md, "The core". */
-import type { Pod, PodStatus } from '../api/generated/types.ts';
+/** What decide() is given and what it answers. See ARCHITECTURE.md, "The core". */
+import type { PullProgress } from '../api/core/v1/pod/pull-progress.ts';
+import type { Termination } from '../api/core/v1/pod/termination.ts';
+import type { ContainerStatus, Pod, PodStatus } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
-import type { EntryEnd } from './defer.ts';
-import type { ImageState, PullProgress } from './pulls.ts';
-import type { Stops } from './stops.ts';
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
+export const PROBE_KINDS = ['startup', 'liveness', 'readiness'] as const;
+export type ProbeKind = (typeof PROBE_KINDS)[number];
+export type HookKind = 'postStart' | 'preStop';
+
+/** image: its reference, for an entry with imageFrom that of the other container. */
+type Attempt = { container: string; attempt: number; image: string };
+/** targetId: the run whose process namespace an ephemeral container shares. */
+type NewRun = { sandboxId: string; imageId: string; backoffSeconds: number; targetId?: string | undefined };
+
+/** The actions that decide() asks for, one call of the executor each. Results come back only as observations. */
+export type Action =
+  | { kind: 'mountVolumes' }
+  | { kind: 'createSandbox'; attempt: number }
+  /** Looks for the image in the runtime; mustExist (pull policy Never): fails with ErrImageNeverPull where it is absent. */
+  | ({ kind: 'checkImage'; mustExist: boolean } & Attempt)
+  | ({ kind: 'pullImage' } & Attempt)
+  | ({ kind: 'startContainer'; containerKind: ContainerKind } & Attempt & NewRun) // Creates and starts; safe to repeat.
+  | { kind: 'runProbe'; container: string; id: string; probe: ProbeKind }
+  | { kind: 'runHook'; container: string; id: string; hook: HookKind }
+  | { kind: 'stopContainer'; id: string; deadline: Millis } // Stop signal now, kill at the earliest deadline asked for.
+  | { kind: 'removeContainer'; id: string; container: string; attempt: number }
+  | { kind: 'stopSandbox'; id: string }
+  | { kind: 'removeSandbox'; id: string }
+  | { kind: 'writeDownwardFiles'; version: string } // The downward API files of the volumes; they then show that version.
+  | { kind: 'unmountVolumes' }
+  | { kind: 'removeFiles' } // Unmounts, and removes all that the Pod had on the node.
+  | { kind: 'cancel'; key: string } // Gives up an action under way that is no longer wanted (a pull, a hook past its time).
+  | { kind: 'finalizeDeletion' }; // Deletes the object from the API with grace 0: the Pod is gone.
+
+export type ActionOf<Kind extends Action['kind']> = Extract<Action, { kind: Kind }>;
+
+/** Two actions with one key are the same try of the same thing. A key is compared, never taken apart. */
+export function actionKey(action: Action): string {
+  // What is done to a run or a sandbox is identified by its ID, the rest by the attempt of a container.
+  const fields = 'id' in action ? ['id', 'probe', 'hook', 'deadline'] : ['container', 'attempt', 'version', 'key'];
+  const known = fields.filter((field) => field in action).map((field) => action[field as keyof Action]);
+  const image = action.kind === 'checkImage' || action.kind === 'pullImage' ? [action.image] : [];
+  return [action.kind, ...known, ...image].join('/');
+}
+
+/** The key of a probe or a hook of one run. */
+export const runKey = (containerId: string, what: ProbeKind | HookKind): string => `${containerId}/${what}`;
 
 export interface SandboxState {
   id: string;
   attempt: number;
   ready: boolean;
-  /** It was asked to stop, and has: what it held of the network is free. */
-  stopped: boolean;
+  stopped: boolean; // On request: its address and ports are free.
   createdAt: Millis;
-  /** First the primary one. */
-  ips: readonly string[];
+  ips: readonly string[]; // The primary one first.
 }
 
 /** One run of a container: an attempt. */
@@ -34,212 +73,116 @@ export interface ContainerState {
   message?: string;
   image: string;
   imageId: string;
-  /** Back-off to wait between the end of this run and the next one; stored with the container. */
-  backoffSeconds: number;
+  backoffSeconds: number; // To wait between the end of this run and the next one; stored with the container.
+  lost?: true; // By the runtime: the Pod's status shows that it ran.
 }
 
-/** How the last tries of an action failed; gone once a try succeeds. */
-export interface Failure {
+/** How the last tries of an action failed, until a try succeeds. */
+export interface FailedAction {
+  action: Action;
   at: Millis;
-  /** Failed tries in a row, from 1. */
-  count: number;
-  /** ErrImagePull, CreateContainerConfigError, …; what a container's waiting reason shows. */
-  reason: string;
+  count: number; // Failed tries in a row, from 1.
+  reason: string; // The waiting reason of the container: ErrImagePull, CreateContainerConfigError, …
   message: string;
-  /** Of volumes: the image that could not be pulled for one. */
-  image?: string;
-  /** What it failed for has changed: no back-off holds any more. */
-  due?: true;
+  image?: string; // The image of a volume that could not be pulled.
+  due?: true; // The cause of the failure has changed: no back-off holds any more.
+  unknown?: true; // The runtime did not answer: the next try backs off, and nothing has failed.
 }
 
-export type ProbeKind = 'startup' | 'liveness' | 'readiness';
-export type HookKind = 'postStart' | 'preStop';
-
-/** How the newest run of a probe went. Unknown: the node itself failed, which says nothing of the container. */
+/** The outcome of the newest run of a probe. Unknown: the node itself failed, which says nothing about the container. */
 export interface ProbeResult {
-  /** Counts the results of this probe, from 1. */
-  serial: number;
+  serial: number; // Counts the results of this probe, from 1.
   result: 'Success' | 'Warning' | 'Failure' | 'Unknown';
   message: string;
 }
 
-export interface HookResult {
-  /** Why it failed; absent: it succeeded. */
-  failure?: string;
-}
+/** Why a hook failed; absent: it succeeded. */
+export type HookResult = { failure?: string };
 
-/** Of a probe or hook of one run. */
-export const runKey = (containerId: string, what: ProbeKind | HookKind): string => `${containerId}/${what}`;
+/** A time in which no agent ran, or the runtime did not answer. */
+export type Outage = { from: Millis; to: Millis };
+
+/** The image of a container's next run. */
+export type ImageState = { attempt: number; image: string } & (
+  | { state: 'present'; imageId: string; pulled?: { millis: number; withWaitingMillis?: number; sizeBytes: number } }
+  | { state: 'absent' }
+);
 
 export interface Observed {
   sandboxes: readonly SandboxState[];
   containers: readonly ContainerState[];
-  /** By container name. */
-  images: Readonly<Record<string, ImageState>>;
-  /** By actionKey of pulls under way. */
-  pulls?: Readonly<Record<string, PullProgress>>;
-  /** Images, as the spec names them, of which the runtime has told that they came, and that were not looked for since. */
-  appeared?: ReadonlySet<string>;
-  /** unmounted: the Pod's other files are still there */
-  volumes: 'pending' | 'mounted' | 'unmounted' | 'gone';
-  /** Keys (actionKey) of actions under way: decide() asks for none of them again. */
-  inFlight: ReadonlySet<string>;
-  /** By actionKey. */
-  failures: Readonly<Record<string, Failure>>;
-  /** By runKey. */
-  probes: Readonly<Record<string, ProbeResult>>;
-  /** By runKey; hooks that have ended. */
-  hooks: Readonly<Record<string, HookResult>>;
+  images: Readonly<Record<string, ImageState>>; // By container name.
+  pulls?: Readonly<Record<string, PullProgress>>; // By actionKey: those under way.
+  appeared?: ReadonlySet<string>; // Images, as the spec names them, that appeared since they were last looked for.
+  volumes: 'pending' | 'mounted' | 'unmounted' | 'gone'; // unmounted: the Pod's other files are still there.
+  downward?: string; // The version that the downward API files were last written for.
+  underWay: readonly Action[]; // decide() asks for none of them again.
+  failures: readonly FailedAction[];
+  probes: Readonly<Record<string, ProbeResult>>; // By runKey.
+  hooks: Readonly<Record<string, HookResult>>; // By runKey: those that have ended.
+  outages: readonly Outage[]; // Those that are over, since this agent started and the one before it.
 }
 
 /** The node that the Pod is bound to, as its status names it. */
 export interface NodeFacts {
-  /** First the primary one. */
-  ips: readonly string[];
-  /** containerd, as in containerd://<id> */
-  runtimeName: string;
-  /** How much longer than its grace period a Pod's extensions may make its end; absent: DEFAULT_MAX_EXTENSION_SECONDS. */
-  maxGracePeriodExtensionSeconds?: number;
-  /** The phase stays what it is while defer containers run. Absent: it is Terminating. */
-  terminatingPhase?: false;
+  ips: readonly string[]; // The primary one first.
+  runtimeName: string; // containerd, as in containerd://<id>
+  maxGracePeriodExtensionSeconds?: number; // Holds for outages, too; absent: DEFAULT_MAX_EXTENSION_SECONDS.
+  terminatingPhase?: false; // The phase stays as it was while defer containers run.
 }
 
 /** The node itself ends the Pod. */
 export interface NodeEnd {
   reason: 'NodePressure' | 'NodeShutdown' | 'Preempted';
-  /** status.message of the Pod. */
-  message: string;
+  message: string; // For status.message of the Pod.
   at: Millis;
-  /** The time that the node leaves to it; the Pod's own grace period holds where it is shorter. 0: at once. */
-  graceSeconds: number;
+  graceSeconds: number; // What the node leaves; the Pod's own grace period holds where it is shorter. 0: at once.
   evicted?: true; // Under pressure, whatever it was ended for first.
 }
 
-/** Why a Pod ends. Completed: by itself. */
-export type TerminationReason =
-  | 'Deleted'
-  | 'Evicted'
-  | 'Preempted'
-  | 'DeadlineExceeded'
-  | 'NodeShutdown'
-  | 'NodePressure'
-  | 'Completed';
-
-export interface Termination {
-  reason: TerminationReason;
-  startedAt: Millis;
-  /** When what still runs is killed. Only ever moves earlier, but for the extensions of a Pod with defer containers. */
+/** Why a run is ended though its Pod lives on, or a defer container before it is done. */
+export interface Stop {
+  message?: string; // Of its Killing Event; absent: that of a Pod that ends.
+  at: Millis; // A run that ended before has ended by itself.
   deadline: Millis;
-  /** How much of it are extensions. */
-  extendedSeconds?: number;
-  /** The node ended it at once: no defer container runs. */
-  hard?: true;
-  /** The time for defer containers was over, and what ran was told to stop: an extension comes too late. */
-  over?: true;
-  /** The deletionTimestamp that it reckons with: another one is a second delete. */
-  deletionTimestamp?: string;
+  restart: boolean; // It runs again though its exit code alone would not want it.
+  replaced?: true; // For another image: the next run is no repetition, and needs no back-off.
+  entry?: 'DeadlineExceeded' | 'GivenUp' | 'Skipped'; // The reason with which a defer container ends then.
+}
+
+/** What the node keeps of a Pod for the next agent, beside its status and the runtime. It is written before any action begins. */
+export type Journal = { stops: Readonly<Record<string, Stop>>; termination?: Termination }; // Stops by container ID.
+
+/** How a defer container ended. */
+export interface EntryEnd {
+  at: Millis;
+  reason: string; // Completed, Error, OOMKilled, DeadlineExceeded, GivenUp, SandboxLost, Skipped
+  exitCode: number;
+  message?: string;
+  run?: ContainerState; // The run that it ended with; absent: none of its runs counts.
+  recorded?: ContainerStatus; // The status that has it already.
 }
 
 /** What is known of one probe of one run. */
 export interface ProbeMemory {
-  /** The newest result that was counted. */
-  serial: number;
-  /** When it is to run next. */
-  dueAt: Millis;
+  serial: number; // Of the newest result that was counted.
+  dueAt: Millis; // When it is to run next.
   successes: number;
   failures: number;
-  /** undefined: not decided yet */
-  passing?: boolean;
-  /** When a defer container's probe succeeded last. */
-  succeededAt?: Millis;
+  passing?: boolean | undefined; // Absent: not decided yet.
+  succeededAt?: Millis | undefined; // Of the last result Success.
 }
 
 /** What the worker keeps between decisions; rebuildMemory() makes it anew after a restart of the agent. */
-export interface Memory {
-  /** Keys of the facts that were given out as Events and still hold. */
-  announced: ReadonlySet<string>;
-  /** Keys of the transitions that were given out and still hold. */
-  recorded: ReadonlySet<string>;
-  termination?: Termination;
-  /** Attempt of the sandbox in which all init containers have succeeded. */
-  initializedInSandbox?: number;
-  /** By runKey. */
-  probes: Readonly<Record<string, ProbeMemory>>;
-  stops: Stops;
-  /** When a run was first to get its stop signal, by container ID. */
-  signalledAt: Readonly<Record<string, Millis>>;
-  /** How defer containers ended, by name: it stays so until the status tells it. */
-  ended: Readonly<Record<string, EntryEnd>>;
-  /** IDs of defer containers' runs that the agent before may have cut off while it started them. */
-  interrupted: ReadonlySet<string>;
-  /** IDs of defer containers' runs that had not started when this agent came: the start may still be under way, and be given up. */
-  unstarted: ReadonlySet<string>;
-}
-
-/** One call of the executor. Results come back only as observations. */
-export type Action =
-  | { kind: 'mountVolumes' }
-  | { kind: 'createSandbox'; attempt: number }
-  /** Looks for the image in the runtime; mustExist (pull policy Never): fails with ErrImageNeverPull where it is absent. */
-  | { kind: 'checkImage'; container: string; attempt: number; image: string; mustExist: boolean }
-  | { kind: 'pullImage'; container: string; attempt: number; image: string }
-  /** Creates and starts; to repeat it by (container, attempt) is safe. */
-  | {
-      kind: 'startContainer';
-      container: string;
-      containerKind: ContainerKind;
-      attempt: number;
-      sandboxId: string;
-      /** The reference that was checked or pulled: of an entry with imageFrom the image of that container. */
-      image: string;
-      imageId: string;
-      backoffSeconds: number;
-      /** The run whose process namespace an ephemeral container shares. */
-      targetId?: string;
-    }
-  | { kind: 'runProbe'; container: string; id: string; probe: ProbeKind }
-  | { kind: 'runHook'; container: string; id: string; hook: HookKind }
-  /** Stop signal now, kill at the deadline. Asked again with an earlier deadline, the earlier one holds. */
-  | { kind: 'stopContainer'; id: string; deadline: Millis }
-  | { kind: 'removeContainer'; id: string; container: string; attempt: number }
-  | { kind: 'stopSandbox'; id: string }
-  | { kind: 'removeSandbox'; id: string }
-  | { kind: 'unmountVolumes' }
-  /** Unmounts, and removes all that the Pod had on the node. */
-  | { kind: 'removeFiles' }
-  /** Gives up an action under way that is no longer wanted (a pull, a hook past its time). */
-  | { kind: 'cancel'; key: string }
-  /** Deletes the object from the API with grace 0: the Pod is gone. */
-  | { kind: 'finalizeDeletion' };
-
-/** The identity of an action: two with one key are the same try of the same thing. */
-export function actionKey(action: Action): string {
-  switch (action.kind) {
-    case 'mountVolumes':
-    case 'unmountVolumes':
-    case 'removeFiles':
-    case 'finalizeDeletion':
-      return action.kind;
-    case 'createSandbox':
-      return `createSandbox/${action.attempt}`;
-    case 'checkImage':
-    case 'pullImage':
-      return `${action.kind}/${action.container}/${action.attempt}/${action.image}`;
-    case 'startContainer':
-      return `${action.kind}/${action.container}/${action.attempt}`;
-    case 'runProbe':
-      return `runProbe/${runKey(action.id, action.probe)}`;
-    case 'runHook':
-      return `runHook/${runKey(action.id, action.hook)}`;
-    case 'stopContainer':
-      return `stopContainer/${action.id}/${action.deadline}`;
-    case 'removeContainer':
-    case 'stopSandbox':
-    case 'removeSandbox':
-      return `${action.kind}/${action.id}`;
-    case 'cancel':
-      return `cancel/${action.key}`;
-  }
+export interface Memory extends Journal {
+  announced: ReadonlySet<string>; // Keys of the facts that were given out as Events and still hold.
+  recorded: ReadonlySet<string>; // Keys of the transitions that were given out and still hold.
+  initializedInSandbox?: number; // Attempt of the sandbox in which all init containers have succeeded.
+  probes: Readonly<Record<string, ProbeMemory>>; // By runKey.
+  signalledAt: Readonly<Record<string, Millis>>; // When a run was first to get its stop signal, by container ID.
+  ended: Readonly<Record<string, EntryEnd>>; // How defer containers ended, by name, until the status has it.
+  interrupted: ReadonlySet<string>; // IDs of defer containers' runs whose start the agent before may have cut off.
+  unstarted: ReadonlySet<string>; // IDs of runs that this agent found created: their start may be under way.
 }
 
 /** An Event on the Pod. */
@@ -247,35 +190,28 @@ export interface PodEvent {
   type: 'Normal' | 'Warning';
   reason: string;
   message: string;
-  /** spec.initContainers{name}; absent: the Pod itself */
-  fieldPath?: string;
+  fieldPath?: string; // spec.initContainers{name}; absent: the Pod itself.
 }
 
 /** A step in the life of a Pod, for its record. */
 export interface Transition {
-  /** The same step has the same key, whoever tells of it and however often. */
-  key: string;
+  key: string; // The same step has the same key, whichever agent gives it out and however often.
   at: Millis;
-  /** Scheduled, SandboxReady, Pulling, Pulled, Started, Exited, …: see transitions.ts */
-  type: string;
-  /** Absent: the Pod itself. */
-  container?: string;
+  type: string; // Scheduled, SandboxReady, Pulling, Pulled, Started, Exited, …: see report.ts
+  container?: string; // Absent: the Pod itself.
   containerKind?: ContainerKind;
   attempt?: number;
   exitCode?: number;
   reason?: string;
   message?: string;
-  /** A deadline that it sets or moves. */
-  deadline?: Millis;
+  deadline?: Millis; // That it sets or moves.
 }
 
 export interface Input {
   pod: Pod;
-  /** The object is gone from the API (force-deleted): only clean up. */
-  removed: boolean;
+  removed: boolean; // The object is gone from the API (force-deleted): only clean up.
   node: NodeFacts;
-  /** Set once the node ends the Pod. */
-  nodeEnd?: NodeEnd;
+  nodeEnd?: NodeEnd; // Once the node ends the Pod.
   observed: Observed;
   memory: Memory;
   now: Millis;
@@ -283,16 +219,11 @@ export interface Input {
 
 export interface Decision {
   actions: Action[];
-  /** The status as it should be; undefined where none may be written (the object is gone). */
-  status: PodStatus | undefined;
+  status: PodStatus | undefined; // As it should be; undefined where none may be written (the object is gone).
   memory: Memory;
-  /** To be written down before anything else is done, for the next agent; undefined: nothing new. */
-  stops: Stops | undefined;
+  journal: Journal | undefined; // To be written before any action begins; undefined: nothing new.
   events: PodEvent[];
-  /** What has happened since the decision before, in the order of its time. */
-  transitions: Transition[];
-  /** When to ask again though nothing happens until then. */
-  wakeAt: Millis | undefined;
-  /** Nothing of the Pod is left on this node, nor anything to do for it. */
-  done: boolean;
+  transitions: Transition[]; // What has happened since the decision before, in the order of its time.
+  wakeAt: Millis | undefined; // When to ask again though nothing happens until then.
+  done: boolean; // Nothing of the Pod is left on this node, nor anything to do for it.
 }

@@ -1,175 +1,177 @@
-/**
- * A Pod as the rules look at it: the spec's containers in order, each with its runs, beside the current sandbox.
- */
-import type {
-  Container,
-  ContainerStatus,
-  DeferContainer,
-  EphemeralContainer,
-  Pod,
-  PodSpec,
-} from '../api/generated/types.ts';
-import { parseTime } from '../machinery/time.ts';
-import type { ContainerKind, ContainerState, Input, Observed, SandboxState } from './types.ts';
+/** A Pod as the rules see it: its containers in order, each with its runs and its image, and the current sandbox. */
+import type { AnyContainer } from '../api/core/v1/pod/containers.ts';
+import { recordedStatuses, shownId } from '../api/core/v1/pod/statuses.ts';
+import type { Container, ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
+import { defined } from '../machinery/defined.ts';
+import { type Millis, parseTime } from '../machinery/time.ts';
+import {
+  type Action,
+  type ActionOf,
+  actionKey,
+  type ContainerKind,
+  type ContainerState,
+  type FailedAction,
+  type ImageState,
+  type Input,
+  type Memory,
+  PROBE_KINDS,
+  runKey,
+  type SandboxState,
+} from './types.ts';
 
 export interface ContainerView {
-  spec: Container | DeferContainer | EphemeralContainer;
+  spec: AnyContainer;
+  name: string;
   kind: ContainerKind;
-  /** An init container with restartPolicy Always: started in its turn, it runs beside the apps. */
-  sidecar: boolean;
-  /** spec.initContainers{name} */
-  fieldPath: string;
-  /** All runs known, newest first. */
-  runs: readonly ContainerState[];
+  sidecar: boolean; // An init container with restartPolicy Always: started in its turn, it runs beside the apps.
+  fieldPath: string; // spec.initContainers{name}
+  image: string; // The reference of the next run's image: of an entry with imageFrom that of the other container.
+  imageState: ImageState | undefined;
+  runs: readonly ContainerState[]; // All that are known, the newest first.
   latest: ContainerState | undefined;
-  /** The newest run, if it belongs to the current sandbox. */
-  current: ContainerState | undefined;
-  /** What the next run would be numbered: the restart count continues over sandboxes and lost records. */
-  nextAttempt: number;
+  current: ContainerState | undefined; // The newest run, if it belongs to the current sandbox.
+  nextAttempt: number; // The restart count continues over sandboxes and lost records.
+  starting: boolean; // A start is under way, and the run that it makes has not ended.
+  recorded: ContainerStatus | undefined; // The container's status in the object.
 }
 
-export interface PodView {
-  pod: Pod;
-  spec: PodSpec;
+/** probes, stops and signalledAt are those of runs that there are, with what probes and hooks have shown since: see learn(). */
+export interface PodView
+  extends Pick<Input, 'pod' | 'observed' | 'now'>,
+    Pick<Memory, 'probes' | 'stops' | 'signalledAt'> {
+  input: Input;
+  spec: NonNullable<Pod['spec']>;
   restartPolicy: 'Always' | 'OnFailure' | 'Never';
+  graceMillis: Millis; // Of spec.terminationGracePeriodSeconds.
   init: readonly ContainerView[];
   apps: readonly ContainerView[];
-  /** The destructors, in order. */
   defers: readonly ContainerView[];
   ephemeral: readonly ContainerView[];
-  /** init, then apps, defers, ephemeral */
-  all: readonly ContainerView[];
-  /** The newest sandbox, ready or not. */
-  sandbox: SandboxState | undefined;
-  observed: Observed;
-  /** An app container was created in the current sandbox, or all init containers were seen to succeed in it. */
-  initialized: boolean;
+  all: readonly ContainerView[]; // init, then apps, defers, ephemeral
+  sandbox: SandboxState | undefined; // The newest one, ready or not.
+  initialized: boolean; // An app container was created in the sandbox, or all init containers were seen to succeed in it.
+  isUnderWay(key: string): boolean;
+  failureOf(key: string): FailedAction | undefined; // How the action of this key failed last.
+  lastTryOf(key: string): FailedAction | undefined; // That, or that its outcome is unknown: the next try backs off.
 }
 
-export const isLive = (run: ContainerState | undefined): run is ContainerState =>
-  run !== undefined && (run.state === 'running' || run.state === 'unknown' || run.state === 'created');
-
+export const isLive = (run?: ContainerState): run is ContainerState => run !== undefined && run.state !== 'exited';
 /** It has processes, or may have. */
-export const isRunning = (run: ContainerState | undefined): run is ContainerState =>
-  isLive(run) && run.state !== 'created';
+export const isRunning = (run?: ContainerState): run is ContainerState => isLive(run) && run.state !== 'created';
+export const succeeded = (run?: ContainerState): boolean => run?.state === 'exited' && run.exitCode === 0;
 
-/** Something of the Pod is about to run. The call that started a defer container which has ended may still be on its way back. */
-export const isStarting = ({ observed }: Pick<PodView, 'observed'>): boolean =>
-  [...observed.inFlight].some((key) => {
-    const [kind, name, attempt] = key.split('/');
-    if (kind === 'createSandbox') return true;
-    const hasEnded = observed.containers.some(
-      (run) => run.kind === 'defer' && run.state === 'exited' && run.name === name && run.attempt === Number(attempt),
-    );
-    return kind === 'startContainer' && !hasEnded;
-  });
+/** The actions of one kind that are under way. */
+export const underWay = <Kind extends Action['kind']>(view: Pick<PodView, 'observed'>, kind: Kind): ActionOf<Kind>[] =>
+  view.observed.underWay.filter((action): action is ActionOf<Kind> => action.kind === kind);
 
-export const succeeded = (run: ContainerState | undefined): boolean => run?.state === 'exited' && run.exitCode === 0;
+/** Something of the Pod is about to run. */
+export const isStarting = (view: PodView): boolean =>
+  underWay(view, 'createSandbox').length > 0 || view.all.some(({ starting }) => starting);
 
-const FIELDS = {
-  init: 'initContainers',
-  app: 'containers',
-  defer: 'deferContainers',
-  ephemeral: 'ephemeralContainers',
-} as const satisfies Record<ContainerKind, keyof PodSpec>;
+export const containerOf = (view: PodView, run: ContainerState): ContainerView | undefined =>
+  view.all.find(({ name }) => name === run.name);
+
+/** The field of the spec with the containers of a kind. */
+const fieldOf = (kind: ContainerKind) => (kind === 'app' ? 'containers' : (`${kind}Containers` as const));
 
 /** The reasons of a defer container that waits and is not about to start. */
 const NOT_STARTING: ReadonlySet<string> = new Set(['PodRunning', 'PendingDefer', 'CrashLoopBackOff']);
 
-/** The attempt of a defer container of which its status tells that it is about to start. */
-export function announcedAttempt({ spec }: Pod, { name, state, restartCount }: ContainerStatus): number | undefined {
-  const reason = state?.waiting?.reason;
-  const isDefer = spec?.deferContainers?.some((entry) => entry.name === name) === true;
-  return isDefer && reason !== undefined && !NOT_STARTING.has(reason) ? restartCount : undefined;
+/** The attempt of a defer container that its status announces: it is about to start. */
+export function announcedAttempt({ spec, status }: Pod, recorded: ContainerStatus | undefined): number | undefined {
+  const reason = recorded?.state?.waiting?.reason;
+  const isDefer = spec?.deferContainers?.some(({ name }) => name === recorded?.name) === true;
+  if (!isDefer || status?.termination === undefined || reason === undefined) return undefined;
+  return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/** The statuses of the Pod's containers of every kind, as the object tells them. */
-export const recordedStatuses = ({ status }: Pod): ContainerStatus[] => [
-  ...(status?.initContainerStatuses ?? []),
-  ...(status?.containerStatuses ?? []),
-  ...(status?.deferContainerStatuses ?? []),
-  ...(status?.ephemeralContainerStatuses ?? []),
-];
-
-/**
- * Of each container whose end the Pod's status tells of: that run and those before, the oldest first. Whoever removes them keeps to
- * the order: what is left of the others would be taken for the last.
- */
-export const toldRuns = <Run extends Pick<ContainerState, 'id' | 'name' | 'attempt'>>(
-  pod: Pod,
-  runs: readonly Run[],
-): Run[][] =>
-  recordedStatuses(pod).flatMap(({ name, state }) => {
-    const id = state?.terminated?.containerID?.split('//')[1];
-    const last = runs.find((run) => run.id === id);
-    if (last === undefined) return [];
-    const told = runs.filter((run) => run.name === name && run.attempt <= last.attempt);
-    return [told.sort((a, b) => a.attempt - b.attempt)];
-  });
-
-/**
- * A runtime that has lost how a run ended says `Unknown`: containerd, where it dies before it has written down an exit that its
- * event has told. What the Pod's status tells of that end stays.
- */
-function asTold(run: ContainerState, pod: Pod): ContainerState {
+/** containerd that died before it had stored an exit reports it with the reason `Unknown`: the end in the Pod's status stays. */
+function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
-  const ends = recordedStatuses(pod).flatMap(({ state, lastState }) => [state?.terminated, lastState?.terminated]);
-  const told = ends.find((end) => end?.containerID?.endsWith(`//${run.id}`));
-  if (told === undefined) return run;
-  const { exitCode, reason = '', message = '' } = told;
-  return { ...run, exitCode, reason, message, finishedAt: parseTime(told.finishedAt) ?? run.createdAt };
+  const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];
+  const end = ends.find((each) => shownId(each) === run.id);
+  if (end === undefined) return run;
+  const { exitCode, reason = '', message = '' } = end;
+  const at = parseTime(end.finishedAt) ?? run.createdAt;
+  // The status shows whole seconds only.
+  const finishedAt = Math.trunc((run.finishedAt ?? 0) / 1000) * 1000 === at ? run.finishedAt : at;
+  return { ...run, exitCode, reason, message, finishedAt };
 }
 
-export function viewOf({ pod, observed, memory }: Pick<Input, 'pod' | 'observed' | 'memory'>): PodView {
-  const spec = pod.spec;
-  if (spec === undefined) throw new TypeError(`the Pod ${pod.metadata.name} has no spec`);
-  const sandbox = observed.sandboxes.reduce<SandboxState | undefined>(
-    (newest, each) => (newest === undefined || each.attempt > newest.attempt ? each : newest),
-    undefined,
-  );
-  const recorded = new Map<string, number>();
-  for (const status of recordedStatuses(pod)) {
-    if (status.containerID !== undefined || status.lastState?.terminated !== undefined)
-      recorded.set(
-        status.name,
-        announcedAttempt(pod, status) === undefined ? status.restartCount : status.restartCount - 1,
-      );
-  }
-  const view = (container: ContainerView['spec'], kind: ContainerKind): ContainerView => {
-    const runs = observed.containers
-      .filter((run) => run.name === container.name)
-      .map((run) => asTold(run, pod))
-      .sort((a, b) => b.attempt - a.attempt);
-    const latest = runs[0];
-    return {
-      spec: container,
-      kind,
-      sidecar: kind === 'init' && container.restartPolicy === 'Always',
-      fieldPath: `spec.${FIELDS[kind]}{${container.name}}`,
-      runs,
-      latest,
-      current: latest !== undefined && latest.sandboxId === sandbox?.id ? latest : undefined,
-      nextAttempt: Math.max(latest?.attempt ?? -1, recorded.get(container.name) ?? -1) + 1,
-    };
-  };
-  const init = (spec.initContainers ?? []).map((container) => view(container, 'init'));
-  const apps = spec.containers.map((container) => view(container, 'app'));
-  const defers = (spec.deferContainers ?? []).map((container) => view(container, 'defer'));
-  const ephemeral = (spec.ephemeralContainers ?? []).map((container) => view(container, 'ephemeral'));
-  const initialized =
-    sandbox !== undefined &&
-    (memory.initializedInSandbox === sandbox.attempt || apps.some((container) => container.current !== undefined));
+/** The last run of a defer container, by its status: a run that the runtime has lost must not count as never begun. */
+function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, now: Millis): ContainerState | undefined {
+  const { name, image, imageID: imageId, containerID, state, lastState } = status;
+  const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'the runtime has lost the container' };
+  const end: NonNullable<ContainerStatus['state']>['terminated'] = state?.running
+    ? defined({ ...lost, startedAt: state.running.startedAt, containerID })
+    : lastState?.terminated;
+  const id = shownId(end);
+  if (end === undefined || id === undefined) return undefined;
+  const { exitCode, reason = 'Error', message = '', startedAt, finishedAt } = end;
   return {
-    pod,
-    spec,
+    ...{ id, sandboxId, name, kind: 'defer', attempt, image, imageId, backoffSeconds: 0, state: 'exited', lost: true },
+    ...{ createdAt: parseTime(startedAt) ?? now, finishedAt: parseTime(finishedAt) ?? now, exitCode, reason, message },
+  };
+}
+
+function containerView(input: Input, kind: ContainerKind, spec: AnyContainer, sandbox?: SandboxState) {
+  const { pod, observed, now } = input;
+  const { name } = spec;
+  const { containers = [], initContainers = [] } = pod.spec ?? {};
+  const recorded = recordedStatuses(pod).find((status) => status.name === name);
+  const runs = observed.containers
+    .filter((run) => run.name === name)
+    .map((run) => asRecorded(run, recorded))
+    .sort((a, b) => b.attempt - a.attempt);
+  const hasRun = recorded?.containerID !== undefined || recorded?.lastState?.terminated !== undefined;
+  const announced = announcedAttempt(pod, recorded) === undefined ? 0 : 1;
+  const shownAttempt = recorded !== undefined && hasRun ? recorded.restartCount - announced : -1;
+  const lastAttempt = runs[0]?.attempt ?? -1;
+  // Once the Pod is cleared away nothing of it is lost.
+  const isLost = kind === 'defer' && lastAttempt < shownAttempt;
+  const lost = isLost && recorded && sandbox ? lostRun(recorded, shownAttempt, sandbox.id, now) : undefined;
+  if (lost !== undefined) runs.unshift(lost);
+  const latest = runs[0];
+  const { imageFrom } = spec as DeferContainer;
+  const source = [...containers, ...initContainers].find((each) => each.name === imageFrom) ?? spec;
+  const hasEnded = (attempt: number): boolean => runs.some((run) => run.attempt === attempt && run.state === 'exited');
+  return {
+    ...{ spec, name, kind, runs, latest, recorded },
+    sidecar: kind === 'init' && (spec as Container).restartPolicy === 'Always',
+    fieldPath: `spec.${fieldOf(kind)}{${name}}`,
+    image: source.image ?? '',
+    imageState: observed.images[name],
+    current: latest !== undefined && latest.sandboxId === sandbox?.id ? latest : undefined,
+    nextAttempt: Math.max(lastAttempt, shownAttempt) + 1,
+    starting: underWay(input, 'startContainer').some((each) => each.container === name && !hasEnded(each.attempt)),
+  };
+}
+
+/** Throws TypeError where the Pod has no spec. */
+export function viewOf(input: Input): PodView {
+  const { pod, observed, memory, now } = input;
+  const { spec } = pod;
+  if (spec === undefined) throw new TypeError(`the Pod ${pod.metadata.name} has no spec`);
+  const sandbox = observed.sandboxes.toSorted((a, b) => b.attempt - a.attempt)[0];
+  const viewsOf = (kind: ContainerKind): ContainerView[] =>
+    (spec[fieldOf(kind)] ?? []).map((each) => containerView(input, kind, each, sandbox));
+  const [init, apps, defers, ephemeral] = [viewsOf('init'), viewsOf('app'), viewsOf('defer'), viewsOf('ephemeral')];
+  const known = new Set(observed.containers.flatMap(({ id }) => [id, ...PROBE_KINDS.map((kind) => runKey(id, kind))]));
+  const ofKnown = <T>(record: Readonly<Record<string, T>>): Record<string, T> =>
+    Object.fromEntries(Object.entries(record).filter(([key]) => known.has(key)));
+  const keys = new Set(observed.underWay.map(actionKey));
+  const failures = new Map(observed.failures.map((failure) => [actionKey(failure.action), failure]));
+  return {
+    ...{ input, now, pod, spec, observed, init, apps, defers, ephemeral, sandbox },
     restartPolicy: (spec.restartPolicy ?? 'Always') as PodView['restartPolicy'],
-    init,
-    apps,
-    defers,
-    ephemeral,
+    graceMillis: (spec.terminationGracePeriodSeconds ?? 30) * 1000,
     all: [...init, ...apps, ...defers, ...ephemeral],
-    sandbox,
-    observed,
-    initialized,
+    initialized:
+      sandbox !== undefined &&
+      (memory.initializedInSandbox === sandbox.attempt || apps.some(({ current }) => current !== undefined)),
+    ...{ probes: ofKnown(memory.probes), stops: ofKnown(memory.stops), signalledAt: ofKnown(memory.signalledAt) },
+    isUnderWay: (key) => keys.has(key),
+    failureOf: (key) => (failures.get(key)?.unknown ? undefined : failures.get(key)),
+    lastTryOf: (key) => failures.get(key),
   };
 }

@@ -23,7 +23,8 @@ import { removeDeadContainers } from './dead-containers.ts';
 import { createExecutor } from './executor.ts';
 import { createPodHandlers } from './handlers/pod-handlers.ts';
 import { createNodeImages } from './images/node-images.ts';
-import { createKeptStops } from './kept-stops.ts';
+import { createKeptJournal } from './kept-journal.ts';
+import { createKeptReferences } from './kept-references.ts';
 import { ROTATION_LIMITS, startLogRotation } from './log-rotation.ts';
 import { createLogSource } from './logs.ts';
 import { createNodeEnding, type NodeEnding } from './node-ending.ts';
@@ -75,10 +76,14 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
       release: runtime.releaseImageMounts,
       event: (pod, type, reason, message) => events.event(pod, type, reason, message),
     },
+    onObject: (key) => kept.changed(key),
     onRetry: (uid) => workers.get(uid)?.retry('mountVolumes'),
     onFailure: (pod, { reason, message }) => events.event(pod, 'Warning', reason, message),
   });
   signal.addEventListener('abort', () => volumes.close(), { once: true });
+  const { podDirectory } = volumes;
+  const isStatic = (pod: Pod): boolean => staticPods.owns(pod);
+  const kept = createKeptReferences({ client, timers, log, signal, podDirectory, isStatic });
   const services = createInformer<Service>(
     client.resource({ group: '', version: 'v1', resource: 'services' }),
     { log, timers, signal },
@@ -96,31 +101,25 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     logsRoot,
     seccompRoot: join(dataDir, 'seccomp'),
     ...facts.environment,
-    ...{ services, isStatic: (pod: Pod) => staticPods.owns(pod) },
+    ...{ services, isStatic },
     podIps: (pod) => sandboxIps.get(pod.metadata.uid ?? '') ?? [],
-    podDirectory: volumes.podDirectory,
+    ...{ podDirectory, kept },
     volumePath: volumes.hostPath,
   });
   const livePods = (): Pod[] => [...workers.values()].map((worker) => worker.pod());
   const images = createNodeImages({
     ...options,
-    events,
+    ...{ events, kept },
     pods: livePods,
     appeared: (name) => workers.forEach((worker) => void worker.imageAppeared(name)),
   });
-  const removeRunFiles = createRunRemoval(volumes.podDirectory, logsRoot);
+  const removeRunFiles = createRunRemoval(podDirectory, logsRoot);
   const execute = createExecutor({
-    timers,
-    runtime,
-    client,
-    volumes,
+    ...{ timers, runtime, client, environment, prepareContainer, prepareSandbox, removeRunFiles },
+    volumes: kept.guard(volumes),
     pullImage: images.pull,
-    environment,
-    prepareContainer,
-    prepareSandbox,
     ...(podCgroups === undefined ? {} : { cgroups: podCgroups }),
     warn: (pod, reason, message) => events.event(pod, 'Warning', reason, message),
-    removeRunFiles,
     ...createPodHandlers({
       ...{ runtime, timers, log, events },
       podIp: (pod) =>
@@ -151,10 +150,9 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   const outages = createOutageClock(options.lastSignOfLife, timers);
   const workers = new Map<string, PodWorker>();
   const runs = createRunLookup(logsRoot, (uid) => workers.get(uid)?.pod());
-  const { podDirectory } = volumes;
   const pressures = () => options.eviction?.pressure.conditions() ?? new Set();
   const ending = createNodeEnding({ ...options, ...{ events, workers, podDirectory, staticPods, runs, pressures } });
-  const stops = createKeptStops(podDirectory, options);
+  const journals = createKeptJournal(podDirectory, options);
   const start = (pod: Pod, removed: boolean): void => {
     const uid = pod.metadata.uid ?? '';
     const logDirectory = podLogDirectory(pod, logsRoot);
@@ -169,7 +167,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
       return view;
     };
     const worker = startWorker(
-      { pod, removed, nodeEnd: ending.begun(pod), stops: stops.read(pod), ...outages.of() },
+      { pod, removed, nodeEnd: ending.begun(pod), journal: journals.read(pod), ...outages.of() },
       {
         timers,
         log: log.child({ pod: `${pod.metadata.namespace}/${pod.metadata.name}` }),
@@ -178,7 +176,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
         execute: executeFor,
         writeStatus: writeAnyStatus,
         record: (of, transitions) => recorder.record(of, transitions),
-        keepStops: stops.keep,
+        keep: journals.keep,
         recorded: () => recorder.written(uid),
         event: (of, { type, reason, message, fieldPath }) => events.event(of, type, reason, message, fieldPath),
         done: () => {
@@ -201,6 +199,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     );
     workers.set(uid, worker);
     podCgroups?.add(pod);
+    if (!removed && pod.status?.startTime !== undefined && !hasEnded(pod)) void kept.keep(pod);
     if (signal.aborted) worker.stop();
   };
   const apply = (pod: Pod, removed: boolean): void => {
@@ -217,7 +216,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     allocatable: capacity.allocatable,
     pods: livePods,
     strictGroups: facts.strictGroups,
-    isStatic: (pod) => staticPods.owns(pod),
+    isStatic,
     unwanted: (pod) => ending.refusal(pod),
     begin: (pod) => start(pod, false),
     refused: (pod, { reason, message }) => events.event(pod, 'Warning', reason, message),

@@ -5,8 +5,8 @@
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
 import { hasEnded } from '../api/core/v1/pod/phase.ts';
+import { toldRuns } from '../api/core/v1/pod/statuses.ts';
 import type { Pod } from '../api/generated/types.ts';
-import { toldRuns } from '../lifecycle/view.ts';
 import type { Log } from '../platform/platform.ts';
 import type { ContainerObservation, ContainerRuntime } from '../runtime/runtime.ts';
 import type { ExecutorPorts } from './executor.ts';

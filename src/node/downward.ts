@@ -8,6 +8,7 @@ import type {
   EphemeralContainer,
   ObjectFieldSelector,
   Pod,
+  PodTermination,
   ResourceFieldSelector,
 } from '../api/generated/types.ts';
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../machinery/quantity.ts';
@@ -35,11 +36,16 @@ const simpleFields: Readonly<Record<string, (pod: Pod, facts: DownwardFacts) => 
   'status.hostIPs': (_pod, facts) => facts.hostIps.join(','),
   'status.podIP': (pod, facts) => podAddresses(pod, facts)[0] ?? '',
   'status.podIPs': (pod, facts) => podAddresses(pod, facts).join(','),
-  // Of a Pod that ends, for its defer containers. Source: their specification, "What an entry can know".
-  'status.termination.reason': (pod) => pod.status?.termination?.reason ?? '',
-  'status.termination.deadline': (pod) => pod.status?.termination?.deadline ?? '',
-  'status.termination.exitCodes': (pod) => JSON.stringify(exitCodes(pod)),
+  // Source: the specification of defer containers, "What an entry can know".
+  'status.termination.reason': (pod) => ofTermination(pod, ({ reason }) => reason),
+  'status.termination.deadline': (pod) => ofTermination(pod, ({ deadline }) => deadline),
+  'status.termination.containers': (pod) => ofTermination(pod, ({ containers = [] }) => JSON.stringify(containers)),
+  'status.termination.exitCodes': (pod) => ofTermination(pod, () => JSON.stringify(exitCodes(pod))),
 };
+
+/** Empty before the Pod ends. */
+const ofTermination = ({ status }: Pod, show: (termination: PodTermination) => string): string =>
+  status?.termination === undefined ? '' : show(status.termination);
 
 /** Of the app containers that have ended, by name. */
 const exitCodes = ({ status }: Pod): Record<string, number> =>

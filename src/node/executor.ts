@@ -5,10 +5,10 @@
  * observation, beside what Outcome tells. An action whose call has an unknown outcome rejects with that OutcomeUnknownError.
  */
 import { containersOf } from '../api/core/v1/pod/containers.ts';
+import type { PullProgress } from '../api/core/v1/pod/pull-progress.ts';
 import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
-import type { ImageState, PullProgress } from '../lifecycle/pulls.ts';
-import type { Action, HookResult, ProbeResult } from '../lifecycle/types.ts';
+import type { Action, HookResult, ImageState, ProbeResult } from '../lifecycle/types.ts';
 import { isApiError } from '../machinery/status.ts';
 import type { Timers } from '../platform/platform.ts';
 import { type ContainerRuntime, type ImageInfo, OutcomeUnknownError, type SandboxConfig } from '../runtime/runtime.ts';
@@ -24,6 +24,8 @@ import type { Outcome, WorkerPorts } from './worker-ports.ts';
 /** The part of the volume manager that actions need. */
 export interface VolumePort {
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
+  /** Writes what mounted volumes show of the Pod's fields. */
+  rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
   /** unmount(), and all other files of the Pod go. */
   remove(podUid: string, signal: AbortSignal): Promise<void>;
@@ -109,6 +111,9 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
         return image(action, pod, progress, signal);
       case 'startContainer':
         return startContainer(action, pod, signal);
+      case 'writeDownwardFiles':
+        await volumes.rewrite(pod, signal);
+        return { downward: action.version };
       case 'runProbe':
         return { probe: await ports.runProbe(pod, action, signal) };
       case 'runHook':

@@ -21,8 +21,10 @@ import type { RuntimeFeatures } from '../runtime/runtime.ts';
 import type { PodEnvironment } from './container-config.ts';
 import type { DnsFacts } from './dns-config.ts';
 import { environmentReferences } from './environment.ts';
+import type { KeptReferences } from './kept-references.ts';
 import type { CgroupFacts } from './node-facts.ts';
 import { readNodeResolver } from './node-resolver.ts';
+import type { FileSource } from './volumes/references.ts';
 
 export interface PodEnvironmentOptions {
   client: Client;
@@ -43,6 +45,8 @@ export interface PodEnvironmentOptions {
   cgroups?: CgroupFacts;
   runtimeFeatures?: RuntimeFeatures | undefined;
   services: Pick<Informer<Service>, 'synced' | 'list'>;
+  /** What a defer container refers to is found there where the API does not have it. */
+  kept?: Pick<KeptReferences, 'keep' | 'find'>;
   isStatic(pod: Pod): boolean;
   /** The addresses of the Pod's ready sandbox; empty before there is one. */
   podIps(pod: Pod): readonly string[];
@@ -53,7 +57,7 @@ export interface PodEnvironmentOptions {
 const dependsOnHandler = ({ recursiveReadOnly = 'Disabled' }: VolumeMount): boolean => recursiveReadOnly !== 'Disabled';
 
 /**
- * With a container, its references are read; without one, or where its mounts need it, the Pod's RuntimeClass. Rejects
+ * With a container, its references are read, and what defer containers refer to is kept before the others start; without one, or where its mounts need it, the Pod's RuntimeClass. Rejects
  * where there is no such class.
  */
 export type EnvironmentSource = (
@@ -72,15 +76,22 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
   });
 
   /** The objects that exist, by name. */
-  async function readAll<T extends KubeObject>(resource: string, namespace: string, names: Iterable<string>) {
+  async function readAll<T extends KubeObject>(
+    pod: Pod,
+    isEntry: boolean,
+    resource: FileSource,
+    names: Iterable<string>,
+  ) {
     const api = client.resource<T>({ group: '', version: 'v1', resource });
     const found = new Map<string, T>();
     await Promise.all(
       [...names].map(async (name) => {
         try {
-          found.set(name, await api.get(name, namespace));
+          found.set(name, await api.get(name, pod.metadata.namespace));
         } catch (error) {
-          if (!isApiError(error, 'NotFound')) throw error;
+          const copy = isEntry ? await options.kept?.find<T>(pod, resource, name) : undefined;
+          if (copy !== undefined) found.set(name, copy);
+          else if (!isApiError(error, 'NotFound')) throw error;
         }
       }),
     );
@@ -96,15 +107,17 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
   const dnsFacts = (): DnsFacts => ({ clusterDns, clusterDomain, host: readNodeResolver(resolvConf) });
 
   return async (pod, container, signal) => {
-    const { uid = '', namespace = '' } = pod.metadata;
+    const { uid = '' } = pod.metadata;
+    const isEntry = (pod.spec?.deferContainers ?? []).some(({ name }) => name === container?.name);
     const references = container === undefined ? undefined : environmentReferences(container);
     const needsHandler = container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
     const className = needsHandler ? pod.spec?.runtimeClassName : undefined;
     const [configMaps, secrets, services, runtimeClass] = await Promise.all([
-      readAll<ConfigMap>('configmaps', namespace, references?.configMaps ?? []),
-      readAll<Secret>('secrets', namespace, references?.secrets ?? []),
+      readAll<ConfigMap>(pod, isEntry, 'configmaps', references?.configMaps ?? []),
+      readAll<Secret>(pod, isEntry, 'secrets', references?.secrets ?? []),
       container === undefined ? [] : knownServices(pod),
       className === undefined ? undefined : runtimeClasses.get(className),
+      container === undefined || isEntry ? undefined : options.kept?.keep(pod),
     ]);
     signal.throwIfAborted();
     return {

@@ -2,9 +2,9 @@
  * Tells logs and streams which runs a container has, and when one ends, from what the workers observe.
  */
 import { join } from 'node:path';
+import { recordedStatuses } from '../api/core/v1/pod/statuses.ts';
 import type { Pod } from '../api/generated/types.ts';
 import type { ContainerState } from '../lifecycle/types.ts';
-import { recordedStatuses } from '../lifecycle/view.ts';
 import { containerLogPath, podLogDirectory } from './container-config.ts';
 import type { WrittenLog } from './log-rotation.ts';
 import type { ContainerLogs, LoggedAttempt } from './logs.ts';

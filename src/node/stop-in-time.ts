@@ -7,7 +7,7 @@
  */
 import type { Millis } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
-import { type ContainerRuntime, OutcomeUnknownError } from '../runtime/runtime.ts';
+import type { ContainerRuntime } from '../runtime/runtime.ts';
 
 /** Source: v1.33, kubelet (minimumGracePeriodInSeconds). */
 const LEAST_MILLIS = 2000;
@@ -41,8 +41,8 @@ export function createStopInTime(
       await runtime.stopContainer(id, graceSeconds, signal);
       signalledAt.delete(id);
     } catch (error) {
-      // The signal may not have arrived.
-      if (error instanceof OutcomeUnknownError) signalledAt.delete(id);
+      // The signal may not have arrived. A stop that was given up has sent it.
+      if (!signal.aborted) signalledAt.delete(id);
       throw error;
     } finally {
       kill.cancel();

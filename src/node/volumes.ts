@@ -6,37 +6,44 @@
  *  2. Nothing outside <rootDirectory> is ever removed; a folder with a live mount in it is not removed.
  *  3. Files of configMap, secret, downwardAPI and projected volumes change all at once.
  *  4. A token in a volume is replaced before 80% of its life have passed.
- *  5. A change of what a mounted volume shows (a ConfigMap, a Secret, the Pod's labels and annotations) is written when it
+ *  5. A change of what a mounted volume shows (a ConfigMap, a Secret, a field of the Pod) is written when it
  *     is heard of; nothing is polled. What cannot be written leaves the volume as it was, and is tried again. So it is when
  *     an agent begins anew: a Pod keeps the files that it has, also when what they show is gone.
  */
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import type { Pod, Volume } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { createWorkQueue } from '../client/work-queue.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
-import { removeTree } from '../platform/remove-tree.ts';
 import { OutcomeUnknownError } from '../runtime/runtime.ts';
 import { claimNamesOf } from '../scheduling/volume-claims.ts';
 import type { DownwardFacts } from './downward.ts';
-import { mountsUnder, unmountUnder } from './mounts.ts';
-import { keepPayload } from './volumes/atomic-writer.ts';
+import { KEPT_FOLDER } from './kept-references.ts';
 import type { ClaimSource } from './volumes/claim.ts';
-import { releaseImages, type VolumeImages } from './volumes/image.ts';
+import type { VolumeImages } from './volumes/image.ts';
 import type { IssuedToken, PayloadSource } from './volumes/payload.ts';
-import { type FileSource, fileSourceKey, shownObjects, showsObjects, showsPod } from './volumes/references.ts';
-import { EMPTY_DIRS, folderOf, setUpVolume } from './volumes/set-up.ts';
+import {
+  type FileSource,
+  fileSourceKey,
+  shownObjects,
+  showsChange,
+  showsObjects,
+  showsPod,
+} from './volumes/references.ts';
+import { removeParts } from './volumes/removal.ts';
+import { folderOf, keepVolume, setUpVolume } from './volumes/set-up.ts';
 import { createFailures, VolumeError } from './volumes/volume-error.ts';
 
 export interface VolumeManager {
   /** Makes all volumes of the Pod; call it again after a restart. Rejects with a VolumeError. */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** The object changed: mounted volumes that show its labels or annotations follow. */
+  /** The object changed: mounted volumes that show its fields follow. */
   update(pod: Pod): void;
+  /** Writes what mounted volumes show of the Pod's fields, now. Rejects where they are not mounted. */
+  rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
   /** Unmounts and removes the Pod's volumes. Rejects where a mount is busy; safe to repeat. */
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
   /** unmount(), and the rest of the Pod's folder goes. */
@@ -59,6 +66,8 @@ export interface VolumeManagerOptions {
   allocatable?: Readonly<Record<string, string>>;
   /** Absent: no image can be a volume. */
   images?: VolumeImages;
+  /** The ConfigMap or Secret of this key (fileSourceKey) came, changed or is gone. */
+  onObject?(key: string): void;
   /** What kept the Pod's volumes from being mounted has changed: mount() may succeed now. */
   onRetry?(podUid: string): void;
   /** A mounted volume could not follow a change; or beside the failure that mount() rejects with there was this one. */
@@ -107,12 +116,8 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
   const alone: ClaimSource['alone'] = (name, operation) => serially(`volume/${name}`, operation);
 
   function sourceFor({ pod, tokens }: MountedPod): PayloadSource {
-    const facts: DownwardFacts = {
-      nodeName: options.nodeName,
-      hostIps: [],
-      podIps: [],
-      allocatable: options.allocatable ?? {},
-    };
+    const { nodeName, allocatable = {} } = options;
+    const facts: DownwardFacts = { ...{ nodeName, allocatable }, hostIps: [], podIps: [] };
     return { client, pod, facts, tokens, now: () => timers.now() };
   }
 
@@ -130,7 +135,8 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
         } catch (cause) {
           if (signal.aborted || cause instanceof OutcomeUnknownError) throw cause;
           const error = cause instanceof VolumeError ? cause : new VolumeError(volume.name, (cause as Error).message);
-          if (showsObjects(volume) && (await keepPayload(folder()))) return stays(entry, error);
+          if (showsObjects(volume) && (await keepVolume(sourceFor(entry), volume, folder())))
+            return stays(entry, error);
           throw failures.add(error);
         }
       }),
@@ -202,6 +208,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     const changed = ({ metadata }: KubeObject): void => {
       const key = fileSourceKey(resource, metadata.namespace, metadata.name);
       for (const [uid, entry] of mounted) if (entry.shows.has(key)) refreshes.add(uid);
+      options.onObject?.(key);
     };
     createInformer<KubeObject, KubeObject>(
       client.resource({ group: '', version: 'v1', resource }),
@@ -229,16 +236,8 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     arm();
   }
 
-  /** `parts`: of the Pod's folder; '.' for all of it. */
-  async function removeParts(uid: string, parts: readonly string[], signal: AbortSignal): Promise<void> {
-    const folder = podDirectory(uid);
-    await unmountUnder(folder, signal);
-    await releaseImages(options.images, folder, uid, signal);
-    const left = await mountsUnder(folder);
-    if (left.length > 0) throw new Error(`cannot remove ${folder}: ${left[0]} is still mounted`);
-    // Nothing else that is left there could containers change.
-    await removeTree(join(folder, EMPTY_DIRS));
-    for (const part of parts) await rm(join(folder, part), { recursive: true, force: true });
+  async function removeFiles(podUid: string, parts: readonly string[], signal: AbortSignal): Promise<void> {
+    await removeParts({ folder: podDirectory(podUid), podUid, images: options.images }, parts, signal);
     // Others may have waited for its claims.
     for (const [other, { pod, failed }] of mounted)
       if (failed && claimNamesOf(pod).length > 0) options.onRetry?.(other);
@@ -255,10 +254,10 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
       return serially(uid, () => {
         // A mount that was under way has made it known again.
         forget(uid);
-        return removeParts(uid, parts, signal);
+        return removeFiles(uid, parts, signal);
       });
     };
-  const unmount = removal(['volumes', 'volume-subpaths']);
+  const unmount = removal(['volumes', 'volume-subpaths', KEPT_FOLDER]);
   const remove = removal(['']);
 
   follow('configmaps');
@@ -270,12 +269,17 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
       const uid = pod.metadata.uid ?? '';
       const entry = mounted.get(uid);
       if (entry === undefined) return;
-      const { labels, annotations } = entry.pod.metadata;
+      const { pod: before } = entry;
       entry.pod = pod;
-      const same =
-        isDeepStrictEqual(labels, pod.metadata.labels) && isDeepStrictEqual(annotations, pod.metadata.annotations);
-      if (!same && !entry.failed && showsPod(pod)) refreshes.add(uid);
+      if (!entry.failed && showsChange(before, pod, sourceFor(entry).facts)) refreshes.add(uid);
     },
+    rewrite: (pod, signal) =>
+      serially(pod.metadata.uid ?? '', async () => {
+        const entry = mounted.get(pod.metadata.uid ?? '');
+        if (entry === undefined) throw new Error('the volumes of the Pod are not mounted');
+        entry.pod = pod;
+        await setUpSome(entry, showsPod, signal);
+      }),
     unmount,
     remove,
     hostPath(podUid, pod, volumeName) {

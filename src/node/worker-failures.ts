@@ -1,43 +1,50 @@
-/** What the worker of a Pod knows of its actions that failed, until they succeed. */
-import type { Failure } from '../lifecycle/types.ts';
+/** What the worker of a Pod knows about its actions that failed, until they succeed. */
+import { type Action, actionKey, type FailedAction } from '../lifecycle/types.ts';
 import type { Millis } from '../machinery/time.ts';
 
 export interface WorkerFailures {
-  /** By the key of the action. */
-  readonly observed: Record<string, Failure>;
+  observed(): FailedAction[];
+  /** `key`: as actionKey() makes it. */
   succeeded(key: string): void;
-  failed(key: string, error: unknown, at: Millis): Failure;
+  failed(action: Action, error: unknown, at: Millis): FailedAction;
+  /** The runtime did not answer: the action is neither done nor has it failed. */
+  unanswered(action: Action, error: Error, at: Millis): void;
   /**
-   * What the action fails for has changed: its last failure holds nothing back any more. Nor does that of a try under way,
+   * The cause of the action's failure has changed: its last failure holds nothing back any more. Nor does that of a try under way,
    * which may have looked before the change.
    */
   retry(key: string, isUnderWay: boolean): void;
 }
 
 export function createWorkerFailures(): WorkerFailures {
-  const observed: Record<string, Failure> = {};
+  const observed = new Map<string, FailedAction>();
   const retryWanted = new Set<string>();
   return {
-    observed,
+    observed: () => [...observed.values()],
     succeeded(key) {
-      delete observed[key];
+      observed.delete(key);
       retryWanted.delete(key);
     },
-    failed(key, error, at) {
-      const failure = failureOf(error, observed[key], at);
-      observed[key] = retryWanted.delete(key) ? { ...failure, due: true } : failure;
+    failed(action, error, at) {
+      const key = actionKey(action);
+      const failure = failureOf(action, error, observed.get(key), at);
+      observed.set(key, retryWanted.delete(key) ? { ...failure, due: true } : failure);
       return failure;
+    },
+    unanswered(action, error, at) {
+      const key = actionKey(action);
+      observed.set(key, { ...failureOf(action, error, observed.get(key), at), unknown: true });
     },
     retry(key, isUnderWay) {
       if (isUnderWay) retryWanted.add(key);
-      const failure = observed[key];
-      if (failure !== undefined) observed[key] = { ...failure, due: true };
+      const failure = observed.get(key);
+      if (failure !== undefined) observed.set(key, { ...failure, due: true });
     },
   };
 }
 
-/** What the core is told of an action that failed once more. */
-const failureOf = (error: unknown, before: Failure | undefined, at: Millis): Failure => ({
+const failureOf = (action: Action, error: unknown, before: FailedAction | undefined, at: Millis): FailedAction => ({
+  action,
   at,
   count: (before?.count ?? 0) + 1,
   reason: error instanceof Error && 'reason' in error ? String(error.reason) : 'Error',

@@ -1,11 +1,14 @@
-/** What the worker of a Pod is given to observe with and to act with. */
+/** The worker of a Pod as others see it, and what it is given to observe with and to act with. */
+
+import type { PullProgress } from '../api/core/v1/pod/pull-progress.ts';
 import type { Pod, PodStatus } from '../api/generated/types.ts';
-import type { ImageState, PullProgress } from '../lifecycle/pulls.ts';
-import type { Stops } from '../lifecycle/stops.ts';
 import type {
   Action,
   ContainerState,
   HookResult,
+  ImageState,
+  Journal,
+  NodeEnd,
   NodeFacts,
   Observed,
   PodEvent,
@@ -27,6 +30,8 @@ export interface Outcome {
   volumes?: Observed['volumes'];
   probe?: Omit<ProbeResult, 'serial'>;
   hook?: HookResult;
+  /** The version that the downward API files show now. */
+  downward?: string;
   /** The object is known to be gone from the API. */
   removed?: true;
 }
@@ -39,8 +44,8 @@ export interface WorkerPorts {
   /** `progress`: is told how a pull goes that takes its time. */
   execute(action: Action, pod: Pod, signal: AbortSignal, progress: (progress: PullProgress) => void): Promise<Outcome>;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
-  /** Writes them down for the next worker of the Pod, at once. */
-  keepStops(pod: Pod, stops: Stops): void;
+  /** Writes it for the next worker of the Pod, at once. */
+  keep(pod: Pod, journal: Journal): void;
   event(pod: Pod, event: PodEvent): void;
   /** Keeps steps of the Pod's life; may be told of one again by another worker of the Pod. */
   record(pod: Pod, transitions: Transition[]): void;
@@ -48,4 +53,21 @@ export interface WorkerPorts {
   recorded(): Promise<void> | undefined;
   /** Nothing of the Pod is left on the node. */
   done(): void;
+}
+
+export interface PodWorker {
+  /** The object changed; `removed`: it is gone from the API. */
+  update(pod: Pod, removed: boolean): void;
+  /** The node ends the Pod; the shorter grace period counts, and the first reason. */
+  end(by: Omit<NodeEnd, 'at'>): void;
+  /** The runtime may have something new of this Pod. */
+  changed(): void;
+  /** The cause of the action's failure has changed: it is tried again now. `key` as actionKey() makes it. */
+  retry(key: string): void;
+  /** The runtime has an image of that name (storedName) now; undefined: it may have any. */
+  imageAppeared(name: string | undefined): void;
+  /** The object as it is known now. */
+  pod(): Pod;
+  /** Ends the worker and what it has under way; containers go on. */
+  stop(): void;
 }

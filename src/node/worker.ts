@@ -1,44 +1,33 @@
 /**
  * The worker of one Pod: observes, decides, acts, again. One at a time, whatever happens meanwhile.
  *
- * Boundary: every rule is decide()'s; this file only carries what is observed in and what is asked for out.
+ * Boundary: every rule is decide()'s; this file only carries observations in and actions out.
  * Invariants:
  *  1. The key of an action on the runtime stays in flight until an observation shows its effect, or was made after its end: a decision
- *     never sees a world in which an action is neither under way nor done.
+ *     never sees a world in which an action is neither under way nor done. An action that succeeded without effect has failed.
  *  2. Statuses are written one after the other, the newest wins; the last one is written before the object is deleted.
- *     What shows how a run ended goes once the record tells of it.
+ *     A run is removed once the record has its end.
  *  3. Nothing is polled: a runtime event, a change of the object, an action's end or one timer wakes the worker.
+ *  4. While the outcome of a call is unknown, because the runtime did not answer, nothing is decided. The time until the next
+ *     observation is an outage.
  */
 import type { Pod } from '../api/generated/types.ts';
 import { decide } from '../lifecycle/decide.ts';
 import { rebuildMemory } from '../lifecycle/memory.ts';
-import type { Stops } from '../lifecycle/stops.ts';
 import { nodeEndAfter } from '../lifecycle/termination.ts';
-import { type Action, actionKey, type Input, type Memory, type NodeEnd, type Observed } from '../lifecycle/types.ts';
+import type { Action, Input, Journal, Memory, NodeEnd, Observed, Outage } from '../lifecycle/types.ts';
+import { actionKey } from '../lifecycle/types.ts';
 import type { Timer } from '../platform/platform.ts';
+import { OutcomeUnknownError } from '../runtime/runtime.ts';
 import { createStatusWriter } from './status-writer.ts';
-import { CHANGES_RUNTIME, FORGETS, LAST_STEPS, shows } from './worker-effects.ts';
+import { CHANGES_RUNTIME, FORGETS, LAST_STEPS, missingEffect, shows, unansweredSince } from './worker-effects.ts';
 import { createWorkerFailures } from './worker-failures.ts';
 import { createWorkerImages, showsImage } from './worker-images.ts';
-import type { Outcome, RuntimeView, WorkerPorts } from './worker-ports.ts';
+import { createWorkerOutages } from './worker-outages.ts';
+import type { Outcome, PodWorker, RuntimeView, WorkerPorts } from './worker-ports.ts';
 import { createWorkerResults } from './worker-results.ts';
 
-export interface PodWorker {
-  /** The object changed; `removed`: it is gone from the API. */
-  update(pod: Pod, removed: boolean): void;
-  /** The node ends the Pod; the shorter grace period counts, and the first reason. */
-  end(by: Omit<NodeEnd, 'at'>): void;
-  /** The runtime may have something new of this Pod. */
-  changed(): void;
-  /** What the action failed for has changed: it is tried again now. `key` as actionKey() makes it. */
-  retry(key: string): void;
-  /** The runtime has an image of that name (storedName) now; undefined: it may have any. */
-  imageAppeared(name: string | undefined): void;
-  /** The object as it is known now. */
-  pod(): Pod;
-  /** Ends the worker and what it has under way; containers go on. */
-  stop(): void;
-}
+export type { PodWorker } from './worker-ports.ts';
 
 export function startWorker(
   first: {
@@ -46,7 +35,9 @@ export function startWorker(
     removed: boolean;
     nodeEnd?: NodeEnd | undefined;
     /** That the worker before has kept. */
-    stops?: Stops;
+    journal?: Journal;
+    /** The time in which no agent ran, until now. */
+    outage?: Outage | undefined;
   },
   ports: WorkerPorts,
 ): PodWorker {
@@ -55,19 +46,22 @@ export function startWorker(
   let runtime: RuntimeView = { sandboxes: [], containers: [] };
   let memory: Memory | undefined;
   let volumes: Observed['volumes'] = 'pending';
+  let downward: string | undefined;
+  const outages = createWorkerOutages(first.outage);
   const images = createWorkerImages();
   const failures = createWorkerFailures();
   const results = createWorkerResults();
   /** The runtime does not tell a sandbox that was stopped from one that broke down. */
   const stoppedSandboxes = new Set<string>();
-  const inFlight = new Map<string, AbortController>();
+  const inFlight = new Map<string, { action: Action; abort: AbortController }>();
   /** The object's next change tells what came of its deletion. */
   let deletionAnswered = false;
   /** Actions that have ended and wait for the observation that shows it. */
-  let ended: { action: Action; key: string }[] = [];
+  let ended: { action: Action; key: string; succeeded: boolean }[] = [];
   // A Pod that no agent has spoken of has nothing in the runtime; should one have died before it spoke, every call is
   // idempotent by name. Of one that goes nothing may be left unseen.
-  let mustObserve = removed || pod.status?.startTime !== undefined || pod.metadata.deletionTimestamp !== undefined;
+  const traces = [nodeEnd, pod.status?.startTime, pod.metadata.deletionTimestamp];
+  let mustObserve = removed || traces.some((each) => each !== undefined);
   let running = false;
   let stepping = false;
   let timer: Timer | undefined;
@@ -84,9 +78,11 @@ export function startWorker(
       sandboxes: runtime.sandboxes.map((sandbox) => ({ ...sandbox, stopped: stoppedSandboxes.has(sandbox.id) })),
       ...images.observed(),
       volumes,
-      failures: failures.observed,
+      failures: failures.observed(),
       ...results.observed(),
-      inFlight: new Set(inFlight.keys()),
+      underWay: [...inFlight.values()].map(({ action }) => action),
+      outages: outages.observed(),
+      ...(downward === undefined ? {} : { downward }),
     },
     now: ports.timers.now(),
   });
@@ -114,6 +110,7 @@ export function startWorker(
   };
 
   const step = (): void => {
+    if (outages.isUnknown()) return;
     stepping = true;
     try {
       decideAndAct();
@@ -135,29 +132,50 @@ export function startWorker(
     mustObserve = false;
     const seen = ended;
     ended = [];
+    const began = ports.timers.now();
+    const answered = outages.observing();
     try {
       runtime = await ports.observe(pod, life.signal);
-      results.keep(new Set(runtime.containers.map(({ id }) => id)));
-      for (const { key } of seen) inFlight.delete(key);
-      ended = ended.filter(({ action, key }) => !shows(runtime, action) || !inFlight.delete(key));
     } catch (error) {
       mustObserve = true;
       ended = [...seen, ...ended];
+      if (error instanceof OutcomeUnknownError) outages.unanswered(began);
       throw error;
     }
+    results.keep(new Set(runtime.containers.map(({ id }) => id)));
+    for (const each of seen) settle(each);
+    ended = ended.filter((each) => !shows(runtime, each.action) || settle(each));
+    answered(ports.timers.now());
+  };
+
+  /** An observation shows what came of an action that has ended: false, for filters. */
+  const settle = ({ action, key, succeeded }: (typeof ended)[number]): false => {
+    inFlight.delete(key);
+    const missing = succeeded ? missingEffect(runtime, action) : undefined;
+    if (missing !== undefined) {
+      if (action.kind === 'stopSandbox') stoppedSandboxes.delete(action.id);
+      noteFailure(action, new Error(`${action.kind} succeeded and had no effect: ${missing}`));
+    } else if (succeeded) failures.succeeded(key);
+    return false;
+  };
+
+  const noteFailure = (action: Action, error: unknown): void => {
+    const { message } = failures.failed(action, error, ports.timers.now());
+    ports.log.warn('action failed', { pod: pod.metadata.name, message });
   };
 
   const decideAndAct = (): void => {
     if (memory === undefined) {
-      const recovered = rebuildMemory(input(), first.stops ?? {});
+      const recovered = rebuildMemory(input(), first.journal ?? { stops: {} });
       results.recovered(recovered.hooks);
       memory = recovered.memory;
     }
     const decision = decide({ ...input(), memory });
     memory = decision.memory;
+    outages.counted();
     timer?.cancel();
     timer = decision.wakeAt === undefined ? undefined : ports.timers.at(decision.wakeAt, wake);
-    if (decision.stops !== undefined) ports.keepStops(pod, decision.stops);
+    if (decision.journal !== undefined) ports.keep(pod, decision.journal);
     for (const event of decision.events) ports.event(pod, event);
     const forgets = decision.actions.some(({ kind }) => FORGETS.has(kind));
     let recorded = forgets ? ports.recorded() : undefined;
@@ -171,53 +189,67 @@ export function startWorker(
     }
   };
 
-  /** `recorded`: when the record tells what it must before anything that shows it goes. */
+  /** `recorded`: resolves when the record has what the action removes. */
   const perform = (action: Action, recorded: Promise<void> | undefined): void => {
     if (action.kind === 'cancel') {
-      inFlight.get(action.key)?.abort();
+      inFlight.get(action.key)?.abort.abort();
       return;
     }
     const key = actionKey(action);
     const abort = new AbortController();
-    inFlight.set(key, abort);
+    inFlight.set(key, { action, abort });
     const { signal } = abort;
-    const execute = (): Promise<Outcome> =>
-      ports.execute(action, pod, signal, (progress) => {
+    let began = ports.timers.now();
+    const execute = (): Promise<Outcome> => {
+      began = ports.timers.now();
+      return ports.execute(action, pod, signal, (progress) => {
         images.progress(key, progress);
         wake();
       });
+    };
     const isLast = action.kind === 'finalizeDeletion';
     const written = isLast ? Promise.all([statusWriter.flushed(), recorded]) : FORGETS.has(action.kind) && recorded;
     const result = written ? written.then(execute) : execute();
-    const end = (staysInFlight: boolean): void => {
+    const end = (outcome: 'succeeded' | 'failed' | 'unknown'): void => {
       images.ended(action, key);
-      if (staysInFlight) return;
-      if (CHANGES_RUNTIME.has(action.kind) && !shows(runtime, action)) ended.push({ action, key });
-      else inFlight.delete(key);
+      const each = { action, key, succeeded: outcome === 'succeeded' };
+      const isSeen = !CHANGES_RUNTIME.has(action.kind) || shows(runtime, action);
+      if (outcome !== 'unknown' && isSeen) settle(each);
+      else ended.push(each);
       wake();
     };
-    // That it has ended shows together with what came of it.
     result.then(
       (outcome) => {
-        failures.succeeded(key);
         absorb(action, outcome);
-        // Whether the object goes or its finalizers keep it, its change tells: until then there is nothing more to say.
+        // Whether the object goes or its finalizers keep it, its next change shows: until then there is nothing more to say.
         deletionAnswered = isLast && !removed;
-        end(deletionAnswered);
+        if (deletionAnswered) failures.succeeded(key);
+        // An image that is gone leaves a start without effect, and the outcome says so.
+        else end(outcome.image === undefined ? 'succeeded' : 'failed');
       },
       (error) => {
-        if (!abort.signal.aborted && !life.signal.aborted) {
-          const { message } = failures.failed(key, error, ports.timers.now());
-          ports.log.warn('action failed', { pod: pod.metadata.name, message });
+        if (abort.signal.aborted || life.signal.aborted) return end('failed');
+        if (error instanceof OutcomeUnknownError) {
+          const since = unansweredSince(action, began, ports.timers.now());
+          if (since !== undefined) outages.unanswered(since);
+          mustObserve = true;
+          failures.unanswered(action, error, ports.timers.now());
+          ports.log.warn('outcome unknown', { pod: pod.metadata.name, action: action.kind, message: error.message });
+          return end('unknown');
         }
-        end(false);
+        noteFailure(action, error);
+        end('failed');
       },
     );
   };
 
   const absorb = (action: Action, outcome: Outcome): void => {
-    if (outcome.image !== undefined) images.found(outcome.image, failures.observed);
+    if (outcome.image !== undefined) {
+      const pull = images.found(outcome.image);
+      if (pull !== undefined) failures.succeeded(pull);
+    }
     if (outcome.volumes !== undefined) volumes = outcome.volumes;
+    if (outcome.downward !== undefined) downward = outcome.downward;
     if (outcome.removed) removed = true;
     if (action.kind === 'stopSandbox') stoppedSandboxes.add(action.id);
     results.absorb(action, outcome);
@@ -232,7 +264,7 @@ export function startWorker(
   const stop = (): void => {
     timer?.cancel();
     life.abort();
-    for (const abort of inFlight.values()) abort.abort();
+    for (const { abort } of inFlight.values()) abort.abort();
   };
 
   wake();
@@ -256,7 +288,7 @@ export function startWorker(
       wake();
     },
     imageAppeared(name) {
-      if (images.appeared(pod, name, failures.observed)) wake();
+      if (images.appeared(pod, name, failures.observed())) wake();
       if (showsImage(pod, name)) this.retry('mountVolumes');
     },
     pod: () => pod,

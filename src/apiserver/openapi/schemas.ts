@@ -5,7 +5,9 @@ import type { StrategyLookup } from '../../machinery/strategic-merge-patch.ts';
 import { componentName, META_PREFIX, SCALAR_COMPONENTS } from './names.ts';
 
 export type Shape = string | { ref: string } | { array: Shape } | { map: Shape };
-export type FieldTable = Readonly<Record<string, Readonly<Record<string, { shape: Shape; required?: boolean }>>>>;
+export type FieldTable = Readonly<
+  Record<string, Readonly<Record<string, { shape: Shape; required?: boolean; unlisted?: boolean }>>>
+>;
 export type Descriptions = Readonly<Record<string, { description: string; fields: Readonly<Record<string, string>> }>>;
 export type Schema = Record<string, unknown>;
 
@@ -71,15 +73,14 @@ function propertySchema(type: string, field: string, sources: SchemaSources, use
 function typeSchema(type: string, sources: SchemaSources, uses: (type: string) => void): Schema {
   const fields = sources.fields[type];
   if (fields === undefined) throw new Error(`the field table has no type ${type}`);
-  const required = Object.keys(fields).filter((field) => fields[field]?.required === true);
+  const listed = Object.keys(fields).filter((field) => fields[field]?.unlisted !== true);
+  const required = listed.filter((field) => fields[field]?.required === true);
   const description = sources.descriptions[type]?.description ?? '';
   return {
     ...(description === '' ? {} : { description }),
     type: 'object',
     ...(required.length === 0 ? {} : { required }),
-    properties: Object.fromEntries(
-      Object.keys(fields).map((field) => [field, propertySchema(type, field, sources, uses)]),
-    ),
+    properties: Object.fromEntries(listed.map((field) => [field, propertySchema(type, field, sources, uses)])),
   };
 }
 

@@ -3,17 +3,21 @@
  * Boundary: whether and when to pull is decided in src/lifecycle; what is kept is decided in garbage-collection.ts.
  * Source: "Images" of the v1.33 documentation; pkg/kubelet/kubelet_pods.go (getPullSecretsForPod).
  */
+
+import type { PullProgress } from '../../api/core/v1/pod/pull-progress.ts';
 import type { Pod, Secret } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
-import type { PullProgress } from '../../lifecycle/pulls.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { repositoryOf } from '../../runtime/images/references.ts';
+import type { KeptReferences } from '../kept-references.ts';
 import { credentialsFor } from './credentials.ts';
 import type { ImagePuller, PulledImage } from './puller.ts';
 
 export interface PodImageOptions {
   client: Client;
   puller: ImagePuller;
+  /** Pull secrets that are gone from the API. */
+  kept?: Pick<KeptReferences, 'find'>;
   /** Tells the Event FailedToRetrieveImagePullSecret. */
   warn(pod: Pod, reason: string, message: string): void;
 }
@@ -26,7 +30,7 @@ export type PodImagePull = (
   signal: AbortSignal,
 ) => Promise<PulledImage>;
 
-export function createPodImagePull({ client, puller, warn }: PodImageOptions): PodImagePull {
+export function createPodImagePull({ client, puller, kept, warn }: PodImageOptions): PodImagePull {
   const secrets = client.resource<Secret>({ group: '', version: 'v1', resource: 'secrets' });
 
   /** Those that are there; a public image needs none of them. */
@@ -35,8 +39,8 @@ export function createPodImagePull({ client, puller, warn }: PodImageOptions): P
     const found = await Promise.all(
       names.map((name) =>
         secrets.get(name, pod.metadata.namespace).catch((error: unknown) => {
-          if (isApiError(error, 'NotFound')) return undefined;
-          throw error;
+          if (!isApiError(error, 'NotFound')) throw error;
+          return kept?.find<Secret>(pod, 'secrets', name);
         }),
       ),
     );

@@ -4,6 +4,7 @@ import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { ContainerRuntime, ImageChange } from '../../runtime/runtime.ts';
+import type { KeptReferences } from '../kept-references.ts';
 import type { GarbagePolicy, ImageGarbage } from './garbage-collection.ts';
 import { createPodImagePull, type PodImagePull } from './images.ts';
 import { startNodeGarbageCollection } from './node-garbage.ts';
@@ -22,6 +23,7 @@ export interface NodeImagesOptions extends NodeImageSettings, Platform {
   nodeName: string;
   dataDir: string;
   events: EventRecorder;
+  kept: Pick<KeptReferences, 'find'>;
   signal: AbortSignal;
   /** On this node. */
   pods(): readonly Pod[];
@@ -50,7 +52,7 @@ export function createNodeImages(options: NodeImagesOptions): NodeImages {
   let garbage: ImageGarbage | undefined;
   return {
     pull: createPodImagePull({
-      client,
+      ...{ client, kept: options.kept },
       puller: createImagePuller({ runtime, timers, maxParallel }),
       warn: (pod, reason, message) => events.event(pod, 'Warning', reason, message),
     }),

@@ -7,15 +7,11 @@
  *  2. A pull ends when nobody waits for it any more.
  *  3. Nothing of a credential is in an error.
  */
-import type { PullProgress } from '../../lifecycle/pulls.ts';
+import type { PullProgress } from '../../api/core/v1/pod/pull-progress.ts';
 import type { Millis, Timer, Timers } from '../../platform/platform.ts';
 import { storedName } from '../../runtime/images/references.ts';
-import {
-  type ContainerRuntime,
-  type ImageInfo,
-  OutcomeUnknownError,
-  type RegistryCredential,
-} from '../../runtime/runtime.ts';
+import type { ContainerRuntime, ImageInfo, RegistryCredential } from '../../runtime/runtime.ts';
+import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 
 export const DEFAULT_MAX_PARALLEL_PULLS = 5;
 /** containerd has no event for bytes that arrive. */

@@ -6,10 +6,15 @@ import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import type { Client } from '../../client/client.ts';
+import type { Transition } from '../../lifecycle/types.ts';
 import { isApiError } from '../../machinery/status.ts';
+import type { Millis } from '../../machinery/time.ts';
 import type { Log } from '../../platform/platform.ts';
 
 const PAGE_SIZE = 100;
+
+/** The steps of a Pod of which nothing is left, on its node and in the API. The agent that saw Removed may have died before it was written. */
+export const lastSteps = (at: Millis): Transition[] => ['Removed', 'Gone'].map((type) => ({ key: type, at, type }));
 
 export interface CloseRecordsOptions {
   client: Client;

@@ -1,9 +1,8 @@
-/** What is known to be told of one Pod: of what comes, only what is new is to be recorded. */
-import { isRepeated, subjectOf } from '../../lifecycle/transitions.ts';
+/** The steps of one Pod that its record has: only new ones are to be recorded. */
 import type { Transition } from '../../lifecycle/types.ts';
 
 export interface Told {
-  /** Those that were not told yet, in the order given; from now on they are. */
+  /** The steps that were not given before, in their order; from now on they were. */
   fresh(transitions: readonly Transition[]): Transition[];
 }
 
@@ -23,3 +22,11 @@ export function createTold(): Told {
       }),
   };
 }
+
+/** The part of a key before its @ (see src/lifecycle/report.ts); undefined for keys without. */
+const subjectOf = ({ key }: Transition): string | undefined =>
+  key.includes('@') ? key.slice(0, key.lastIndexOf('@')) : undefined;
+
+/** The step says of its subject what the last one said. */
+const isRepeated = (next: Transition, last: Transition | undefined): boolean =>
+  last !== undefined && last.type === next.type && last.reason === next.reason && last.message === next.message;

@@ -12,6 +12,7 @@
  * Source: "Create static Pods" and "Pod Lifecycle" of the v1.33 documentation; pkg/kubelet/config of v1.33.
  */
 import { join } from 'node:path';
+import { withCondition } from '../../api/core/v1/pod/strategy.ts';
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { formatTime } from '../../machinery/time.ts';
@@ -96,12 +97,12 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
   };
   const update = (): void => {
     if (signal.aborted) return;
-    for (const { kind, record } of nextSteps(slots, ending === undefined ? wanted : NOTHING)) {
+    for (const { kind, record, reason } of nextSteps(slots, ending === undefined ? wanted : NOTHING)) {
       log.info(`static Pod ${kind === 'end' ? 'ends' : 'begins'}`, { pod: fullNameOf(record.pod) });
       if (kind === 'begin') {
         if (!tryPut(record)) tryAgain();
       } else {
-        const last = { ...record, pod: terminating(record.pod, timers.now()) };
+        const last = { ...record, pod: terminating(record.pod, timers.now(), reason) };
         // Its next status is written with it.
         if (!tryPut(last)) enter(last);
       }
@@ -222,6 +223,8 @@ export async function readAll(
 export interface Step {
   kind: 'begin' | 'end';
   record: PodRecord;
+  /** Why it ends: its manifest was changed. Absent: removed. */
+  reason?: 'Replaced';
 }
 
 /** What has to begin and to end for what is there to become what is wanted. */
@@ -230,7 +233,8 @@ export function nextSteps(slots: ReadonlyMap<string, PodRecord>, { pods, unreada
   for (const [fullName, record] of slots) {
     const next = pods.get(fullName);
     const kept = next === undefined ? unreadable.has(record.file) : next.pod.metadata.uid === record.pod.metadata.uid;
-    if (!kept && record.pod.metadata.deletionTimestamp === undefined) steps.push({ kind: 'end', record });
+    if (!kept && record.pod.metadata.deletionTimestamp === undefined)
+      steps.push({ kind: 'end', record, ...(next === undefined ? {} : { reason: 'Replaced' }) });
   }
   for (const [fullName, record] of pods) if (!slots.has(fullName)) steps.push({ kind: 'begin', record });
   return steps;
@@ -243,11 +247,23 @@ function anew(record: PodRecord): PodRecord {
   return shutDown && pod.metadata.deletionTimestamp === undefined ? { ...record, pod } : record;
 }
 
-/** As a delete leaves it in the API. Source: v1.33 gives a static Pod a second at least. */
-function terminating(pod: Pod, now: number): Pod {
+/**
+ * As a delete leaves it in the API, with the reason for its defer containers. Source: v1.33 gives a static Pod a second at least;
+ * the specification of defer containers.
+ */
+function terminating(pod: Pod, now: number, reason: Step['reason']): Pod {
   const graceSeconds = Math.max(1, pod.spec?.terminationGracePeriodSeconds ?? 30);
+  const condition = {
+    type: 'DeletionReason',
+    status: 'True',
+    lastTransitionTime: formatTime(now),
+    reason: reason ?? '',
+  };
+  const hasReason = reason !== undefined && (pod.spec?.deferContainers ?? []).length > 0;
+  const conditions = withCondition(pod.status?.conditions, condition, formatTime(now));
   return {
     ...pod,
+    ...(hasReason ? { status: { ...pod.status, conditions } } : {}),
     metadata: {
       ...pod.metadata,
       generation: (pod.metadata.generation ?? 0) + 1,

@@ -13,12 +13,13 @@ import {
   readdir,
   readFile,
   readlink,
+  realpath,
   rename,
   rm,
   symlink,
   writeFile,
 } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { giveToGroup } from './empty-dir.ts';
 
 export interface PayloadFile {
@@ -51,12 +52,20 @@ export async function writePayload(folder: string, payload: Payload, now: number
   return !held;
 }
 
-/** Returns whether there is a content, which then stays: what was to replace it cannot be had. */
-export async function keepPayload(folder: string): Promise<boolean> {
+/** Returns the content, which stays: what was to replace it cannot be had. undefined: there is none. */
+export async function keepPayload(folder: string): Promise<Map<string, PayloadFile> | undefined> {
   const names = await readdir(join(folder, DATA)).catch(() => undefined);
-  if (names === undefined) return false;
+  if (names === undefined) return undefined;
   await linkNames(folder, new Set(names));
-  return true;
+  const data = await realpath(join(folder, DATA));
+  const files = new Map<string, PayloadFile>();
+  for (const entry of await readdir(data, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const { mode, uid } = await lstat(path);
+    files.set(relative(data, path), { data: await readFile(path), mode: mode & 0o7777, uid });
+  }
+  return files;
 }
 
 const namesOf = (payload: Payload): Set<string> =>

@@ -1,5 +1,6 @@
 /** What the volumes of a Pod are made of, and whether they follow its changes. Pure. */
-import type { Pod, Volume } from '../../api/generated/types.ts';
+import type { DownwardAPIVolumeFile, Pod, Volume } from '../../api/generated/types.ts';
+import { type DownwardFacts, fieldValue } from '../downward.ts';
 
 /** The resources whose objects become files. */
 export type FileSource = 'configmaps' | 'secrets';
@@ -28,9 +29,22 @@ export function shownObjects({ metadata, spec }: Pod): Set<string> {
   return keys;
 }
 
-/** Whether some volume shows fields of the Pod itself. */
-export const showsPod = ({ spec }: Pod): boolean =>
-  (spec?.volumes ?? []).some(
-    ({ downwardAPI, projected }) =>
-      downwardAPI !== undefined || (projected?.sources ?? []).some((source) => source.downwardAPI !== undefined),
-  );
+/** The files that show fields of the Pod itself. */
+export const downwardItems = ({ downwardAPI, projected }: Volume): DownwardAPIVolumeFile[] => [
+  ...(downwardAPI?.items ?? []),
+  ...(projected?.sources ?? []).flatMap((source) => source.downwardAPI?.items ?? []),
+];
+
+export const showsPod = (volume: Volume): boolean => downwardItems(volume).length > 0;
+
+/** Whether some volume shows other fields of the Pod than before. */
+export const showsChange = (before: Pod, after: Pod, facts: DownwardFacts): boolean =>
+  (after.spec?.volumes ?? []).flatMap(downwardItems).some(({ fieldRef }) => {
+    if (fieldRef === undefined) return false;
+    try {
+      return fieldValue(fieldRef, before, facts) !== fieldValue(fieldRef, after, facts);
+    } catch {
+      // Not a field that can be shown: the volume is not mounted.
+      return false;
+    }
+  });

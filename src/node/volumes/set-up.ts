@@ -1,7 +1,7 @@
 /** One volume of a Pod, of whatever kind: where it is on the node, and making it. */
 import { join } from 'node:path';
 import type { Volume } from '../../api/generated/types.ts';
-import { type Payload, writePayload } from './atomic-writer.ts';
+import { keepPayload, type Payload, writePayload } from './atomic-writer.ts';
 import { type ClaimSource, setUpClaim } from './claim.ts';
 import { makeFolder, setUpEmptyDir, setUpMemoryFolder } from './empty-dir.ts';
 import { setUpHostPath } from './host-path.ts';
@@ -86,4 +86,19 @@ export async function setUpVolume(
     await setUpEmptyDir(folder, volume.emptyDir ?? {}, { pod, allocatable: facts.allocatable }, signal);
   }
   return undefined;
+}
+
+/**
+ * Keeps the files of a volume whose new ones cannot be had, but for those that show the Pod itself: they follow. Returns whether
+ * there are any files.
+ */
+export async function keepVolume(source: PayloadSource, volume: Volume, folder: string): Promise<boolean> {
+  const files = await keepPayload(folder);
+  if (files === undefined) return false;
+  const items = (volume.projected?.sources ?? []).flatMap(({ downwardAPI }) => downwardAPI?.items ?? []);
+  if (items.length === 0) return true;
+  const shown = collectDownward(source, items, volume.projected?.defaultMode);
+  for (const [path, file] of shown) files.set(path, file);
+  await writePayload(folder, files, source.now(), source.pod.spec?.securityContext?.fsGroup);
+  return true;
 }

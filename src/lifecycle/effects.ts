@@ -1,0 +1,67 @@
+/** A rule is a generator of effects over the view. It never reads the effects of another rule; reduce() combines them. */
+import type { Millis } from '../machinery/time.ts';
+import { type Action, actionKey, type FailedAction, type Memory, type ProbeMemory, type Stop } from './types.ts';
+import type { PodView } from './view.ts';
+
+export type Effect =
+  | { action: Action; after?: RetryAt | undefined } // Ask for it, unless it is under way or held back by its last failure.
+  | { wakeAt: Millis } // Ask again then.
+  | { run: string; stop: Stop } // The run is to end for this reason; the first one holds.
+  | { signal: string } // The run gets its stop signal now, if it has not.
+  | { probe: string; memory: ProbeMemory };
+
+/** When an action that failed may be tried again. */
+export type RetryAt = (failure: FailedAction) => Millis;
+
+export type Rule<Result = void> = Generator<Effect, Result, undefined>;
+
+export const act = (action: Action, after?: RetryAt): Effect => ({ action, after });
+export const wake = (wakeAt: Millis): Effect => ({ wakeAt });
+
+/** Back-offs in seconds: each try doubles the first, up to the longest. */
+export const LONG = { first: 10, longest: 300 };
+export const SHORT = { first: 1, longest: 10 };
+
+const retryAfter =
+  ({ first, longest }: typeof LONG): RetryAt =>
+  ({ at, count }) =>
+    at + Math.min(longest, first * 2 ** (count - 1)) * 1000;
+
+/** Source: Images, "ImagePullBackOff" (v1.33). */
+export const pullRetryAt = retryAfter(LONG);
+/** For all other actions: most failures pass by themselves. */
+export const retryAt = retryAfter(SHORT);
+
+/** What one decision asks for and remembers. */
+export interface Plan extends Pick<Memory, 'stops' | 'signalledAt' | 'probes'> {
+  actions: Action[];
+  wakeAt: Millis | undefined;
+  pending(key: string): boolean; // Is the action of this key under way, or asked for now?
+}
+
+export function reduce(view: PodView, effects: Iterable<Effect>): Plan {
+  const { now } = view;
+  const actions = new Map<string, Action>();
+  const times: Millis[] = [];
+  const [stops, signalledAt, probes] = [{ ...view.stops }, { ...view.signalledAt }, { ...view.probes }];
+  const pending = (key: string): boolean => view.isUnderWay(key) || actions.has(key);
+  for (const effect of effects) {
+    if ('wakeAt' in effect) times.push(effect.wakeAt);
+    else if ('stop' in effect) stops[effect.run] ??= effect.stop;
+    else if ('signal' in effect) signalledAt[effect.signal] ??= now;
+    else if ('probe' in effect) probes[effect.probe] = effect.memory;
+    else {
+      const { action, after } = effect;
+      const key = actionKey(action);
+      if (pending(key)) continue;
+      const failure = view.lastTryOf(key);
+      const isPull = action.kind === 'pullImage' || failure?.image !== undefined;
+      const retry = after ?? (isPull ? pullRetryAt : retryAt);
+      const dueAt = failure === undefined || failure.due === true ? now : retry(failure);
+      if (dueAt > now) times.push(dueAt);
+      else actions.set(key, action);
+    }
+  }
+  const wakeAt = times.filter((at) => at > now && Number.isFinite(at)).sort((a, b) => a - b)[0];
+  return { actions: [...actions.values()], wakeAt, stops, signalledAt, probes, pending };
+}

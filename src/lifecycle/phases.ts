@@ -1,0 +1,134 @@
+/** The phase of a container: why it waits, or what its newest run does. Source: Pod Lifecycle, "Container states" (v1.33). */
+import { pullMessage } from '../api/core/v1/pod/pull-progress.ts';
+import { formatDuration, type Millis } from '../machinery/time.ts';
+import { imageActions, imageFound, missingTarget, restartAfter, wantsRestart } from './containers.ts';
+import { failureInTurn, nextTry } from './defer.ts';
+import type { Finished, Progress } from './progress.ts';
+import type { End } from './stages.ts';
+import { hasStarted } from './stops.ts';
+import { actionKey, type ContainerState, type EntryEnd, type FailedAction, runKey } from './types.ts';
+import { type ContainerView, isLive, isRunning, type PodView } from './view.ts';
+
+/** The Pod as a decision found it. */
+export interface Situation {
+  view: PodView;
+  end: End | undefined; // undefined: the Pod lives on
+  finished: Finished | undefined;
+  progress: Progress;
+}
+
+/** All init containers have had their turn. */
+export const isInitialized = ({ view, end, progress }: Situation): boolean =>
+  view.initialized || (end === undefined && progress === 'running');
+
+type Waiting = { is: 'Waiting'; reason: string; message: string | undefined };
+export type Phase =
+  | Waiting
+  | { is: 'BackingOff'; reason: string; message: string; until: Millis } // until: when the next run may start
+  | { is: 'Running'; run: ContainerState }
+  | { is: 'Exited'; run: ContainerState }
+  | { is: 'Ended'; end: EntryEnd }; // A defer container that has had its turn, or is not to run.
+
+const waiting = (reason: string, message?: string): Waiting => ({ is: 'Waiting', reason, message });
+
+const creating = ({ init }: PodView): string => (init.length > 0 ? 'PodInitializing' : 'ContainerCreating');
+
+export function phaseOf(container: ContainerView, situation: Situation): Phase {
+  if (container.kind === 'defer') return deferPhase(container, situation);
+  const { view, end, finished } = situation;
+  const { kind, latest: run, current } = container;
+  const isAlive = end === undefined && finished === undefined;
+  const why = isAlive ? whyWaiting(container, view) : undefined;
+  if (why !== undefined) return why;
+  if (run?.state === 'unknown' || (run?.state === 'running' && hasStarted(view, container, run)))
+    return { is: 'Running', run };
+  if (run?.state === 'exited') {
+    // The run belongs to a lost sandbox: the container's turn in the new sandbox is still to come.
+    const isBefore = isAlive && current === undefined && view.sandbox?.ready === true;
+    if (!isBefore || (kind !== 'init' && !wantsRestart(view, container, run))) return { is: 'Exited', run };
+  }
+  return failed(view.failureOf('mountVolumes'), view) ?? waiting(creating(view));
+}
+
+function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
+  const { latest, current, nextAttempt } = container;
+  const { entries = [], turn } = end?.list ?? {};
+  const entry = entries.find((each) => each.container === container);
+  if (entry === undefined) {
+    // While the Pod runs, the status shows an image that could not be pulled in advance.
+    const pull = imageFound(container, nextAttempt)?.state === 'present' ? undefined : pullPhase(container, view);
+    return pull !== undefined && /^(Err|Image|Invalid)/.test(pull.reason) ? pull : waiting('PodRunning');
+  }
+  if (entry.end !== undefined) return { is: 'Ended', end: entry.end };
+  if (isRunning(latest)) return { is: 'Running', run: latest };
+  if (turn !== entry) return waiting('PendingDefer');
+  if (current !== undefined && nextTry(view, container).at > view.now) return backingOff(container, current, view);
+  const failure = failureInTurn(view, entry) ?? view.failureOf('mountVolumes');
+  return waiting(failure?.reason ?? 'ContainerCreating', failure?.message);
+}
+
+/** Why the next run of a container of a living Pod has not begun, if the reason is not that its turn has not come. */
+function whyWaiting(container: ContainerView, view: PodView): Phase | undefined {
+  const { name, current, nextAttempt } = container;
+  const hook = current && view.observed.hooks[runKey(current.id, 'postStart')]?.failure;
+  const hooked = hook === undefined ? undefined : waiting('PostStartHookError', hook);
+  if (isLive(current)) return hooked;
+  if (current !== undefined) {
+    if (!wantsRestart(view, container, current)) return undefined;
+    if (restartAfter(current, view.stops).at > view.now) return backingOff(container, current, view);
+  }
+  const check = actionKey(imageActions(container, nextAttempt).check);
+  const target = imageFound(container, nextAttempt)?.state === 'present' ? missingTarget(view, container) : undefined;
+  return (
+    pullPhase(container, view) ??
+    failed(view.failureOf(check) ?? view.failureOf(`startContainer/${name}/${nextAttempt}`), view) ??
+    (target === undefined ? hooked : waiting('CreateContainerConfigError', target))
+  );
+}
+
+/** The pull of the next run's image: its progress, or its failure. */
+function pullPhase(container: ContainerView, view: PodView): Waiting | undefined {
+  const key = actionKey(imageActions(container, container.nextAttempt).pull);
+  const message = pullMessage(container.image, view.observed.pulls?.[key]);
+  return message === undefined ? failed(view.failureOf(key), view) : waiting(creating(view), message);
+}
+
+/** How a container waits for the next try of an action that failed. */
+function failed(failure: FailedAction | undefined, view: PodView): Waiting | undefined {
+  if (failure === undefined) return undefined;
+  const { reason, message } = failure;
+  if (isBackingOffForImage(failure, view))
+    return waiting('ImagePullBackOff', `Back-off pulling image "${pulledImage(failure)}": ${reason}: ${message}`);
+  return waiting(reason === 'FailedMount' ? creating(view) : reason, message);
+}
+
+/** The image that could not be pulled, for a container or for a volume. */
+const pulledImage = ({ action, image }: FailedAction): string | undefined =>
+  action.kind === 'pullImage' ? action.image : image;
+
+/** How long a failed pull shows as ErrImagePull before it shows as ImagePullBackOff. */
+export const ERR_IMAGE_PULL_SHOWN_MILLIS = 1000;
+
+export const isBackingOffForImage = (failure: FailedAction, { isUnderWay, now }: PodView): boolean =>
+  pulledImage(failure) !== undefined &&
+  !(failure.reason in LOOK_EVENTS) &&
+  !isUnderWay(actionKey(failure.action)) &&
+  now - failure.at >= ERR_IMAGE_PULL_SHOWN_MILLIS;
+
+/** The Pod in messages of back-offs. */
+export const podInFull = ({ pod: { metadata } }: PodView): string =>
+  `${metadata.name}_${metadata.namespace ?? 'default'}(${metadata.uid})`;
+
+function backingOff({ name }: ContainerView, run: ContainerState, view: PodView): Phase {
+  const { at: until, delaySeconds } = restartAfter(run, view.stops);
+  const delay = formatDuration(delaySeconds * 1000);
+  const message = `back-off ${delay} restarting failed container=${name} pod=${podInFull(view)}`;
+  return { is: 'BackingOff', reason: 'CrashLoopBackOff', message, until };
+}
+
+/** Failures before a registry is asked, at which no pull backs off: the reasons of their Events. */
+export const LOOK_EVENTS: Readonly<Record<string, string>> = {
+  InvalidImageName: 'InspectFailed',
+  ImageInspectError: 'InspectFailed',
+  ErrImageNeverPull: 'ErrImageNeverPull',
+};

@@ -1,0 +1,274 @@
+/**
+ * The Events of a Pod (the kubelet's of v1.33) and the steps of its record: facts with keys, each reported once. A new agent reports
+ * all steps that hold; the record drops a step whose key it has, or that repeats the last step with the same key before the @.
+ *
+ * Steps of the Pod: Created Scheduled VolumesMounted MountFailed SandboxReady SandboxFailed SandboxLost SandboxStopped ActionFailed
+ * DeletionRequested TerminationBegan DeadlineSet (first and at each move) AppsStopping Finished Removed (from the node) Gone (from
+ * the API); NotScheduled (by a controller, for a Pod that ends without a node). Steps of a container, where a deadline is the next
+ * try or the kill: Pulling Pulled PullFailed StartFailed Started Exited BackOff ProbePassing ProbeFailing (reason: the probe)
+ * HookBegan HookDone HookFailed (reason: the hook) StopSignal DeferBegan DeferEnded DeferSkipped.
+ */
+import { pullMessage, quartersDone } from '../api/core/v1/pod/pull-progress.ts';
+import { formatDuration, formatTime, parseTime } from '../machinery/time.ts';
+import { deferredVerdict } from './conditions.ts';
+import { imageActions, imageFound, missingTarget } from './containers.ts';
+import type { Plan } from './effects.ts';
+import { pullRetryAt } from './effects.ts';
+import { type Facts, factsOf } from './facts.ts';
+import type { Phase, Situation } from './phases.ts';
+import { isBackingOffForImage, LOOK_EVENTS, phaseOf, podInFull } from './phases.ts';
+import { DEADLINE_EXCEEDED } from './status.ts';
+import { isPostExit } from './termination.ts';
+import { type Action, actionKey, type ContainerState, type FailedAction, PROBE_KINDS, runKey } from './types.ts';
+import { type ContainerView, isRunning } from './view.ts';
+
+/** All facts that hold now. `stopped`: nothing of a Pod that ends runs any more. */
+export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pick<Facts, 'events' | 'steps'> {
+  const facts = factsOf({ ...situation, plan, events: new Map(), steps: new Map() });
+  const { step, view } = facts;
+  const { pod, spec, observed, all, input } = view;
+  const { conditions, phase, reason, message } = pod.status ?? {};
+  const createdAt = parseTime(pod.metadata.creationTimestamp);
+  if (createdAt !== undefined) step('Created', { at: createdAt });
+  const scheduled = conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'True');
+  const boundAt = parseTime(scheduled?.lastTransitionTime);
+  if (scheduled !== undefined) step('Scheduled', { at: boundAt, message: `to node ${spec.nodeName}` });
+  if (observed.volumes === 'mounted') step('VolumesMounted');
+  failures(facts);
+  ending(facts, stopped);
+  sandboxes(facts);
+  for (const container of all) containerFacts(facts, container);
+  if (phase === 'Succeeded' || phase === 'Failed')
+    step('Finished', { reason: phase, message: [reason, message].filter(Boolean).join(': ') });
+  const isLeft = observed.sandboxes.length > 0 || observed.containers.length > 0 || observed.volumes !== 'gone';
+  if (stopped && !isLeft) step('Removed');
+  if (input.removed) step('Gone');
+  return facts;
+}
+
+const KILL_FAILED = ['ActionFailed', 'FailedKillPod', 'error killing pod: '] as const;
+
+/** Failed actions on the Pod as a whole: the step, and the reason and the first words of the Event. */
+const FAILED: { [Kind in Action['kind']]?: readonly [step: string, reason: string, words: string] } = {
+  createSandbox: ['SandboxFailed', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: '],
+  mountVolumes: ['MountFailed', 'FailedMount', ''],
+  ...{ stopContainer: KILL_FAILED, stopSandbox: KILL_FAILED, removeContainer: KILL_FAILED, removeSandbox: KILL_FAILED },
+};
+
+function failures(facts: Facts): void {
+  for (const failure of facts.view.observed.failures) {
+    const { action, message, reason, at, count, image, unknown } = failure;
+    const [type, event, words = ''] = FAILED[action.kind] ?? [];
+    if (type === undefined || event === undefined || unknown) continue;
+    // A stop is one action whatever its deadline.
+    const name = action.kind === 'stopContainer' ? `stopContainer/${action.id}` : actionKey(action);
+    const key = `${name}/${count}`;
+    facts.step(type, { key: `${name}@${at}`, at, message });
+    if (action.kind === 'mountVolumes' && reason !== event) facts.warning('Failed', `Error: ${reason}`, key);
+    else facts.warning(event, words + message, key);
+    pullBackOff(facts, failure, image, key);
+  }
+}
+
+function sandboxes({ view: { sandbox, observed }, end, normal, step }: Facts): void {
+  if (sandbox?.ready === false && end === undefined && observed.containers.length > 0)
+    normal('SandboxChanged', 'Pod sandbox changed, it will be killed and re-created.', sandbox.id);
+  for (const { id, attempt, ready, stopped, ips, createdAt } of observed.sandboxes) {
+    const key = `Sandbox/${attempt}/${id.slice(0, 12)}`;
+    step('SandboxReady', { key: `${key}/Ready`, at: createdAt, attempt, message: ips[0] });
+    const state = stopped || end !== undefined ? 'Stopped' : 'Lost';
+    if (!ready) step(`Sandbox${state}`, { key: `${key}/${state}`, attempt });
+  }
+}
+
+function ending(facts: Facts, stopped: boolean): void {
+  const { view, end, plan, normal, step } = facts;
+  const { deletionTimestamp, deletionGracePeriodSeconds: seconds } = view.pod.metadata;
+  if (deletionTimestamp !== undefined) step('DeletionRequested', { message: `grace period ${seconds} s` });
+  if (end === undefined) return;
+  const { reason, startedAt, deadline, preExitDeadline, extendedSeconds, requested } = end.termination;
+  if (reason === 'DeadlineExceeded' && !requested) normal(reason, DEADLINE_EXCEEDED);
+  step('TerminationBegan', { at: startedAt, reason, deadline });
+  // No deadline counts any more for a Pod that is over.
+  const key = `DeadlineSet/${deadline}`;
+  if (!stopped || view.input.memory.recorded.has(key)) step('DeadlineSet', { key, deadline });
+  const signals = view.apps.flatMap(({ runs }) => runs.flatMap(({ id }) => plan.signalledAt[id] ?? []));
+  if (signals.length > 0) step('AppsStopping', { at: Math.min(...signals) });
+  const { entries = [], open, turn } = end.list ?? {};
+  const ran = entries.some(({ container }) => container.latest !== undefined);
+  if (ran) normal('DeferStarted', `The Pod ends (${reason}): defer containers run until ${formatTime(deadline)}`);
+  const until = formatTime(turn === undefined || isPostExit(turn.spec) ? deadline : preExitDeadline);
+  const extended = `defer containers are still due: the grace period is extended until ${until}`;
+  if (extendedSeconds !== undefined && end.list !== undefined)
+    normal('ExtendGracePeriod', extended, extendedSeconds, turn?.container.fieldPath);
+  const verdict = deferredVerdict(facts);
+  if (!ran || open || verdict === undefined) return;
+  const add = verdict.status === 'True' ? normal : facts.warning;
+  add('DeferCompleted', verdict.message ?? 'All defer containers succeeded');
+}
+
+function containerFacts(facts: Facts, container: ContainerView): void {
+  const { name, kind, nextAttempt, runs, latest } = container;
+  const own = factsOf(facts, container);
+  const phase = phaseOf(container, facts);
+  if (kind === 'defer') entryBegins(own, container);
+  for (const attempt of [nextAttempt - 1, nextAttempt]) image(factsOf(facts, container, attempt), container, attempt);
+  for (const run of [...runs].reverse()) {
+    const ofRun = factsOf(facts, container, run.attempt);
+    oneRun(ofRun, container, run, phase);
+    hooks(ofRun, container, run);
+    probes(ofRun, run);
+  }
+  const backOff = `Back-off restarting failed container ${name} in pod ${podInFull(facts.view)}`;
+  if (phase.is === 'BackingOff') own.warning('BackOff', backOff, latest?.id);
+  if (phase.is === 'Waiting' && phase.message !== undefined && phase.message === missingTarget(facts.view, container))
+    own.warning('Failed', `Error: ${phase.message}`);
+  if (kind === 'defer') entryEnds(own, container);
+}
+
+/** The image of an attempt, and what its start failed with. */
+function image(facts: Facts, container: ContainerView, attempt: number): void {
+  const { view, plan, normal, step } = facts;
+  const { name, image: reference, runs } = container;
+  const { pull, check } = imageActions(container, attempt);
+  const [key, start] = [actionKey(pull), `startContainer/${name}/${attempt}`];
+  const failure = view.failureOf(key);
+  const found = imageFound(container, attempt);
+  const isThere = found?.state === 'present';
+  if (plan.pending(key)) {
+    const progress = view.observed.pulls?.[key];
+    const id = `${key}/${failure?.count ?? 0}`;
+    normal('Pulling', `Pulling image "${reference}"`, id);
+    for (let quarter = 1; quarter <= quartersDone(progress); quarter++)
+      normal('Pulling', pullMessage(reference, progress) ?? '', `${id}/${quarter}`);
+    // A pull that has just ended may count as under way for one more decision.
+    if (!isThere && failure?.at !== view.now)
+      step('Pulling', { key: `${key}/Pulling/${failure?.at ?? 0}`, message: reference });
+  }
+  if (isThere && found.pulled !== undefined) {
+    const { millis, withWaitingMillis = millis, sizeBytes } = found.pulled;
+    const [alone, inAll] = [millis, withWaitingMillis].map((each) => formatDuration(Math.trunc(each)));
+    const figures = `${alone} (${inAll} including waiting). Image size: ${sizeBytes} bytes.`;
+    normal('Pulled', `Successfully pulled image "${reference}" in ${figures}`, attempt);
+    step('Pulled', { key: `${key}/Pulled`, message: `${reference}: ${Math.round(millis)} ms, ${sizeBytes} bytes` });
+    // An image that was looked for ahead of the container's turn is reported when its turn has come.
+  } else if (isThere && (plan.pending(start) || runs.some((run) => run.attempt === attempt)))
+    normal('Pulled', `Container image "${reference}" already present on machine`, attempt);
+  for (const tried of [key, actionKey(check), start]) startFailed(facts, reference, tried);
+}
+
+/** `tried`: the key of a pull, a look at the image or a start. */
+function startFailed(facts: Facts, reference: string, tried: string): void {
+  const { view, warning, step } = facts;
+  const failure = view.failureOf(tried);
+  if (failure === undefined) return;
+  const { reason, message, at, count } = failure;
+  const key = `${tried}/${count}`;
+  const look = LOOK_EVENTS[reason];
+  const isPull = failure.action.kind === 'pullImage';
+  if (isPull) step('PullFailed', { key: `${tried}/Failed/${at}`, at, reason, message, deadline: pullRetryAt(failure) });
+  else step('StartFailed', { key: `${tried}@${at}`, at, reason, message });
+  if (look !== undefined) warning(look, message, key);
+  else if (isPull) warning('Failed', `Failed to pull image "${reference}": ${message}`, `pull/${key}`);
+  warning('Failed', `Error: ${look === undefined && !isPull ? message : reason}`, key);
+  pullBackOff(facts, failure, reference, key);
+}
+
+/** For the pull of an image, of a container or of a volume, that waits for its next try. */
+function pullBackOff(facts: Facts, failure: FailedAction, reference = '', key: string): void {
+  const { view, plan, normal, warning } = facts;
+  if (plan.pending(actionKey(failure.action)) || !isBackingOffForImage(failure, view)) return;
+  normal('BackOff', `Back-off pulling image "${reference}"`, key);
+  warning('Failed', 'Error: ImagePullBackOff', `backOff/${key}`);
+}
+
+function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerState, phase: Phase): void {
+  const { view, end, plan, normal, step } = facts;
+  const { id, startedAt, finishedAt = run.createdAt, exitCode = 137, reason, message } = run;
+  const [stop, signal] = [plan.stops[id], plan.signalledAt[id]];
+  if (!run.lost) normal('Created', `Created container: ${name}`, id);
+  if (startedAt !== undefined) {
+    normal('Started', `Started container ${name}`, id);
+    step('Started', { at: startedAt });
+  }
+  // Beside defer containers a run goes on while its Pod ends, until it is told to stop.
+  const isEnding = isRunning(run) && end !== undefined && (end.list === undefined || signal !== undefined);
+  if (stop !== undefined || isEnding) normal('Killing', stop?.message ?? `Stopping container ${name}`, id);
+  const kills = [...plan.actions, ...view.observed.underWay].filter((action) => action.kind === 'stopContainer');
+  const deadline = kills.find((kill) => kill.id === id)?.deadline;
+  if (signal !== undefined) step('StopSignal', { at: signal, message: stop?.message, deadline });
+  if (run.state !== 'exited') return;
+  // The runtime may report the end of a short run before its start.
+  const at = Math.max(finishedAt, startedAt ?? 0);
+  step('Exited', { at, exitCode, reason: reason || (exitCode === 0 ? 'Completed' : 'Error'), message });
+  if (phase.is === 'BackingOff' && run === current && phase.until > at) step('BackOff', { at, deadline: phase.until });
+}
+
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** The answer of a hook may not be for every reader: an Event reports only that it failed, as upstream's does. */
+function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, run: ContainerState): void {
+  const { id, name, attempt } = run;
+  for (const hook of ['postStart', 'preStop'] as const) {
+    const result = view.observed.hooks[runKey(id, hook)];
+    const title = `${capitalized(hook)}Hook`;
+    if (result?.failure !== undefined) warning(`Failed${title}`, `${title} failed`, id);
+    if (spec.lifecycle?.[hook] === undefined) continue;
+    const key = `Hook/${hook}/${name}/${attempt}`;
+    const isPending = plan.pending(actionKey({ kind: 'runHook', container: name, id, hook }));
+    if (isPending || view.input.memory.recorded.has(`${key}/Began`))
+      step('HookBegan', { key: `${key}/Began`, reason: hook });
+    const type = result?.failure === undefined ? 'HookDone' : 'HookFailed';
+    if (result !== undefined) step(type, { key: `${key}/Ended`, reason: hook });
+  }
+}
+
+const PROBE_RESULTS = { Failure: 'failed', Warning: 'warning', Unknown: 'errored and resulted in unknown state' };
+
+/** A new agent takes over what the Pod's status shows, and gives it out. */
+function probes({ view, plan, warning, step }: Facts, run: ContainerState): void {
+  const { memory } = view.input;
+  for (const probe of PROBE_KINDS) {
+    const id = runKey(run.id, probe);
+    const seen = view.observed.probes[id];
+    if (seen !== undefined && seen.result !== 'Success') {
+      const reason = seen.result === 'Warning' ? 'ProbeWarning' : 'Unhealthy';
+      const message = `${capitalized(probe)} probe ${PROBE_RESULTS[seen.result]}: ${seen.message}`;
+      warning(reason, message, `${id}/${seen.serial}`);
+    }
+    const passing = plan.probes[id]?.passing;
+    if (passing === undefined || (passing === memory.probes[id]?.passing && memory.recorded.size > 0)) continue;
+    const key = `Probe/${probe}/${run.name}/${run.attempt}@${view.now}`;
+    if (passing) step('ProbePassing', { key, reason: probe });
+    else step('ProbeFailing', { key, reason: probe, message: seen?.message });
+  }
+}
+
+/** The turn of a defer container begins with its pull or its first run. */
+function entryBegins({ view, end, plan, step }: Facts, container: ContainerView): void {
+  const key = `Defer/${container.name}/Began`;
+  const first = container.runs.at(-1);
+  const actions = [`startContainer/${container.name}/0`, actionKey(imageActions(container, 0).pull)];
+  const isDue = end?.list?.turn?.container === container && actions.some(plan.pending);
+  if (first !== undefined || isDue || view.input.memory.recorded.has(key))
+    step('DeferBegan', { key, at: Math.min(view.now, first?.startedAt ?? first?.createdAt ?? view.now) });
+}
+
+/** The turn ends with all its attempts; the end is final once the Pod's status has it. */
+function entryEnds({ view, end: podEnd, warning, step }: Facts, container: ContainerView): void {
+  const { name, latest, recorded } = container;
+  const end = podEnd?.list?.entries.find((entry) => entry.container === container)?.end;
+  const skipped = { key: `Defer/${name}/Skipped`, reason: 'Skipped' };
+  if (view.input.removed && latest === undefined && recorded?.state?.terminated === undefined)
+    step('DeferSkipped', { ...skipped, message: 'the Pod was deleted with a grace period of 0' });
+  if (end === undefined) return;
+  const { reason, message, exitCode } = end;
+  const cause = message === undefined ? `exit code ${exitCode}` : message.trimEnd();
+  if (reason === 'Skipped') warning('DeferContainerSkipped', `Defer container ${name} does not run: ${message}`);
+  else if (reason !== 'Completed')
+    warning('DeferContainerFailed', `Defer container ${name} failed: ${reason}: ${cause}`);
+  if (end.recorded === undefined) return;
+  const at = Math.max(end.at, latest?.startedAt ?? 0);
+  if (reason === 'Skipped') step('DeferSkipped', { ...skipped, message });
+  else step('DeferEnded', { key: `Defer/${name}/Ended`, at, exitCode, reason, message });
+}

@@ -1,0 +1,137 @@
+/**
+ * The stages of a termination: whose turn it is, how far the ends of the stages are moved for it, and whether the status has that
+ * already. What moves an end later counts once it is written. Source: the specification of defer containers, "Time".
+ */
+import { recordedTermination, type Stage, type Termination } from '../api/core/v1/pod/termination.ts';
+import type { DeferContainer } from '../api/generated/types.ts';
+import type { Millis } from '../machinery/time.ts';
+import { type DeferList, type Entry, endsOf, lastExit, listOf } from './defer.ts';
+import { periodMillis, timeoutMillis } from './probes.ts';
+import { hasPostExitBegun, isDue, isPostExit, later, maxMoveMillis, terminationOf } from './termination.ts';
+import { actionKey, type ProbeMemory, runKey } from './types.ts';
+import { isLive, type PodView } from './view.ts';
+
+/** The end of a Pod as it stands. */
+export interface End {
+  termination: Termination;
+  list: DeferList | undefined; // undefined: the Pod has no defer containers, or its object is gone.
+  /** The status does not have the termination yet, or its end passed and may yet be moved: nothing begins, nothing is stopped. */
+  held: boolean;
+}
+
+/** undefined: the Pod does not end. `finished`: it is over by itself. */
+export function endingOf(view: PodView, finished: boolean): End | undefined {
+  const termination = terminationOf(view, finished);
+  if (termination === undefined) return undefined;
+  if (view.defers.length === 0 || view.input.removed) return { termination, list: undefined, held: false };
+  let so = termination;
+  let ended = view.input.memory.ended;
+  let list = listOf(view, so, ended);
+  // Each entry that ends at once gives the turn to the next one. An end that was decided stays.
+  for (let before: Termination | undefined; so !== before; ended = endsOf(list)) {
+    before = so;
+    const open = listOf(view, { ...so, deadline: NEVER, preExitDeadline: NEVER }, ended);
+    so = extended(view, so, open);
+    // The PostExit stage has its reserve before its time can have passed.
+    list = listOf(view, { ...so, deadline: NEVER }, ended);
+    ended = endsOf(list);
+    so = extended(view, withTurn(view, so, list.turn), open);
+    list = listOf(view, so, ended);
+    so = withTurn(view, so, list.turn);
+  }
+  // A status that cannot be written holds nothing up for good.
+  const mayWait = list.skipped === undefined && view.now < so.deadline;
+  const held = (mayWait && !isRecorded(view, so)) || awaitsProbe(view, so, list.turn);
+  return { termination: so, list, held };
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** The status has the termination, with ends that are no earlier. */
+function isRecorded({ pod }: PodView, so: Termination): boolean {
+  const recorded = recordedTermination(pod);
+  return recorded !== undefined && recorded.deadline >= so.deadline && recorded.preExitDeadline >= so.preExitDeadline;
+}
+
+/** The turn of an entry, from now on. The first PostExit entry begins its stage, which has its reserve from the last exit on. */
+function withTurn(view: PodView, before: Termination, turn: Entry | undefined): Termination {
+  if (turn === undefined || before.turn?.entry === turn.spec.name) return before;
+  const { spec } = turn;
+  const { deadline, preExitDeadline } = before;
+  const begins = isPostExit(spec) && !hasPostExitBegun(view, before);
+  const reserved = begins ? Math.round((lastExit(view) || view.now) + deadline - preExitDeadline) : deadline;
+  const so = { ...before, deadline: Math.max(deadline, reserved), turn: { entry: spec.name, since: view.now } };
+  if (view.spec.deferContainerGracePeriodExtension !== true || so.extendedStage !== stageOf(spec)) return so;
+  // In a stage that was extended by liveness there is time for the first probe.
+  const { livenessProbe: probe } = spec;
+  const firstProbe = (probe?.initialDelaySeconds ?? 0) * 1000 + periodMillis(probe) + timeoutMillis(probe);
+  const least = probe === undefined ? 10_000 : firstProbe;
+  return moved(view, so, spec, view.now + least);
+}
+
+/** It has not ended, and is not to be stopped or skipped now whatever the time of its stage. */
+const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry): boolean => {
+  const { end, givenUp, timeoutAt, spec } = entry;
+  const run = entry.container.current;
+  const isStopped = isLive(run) && stops[run.id] !== undefined;
+  return end === undefined && !givenUp && now < timeoutAt && isDue(spec, reason) && !isStopped;
+};
+
+/** A later end of the stage whose time has passed. `entries`: as they were, had their stages no end. */
+function extended(view: PodView, so: Termination, { entries, turn }: DeferList): Termination {
+  const { spec, now } = view;
+  const open = entries.filter((each) => goesOn(view, so, each));
+  const stage = (turn ?? open[0])?.spec;
+  // A PostExit stage that has not begun has no end.
+  if (stage === undefined || now < stageEnd(so, stage)) return so;
+  if (isPostExit(stage) && !hasPostExitBegun(view, so)) return so;
+  if (spec.deferContainerGracePeriodExtension === true)
+    return turn === undefined || !open.includes(turn) ? so : moved(view, so, stage, aliveUntil(view, turn));
+  const millis = (spec.deferContainerGracePeriodExtensionInterval ?? 0) * 1000;
+  if (millis === 0 || !open.some((each) => isPostExit(each.spec) === isPostExit(stage))) return so;
+  const left = (spec.deferContainerGracePeriodExtensionCount ?? 0) - ((so.extendedSeconds ?? 0) * 1000) / millis;
+  const needed = Math.floor((now - stageEnd(so, stage)) / millis) + 1;
+  return moved(view, so, stage, stageEnd(so, stage) + Math.min(left, needed) * millis);
+}
+
+const stageOf = (spec: DeferContainer): Stage => (isPostExit(spec) ? 'PostExit' : 'PreExit');
+const stageEnd = (so: Termination, spec: DeferContainer): Millis =>
+  isPostExit(spec) ? so.deadline : so.preExitDeadline;
+
+/** What is known of the liveness of the entry that runs; undefined: it has no such probe, or the probe has failed. */
+function liveness({ probes }: PodView, { container: { current: run } }: Entry): ProbeMemory | undefined {
+  const probe = run?.state === 'running' ? probes[runKey(run.id, 'liveness')] : undefined;
+  return probe?.passing === false ? undefined : probe;
+}
+
+/** Until when the last success of the entry's liveness probe counts; 0: there is none. */
+function aliveUntil(view: PodView, entry: Entry): Millis {
+  const { livenessProbe: probe } = entry.spec;
+  const { succeededAt } = liveness(view, entry) ?? {};
+  return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
+}
+
+/** The end of the entry's stage moved to `until`, and D with it, as far as the node allows. */
+function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
+  const had = so.extendedSeconds ?? 0;
+  const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had * 1000));
+  if (millis <= 0 || until <= view.now || isFixed(view, so)) return so;
+  return { ...later(view, so, millis), extendedSeconds: had + millis / 1000, extendedStage: stageOf(spec) };
+}
+
+/** What the node ends is never extended, nor a grace period of 0 or 1 s. */
+const isFixed = ({ input, pod, graceMillis }: PodView, { reason, nodeGracePeriodSeconds }: Termination): boolean =>
+  ['NodePressure', 'NodeShutdown'].includes(reason) ||
+  input.nodeEnd !== undefined ||
+  nodeGracePeriodSeconds !== undefined ||
+  (pod.metadata.deletionGracePeriodSeconds ?? graceMillis / 1000) <= 1;
+
+/** The probe that would move the end is due, or was asked and has not answered yet. */
+function awaitsProbe(view: PodView, so: Termination, entry: Entry | undefined): boolean {
+  const run = entry?.container.current;
+  if (entry === undefined || run === undefined || view.now < entry.stageEnd || isFixed(view, so)) return false;
+  if (view.spec.deferContainerGracePeriodExtension !== true || !goesOn(view, so, entry)) return false;
+  const probe = liveness(view, entry);
+  const action = { kind: 'runProbe', container: run.name, id: run.id, probe: 'liveness' } as const;
+  return probe !== undefined && (probe.dueAt <= view.now || view.isUnderWay(actionKey(action)));
+}
