@@ -1,43 +1,246 @@
-import { expect, it } from 'vitest';
-import type { Pod } from '../api/generated/types.ts';
-import { formatTime } from '../machinery/time.ts';
-import { terminationInForce } from './termination.ts';
-import { emptyMemory } from './turn.ts';
-import type { Input } from './types.ts';
-import { viewOf } from './view.ts';
+import { describe, expect, it } from 'vitest';
+import type { DeferContainer, PodCondition, PodSpec } from '../api/generated/types.ts';
+import type { Given } from './fixtures.ts';
+import { at, container, decided, ending, entry, exited, postExit, running, secondsOf, stamp } from './fixtures.ts';
+import type { NodeEnd } from './types.ts';
 
-const T0 = 1_700_000_000_000;
-const DEADLINE = T0 + 20_000;
+const runs = [running('app')];
+const CLEAN = [entry('clean')];
+const terminationOf = (given: Given) => decided({ runs, ...given }).memory.termination;
 
-/** As an agent that begins anew sees it: its list began at T0, and a later delete left 1 s. */
-const deadlineAt = (now: number, deletedAt: number): number | undefined => {
-  const pod: Pod = {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name: 'p',
-      deletionTimestamp: formatTime(deletedAt + 1000),
-      deletionGracePeriodSeconds: 1,
-    },
-    spec: { containers: [{ name: 'app' }], deferContainers: [{ name: 'entry' }] },
-    status: { termination: { reason: 'Deleted', startedAt: formatTime(T0), deadline: formatTime(DEADLINE) } },
+/** Reason, S and D. */
+function endsOf(given: Given): [reason: string, S: number, D: number] | undefined {
+  const so = terminationOf(given);
+  return so && [so.reason, secondsOf(so.preExitDeadline), secondsOf(so.deadline)];
+}
+const nodeEnd = (graceSeconds: number, more: Partial<NodeEnd> = {}): Given['input'] => ({
+  nodeEnd: { reason: 'NodeShutdown', message: 'down', at: at(0), graceSeconds, ...more },
+});
+
+describe('the first cause', () => {
+  const deadline = { activeDeadlineSeconds: 100 };
+  it('a Pod without a cause does not end', () => {
+    expect(endsOf({})).toBeUndefined();
+  });
+  it('a deletion has its grace period from the time that the agent sees it', () => {
+    expect(endsOf({ deleted: 20, now: 4 })).toEqual(['Deleted', 24, 24]);
+  });
+  it('activeDeadlineSeconds counts from the start of the Pod and leaves the grace period', () => {
+    expect(endsOf({ spec: { activeDeadlineSeconds: 101 } })).toBeUndefined();
+    expect(decided({ runs, spec: { activeDeadlineSeconds: 101 } }).wakeAt).toBe(at(1));
+    expect(endsOf({ spec: deadline })).toEqual(['DeadlineExceeded', 30, 30]);
+  });
+  it.each([
+    [10, 10],
+    [60, 30],
+  ])('the node leaves %i s to a Pod with a grace period of 30 s: %i s from the time of its decision', (grace, left) => {
+    expect(endsOf({ input: nodeEnd(grace), now: 3 })).toEqual(['NodeShutdown', left, left]);
+  });
+  it('an agent that died after the decision of the node takes none of that time', () => {
+    const observed = { outages: [{ from: at(2), to: at(8) }] };
+    expect(endsOf({ input: nodeEnd(10), now: 8, observed })).toEqual(['NodeShutdown', 16, 16]);
+  });
+  it('the first of several causes gives the reason', () => {
+    expect(endsOf({ spec: deadline, deleted: 30 })?.[0]).toBe('DeadlineExceeded');
+    expect(endsOf({ input: nodeEnd(10), deleted: 30 })?.[0]).toBe('NodeShutdown');
+    expect(endsOf({ deleted: 30, ending: ending(30, 30, { reason: 'Evicted' }) })?.[0]).toBe('Evicted');
+  });
+  it('the cause with the earliest end gives the end', () => {
+    expect(endsOf({ spec: deadline, deleted: 5 })).toEqual(['DeadlineExceeded', 5, 5]);
+    expect(endsOf({ input: nodeEnd(10), deleted: 5 })).toEqual(['NodeShutdown', 5, 5]);
+  });
+});
+
+describe('a Pod that completed by itself', () => {
+  const over = { restartPolicy: 'OnFailure', deferContainers: CLEAN };
+  it('its grace period counts from the last exit', () => {
+    const spec = { ...over, containers: [container('app'), container('web')] };
+    expect(endsOf({ spec, runs: [exited('app', 0, -9), exited('web', 0, -0.5)] })).toEqual(['Completed', 29.5, 29.5]);
+  });
+  it('its grace period counts from now where no agent saw the last exit', () => {
+    expect(endsOf({ spec: over, runs: [exited('app', 0, -9)] })).toEqual(['Completed', 30, 30]);
+  });
+  it('a Pod whose init container failed for good has completed', () => {
+    const spec = { ...over, restartPolicy: 'Never', initContainers: [container('init')] };
+    expect(endsOf({ spec, runs: [exited('init', 1, 0)] })?.[0]).toBe('Completed');
+  });
+  it('a deletion during the exit work moves the end earlier and keeps the reason', () => {
+    const so = ending(30, 30, { reason: 'Completed' });
+    const given: Given = { spec: over, runs: [exited('app', 0, 0)], ending: so, now: 10 };
+    expect(endsOf({ ...given, metadata: { deletionTimestamp: stamp(15), deletionGracePeriodSeconds: 5 } })).toEqual([
+      ...['Completed', 15, 15],
+    ]);
+    expect(endsOf({ ...given, metadata: { deletionTimestamp: stamp(40), deletionGracePeriodSeconds: 30 } })).toEqual([
+      ...['Completed', 30, 30],
+    ]);
+  });
+});
+
+describe('the reserve of the PostExit stage', () => {
+  type Row = [string, Partial<DeferContainer>[], Partial<PodSpec>, grace: number, reserve: number];
+  it.each<Row>([
+    ['no PostExit entry: none', [], {}, 30, 0],
+    ['an entry without a timeout: half of the grace period', [{}], {}, 30, 15],
+    ['postExitGracePeriodSeconds', [{}], { postExitGracePeriodSeconds: 20 }, 30, 20],
+    ['postExitGracePeriodSeconds 0: none', [{}], { postExitGracePeriodSeconds: 0 }, 30, 0],
+    [
+      'entries with timeouts: at most timeoutSeconds + 2 each',
+      [{ timeoutSeconds: 5 }, { timeoutSeconds: 3 }],
+      {},
+      30,
+      12,
+    ],
+    ['entries with long timeouts: half of the grace period', [{ timeoutSeconds: 50 }], {}, 30, 15],
+    ['one of several without a timeout: half', [{ timeoutSeconds: 5 }, {}], {}, 30, 15],
+    ['an entry that is not due does not count', [{ timeoutSeconds: 5 }, { onReasons: ['Completed'] }], {}, 30, 7],
+    ['no entry that is due: none', [{ onReasons: ['Completed'] }], { postExitGracePeriodSeconds: 20 }, 30, 0],
+    ['a shorter grace period has its share', [{}], { postExitGracePeriodSeconds: 15 }, 10, 5],
+    ['a longer grace period has no more', [{}], { postExitGracePeriodSeconds: 15 }, 60, 15],
+    ['the share is 2 s at least', [{}], { postExitGracePeriodSeconds: 15 }, 3, 2],
+    ['a smaller reserve is the least itself', [{}], { postExitGracePeriodSeconds: 1 }, 3, 1],
+    ['life a: grace 30 s, an entry of 5 s and one without a timeout', [{ timeoutSeconds: 5 }, {}], {}, 30, 15],
+    ['life g: a grace period of 1 s', [{}], {}, 1, 2],
+  ])('%s', (_, entries, spec, grace, reserve) => {
+    const deferContainers = [entry('pre'), ...entries.map((each, i) => postExit(`post-${i}`, each))];
+    const [, S = 0, D = 0] = endsOf({ spec: { ...spec, deferContainers }, deleted: grace }) ?? [];
+    expect([D, D - S]).toEqual([grace, reserve]);
+  });
+  it('life f: a node shutdown leaves 10 s to a Pod with grace 60 s and reserve 30 s', () => {
+    const deferContainers = [entry('pre'), postExit('post')];
+    const spec = { terminationGracePeriodSeconds: 60, postExitGracePeriodSeconds: 30, deferContainers };
+    expect(endsOf({ spec, input: nodeEnd(10) })).toEqual(['NodeShutdown', 5, 10]);
+  });
+});
+
+describe('a later cause', () => {
+  const deferContainers = [entry('pre'), postExit('post')];
+  const again = (so: [D: number, S: number], now: number, grace: number) => {
+    const first = ending(...so, { deletionGracePeriodSeconds: 30 });
+    const metadata = { deletionTimestamp: stamp(now + grace), deletionGracePeriodSeconds: grace };
+    return endsOf({ spec: { deferContainers }, ending: first, metadata, now })?.slice(1);
   };
-  const input: Input = {
-    pod,
-    removed: false,
-    node: { ips: [], runtimeName: 'none' },
-    observed: {
-      ...{ sandboxes: [], containers: [], images: {}, volumes: 'mounted', inFlight: new Set() },
-      ...{ failures: {}, probes: {}, hooks: {} },
-    },
-    memory: emptyMemory(),
-    now,
-  };
-  return terminationInForce(input, viewOf(input), T0)?.deadline;
-};
+  it.each<[string, [number, number], number, number, [S: number, D: number]]>([
+    ['life d: a second delete at 10 with 1 s', [30, 15], 10, 1, [9, 11]],
+    ['the reserve shrinks with the time that is left', [30, 15], 10, 10, [12.5, 20]],
+    ['a reserve below 2 s stays whole', [30, 29], 10, 4, [13, 14]],
+    ['a later end moves nothing', [30, 15], 10, 20, [15, 30]],
+    ['after S, while the app containers stop, the reserve shrinks too', [30, 15], 20, 4, [18, 24]],
+    ['the reserve keeps 2 s however little is left', [30, 15], 15, 0.5, [13.5, 15.5]],
+  ])('%s', (_, so, now, grace, expected) => {
+    expect(again(so, now, grace)).toEqual(expected);
+  });
+  it('once the PostExit stage has begun only D moves', () => {
+    const turn = { entry: 'post', since: at(18) };
+    const so = ending(30, 15, { deletionGracePeriodSeconds: 30, turn });
+    expect(endsOf({ spec: { deferContainers }, ending: so, deleted: 4, now: 20 })).toEqual(['Deleted', 15, 24]);
+  });
+  it('each cause counts once', () => {
+    const so = ending(30, 15, { deletionGracePeriodSeconds: 4 });
+    const given: Given = { spec: { deferContainers }, deleted: 4, now: 20 };
+    expect(endsOf({ ...given, ending: so })).toEqual(['Deleted', 15, 30]);
+    const byNode = ending(30, 15, { reason: 'NodeShutdown', nodeGracePeriodSeconds: 4 });
+    expect(endsOf({ ...given, ending: byNode, input: nodeEnd(4), deleted: 30 })?.[2]).toBe(30);
+  });
+  it('the end of the node shortens a deletion', () => {
+    expect(endsOf({ deleted: 30, ending: ending(30), input: nodeEnd(5, { at: at(10) }), now: 10 })).toEqual([
+      ...['Deleted', 15, 15],
+    ]);
+  });
+  it('an object that is gone leaves 2 s', () => {
+    expect(endsOf({ deleted: 30, ending: ending(30), input: { removed: true }, now: 10 })).toEqual(['Deleted', 12, 12]);
+  });
+  it('activeDeadlineSeconds no longer counts once a termination has begun', () => {
+    const given: Given = { deleted: 30, ending: ending(300), spec: { activeDeadlineSeconds: 100 }, now: 5 };
+    expect(endsOf(given)).toEqual(['Deleted', 300, 300]);
+    expect(endsOf({ ...given, spec: { ...given.spec, deferContainers: CLEAN } })?.[2]).toBe(300);
+  });
+});
 
-it('a delete that nobody saw shortens what is left of the deadline, and does not bring a passed one back', () => {
-  expect(deadlineAt(T0 + 6000, T0 + 5500)).toBe(T0 + 7000);
-  expect(deadlineAt(T0 + 12_000, T0 + 5000)).toBe(T0 + 12_000);
-  expect(deadlineAt(T0 + 30_000, T0 + 5000)).toBe(DEADLINE);
+describe('the reason of a deletion', () => {
+  const condition = (type: string, reason: string, seconds: number, status = 'True'): PodCondition => ({
+    ...{ type, status, reason, lastTransitionTime: stamp(seconds) },
+  });
+  const own = (reason: string, seconds = -10, status?: string) => condition('DeletionReason', reason, seconds, status);
+  const target = (reason: string, seconds = -10, status?: string) =>
+    condition('DisruptionTarget', reason, seconds, status);
+  it.each<[string, PodCondition[], string]>([
+    ['no condition', [], 'Deleted'],
+    ['DeletionReason', [own('ScaledDown')], 'ScaledDown'],
+    ['a DeletionReason that is False', [own('ScaledDown', -10, 'False')], 'Deleted'],
+    ['an unknown DeletionReason', [own('Bored')], 'Deleted'],
+    ['an eviction through the API', [target('EvictionByEvictionAPI')], 'Evicted'],
+    ['an eviction for a taint', [target('DeletionByTaintManager')], 'Evicted'],
+    ['a preemption', [target('PreemptionByScheduler')], 'Preempted'],
+    ['a later DeletionReason', [own('Replaced', -5), target('EvictionByEvictionAPI')], 'Replaced'],
+    ['a later DisruptionTarget', [own('Replaced'), target('EvictionByEvictionAPI', -5)], 'Evicted'],
+    ['both at the same time', [own('Replaced'), target('EvictionByEvictionAPI')], 'Evicted'],
+    [
+      'a later DisruptionTarget that is False',
+      [own('Replaced'), target('EvictionByEvictionAPI', -5, 'False')],
+      'Replaced',
+    ],
+  ])('%s', (_, conditions, reason) => {
+    expect(endsOf({ deleted: 30, status: { conditions } })?.[0]).toBe(reason);
+  });
+});
+
+describe('an outage', () => {
+  const deferContainers = [entry('pre'), postExit('post')];
+  const turn = { entry: 'pre', since: at(0) };
+  const resumed = (from: number, to: number, more: Given = {}, so = {}) =>
+    terminationOf({
+      ...{ spec: { deferContainers }, deleted: 30, ending: ending(30, 15, { turn, ...so }), now: to },
+      ...more,
+      observed: { outages: [{ from: at(from), to: at(to) }], ...more.observed },
+    });
+  const moves = (so: ReturnType<typeof resumed>) => [secondsOf(so?.preExitDeadline ?? 0), secondsOf(so?.deadline ?? 0)];
+
+  it('moves S and D by its length, and is written', () => {
+    const so = resumed(3, 50);
+    expect(moves(so)).toEqual([62, 77]);
+    expect(so).toMatchObject({ outageSeconds: 47, outagesCountedUntil: at(50) });
+  });
+  it('counts for a Pod without entries too', () => {
+    const observed = { outages: [{ from: at(3), to: at(50) }] };
+    expect(endsOf({ deleted: 30, ending: ending(30), observed, now: 50 })).toEqual(['Deleted', 77, 77]);
+  });
+  it('counts from the begin of the termination', () => {
+    expect(moves(resumed(-20, 10))).toEqual([25, 40]);
+  });
+  it('is not counted twice', () => {
+    expect(moves(resumed(3, 50, {}, { outageSeconds: 47, outagesCountedUntil: at(50) }))).toEqual([15, 30]);
+    expect(moves(resumed(40, 60, {}, { outageSeconds: 47, outagesCountedUntil: at(50) }))).toEqual([25, 40]);
+  });
+  it('moves the end by maxGracePeriodExtensionSeconds at most, over all outages', () => {
+    const node = { ips: ['192.0.2.1'], runtimeName: 'containerd', maxGracePeriodExtensionSeconds: 60 };
+    const so = resumed(100, 150, { input: { node } }, { outageSeconds: 47, outagesCountedUntil: at(50) });
+    expect([...moves(so), so?.outageSeconds]).toEqual([28, 43, 60]);
+  });
+  it('moves the end by 3600 s at most by default', () => {
+    expect(resumed(1, 5001)?.outageSeconds).toBe(3600);
+  });
+  it('moves the end by nothing where the limit was lowered below what was counted before', () => {
+    const node = { ips: ['192.0.2.1'], runtimeName: 'containerd', maxGracePeriodExtensionSeconds: 60 };
+    const so = ending(130, 130, { turn, outageSeconds: 100, outagesCountedUntil: at(100) });
+    expect(moves(resumed(105, 110, { input: { node }, ending: so }))).toEqual([130, 130]);
+  });
+  it('does not move S once a PostExit entry has its turn', () => {
+    const ended = { exitCode: 0, reason: 'Completed' };
+    const pre = { name: 'pre', image: 'i', imageID: '', ready: false, restartCount: 0, state: { terminated: ended } };
+    const status = { deferContainerStatuses: [pre] };
+    const given: Given = { runs: [exited('app', 0, 5), running('post')] };
+    const recorded = { ...given, spec: { deferContainers }, status };
+    const so = terminationOf({
+      ...{ ...recorded, deleted: 30, now: 50, observed: { outages: [{ from: at(20), to: at(50) }] } },
+      ending: ending(30, 15, { turn: { entry: 'post', since: at(6) } }),
+    });
+    expect(moves(so)).toEqual([15, 60]);
+  });
+  it('takes its time out of timeoutSeconds of an entry that did not run meanwhile', () => {
+    expect(resumed(3, 50)?.turn).toEqual({ entry: 'pre', since: at(47) });
+  });
+  it('counts for timeoutSeconds of an entry that ran meanwhile', () => {
+    expect(resumed(3, 50, { runs: [...runs, running('pre')] })?.turn).toEqual(turn);
+    expect(resumed(3, 50, { runs: [...runs, exited('pre', 0, 20)] })?.turn).toEqual(turn);
+  });
 });

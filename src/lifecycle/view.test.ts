@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { containerOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
 import type { ContainerStateTerminated } from '../api/generated/types.ts';
+import { emptyMemory } from './memory.ts';
 import type { ContainerState, Input } from './types.ts';
 import { viewOf } from './view.ts';
 
@@ -17,19 +18,23 @@ const told: ContainerStateTerminated = {
 function seen(observed: ContainerState, states: { state?: object; lastState?: object }): ContainerState | undefined {
   const status = { ...{ name: 'app', image: 'i', imageID: 'i', ready: false, restartCount: 0 }, ...states };
   const pod = podOf({ containers: [containerOf('app')] }, { containerStatuses: [status] });
-  const input = { pod, observed: { sandboxes: [], containers: [observed] }, memory: {} };
+  const observations = { sandboxes: [], containers: [observed], images: {}, underWay: [], failures: [] };
+  const input = { pod, observed: observations, memory: emptyMemory() };
   return viewOf(input as unknown as Input).apps[0]?.latest;
 }
 
-test('an end that the runtime has lost is the one that the status told of', () => {
+test('an end that the runtime has lost is the one that the status shows', () => {
   const known = { ...run, exitCode: 0, reason: 'Completed', message: '', finishedAt: AT - 2000 };
   expect(seen(run, { state: { terminated: told } })).toEqual(known);
   expect(seen(run, { state: { waiting: {} }, lastState: { terminated: told } })).toEqual(known);
 });
 
-test('what nobody was told of, and what the runtime knows itself, is as it says', () => {
+test('an end that no status shows, or that the runtime knows, is as the runtime reports it', () => {
   expect(seen(run, {})).toEqual(run);
   expect(seen(run, { state: { terminated: { ...told, containerID: 'containerd://c0' } } })).toEqual(run);
+  // The status knows whole seconds only.
+  const lost = { ...told, exitCode: 255, reason: 'Error', finishedAt: '2026-01-31T00:00:00Z' };
+  expect(seen({ ...run, finishedAt: AT + 20 }, { state: { terminated: lost } })?.finishedAt).toBe(AT + 20);
   const failed = { ...run, reason: 'Error' };
   expect(seen(failed, { state: { terminated: told } })).toEqual(failed);
 });

@@ -1,0 +1,360 @@
+import { describe, expect, it } from 'vitest';
+import type { DeferContainer } from '../api/generated/types.ts';
+import {
+  announcedEntry,
+  asked,
+  at,
+  container,
+  decided,
+  endedEntry,
+  ending,
+  entry,
+  entryState,
+  exited,
+  type Given,
+  postExit,
+  running,
+  sandbox,
+  settled,
+  stamp,
+} from './fixtures.ts';
+import type { Action, FailedAction, Stop } from './types.ts';
+
+const app = running('app');
+/** The entry `clean` has its turn since START, in a Pod with S at 25 and D at 30. */
+const inTurn = (more: Partial<DeferContainer>, given: Given): Given => ({
+  ...{ deleted: 30, ending: ending(30, 25, { turn: { entry: 'clean', since: at(0) } }), now: 10 },
+  ...given,
+  spec: { deferContainers: [entry('clean', more)], ...given.spec },
+  runs: [app, ...(given.runs ?? [])],
+});
+const endOf = (given: Given) => {
+  const { reason, message, exitCode } = entryState(decided(given), 'clean')?.terminated ?? {};
+  return reason === undefined ? undefined : [reason, exitCode, ...(message === undefined ? [] : [message])];
+};
+const OnFailure = { restartPolicy: 'OnFailure' };
+
+describe('an entry that runs', () => {
+  const runs = [running('clean', { startedAt: at(0) })];
+  it('is left alone until its time has passed', () => {
+    const decision = decided(inTurn({ timeoutSeconds: 20 }, { runs, now: 19 }));
+    expect([asked(decision), decision.wakeAt]).toEqual([[], at(20)]);
+  });
+  it.each<[string, Partial<DeferContainer>, Given, Partial<Stop>, kill: number]>([
+    [
+      'timeoutSeconds, counted from its turn',
+      { timeoutSeconds: 20 },
+      { now: 20 },
+      { entry: 'DeadlineExceeded', message: 'Container clean exceeded its timeoutSeconds' },
+      22,
+    ],
+    [
+      'S for a PreExit entry',
+      {},
+      { now: 25 },
+      { entry: 'DeadlineExceeded', message: 'the PreExit stage had ended' },
+      27,
+    ],
+    ['a client that gives it up', {}, { skip: ['clean'] }, { entry: 'GivenUp', message: 'given up' }, 12],
+  ])('is told to stop by %s, and killed 2 s later', (_, more, given, stop, kill) => {
+    const decision = decided(inTurn(more, { ...given, runs }));
+    expect(asked(decision)).toContain(`stopContainer/clean-0/@${kill}`);
+    expect(decision.journal?.stops['clean-0']).toMatchObject(stop);
+  });
+  it('is told to stop by D if it is a PostExit entry', () => {
+    const turn = { entry: 'clean', since: at(1) };
+    const given = { deleted: 30, ending: ending(30, 15, { turn }), runs: [exited('app', 0, 1), ...runs] };
+    const decision = decided({ ...given, spec: { deferContainers: [postExit('clean')] }, now: 30 });
+    expect(asked(decision)).toEqual(['stopContainer/clean-0/@32']);
+    expect(decision.journal?.stops['clean-0']?.message).toBe('the grace period had passed');
+  });
+  it('in the state unknown is killed at once', () => {
+    const unknown = [running('clean', { state: 'unknown' })];
+    expect(asked(decided(inTurn({}, { runs: unknown })))).toEqual(['stopContainer/clean-0/@-60']);
+  });
+});
+
+describe('an entry that ended', () => {
+  const stop = (more: Partial<Stop>) => ({ 'clean-0': { at: at(9), deadline: at(9), restart: false, ...more } });
+  const late = { entry: 'DeadlineExceeded', message: 'Container clean exceeded its timeoutSeconds' } as const;
+  const killed = [exited('clean', 137, 9.5)];
+  it.each<[string, Partial<DeferContainer>, Given, unknown[] | undefined]>([
+    ['exit code 0', {}, { runs: [exited('clean', 0, 9)] }, ['Completed', 0]],
+    ['exit code 0, with OnFailure', OnFailure, { runs: [exited('clean', 0, 9)] }, ['Completed', 0]],
+    ['exit code 0, with Always', { restartPolicy: 'Always' }, { runs: [exited('clean', 0, 9)] }, ['Completed', 0]],
+    ['another exit code', {}, { runs: [exited('clean', 3, 9)] }, ['Error', 3]],
+    ['another exit code, with OnFailure: it is tried again', OnFailure, { runs: [exited('clean', 3, 9)] }, undefined],
+    ['killed for its memory', {}, { runs: [exited('clean', 137, 9, { reason: 'OOMKilled' })] }, ['OOMKilled', 137]],
+    [
+      'told to stop at its timeoutSeconds',
+      {},
+      { runs: killed, memory: { stops: stop(late) } },
+      ['DeadlineExceeded', 137, late.message],
+    ],
+    [
+      'told to stop at its timeoutSeconds, with OnFailure',
+      OnFailure,
+      { runs: killed, memory: { stops: stop(late) } },
+      ['DeadlineExceeded', 137, late.message],
+    ],
+    [
+      'given up while it ran',
+      OnFailure,
+      { runs: killed, memory: { stops: stop({ entry: 'GivenUp', message: 'given up' }) }, skip: ['clean'] },
+      ['GivenUp', 137, 'given up'],
+    ],
+    [
+      'given up between two attempts',
+      OnFailure,
+      { runs: [exited('clean', 3, 9)], skip: ['clean'] },
+      ['GivenUp', 3, 'given up'],
+    ],
+    [
+      'it ended before it was told to stop',
+      {},
+      { runs: [exited('clean', 0, 8)], memory: { stops: stop(late) } },
+      ['Completed', 0],
+    ],
+    [
+      'its liveness probe failed',
+      {},
+      { runs: killed, memory: { stops: stop({ message: 'Container clean failed liveness probe' }) } },
+      ['Error', 137, 'Container clean failed liveness probe'],
+    ],
+    [
+      'its liveness probe failed, with OnFailure: it is tried again',
+      OnFailure,
+      { runs: killed, memory: { stops: stop({ message: 'Container clean failed liveness probe', restart: true }) } },
+      undefined,
+    ],
+    [
+      'its timeoutSeconds passed between two attempts',
+      { ...OnFailure, timeoutSeconds: 10 },
+      { runs: [exited('clean', 3, 9, { backoffSeconds: 10 })] },
+      ['DeadlineExceeded', 3, 'Container clean exceeded its timeoutSeconds'],
+    ],
+    ['S passed between two attempts', OnFailure, { runs: [exited('clean', 3, 9)], now: 25 }, ['Error', 3]],
+  ])('%s', (_, more, given, expected) => {
+    expect(endOf(inTurn(more, given))).toEqual(expected);
+  });
+  it('its end is final once the status has it, and holds the app containers until then', () => {
+    const given = inTurn({}, { runs: [exited('clean', 3, 9)] });
+    expect(asked(decided(given))).toEqual([]);
+    const status = { deferContainerStatuses: [endedEntry('clean', 'Error', 3)] };
+    expect(asked(decided({ ...given, status }))).toEqual(['stopContainer/app-0/@25']);
+  });
+});
+
+describe('an entry that does not start', () => {
+  const pull = { kind: 'pullImage', container: 'clean', attempt: 0, image: 'i' } as const;
+  const failed = (seconds: number, more: Partial<FailedAction> = {}): Given['observed'] => ({
+    failures: [{ action: pull, at: at(seconds), count: 1, reason: 'ErrImagePull', message: 'no', ...more }],
+    images: { clean: { state: 'absent', attempt: 0, image: 'i' } },
+  });
+  it.each<[string, Partial<DeferContainer>, Given, unknown[] | undefined]>([
+    ['its image cannot be pulled', {}, { observed: failed(9) }, ['Error', 128, 'ErrImagePull: no']],
+    ['its image cannot be pulled, with OnFailure: it is tried again', OnFailure, { observed: failed(9) }, undefined],
+    ['a pull that failed ahead of its turn does not count', {}, { observed: failed(-1) }, undefined],
+    ['a pull whose outcome is unknown has not failed', {}, { observed: failed(9, { unknown: true }) }, undefined],
+    [
+      'its image cannot be pulled until its timeoutSeconds pass',
+      { ...OnFailure, timeoutSeconds: 10 },
+      { observed: failed(9) },
+      ['DeadlineExceeded', 137, 'no'],
+    ],
+    [
+      'it did not start in its timeoutSeconds',
+      { timeoutSeconds: 10 },
+      {},
+      ['DeadlineExceeded', 137, 'Container clean did not start in its timeoutSeconds'],
+    ],
+    [
+      'its image cannot be pulled until S',
+      OnFailure,
+      { observed: failed(9), now: 25 },
+      ['Error', 128, 'ErrImagePull: no'],
+    ],
+    [
+      'given up while its image is pulled',
+      OnFailure,
+      { observed: failed(9), skip: ['clean'] },
+      ['Skipped', 137, 'given up'],
+    ],
+  ])('%s', (_, more, given, expected) => {
+    expect(endOf(inTurn(more, given))).toEqual(expected);
+  });
+  it('a pull in its turn is tried again after 1 s, doubling', () => {
+    expect(asked(decided(inTurn(OnFailure, { observed: failed(9) })))).toEqual(['pullImage/clean/0/i']);
+    expect(decided(inTurn(OnFailure, { observed: failed(9, { count: 3 }) })).wakeAt).toBe(at(13));
+    expect(decided(inTurn(OnFailure, { observed: failed(9, { count: 9 }) })).wakeAt).toBe(at(19));
+  });
+  it('a pull that failed ahead of its turn is tried again at once', () => {
+    expect(asked(decided(inTurn({}, { observed: failed(-1, { count: 9 }) })))).toEqual(['pullImage/clean/0/i']);
+  });
+  it('a start that failed ends an entry with Never', () => {
+    const start = { kind: 'startContainer', sandboxId: 's0', image: 'i', imageId: 'sha', backoffSeconds: 1 } as const;
+    const action = { ...start, container: 'clean', containerKind: 'defer', attempt: 0 } as const;
+    const failures = [{ action, at: at(9), count: 1, reason: 'RunContainerError', message: 'no' }];
+    expect(endOf(inTurn({}, { observed: { failures } }))).toEqual(['Error', 128, 'RunContainerError: no']);
+    expect(endOf(inTurn(OnFailure, { observed: { failures } }))).toBeUndefined();
+  });
+});
+
+describe('another attempt', () => {
+  const given = inTurn(OnFailure, { runs: [exited('clean', 3, 9, { backoffSeconds: 4, startedAt: at(8) })] });
+  it('waits for the back-off, and shows as CrashLoopBackOff', () => {
+    const decision = decided(given);
+    expect([asked(decision), decision.wakeAt]).toEqual([[], at(13)]);
+    expect(entryState(decision, 'clean')?.waiting?.reason).toBe('CrashLoopBackOff');
+  });
+  it('is announced in the status with its number, then started', () => {
+    const decision = decided({ ...given, now: 13 });
+    expect(asked(decision)).toEqual([]);
+    expect(decision.status?.deferContainerStatuses?.[0]).toMatchObject({
+      ...{ restartCount: 1, state: { waiting: { reason: 'ContainerCreating' } } },
+    });
+    const status = { deferContainerStatuses: [{ ...announcedEntry('clean', 1), containerID: 'containerd://clean-0' }] };
+    expect(asked(decided({ ...given, now: 13, status }))).toEqual(['startContainer/clean/1']);
+  });
+});
+
+describe('the start of an entry', () => {
+  const start: Action = {
+    ...{ kind: 'startContainer', container: 'clean', containerKind: 'defer', attempt: 0, sandboxId: 's0' },
+    ...{ image: 'i', imageId: 'sha', backoffSeconds: 0 },
+  };
+  const observed = { underWay: [start] };
+  it('is awaited within its timeoutSeconds, and given up then', () => {
+    expect(endOf(inTurn({ timeoutSeconds: 20 }, { observed, now: 19 }))).toBeUndefined();
+    const late = inTurn({ timeoutSeconds: 20 }, { observed, now: 20 });
+    expect(endOf(late)).toEqual(['DeadlineExceeded', 137, 'Container clean exceeded its timeoutSeconds']);
+    expect(asked(decided(late))).toContain('cancel/startContainer/clean/0');
+  });
+  it('is awaited until S, and given up then', () => {
+    expect(endOf(inTurn({}, { observed, now: 24 }))).toBeUndefined();
+    expect(endOf(inTurn({}, { observed, now: 25 }))).toEqual(['DeadlineExceeded', 137, 'the PreExit stage had ended']);
+  });
+  it('is given up where the node has no time', () => {
+    const nodeEnd = { reason: 'NodePressure', message: '', at: at(10), graceSeconds: 0 } as const;
+    expect(endOf(inTurn({}, { observed, input: { nodeEnd } }))).toEqual(['Skipped', 137, 'the node had no time']);
+  });
+});
+
+describe('an entry that waits for its next attempt', () => {
+  it('did not end before the node had no time', () => {
+    const nodeEnd = { reason: 'NodePressure', message: '', at: at(5), graceSeconds: 0 } as const;
+    const given = inTurn(OnFailure, { runs: [exited('clean', 1, 4)], now: 5, input: { nodeEnd } });
+    expect(endOf(given)).toEqual(['Skipped', 137, 'the node had no time']);
+  });
+});
+
+describe('an entry that ended by itself', () => {
+  it('keeps its end where a second delete moves the end of its stage before that', () => {
+    const given = inTurn({}, { runs: [exited('clean', 1, 4.2)], now: 5, deleted: 1 });
+    expect(endOf(given)).toEqual(['Error', 1]);
+  });
+});
+
+describe('a run that is stopped for its probe', () => {
+  it('is killed 2 s after its timeoutSeconds, or once it is given up', () => {
+    const stops = { 'clean-0': { at: at(1), deadline: at(301), restart: false } };
+    const given: Given = { runs: [running('clean')], memory: { stops, signalledAt: { 'clean-0': at(1) } }, now: 8 };
+    expect(asked(decided(inTurn({ timeoutSeconds: 8 }, given)))).toContain('stopContainer/clean-0/@8');
+    expect(asked(decided(inTurn({}, { ...given, skip: ['clean'] })))).toContain('stopContainer/clean-0/@8');
+  });
+});
+
+describe('a run that the runtime has lost behind the back of the agent', () => {
+  const shown: Given['status'] = {
+    deferContainerStatuses: [
+      {
+        ...{ name: 'clean', restartCount: 0, containerID: 'containerd://clean-0', image: 'i', imageID: 'sha' },
+        ...{ ready: false, started: true, lastState: {}, state: { running: { startedAt: stamp(1) } } },
+      },
+    ],
+  };
+  it('ends an entry with restartPolicy Never: it does not run twice', () => {
+    const given = inTurn({}, { status: shown });
+    expect(endOf(given)).toEqual(['Error', 137, 'the runtime has lost the container']);
+  });
+  it('is an attempt of an entry with restartPolicy OnFailure', () => {
+    expect(endOf(inTurn(OnFailure, { status: shown }))).toBeUndefined();
+    const again = settled({ ...inTurn(OnFailure, { status: shown }), now: 12 });
+    expect(asked(again)).toContain('checkImage/clean/1/i');
+  });
+});
+
+describe('a lost sandbox', () => {
+  const lost: Given['observed'] = { sandboxes: [sandbox(1)] };
+  it('ends a PreExit entry that ran in it', () => {
+    expect(endOf(inTurn({}, { runs: [exited('clean', 137, 9)], observed: lost }))).toEqual([
+      'SandboxLost',
+      137,
+      'the sandbox was lost',
+    ]);
+  });
+  it('does not take back a success', () => {
+    expect(endOf(inTurn({}, { runs: [exited('clean', 0, 9)], observed: lost }))).toEqual(['Completed', 0]);
+  });
+  const turn = { entry: 'clean', since: at(1) };
+  const post: Given = {
+    ...{ deleted: 30, ending: ending(30, 15, { turn }), now: 10, spec: { deferContainers: [postExit('clean')] } },
+    runs: [exited('app', 137, 1), exited('clean', 137, 9)],
+  };
+  it('gives a PostExit entry another attempt in the new sandbox', () => {
+    expect(endOf({ ...post, observed: lost })).toBeUndefined();
+    const deferContainerStatuses = [{ ...announcedEntry('clean', 1), containerID: 'containerd://clean-0' }];
+    const again = { ...post, observed: lost, status: { deferContainerStatuses } };
+    expect(asked(decided(again))).toEqual(['startContainer/clean/1']);
+  });
+  it('is replaced for a PostExit entry only once nothing runs in it', () => {
+    const sandboxes = [sandbox(0, { ready: false })];
+    expect(asked(decided({ ...post, observed: { sandboxes } }))).toEqual(['stopSandbox/s0']);
+    const runs = [exited('app', 137, 1), running('clean')];
+    expect(asked(decided({ ...post, runs, observed: { sandboxes } }))).toEqual(['stopContainer/clean-0/@12']);
+  });
+  it('ends a PostExit entry whose stage is over', () => {
+    expect(endOf({ ...post, observed: lost, now: 30 })).toEqual(['SandboxLost', 137, 'the sandbox was lost']);
+  });
+});
+
+describe('failurePolicy', () => {
+  const phaseAfter = (end: [reason: string, exitCode?: number, message?: string], more = {}, reason = 'Completed') => {
+    const { status } = decided({
+      spec: { restartPolicy: 'Never', deferContainers: [postExit('clean', { failurePolicy: 'FailPod', ...more })] },
+      ...{ runs: [exited('app', 0, 0)], ending: ending(30, 15, { reason: reason as 'Completed' }), now: 10 },
+      ...{ status: { deferContainerStatuses: [endedEntry('clean', ...end)] } },
+    });
+    return [status?.phase, ...(status?.reason === undefined ? [] : [status.reason])];
+  };
+  it.each<[string, [string, number?, string?], object, boolean]>([
+    ['an entry that completed does not', ['Completed'], {}, false],
+    ['an entry that failed fails the Pod', ['Error', 1], {}, true],
+    ['with Ignore it does not', ['Error', 1], { failurePolicy: 'Ignore' }, false],
+    ['an entry that was given up fails the Pod', ['GivenUp', 137, 'given up'], {}, true],
+    ['an entry at its deadline fails the Pod', ['DeadlineExceeded', 137], {}, true],
+    ['an entry without time fails the Pod', ['Skipped', 137, 'the grace period had passed'], {}, true],
+    ['an entry whose sandbox was lost fails the Pod', ['SandboxLost', 137, 'the sandbox was lost'], {}, true],
+    ['an entry that was not due does not', ['Skipped', 137, 'not due on Completed'], { onReasons: ['Deleted'] }, false],
+    [
+      'an entry skipped by its `when` does not',
+      ['Skipped', 137, 'the app containers did not fail'],
+      { when: 'Failed' },
+      false,
+    ],
+  ])('FailPod: %s', (_, end, more, fails) => {
+    expect(phaseAfter(end, more)).toEqual(fails ? ['Failed', 'DeferContainerFailed'] : ['Succeeded']);
+  });
+  it('FailPod does not fail a Pod that was deleted', () => {
+    expect(phaseAfter(['Error', 1], {}, 'Deleted')).toEqual(['Succeeded']);
+  });
+});
+
+it('an entry with imageFrom starts from the image of the other container at its turn', () => {
+  const clean = { name: 'clean', imageFrom: 'app', imagePullPolicy: 'IfNotPresent' };
+  const spec = { containers: [container('app', { image: 'new' })], deferContainers: [clean] };
+  const images = { clean: { state: 'present', attempt: 0, image: 'new', imageId: 'sha2' } } as const;
+  const status = { deferContainerStatuses: [announcedEntry('clean')] };
+  const [start] = decided(inTurn({}, { spec, observed: { images }, status })).actions;
+  expect(start).toMatchObject({ kind: 'startContainer', container: 'clean', image: 'new', imageId: 'sha2' });
+});

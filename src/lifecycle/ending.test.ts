@@ -1,0 +1,314 @@
+import { describe, expect, it } from 'vitest';
+import type { Container, PodSpec } from '../api/generated/types.ts';
+import { formatMicroTime } from '../machinery/time.ts';
+import {
+  announcedEntry,
+  asked,
+  at,
+  container,
+  decided,
+  endedEntry,
+  ending,
+  entry,
+  exited,
+  type Given,
+  postExit,
+  running,
+  sandbox,
+  settled,
+  stamp,
+} from './fixtures.ts';
+import type { NodeEnd } from './types.ts';
+
+const exec = { command: ['true'] };
+const hooked = { lifecycle: { preStop: { exec } } };
+const sidecar = (name: string, more: Partial<Container> = {}) => container(name, { restartPolicy: 'Always', ...more });
+const SIDECARS = [sidecar('first'), sidecar('second')];
+const STOPPED = { sandboxes: [sandbox(0, { ready: false, stopped: true })] };
+const all = ['first', 'second', 'app', 'debug'].map((name) => running(name));
+const without = (...names: string[]) => all.filter(({ name }) => !names.includes(name));
+
+describe('the order of waves beside defer containers', () => {
+  const spec: Partial<PodSpec> = {
+    ...{ initContainers: SIDECARS, ephemeralContainers: [container('debug')] },
+    deferContainers: [entry('pre'), postExit('post')],
+  };
+  const turn = (name: string) => ({ turn: { entry: name, since: at(0) } });
+  const given: Given = { spec, deleted: 30, ending: ending(30, 15, turn('pre')), now: 5 };
+  const recorded = (...names: string[]): Given => ({
+    status: { deferContainerStatuses: names.map((name) => endedEntry(name)) },
+    ...(names.length === 0 ? {} : { ending: ending(30, 15, turn('post')) }),
+  });
+  it.each<[string, Given, string[]]>([
+    ['while a PreExit entry runs, nothing else stops', { runs: [...all, running('pre')] }, []],
+    [
+      'after the PreExit entries the app containers stop',
+      { runs: all, ...recorded('pre') },
+      ['stopContainer/app-0/@15'],
+    ],
+    [
+      'while a PostExit entry runs, neither sidecars nor ephemeral containers stop',
+      { runs: [...without('app'), exited('app', 0, 2), running('post')], ...recorded('pre') },
+      [],
+    ],
+    [
+      'after the list the sidecar that started last stops',
+      { runs: [...without('app'), exited('app', 0, 2)], ...recorded('pre', 'post') },
+      ['stopContainer/second-0/@30'],
+    ],
+    [
+      'then the sidecar that started first',
+      { runs: [...without('app', 'second'), exited('app', 0, 2)], ...recorded('pre', 'post') },
+      ['stopContainer/first-0/@30'],
+    ],
+    [
+      'then the ephemeral containers',
+      { runs: [...without('app', 'second', 'first'), exited('app', 0, 2)], ...recorded('pre', 'post') },
+      ['stopContainer/debug-0/@30'],
+    ],
+    [
+      'then the sandbox',
+      { runs: [exited('app', 0, 2)], ...recorded('pre', 'post') },
+      ['stopSandbox/s0', 'unmountVolumes'],
+    ],
+  ])('%s', (_, more, expected) => {
+    expect(asked(decided({ ...given, ...more }))).toEqual(expected);
+  });
+
+  it('a run that began after its entry had ended is stopped once, however often is asked', () => {
+    const stop = (now: number): string[] => {
+      const signalledAt = { 'pre-0': at(5) };
+      return asked(
+        decided({ ...given, runs: [...all, running('pre')], ...recorded('pre'), memory: { signalledAt }, now }),
+      );
+    };
+    expect(stop(5)).toContain('stopContainer/pre-0/@7');
+    expect(stop(6)).toEqual(stop(5));
+  });
+  it('an init container that runs stops with the app containers', () => {
+    const initContainers = [container('init')];
+    const decision = settled({ deleted: 30, spec: { ...spec, initContainers }, runs: [running('init')] });
+    expect(asked(decision)).toEqual(['stopContainer/init-0/@15']);
+  });
+  it('a container that the spec does not have stops with the app containers', () => {
+    const runs = [running('stray'), running('first')];
+    expect(asked(decided({ ...given, runs, ...recorded('pre') }))).toEqual(['stopContainer/stray-0/@15']);
+  });
+  it('no app container is restarted once the Pod ends', () => {
+    const runs = [...without('app'), exited('app', 1, 2), running('pre')];
+    expect(asked(decided({ ...given, runs }))).toEqual([]);
+  });
+  it('a sidecar is restarted until the list has ended', () => {
+    const runs = [...without('first'), exited('first', 1, 2)];
+    expect(asked(decided({ ...given, runs: [...runs, running('pre')] }))).toEqual(['startContainer/first/1']);
+    const after = runs.filter(({ name }) => name !== 'app');
+    expect(asked(decided({ ...given, runs: after, ...recorded('pre', 'post') }))).toEqual([
+      'stopContainer/second-0/@30',
+    ]);
+  });
+  it('a sidecar that never ran does not start in the end', () => {
+    expect(asked(decided({ ...given, runs: [running('app'), running('pre')] }))).toEqual([]);
+  });
+  it('the sandbox stops once the status has the end of every entry', () => {
+    const runs = [exited('app', 0, 2), exited('post', 0, 4)];
+    expect(asked(decided({ ...given, runs, ...recorded('pre') }))).toEqual([]);
+  });
+  it('the app containers have 2 s between signal and kill after a late PreExit entry', () => {
+    expect(asked(decided({ ...given, runs: all, ...recorded('pre'), now: 17 }))).toContain('stopContainer/app-0/@19');
+  });
+});
+
+describe('preStop hooks beside defer containers', () => {
+  const initContainers = [sidecar('proxy', hooked)];
+  const containers = [container('app', hooked)];
+  const deferContainers = [entry('pre'), postExit('post')];
+  const given = (more: Partial<PodSpec>): Given => ({
+    ...{ deleted: 30, ending: ending(30, 15, { turn: { entry: 'pre', since: at(0) } }), now: 5 },
+    ...{ runs: [running('proxy'), running('app'), running('pre')] },
+    spec: { initContainers, containers, deferContainers, ...more },
+  });
+  const ended = { status: { deferContainerStatuses: [endedEntry('pre')] }, runs: [running('proxy'), running('app')] };
+  it('Concurrent: every hook starts at T0', () => {
+    expect(asked(decided(given({})))).toEqual(['runHook/app-0/preStop', 'runHook/proxy-0/preStop']);
+  });
+  it('AfterPreExit: no hook starts while a PreExit entry is to run', () => {
+    expect(asked(decided(given({ preStopPolicy: 'AfterPreExit' })))).toEqual([]);
+  });
+  it('AfterPreExit: hooks of app containers start when the last PreExit entry has ended', () => {
+    const after = { ...given({ preStopPolicy: 'AfterPreExit' }), ...ended };
+    expect(asked(decided(after))).toEqual(['runHook/app-0/preStop']);
+  });
+  it('AfterPreExit: hooks of app containers start at T0 if no PreExit entry is due', () => {
+    const spec = { preStopPolicy: 'AfterPreExit', deferContainers: [entry('pre', { onReasons: ['Completed'] })] };
+    const { ending: _, ...first } = given(spec);
+    expect(asked(settled({ ...first, runs: ended.runs }))).toEqual(['runHook/app-0/preStop']);
+  });
+  it('AfterPreExit: the hook of a sidecar starts when the sidecar stops', () => {
+    const deferContainerStatuses = ['pre', 'post'].map((name) => endedEntry(name));
+    const after = { ...given({ preStopPolicy: 'AfterPreExit' }), status: { deferContainerStatuses } };
+    expect(asked(decided({ ...after, runs: [running('proxy'), exited('app', 0, 4)] }))).toEqual([
+      'runHook/proxy-0/preStop',
+    ]);
+  });
+  it('an app container is signalled when its own hook and the PreExit entries have ended', () => {
+    const hooks = { 'app-0/preStop': {}, 'proxy-0/preStop': {} };
+    expect(asked(decided({ ...given({}), observed: { hooks } }))).toEqual([]);
+    expect(asked(decided({ ...given({}), ...ended, observed: { hooks } }))).toEqual(['stopContainer/app-0/@15']);
+  });
+  it('at S the hooks of app containers are cancelled', () => {
+    const underWay = [{ kind: 'runHook', container: 'app', id: 'app-0', hook: 'preStop' }] as const;
+    const hooks = { 'proxy-0/preStop': {} };
+    expect(asked(decided({ ...given({}), observed: { underWay, hooks }, now: 15 }))).toEqual([
+      ...['stopContainer/pre-0/@17', 'cancel/runHook/app-0/preStop'],
+    ]);
+  });
+});
+
+describe('at D', () => {
+  const spec = {
+    initContainers: SIDECARS,
+    deferContainers: [postExit('post')],
+    ephemeralContainers: [container('debug')],
+  };
+  const so = ending(30, 15, { turn: { entry: 'post', since: at(1) } });
+  it('everything that runs is told to stop, and killed 2 s later', () => {
+    const runs = [...without('app'), exited('app', 0, 1), running('post')];
+    const stopped = asked(decided({ spec, runs, deleted: 30, ending: so, now: 30 }));
+    expect(stopped.sort()).toEqual(['debug', 'first', 'post', 'second'].map((name) => `stopContainer/${name}-0/@32`));
+  });
+  it('a PostExit stage that is still to begin holds the sidecars', () => {
+    const runs = without('debug');
+    const before = ending(30, 15);
+    expect(asked(decided({ spec, runs, deleted: 30, ending: before, now: 30 }))).toEqual(['stopContainer/app-0/@32']);
+  });
+  it('a PostExit entry that is not due holds nothing', () => {
+    const deferContainers = [entry('pre'), postExit('post', { onReasons: ['Completed'] })];
+    const late: Given = {
+      ...{ spec: { ...spec, deferContainers }, deleted: 30, now: 30 },
+      runs: [...all, running('pre')],
+    };
+    const stopped = asked(decided({ ...late, ending: ending(30, 30, { turn: { entry: 'pre', since: at(0) } }) }));
+    expect(stopped).toContain('stopContainer/pre-0/@32');
+    expect(stopped).toContain('stopContainer/app-0/@32');
+    expect(stopped).toContain('stopContainer/debug-0/@32');
+  });
+});
+
+describe('a Pod without defer containers', () => {
+  it('app and ephemeral containers stop at once, sidecars after them, the last one first', () => {
+    const spec = { initContainers: SIDECARS, ephemeralContainers: [container('debug')] };
+    const given: Given = { spec, deleted: 30, ending: ending(30), now: 3 };
+    const asks = (...names: string[]) => asked(decided({ ...given, runs: without(...names) }));
+    expect(asks()).toEqual(['stopContainer/app-0/@30', 'stopContainer/debug-0/@30']);
+    expect(asks('app', 'debug')).toEqual(['stopContainer/second-0/@30']);
+    expect(asks('app', 'debug', 'second')).toEqual(['stopContainer/first-0/@30']);
+    expect(asks('app', 'debug', 'second', 'first')).toEqual(['stopSandbox/s0', 'unmountVolumes']);
+  });
+  it('every preStop hook starts at once, those of sidecars too', () => {
+    const spec = { initContainers: [sidecar('first', hooked)], containers: [container('app', hooked)] };
+    expect(asked(decided({ spec, deleted: 30, runs: without('second', 'debug') }))).toEqual([
+      ...['runHook/app-0/preStop', 'runHook/first-0/preStop'],
+    ]);
+  });
+  it('at the end of the grace period sidecars are told to stop too', () => {
+    const given: Given = { spec: { initContainers: SIDECARS }, deleted: 30, ending: ending(30), now: 30 };
+    expect(asked(decided({ ...given, runs: without('debug') }))).toEqual([
+      ...['stopContainer/app-0/@32', 'stopContainer/second-0/@32', 'stopContainer/first-0/@32'],
+    ]);
+  });
+  it('a pull, a look-up and a mount under way are given up', () => {
+    const pull = { kind: 'pullImage', container: 'app', attempt: 0, image: 'i' } as const;
+    const check = { ...pull, kind: 'checkImage', mustExist: false } as const;
+    const underWay = [pull, check, { kind: 'mountVolumes' }] as const;
+    expect(asked(decided({ deleted: 30, observed: { underWay, volumes: 'pending' } }))).toEqual([
+      ...['cancel/pullImage/app/0/i', 'cancel/checkImage/app/0/i', 'cancel/mountVolumes', 'stopSandbox/s0'],
+    ]);
+  });
+});
+
+describe('what a Pod leaves', () => {
+  const given: Given = { deleted: 30, ending: ending(30), runs: [exited('app', 0, 1)], now: 2 };
+  it('nothing is removed before every sandbox has stopped', () => {
+    expect(asked(decided(given))).toEqual(['stopSandbox/s0', 'unmountVolumes']);
+    expect(asked(decided({ ...given, observed: STOPPED }))).toEqual(['removeSandbox/s0', 'removeFiles']);
+  });
+  it('no sandbox stops while a start is under way', () => {
+    const start = {
+      kind: 'startContainer',
+      container: 'app',
+      containerKind: 'app',
+      attempt: 1,
+      sandboxId: 's0',
+    } as const;
+    const underWay = [{ ...start, image: 'i', imageId: 'sha', backoffSeconds: 0 }];
+    expect(asked(decided({ ...given, observed: { underWay } }))).toEqual([]);
+    expect(
+      asked(decided({ ...given, observed: { sandboxes: [], underWay: [{ kind: 'createSandbox', attempt: 0 }] } })),
+    ).toEqual([]);
+  });
+  it('a container without its sandbox is removed by itself', () => {
+    expect(asked(decided({ ...given, observed: { sandboxes: [] } }))).toEqual(['removeContainer/app-0', 'removeFiles']);
+  });
+  it('the object is deleted once nothing is left on the node', () => {
+    const observed = { sandboxes: [], volumes: 'gone' } as const;
+    const decision = decided({ ...given, runs: [], observed });
+    expect([asked(decision), decision.done]).toEqual([['finalizeDeletion'], false]);
+  });
+  it('the node is done once the object has its grace period of 0, or is gone', () => {
+    const observed = { sandboxes: [], volumes: 'gone' } as const;
+    const zero = decided({ ...given, deleted: 0, runs: [], observed });
+    expect([asked(zero), zero.done]).toEqual([[], true]);
+    const gone = decided({ ...given, runs: [], observed, input: { removed: true } });
+    expect([asked(gone), gone.done, gone.status]).toEqual([[], true, undefined]);
+  });
+  it('an object that is gone runs no list, and its containers are killed after 2 s', () => {
+    const spec = { deferContainers: [entry('pre')] };
+    expect(asked(decided({ spec, runs: [running('app')], input: { removed: true } }))).toEqual([
+      'stopContainer/app-0/@2',
+    ]);
+  });
+  it('the containers of an evicted Pod are removed once the status has their ends, the oldest first', () => {
+    const nodeEnd: NodeEnd = { reason: 'NodePressure', message: 'low', at: at(0), graceSeconds: 0 };
+    const runs = [exited('app', 1, -9), exited('app', 137, 1, { id: 'app-1', attempt: 1 })];
+    const ended = { state: { terminated: { exitCode: 137, containerID: 'containerd://app-1', finishedAt: stamp(1) } } };
+    const state = { name: 'app', image: 'i', imageID: 'sha', ready: false, restartCount: 1, ...ended };
+    const observed = { ...STOPPED, volumes: 'unmounted' } as const;
+    const pressed: Given = { runs, input: { nodeEnd }, observed };
+    expect(asked(decided(pressed))).toEqual([]);
+    const status = { containerStatuses: [state] };
+    expect(asked(decided({ ...pressed, status }))).toEqual(['removeContainer/app-0']);
+    expect(asked(decided({ ...pressed, status, runs: runs.slice(1) }))).toEqual(['removeContainer/app-1']);
+  });
+});
+
+describe('the files of the downward API', () => {
+  const items = (fieldPath: string) => [{ path: 'why', fieldRef: { fieldPath } }];
+  const shows = (fieldPath: string): Given => ({
+    spec: {
+      ...{ containers: [container('app', hooked)], deferContainers: [entry('pre')] },
+      volumes: [{ name: 'info', downwardAPI: { items: items(fieldPath) } }],
+    },
+    ...{ deleted: 30, ending: ending(30, 30, { turn: { entry: 'pre', since: at(0) } }), runs: [running('app')] },
+    status: { deferContainerStatuses: [announcedEntry('pre')] },
+  });
+  const given = shows('status.termination.reason');
+  const write = `writeDownwardFiles/${formatMicroTime(at(0))}`;
+  const BEGIN = ['startContainer/pre/0', 'runHook/app-0/preStop'];
+  it('are written before the first hook or entry', () => {
+    expect(asked(decided(given))).toEqual([write]);
+    expect(asked(decided({ ...given, observed: { downward: formatMicroTime(at(0)) } }))).toEqual(BEGIN);
+  });
+  it('hold nothing up once a rewrite failed', () => {
+    const action = { kind: 'writeDownwardFiles', version: formatMicroTime(at(0)) } as const;
+    const failures = [{ action, at: at(-0.5), count: 1, reason: 'Failed', message: 'no' }];
+    expect(asked(decided({ ...given, observed: { failures } }))).toEqual(BEGIN);
+  });
+  it('are not written where no file shows the termination', () => {
+    expect(asked(decided(shows('metadata.labels')))).toEqual(BEGIN);
+  });
+  it('of a projected volume count too', () => {
+    const sources = [{ downwardAPI: { items: items('status.termination.containers') } }];
+    const spec = { ...given.spec, volumes: [{ name: 'info', projected: { sources } }] };
+    expect(asked(decided({ ...given, spec }))).toEqual([write]);
+  });
+});

@@ -1,0 +1,140 @@
+/** Inputs of decide() for the tests of this folder: a Pod of small containers and what is observed of it. Times are seconds after START. */
+
+import { type Termination, terminationRecord } from '../api/core/v1/pod/termination.ts';
+import type { Container, ContainerStatus, DeferContainer, Pod, PodSpec, PodStatus } from '../api/generated/types.ts';
+import type { ObjectMeta } from '../machinery/meta.ts';
+import { formatTime, type Millis, parseTime } from '../machinery/time.ts';
+import { decide } from './decide.ts';
+import { emptyMemory } from './memory.ts';
+import type { Action, ContainerState, Decision, ImageState, Input, Memory, Observed, SandboxState } from './types.ts';
+import { actionKey } from './types.ts';
+
+export const START: Millis = parseTime('2026-01-31T00:00:00Z') ?? 0;
+export const at = (seconds: number): Millis => START + Math.round(seconds * 1000);
+export const stamp = (seconds: number): string => formatTime(at(seconds));
+export const secondsOf = (millis: Millis): number => (millis - START) / 1000;
+
+export const container = (name: string, more: Partial<Container> = {}): Container & DeferContainer =>
+  Object.assign({ name, image: 'i', imagePullPolicy: 'IfNotPresent' }, more);
+export const entry = (name: string, more: Partial<DeferContainer> = {}): DeferContainer =>
+  Object.assign(container(name), more);
+export const postExit = (name: string, more: Partial<DeferContainer> = {}): DeferContainer =>
+  entry(name, { trigger: 'PostExit', ...more });
+
+export const sandbox = (attempt = 0, more: Partial<SandboxState> = {}): SandboxState => ({
+  ...{ id: `s${attempt}`, attempt, ready: true, stopped: false, createdAt: at(-100), ips: ['10.0.0.2'] },
+  ...more,
+});
+
+/** A run that began 60 s before START, in the first sandbox. */
+export const running = (name: string, more: Partial<ContainerState> = {}): ContainerState => ({
+  ...{ id: `${name}-${more.attempt ?? 0}`, sandboxId: 's0', name, kind: 'app', attempt: 0, state: 'running' },
+  ...{ createdAt: at(-60), startedAt: at(-60), image: 'i', imageId: 'sha', backoffSeconds: 0 },
+  ...more,
+});
+/** A run that ended then. */
+export const exited = (name: string, exitCode: number, seconds: number, more: Partial<ContainerState> = {}) =>
+  running(name, { state: 'exited', exitCode, finishedAt: at(seconds), ...more });
+
+/** A termination that began at START, with its ends in seconds. */
+export const ending = (deadline: number, preExit = deadline, more: Partial<Termination> = {}): Termination => ({
+  ...{ reason: 'Deleted', startedAt: START, deadline: at(deadline), preExitDeadline: at(preExit) },
+  ...more,
+});
+
+const shown = { image: 'i', imageID: '', ready: false, lastState: {} };
+/** The status of an entry whose end is final. */
+export const endedEntry = (name: string, reason = 'Completed', exitCode = 0, message?: string): ContainerStatus => {
+  const why = message === undefined ? {} : { message };
+  return { name, restartCount: 0, ...shown, state: { terminated: { exitCode, reason, ...why, finishedAt: stamp(1) } } };
+};
+/** The status of an entry whose attempt is announced. */
+export const announcedEntry = (name: string, attempt = 0): ContainerStatus => {
+  return { name, restartCount: attempt, ...shown, state: { waiting: { reason: 'ContainerCreating' } } };
+};
+
+export interface Given {
+  spec?: Partial<PodSpec>;
+  metadata?: Partial<ObjectMeta>;
+  status?: PodStatus;
+  /** It was deleted with this grace period, in seconds. */
+  deleted?: number;
+  /** Known to the memory, and to the status of a Pod with defer containers. */
+  ending?: Termination;
+  /** Names of entries that a client gave up. */
+  skip?: string[];
+  runs?: readonly ContainerState[];
+  observed?: Partial<Observed>;
+  memory?: Partial<Memory>;
+  input?: Partial<Pick<Input, 'removed' | 'node' | 'nodeEnd'>>;
+  /** Seconds after START. */
+  now?: number;
+}
+
+const LISTS = [
+  ['init', 'initContainers'],
+  ['app', 'containers'],
+  ['defer', 'deferContainers'],
+  ['ephemeral', 'ephemeralContainers'],
+] as const;
+const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: stamp(-100) };
+
+/** By default one app container in a sandbox that is ready, with all images there. */
+export function inputOf(given: Given): Input {
+  const { deleted, runs = [], now = 0 } = given;
+  const spec: PodSpec = {
+    ...{ nodeName: 'node', restartPolicy: 'Always', terminationGracePeriodSeconds: 30, containers: [container('app')] },
+    ...given.spec,
+  };
+  const mark = deleted === undefined ? {} : { deletionGracePeriodSeconds: deleted };
+  const termination = given.ending === undefined ? undefined : { ...mark, ...given.ending };
+  const skip = given.skip === undefined ? {} : { skip: given.skip };
+  const isShown = termination !== undefined && spec.deferContainers !== undefined;
+  const recorded = isShown ? { termination: { ...terminationRecord(termination), ...skip } } : {};
+  const deletion = deleted === undefined ? {} : { deletionTimestamp: stamp(deleted), ...mark };
+  const pod: Pod = {
+    ...{ apiVersion: 'v1', kind: 'Pod', spec },
+    metadata: { name: 'web', namespace: 'default', uid: 'u1', ...deletion, ...given.metadata },
+    status: { phase: 'Running', startTime: stamp(-100), conditions: [scheduled], ...recorded, ...given.status },
+  };
+  const known = LISTS.flatMap(([kind, field]) =>
+    (spec[field] ?? []).map(({ name, image = 'i' }) => ({ name, image, kind })),
+  );
+  const kindOf = (run: ContainerState) => known.find(({ name }) => name === run.name)?.kind ?? 'app';
+  const images = known.map(({ name, image }): [string, ImageState] => {
+    const used = runs.flatMap((run) => (run.name === name ? run.attempt - Number(run.state === 'created') : []));
+    return [name, { state: 'present', attempt: Math.max(-1, ...used) + 1, image, imageId: 'sha' }];
+  });
+  return {
+    ...{ pod, removed: false, node: { ips: ['192.0.2.1'], runtimeName: 'containerd' }, now: at(now), ...given.input },
+    observed: {
+      ...{ sandboxes: [sandbox()], containers: runs.map((run) => ({ ...run, kind: kindOf(run) })), volumes: 'mounted' },
+      ...{ images: Object.fromEntries(images), underWay: [], failures: [], probes: {}, hooks: {}, outages: [] },
+      ...given.observed,
+    },
+    memory: { ...emptyMemory(), ...(termination === undefined ? {} : { termination }), ...given.memory },
+  };
+}
+
+export const decided = (given: Given): Decision => decide(inputOf(given));
+
+/** The input as it is once the status is written and the decision remembered. */
+export const written = (input: Input, { status, memory }: Decision): Input => ({
+  ...{ ...input, memory, pod: { ...input.pod, ...(status === undefined ? {} : { status }) } },
+  observed: { ...input.observed, outages: [] },
+});
+
+/** The third decision on the same observation, with the status and memory of those before: all that waits for the status is asked for. */
+export function settled(given: Given): Decision {
+  const input = inputOf(given);
+  const second = written(input, decide(input));
+  return decide(written(second, decide(second)));
+}
+
+/** The actions, one line each; times as @ and seconds after START. */
+export const asked = ({ actions }: { actions: readonly Action[] }): string[] =>
+  actions.map((action) => actionKey(action).replace(/\d{13}/g, (millis) => `@${secondsOf(Number(millis))}`));
+
+/** The state of the entry in the status. */
+export const entryState = ({ status }: Decision, name: string) =>
+  status?.deferContainerStatuses?.find((each) => each.name === name)?.state;

@@ -1,0 +1,196 @@
+import { describe, expect, it } from 'vitest';
+import type { ContainerStatus } from '../api/generated/types.ts';
+import { decide } from './decide.ts';
+import {
+  announcedEntry,
+  asked,
+  at,
+  container,
+  decided,
+  ending,
+  entry,
+  entryState,
+  exited,
+  type Given,
+  inputOf,
+  running,
+  sandbox,
+  secondsOf,
+  stamp,
+  written,
+} from './fixtures.ts';
+import { emptyMemory, rebuildMemory } from './memory.ts';
+import type { Decision, Input, Journal, Outage } from './types.ts';
+
+const exec = { command: ['true'] };
+const app = running('app');
+const LIST = { deferContainers: [entry('clean')] };
+const turn = { entry: 'clean', since: at(0) };
+
+/** The first decision of a new agent on the input, with the journal that the one before has kept. */
+function recovered(input: Input, journal: Journal = { stops: {} }): Decision & { input: Input } {
+  const { memory, hooks } = rebuildMemory(input, journal);
+  const next: Input = {
+    ...input,
+    memory,
+    observed: { ...input.observed, hooks: { ...input.observed.hooks, ...hooks } },
+  };
+  return { ...decide(next), input: next };
+}
+const inPod = (given: Given, journal?: Journal) => recovered({ ...inputOf(given), memory: emptyMemory() }, journal);
+const shown = (name: string, more: Partial<ContainerStatus> = {}): ContainerStatus => ({
+  ...{ name, image: 'i', imageID: 'sha', ready: false, restartCount: 0, containerID: `containerd://${name}-0` },
+  state: { running: { startedAt: stamp(-60) } },
+  ...more,
+});
+
+describe('a new agent in a living Pod', () => {
+  it('announces no Event again', () => {
+    const first = decided({ runs: [app] });
+    expect(first.events).not.toEqual([]);
+    expect(inPod({ runs: [app], status: first.status ?? {} }).events).toEqual([]);
+  });
+  it('gives out every step again, with the same keys', () => {
+    const given: Given = { runs: [app] };
+    const first = decide(inputOf(given));
+    const keys = ({ transitions }: Decision) => transitions.map(({ key }) => key);
+    expect(keys(inPod({ ...given, status: first.status ?? {} }))).toEqual(keys(first));
+  });
+  it('runs no postStart hook again where the status shows the container as running', () => {
+    const spec = { containers: [container('app', { lifecycle: { postStart: { exec } } })] };
+    expect(asked(inPod({ spec, runs: [app], status: { containerStatuses: [shown('app')] } }))).toEqual([]);
+    const other = { containerStatuses: [shown('app', { containerID: 'containerd://other' })] };
+    expect(asked(inPod({ spec, runs: [app], status: other }))).toEqual(['runHook/app-0/postStart']);
+  });
+  it('takes over that a container has started and is ready', () => {
+    const spec = { containers: [container('app', { startupProbe: { exec }, readinessProbe: { exec } })] };
+    const status = { containerStatuses: [shown('app', { ready: true, started: true })] };
+    const decision = inPod({ spec, runs: [app], status });
+    expect(decision.status?.containerStatuses?.[0]).toMatchObject({ ready: true, started: true });
+    expect(asked(decision)).toEqual(['runProbe/app-0/readiness']);
+  });
+  it('takes over why runs are being ended', () => {
+    const stops = { 'app-0': { at: at(-5), deadline: at(20), restart: true } };
+    expect(asked(inPod({ runs: [app] }, { stops }))).toEqual(['stopContainer/app-0/@20']);
+    const ended = inPod({ spec: { restartPolicy: 'OnFailure' }, runs: [exited('app', 0, 0)] }, { stops });
+    expect(asked(ended)).toEqual(['startContainer/app/1']);
+  });
+  const INIT = { initContainers: [container('init')] };
+  const conditions = [{ type: 'Initialized', status: 'True' }];
+  it('does not run init containers again whose runs are forgotten, in the same sandbox', () => {
+    const status = { conditions, podIP: '10.0.0.2' };
+    expect(asked(inPod({ spec: INIT, status }))).toEqual(['startContainer/app/0']);
+  });
+  it('runs init containers again in another sandbox', () => {
+    const status = { conditions, podIP: '10.0.0.1' };
+    expect(asked(inPod({ spec: INIT, status }))).toEqual(['startContainer/init/0']);
+  });
+});
+
+describe('a new agent in the end of a Pod', () => {
+  const outages: Outage[] = [{ from: at(3), to: at(50) }];
+  const given: Given = { deleted: 30, ending: ending(30, 30, { turn }), runs: [app, running('clean')], now: 50 };
+  const endsAt = ({ memory: { termination } }: Decision): number => secondsOf(termination?.deadline ?? 0);
+
+  it('goes on with the termination in the status, without the time of the outage', () => {
+    const decision = inPod({ ...given, spec: LIST, observed: { outages } });
+    expect([asked(decision), endsAt(decision)]).toEqual([[], 77]);
+  });
+  it('goes on with the journal in a Pod without entries', () => {
+    const journal = { stops: {}, termination: ending(30, 30, { deletionGracePeriodSeconds: 30 }) };
+    const decision = inPod({ deleted: 30, runs: [app], now: 50, observed: { outages } }, journal);
+    expect([asked(decision), endsAt(decision)]).toEqual([['stopContainer/app-0/@77'], 77]);
+  });
+  it('counts no outage twice, whether or not its status was written', () => {
+    const first = inPod({ ...given, spec: LIST, observed: { outages } });
+    const { journal, input } = first;
+    const again = { ...input, now: at(60), observed: { ...input.observed, outages: [{ from: at(50), to: at(60) }] } };
+    expect(endsAt(recovered(written(again, first), journal))).toBe(77);
+    const counted = { ...again, observed: { ...again.observed, outages: [{ from: at(45), to: at(60) }] } };
+    expect(endsAt(recovered(counted, journal))).toBe(87);
+    const input2 = written(input, first);
+    const next = { ...input2, now: at(60), observed: { ...input2.observed, outages: [{ from: at(45), to: at(60) }] } };
+    expect(endsAt(recovered(next))).toBe(87);
+  });
+  it('an end in the journal that moved later holds until the status has it', () => {
+    const journal = {
+      stops: {},
+      termination: ending(40, 40, { turn, extendedSeconds: 10, deletionGracePeriodSeconds: 30 }),
+    };
+    const decision = inPod({ ...given, spec: LIST, now: 30 }, journal);
+    expect([asked(decision), endsAt(decision)]).toEqual([[], 40]);
+    expect(decision.status?.termination?.extendedSeconds).toBe(10);
+  });
+  it('a deletion that came while no agent ran counts from now', () => {
+    expect(endsAt(inPod({ deleted: 30, runs: [app], now: 50, observed: { outages } }))).toBe(80);
+  });
+  it('runs a preStop hook without a result again', () => {
+    const spec = { containers: [container('app', { lifecycle: { preStop: { exec } } })] };
+    const journal = { stops: {}, termination: ending(30, 30, { deletionGracePeriodSeconds: 30 }) };
+    expect(asked(inPod({ spec, deleted: 30, runs: [app], now: 5 }, journal))).toEqual(['runHook/app-0/preStop']);
+  });
+});
+
+describe('a new agent and the attempts of an entry', () => {
+  const inTurn = (given: Given): Decision =>
+    inPod({
+      deleted: 30,
+      ending: ending(30, 30, { turn }),
+      now: 10,
+      spec: LIST,
+      ...given,
+      runs: [app, ...(given.runs ?? [])],
+    });
+  const announced = { deferContainerStatuses: [announcedEntry('clean')] };
+  const endOf = (decision: Decision): string | undefined => entryState(decision, 'clean')?.terminated?.reason;
+
+  it('an announced attempt is started under the same number', () => {
+    expect(asked(inTurn({ status: announced }))).toEqual(['startContainer/clean/0']);
+  });
+  it('an entry that runs goes on', () => {
+    expect(asked(inTurn({ status: announced, runs: [running('clean')] }))).toEqual([]);
+  });
+  it('an entry that succeeded meanwhile is not run again', () => {
+    expect(endOf(inTurn({ status: announced, runs: [exited('clean', 0, 9)] }))).toBe('Completed');
+  });
+  it('an attempt that failed and was only announced is tried once more', () => {
+    const decision = inTurn({ status: announced, runs: [exited('clean', 137, 9)] });
+    expect(endOf(decision)).toBeUndefined();
+    expect(decision.status?.deferContainerStatuses?.[0]).toMatchObject({
+      ...{ restartCount: 1, state: { waiting: { reason: 'ContainerCreating' } } },
+    });
+  });
+  it('an attempt that failed and that the status showed as running has failed', () => {
+    const status = { deferContainerStatuses: [shown('clean')] };
+    expect(endOf(inTurn({ status, runs: [exited('clean', 137, 9)] }))).toBe('Error');
+  });
+  it('an entry that failed while no agent ran is an Event', () => {
+    const status = { deferContainerStatuses: [shown('clean')] };
+    const { events } = inTurn({ status, runs: [exited('clean', 3, 9)] });
+    expect(events.map(({ reason }) => reason)).toContain('DeferContainerFailed');
+  });
+  it('a container that was created and not started is started', () => {
+    expect(asked(inTurn({ status: announced, runs: [running('clean', { state: 'created' })] }))).toEqual([
+      'startContainer/clean/0',
+    ]);
+  });
+  it('a container whose start was given up with the agent before is tried once more', () => {
+    const { startedAt: _, ...created } = running('clean', { state: 'created' });
+    const { input, memory } = inPod({
+      ...{ deleted: 30, ending: ending(30, 30, { turn }), now: 10, spec: LIST, status: announced },
+      runs: [app, created],
+    });
+    const ended = { ...created, kind: 'defer', state: 'exited', exitCode: 128, finishedAt: at(11) } as const;
+    const observed = { ...input.observed, containers: [{ ...app, kind: 'app' } as const, ended] };
+    const decision = decide({ ...input, memory, observed, now: at(11) });
+    expect(entryState(decision, 'clean')?.waiting?.reason).toBe('ContainerCreating');
+    expect(decision.status?.deferContainerStatuses?.[0]?.restartCount).toBe(1);
+  });
+});
+
+it('a new agent in a Pod whose sandbox was lost makes another one', () => {
+  const { status } = decided({ runs: [app] });
+  const lost = { sandboxes: [sandbox(0, { ready: false, stopped: true })] };
+  const runs = [exited('app', 137, -1)];
+  expect(asked(inPod({ runs, status: status ?? {}, observed: lost }))).toEqual(['createSandbox/1']);
+});

@@ -1,0 +1,239 @@
+import { describe, expect, it } from 'vitest';
+import type { PodSpec } from '../api/generated/types.ts';
+import { asked, at, container, decided, exited, type Given, running, sandbox } from './fixtures.ts';
+import type { ContainerKind } from './types.ts';
+
+const ONE_INIT = { initContainers: [container('init')], containers: [container('app')] };
+const TWO_INITS = { initContainers: [container('first'), container('second')], containers: [container('app')] };
+const SIDECAR = { initContainers: [container('proxy', { restartPolicy: 'Always' }), container('init')] };
+const starts = (given: Given): string[] => asked(decided(given)).filter((line) => line.startsWith('startContainer'));
+
+describe('init containers and apps', () => {
+  it.each<[string, Given, string[]]>([
+    ['the first init container starts first', { spec: TWO_INITS }, ['startContainer/first/0']],
+    ['the second waits while the first runs', { spec: TWO_INITS, runs: [running('first')] }, []],
+    [
+      'the second starts once the first has succeeded',
+      { spec: TWO_INITS, runs: [exited('first', 0, -1)] },
+      ['startContainer/second/0'],
+    ],
+    [
+      'an init container that failed runs again, and the next one waits',
+      { spec: TWO_INITS, runs: [exited('first', 1, -1)] },
+      ['startContainer/first/1'],
+    ],
+    [
+      'all app containers start together once all init containers have succeeded',
+      {
+        spec: { ...ONE_INIT, containers: [container('app'), container('web')] },
+        runs: [exited('init', 0, -1)],
+      },
+      ['startContainer/app/0', 'startContainer/web/0'],
+    ],
+    [
+      'an init container that has had its turn does not run again beside a run of an app container',
+      { spec: ONE_INIT, runs: [running('app')] },
+      [],
+    ],
+    [
+      'an earlier init container whose run is forgotten has had its turn',
+      { spec: TWO_INITS, runs: [exited('second', 0, -1)] },
+      ['startContainer/app/0'],
+    ],
+  ])('%s', (_, given, expected) => {
+    expect(starts(given)).toEqual(expected);
+  });
+
+  it('an init container that fails in a Pod with restartPolicy Never ends the Pod as Failed', () => {
+    const spec: Partial<PodSpec> = { ...ONE_INIT, restartPolicy: 'Never' };
+    const decision = decided({ spec, runs: [exited('init', 1, -1)] });
+    expect(decision.actions.map(({ kind }) => kind)).toEqual(['stopSandbox']);
+    expect(decision.status?.phase).toBe('Failed');
+  });
+});
+
+describe('sidecars', () => {
+  it.each<[string, Given, string[]]>([
+    [
+      'an init container after a sidecar starts once the sidecar runs',
+      { spec: SIDECAR, runs: [running('proxy')] },
+      ['startContainer/init/0'],
+    ],
+    ['an init container waits for a sidecar that has not started', { spec: SIDECAR }, ['startContainer/proxy/0']],
+    [
+      'a sidecar that ended is started again while a later init container runs',
+      { spec: SIDECAR, runs: [exited('proxy', 0, -1), running('init')] },
+      ['startContainer/proxy/1'],
+    ],
+    [
+      'a sidecar is started again beside the app containers, whatever the restart policy',
+      { spec: { ...SIDECAR, restartPolicy: 'Never' }, runs: [exited('proxy', 0, -1), running('app')] },
+      ['startContainer/proxy/1'],
+    ],
+  ])('%s', (_, given, expected) => {
+    expect(starts(given)).toEqual(expected);
+  });
+
+  it('an init container waits for the startup probe of a sidecar', () => {
+    const startupProbe = { exec: { command: ['true'] }, failureThreshold: 30 };
+    const initContainers = [container('proxy', { restartPolicy: 'Always', startupProbe }), container('init')];
+    const given: Given = { spec: { initContainers }, runs: [running('proxy')] };
+    expect(asked(decided(given))).toEqual(['runProbe/proxy-0/startup']);
+    const probes = { 'proxy-0/startup': { serial: 1, result: 'Success', message: '' } } as const;
+    expect(starts({ ...given, observed: { probes } })).toEqual(['startContainer/init/0']);
+  });
+});
+
+describe('ephemeral containers', () => {
+  const spec: Partial<PodSpec> = { ephemeralContainers: [container('debug')] };
+  it('an ephemeral container starts beside the app containers', () => {
+    expect(starts({ spec, runs: [running('app')] })).toEqual(['startContainer/debug/0']);
+  });
+  it('an ephemeral container never runs again', () => {
+    expect(starts({ spec, runs: [running('app'), exited('debug', 1, -1)] })).toEqual([]);
+  });
+  it('an ephemeral container waits for the run of its target, and shares it', () => {
+    const targeted = { ephemeralContainers: [{ ...container('debug'), targetContainerName: 'app' }] };
+    const waits = decided({ spec: targeted, runs: [exited('app', 1, -1, { backoffSeconds: 10 })] });
+    expect(waits.actions).toEqual([]);
+    expect(waits.status?.ephemeralContainerStatuses?.[0]?.state?.waiting).toEqual({
+      reason: 'CreateContainerConfigError',
+      message: 'target container app is not running',
+    });
+    const [start] = decided({ spec: targeted, runs: [running('app')] }).actions;
+    expect(start).toMatchObject({ kind: 'startContainer', container: 'debug', targetId: 'app-0' });
+  });
+});
+
+describe('sandbox and volumes', () => {
+  it('the sandbox is made and the volumes are mounted at the same time', () => {
+    expect(asked(decided({ observed: { sandboxes: [], volumes: 'pending' } }))).toEqual([
+      'mountVolumes',
+      'createSandbox/0',
+    ]);
+  });
+  it('a container starts only once the volumes are mounted', () => {
+    expect(asked(decided({ observed: { volumes: 'pending' } }))).toEqual(['mountVolumes']);
+  });
+  it('no second sandbox is asked for while one is being made', () => {
+    const underWay = [{ kind: 'createSandbox', attempt: 0 }] as const;
+    expect(asked(decided({ observed: { sandboxes: [], underWay } }))).toEqual([]);
+  });
+  it('a lost sandbox is stopped before a new one is made', () => {
+    expect(asked(decided({ observed: { sandboxes: [sandbox(0, { ready: false })] } }))).toEqual(['stopSandbox/s0']);
+    const stopped = sandbox(0, { ready: false, stopped: true });
+    expect(asked(decided({ observed: { sandboxes: [stopped] } }))).toEqual(['createSandbox/1']);
+  });
+  it('containers that run on in a lost sandbox are ended gracefully before it is stopped', () => {
+    const observed = { sandboxes: [sandbox(0, { ready: false })] };
+    const spec = { containers: [container('app', { lifecycle: { preStop: { exec: { command: ['x'] } } } })] };
+    expect(asked(decided({ observed, spec, runs: [running('app')] }))).toEqual(['runHook/app-0/preStop']);
+    const hooks = { 'app-0/preStop': {} };
+    expect(asked(decided({ observed: { ...observed, hooks }, spec, runs: [running('app')] }))).toEqual([
+      'stopContainer/app-0/@30',
+    ]);
+    expect(asked(decided({ observed, spec, runs: [exited('app', 143, -1)] }))).toEqual(['stopSandbox/s0']);
+  });
+  it('sidecars in a lost sandbox stop after the app containers', () => {
+    const spec = { initContainers: [container('proxy', { restartPolicy: 'Always' })] };
+    const observed = { sandboxes: [sandbox(0, { ready: false })] };
+    expect(asked(decided({ spec, observed, runs: [running('proxy'), running('app')] }))).toEqual([
+      'stopContainer/app-0/@30',
+    ]);
+  });
+  it('a container whose process is in the state unknown is killed at once', () => {
+    const run = running('app', { state: 'unknown' });
+    expect(asked(decided({ runs: [run] }))).toEqual(['stopContainer/app-0/@-60']);
+  });
+  it('all init containers run again in a new sandbox', () => {
+    const observed = { sandboxes: [sandbox(1)] };
+    expect(starts({ spec: TWO_INITS, observed, runs: [exited('first', 0, -9), running('app')] })).toEqual([
+      'startContainer/first/1',
+    ]);
+  });
+  it('an app container that had ended for good stays ended in a new sandbox', () => {
+    const spec: Partial<PodSpec> = { restartPolicy: 'OnFailure', containers: [container('app'), container('job')] };
+    const runs = [exited('app', 137, -9), exited('job', 0, -9)];
+    expect(starts({ spec, observed: { sandboxes: [sandbox(1)] }, runs })).toEqual(['startContainer/app/1']);
+  });
+  it('of earlier sandboxes only the last one is kept, for its logs', () => {
+    const lost = (attempt: number) => sandbox(attempt, { ready: false, stopped: true });
+    const observed = { sandboxes: [lost(0), lost(1), sandbox(2)] };
+    const runs = [running('app', { sandboxId: 's2' })];
+    expect(asked(decided({ observed, runs }))).toEqual(['removeSandbox/s0']);
+  });
+});
+
+describe('images ahead of their turn', () => {
+  const PULLED: Given = { spec: { ...ONE_INIT, deferContainers: [container('clean')] }, observed: { images: {} } };
+  const observed = { images: {} };
+  it('the image of the first init container is looked for while the sandbox is made', () => {
+    const without = { sandboxes: [], images: {} };
+    expect(asked(decided({ spec: ONE_INIT, observed: without }))).toEqual(['createSandbox/0', 'checkImage/init/0/i']);
+  });
+  it('the images of the next container are looked for, and not pulled, while an init container runs', () => {
+    const images = { app: { state: 'absent', attempt: 0, image: 'i' } } as const;
+    expect(asked(decided({ spec: ONE_INIT, observed, runs: [running('init')] }))).toEqual(['checkImage/app/0/i']);
+    expect(asked(decided({ spec: ONE_INIT, observed: { images }, runs: [running('init')] }))).toEqual([]);
+  });
+  it('only images with the policy IfNotPresent are looked for ahead of their turn', () => {
+    const spec = { ...ONE_INIT, containers: [container('app', { imagePullPolicy: 'Always' })] };
+    expect(asked(decided({ spec, observed, runs: [running('init')] }))).toEqual([]);
+  });
+  it('images of defer containers are looked for once every app container has a run', () => {
+    expect(asked(decided({ ...PULLED, runs: [exited('init', 0, -1)] }))).toEqual(['checkImage/app/0/i']);
+    expect(asked(decided({ ...PULLED, runs: [running('app')] }))).toEqual(['checkImage/clean/0/i']);
+  });
+  it('an absent image of a defer container is pulled ahead of its turn', () => {
+    const images = { clean: { state: 'absent', attempt: 0, image: 'i' } } as const;
+    expect(asked(decided({ ...PULLED, observed: { images }, runs: [running('app')] }))).toEqual([
+      'pullImage/clean/0/i',
+    ]);
+  });
+  it('prePullDeferImages false pulls no image of a defer container ahead of its turn', () => {
+    const spec = { ...PULLED.spec, prePullDeferImages: false };
+    expect(asked(decided({ ...PULLED, spec, runs: [running('app')] }))).toEqual([]);
+  });
+  it('the image of an entry with imageFrom is that of the other container, and is looked for again when it changes', () => {
+    const copy = { name: 'clean', imageFrom: 'app', imagePullPolicy: 'IfNotPresent' };
+    const spec = { containers: [container('app', { image: 'new' })], deferContainers: [copy] };
+    const images = { clean: { state: 'present', attempt: 0, image: 'i', imageId: 'sha' } } as const;
+    const runs = [running('app', { image: 'new' })];
+    expect(asked(decided({ spec, observed: { images }, runs }))).toEqual(['checkImage/clean/0/new']);
+  });
+});
+
+describe('the end by itself', () => {
+  const over = (restartPolicy: string, ...codes: number[]) => {
+    const containers = codes.map((_, i) => container(`app-${i}`));
+    return decided({ spec: { restartPolicy, containers }, runs: codes.map((code, i) => exited(`app-${i}`, code, -1)) });
+  };
+  it.each<[string, number[], string]>([
+    ['Never', [0, 0], 'Succeeded'],
+    ['Never', [0, 1], 'Failed'],
+    ['OnFailure', [0, 0], 'Succeeded'],
+    ['OnFailure', [0, 1], 'Running'],
+    ['Always', [0, 0], 'Running'],
+  ])('with restartPolicy %s exit codes %j make the phase %s', (policy, codes, phase) => {
+    expect(over(policy, ...codes).status?.phase).toBe(phase);
+  });
+  it('a Pod is over although sidecars run, and these are stopped', () => {
+    const spec: Partial<PodSpec> = { ...SIDECAR, restartPolicy: 'Never' };
+    const { actions } = decided({ spec, runs: [running('proxy'), exited('init', 0, -9), exited('app', 0, -1)] });
+    expect(actions).toEqual([{ kind: 'stopContainer', id: 'proxy-0', deadline: at(30) }]);
+  });
+  it('a Pod that is over keeps its containers, and its volumes are unmounted', () => {
+    const stopped = { sandboxes: [sandbox(0, { ready: false, stopped: true })] };
+    const given = { spec: { restartPolicy: 'Never' }, runs: [exited('app', 0, -1)], observed: stopped };
+    expect(asked(decided(given))).toEqual(['unmountVolumes']);
+    expect(asked(decided({ ...given, observed: { ...stopped, volumes: 'unmounted' } }))).toEqual([]);
+  });
+});
+
+it('what starts is of the kind that the spec says', () => {
+  const spec = { ...ONE_INIT, ephemeralContainers: [container('debug')] };
+  const kindOf = (given: Given): ContainerKind[] =>
+    decided(given).actions.flatMap((action) => (action.kind === 'startContainer' ? [action.containerKind] : []));
+  expect(kindOf({ spec })).toEqual(['ephemeral', 'init']);
+  expect(kindOf({ spec, runs: [exited('init', 0, -1)] })).toEqual(['ephemeral', 'app']);
+});

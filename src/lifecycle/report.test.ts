@@ -1,0 +1,262 @@
+import { describe, expect, it } from 'vitest';
+import type { DeferContainer } from '../api/generated/types.ts';
+import { decide } from './decide.ts';
+import {
+  at,
+  container,
+  decided,
+  endedEntry,
+  ending,
+  entry,
+  exited,
+  type Given,
+  inputOf,
+  postExit,
+  running,
+  sandbox,
+  stamp,
+  written,
+} from './fixtures.ts';
+import type { Action, Decision, FailedAction } from './types.ts';
+
+const exec = { command: ['true'] };
+const app = running('app');
+const pull = { kind: 'pullImage', container: 'app', attempt: 0, image: 'i' } as const;
+const failed = (action: Action, seconds: number, more: Partial<FailedAction> = {}): FailedAction => ({
+  ...{ action, at: at(seconds), count: 1, reason: 'Failed', message: 'no' },
+  ...more,
+});
+const eventsOf = ({ events }: Decision): string[] =>
+  events.map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
+const stepsOf = ({ transitions }: Decision): string[] => transitions.map(({ type }) => type);
+
+describe('Events and steps are given out once', () => {
+  const probed = { livenessProbe: { exec } };
+  it.each<[string, Given]>([
+    ['a Pod that runs', { runs: [app] }],
+    ['a container that backs off', { runs: [exited('app', 1, 0, { backoffSeconds: 20 })] }],
+    ['a pull that failed', { observed: { failures: [failed(pull, -2)], images: {} } }],
+    ['a Pod that is deleted', { runs: [app], deleted: 30 }],
+    ['a lost sandbox', { runs: [app], observed: { sandboxes: [sandbox(0, { ready: false })] } }],
+    [
+      'a probe that failed',
+      {
+        ...{ spec: { containers: [container('app', probed)] }, runs: [app] },
+        observed: { probes: { 'app-0/liveness': { serial: 1, result: 'Failure', message: 'no' } } },
+      },
+    ],
+  ])('%s', (_, given) => {
+    const input = inputOf(given);
+    const first = decide(input);
+    expect(first.events.length + first.transitions.length).toBeGreaterThan(0);
+    const second = decide(written(input, first));
+    expect([second.events, second.transitions]).toEqual([[], []]);
+  });
+  it('steps are in the order of their time', () => {
+    const { transitions } = decided({ runs: [exited('app', 0, -5)], deleted: 30, now: 2 });
+    const times = transitions.map((step) => step.at);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+  });
+});
+
+describe('Events', () => {
+  const hooks = (hook: string) => ({ containers: [container('app', { lifecycle: { [hook]: { exec } } })] });
+  const unavailable = { image: 'v', reason: 'ErrImagePull' };
+  it.each<[string, Given, string[]]>([
+    [
+      'a container that was started',
+      { runs: [app] },
+      ['Normal Created: Created container: app', 'Normal Started: Started container app'],
+    ],
+    ['an image that was there', {}, ['Normal Pulled: Container image "i" already present on machine']],
+    [
+      'a pull that begins',
+      { observed: { images: { app: { state: 'absent', attempt: 0, image: 'i' } } } },
+      ['Normal Pulling: Pulling image "i"'],
+    ],
+    [
+      'a pull that ended',
+      {
+        observed: {
+          images: {
+            app: {
+              ...{ state: 'present', attempt: 0, image: 'i', imageId: 'sha' },
+              pulled: { millis: 1500, withWaitingMillis: 2000, sizeBytes: 7 },
+            },
+          },
+        },
+      },
+      ['Normal Pulled: Successfully pulled image "i" in 1.5s (2s including waiting). Image size: 7 bytes.'],
+    ],
+    [
+      'a pull that failed',
+      { observed: { failures: [failed(pull, 0, { reason: 'ErrImagePull' })], images: {} } },
+      ['Warning Failed: Failed to pull image "i": no', 'Warning Failed: Error: ErrImagePull'],
+    ],
+    [
+      'a container that backs off',
+      { runs: [exited('app', 1, 0, { backoffSeconds: 20 })] },
+      ['Warning BackOff: Back-off restarting failed container app in pod web_default(u1)'],
+    ],
+    ['a Pod that is deleted', { runs: [app], deleted: 30 }, ['Normal Killing: Stopping container app']],
+    [
+      'a sandbox that cannot be made',
+      { observed: { sandboxes: [], failures: [failed({ kind: 'createSandbox', attempt: 0 }, 0)] } },
+      ['Warning FailedCreatePodSandBox: Failed to create pod sandbox: no'],
+    ],
+    [
+      'a sandbox that was lost',
+      { runs: [app], observed: { sandboxes: [sandbox(0, { ready: false })] } },
+      ['Normal SandboxChanged: Pod sandbox changed, it will be killed and re-created.'],
+    ],
+    [
+      'volumes that cannot be mounted',
+      { observed: { volumes: 'pending', failures: [failed({ kind: 'mountVolumes' }, 0, { reason: 'FailedMount' })] } },
+      ['Warning FailedMount: no'],
+    ],
+    [
+      'the image of a volume that cannot be pulled',
+      { observed: { volumes: 'pending', failures: [failed({ kind: 'mountVolumes' }, -2, unavailable)] } },
+      [
+        'Warning Failed: Error: ErrImagePull',
+        'Normal BackOff: Back-off pulling image "v"',
+        'Warning Failed: Error: ImagePullBackOff',
+      ],
+    ],
+    [
+      'a container that cannot be stopped',
+      { runs: [app], deleted: 30, observed: { failures: [failed({ kind: 'stopSandbox', id: 's0' }, 0)] } },
+      ['Warning FailedKillPod: error killing pod: no'],
+    ],
+    [
+      'a preStop hook that failed',
+      { spec: hooks('preStop'), runs: [app], deleted: 30, observed: { hooks: { 'app-0/preStop': { failure: 'no' } } } },
+      ['Warning FailedPreStopHook: PreStopHook failed'],
+    ],
+    [
+      'a probe that failed',
+      {
+        ...{ spec: { containers: [container('app', { livenessProbe: { exec } })] }, runs: [app] },
+        observed: { probes: { 'app-0/liveness': { serial: 1, result: 'Failure', message: 'no' } } },
+      },
+      ['Warning Unhealthy: Liveness probe failed: no'],
+    ],
+    [
+      'a Pod that exceeded its deadline',
+      { spec: { activeDeadlineSeconds: 1 }, runs: [app] },
+      ['Normal DeadlineExceeded: Pod was active on the node longer than the specified deadline'],
+    ],
+  ])('%s', (_, given, expected) => {
+    expect(eventsOf(decided(given))).toEqual(expect.arrayContaining(expected));
+  });
+  it('a failure whose outcome is unknown is no Event, no step and no status', () => {
+    const failures = [
+      failed({ kind: 'createSandbox', attempt: 0 }, 0, { unknown: true }),
+      failed(pull, 0, { unknown: true }),
+    ];
+    const { events, transitions, status } = decided({ observed: { sandboxes: [], images: {}, failures } });
+    expect([events, transitions.filter(({ type }) => /Failed/.test(type))]).toEqual([[], []]);
+    expect(status?.containerStatuses?.[0]?.state?.waiting).toEqual({ reason: 'ContainerCreating' });
+  });
+  it('a failed action is reported for each try', () => {
+    const input = inputOf({
+      observed: { sandboxes: [], failures: [failed({ kind: 'createSandbox', attempt: 0 }, 0)] },
+    });
+    const failures = [failed({ kind: 'createSandbox', attempt: 0 }, 2, { count: 2 })];
+    const next = written(input, decide(input));
+    expect(eventsOf(decide({ ...next, observed: { ...next.observed, failures } }))).toEqual([
+      'Warning FailedCreatePodSandBox: Failed to create pod sandbox: no',
+    ]);
+  });
+});
+
+describe('Events of defer containers', () => {
+  const given = (more: Partial<DeferContainer>, extra: Given = {}): Given => ({
+    ...{ deleted: 30, ending: ending(30, 25, { turn: { entry: 'clean', since: at(0) } }), now: 10 },
+    ...{ runs: [app, ...(extra.runs ?? [])], spec: { deferContainers: [entry('clean', more)] } },
+    ...{ observed: extra.observed ?? {}, status: extra.status ?? {}, memory: extra.memory ?? {} },
+  });
+  const about = (decision: Decision): string[] => eventsOf(decision).filter((line) => line.includes('Defer'));
+  const recorded = (...ends: Parameters<typeof endedEntry>): Given => ({
+    ...{ status: { deferContainerStatuses: [endedEntry(...ends)] }, runs: [exited('clean', 0, 9)] },
+  });
+  it('DeferStarted comes with the first run of an entry', () => {
+    expect(about(decided(given({})))).toEqual([]);
+    expect(about(decided(given({}, { runs: [running('clean')] })))).toEqual([
+      `Normal DeferStarted: The Pod ends (Deleted): defer containers run until ${stamp(30)}`,
+    ]);
+  });
+  it.each<[string, Given, string]>([
+    ['all succeeded', recorded('clean'), 'Normal DeferCompleted: All defer containers succeeded'],
+    ['one failed', recorded('clean', 'Error', 1), 'Warning DeferCompleted: defer containers that failed: [clean]'],
+  ])('DeferCompleted: %s', (_, extra, expected) => {
+    expect(about(decided(given({}, extra)))).toContain(expected);
+  });
+  it('neither comes where no entry ran', () => {
+    expect(about(decided(given({ onReasons: ['Completed'] })))).toEqual([
+      'Warning DeferContainerSkipped: Defer container clean does not run: not due on Deleted',
+    ]);
+  });
+  const stops = {
+    'clean-0': { at: at(8), deadline: at(8), restart: false, message: 'Container clean failed liveness probe' },
+  };
+  it.each<[string, Given, string]>([
+    ['an exit code', { runs: [exited('clean', 3, 9)] }, 'Error: exit code 3'],
+    ['a message', { runs: [exited('clean', 0, 9)], memory: { stops } }, 'Error: Container clean failed liveness probe'],
+    [
+      'a pull',
+      { observed: { failures: [failed({ ...pull, container: 'clean' }, 9, { reason: 'ErrImagePull' })], images: {} } },
+      'Error: ErrImagePull: no',
+    ],
+  ])('an entry that failed says why: %s', (_, extra, cause) => {
+    expect(about(decided(given({}, extra)))).toContain(
+      `Warning DeferContainerFailed: Defer container clean failed: ${cause}`,
+    );
+  });
+  it('no entry failed with Error and exit code 0', () => {
+    const { message: _, ...stop } = stops['clean-0'];
+    const decision = decided(given({}, { runs: [exited('clean', 0, 9)], memory: { stops: { 'clean-0': stop } } }));
+    expect(about(decision).join()).not.toContain('failed: Error: exit code 0');
+  });
+  it('Events about an entry bear its field path', () => {
+    const { events } = decided(given({}, { runs: [exited('clean', 3, 9)] }));
+    const path = 'spec.deferContainers{clean}';
+    const byPath = Map.groupBy(events, ({ fieldPath }) => fieldPath);
+    expect(byPath.get(path)?.map(({ reason }) => reason)).toEqual(['Created', 'Started', 'DeferContainerFailed']);
+    expect(byPath.get(undefined)?.map(({ reason }) => reason)).toEqual(['DeferStarted', 'DeferCompleted']);
+  });
+});
+
+describe('steps of the record', () => {
+  it('the begin of an end, with its deadline, and every move of it', () => {
+    const spec = { deferContainers: [entry('pre')] };
+    const input = inputOf({ spec, runs: [app], deleted: 30 });
+    const first = decide(input);
+    expect(stepsOf(first)).toEqual(expect.arrayContaining(['DeletionRequested', 'TerminationBegan', 'DeadlineSet']));
+    const next = written(input, first);
+    const moved = { ...next.observed, outages: [{ from: at(1), to: at(11) }] };
+    const { transitions } = decide({ ...next, now: at(11), observed: moved });
+    expect(transitions).toEqual([expect.objectContaining({ type: 'DeadlineSet', at: at(11), deadline: at(40) })]);
+  });
+  it('an entry of an object that is gone and did not run is named', () => {
+    const spec = { deferContainers: [entry('pre'), postExit('post')] };
+    const { transitions } = decided({ spec, runs: [app], input: { removed: true } });
+    const skipped = transitions.filter(({ type }) => type === 'DeferSkipped');
+    expect(skipped.map(({ container: name, message }) => [name, message])).toEqual([
+      ['pre', 'the Pod was deleted with a grace period of 0'],
+      ['post', 'the Pod was deleted with a grace period of 0'],
+    ]);
+  });
+  it('the end of an entry is a step once the status has it', () => {
+    const turn = { turn: { entry: 'clean', since: at(0) } };
+    const given: Given = { spec: { deferContainers: [entry('clean')] }, deleted: 30, ending: ending(30, 30, turn) };
+    const runs = [app, exited('clean', 0, 2, { startedAt: at(1) })];
+    expect(stepsOf(decided({ ...given, runs }))).not.toContain('DeferEnded');
+    const status = { deferContainerStatuses: [endedEntry('clean')] };
+    expect(stepsOf(decided({ ...given, runs, status }))).toContain('DeferEnded');
+  });
+  it('a stop signal has the time of its kill', () => {
+    const { transitions } = decided({ runs: [app], deleted: 30, now: 5 });
+    expect(transitions.find(({ type }) => type === 'StopSignal')).toMatchObject({ at: at(5), deadline: at(35) });
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { at, container, decided, ending, entry, exited, type Given, running, secondsOf } from './fixtures.ts';
+import type { FailedAction } from './types.ts';
+
+/** When the next run of the container starts, and the back-off that it is given. */
+function restart(given: Given): [startsAt: number, backoffSeconds: number | undefined] {
+  const waits = decided(given);
+  const startsAt = waits.actions.length > 0 ? at(given.now ?? 0) : (waits.wakeAt ?? 0);
+  const start = decided({ ...given, now: secondsOf(startsAt) }).actions.find(({ kind }) => kind === 'startContainer');
+  return [secondsOf(startsAt), start?.kind === 'startContainer' ? start.backoffSeconds : undefined];
+}
+
+describe('the back-off of app containers', () => {
+  it.each<[string, number, number, number, number]>([
+    ['the first restart is immediate', 60, 0, 0, 10],
+    ['the second waits 10 s', 60, 10, 10, 20],
+    ['it doubles', 60, 80, 80, 160],
+    ['it is 5 min at most', 60, 160, 160, 300],
+    ['it stays at 5 min', 60, 300, 300, 300],
+    ['a run of 10 min resets it', 600, 300, 0, 10],
+    ['a run of less than 10 min does not reset it', 599, 300, 300, 300],
+  ])('%s', (_, ranSeconds, backoffSeconds, startsAt, nextBackoff) => {
+    const run = exited('app', 1, 0, { startedAt: at(-ranSeconds), backoffSeconds });
+    expect(restart({ runs: [run] })).toEqual([startsAt, nextBackoff]);
+  });
+  it('a run that never started counts as short', () => {
+    const { startedAt: _, ...run } = exited('app', 128, 0, { createdAt: at(-900), backoffSeconds: 20 });
+    expect(restart({ runs: [run] })).toEqual([20, 40]);
+  });
+});
+
+describe('the back-off of defer containers', () => {
+  it.each<[string, number, number, number]>([
+    ['the first waits 1 s', 1, 1, 2],
+    ['it doubles', 4, 4, 8],
+    ['it is 10 s at most', 8, 8, 10],
+    ['it stays at 10 s', 10, 10, 10],
+  ])('%s', (_, backoffSeconds, startsAt, nextBackoff) => {
+    const deferContainers = [entry('clean', { restartPolicy: 'OnFailure' })];
+    const run = exited('clean', 1, 0, { startedAt: at(-1), backoffSeconds });
+    const turn = { entry: 'clean', since: at(-1) };
+    const recorded = { name: 'clean', image: 'i', imageID: 'sha', ready: false, containerID: 'containerd://clean-0' };
+    const state = { waiting: { reason: 'ContainerCreating' } };
+    const given: Given = {
+      ...{ spec: { deferContainers }, deleted: 300, ending: ending(300, 300, { turn }), runs: [running('app'), run] },
+      status: { deferContainerStatuses: [{ ...recorded, restartCount: 1, state }] },
+    };
+    expect(restart(given)).toEqual([startsAt, nextBackoff]);
+  });
+});
+
+describe('the back-off of failed actions', () => {
+  const pull = { kind: 'pullImage', container: 'app', attempt: 0, image: 'i' } as const;
+  const images = { app: { state: 'absent', attempt: 0, image: 'i' } } as const;
+  const triedAgainAt = (action: FailedAction['action'], count: number): number => {
+    const failures = [{ action, at: at(-2), count, reason: 'ErrImagePull', message: 'no' }];
+    const sandboxes = action.kind === 'createSandbox' ? { sandboxes: [] } : {};
+    return secondsOf(decided({ observed: { failures, images, ...sandboxes } }).wakeAt ?? 0) + 2;
+  };
+  it.each([
+    [1, 10],
+    [2, 20],
+    [5, 160],
+    [6, 300],
+    [20, 300],
+  ])('failure %i of a pull is tried again after %i s', (count, seconds) => {
+    expect(triedAgainAt(pull, count)).toBe(seconds);
+  });
+  it.each([
+    [3, 4],
+    [4, 8],
+    [5, 10],
+    [20, 10],
+  ])('failure %i of another action is tried again after %i s', (count, seconds) => {
+    expect(triedAgainAt({ kind: 'createSandbox', attempt: 0 }, count)).toBe(seconds);
+  });
+  it('the pull of the image of a volume backs off as a pull', () => {
+    const failure = { at: at(-2), count: 2, reason: 'ErrImagePull', message: 'no', image: 'v' };
+    const failures = [{ action: { kind: 'mountVolumes' } as const, ...failure }];
+    const { wakeAt } = decided({ observed: { failures, volumes: 'pending' } });
+    expect(secondsOf(wakeAt ?? 0)).toBe(18);
+  });
+});
+
+it('a container without a restart is not asked for again', () => {
+  const spec = { restartPolicy: 'Never', containers: [container('app'), container('web')] };
+  expect(decided({ spec, runs: [exited('app', 1, 0), running('web')] }).wakeAt).toBeUndefined();
+});

@@ -1,0 +1,343 @@
+import { describe, expect, it } from 'vitest';
+import { recordedTermination, type Termination } from '../api/core/v1/pod/termination.ts';
+import type { PodSpec } from '../api/generated/types.ts';
+import { decide } from './decide.ts';
+import {
+  asked,
+  at,
+  decided,
+  endedEntry,
+  ending,
+  entry,
+  entryState,
+  exited,
+  type Given,
+  inputOf,
+  postExit,
+  running,
+  secondsOf,
+  written,
+} from './fixtures.ts';
+import type { Action, Decision, ProbeMemory } from './types.ts';
+
+const app = running('app');
+const gone = exited('app', 0, 1);
+const LIST = { deferContainers: [entry('pre'), postExit('post')] };
+const livenessProbe = { exec: { command: ['true'] }, periodSeconds: 2, timeoutSeconds: 1, failureThreshold: 3 };
+
+/** S and D. */
+const endsOf = ({ memory: { termination } }: Decision): number[] => [
+  secondsOf(termination?.preExitDeadline ?? 0),
+  secondsOf(termination?.deadline ?? 0),
+];
+/** In the PreExit stage: S at 15, D at 30, `pre` runs. */
+const inPreExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Termination> } = {}): Given => ({
+  ...{ deleted: 30, runs: [app, running('pre')], now: 15 },
+  ...{ ending: ending(30, 15, { turn: { entry: 'pre', since: at(0) }, ...more.so }) },
+  ...more,
+  spec: { ...LIST, ...spec },
+});
+/** In the PostExit stage: `post` runs. */
+const inPostExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Termination> } = {}): Given => ({
+  ...{ deleted: 30, runs: [gone, running('post')], now: 30 },
+  ...{ status: { deferContainerStatuses: [endedEntry('pre')] } },
+  ...{ ending: ending(30, 15, { turn: { entry: 'post', since: at(2) }, ...more.so }) },
+  ...more,
+  spec: { ...LIST, ...spec },
+});
+
+describe('the status has the termination before anything begins', () => {
+  const preStop = { lifecycle: { preStop: { exec: { command: ['true'] } } } };
+  const spec = { ...LIST, containers: [{ name: 'app', image: 'i', ...preStop }] };
+  const given: Given = { deleted: 30, runs: [app], spec };
+  it('nothing starts and nothing stops before the status has it', () => {
+    const input = inputOf(given);
+    const first = decide(input);
+    expect(asked(first)).toEqual([]);
+    expect(first.status?.termination).toMatchObject({ reason: 'Deleted', turn: { entry: 'pre' } });
+    expect(asked(decide({ ...input, memory: first.memory }))).toEqual([]);
+    expect(asked(decide(written(input, first)))).toEqual(['startContainer/pre/0', 'runHook/app-0/preStop']);
+  });
+  it('the journal has it too', () => {
+    const { journal, memory } = decided(given);
+    expect(journal?.termination).toEqual(memory.termination);
+    expect(decided({ ...given, memory }).journal).toBeUndefined();
+  });
+  it('the status shows it to the millisecond', () => {
+    const input = { ...inputOf(given), now: at(1.234) };
+    const { status, memory } = decide(input);
+    expect(recordedTermination({ ...input.pod, status: status ?? {} })).toEqual(memory.termination);
+  });
+  it('a Pod without entries does not wait for its status', () => {
+    expect(asked(decided({ ...given, spec: {}, runs: [app] }))).toEqual(['stopContainer/app-0/@30']);
+  });
+  it('a list that does not run does not wait for its status', () => {
+    expect(asked(decided({ ...given, spec: LIST, deleted: 0 }))).toContain('stopContainer/app-0/@2');
+  });
+  it('an end that moved later holds until the status has it', () => {
+    const decision = decided(inPreExit({}, { observed: { outages: [{ from: at(5), to: at(15) }] } }));
+    expect([asked(decision), endsOf(decision)]).toEqual([[], [25, 40]]);
+  });
+  it('a status that cannot be written holds nothing up after D', () => {
+    const input = inputOf(given);
+    const late = { ...input, memory: decide(input).memory };
+    expect(asked(decide({ ...late, now: at(29) }))).toEqual([]);
+    expect(asked(decide({ ...late, now: at(30) }))).toContain('stopContainer/app-0/@32');
+  });
+  it('an end that moved earlier does not wait', () => {
+    const given = inPreExit({}, { so: { deletionGracePeriodSeconds: 30 }, deleted: 1, now: 14 });
+    expect(asked(decided(given))).toEqual(['stopContainer/pre-0/@16']);
+  });
+});
+
+describe('the extension by count', () => {
+  const spec = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
+  const by = (extendedSeconds: number) => ({ so: { extendedSeconds } });
+  it.each<[string, Given, number[], number | undefined]>([
+    ['at S an entry that runs moves S and D', inPreExit(spec), [25, 40], 10],
+    ['at S an entry that is still to run moves S and D', inPreExit(spec, { runs: [app] }), [25, 40], 10],
+    ['before S nothing moves', inPreExit(spec, { now: 14.9 }), [15, 30], undefined],
+    ['the last interval', inPreExit(spec, by(10)), [25, 40], 20],
+    ['no more than count times', inPreExit(spec, by(20)), [15, 30], 20],
+    ['at D an entry that runs moves D alone', inPostExit(spec), [15, 40], 10],
+    ['at D an entry that is still to run moves D alone', inPostExit(spec, { runs: [gone] }), [15, 40], 10],
+    ['the count holds over both stages', inPostExit(spec, by(20)), [15, 30], 20],
+    [
+      'a PreExit stage that is over is not extended',
+      inPreExit(spec, { runs: [app], status: { deferContainerStatuses: [endedEntry('pre')] } }),
+      [15, 30],
+      undefined,
+    ],
+  ])('%s', (_, given, ends, extendedSeconds) => {
+    const decision = decided(given);
+    expect([endsOf(decision), decision.memory.termination?.extendedSeconds]).toEqual([ends, extendedSeconds]);
+  });
+  const starting: Action = {
+    ...{ kind: 'startContainer', container: 'app', containerKind: 'app', attempt: 1, sandboxId: 's0' },
+    ...{ image: 'i', imageId: 'sha', backoffSeconds: 0 },
+  };
+  it.each<[string, Given, PodSpec['deferContainers']]>([
+    ['was given up', { skip: ['pre'] }, [entry('pre'), postExit('post')]],
+    ['has used up its timeoutSeconds', {}, [entry('pre', { timeoutSeconds: 15 }), postExit('post')]],
+  ])('an entry that %s extends nothing', (_, more, deferContainers) => {
+    expect(endsOf(decided(inPreExit({ ...spec, deferContainers }, more)))).toEqual([15, 30]);
+  });
+  it('an entry that is not due extends nothing', () => {
+    const stops = { 'pre-0': { at: at(14), deadline: at(14), restart: false } } as const;
+    const deferContainers = [entry('pre'), entry('other', { onReasons: ['Completed'] }), postExit('post')];
+    expect(endsOf(decided(inPreExit({ ...spec, deferContainers }, { memory: { stops } })))).toEqual([15, 30]);
+  });
+  it('a decision that comes late extends by as many intervals as have passed', () => {
+    expect(endsOf(decided(inPreExit(spec, { now: 26 })))).toEqual([35, 50]);
+  });
+  it('an entry that waits for a start in flight is still to run', () => {
+    const given = inPreExit(spec, { runs: [exited('app', 1, 0)], observed: { underWay: [starting] } });
+    expect(endsOf(decided(given))).toEqual([25, 40]);
+  });
+  it('a PostExit stage that has not begun is not extended: it has its reserve from the last exit on', () => {
+    const status = { deferContainerStatuses: [endedEntry('pre')] };
+    expect(endsOf(decided(inPreExit(spec, { runs: [app], status, now: 30 })))).toEqual([15, 30]);
+  });
+  it('an entry that was told to stop before extends nothing', () => {
+    const stops = { 'pre-0': { at: at(14), deadline: at(14), restart: false, entry: 'GivenUp' } } as const;
+    expect(endsOf(decided(inPreExit(spec, { memory: { stops } })))).toEqual([15, 30]);
+  });
+  it('the entry is not told to stop while the extension is being written', () => {
+    const input = inputOf(inPreExit(spec));
+    const first = decide(input);
+    expect(asked(first)).toEqual([]);
+    const second = decide(written(input, first));
+    expect([asked(second), endsOf(second)]).toEqual([[], [25, 40]]);
+  });
+  it('extensions of one termination sum to maxGracePeriodExtensionSeconds at most', () => {
+    const node = { ips: ['192.0.2.1'], runtimeName: 'containerd', maxGracePeriodExtensionSeconds: 14 };
+    expect(endsOf(decided(inPreExit(spec, { ...by(10), input: { node } })))).toEqual([19, 34]);
+  });
+  it('each extension is an Event', () => {
+    expect(decided(inPreExit(spec)).events).toContainEqual({
+      ...{ type: 'Normal', reason: 'ExtendGracePeriod', fieldPath: 'spec.deferContainers{pre}' },
+      message: 'defer containers are still due: the grace period is extended until 2026-01-31T00:00:25Z',
+    });
+  });
+});
+
+describe('the extension by liveness', () => {
+  const spec = {
+    deferContainerGracePeriodExtension: true,
+    deferContainers: [entry('pre', { livenessProbe }), entry('next', { livenessProbe }), postExit('post')],
+  };
+  const probed = (more: Partial<ProbeMemory>): Given => ({
+    memory: {
+      probes: { 'pre-0/liveness': { serial: 5, dueAt: at(16), successes: 1, failures: 0, passing: true, ...more } },
+    },
+  });
+  it.each<[string, Given, number[]]>([
+    ['the stage ends at the last success + periodSeconds + timeoutSeconds', probed({ succeededAt: at(14) }), [17, 32]],
+    ['a success that is too old extends nothing', probed({ succeededAt: at(12) }), [15, 30]],
+    ['no success extends nothing', probed({}), [15, 30]],
+    ['a probe that failed extends nothing', probed({ succeededAt: at(14), passing: false }), [15, 30]],
+    ['before S nothing moves', { ...probed({ succeededAt: at(14) }), now: 14.5 }, [15, 30]],
+  ])('%s', (_, more, ends) => {
+    expect(endsOf(decided(inPreExit(spec, more)))).toEqual(ends);
+  });
+  it('failures below failureThreshold take nothing back', () => {
+    expect(endsOf(decided(inPreExit(spec, probed({ succeededAt: at(14), failures: 2 }))))).toEqual([17, 32]);
+  });
+  it('at D the success of the probe of a PostExit entry moves D alone', () => {
+    const deferContainers = [entry('pre'), postExit('post', { livenessProbe })];
+    const probe: ProbeMemory = { serial: 5, dueAt: at(31), successes: 1, failures: 0, passing: true };
+    const memory = { probes: { 'post-0/liveness': { ...probe, succeededAt: at(29) } } };
+    expect(endsOf(decided(inPostExit({ ...spec, deferContainers }, { memory })))).toEqual([15, 32]);
+  });
+  it('a probe that is due at S is awaited', () => {
+    const decision = decided(inPreExit(spec, probed({ dueAt: at(15) })));
+    expect([asked(decision), endsOf(decision)]).toEqual([['runProbe/pre-0/liveness'], [15, 30]]);
+  });
+  it('a probe that is under way at S is awaited', () => {
+    const underWay = [{ kind: 'runProbe', container: 'pre', id: 'pre-0', probe: 'liveness' }] as const;
+    const given = inPreExit(spec, { ...probed({}), observed: { underWay } });
+    expect(asked(decided(given))).toEqual([]);
+    const probes = { 'pre-0/liveness': { serial: 6, result: 'Success', message: '' } } as const;
+    expect(endsOf(decided(inPreExit(spec, { ...probed({}), observed: { probes } })))).toEqual([18, 33]);
+    const failed = { 'pre-0/liveness': { serial: 6, result: 'Failure', message: '' } } as const;
+    expect(asked(decided(inPreExit(spec, { ...probed({}), observed: { probes: failed } })))).toContain(
+      'stopContainer/pre-0/@17',
+    );
+  });
+  const ended = { status: { deferContainerStatuses: [endedEntry('pre')] }, runs: [app], now: 15 };
+  const extended = {
+    so: { extendedSeconds: 1, extendedStage: 'PreExit', preExitDeadline: at(16), deadline: at(31) },
+  } as const;
+  it('the next entry of an extended stage has time for its first probe', () => {
+    expect(endsOf(decided(inPreExit(spec, { ...ended, ...extended })))).toEqual([18, 33]);
+  });
+  it('initialDelaySeconds of the next entry count for its minimum', () => {
+    const slow = entry('next', { livenessProbe: { ...livenessProbe, initialDelaySeconds: 4 } });
+    const deferContainers = [entry('pre', { livenessProbe }), slow, postExit('post')];
+    expect(endsOf(decided(inPreExit({ ...spec, deferContainers }, { ...ended, ...extended })))).toEqual([22, 37]);
+  });
+  it('the next entry of an extended stage without a probe has 10 s', () => {
+    const deferContainers = [entry('pre', { livenessProbe }), entry('next'), postExit('post')];
+    const decision = decided(inPreExit({ ...spec, deferContainers }, { ...ended, ...extended }));
+    expect([endsOf(decision), decision.memory.termination?.extendedSeconds]).toEqual([[25, 40], 10]);
+  });
+  it('the next entry of a stage that was not extended has no minimum', () => {
+    expect(endsOf(decided(inPreExit(spec, { ...ended, now: 14 })))).toEqual([15, 30]);
+  });
+});
+
+it('at S both kinds of extension keep R whole, also where the node allows less', () => {
+  const count = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
+  const liveness = {
+    deferContainerGracePeriodExtension: true,
+    deferContainers: [entry('pre', { livenessProbe }), postExit('post')],
+  };
+  const probe: ProbeMemory = { serial: 5, dueAt: at(16), successes: 1, failures: 0, passing: true };
+  const memory = { probes: { 'pre-0/liveness': { ...probe, succeededAt: at(14) } } };
+  for (const maxGracePeriodExtensionSeconds of [1, 3600])
+    for (const spec of [count, liveness]) {
+      const node = { ips: ['192.0.2.1'], runtimeName: 'containerd', maxGracePeriodExtensionSeconds };
+      const [S = 0, D = 0] = endsOf(decided(inPreExit(spec, { memory, input: { node } })));
+      expect(S).toBeGreaterThan(15);
+      expect(D - S).toBe(15);
+    }
+});
+
+describe('no extension', () => {
+  const spec = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
+  it.each<[string, Given]>([
+    ['in a shutdown of the node', inPreExit(spec, { so: { reason: 'NodeShutdown' } })],
+    ['under pressure', inPreExit(spec, { so: { reason: 'NodePressure' } })],
+    [
+      'where the node preempts the Pod, and then shuts down',
+      inPreExit(spec, {
+        so: { reason: 'Preempted', nodeGracePeriodSeconds: 40 },
+        input: { nodeEnd: { reason: 'Preempted', message: '', at: at(0), graceSeconds: 40 } },
+      }),
+    ],
+    [
+      'once the node ends the Pod for a second cause',
+      inPreExit(spec, {
+        so: { nodeGracePeriodSeconds: 40 },
+        input: { nodeEnd: { reason: 'NodeShutdown', message: '', at: at(0), graceSeconds: 40 } },
+      }),
+    ],
+    [
+      'while the Pod is being deleted and the node preempts it',
+      inPreExit(spec, { so: { nodeGracePeriodSeconds: 30 } }),
+    ],
+    ['with a grace period of 1 s', inPreExit(spec, { deleted: 1, so: { deletionGracePeriodSeconds: 1 } })],
+  ])('%s', (_, given) => {
+    const decision = decided(given);
+    expect(endsOf(decision)).toEqual([15, 30]);
+    expect(asked(decision)).toContain('stopContainer/pre-0/@17');
+  });
+});
+
+describe('no extension where the specification has none', () => {
+  const spec = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
+  it('a Pod that completed by itself with a grace period of 1 s', () => {
+    const so = { reason: 'Completed', deadline: at(1), preExitDeadline: at(1) } as const;
+    const { deleted: _, ...given } = inPreExit({ ...spec, terminationGracePeriodSeconds: 1 }, { so, now: 1 });
+    expect(endsOf(decided(given))).toEqual([1, 1]);
+  });
+  it('a new agent after the node had shortened a deletion', () => {
+    expect(endsOf(decided(inPreExit(spec, { so: { nodeGracePeriodSeconds: 20 } })))).toEqual([15, 30]);
+  });
+  it('the first PostExit entry after an extended PreExit stage has its reserve, and no minimum', () => {
+    const liveness = { deferContainerGracePeriodExtension: true };
+    const so = { extendedSeconds: 5, preExitDeadline: at(20), deadline: at(23) };
+    const status = { deferContainerStatuses: [endedEntry('pre')] };
+    const given = inPreExit(liveness, { so, status, runs: [exited('app', 0, 21)], now: 21 });
+    expect(endsOf(decided(given))).toEqual([20, 24]);
+  });
+});
+
+describe('the reserve when the PostExit stage begins', () => {
+  const begins = (lastExit: number, more: Given = {}) =>
+    decided({
+      ...inPreExit(
+        {},
+        { runs: [exited('app', 137, lastExit)], status: { deferContainerStatuses: [endedEntry('pre')] } },
+      ),
+      ...{ now: lastExit + 0.5 },
+      ...more,
+    });
+  it.each([
+    [10, 30],
+    [15, 30],
+    [19, 34],
+    [40, 55],
+  ])('the last exit at %i s makes D %i s', (lastExit, D) => {
+    const decision = begins(lastExit);
+    expect(endsOf(decision)).toEqual([15, D]);
+    expect(decision.memory.termination?.turn).toEqual({ entry: 'post', since: at(lastExit + 0.5) });
+  });
+  it('it is no extension, and holds in a shutdown of the node too', () => {
+    const so = ending(30, 15, { reason: 'NodeShutdown', turn: { entry: 'pre', since: at(0) } });
+    const decision = begins(19, { ending: so });
+    expect([endsOf(decision), decision.memory.termination?.extendedSeconds]).toEqual([[15, 34], undefined]);
+  });
+  it.each([16.5, 31])(
+    'the PreExit stage ends with entries that are skipped: an entry that exits at %f s takes nothing',
+    (last) => {
+      const deferContainers = [entry('pre'), entry('next'), postExit('post')];
+      const given = inPreExit(
+        { deferContainers },
+        { runs: [exited('app', 0, 1), exited('pre', 143, last)], now: last },
+      );
+      const decision = decided(given);
+      expect(entryState(decision, 'next')?.terminated?.message).toBe('the PreExit stage had ended');
+      expect([endsOf(decision), decision.memory.termination?.turn?.entry]).toEqual([[15, last + 15], 'post']);
+    },
+  );
+  it('it is written before the entry is', () => {
+    expect(asked(begins(19))).toEqual([]);
+  });
+  it('it counts once: the next PostExit entry finds the same D', () => {
+    const deferContainers = [entry('pre'), postExit('post'), postExit('last')];
+    const status = { deferContainerStatuses: [endedEntry('pre'), endedEntry('post')] };
+    const given = inPostExit({ deferContainers }, { status, runs: [exited('app', 137, 25)], now: 29 });
+    expect(endsOf(decided(given))).toEqual([15, 30]);
+  });
+});

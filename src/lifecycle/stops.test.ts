@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { asked, at, container, decided, ending, exited, type Given, running } from './fixtures.ts';
+
+const exec = { command: ['true'] };
+const HOOK = { containers: [container('app', { lifecycle: { preStop: { exec } } })] };
+const STARTS = { containers: [container('app', { lifecycle: { postStart: { exec } } })] };
+const runs = [running('app')];
+
+describe('postStart', () => {
+  const failed = { 'app-0/postStart': { failure: 'exit code 1' } };
+  it('the hook runs as soon as the container runs, and once', () => {
+    expect(asked(decided({ spec: STARTS, runs }))).toEqual(['runHook/app-0/postStart']);
+    expect(asked(decided({ spec: STARTS, runs, observed: { hooks: { 'app-0/postStart': {} } } }))).toEqual([]);
+  });
+  it('a container whose hook has not ended is waiting, and not ready', () => {
+    const [status] = decided({ spec: STARTS, runs }).status?.containerStatuses ?? [];
+    expect(status).toMatchObject({ ready: false, started: false, state: { waiting: { reason: 'ContainerCreating' } } });
+  });
+  it('a container whose hook failed is ended', () => {
+    const decision = decided({ spec: STARTS, runs, observed: { hooks: failed } });
+    expect(asked(decision)).toEqual(['stopContainer/app-0/@30']);
+    expect(decision.status?.containerStatuses?.[0]?.state?.waiting).toEqual({
+      ...{ reason: 'PostStartHookError', message: 'exit code 1' },
+    });
+    expect(decision.events.map(({ reason }) => reason)).toContain('FailedPostStartHook');
+  });
+  it.each([
+    ['OnFailure', true],
+    ['Never', false],
+  ])('after a hook that failed the container runs again under %s: %s', (restartPolicy, restart) => {
+    const decision = decided({ spec: { ...STARTS, restartPolicy }, runs, observed: { hooks: failed } });
+    expect(decision.journal?.stops['app-0']?.restart).toBe(restart);
+  });
+  it('the preStop hook runs before a container is ended whose postStart hook failed', () => {
+    const spec = { containers: [container('app', { lifecycle: { postStart: { exec }, preStop: { exec } } })] };
+    expect(asked(decided({ spec, runs, observed: { hooks: failed } }))).toEqual(['runHook/app-0/preStop']);
+  });
+});
+
+describe('preStop', () => {
+  it('the stop signal waits for the hook', () => {
+    const given: Given = { spec: HOOK, runs, deleted: 30 };
+    const decision = decided(given);
+    expect(asked(decision)).toEqual(['runHook/app-0/preStop']);
+    expect(decision.wakeAt).toBe(at(30));
+    const after = decided({ ...given, ending: ending(30), observed: { hooks: { 'app-0/preStop': {} } }, now: 5 });
+    expect(asked(after)).toEqual(['stopContainer/app-0/@30']);
+  });
+  it('a hook that failed holds the stop signal no longer', () => {
+    const hooks = { 'app-0/preStop': { failure: 'no' } };
+    expect(asked(decided({ spec: HOOK, runs, deleted: 30, observed: { hooks } }))).toEqual(['stopContainer/app-0/@30']);
+  });
+  it('at the end a hook that still runs is cancelled', () => {
+    const underWay = [{ kind: 'runHook', container: 'app', id: 'app-0', hook: 'preStop' }] as const;
+    const given: Given = { spec: HOOK, runs, deleted: 30, ending: ending(30), observed: { underWay } };
+    expect(asked(decided({ ...given, now: 29 }))).toEqual([]);
+    expect(asked(decided({ ...given, now: 30 }))).toEqual(['cancel/runHook/app-0/preStop', 'stopContainer/app-0/@32']);
+  });
+  it('a hook does not run after the stop signal', () => {
+    const memory = { signalledAt: { 'app-0': at(1) } };
+    const given: Given = { spec: HOOK, runs, deleted: 30, ending: ending(30), memory, now: 3 };
+    expect(asked(decided(given))).toEqual(['stopContainer/app-0/@30']);
+  });
+  it('a container that has exited has no hook', () => {
+    const spec = { ...HOOK, containers: [...HOOK.containers, container('web')] };
+    expect(asked(decided({ spec, runs: [exited('app', 0, -1), running('web')], deleted: 30 }))).toEqual([
+      'stopContainer/web-0/@30',
+    ]);
+  });
+});
+
+describe('from signal to kill', () => {
+  it.each([
+    [0, 30],
+    [28, 30],
+    [29, 31],
+    [30, 32],
+    [50, 52],
+  ])('a container that is signalled at %i s of a grace period of 30 s is killed at %i s', (now, kill) => {
+    const decision = decided({ runs, deleted: 30, ending: ending(30), now });
+    expect(asked(decision)).toEqual([`stopContainer/app-0/@${kill}`]);
+    expect(decision.memory.signalledAt).toEqual({ 'app-0': at(now) });
+  });
+  it('the 2 s count from the first signal', () => {
+    const memory = { signalledAt: { 'app-0': at(29) } };
+    expect(asked(decided({ runs, deleted: 30, ending: ending(30), memory, now: 30.5 }))).toEqual([
+      'stopContainer/app-0/@31',
+    ]);
+  });
+  it('a kill that was asked for before the end moved later is given up', () => {
+    const underWay = [{ kind: 'stopContainer', id: 'app-0', deadline: at(30) }] as const;
+    const given: Given = { runs, deleted: 30, memory: { signalledAt: { 'app-0': at(1) } }, now: 20 };
+    expect(asked(decided({ ...given, ending: ending(40), observed: { underWay } }))).toEqual([
+      'cancel/stopContainer/app-0/@30',
+      'stopContainer/app-0/@40',
+    ]);
+  });
+  it('a stop with an earlier end is asked for beside the one under way', () => {
+    const underWay = [{ kind: 'stopContainer', id: 'app-0', deadline: at(30) }] as const;
+    const given: Given = { runs, deleted: 5, memory: { signalledAt: { 'app-0': at(1) } }, now: 2 };
+    expect(asked(decided({ ...given, ending: ending(7), observed: { underWay } }))).toEqual(['stopContainer/app-0/@7']);
+  });
+  it('a stop of a living Pod that is deleted keeps its own end if that is earlier', () => {
+    const stops = { 'app-0': { at: at(-5), deadline: at(10), restart: true } };
+    expect(asked(decided({ runs, deleted: 30, memory: { stops } }))).toEqual(['stopContainer/app-0/@10']);
+    const late = { 'app-0': { at: at(-5), deadline: at(90), restart: true } };
+    expect(asked(decided({ runs, deleted: 30, memory: { stops: late } }))).toEqual(['stopContainer/app-0/@30']);
+  });
+  it('the first reason to end a run stays', () => {
+    const stops = { 'app-0': { at: at(-5), deadline: at(10), restart: false, message: 'first' } };
+    const spec = { containers: [container('app', { image: 'new' })] };
+    expect(decided({ spec, runs, memory: { stops } }).memory.stops).toEqual(stops);
+  });
+});
