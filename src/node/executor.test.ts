@@ -48,6 +48,7 @@ function executor(failing: Set<string>, failure = (name: string): Error => new E
     },
     pullImage: () => call('pull'),
     timers: testTimers(),
+    volumes: { rewrite: () => call('rewrite') },
     cgroups: { create: () => call('limits'), release: () => call('release') },
   } as unknown as ExecutorPorts;
   const execute = createExecutor(ports);
@@ -120,4 +121,10 @@ test('an image that is gone when its container starts is reported under the name
   const { run } = executor(new Set());
   const state = { attempt: 0, image: 'tools:2', state: 'absent' };
   expect(await run(startEntry)).toEqual({ image: { container: 'entry', state } });
+});
+
+test('the files of the downward API are written, and the version of what they show is told', async () => {
+  const { calls, run } = executor(new Set());
+  expect(await run({ kind: 'writeDownwardFiles', version: '7' })).toEqual({ downward: '7' });
+  expect(calls).toEqual(['rewrite']);
 });

@@ -93,3 +93,35 @@ it('a new agent leaves a Pod the files that it has, though what they show is gon
   backend.remove(CONFIG_MAPS, 'a', 'conf');
   await expect(manager.mount(podOf('new'), signal)).rejects.toThrow('configmap "conf" not found');
 });
+
+const FIELDS = ['reason', 'deadline', 'containers'];
+const items = FIELDS.map((field) => ({ path: field, fieldRef: { fieldPath: `status.termination.${field}` } }));
+const endingPod = (uid: string, deadline?: string): Pod => ({
+  ...podOf(uid),
+  spec: { containers: [], volumes: [{ name: 'end', downwardAPI: { items } }] },
+  ...(deadline === undefined
+    ? {}
+    : { status: { termination: { reason: 'Deleted', startedAt: deadline, deadline, containers: [] } } }),
+});
+const shown = (pod: Pod) => {
+  const folder = manager.hostPath(pod.metadata.uid ?? '', pod, 'end');
+  return Promise.all(FIELDS.map((field) => readFile(join(folder, field), 'utf8')));
+};
+it('a volume shows the termination of the Pod, empty before it, and follows the moves of the deadline', async () => {
+  const pod = endingPod('ends');
+  await manager.mount(pod, new AbortController().signal);
+  expect(await shown(pod)).toEqual(['', '', '']);
+  for (const deadline of ['2026-01-31T00:00:30.000000Z', '2026-01-31T00:00:40.000000Z']) {
+    manager.update(endingPod('ends', deadline));
+    await vi.waitFor(async () => expect(await shown(pod)).toEqual(['Deleted', deadline, '[]']));
+  }
+});
+
+it('a rewrite is done when it resolves, and says so where no volume is mounted', async () => {
+  const { signal } = new AbortController();
+  const pod = endingPod('now', '2026-01-31T00:00:30.000000Z');
+  await expect(manager.rewrite(pod, signal)).rejects.toThrow('the volumes of the Pod are not mounted');
+  await manager.mount(endingPod('now'), signal);
+  await manager.rewrite(pod, signal);
+  expect(await shown(pod)).toEqual(['Deleted', '2026-01-31T00:00:30.000000Z', '[]']);
+});

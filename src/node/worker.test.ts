@@ -40,7 +40,7 @@ async function workerOfRunningPod() {
         return answer.promise;
       },
       writeStatus: async () => undefined,
-      ...{ event: () => undefined, record: () => undefined, recorded: () => undefined, keepStops: () => undefined },
+      ...{ event: () => undefined, record: () => undefined, recorded: () => undefined, keep: () => undefined },
       done: () => undefined,
     },
   );

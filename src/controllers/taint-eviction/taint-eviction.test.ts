@@ -87,6 +87,15 @@ test('who does not tolerate it goes at once and knows why; others stay, for good
   );
 });
 
+test('a Pod whose list runs as exit work is deleted', async () => {
+  const termination = { reason: 'Completed', startedAt: '2026-01-31T00:00:00Z', deadline: '2026-01-31T00:00:30Z' };
+  backend.set(PODS, pod('exits', [], { status: { phase: 'Terminating', termination } }));
+  backend.set(NODES, node('NoExecute'));
+  await start();
+  await settled();
+  expect(deleted()).toEqual(['exits']);
+});
+
 test('a taint that goes in time spares the Pod; the time begins anew with the next one', async () => {
   backend.set(PODS, pod('patient', tolerating(60)));
   backend.set(NODES, node('NoExecute'));

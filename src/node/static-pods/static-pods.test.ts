@@ -75,6 +75,11 @@ describe('nextSteps', async () => {
   ])('%s', (_, [slots, wanted], kinds) => {
     expect(nextSteps(slots, wanted).map(({ kind }) => kind)).toEqual(kinds);
   });
+
+  it('a Pod whose manifest is changed is replaced, one whose manifest is removed is deleted', async () => {
+    expect(nextSteps(there, await wantedOf(second)).map(({ reason }) => reason)).toEqual(['Replaced']);
+    expect(nextSteps(there, await wantedOf()).map(({ reason }) => reason)).toEqual([undefined]);
+  });
 });
 
 /** An API that answers nothing but refusals. */
@@ -270,6 +275,18 @@ describe('the folder', () => {
     rmSync(file('web.yaml'));
     await toldTimes(2);
     expect(podOf('web-node-1').metadata.deletionGracePeriodSeconds).toBe(1);
+  });
+
+  it('a Pod with defer containers whose manifest is changed has the reason Replaced', async () => {
+    const defers = { deferContainers: [{ name: 'clean-up', image: 'busybox:1.28', timeoutSeconds: 1 }] };
+    const staticPods = create();
+    writeFileSync(file('web.yaml'), text('web', 'x', defers));
+    await staticPods.start();
+    writeFileSync(file('web.yaml'), text('web', 'y', defers));
+    await toldTimes(2);
+    expect(podOf('web-node-1').status?.conditions).toMatchObject([
+      { type: 'DeletionReason', status: 'True', reason: 'Replaced' },
+    ]);
   });
 
   it('a disk that takes no record: a Pod begins when it does, and ends all the same', async () => {

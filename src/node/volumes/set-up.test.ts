@@ -1,0 +1,46 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
+import type { Volume } from '../../api/generated/types.ts';
+import { writePayload } from './atomic-writer.ts';
+import type { PayloadSource } from './payload.ts';
+import { keepVolume } from './set-up.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'lifepod-set-up-'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const item = { path: 'end/reason', fieldRef: { fieldPath: 'status.termination.reason' } };
+const volume: Volume = {
+  name: 'v',
+  projected: { sources: [{ secret: { name: 'gone' } }, { downwardAPI: { items: [item] } }] },
+};
+const termination = { reason: 'Evicted', startedAt: '', deadline: '' };
+const source = {
+  ...{ pod: podOf({}, { termination }), tokens: new Map(), now: () => 0 },
+  facts: { nodeName: 'n', hostIps: [], podIps: [], allocatable: {} },
+} as unknown as PayloadSource;
+
+it('a volume whose Secret is gone keeps its file, with its mode, but follows the Pod', async () => {
+  const file = (text: string, mode: number) => ({ data: Buffer.from(text), mode });
+  await writePayload(
+    folder,
+    new Map([
+      ['password', file('kept', 0o400)],
+      ['end/reason', file('', 0o644)],
+    ]),
+    0,
+  );
+  expect(await keepVolume(source, volume, folder)).toBe(true);
+  expect(await readFile(join(folder, 'end/reason'), 'utf8')).toBe('Evicted');
+  expect(await readFile(join(folder, 'password'), 'utf8')).toBe('kept');
+  expect((await stat(join(folder, 'password'))).mode & 0o777).toBe(0o400);
+});
+
+it('a volume that never had a file has none to keep', async () => {
+  expect(await keepVolume(source, volume, folder)).toBe(false);
+});
