@@ -5,8 +5,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { deferLives } from './defer-lives.ts';
-import { lives } from './lives.ts';
 import { type Life, live } from './pod-life.ts';
+import { lives } from './random-lives.ts';
 import { simulatedPod } from './simulated-pod.ts';
 
 const HOUR = 3_600_000;

@@ -71,14 +71,15 @@ describe('an entry that fails', () => {
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });
 
-  it('it is retried until the deadline passes', async () => {
+  it('it is retried until the time of its stage passes', async () => {
     const result = await lifeOf([{ restartPolicy: 'OnFailure' }, post], {
       scripts: { 'defer-1': once(0, 1) },
       deletions: [{ at: 10_000, graceSeconds: 20 }],
     });
-    expect(deferStates(result)).toEqual(['terminated Error', 'terminated Skipped']);
-    expect(deferred(result)?.reason).toBe('GracePeriodExceeded');
-    expect(result.goneAt).toBeLessThan(result.start + 32_300);
+    expect(deferStates(result)).toEqual(['terminated Error', 'terminated Completed']);
+    const last = result.trace.findLast(({ what, name }) => what === 'start' && name === 'defer-1');
+    expect(last?.at).toBeLessThan(result.start + 20_000);
+    expect(result.goneAt).toBeLessThan(result.start + 21_500);
   });
 
   it.each([
@@ -213,7 +214,7 @@ describe('an entry that fails', () => {
 });
 
 describe('extensions of the grace period', () => {
-  it('by liveness: past the deadline each success of the probe moves it to now + periodSeconds, until the entry ends', async () => {
+  it('by liveness: when the stage ends it moves to the last success + periodSeconds + timeoutSeconds, until the entry ends', async () => {
     const result = await lifeOf([{ livenessProbe: { ...probe, periodSeconds: 5 } }, post], {
       pods: { spec: { deferContainerGracePeriodExtension: true }, graceSeconds: 10 },
       deletions: [{ at: 10_000, graceSeconds: 10 }],
@@ -224,11 +225,11 @@ describe('extensions of the grace period', () => {
     expect(moved.length).toBeGreaterThan(4);
     for (const [i, deadline] of moved.slice(1).entries()) {
       expect(deadline - (moved[i] ?? 0)).toBeGreaterThan(0);
-      expect(deadline - (moved[i] ?? 0)).toBeLessThanOrEqual(5100);
+      expect(deadline - (moved[i] ?? 0)).toBeLessThanOrEqual(6100);
     }
     expect(eventsOf(result, 'ExtendGracePeriod')).toHaveLength(moved.length - 1);
     expect(eventsOf(result, 'ExtendGracePeriod')[0]).toBe('ExtendGracePeriod spec.deferContainers{defer-1}');
-    expect(parseTime(result.pod.metadata.deletionTimestamp)).toBeGreaterThanOrEqual(result.start + 43_000);
+    expect(parseTime(result.pod.metadata.deletionTimestamp)).toBe(result.start + 20_000);
   });
 
   it('by liveness: a probe that fails, or none, extends nothing', async () => {
@@ -256,41 +257,36 @@ describe('extensions of the grace period', () => {
     expect(Math.abs((result.goneAt ?? 0) - result.start - 43_000)).toBeLessThan(300);
   });
 
-  it('by count: not where nothing is due any more, and an app that stops slowly has the moved deadline', async () => {
+  it('by count: not where no entry of the stage is due, though an app stops slowly', async () => {
     const spec = { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 3 };
     const deletions = [{ at: 10_000, graceSeconds: 10 }];
     const done = await lifeOf([{}], { pods: { spec }, deletions, scripts: { app: [{}] } });
     expect(deadlines(done)).toEqual([20_000]);
     const due = await lifeOf([post], { pods: { spec }, deletions, scripts: { app: [{ stopMillis: 15_000 }] } });
-    expect(steps(due)).toEqual(['start app', 'signal app', 'app exits 143', 'start defer-1', 'defer-1 exits 0']);
-    expect(deadlines(due)).toEqual([20_000, 27_000]);
+    // The app is killed when the PreExit stage ends: no entry of that stage is due that could extend it.
+    expect(steps(due)).toEqual(['start app', 'signal app', 'app exits 137', 'start defer-1', 'defer-1 exits 0']);
+    expect(deadlines(due)[0]).toBe(20_000);
+    expect(deadlines(due).at(-1)).toBeLessThan(20_100);
   });
 
-  it('by liveness: an end by the node waits for no probe, though the agent that was told of it is gone', async () => {
-    const restarted = async (graceSeconds: number) => {
-      const result = await lifeOf([{ livenessProbe: { ...probe, periodSeconds: 1 } }], {
-        pods: { spec: { deferContainerGracePeriodExtension: true } },
-        nodeEnd: { at: 10_000, by: { reason: 'NodePressure', message: 'low', graceSeconds } },
-        // The first action after the start of the entry.
-        ...{ crashes: [{ action: 7, asked: true }], scripts: { 'defer-1': [{}] }, deletions: [], limitMillis: 60_000 },
-      });
-      const timesOf = (kind: string): number[] =>
-        result.actions.filter(({ action }) => action.kind === kind).map(({ at }) => at - result.start);
-      expect(timesOf('mountVolumes')).toHaveLength(2);
-      return {
-        probes: timesOf('runProbe'),
-        stops: timesOf('stopContainer'),
-        deadlines: deadlines(result),
-      };
-    };
-    const lastProbe = (await restarted(10)).probes.at(-1) ?? 0;
-    // While the next one is under way.
-    const deadline = lastProbe + 1002;
-    const { probes, stops, deadlines: told } = await restarted((deadline - 10_000) / 1000);
-    expect(probes.at(-1)).toBe(deadline - 2);
-    expect(told).toEqual([deadline]);
-    expect(stops[0]).toBe(deadline);
-  });
+  it.each(['NodePressure', 'NodeShutdown'] as const)(
+    'neither extends an end by %s, nor a grace period of 1 s',
+    async (reason) => {
+      const scripts = { 'defer-1': [{}] };
+      const specs = [
+        { deferContainerGracePeriodExtension: true },
+        { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 3 },
+      ];
+      for (const spec of specs) {
+        const entry = { livenessProbe: { ...probe, periodSeconds: 1 } };
+        const nodeEnd = { at: 10_000, by: { reason, message: 'low', graceSeconds: 10 } };
+        const byNode = await lifeOf([entry], { pods: { spec }, scripts, nodeEnd, deletions: [], limitMillis: 60_000 });
+        expect(deadlines(byNode)).toEqual([20_000]);
+        const now = await lifeOf([entry], { pods: { spec }, scripts, deletions: [{ at: 10_000, graceSeconds: 1 }] });
+        expect(deadlines(now)).toEqual([11_000]);
+      }
+    },
+  );
 
   it("both are bounded by the node's maxGracePeriodExtensionSeconds", async () => {
     const given = {
@@ -318,8 +314,10 @@ describe('extensions of the grace period', () => {
       scripts: { 'defer-1': [{}] },
       statusMillis: 3000,
     });
-    // Two seconds after the deadline the status did not tell of the move yet.
-    const exit = result.trace.find(({ what, name }) => what === 'exit' && name === 'defer-1');
-    expect(Math.abs((exit?.at ?? 0) - result.start - 22_000)).toBeLessThan(100);
+    const moved = result.statuses.find(({ status }) => (status.termination?.extendedSeconds ?? 0) > 0);
+    expect(deadlines(result)).toEqual([20_000, 27_000]);
+    const signal = result.trace.find(({ what, name }) => what === 'signal' && name === 'defer-1');
+    expect(signal?.at).toBeGreaterThan(moved?.at ?? Number.NaN);
+    expect(Math.abs((signal?.at ?? 0) - result.start - 27_000)).toBeLessThan(100);
   });
 });

@@ -1,19 +1,41 @@
-/** Random lives of Pods with defer containers: those of lives.ts, each with a list, its scripts and its extensions. */
+/** Random lives of Pods with defer containers: those of random-lives.ts, each with a list, its scripts and its extensions. */
 import fc from 'fast-check';
 import type { DeferContainer, Pod } from '../api/generated/types.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
-import { lives, probe, scripts, service } from './lives.ts';
-import type { Life } from './pod-life.ts';
+import type { Crash, Life } from './life.ts';
+import { misfortunes } from './misfortunes.ts';
+import { lives, probe, scripts, service } from './random-lives.ts';
 
-const entry = fc.record<Partial<DeferContainer>>(
-  {
-    restartPolicy: fc.constantFrom('Never', 'Never', 'OnFailure', 'Always'),
-    timeoutSeconds: fc.integer({ min: 1, max: 30 }),
-    livenessProbe: probe,
-    image: fc.constantFrom('busybox:1.28', 'tool:1', 'missing:1'),
-  },
-  { requiredKeys: ['restartPolicy'] },
-);
+const REASONS = ['Deleted', 'ScaledDown', 'Replaced', 'Evicted', 'NodeShutdown', 'Completed'] as const;
+
+/** Seldom given. */
+const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
+
+const entry = fc
+  .record(
+    {
+      restartPolicy: fc.constantFrom('Never', 'Never', 'OnFailure', 'Always'),
+      timeoutSeconds: fc.integer({ min: 1, max: 30 }),
+      livenessProbe: probe,
+      image: fc.constantFrom('busybox:1.28', 'tool:1', 'missing:1'),
+      /** Instead of the image. */
+      imageFrom: maybe(fc.constant('app-1')),
+      onReasons: maybe(fc.subarray<string>([...REASONS], { minLength: 1 })),
+      /** Of PostExit entries. */
+      when: maybe(fc.constantFrom('Always', 'Succeeded', 'Failed')),
+      failurePolicy: fc.constantFrom('Ignore', 'FailPod'),
+    },
+    { requiredKeys: ['restartPolicy'] },
+  )
+  .map(
+    ({ imageFrom, onReasons, when, image, ...rest }): Partial<DeferContainer> => ({
+      ...rest,
+      ...(imageFrom === undefined ? { image: image ?? 'busybox:1.28' } : { imageFrom }),
+      ...(onReasons === undefined ? {} : { onReasons }),
+      ...(when === undefined ? {} : { when }),
+    }),
+  );
 
 /** None, by liveness, or by count. */
 const extension = fc.oneof(
@@ -44,9 +66,23 @@ export const deferLives = fc
       }),
       extension,
       prePullDeferImages: fc.boolean(),
+      preStopPolicy: fc.constantFrom(undefined, 'Concurrent', 'AfterPreExit'),
+      /** In hundredths of the grace period. */
+      reserve: fc.option(fc.integer({ min: 0, max: 99 }), { nil: undefined }),
       deletions: fc.array(
-        fc.record({ at: fc.integer({ min: 0, max: 100_000 }), graceSeconds: fc.integer({ min: 0, max: 60 }) }),
+        fc.record(
+          {
+            at: fc.integer({ min: 0, max: 100_000 }),
+            graceSeconds: fc.integer({ min: 0, max: 60 }),
+            reason: fc.constantFrom(...REASONS),
+          },
+          { requiredKeys: ['at', 'graceSeconds'] },
+        ),
         { maxLength: 2 },
+      ),
+      skips: fc.array(
+        fc.record({ at: fc.integer({ min: 0, max: 130_000 }), entry: fc.constantFrom('defer-1', 'defer-2') }),
+        { maxLength: 1 },
       ),
       nodeEnd: fc.option(
         fc.record({
@@ -61,21 +97,30 @@ export const deferLives = fc
       /** Ephemeral containers, and when the first of them was asked for. */
       debuggers: fc.array(companion, { maxLength: 2 }),
       debugAt: fc.integer({ min: 0, max: 40_000 }),
-      crashes: fc.array(fc.record({ action: fc.integer({ min: 1, max: 60 }), asked: fc.boolean() }), { maxLength: 5 }),
+      crashes: fc.array(
+        fc.record<Crash>(
+          {
+            ...{ action: fc.integer({ min: 1, max: 60 }), asked: fc.boolean() },
+            ...{ millis: fc.constantFrom(50, 50, 5_000, 90_000), reboot: fc.constantFrom(false, false, false, true) },
+          },
+          { requiredKeys: ['action', 'asked'] },
+        ),
+        { maxLength: 5 },
+      ),
+      misfortunes,
       statusMillis: fc.constantFrom(1, 1, 5, 200),
       maxGracePeriodExtensionSeconds: fc.constantFrom(300, 300, 15),
     }),
   )
   .map(([life, given]): Life => {
-    const { entries, preExit, entryScripts, prePullDeferImages, nodeEnd, sidecars, debuggers, debugAt, ...more } =
-      given;
+    const { entries, preExit, entryScripts, prePullDeferImages, nodeEnd, sidecars, ...others } = given;
+    const { debuggers, debugAt, reserve, preStopPolicy, misfortunes: ill, ...more } = others;
     const deferContainers = entries.map(
       (each, index): DeferContainer => ({
         name: `defer-${index + 1}`,
-        image: 'busybox:1.28',
         imagePullPolicy: 'IfNotPresent',
-        trigger: index < preExit ? 'PreExit' : 'PostExit',
         ...each,
+        ...(index < preExit ? { trigger: 'PreExit', when: 'Always' } : { trigger: 'PostExit' }),
       }),
     );
     const { initContainers = [], ...spec } = life.pod.spec ?? { containers: [] };
@@ -92,11 +137,18 @@ export const deferLives = fc
     return {
       ...life,
       ...more,
+      ...ill,
+      // The start of an agent that died takes effect before the next one looks.
+      ...(given.crashes.length + (ill.outages?.length ?? 0) > 0 ? { startMillis: undefined } : {}),
       edits: debuggers.map((_, i) => debugged(i + 1)),
       pod: {
         ...life.pod,
         spec: {
           ...{ ...spec, ...given.extension, prePullDeferImages, deferContainers },
+          ...(preStopPolicy === undefined ? {} : { preStopPolicy }),
+          ...(reserve === undefined
+            ? {}
+            : { postExitGracePeriodSeconds: Math.floor(((spec.terminationGracePeriodSeconds ?? 30) * reserve) / 100) }),
           initContainers: [...initContainers, ...further],
         },
       },

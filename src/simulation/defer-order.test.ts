@@ -1,14 +1,77 @@
 /** The specification of defer containers in virtual time: the order of a termination. */
 import { describe, expect, it } from 'vitest';
-import { deadlines, deferred, deferStates, forever, lifeOf, once, post, steps } from './defer-life.ts';
+import {
+  deadlines,
+  deferred,
+  deferStates,
+  forever,
+  type Given,
+  lifeOf,
+  once,
+  post,
+  probe,
+  steps,
+} from './defer-life.ts';
 
 describe('the order of a termination', () => {
-  it('the termination is written before anything of it begins, and Ready is False at once', async () => {
+  it('the termination is written before anything of it begins', async () => {
     const result = await lifeOf([{}], { statusMillis: 300 });
     const written = result.statuses.find(({ status }) => status.termination !== undefined);
-    expect(written?.status.conditions?.find(({ type }) => type === 'Ready')?.status).toBe('False');
+    expect(written?.status.termination).toMatchObject({ reason: 'Deleted', startedAt: expect.any(String) });
     const first = result.trace.find(({ what, name }) => what === 'signal' || name === 'defer-1');
     expect(first?.at).toBeGreaterThan(written?.at ?? 0);
+  });
+
+  it('readiness is that of the probes while a deletion runs', async () => {
+    const readinessProbe = { ...probe, periodSeconds: 1, failureThreshold: 1 };
+    const result = await lifeOf([{}], {
+      pods: { each: { readinessProbe } },
+      scripts: { 'defer-1': once(10_000) },
+      probe: (_run, aliveMillis) => (aliveMillis < 15_000 ? 'Success' : 'Failure'),
+    });
+    const shown = result.statuses
+      .filter(({ status }) => status.phase === 'Terminating')
+      .map(({ status }) => status.conditions?.find(({ type }) => type === 'Ready')?.status);
+    expect(shown.filter((ready, i) => ready !== shown[i - 1])).toEqual(['True', 'False']);
+  });
+
+  it.each<[string, Given]>([
+    ['activeDeadlineSeconds', { pods: { activeDeadlineSeconds: 10 }, deletions: [] }],
+    [
+      'NodeShutdown',
+      { nodeEnd: { at: 10_000, by: { reason: 'NodeShutdown', message: '', graceSeconds: 20 } }, deletions: [] },
+    ],
+  ])('without a deletionTimestamp the Pod is not Ready from T0 on: %s', async (_why, life) => {
+    const result = await lifeOf([{}], { ...life, limitMillis: 60_000 });
+    const ready = result.statuses.flatMap(({ status: { termination, conditions } }) =>
+      termination === undefined ? [] : [conditions?.find(({ type }) => type === 'Ready')?.status],
+    );
+    expect(new Set(ready)).toEqual(new Set(['False']));
+  });
+
+  it('with AfterPreExit the hooks of apps start when the last PreExit entry has ended, that of a sidecar when it stops', async () => {
+    const lifecycle = { preStop: { exec: { command: ['do'] } } };
+    const result = await lifeOf([{}, post], {
+      pods: {
+        sidecars: ['side'],
+        each: { lifecycle },
+        eachSidecar: { lifecycle },
+        spec: { preStopPolicy: 'AfterPreExit' },
+      },
+      scripts: { side: forever, 'defer-1': once(2000), 'defer-2': once(3000) },
+      hook: () => ({ millis: 100 }),
+    });
+    const hooks = result.hooks.map(({ container, at }) => `${container} ${Math.round((at - result.start) / 1000)}`);
+    expect(hooks).toEqual(['app 12', 'side 15']);
+  });
+
+  it('with AfterPreExit the hooks start at T0 where no PreExit entry is due', async () => {
+    const lifecycle = { preStop: { exec: { command: ['do'] } } };
+    const result = await lifeOf([{ onReasons: ['Evicted'] }, post], {
+      pods: { each: { lifecycle }, spec: { preStopPolicy: 'AfterPreExit' } },
+      hook: () => ({ millis: 100 }),
+    });
+    expect(result.hooks.map(({ at }) => Math.round((at - result.start) / 1000))).toEqual([10]);
   });
 
   it('preStop hooks start at once, and the first PreExit entry does not wait for them; the app waits for both', async () => {
@@ -35,7 +98,7 @@ describe('the order of a termination', () => {
       hook: () => ({ millis: 100 }),
     });
     const hooks = result.hooks.map(({ container, at }) => `${container} ${Math.round((at - result.start) / 1000)}`);
-    expect(hooks).toEqual(['side-1 10', 'side-2 10', 'side-1 20']);
+    expect(hooks.sort()).toEqual(['side-1 10', 'side-1 20', 'side-2 10']);
     expect(steps(result, 'side-1', 'side-2', 'defer-2')).toEqual([
       ...['start side-1', 'start side-2', 'side-1 exits 1', 'start side-1#1', 'start defer-2', 'defer-2 exits 0'],
       ...['signal side-2', 'side-2 exits 143', 'signal side-1#1', 'side-1 exits 143'],
@@ -103,23 +166,44 @@ describe('the order of a termination', () => {
     expect(result.goneAt).toBeLessThan(result.start + 12_500);
   });
 
-  it('at the deadline there are 2 s more, then the running entry and the app are killed, and no further entry starts', async () => {
+  it('when the time of the PreExit stage is over its entry is stopped, the others are skipped, and PostExit entries run', async () => {
     const result = await lifeOf([{}, {}, post], { scripts: { app: [{}], 'defer-1': [{}] } });
-    expect(steps(result).slice(0, 2)).toEqual(['start app', 'start defer-1']);
-    expect(steps(result).slice(2).sort()).toEqual([
-      'app exits 137',
-      'defer-1 exits 137',
-      'signal app',
-      'signal defer-1',
+    expect(steps(result)).toEqual([
+      ...['start app', 'start defer-1', 'signal defer-1', 'defer-1 exits 137'],
+      ...['signal app', 'app exits 137', 'start defer-3', 'defer-3 exits 0'],
     ]);
     const at = (what: string) =>
-      result.trace.filter((each) => each.what === what).map((each) => each.at - result.start);
-    for (const signal of at('signal')) expect(Math.abs(signal - 40_000)).toBeLessThan(100);
-    for (const exit of at('exit')) expect(Math.abs(exit - 42_000)).toBeLessThan(100);
-    expect(deferStates(result)).toEqual(['terminated DeadlineExceeded', 'terminated Skipped', 'terminated Skipped']);
+      result.trace.filter((each) => each.what === what).map((each) => Math.round((each.at - result.start) / 100) / 10);
+    expect(at('signal')).toEqual([25, 27]);
+    expect(at('exit')).toEqual([27, 29, 30]);
+    expect(deferStates(result)).toEqual(['terminated DeadlineExceeded', 'terminated Skipped', 'terminated Completed']);
+    const skipped = result.statuses.at(-1)?.status.deferContainerStatuses?.[1]?.state?.terminated;
+    expect(skipped).toMatchObject({ exitCode: 137, message: 'the PreExit stage had ended' });
     expect(deferred(result)).toMatchObject({ status: 'False', reason: 'GracePeriodExceeded' });
-    expect(result.statuses.at(-1)?.status.deferContainerStatuses?.[1]?.state?.terminated?.exitCode).toBe(137);
+  });
+
+  it('at the deadline what still runs is told to stop and killed 2 s later, and no further entry starts', async () => {
+    const result = await lifeOf([post, post], { scripts: { app: forever, 'defer-1': [{}] } });
+    expect(steps(result)).toEqual([
+      ...['start app', 'signal app', 'app exits 143'],
+      ...['start defer-1', 'signal defer-1', 'defer-1 exits 137'],
+    ]);
+    const [signal, exit] = ['signal', 'exit'].map(
+      (what) => result.trace.findLast((each) => each.what === what)?.at ?? 0,
+    );
+    expect(Math.abs((signal ?? 0) - result.start - 40_000)).toBeLessThan(100);
+    expect(Math.abs((exit ?? 0) - result.start - 42_000)).toBeLessThan(100);
+    expect(deferStates(result)).toEqual(['terminated DeadlineExceeded', 'terminated Skipped']);
     expect(result.goneAt).toBeLessThan(result.start + 42_200);
+  });
+
+  it('preStop hooks that run when the PreExit stage is over are cancelled', async () => {
+    const lifecycle = { preStop: { exec: { command: ['do'] } } };
+    const result = await lifeOf([post], { pods: { each: { lifecycle } }, hook: () => ({ millis: 60_000 }) });
+    const signal = result.trace.find(({ what, name }) => what === 'signal' && name === 'app');
+    // Half of the 30 s is reserved.
+    expect(Math.round(((signal?.at ?? 0) - result.start) / 1000)).toBe(25);
+    expect(deferStates(result)).toEqual(['terminated Completed']);
   });
 
   it('a second delete with a shorter grace shortens the deadline, a longer one lengthens nothing', async () => {

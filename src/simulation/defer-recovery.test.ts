@@ -42,8 +42,9 @@ function found(
   {
     deadline = now + 20_000,
     entry,
+    turnSince,
     ...observed
-  }: Partial<Observed> & { deadline?: number; entry?: Partial<DeferContainer> },
+  }: Partial<Observed> & { deadline?: number; entry?: Partial<DeferContainer>; turnSince?: number },
 ): Decision {
   const pod: Pod = simulatedPod({ apps: ['app'], defers: entries.map(() => ({ trigger: 'PostExit', ...entry })) });
   pod.metadata.deletionTimestamp = '2023-11-14T22:15:20Z';
@@ -52,6 +53,7 @@ function found(
     ...{ phase: 'Terminating', startTime: '2023-11-14T22:13:30Z' },
     termination: {
       ...{ reason: 'Deleted', startedAt: formatMicroTime(now - 10_000), deadline: formatMicroTime(deadline) },
+      ...(turnSince === undefined ? {} : { turn: { entry: 'defer-1', since: formatMicroTime(turnSince) } }),
     },
     containerStatuses: [
       { ...{ name: 'app', restartCount: 0, ready: false, image: '', imageID: '' }, containerID: 'simulated://id-app' },
@@ -64,12 +66,12 @@ function found(
   const given = {
     ...{ pod, removed: false, node: { ips: ['192.0.2.1'], runtimeName: 'simulated' }, now },
     observed: {
-      ...{ sandboxes: [sandbox], containers: [], images: {}, volumes: 'mounted', inFlight: new Set<string>() },
-      ...{ failures: {}, probes: {}, hooks: {} },
+      ...{ sandboxes: [sandbox], containers: [], images: {}, volumes: 'mounted', underWay: [], outages: [] },
+      ...{ failures: [], probes: {}, hooks: {} },
       ...observed,
     } as Observed,
   };
-  const { memory, hooks } = rebuildMemory(given, {});
+  const { memory, hooks } = rebuildMemory(given, { stops: {} });
   return decide({ ...given, observed: { ...given.observed, hooks }, memory });
 }
 
@@ -111,7 +113,7 @@ describe('an agent that finds a list under way', () => {
       [3000, 'DeadlineExceeded'],
     ] as const) {
       const decision = found([running], {
-        entry: { timeoutSeconds: 3 },
+        ...{ entry: { timeoutSeconds: 3 }, turnSince: ended.finishedAt },
         containers: [run('app', ended), run('defer-1', { ...ended, finishedAt: ended.finishedAt + millis })],
       });
       expect(states(decision)).toEqual([[reason, 0]]);
@@ -158,7 +160,8 @@ describe('an agent that finds a list under way', () => {
 
   it('moves it where a delete came meanwhile that leaves less time', () => {
     const decision = found([waiting('PendingDefer')], { containers: [run('app', {})], deadline: now + 40_000 });
-    expect(decision.status?.termination?.deadline).toBe(formatMicroTime(now + 20_000));
+    // The grace period of the delete counts from when it is seen.
+    expect(decision.status?.termination?.deadline).toBe(formatMicroTime(now + 30_000));
   });
 
   it('makes a new sandbox for PostExit entries where the old one is lost and there is time', () => {

@@ -92,6 +92,17 @@ describe('when the list runs', () => {
     },
   );
 
+  it('the final phase of a Pod that is deleted during its exit work is written before the object goes', async () => {
+    const result = await lifeOf([post], {
+      pods: { restartPolicy: 'Never' },
+      scripts: { app: once(5000), 'defer-1': once(3000) },
+      deletions: [{ at: 6000, graceSeconds: 20 }],
+    });
+    const written = result.statuses.findLast(({ at }) => at <= (result.removedAt ?? 0));
+    expect(written?.status.phase).toBe('Succeeded');
+    expect(deferStates(result)).toEqual(['terminated Completed']);
+  });
+
   it('a Pod that completes by itself does not wait with its app for the others: the last exit counts', async () => {
     const result = await lifeOf([{}], {
       pods: { apps: ['app', 'other'], restartPolicy: 'OnFailure' },
@@ -187,7 +198,12 @@ describe('when the list runs', () => {
       scripts: { 'defer-1': once(10), 'defer-2': [{}] },
       nodeEnd: { at: 12_000, by },
     });
-    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated DeadlineExceeded', 'terminated Skipped']);
+    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Skipped', 'terminated Skipped']);
+    const ended = result.statuses.at(-1)?.status.deferContainerStatuses?.map(({ state }) => state?.terminated?.message);
+    expect(ended?.slice(1)).toEqual([
+      expect.stringContaining('the node had no time'),
+      expect.stringContaining('the node had no time'),
+    ]);
     expect(result.goneAt).toBeLessThan(result.start + 15_000);
     // While the status that tells of its end is on its way.
     const untold = await lifeOf([{}], {
@@ -283,7 +299,7 @@ describe('when the list runs', () => {
       ...['start defer-3', 'defer-3 exits 0'],
     ]);
     expect(result.trace.filter(({ what }) => what === 'sandbox')).toHaveLength(2);
-    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Skipped', 'terminated Completed']);
+    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated SandboxLost', 'terminated Completed']);
     expect(steps(result, 'app')).toEqual(['start app', 'signal app', 'app exits 143']);
   });
 

@@ -32,7 +32,12 @@ it('a probe runs within 50 ms of when it is due, under 100 Pods with two each', 
   const asked = new Map<string, number[]>();
   const execute = createExecutor({
     ...{ timers, runtime, client: { resource: () => ({}) } as unknown as Client },
-    volumes: { mount: async () => undefined, unmount: async () => undefined, remove: async () => undefined },
+    volumes: {
+      mount: async () => undefined,
+      rewrite: async () => undefined,
+      unmount: async () => undefined,
+      remove: async () => undefined,
+    },
     environment: async () => simulatedEnvironment,
     pullImage: (_pod, reference, _progress, signal) => pullAlone(runtime, timers, reference, signal),
     ...{ prepareContainer: async () => undefined, prepareSandbox: async () => undefined, warn: () => undefined },
@@ -64,7 +69,7 @@ it('a probe runs within 50 ms of when it is due, under 100 Pods with two each', 
           pod = { ...pod, status };
           workers.get(uid)?.update(pod, false);
         },
-        ...{ event: () => undefined, record: () => undefined, recorded: () => undefined, keepStops: () => undefined },
+        ...{ event: () => undefined, record: () => undefined, recorded: () => undefined, keep: () => undefined },
         done: () => undefined,
       },
     );

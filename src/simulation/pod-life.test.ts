@@ -82,11 +82,11 @@ describe('the life of a Pod in virtual time', () => {
       scripts: { app: [{}] },
       deletions: [
         { at: 10_000, graceSeconds: 300 },
-        { at: 20_000, graceSeconds: 5 },
+        { at: 12_000, graceSeconds: 5 },
       ],
     });
-    expect(result.goneAt).toBeGreaterThan(result.start + 25_000);
-    expect(result.goneAt).toBeLessThan(result.start + 25_300);
+    expect(result.goneAt).toBeGreaterThan(result.start + 17_000);
+    expect(result.goneAt).toBeLessThan(result.start + 17_300);
   });
 
   it('waits longer and longer for the image of a volume, as for those of containers', async () => {

@@ -275,10 +275,10 @@ describe('hooks', () => {
       deletions: [{ at: 10_000, graceSeconds: 30 }],
     });
     const at = (time: number): number => Math.round((time - result.start) / 1000);
-    expect(result.hooks.map((hook) => [hook.container, at(hook.at)])).toEqual([
-      ['app', 10],
-      ['side-1', 10],
-      ['side-2', 10],
+    expect(result.hooks.map((hook) => `${hook.container} ${at(hook.at)}`).sort()).toEqual([
+      'app 10',
+      'side-1 10',
+      'side-2 10',
     ]);
     const signals = result.trace.filter(({ what }) => what === 'signal');
     expect(signals.map((signal) => [signal.name, at(signal.at)])).toEqual([

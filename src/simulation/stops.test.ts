@@ -1,7 +1,7 @@
 /** Runs that are ended though their Pod lives on, by agents that crash meanwhile: what comes after them stays the same. */
 import { describe, expect, it } from 'vitest';
-import { withOtherImage } from './lives.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';
+import { withOtherImage } from './random-lives.ts';
 import { simulatedPod } from './simulated-pod.ts';
 
 const check = { exec: { command: ['check'] } };

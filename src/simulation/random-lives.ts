@@ -1,6 +1,5 @@
 /**
  * Random lives: Pods, scripts of their containers, deletions, runtime faults and agent crashes between any two actions.
- * traces.txt holds what happens in a sample of them: a change of this arbitrary makes it anew.
  */
 import fc from 'fast-check';
 import type { Pod } from '../api/generated/types.ts';

@@ -1,0 +1,115 @@
+/** What properties of the lives of Pods with defer containers look at. */
+import type { DeferContainer, PodTermination } from '../api/generated/types.ts';
+import { parseTime } from '../machinery/time.ts';
+import type { TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
+import { LATENCY_MILLIS, type Life, type LifeResult } from './life.ts';
+
+/** What was decided in time takes effect a call or two later. */
+export const SLACK_MILLIS = 4 * LATENCY_MILLIS;
+export const slackOf = ({ startMillis = 0 }: Life): number => SLACK_MILLIS + startMillis;
+
+export const entriesOf = (life: Life): DeferContainer[] => life.pod.spec?.deferContainers ?? [];
+export const isEntry = (name: string): boolean => name.startsWith('defer-');
+/** Whether it must have ended before a PostExit entry runs. */
+export const isApp = (name: string): boolean => name.startsWith('app-') || name.startsWith('init-');
+export const isSidecar = (name: string): boolean => name.startsWith('side-');
+export const isCompanion = (name: string): boolean => isSidecar(name) || name.startsWith('debug-');
+export const isPostExit = (life: Life, name: string): boolean =>
+  entriesOf(life).some((entry) => entry.name === name && entry.trigger === 'PostExit');
+
+/** The termination as one status showed it; times in milliseconds. */
+export interface Told {
+  at: number;
+  startedAt: number;
+  deadline: number;
+  preExitDeadline: number;
+  extendedSeconds: number;
+  outageSeconds: number;
+  reason: string;
+  turn: { entry: string; since: number } | undefined;
+}
+
+const told = (at: number, { turn, ...termination }: PodTermination): Told => {
+  const deadline = parseTime(termination.deadline) ?? Number.NaN;
+  return {
+    ...{ at, deadline, reason: termination.reason },
+    startedAt: parseTime(termination.startedAt) ?? Number.NaN,
+    preExitDeadline: parseTime(termination.preExitDeadline) ?? deadline,
+    extendedSeconds: termination.extendedSeconds ?? 0,
+    outageSeconds: termination.outageSeconds ?? 0,
+    turn: turn === undefined ? undefined : { entry: turn.entry, since: parseTime(turn.since) ?? Number.NaN },
+  };
+};
+
+/** The terminations that the status showed, as they were written. */
+export const toldBy = ({ statuses }: LifeResult): Told[] =>
+  statuses.flatMap(({ at, status: { termination } }) => (termination === undefined ? [] : [told(at, termination)]));
+
+/** What the causes so far say that the deadline is at the latest, whether or not the status shows it yet. */
+export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): number[] => {
+  const ends = [...(life.deletions ?? [])];
+  const ownSeconds = life.pod.spec?.terminationGracePeriodSeconds ?? 30;
+  if (life.nodeEnd !== undefined)
+    ends.push({ at: life.nodeEnd.at, graceSeconds: Math.min(ownSeconds, life.nodeEnd.by.graceSeconds) });
+  if (life.forcedAt !== undefined) ends.push({ at: life.forcedAt, graceSeconds: 0 });
+  return ends.filter(({ at }) => start + at <= now).map(({ at, graceSeconds }) => start + at + graceSeconds * 1000);
+};
+
+/** How many causes of an end a life has at most, beside its own completion and its active deadline. */
+export const causesOf = ({ deletions = [], nodeEnd, nextNodeEnd, forcedAt }: Life): number =>
+  deletions.length + [nodeEnd, nextNodeEnd, forcedAt].filter((cause) => cause !== undefined).length;
+
+/** Each start with the names of what ran at that time. */
+export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; running: string[]; before: TraceEntry[] }[] {
+  const running = new Set<string>();
+  return trace.flatMap((entry, index) => {
+    if (entry.what === 'exit') running.delete(entry.name);
+    if (entry.what !== 'start') return [];
+    const seen = { entry, running: [...running], before: trace.slice(0, index) };
+    running.add(entry.name);
+    return [seen];
+  });
+}
+
+export const hasReboot = ({ crashes = [], absences = [] }: Life): boolean =>
+  [...crashes, ...absences].some(({ reboot }) => reboot === true);
+
+/** Some process may have ended, or some record be lost, though neither the agent nor the process wanted it. */
+export const losesSomething = (life: Life): boolean =>
+  life.sandboxLostAt !== undefined ||
+  life.initRecordsLostAt !== undefined ||
+  hasReboot(life) ||
+  (life.losses ?? []).length > 0;
+
+/** How long no agent ran, the runtime did not answer, or a damaged record kept the sandbox. */
+export const outageMillis = (life: Life, { absences }: Pick<LifeResult, 'absences'>): number => {
+  const sum = (all: readonly number[]): number => all.reduce((one, other) => one + other, 0);
+  return (
+    sum(absences.map(({ from, to }) => to - from)) +
+    sum((life.outages ?? []).map(({ millis }) => millis)) +
+    sum((life.losses ?? []).map(({ what, millis = 0 }) => (what === 'damage' ? millis : 0)))
+  );
+};
+
+const MINIMUM_MILLIS = 2000;
+
+/** The reserve of the PostExit stage for a termination of `graceMillis`, as the specification reckons it. */
+export function reserveMillis(life: Life, reason: string, graceMillis: number): number {
+  const { terminationGracePeriodSeconds: own = 30, postExitGracePeriodSeconds: given } = life.pod.spec ?? {};
+  const due = entriesOf(life).filter(
+    ({ trigger, onReasons }) => trigger === 'PostExit' && (onReasons === undefined || onReasons.includes(reason)),
+  );
+  if (due.length === 0) return 0;
+  const timeouts = due.map(({ timeoutSeconds = Number.POSITIVE_INFINITY }) => timeoutSeconds + 2);
+  const whole =
+    1000 *
+    (given ??
+      Math.min(
+        own / 2,
+        timeouts.reduce((one, other) => one + other, 0),
+      ));
+  const share = own === 0 ? 1 : Math.min(1, graceMillis / (own * 1000));
+  return Math.max(whole * share, leastReserve(whole));
+}
+
+export const leastReserve = (wholeMillis: number): number => Math.min(wholeMillis, MINIMUM_MILLIS);

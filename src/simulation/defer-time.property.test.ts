@@ -1,0 +1,281 @@
+/**
+ * Properties of the lives of Pods with defer containers, over the lives of defer.property.test.ts: their times, and whether each
+ * entry gets its turn. LIFEPOD_DEFER_RUNS and LIFEPOD_SEED as there.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { DeferContainer } from '../api/generated/types.ts';
+import {
+  causesOf,
+  entriesOf,
+  isApp,
+  isCompanion,
+  isPostExit,
+  leastReserve,
+  losesSomething,
+  outageMillis,
+  reserveMillis,
+  SLACK_MILLIS,
+  slackOf,
+  type Told,
+  toldBy,
+} from './defer-facts.ts';
+import { deferLives } from './defer-lives.ts';
+import { outage } from './misfortunes.ts';
+import { type Life, type LifeResult, live } from './pod-life.ts';
+import { holdProperties, type Property } from './property-runs.ts';
+import { forcedSince } from './random-lives.ts';
+
+const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 1000);
+const seed = Number(process.env['LIFEPOD_SEED']);
+console.log(`defer properties of time: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
+
+/** Each turn of a PostExit entry that the status showed, with the termination that showed it first. */
+const postExitTurns = (result: LifeResult, life: Life): Told[] => {
+  const seen = new Set<string>();
+  return toldBy(result).filter(({ turn }) => {
+    if (turn === undefined || !isPostExit(life, turn.entry) || seen.has(turn.entry)) return false;
+    seen.add(turn.entry);
+    return true;
+  });
+};
+
+/** Why an entry that never ran may be Skipped, and what must hold then. */
+const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
+  'not due on': ({ entry, reason }) => entry.onReasons?.includes(reason) === false,
+  'given up': ({ entry, life }) => life.skips?.some((skip) => skip.entry === entry.name) === true,
+  'the grace period had passed': ({ told, at }) => at >= told.deadline - SLACK_MILLIS,
+  'the PreExit stage had ended': ({ entry, told, at, life }) =>
+    !isPostExit(life, entry.name) && at >= told.preExitDeadline - SLACK_MILLIS,
+  'the node had no time': ({ life }) => life.nodeEnd?.by.graceSeconds === 0,
+  'no container of the Pod had started': ({ result }) => !result.trace.some(isStartOf(isApp)),
+  'no app container had started': ({ entry, life, result }) =>
+    !isPostExit(life, entry.name) &&
+    (losesSomething(life) || !result.trace.some(isStartOf((name) => name.startsWith('app-')))),
+  'the sandbox was lost': ({ entry, life }) => !isPostExit(life, entry.name) && losesSomething(life),
+  'the app containers did not succeed': ({ entry }) => entry.when === 'Succeeded',
+  'the app containers did not fail': ({ entry }) => entry.when === 'Failed',
+  'the Pod was deleted with a grace period of 0': ({ life }) =>
+    life.deletions?.some(({ graceSeconds }) => graceSeconds === 0) === true,
+};
+
+interface Skipped {
+  entry: DeferContainer;
+  reason: string;
+  /** The termination of the status that showed it first, and when that was written. */
+  told: Told;
+  at: number;
+  life: Life;
+  result: LifeResult;
+}
+
+const isStartOf =
+  (is: (name: string) => boolean) =>
+  ({ what, name }: { what: string; name: string }): boolean =>
+    what === 'start' && is(name);
+
+const properties: Record<string, Property> = {
+  'an entry whose container time has come and whose Pod was not ended by force gets its turn unless the table says otherwise':
+    (result, life) => {
+      if (life.forcedAt !== undefined) return;
+      const told = toldBy(result);
+      const end = result.statuses.at(-1)?.status;
+      if (end?.termination === undefined || (result.goneAt === undefined && !/Succeeded|Failed/.test(end.phase ?? '')))
+        return;
+      for (const entry of entriesOf(life)) {
+        const ended = end.deferContainerStatuses?.find(({ name }) => name === entry.name)?.state?.terminated;
+        expect(ended, entry.name).toBeDefined();
+        if (ended?.reason !== 'Skipped') continue;
+        const first = result.statuses.find(({ status }) =>
+          status.deferContainerStatuses?.some(
+            ({ name, state }) => name === entry.name && state?.terminated !== undefined,
+          ),
+        );
+        const shown = told.find(({ at }) => at === first?.at) as Told;
+        const skipped = { entry, reason: shown.reason, told: shown, at: shown.at, life, result };
+        const excuse = Object.keys(EXCUSES).find((text) => ended.message?.includes(text));
+        expect(excuse, `${entry.name} was Skipped: ${ended.message}`).toBeDefined();
+        expect(EXCUSES[excuse as string]?.(skipped), `${entry.name} was Skipped: ${ended.message}`).toBe(true);
+      }
+    },
+
+  'the reserve is never used by others': (result, life) => {
+    const [first] = toldBy(result);
+    const [turn] = postExitTurns(result, life);
+    if (first === undefined || turn?.turn === undefined || life.forcedAt !== undefined) return;
+    // What the node may not add for an outage is lost.
+    if (turn.outageSeconds >= (life.maxGracePeriodExtensionSeconds ?? 3600)) return;
+    const whole = reserveMillis(life, first.reason, first.deadline - first.startedAt);
+    // A later cause shortens the reserve with the rest, down to its least.
+    const reserve = causesOf(life) > 1 || first.reason !== 'Deleted' ? leastReserve(whole) : whole;
+    // The end of the apps is seen, and what it means is written, before the turn comes.
+    // Each look at the runtime that fails costs a retry of up to 10 s.
+    const slack =
+      (5 + entriesOf(life).length) * SLACK_MILLIS + 4 * (life.statusMillis ?? 1) + (life.faults?.length ?? 0) * 12_000;
+    if (reserve > 0) expect(turn.deadline - turn.turn.since).toBeGreaterThanOrEqual(reserve - slack);
+  },
+
+  'every container that is told to stop has 2 s': ({ trace }, life) => {
+    if (life.forcedAt !== undefined) return;
+    for (const exit of trace) {
+      if (exit.what !== 'exit' || exit.cause !== 'kill') continue;
+      const signal = trace.find(
+        (each) => each.what === 'signal' && each.name === exit.name && each.attempt === exit.attempt,
+      );
+      expect(signal, `${exit.name} was killed without a signal`).toBeDefined();
+      expect(exit.at - (signal?.at ?? 0), `${exit.name} between signal and kill`).toBeGreaterThanOrEqual(1990);
+    }
+  },
+
+  'a deadline moves later by an extension, an outage, or the begin of the PostExit stage only, and earlier by a later cause only':
+    (result, life) => {
+      const told = toldBy(result);
+      const max = life.maxGracePeriodExtensionSeconds ?? 3600;
+      const [first] = told;
+      let shortened = 0;
+      let begun = 0;
+      for (const [index, now] of told.entries()) {
+        const before = told[index - 1] ?? now;
+        const [extended, moved] = [
+          now.extendedSeconds - before.extendedSeconds,
+          now.outageSeconds - before.outageSeconds,
+        ];
+        expect(now.extendedSeconds).toBeLessThanOrEqual(max);
+        expect(now.outageSeconds).toBeLessThanOrEqual(max);
+        expect(Math.min(extended, moved)).toBeGreaterThanOrEqual(0);
+        const allowed = (extended + moved) * 1000 + 1;
+        // An end that has passed may be written anew: the reserve is what remains of it.
+        const [ends, ended] = [now, before].map((each) => Math.max(each.preExitDeadline, now.at)) as [number, number];
+        expect(ends - ended).toBeLessThanOrEqual(allowed);
+        if (now.deadline - before.deadline > allowed) {
+          begun++;
+          const reserve = reserveMillis(life, now.reason, (first?.deadline ?? 0) - (first?.startedAt ?? 0));
+          const lastExit = result.trace.findLast(
+            ({ at, what, name }) => what === 'exit' && !isPostExit(life, name) && !isCompanion(name) && at <= now.at,
+          );
+          // Where no app ever ran the reserve counts from when that is known.
+          expect(now.deadline).toBeLessThanOrEqual((lastExit?.at ?? now.at) + reserve + allowed + SLACK_MILLIS);
+        }
+        if (now.deadline < before.deadline - 1) shortened++;
+      }
+      expect(begun).toBeLessThanOrEqual(1 + (losesSomething(life) ? 1 : 0));
+      expect(shortened).toBeLessThanOrEqual(causesOf(life));
+    },
+
+  'a deleted Pod is gone within deadline + 4 s': (result, life) => {
+    const { goneAt, start } = result;
+    if ((life.deletions?.length ?? 0) === 0 && life.forcedAt === undefined) return;
+    expect(goneAt).toBeDefined();
+    const first = Math.min(...(life.deletions ?? []).map(({ at }) => start + at), Number.POSITIVE_INFINITY);
+    const deadline = toldBy(result).at(-1)?.deadline ?? first + 2000;
+    // Each crash leaves 2 s to what was signalled before, each fault costs a retry of up to 10 s, and an outage one more.
+    const disturbances = (life.faults?.length ?? 0) + (life.outages?.length ?? 0) + (life.losses?.length ?? 0);
+    const allowance =
+      500 +
+      8 * (life.statusMillis ?? 1) +
+      slackOf(life) +
+      (life.crashes?.length ?? 0) * 12_500 +
+      disturbances * 12_000 +
+      outageMillis(life, result);
+    // By force there are 2 s, and 2 s more where a preStop hook took them.
+    const forced = forcedSince(result, life) + 4000;
+    expect(goneAt).toBeLessThanOrEqual(Math.min(Math.max(deadline, first) + 4000, forced) + allowance);
+  },
+
+  'nothing loops: the number of runtime calls is bounded': (
+    { calls, trace, statuses, probes, hooks, start, now },
+    life,
+  ) => {
+    const MINUTE = 60_000;
+    const during = (from: number, all: readonly { at: number }[]): number =>
+      all.filter(({ at }) => at >= from && at < from + MINUTE).length;
+    for (let from = start; from < now; from += MINUTE) {
+      const changes = [trace, statuses, probes, hooks].reduce((sum, all) => sum + during(from, all), 0);
+      const causes = (life.edits?.length ?? 0) + causesOf(life) + (life.crashes?.length ?? 0);
+      // Where nothing changes, an agent asks once a second at most whether the runtime is back, and retries what failed.
+      expect(during(from, calls), `calls from ${from - start} ms on`).toBeLessThanOrEqual(150 + 8 * (changes + causes));
+    }
+  },
+};
+
+/** What ends an entry in a life in which nothing of it depends on time, and only outages disturb it. */
+const steady = deferLives.map((life): Life => {
+  const { deferContainers = [], activeDeadlineSeconds: _, ...spec } = life.pod.spec ?? { containers: [] };
+  const plain = <T extends { name: string; image?: string; imagePullPolicy?: string }>({
+    name,
+    image,
+    imagePullPolicy,
+  }: T) => ({ name, image: image ?? '', imagePullPolicy: imagePullPolicy ?? '' });
+  return {
+    ...life,
+    scripts: {
+      ...life.scripts,
+      ...Object.fromEntries(spec.containers.map(({ name }) => [name, [{ stopMillis: 100 }]])),
+      ...Object.fromEntries(deferContainers.map(({ name }) => [name, [{ runMillis: 500 }]])),
+    },
+    pod: {
+      ...life.pod,
+      spec: {
+        ...spec,
+        terminationGracePeriodSeconds: 60,
+        postExitGracePeriodSeconds: 30,
+        initContainers: (spec.initContainers ?? []).map(({ lifecycle: _hooks, ...each }) => each),
+        containers: spec.containers.map(plain),
+        deferContainers: deferContainers.map(
+          ({ livenessProbe: _probe, timeoutSeconds: _seconds, imageFrom: _from, ...entry }) => ({
+            ...entry,
+            image: 'busybox:1.28',
+          }),
+        ),
+      },
+    },
+    ...{ crashes: [], outages: [], losses: [], skips: [], faults: [], startMillis: undefined },
+    ...{ sandboxLostAt: undefined, initRecordsLostAt: undefined, forcedAt: undefined, nodeEnd: undefined },
+    ...{ statusMillis: 1, maxGracePeriodExtensionSeconds: 3600 },
+    deletions: [{ at: 200_000, graceSeconds: 60 }],
+    limitMillis: 1_200_000,
+  } as Life;
+});
+
+const disturbance = fc.record({
+  agent: fc.boolean(),
+  runtime: fc.boolean(),
+  /** Of the actions from the deletion on. */
+  position: fc.nat({ max: 30 }),
+  asked: fc.boolean(),
+  agentMillis: fc.constantFrom(50, 5_000, 120_000),
+  outage,
+});
+
+describe('properties of the times of Pods with defer containers', () => {
+  holdProperties(properties, deferLives, { numRuns, seed });
+
+  it('an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn', async () => {
+    const outcome = ({ statuses }: LifeResult) =>
+      statuses
+        .at(-1)
+        ?.status.deferContainerStatuses?.map(({ name, state }) =>
+          `${name} ${state?.terminated?.reason} ${state?.terminated?.message ?? ''}`.trim(),
+        );
+    await fc.assert(
+      fc.asyncProperty(
+        steady,
+        disturbance,
+        async (life, { agent, runtime, position, asked, agentMillis, outage: given }) => {
+          const whole = await live(life);
+          const first = whole.actions.findIndex(({ at }) => at >= whole.start + 200_000);
+          if (first < 0) return;
+          const action = first + 1 + (position % (whole.actions.length - first));
+          const { afterMillis = 1, millis, takesEffect = false } = given;
+          const disturbed = await live({
+            ...life,
+            crashes: agent ? [{ action, asked, millis: agentMillis }] : [],
+            outages: runtime ? [{ action, afterMillis, millis, takesEffect }] : [],
+          });
+          expect(outcome(disturbed)).toEqual(outcome(whole));
+        },
+      ),
+      { numRuns: Math.ceil(numRuns / 2), seed },
+    );
+  }, 600_000);
+});

@@ -1,0 +1,15 @@
+/** A life that is written out, so that a change of what happens can be read. */
+import type { RunScript } from '../../runtime/simulated/simulated-runtime.ts';
+import type { Life } from '../life.ts';
+
+export interface LifeToRead {
+  /** What the Pod is and what happens to it, for a reader of the file. */
+  about: string;
+  life: Life;
+}
+
+export const forever: RunScript[] = [{ stopMillis: 100 }];
+/** Ignores its stop signal. */
+export const stubborn: RunScript[] = [{}];
+export const once = (runMillis: number, exitCode = 0): RunScript[] => [{ runMillis, exitCode }];
+export const check = { exec: { command: ['check'] } };

@@ -1,0 +1,49 @@
+/** Holds many properties to the same random lives: each life is lived once, and each property that breaks is shrunk alone. */
+import fc from 'fast-check';
+import { beforeAll, expect, it } from 'vitest';
+import { type Life, type LifeResult, live } from './pod-life.ts';
+
+export type Property = (result: LifeResult, life: Life) => void;
+
+export interface Runs {
+  numRuns: number;
+  seed: number;
+}
+
+export function holdProperties(
+  properties: Readonly<Record<string, Property>>,
+  arbitrary: fc.Arbitrary<Life>,
+  { numRuns, seed }: Runs,
+): void {
+  let lived = 0;
+  /** Which life was the first in which a property does not hold. */
+  const broken = new Map<string, number>();
+  beforeAll(async () => {
+    const all = fc.asyncProperty(arbitrary, async (life) => {
+      const result = await live(life);
+      for (const [name, property] of Object.entries(properties))
+        try {
+          property(result, life);
+        } catch {
+          if (!broken.has(name)) broken.set(name, lived);
+        }
+      lived++;
+    });
+    await fc.assert(all, { numRuns, seed });
+  }, 600_000);
+
+  it.each(Object.entries(properties))(
+    '%s',
+    async (name, property) => {
+      expect(lived).toBe(numRuns);
+      const first = broken.get(name);
+      if (first === undefined) return;
+      // Once more, with this property alone, to report the smallest life that breaks it.
+      await fc.assert(
+        fc.asyncProperty(arbitrary, async (life) => property(await live(life), life)),
+        { numRuns, seed, path: String(first) },
+      );
+    },
+    600_000,
+  );
+}
