@@ -3,7 +3,7 @@ import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Pod } from '../api/generated/types.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
-import { binarySize } from '../lifecycle/pulls.ts';
+import { binarySize } from '../machinery/binary-size.ts';
 import { imagesOf, isMeant, isUnfinished } from '../node/images/used.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node.ts';

@@ -3,7 +3,7 @@
  * A failure that a user can answer is one sentence; the exit code is then 1.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/defer.ts';
+import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination.ts';
 import { realFolder } from '../platform/files.ts';
 import { failureText } from './failures.ts';
 import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from './image-settings.ts';

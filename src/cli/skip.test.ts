@@ -41,6 +41,15 @@ const INVALID = invalidObject({ group: 'lifepod.io', kind: 'DeferControl' }, 'db
 const WRITTEN = conflict(PODS, 'db', 'the object has been modified');
 const FORBIDDEN = new ApiError({ ...CONFLICT.status, code: 403, message: 'pods is forbidden' });
 
+const mirror: Pod = {
+  ...podWith({}),
+  metadata: {
+    ...podWith({}).metadata,
+    annotations: { 'kubernetes.io/config.mirror': 'hash' },
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'u' }],
+  },
+};
+
 test.each<[string, ApiError, Pod, string, string]>([
   [
     'a Pod that lives on',
@@ -49,6 +58,14 @@ test.each<[string, ApiError, Pod, string, string]>([
     'bye',
     'Pod db is not terminating, so there is nothing to skip: its defer containers run when it is deleted or completes',
   ],
+  [
+    'a Pod that was deleted a moment ago',
+    CONFLICT,
+    { ...podWith({}), metadata: { ...podWith({}).metadata, deletionTimestamp: '2026-01-31T12:00:00Z' } },
+    'bye',
+    'Pod db was deleted, but its node has not begun to end it: try again in a moment',
+  ],
+  ['the mirror of a static Pod', CONFLICT, mirror, 'bye', CONFLICT.message],
   ['an unknown entry', INVALID, podWith({ termination }), 'by', 'Pod db has no defer container by: it has bye, clean'],
   ['a Pod without entries', INVALID, podWith({}, []), 'bye', 'Pod db has no defer container bye: it has none'],
   [

@@ -2,6 +2,7 @@
  * `lifepod skip`: gives up an entry of the list of defer containers of a Pod that ends, for example one that hangs.
  * Source: the specification of defer containers (PUT of a DeferControl to the subresource `defer`).
  */
+import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { ContainerStatus, DeferControl, Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { type ApiError, isApiError } from '../machinery/status.ts';
@@ -48,7 +49,8 @@ export function outcome({ metadata, status }: Pod, entry: string): string {
 const hasRun = (status: ContainerStatus | undefined): boolean => status?.lastState?.terminated !== undefined;
 
 /** The server's refusal, with what the user can do about it where that is known. */
-export function refusal(error: ApiError, { metadata, spec, status }: Pod, entry: string): Error {
+export function refusal(error: ApiError, pod: Pod, entry: string): Error {
+  const { metadata, spec, status } = pod;
   const { name } = metadata;
   const entries = (spec?.deferContainers ?? []).map((each) => each.name);
   if (error.code === 404) {
@@ -60,9 +62,11 @@ export function refusal(error: ApiError, { metadata, spec, status }: Pod, entry:
     const known = entries.length === 0 ? 'it has none' : `it has ${entries.join(', ')}`;
     return new UserError(`Pod ${name} has no defer container ${entry}: ${known}`);
   }
-  if (error.code === 409 && status?.termination === undefined) {
+  if (error.code === 409 && status?.termination === undefined && !isMirrorPod(pod)) {
     return new UserError(
-      `Pod ${name} is not terminating, so there is nothing to skip: its defer containers run when it is deleted or completes`,
+      metadata.deletionTimestamp === undefined
+        ? `Pod ${name} is not terminating, so there is nothing to skip: its defer containers run when it is deleted or completes`
+        : `Pod ${name} was deleted, but its node has not begun to end it: try again in a moment`,
     );
   }
   return error;

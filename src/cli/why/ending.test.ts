@@ -171,7 +171,9 @@ explains({
       deferContainerStatuses: [running('bye')],
       termination: { reason: 'Deleted', startedAt: time(8), deadline: time(-22), skip: ['bye'] },
     },
+    events: [['DeferContainerGivenUp', 'User "ada" gave up defer container "bye"', 'bye']],
     sentence: 'p is not gone yet: its defer container bye (1 of 1) was given up and gets its stop signal.',
+    evidence: ['Event DeferContainerGivenUp, 1.00s ago: User "ada" gave up defer container "bye"'],
   },
   'an entry whose time is over': {
     metadata: DELETED,
@@ -192,6 +194,13 @@ explains({
     steps: [[3, 'Pulling', { ...entry('bye'), message: 'reg/i:1' }]],
     sentence:
       /its defer container bye \(1 of 1\) waits for its image reg\/i:1, which has been pulled for 3.00s, at the latest/,
+  },
+  'an entry of a static Pod, which cannot be given up': {
+    metadata: { ...DELETED, annotations: { 'kubernetes.io/config.mirror': 'uid' } },
+    spec: { deferContainers: [container('bye')] },
+    status: { deferContainerStatuses: [running('bye')] },
+    sentence: /its defer container bye \(1 of 1\) runs/,
+    advice: /--now$/,
   },
   'an entry that is about to start': {
     metadata: DELETED,

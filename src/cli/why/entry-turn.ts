@@ -1,4 +1,5 @@
 /** Why a Pod that ends waits for an entry of its list of defer containers. Pure. */
+import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import type { DeferContainer } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { lacksImage } from '../pod-containers.ts';
@@ -9,6 +10,8 @@ import {
   called,
   clock,
   type Explanation,
+  eventLine,
+  eventOf,
   forTime,
   inTime,
   type Living,
@@ -91,13 +94,18 @@ function stopping(subject: Living, { shown, place, evidence }: Turn): Explanatio
       : `got its stop signal ${ago(signalled.at, now)}${kill === undefined ? '' : `; it will be killed at ${clock(kill)} (${inTime(kill, now)})`}`;
   return {
     sentence: `${still(subject)}: its ${place} ${what}${said}.`,
-    evidence: [...evidence, ...(signalled?.message === undefined ? [] : [`it was stopped: ${signalled.message}`])],
+    evidence: [
+      ...evidence,
+      ...(signalled?.message === undefined ? [] : [`it was stopped: ${signalled.message}`]),
+      ...eventLine(eventOf(subject, ['DeferContainerGivenUp'], shown.name), subject),
+    ],
     advice: 'wait a moment',
   };
 }
 
-const skipText = ({ name, namespace }: Living, entry: string): string =>
-  `or give this entry up: lifepod skip ${name} ${entry} -n ${namespace}`;
+/** Nothing for the mirror of a static Pod: its node does not read it. */
+const skipText = ({ name, namespace, pod }: Living, entry: string): string =>
+  isMirrorPod(pod) ? '' : `; or give this entry up: lifepod skip ${name} ${entry} -n ${namespace}`;
 
 function runs(subject: Living, { shown, place, evidence, limit }: Turn): Explanation {
   const { name, namespace, now } = subject;
@@ -106,7 +114,7 @@ function runs(subject: Living, { shown, place, evidence, limit }: Turn): Explana
   return {
     sentence: `${still(subject)}: its ${place} runs${since === undefined ? '' : `, for ${forTime(since, now)} now`}${untilText(limit.at, subject)}.`,
     evidence: [...evidence, ...(restartCount > 0 ? [`it is attempt ${restartCount + 1} of it`] : [])],
-    advice: `see what it does: lifepod logs ${name} -n ${namespace} -c ${shown.name} -f; ${hurry(subject)}; ${skipText(subject, shown.name)}`,
+    advice: `see what it does: lifepod logs ${name} -n ${namespace} -c ${shown.name} -f; ${hurry(subject)}${skipText(subject, shown.name)}`,
   };
 }
 
@@ -125,7 +133,7 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
       ...evidence,
       `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, the last one: ${oneLine(failed.message) || failed.reason}`,
     ],
-    advice: `see what it says: lifepod logs ${name} -n ${namespace} -c ${shown.name}; ${hurry(subject)}; ${skipText(subject, shown.name)}`,
+    advice: `see what it says: lifepod logs ${name} -n ${namespace} -c ${shown.name}; ${hurry(subject)}${skipText(subject, shown.name)}`,
   };
 }
 
@@ -147,6 +155,6 @@ function starts(subject: Living, { shown, place, evidence, limit }: Turn): Expla
   return {
     sentence: `${still(subject)}: its ${place} ${said}${untilText(limit.at, subject)}.`,
     evidence: [...evidence, ...(isStarting ? [] : [`${called(shown)} waits: ${waiting.reason}`])],
-    advice: `${image}${hurry(subject)}; ${skipText(subject, shown.name)}`,
+    advice: `${image}${hurry(subject)}${skipText(subject, shown.name)}`,
   };
 }
