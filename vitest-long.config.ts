@@ -10,7 +10,13 @@ export default defineConfig({
     reporters,
     globalSetup: 'test/support/seed.ts',
     projects: [
-      { test: { name: 'properties', include: ['src/simulation/defer.property.test.ts'], testTimeout: 600_000 } },
+      {
+        test: {
+          name: 'properties',
+          include: ['src/simulation/defer.property.test.ts', 'src/simulation/defer-time.property.test.ts'],
+          testTimeout: 600_000,
+        },
+      },
       {
         test: {
           name: 'long',

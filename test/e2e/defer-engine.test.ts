@@ -9,7 +9,7 @@ import { haveEnded } from '../../src/runtime/containerd/process-table.ts';
 import { deferPod, entry, gate, logOf, openGate, POST, TELLING, untilLogged } from '../support/defer-pods.ts';
 import { watchLeaks } from '../support/leaks.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+import { condition, isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -63,7 +63,8 @@ test('volumes stay mounted until the list has ended, also when the engine is sta
   await restart();
   const after = await record.until('mounted', runs('one'));
   expect(statusOf(after, 'one')).toEqual(statusOf(before, 'one'));
-  expect(after.status?.termination).toEqual(before.status?.termination);
+  const { reason, startedAt, turn } = before.status?.termination ?? {};
+  expect(after.status?.termination).toMatchObject({ reason, startedAt, turn });
   openGate(lifepod, 'mounted', 'one');
   await record.until('mounted', runs('two'));
   await restart();
@@ -88,6 +89,25 @@ test('a static Pod whose manifest goes runs its list, also over a restart of the
   expect(logOf(lifepod, 'static')).toEqual(['begin one', 'end one', 'app stops', 'begin two', 'end two']);
   await lifepod.kubectl('wait', '--for=delete', 'pod/static-node-1', '--timeout=60s');
   expect((await lifepod.kubectl('get', 'pod', 'static-node-1')).code).toBe(1);
+});
+
+test('with --terminating-phase=false the phase stays Running while the list runs, and all else shows it', async () => {
+  lifepod.options.push('--terminating-phase=false');
+  await restart();
+  await lifepod.apply(deferPod(lifepod, 'plain', [entry('one', gate('one')), entry('two', ':', POST)]));
+  await record.until('plain', isReady);
+  await lifepod.kubectlOk('delete', 'pod', 'plain', '--wait=false');
+  const during = await record.until('plain', runs('one'));
+  expect(condition(during, 'Deferred')).toMatchObject({ status: 'False', reason: 'DeferContainersRunning' });
+  expect(await lifepod.kubectlOk('get', 'pod', 'plain')).toMatch(/^plain +1\/1 +Defer:0\/2 /m);
+  openGate(lifepod, 'plain', 'one');
+  await record.gone('plain');
+  const phases = record.history('plain').map(({ pod }) => pod.status?.phase);
+  expect(phases).toContain('Running');
+  expect(phases).not.toContain('Terminating');
+  expect(logOf(lifepod, 'plain')).toEqual(['begin one', 'end one', 'app stops', 'begin two', 'end two']);
+  lifepod.options.pop();
+  await restart();
 });
 
 test('down runs the lists of all Pods, and waits for them', async () => {

@@ -134,17 +134,16 @@ describe.concurrent('defer containers', () => {
     await deletion('after-forced', '--now');
   });
 
-  test('--now leaves 1 s: what runs then has 2 s more until it is killed, and nothing further starts', async () => {
+  test('--now leaves 1 s: what runs then has 2 s more until it is killed, and PostExit entries have their reserve', async () => {
     await started('hurried', [entry('one', DEAF), entry('two'), entry('three', ':', POST)]);
     const began = Date.now();
     await deletion('hurried', '--now');
-    const millis = (await record.gone('hurried')) - began;
-    expect(millis).toBeGreaterThan(2500);
-    expect(millis).toBeLessThan(15_000);
-    expect(log('hurried')).toEqual(['begin one', 'app stops']);
-    expect(end('hurried', 'one')).toMatchObject({ reason: 'DeadlineExceeded', exitCode: 137 });
-    for (const name of ['two', 'three'])
-      expect(end('hurried', name)).toMatchObject({ reason: 'Skipped', exitCode: 137 });
+    expect((await record.gone('hurried')) - began).toBeLessThan(15_000);
+    // Whether the first entry starts in no time at all is left open.
+    const begun = log('hurried').filter((line) => line !== 'begin one');
+    expect(begun).toEqual(['app stops', 'begin three', 'end three']);
+    for (const name of ['one', 'two']) expect(end('hurried', name)?.exitCode).toBe(137);
+    expect(end('hurried', 'two')?.reason).toBe('Skipped');
     expect(verdict('hurried')).toBe('GracePeriodExceeded');
   });
 
@@ -172,19 +171,18 @@ describe.concurrent('defer containers', () => {
     expect(end('lost', 'one')?.exitCode).toBe(137);
   });
 
-  test('extension by count: the deadline moves, and deletionTimestamp with it', async () => {
+  test('extension by count: the deadline moves, deletionTimestamp does not', async () => {
     await started('counted', [entry('one', gate('one'))], {
       spec: {
-        terminationGracePeriodSeconds: 1,
+        terminationGracePeriodSeconds: 2,
         deferContainerGracePeriodExtensionInterval: 3,
         deferContainerGracePeriodExtensionCount: 5,
       },
     });
     await deletion('counted');
     const first = await record.until('counted', ({ status }) => status?.termination !== undefined);
-    const moved = await record.until('counted', (pod) => deadlineOf(pod) === startOf(first) + 7000);
-    const deleted = (pod: Pod): number => parseTime(pod.metadata.deletionTimestamp) ?? Number.NaN;
-    expect(deleted(moved) - deleted(first)).toBeGreaterThanOrEqual(5000);
+    const moved = await record.until('counted', (pod) => deadlineOf(pod) === startOf(first) + 8000);
+    expect(moved.metadata.deletionTimestamp).toBe(first.metadata.deletionTimestamp);
     open('counted', 'one');
     await record.gone('counted');
     expect(end('counted', 'one')?.reason).toBe('Completed');

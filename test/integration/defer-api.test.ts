@@ -17,14 +17,16 @@ afterAll(() => fixture?.close());
 
 interface Entry {
   name: string;
-  image: string;
+  image?: string;
+  imageFrom?: string;
+  timeoutSeconds?: number;
   trigger?: string;
   command?: string[];
   env?: object[];
 }
 
 const entries: Entry[] = [
-  { name: 'flush', image: 'busybox:1.28', command: ['sync'] },
+  { name: 'flush', image: 'busybox:1.28', command: ['sync'], timeoutSeconds: 20 },
   { name: 'upload', image: 'busybox:1.28', trigger: 'PostExit', env: [{ name: 'A', value: 'b' }] },
 ];
 
@@ -52,6 +54,38 @@ describe('kubectl explain', () => {
     expect(text).toMatch(/^ {2}livenessProbe\t<Probe>$/m);
     expect(await fixture.ok('explain', 'pod.spec.deferContainers.trigger')).toContain('Defaults to PreExit.');
     expect(await fixture.ok('explain', 'pod.spec.deferContainers.resources.limits')).toContain('<map[string]Quantity>');
+    expect(text.replace(/\s+/g, ' ')).toContain(
+      'preStop hooks start together with the first PreExit entry, unless preStopPolicy is AfterPreExit',
+    );
+    for (const field of ['imageFrom', 'onReasons', 'when', 'failurePolicy']) {
+      expect(text).toMatch(new RegExp(`^ {2}${field}\t<`, 'm'));
+    }
+  });
+
+  test('pod.spec.deferContainers lists no field that is refused', async () => {
+    const text = await fixture.ok('explain', 'pod.spec.deferContainers');
+    for (const field of ['lifecycle', 'readinessProbe', 'startupProbe']) {
+      expect(text).not.toMatch(new RegExp(`^ {2}${field}\t`, 'm'));
+      const exec = { exec: { command: ['true'] } };
+      const entry = { ...entries[0], [field]: field === 'lifecycle' ? { preStop: exec } : exec } as Entry;
+      const refused = await fixture.refused(['create', '-f', '-'], JSON.stringify(pod('refused', [entry])));
+      expect(refused).toContain(`spec.deferContainers[0].${field}: Forbidden: may not be set for defer containers`);
+    }
+  });
+
+  test('the texts of entries are their own', async () => {
+    const explained = async (field: string) =>
+      (await fixture.ok('explain', `pod.spec.deferContainers.${field}`)).replace(/\s+/g, ' ');
+    expect(await explained('restartPolicy')).toContain('Never (default): the next entry has its turn.');
+    expect(await explained('restartPolicy')).not.toContain('init container');
+    expect(await explained('image')).toContain('Exactly one of image and imageFrom is given.');
+    expect(await explained('terminationMessagePolicy')).toContain('FallbackToLogsOnError (default)');
+    expect((await fixture.ok('explain', 'pod.spec.postExitGracePeriodSeconds')).replace(/\s+/g, ' ')).toContain(
+      'one PostExit entry without timeoutSeconds halves the time that the app containers have to stop',
+    );
+    expect((await fixture.ok('explain', 'pod.status.phase')).replace(/\s+/g, ' ')).toContain(
+      'Terminating: its defer containers are due or run',
+    );
   });
 
   test('--recursive', async () => {
@@ -138,6 +172,25 @@ describe('kubectl apply, client-side', () => {
       out: 'pod/applied edited\n',
     });
     expect((await fixture.get('pod/applied')).metadata.labels).toEqual({ a: 'b' });
+  });
+
+  test('kubectl replace of a Pod without the fields leaves them unchanged', async () => {
+    const { spec, ...object } = await fixture.get('pod/applied');
+    const { deferContainers, prePullDeferImages, preStopPolicy, ...known } = spec;
+    const input = JSON.stringify({ ...object, metadata: { ...object.metadata, labels: { c: 'd' } }, spec: known });
+    expect(await fixture.kubectl(['replace', '-f', '-'], { input })).toEqual({
+      code: 0,
+      out: 'pod/applied replaced\n',
+      err: '',
+    });
+    const replaced = await fixture.get('pod/applied');
+    expect(replaced.metadata.labels).toEqual({ c: 'd' });
+    expect(replaced.spec).toEqual(spec);
+  });
+
+  test('an entry cannot be removed with a patch', async () => {
+    const text = await fixture.refused(['patch', 'pod', 'applied', '-p', '{"spec": {"deferContainers": null}}']);
+    expect(text).toContain('spec.deferContainers: Forbidden: pod updates may not add or remove containers');
   });
 
   test('kubectl replace changes an image', async () => {
@@ -312,6 +365,49 @@ describe('the annotation for typed clients', () => {
     expect(await fixture.ok('annotate', 'pod', 'annotated', 'note=x')).toBe('pod/annotated annotated\n');
   });
 
+  test('gives the other fields as well', async () => {
+    const settings = 'pod.alpha.kubernetes.io/defer-settings';
+    const given = annotated('settings', JSON.stringify(entries));
+    const text = '{"preStopPolicy": "AfterPreExit", "postExitGracePeriodSeconds": 20}';
+    const input = JSON.stringify({
+      ...given,
+      metadata: { ...given.metadata, annotations: { ...given.metadata.annotations, [settings]: text } },
+    });
+    expect(await fixture.kubectl(['create', '-f', '-'], { input })).toMatchObject({ code: 0, err: '' });
+    const { spec } = await fixture.get('pod/settings');
+    expect(spec).toMatchObject({ preStopPolicy: 'AfterPreExit', postExitGracePeriodSeconds: 20 });
+    expect(await fixture.refused(['annotate', '--overwrite', 'pod', 'settings', `${settings}={}`])).toContain(
+      'may not remove or update defer container annotations',
+    );
+  });
+
+  test('in a template it is all that is stored; a PUT without the field gives a warning', async () => {
+    const { metadata, spec } = annotated('tpl', JSON.stringify(entries));
+    const template = { metadata: { annotations: metadata.annotations }, spec };
+    const kind = { apiVersion: 'v1', kind: 'PodTemplate', metadata: { name: 'tpl' } };
+    const run = (verb: string, object: object) => fixture.kubectl([verb, '-f', '-'], { input: JSON.stringify(object) });
+    expect(await run('create', { ...kind, template })).toMatchObject({ code: 0, err: '' });
+    expect((await fixture.get('podtemplate/tpl')).template.spec).not.toHaveProperty('deferContainers');
+    const withField = { ...kind, template: { spec: { ...spec, deferContainers: entries } } };
+    expect(await run('replace', withField)).toMatchObject({ code: 0, err: '' });
+    const removed = await run('replace', { ...kind, template: { spec } });
+    expect(removed.code).toBe(0);
+    expect(removed.err).toContain('Warning: template.spec: deferContainers, preStopPolicy, prePullDeferImages removed');
+  });
+
+  test('kubectl edit changes the annotation of a template', async () => {
+    const { metadata, spec } = annotated('edited', JSON.stringify(entries));
+    const template = { metadata: { annotations: metadata.annotations }, spec };
+    await fixture.apply({ apiVersion: 'v1', kind: 'PodTemplate', metadata: { name: 'edited' }, template });
+    const env = { KUBE_EDITOR: "sed -i '/defer-containers:/s/busybox:1.28/busybox:1.30/'" };
+    expect(await fixture.kubectl(['edit', 'podtemplate', 'edited'], { env })).toMatchObject({
+      code: 0,
+      out: 'podtemplate/edited edited\n',
+    });
+    const edited = await fixture.get('podtemplate/edited');
+    expect(JSON.parse(edited.template.metadata.annotations[KEY])[0].image).toBe('busybox:1.30');
+  });
+
   test('bad JSON is refused', async () => {
     const text = await fixture.refused(['create', '-f', '-'], JSON.stringify(annotated('bad', '[{')));
     expect(text).toContain(`metadata.annotations[${KEY}]: Invalid value: "[{"`);
@@ -364,10 +460,81 @@ describe('a Pod whose list runs', () => {
     expect(await shown()).toBe('Terminating');
   });
 
+  describe('the subresource defer', () => {
+    const PATH = '/api/v1/namespaces/default/pods/ENTRY/defer';
+    const giveUp = (pod: string, skip: string) =>
+      fixture.kubectl(['replace', '--raw', PATH.replace('ENTRY', pod), '-f', '-'], {
+        input: JSON.stringify({ apiVersion: 'lifepod.io/v1', kind: 'DeferControl', skip }),
+      });
+
+    test('gives up an entry; the Event names the user', async () => {
+      await fixture.apply(pod('hanging', entries, { nodeName: NODE_NAME }));
+      expect(await giveUp('hanging', 'upload')).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(
+          /Operation cannot be fulfilled on pods\/defer "hanging": the pod is not terminating/,
+        ),
+      });
+      await fixture.ok('delete', 'pod', 'hanging', '--wait=false');
+      const ended = container('flush', { terminated: { exitCode: 0, reason: 'Completed' } });
+      const termination = {
+        reason: 'Deleted',
+        startedAt: '2026-01-01T00:00:00.000000Z',
+        deadline: '2026-01-01T00:01:00.000000Z',
+      };
+      const body = { status: { phase: 'Terminating', termination, deferContainerStatuses: [ended] } };
+      await fixture.registry.patch(PODS, 'default', 'hanging', 'application/merge-patch+json', body, {
+        subresource: 'status',
+      });
+      const answer = await giveUp('hanging', 'upload');
+      expect(answer.code).toBe(0);
+      expect(JSON.parse(answer.out)).toMatchObject({
+        kind: 'DeferControl',
+        metadata: { name: 'hanging' },
+        skip: 'upload',
+      });
+      expect((await fixture.get('pod/hanging')).status.termination).toEqual({ ...termination, skip: ['upload'] });
+      const events = await fixture.ok('events', '--for', 'pod/hanging');
+      expect(events).toMatch(
+        /Normal\s+DeferContainerGivenUp\s+Pod\/hanging\s+User "\S+" gave up defer container "upload"/,
+      );
+    });
+
+    test('changes nothing for an entry that has ended, and refuses an unknown one', async () => {
+      const { metadata } = await fixture.get('pod/hanging');
+      expect(await giveUp('hanging', 'flush')).toMatchObject({ code: 0 });
+      expect((await fixture.get('pod/hanging')).metadata.resourceVersion).toBe(metadata.resourceVersion);
+      const { code, err } = await giveUp('hanging', 'none');
+      expect(code).toBe(1);
+      expect(err).toContain(
+        'The DeferControl "hanging" is invalid: skip: Unsupported value: "none": supported values: "flush", "upload"',
+      );
+    });
+
+    test('is in discovery, with its verb and its kind', async () => {
+      const { resources } = JSON.parse(await fixture.ok('get', '--raw', '/api/v1'));
+      expect(resources).toContainEqual({
+        name: 'pods/defer',
+        singularName: '',
+        namespaced: true,
+        group: 'lifepod.io',
+        version: 'v1',
+        kind: 'DeferControl',
+        verbs: ['update'],
+      });
+    });
+  });
+
   test('kubectl get -o yaml shows it', async () => {
     const text = await fixture.ok('get', 'pod', 'ending', '-o', 'yaml');
     expect(text).toMatch(/^ {2}termination:\n {4}deadline: "2026-01-01T00:01:00.000000Z"\n {4}reason: Deleted$/m);
     expect(text).toMatch(/^ {2}deferContainers:\n {2}- command:\n {4}- sync$/m);
+  });
+
+  test("kubectl logs -c refuses an entry's name", async () => {
+    expect(await fixture.refused(['logs', 'ending', '-c', 'upload'])).toContain(
+      'container upload is not valid for pod ending',
+    );
   });
 
   test("the log subresource takes an entry's name", async () => {

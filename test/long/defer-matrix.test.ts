@@ -185,13 +185,14 @@ describe.concurrent('defer containers', () => {
 
   test('with prePullDeferImages false they are pulled in their turn', async () => {
     const image = `${registry.host}/defer/late:1`;
-    await started('pulling-late', [entry('one', ':', { image })], { spec: { prePullDeferImages: false } });
+    const entries = [entry('one', ':', { ...POST, image })];
+    await started('pulling-late', entries, { spec: { prePullDeferImages: false } });
     await deletion('pulling-late');
     await record.gone('pulling-late');
     expect(end('pulling-late', 'one')?.reason).toBe('Completed');
     await record.event('pulling-late', /DeferCompleted/);
     const pulled = indexOfEvent('pulling-late', /^Normal Pull(ing|ed): .*defer\/late:1/);
-    expect(pulled).toBeGreaterThan(indexOfEvent('pulling-late', /^Normal DeferStarted: /));
+    expect(pulled).toBeGreaterThan(indexOfEvent('pulling-late', /^Normal Killing: Stopping container app/));
   });
 
   test('a delete of a Pod that completes by itself shortens the deadline', async () => {
@@ -211,7 +212,7 @@ describe.concurrent('defer containers', () => {
   test('an extension is bounded by --max-grace-period-extension', async () => {
     await started('bounded', [entry('one', FOREVER)], {
       spec: {
-        terminationGracePeriodSeconds: 1,
+        terminationGracePeriodSeconds: 2,
         deferContainerGracePeriodExtensionInterval: 3,
         deferContainerGracePeriodExtensionCount: 9,
       },
@@ -219,7 +220,7 @@ describe.concurrent('defer containers', () => {
     await deletion('bounded');
     await record.gone('bounded');
     const last = record.now('bounded');
-    expect(deadlineOf(last) - startOf(last)).toBe(1000 + MAX_EXTENSION_SECONDS * 1000);
+    expect(deadlineOf(last) - startOf(last)).toBe(2000 + MAX_EXTENSION_SECONDS * 1000);
     await record.event('bounded', /DeferCompleted/);
     expect(record.events('bounded').filter((line) => line.includes('ExtendGracePeriod'))).toHaveLength(2);
     expect(end('bounded', 'one')?.reason).toBe('DeadlineExceeded');

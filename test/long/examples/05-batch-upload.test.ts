@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Example, startExample } from '../../support/example.ts';
-import { type PodRecord, recordPods } from '../../support/pods.ts';
+import { type PodRecord, recordPods, statusOf } from '../../support/pods.ts';
 
 let example: Example;
 let record: PodRecord;
@@ -21,7 +21,8 @@ const phases = (name: string): (string | undefined)[] =>
     .history(name)
     .map(({ pod }) => pod.status?.phase)
     .filter((phase, index, all) => phase !== all[index - 1]);
-const upload = (name: string) => record.now(name).status?.deferContainerStatuses?.[0];
+const entry = (name: string, own: string) => statusOf(record.now(name), own);
+const upload = (name: string) => entry(name, 'upload');
 const rows = Array.from({ length: 20_000 }, (_, n) => `${n + 1},${(n + 1) ** 2}\n`).join('');
 const arrived = (name: string): string => readFileSync(join(example.nodeFolder, 'inbox', name), 'utf8');
 
@@ -34,23 +35,43 @@ test('the output arrives whole when the receiver is there; the Pod is Succeeded 
   expect(arrived('report')).toBe(`# exit codes {"compute":0}\n${rows}`);
   await record.until('report', ({ status }) => status?.phase === 'Succeeded');
   expect(phases('report').slice(-2)).toEqual(['Terminating', 'Succeeded']);
-  expect(upload('report')?.restartCount).toBeGreaterThanOrEqual(1);
-  expect(upload('report')?.state?.terminated).toMatchObject({ exitCode: 0, reason: 'Completed' });
+  expect(upload('report').restartCount).toBeGreaterThanOrEqual(1);
+  expect(upload('report').state?.terminated).toMatchObject({ exitCode: 0, reason: 'Completed' });
+  expect(entry('report', 'upload-partial').state?.terminated).toMatchObject({
+    reason: 'Skipped',
+    message: 'the app containers did not fail',
+  });
 });
 
-test('what a failing app has written arrives as well, with its exit code', async () => {
+test('what a failing app has written arrives under another name, with its exit code', async () => {
   await example.step('report-2');
-  expect(arrived('report-2')).toBe(`# exit codes {"compute":3}\n${rows}`);
+  expect(arrived('report-2.partial')).toBe(`# exit codes {"compute":3}\n${rows}`);
   await record.until('report-2', ({ status }) => status?.phase === 'Failed');
   expect(phases('report-2').slice(-2)).toEqual(['Terminating', 'Failed']);
+  expect(upload('report-2').state?.terminated).toMatchObject({
+    reason: 'Skipped',
+    message: 'the app containers did not succeed',
+  });
+  expect(entry('report-2', 'upload-partial').state?.terminated).toMatchObject({ exitCode: 0, reason: 'Completed' });
+});
+
+test('a report that does not arrive makes the Pod Failed, though its app succeeded', async () => {
+  await example.step('report-3');
+  const { status } = record.now('report-3');
+  expect(status).toMatchObject({ phase: 'Failed', reason: 'DeferContainerFailed' });
+  expect(status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({ exitCode: 0 });
+  expect(upload('report-3').state?.terminated?.reason).not.toBe('Completed');
 });
 
 test('a later deletion does not upload again', async () => {
   const before = upload('report');
-  const inbox = (await example.step('kubectl delete pod report report-2')).split('\n');
-  expect(inbox.slice(0, 3)).toEqual(['pod "report" deleted', 'pod "report-2" deleted', 'report-2']);
+  const inbox = (await example.step('kubectl delete pod report report-2 report-3')).split('\n');
+  expect(inbox.slice(0, 4)).toEqual([
+    ...['report', 'report-2', 'report-3'].map((name) => `pod "${name}" deleted`),
+    'report-2.partial',
+  ]);
   expect(inbox.join('\n')).toMatch(/^ *defer +upload .* exit 0 \d×$/m);
   expect(upload('report')).toEqual(before);
-  await example.step('kubectl delete -f receiver.yaml');
+  await example.step('kubectl delete configmap');
   expect(example.rest()).toEqual([]);
 });

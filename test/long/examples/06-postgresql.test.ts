@@ -1,4 +1,4 @@
-/** examples/06-postgresql, as its README says it, with clients that are connected when the database is to go. */
+/** examples/06-postgresql, as its README says it, with clients that are connected when the database ends. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startClient } from '../../support/client-command.ts';
@@ -43,6 +43,9 @@ test('deleted right after a write it shuts down cleanly, long before its grace p
   await example.step('kubectl delete pod database');
   expect(Date.now() - began).toBeLessThan(30_000);
   expect(ends(...STAGES, 'postgres')).toEqual(CLEAN);
+  const { deadline = '', preExitDeadline = '' } = record.now('database').status?.termination ?? {};
+  expect(Date.parse(deadline) - Date.parse(preExitDeadline)).toBe(10_000);
+  for (const name of STAGES) expect(statusOf(record.now('database'), name).image).toMatch(/postgres:15$/);
   const drawn = await example.step('kubectl lifepod timeline database');
   for (const name of STAGES) expect(drawn).toMatch(new RegExp(` ${name} .* exit 0$`, 'm'));
 });
@@ -51,7 +54,7 @@ test('the next server has every row, and recovers nothing', async () => {
   expect(await example.step('kubectl logs database')).not.toContain('recovery');
 });
 
-test('an idle client is sent away, one in a transaction may end it, and a new one is not let in', async () => {
+test('an idle client is disconnected, one in a transaction may end it, and a new one is refused', async () => {
   const idle = connected(`SELECT 'idle'`, '\\! sleep 3600');
   const busy = connected('BEGIN', 'INSERT INTO orders VALUES (0)', `SELECT 'busy'`, 'SELECT pg_sleep(3)', 'COMMIT');
   await Promise.all([idle.printed(/^idle$/m), busy.printed(/^busy$/m)]);
@@ -59,7 +62,7 @@ test('an idle client is sent away, one in a transaction may end it, and a new on
   await example.lifepod.kubectlOk('delete', 'pod', 'database', '--wait=false');
   await record.until('database', (pod) => statusOf(pod, 'stop-accepting').state?.running !== undefined);
   const log = startClient(example.lifepod, 'lifepod', ['logs', 'database', '-c', 'stop-accepting', '-f']);
-  await log.printed(/nobody comes in any more/);
+  await log.printed(/new clients are refused/);
   const late = await example.lifepod.kubectl(...psql('-c', 'SELECT 1'));
   expect(late).toMatchObject({ code: 2, stderr: expect.stringContaining('pg_hba.conf rejects connection') });
   const { stdout } = await busy.ended;

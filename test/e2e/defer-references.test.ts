@@ -1,0 +1,56 @@
+/** What defer containers refer to, when it is deleted with their Pod. */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deferPod, entry, gate, logOf, openGate, POST } from '../support/defer-pods.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { isReady, type PodRecord, recordPods, runs } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+let record: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+});
+
+test('the deletion of a whole application leaves its destructors what they refer to', async () => {
+  const refers = {
+    envFrom: [{ configMapRef: { name: 'settings' } }],
+    env: [{ name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'database', key: 'password' } } }],
+  };
+  const tells = 'echo "$HOST $PASSWORD" >>/work/log';
+  const metadata = (name: string) => ({ name, namespace: 'default' });
+  const application = JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'List',
+    items: [
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata('settings'), data: { HOST: 'db' } },
+      { apiVersion: 'v1', kind: 'Secret', metadata: metadata('database'), stringData: { password: 'word' } },
+      deferPod(lifepod, 'whole', [
+        entry('one', `${tells}; ${gate('one')}`, refers),
+        entry('two', tells, refers),
+        entry('three', tells, { ...POST, ...refers }),
+      ]),
+    ],
+  });
+  await lifepod.kubectlInput(application, 'apply', '-f', '-');
+  const { metadata: running } = await record.until('whole', isReady);
+  const kept = join(lifepod.dataDir, 'pods', running.uid ?? '', 'kept');
+  for (const file of ['configmaps/settings', 'secrets/database'])
+    expect(statSync(join(kept, file)).mode & 0o777).toBe(0o600);
+
+  await lifepod.kubectlInput(application, 'delete', '--wait=false', '-f', '-');
+  await record.until('whole', runs('one'));
+  expect(await lifepod.kubectlOk('get', 'configmap/settings', 'secret/database', '--ignore-not-found')).toBe('');
+  openGate(lifepod, 'whole', 'one');
+  await record.gone('whole');
+  expect(logOf(lifepod, 'whole')).toEqual([
+    ...['begin one', 'db word', 'end one', 'begin two', 'db word', 'end two', 'app stops'],
+    ...['begin three', 'db word', 'end three'],
+  ]);
+  expect(existsSync(kept) ? readdirSync(kept) : []).toEqual([]);
+});

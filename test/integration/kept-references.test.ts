@@ -1,0 +1,56 @@
+/** Copies of the Secrets that defer containers refer to, in a real tmpfs. */
+import { existsSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { containerOf, deferOf, podOf } from '../../src/api/core/v1/pod/pod-fixtures.ts';
+import { memoryBackend } from '../../src/client/testing.ts';
+import { inProcessClient } from '../../src/client/typed-client.ts';
+import type { KubeObject } from '../../src/machinery/meta.ts';
+import { createKeptReferences } from '../../src/node/kept-references.ts';
+import { isMountPoint } from '../../src/node/mounts.ts';
+import { createVolumeManager } from '../../src/node/volumes.ts';
+import { systemTimers } from '../../src/platform/node.ts';
+import { scratchFolder } from '../support/lifepod.ts';
+import { quiet } from './containerd-fixture.ts';
+
+const TMPFS_MAGIC = 0x01021994;
+const SECRETS = { group: '', version: 'v1', resource: 'secrets' };
+
+test('a Secret is kept in memory, for the next agent too, and goes with the volumes of the Pod', async () => {
+  const { path, remove } = scratchFolder('kept');
+  const life = new AbortController();
+  const { signal } = life;
+  const backend = memoryBackend();
+  const parts = { client: inProcessClient(backend), timers: systemTimers(), log: quiet, signal };
+  const agent = () => {
+    const volumes = createVolumeManager({ ...parts, rootDirectory: path, nodeName: 'n' });
+    const { podDirectory } = volumes;
+    const kept = createKeptReferences({ ...parts, podDirectory, isStatic: () => false });
+    return { volumes: kept.guard(volumes), kept, close: () => volumes.close() };
+  };
+  try {
+    const metadata = { name: 'database', namespace: 'default' };
+    backend.set(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata, data: { password: 'cA==' } } as KubeObject);
+    const entry = deferOf('entry', { envFrom: [{ secretRef: { name: 'database' } }] });
+    const pod = podOf({ containers: [containerOf('app')], deferContainers: [entry] });
+    const first = agent();
+    await first.volumes.mount(pod, signal);
+    await first.kept.keep(pod);
+    first.close();
+    backend.remove(SECRETS, 'default', 'database');
+
+    const folder = join(path, 'u1', 'kept');
+    expect(statfsSync(join(folder, 'secrets')).type).toBe(TMPFS_MAGIC);
+    const second = agent();
+    await second.kept.keep(pod);
+    expect(await second.kept.find(pod, 'secrets', 'database')).toMatchObject({ data: { password: 'cA==' } });
+    await second.volumes.unmount('u1', signal);
+    expect(await isMountPoint(join(folder, 'secrets'))).toBe(false);
+    expect(existsSync(folder)).toBe(false);
+    expect(await second.kept.find(pod, 'secrets', 'database')).toBeUndefined();
+    second.close();
+  } finally {
+    life.abort();
+    await remove();
+  }
+});

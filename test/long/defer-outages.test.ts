@@ -1,0 +1,114 @@
+/**
+ * The engine, or the engine and its containerd, are dead for a part of the end of Pods: the time of the outage does not count,
+ * so that every container gets its stop signal and every entry its turn.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { parseTime } from '../../src/machinery/time.ts';
+import { systemTimers } from '../../src/platform/node.ts';
+import { killContainerd } from '../support/containerd.ts';
+import { type Fleet, fleet } from '../support/defer-fleet.ts';
+import { deferPod, entry, gate, openGate, POST, TELLING } from '../support/defer-pods.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+
+let lifepod: Lifepod;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+});
+afterAll(() => lifepod?.stop());
+
+const timers = systemTimers();
+const until = (at: number): Promise<void> => new Promise((resolve) => void timers.at(at, resolve));
+const hook = (script: string): object => ({ lifecycle: { preStop: { exec: { command: ['sh', '-c', script] } } } });
+const open = (names: readonly string[], ...gates: string[]): void => {
+  for (const name of names) openGate(lifepod, name, ...gates);
+};
+const podsOf = async ({ namespace }: Fleet): Promise<Pod[]> =>
+  (await lifepod.get<{ items: Pod[] }>('pods', '-n', namespace)).items;
+const count = (log: readonly string[], line: string): number => log.filter((each) => each === line).length;
+
+test('the engine is dead past the deadline: apps get their stop signal, and PostExit entries run', async () => {
+  const GRACE_SECONDS = 12;
+  const pods = await fleet(lifepod, 'late', 24);
+  // The last ones have no entries, but a hook.
+  const [early = [], slow = [], plain = []] = [0, 8, 16].map((from) => pods.names.slice(from, from + 8));
+  const entries = [entry('pre', gate('pre')), entry('post', ':', { ...POST, timeoutSeconds: 2 })];
+  await pods.start((name) => {
+    const app = plain.includes(name) ? { ...TELLING, ...hook(`echo hook >>/work/log; ${gate('hook')}`) } : TELLING;
+    return deferPod(lifepod, name, plain.includes(name) ? [] : entries, {
+      app: [app],
+      spec: { terminationGracePeriodSeconds: GRACE_SECONDS },
+    });
+  });
+  await pods.delete();
+  const deletedAt = timers.now();
+  await Promise.all([pods.untilLogged('begin pre', [...early, ...slow]), pods.untilLogged('hook', plain)]);
+  await lifepod.kill('SIGKILL');
+  // What ends now is found at the next start; what does not has the rest of its time then.
+  open(early, 'pre');
+  await until(deletedAt + (GRACE_SECONDS + 3) * 1000);
+  open(plain, 'hook');
+  await lifepod.up();
+  await pods.gone();
+  const problems = await pods.problems((log, { pre, post }) => {
+    const isPlain = log.includes('hook');
+    // An entry whose gate stays shut does not heed its stop signal, and is killed.
+    const isStopped = count(log, 'app stops') === 1;
+    if (isPlain) return isStopped;
+    const ran = count(log, 'begin pre') === 1 && count(log, 'begin post') === 1 && count(log, 'end post') === 1;
+    const isEarly = log.includes('end pre');
+    const ended = isEarly ? pre?.exitCode === 0 : pre?.reason === 'DeadlineExceeded';
+    return isStopped && ran && ended && post?.exitCode === 0;
+  });
+  expect(problems).toEqual([]);
+  for (const name of early) expect(pods.log(name)).toContain('end pre');
+  for (const life of (await pods.lives()).values()) {
+    const app = life.filter(({ container }) => container === 'app').map(({ type }) => type);
+    expect(app.indexOf('StopSignal')).toBeGreaterThan(0);
+    expect(app.indexOf('Exited')).toBeGreaterThan(app.indexOf('StopSignal'));
+  }
+});
+
+test('the engine and containerd are killed again and again: each entry runs once, and the deadlines move by the outages', async () => {
+  const pods = await fleet(lifepod, 'both', 20);
+  const app = {
+    ...TELLING,
+    script: `trap "echo app stops >>/work/log; ${gate('app')}; exit 0" TERM; while :; do sleep 3600 & wait $!; done`,
+  };
+  await pods.start((name) =>
+    deferPod(lifepod, name, [entry('pre', gate('pre')), entry('post', gate('post'), POST)], {
+      app: [{ ...app, ...hook('echo hook >>/work/log') }],
+      spec: { terminationGracePeriodSeconds: 120 },
+    }),
+  );
+  await pods.delete();
+  const deadlineOf = ({ status }: Pod): number => parseTime(status?.termination?.deadline) ?? Number.NaN;
+  const deadlines = new Map<string, number>();
+  for (const [line, gateAfter] of [
+    ['begin pre', 'pre'],
+    ['app stops', 'app'],
+    ['begin post', 'post'],
+  ] as const) {
+    await pods.untilLogged(line);
+    for (const pod of await podsOf(pods)) {
+      const { name } = pod.metadata;
+      expect(deadlineOf(pod)).toBeGreaterThan(deadlines.get(name) ?? 0);
+      deadlines.set(name, deadlineOf(pod));
+    }
+    killContainerd(lifepod);
+    await lifepod.kill('SIGKILL');
+    // Some containers end while neither lives.
+    open(pods.names.slice(0, 10), gateAfter);
+    await lifepod.up();
+    open(pods.names, gateAfter);
+  }
+  await pods.gone();
+  const problems = await pods.problems((log, { pre, post }) => {
+    // Another agent may send a hook and a stop signal again, never start an entry again.
+    const steps = log.filter((line) => line !== 'hook');
+    const rest = steps.filter((line, index) => line !== 'app stops' || steps[index - 1] !== line).join();
+    const ran = rest === 'begin pre,end pre,app stops,begin post,end post' && log.includes('hook');
+    return ran && [pre, post].every((end) => end?.exitCode === 0);
+  });
+  expect(problems).toEqual([]);
+});

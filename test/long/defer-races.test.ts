@@ -1,0 +1,106 @@
+/**
+ * A deletion against the start of a container, and against the death of containerd: whatever comes first, each entry whose
+ * turn has come runs, once. Each race is run with many Pods side by side.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
+import { systemTimers } from '../../src/platform/node.ts';
+import { killContainerd } from '../support/containerd.ts';
+import { type Fleet, fleet, inNamespace } from '../support/defer-fleet.ts';
+import { deferPod, entry, POST, TELLING } from '../support/defer-pods.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { container } from '../support/manifests.ts';
+import { recordPods } from '../support/pods.ts';
+
+let lifepod: Lifepod;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+});
+afterAll(() => lifepod?.stop());
+
+const timers = systemTimers();
+const after = (millis: number): Promise<void> =>
+  new Promise((resolve) => void timers.at(timers.now() + millis, resolve));
+const WORK = TELLING['volumeMounts'];
+
+describe('a Pod is deleted while its init container starts', () => {
+  const REPETITIONS = 30;
+  const SIDE_BY_SIDE = 3;
+  const LONGEST_DELAY_MILLIS = 250;
+  /** It ends at once, or when it is told to. */
+  const INITS = [
+    'echo begin init >>/work/log',
+    'trap "exit 1" TERM; echo begin init >>/work/log; sleep 3600 & wait $!',
+  ];
+
+  const manifest = (name: string, index: number): Record<string, unknown> =>
+    deferPod(lifepod, name, [entry('post', ':', POST)], {
+      spec: {
+        initContainers: [container({ name: 'init', script: INITS[index % 2] ?? '', volumeMounts: WORK })],
+      },
+    });
+
+  /** From its first address on the Pod has a sandbox, and its init container is about to start. */
+  async function deleteSoonAfterItsAddress({ names, namespace }: Fleet): Promise<void> {
+    const pods = (await clientFromKubeconfig(lifepod.kubeconfig)).resource<Pod>({
+      ...{ group: '', version: 'v1', resource: 'pods' },
+    });
+    const record = await recordPods(lifepod, namespace);
+    const queue = names.map((name, index) => ({ name, index }));
+    const work = async (): Promise<void> => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        const { name, index } = next;
+        await pods.create(inNamespace(manifest(name, index), namespace) as unknown as Pod);
+        await record.until(name, ({ status }) => status?.podIP !== undefined);
+        await after((LONGEST_DELAY_MILLIS * index) / (REPETITIONS - 1));
+        await pods.delete(name, namespace);
+        await record.gone(name);
+      }
+    };
+    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, work));
+    record.end();
+  }
+
+  test('its PostExit entry runs wherever the init container ran', async () => {
+    const pods = await fleet(lifepod, 'starting', REPETITIONS);
+    await deleteSoonAfterItsAddress(pods);
+    const count = (log: readonly string[], line: string): number => log.filter((each) => each === line).length;
+    const ran = pods.names.filter((name) => pods.log(name).includes('begin init'));
+    // Else the deletions came too soon to be a race.
+    expect(ran.length).toBeGreaterThanOrEqual(20);
+    const skipped = await pods.problems(
+      (log, { post }) => !log.includes('begin init') || (count(log, 'end post') === 1 && post?.exitCode === 0),
+    );
+    expect(skipped, `of ${ran.length} Pods whose init container ran`).toEqual([]);
+  });
+});
+
+describe('containerd is killed, and Pods are deleted at once', () => {
+  const KILLS = 3;
+  const DELETED_AFTER_EACH = 8;
+  const hook = { exec: { command: ['sh', '-c', 'echo hook >>/work/log'] } };
+
+  test('their entries run once each, and their preStop hooks run', async () => {
+    const pods = await fleet(lifepod, 'cut-off', KILLS * DELETED_AFTER_EACH);
+    await pods.start((name) =>
+      deferPod(lifepod, name, [entry('pre'), entry('post', ':', POST)], {
+        app: [{ ...TELLING, lifecycle: { preStop: hook } }],
+        spec: { terminationGracePeriodSeconds: 60 },
+      }),
+    );
+    for (let kill = 0; kill < KILLS; kill++) {
+      const group = pods.names.slice(kill * DELETED_AFTER_EACH, (kill + 1) * DELETED_AFTER_EACH);
+      killContainerd(lifepod);
+      await pods.delete(group);
+      await pods.gone(group);
+    }
+    const problems = await pods.problems((log, { pre, post }) => {
+      const hooks = log.filter((line) => line === 'hook').length;
+      const rest = log.filter((line) => line !== 'hook').join();
+      const ran = rest === 'begin pre,end pre,app stops,begin post,end post' && (hooks === 1 || hooks === 2);
+      return ran && [pre, post].every((end) => end?.exitCode === 0);
+    });
+    expect(problems).toEqual([]);
+  });
+});

@@ -1,0 +1,57 @@
+/**
+ * A container is removed behind the engine's back. containerd then refuses to remove its sandbox until it is restarted: the
+ * engine must not try without pause, and must report why the Pod remains.
+ */
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import { ctr, killContainerd } from '../support/containerd.ts';
+import { deferPod, entry, logOf, POST, TELLING } from '../support/defer-pods.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { container } from '../support/manifests.ts';
+import { isReady, type PodRecord, recordPods, statusOf } from '../support/pods.ts';
+
+/** Attempts with a back-off of 1, 2, 4 … s in the minute that the test may take, ten times over. */
+const MOST_CALLS = 60;
+let lifepod: Lifepod;
+let record: PodRecord;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  record = await recordPods(lifepod);
+});
+afterAll(async () => {
+  record?.end();
+  await lifepod?.stop();
+});
+
+/** As containerd's log shows them. */
+const failedRemovals = (sandbox: string): number =>
+  readFileSync(containerdPaths(lifepod.dataDir).log, 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('level=error') && line.includes(`RemovePodSandbox for \\"${sandbox}`)).length;
+
+test('its Pod ends in order, and is gone or reports why not; the removal of the sandbox backs off', async () => {
+  const init = container({ name: 'init', script: 'echo init >>/work/log', volumeMounts: TELLING['volumeMounts'] });
+  const spec = { initContainers: [init] };
+  await lifepod.apply(deferPod(lifepod, 'robbed', [entry('one'), entry('two', ':', POST)], { spec }));
+  const pod = await record.until('robbed', isReady);
+  const ofPod = `labels."io.kubernetes.pod.uid"==${pod.metadata.uid},labels."io.cri-containerd.kind"==sandbox`;
+  const sandbox = (await ctr(lifepod, 'containers', 'ls', '-q', ofPod)).trim();
+  await ctr(lifepod, 'containers', 'rm', statusOf(pod, 'init').containerID?.replace('containerd://', '') ?? '');
+  await lifepod.kubectlOk('delete', 'pod', 'robbed', '--wait=false');
+  try {
+    const reported = record.event('robbed', /^Warning FailedKillPod: /).then(async (line) => {
+      expect(line).toContain('sandbox');
+      expect(await lifepod.cliOk('why', 'robbed')).toMatch(/^robbed is not gone yet: .*sandbox.* cannot be removed/);
+      return undefined;
+    });
+    await Promise.race([record.gone('robbed'), reported]);
+    expect(logOf(lifepod, 'robbed')).toEqual(['init', 'begin one', 'end one', 'app stops', 'begin two', 'end two']);
+    expect(failedRemovals(sandbox)).toBeLessThanOrEqual(MOST_CALLS);
+  } finally {
+    // The one that is started then has no memory of the container.
+    killContainerd(lifepod);
+  }
+  await record.gone('robbed');
+  expect(failedRemovals(sandbox)).toBeLessThanOrEqual(MOST_CALLS);
+});
