@@ -1,68 +1,117 @@
 /** The specification of defer containers: the order of a termination. */
 import type { Sentence } from './sentence.ts';
 
-const orderTests = 'src/simulation/defer-order.test.ts';
-const failures = 'src/simulation/defer-failures.test.ts';
 const e2e = 'test/e2e/defer.test.ts';
 const matrix = 'test/long/defer-matrix.test.ts';
+const onTime = 'test/long/defer-time.test.ts';
+const order = 'src/simulation/defer-order.test.ts';
 const properties = 'src/simulation/defer.property.test.ts';
+const ending = 'src/lifecycle/ending.test.ts';
+const stages = 'src/lifecycle/stages.test.ts';
+const entryEnds = 'src/lifecycle/defer-ends.test.ts';
+const probes = 'src/lifecycle/probes.test.ts';
+const conditions = 'src/lifecycle/conditions.test.ts';
 
 export const termination: readonly Sentence[] = [
   {
-    says: 'termination (reason, startedAt, deadline) is written first.',
+    says: 'T0: the deletion is seen. `termination` (reason, startedAt, deadline) is written first.',
     tests: [
-      [orderTests, 'the termination is written before anything of it begins, and Ready is False at once'],
-      [properties, 'nothing of the list starts before the termination is written, nor after its deadline'],
+      [stages, 'nothing starts and nothing stops before the status has it'],
+      [order, 'the termination is written before anything of it begins'],
+      [properties, 'nothing of the list starts before the termination is written, nor after the deadline of its stage'],
     ],
   },
   {
-    says: 'ready becomes false and endpoints drop the Pod at once.',
-    tests: [[orderTests, 'the termination is written before anything of it begins, and Ready is False at once']],
+    says: 'No app container is restarted from here on, and liveness and startup probes of app containers stop.',
+    tests: [
+      [ending, 'no app container is restarted once the Pod ends'],
+      [probes, 'an app container is probed for readiness only'],
+      [probes, 'a liveness probe that fails once the Pod ends does not end the run'],
+      [order, 'app containers are neither probed for liveness nor restarted'],
+    ],
   },
   {
-    says: 'Liveness and startup probes of app containers stop. No app container is restarted from here on. Native sidecars keep running and keep being restarted until the list has ended.',
+    says: 'Readiness probes continue: endpoints show the Pod as terminating, and as serving while its readiness probe succeeds, as upstream.',
     tests: [
-      [
-        orderTests,
-        'app containers are neither probed for liveness nor restarted, sidecars are both until the list has ended',
-      ],
+      [conditions, 'a deleted Pod is ready while its probe succeeds, as upstream'],
+      [conditions, 'a deleted Pod is not ready once its probe fails'],
+      [order, 'readiness is that of the probes while a deletion runs'],
+    ],
+    awaits: ['src/api/discovery.k8s.io/v1'],
+  },
+  {
+    says: 'Where there is no deletionTimestamp (completion, deadline, pressure, shutdown) the Pod is not Ready from T0 on.',
+    tests: [
+      [conditions, 'a Pod with entries that ends without a deletion is not ready'],
+      [order, 'without a deletionTimestamp the Pod is not Ready from T0 on'],
+    ],
+  },
+  {
+    says: 'Native sidecars keep running and keep being restarted until the list has ended.',
+    tests: [
+      [ending, 'a sidecar is restarted until the list has ended'],
+      [probes, 'sidecars and entries are probed for liveness while the list runs'],
+      [order, 'sidecars are both until the list has ended'],
       [matrix, 'sidecars live and are restarted while the list runs'],
     ],
   },
   {
-    says: 'At once every preStop hook starts, and, without waiting for them, the first PreExit entry.',
+    says: 'At once the first PreExit entry starts; entries run strictly one after the other.',
     tests: [
-      [
-        orderTests,
-        'preStop hooks start at once, and the first PreExit entry does not wait for them; the app waits for both',
-      ],
-    ],
-  },
-  {
-    says: 'Entries run strictly one after the other.',
-    tests: [
+      ['src/lifecycle/defer.test.ts', 'the first entry is announced in the status, then started'],
+      ['src/lifecycle/defer.test.ts', 'the next entry has its turn when the one before has ended'],
       [properties, 'entries run strictly in order'],
       [e2e, 'a deletion runs them in order'],
     ],
   },
   {
-    says: 'When the last PreExit entry has ended, each app container gets its stop signal, as soon as its own preStop hook is also done.',
+    says: "With `preStopPolicy: Concurrent` every preStop hook starts at T0 as well, without waiting; with `AfterPreExit` the hooks of app containers start when the last PreExit entry has ended (at T0 if none is due), a sidecar's hook when the sidecar stops.",
     tests: [
+      [ending, 'Concurrent: every hook starts at T0'],
+      [ending, 'AfterPreExit: no hook starts while a PreExit entry is to run'],
+      [ending, 'AfterPreExit: hooks of app containers start when the last PreExit entry has ended'],
+      [ending, 'AfterPreExit: hooks of app containers start at T0 if no PreExit entry is due'],
+      [ending, 'AfterPreExit: the hook of a sidecar starts when the sidecar stops'],
+      [order, 'preStop hooks start at once, and the first PreExit entry does not wait for them'],
+      [order, "sidecars' preStop hooks start at once too, and stop nothing"],
+      [order, 'with AfterPreExit the hooks of apps start when the last PreExit entry has ended'],
+      [order, 'with AfterPreExit the hooks start at T0 where no PreExit entry is due'],
+      [onTime, 'preStopPolicy AfterPreExit: hooks of apps start when the last PreExit entry has ended'],
+    ],
+  },
+  {
+    says: 'The files of the downward API are rewritten before the first hook or entry starts; a failed rewrite does not hold the list up.',
+    tests: [
+      [ending, 'are written before the first hook or entry'],
+      [ending, 'are not written where no file shows the termination'],
+      [ending, 'of a projected volume count too'],
+      [ending, 'hold nothing up once a rewrite failed'],
       [
-        orderTests,
-        'preStop hooks start at once, and the first PreExit entry does not wait for them; the app waits for both',
+        'src/node/executor.test.ts',
+        'the files of the downward API are written, and the version of what they show is told',
       ],
+      ['src/node/volumes.test.ts', 'a rewrite is done when it resolves, and says so where no volume is mounted'],
+      ['test/long/defer-fields.test.ts', 'the downward API shows the termination in files'],
+    ],
+  },
+  {
+    says: 'When the last PreExit entry has ended (there may be none), each app container gets its stop signal, as soon as its own preStop hook is also done.',
+    tests: [
+      [ending, 'after the PreExit entries the app containers stop'],
+      [ending, 'an init container that runs stops with the app containers'],
+      [entryEnds, 'its end is final once the status has it, and holds the app containers until then'],
+      [ending, 'an app container is signalled when its own hook and the PreExit entries have ended'],
+      [order, 'the app waits for both'],
+      [order, 'an entry may have stopped the app itself before'],
       [properties, 'PreExit never starts after the apps were told to stop'],
     ],
   },
   {
-    says: 'An entry may have stopped the app itself before: fine.',
-    tests: [[orderTests, 'an entry may have stopped the app itself before']],
-  },
-  {
     says: 'When no process of any app container is left, the PostExit entries run in order.',
     tests: [
-      [orderTests, 'PostExit entries wait until no process of an app container is left'],
+      ['src/lifecycle/defer.test.ts', 'a PostExit entry waits for the last process of an app container'],
+      [order, 'PostExit entries wait until no process of an app container is left'],
+      ['src/simulation/defer-outages.test.ts', 'an app whose container vanishes is gone: the PostExit entries run'],
       [properties, 'PostExit never runs while a process of an app container lives'],
       [e2e, 'a deletion runs them in order'],
     ],
@@ -70,113 +119,22 @@ export const termination: readonly Sentence[] = [
   {
     says: 'Then native sidecars stop in reverse order, ephemeral containers, the sandbox.',
     tests: [
-      [
-        orderTests,
-        'app containers are neither probed for liveness nor restarted, sidecars are both until the list has ended',
-      ],
-      [orderTests, 'ephemeral containers stop after the list and the sidecars'],
-      [
-        properties,
-        'before the deadline, sidecars stop once the list has ended, in reverse order, and ephemeral containers after them',
-      ],
-      [
-        matrix,
-        'sidecars live and are restarted while the list runs, and stop after it in reverse order, ephemeral ones last',
-      ],
+      [ending, 'after the list the sidecar that started last stops'],
+      [ending, 'then the ephemeral containers'],
+      [ending, 'then the sandbox'],
+      [ending, 'a PostExit stage that is still to begin holds the sidecars'],
+      [ending, 'the sandbox stops once the status has the end of every entry'],
+      [order, 'ephemeral containers stop after the list and the sidecars'],
+      [properties, 'before the deadline, sidecars stop once the list has ended, in reverse order, and ephemeral'],
+      [matrix, 'stop after it in reverse order, ephemeral ones last'],
     ],
   },
   {
     says: 'The Pod goes as soon as its list and containers have ended: nobody waits for the rest of the grace period.',
-    tests: [[orderTests, 'nobody waits for the rest of the grace period']],
-  },
-  {
-    says: 'One absolute deadline bounds it all. At the deadline there is the one-off extension of 2 s; then the running entry and every remaining container are killed, and no further entry starts.',
     tests: [
-      [
-        orderTests,
-        'at the deadline there are 2 s more, then the running entry and the app are killed, and no further entry starts',
-      ],
-      [properties, 'a deleted Pod is gone within deadline + 2 s'],
-      [e2e, '--now leaves 1 s: what runs then has 2 s more until it is killed, and nothing further starts'],
-    ],
-  },
-  {
-    says: 'A second delete with a shorter grace shortens the deadline; nothing lengthens it but the extensions.',
-    tests: [
-      [orderTests, 'a second delete with a shorter grace shortens the deadline, a longer one lengthens nothing'],
-      [properties, 'the deadline moves earlier by a second reason only, later by an extension only'],
-      [e2e, 'a second delete with a shorter grace moves the deadline nearer'],
-    ],
-  },
-  {
-    says: 'Entries that never ran end as Skipped.',
-    tests: [
-      [orderTests, 'at the deadline there are 2 s more'],
-      [e2e, '--now leaves 1 s'],
-    ],
-  },
-  {
-    says: 'An entry that fails: with Never the list moves on.',
-    tests: [[failures, 'with Never the list moves on']],
-  },
-  {
-    says: 'With OnFailure/Always it is retried with the container back-off (1 s first here, doubling, at most 10 s) until it succeeds, its timeoutSeconds or the deadline pass.',
-    tests: [
-      [failures, 'it is retried, after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds'],
-      [failures, 'its timeoutSeconds end the wait for the next attempt, too'],
-      [failures, 'it is retried until the deadline passes'],
-      [failures, 'what its timeoutSeconds ended is not retried as the sidecars stop after it'],
-      [e2e, 'failures: a timeout, retries'],
-    ],
-  },
-  {
-    says: 'Its image cannot be pulled or started, its timeoutSeconds passed, its liveness probe failed.',
-    tests: [
-      [failures, 'its image cannot be pulled: with Never the list moves on, and the status says why'],
-      [failures, 'its image cannot be pulled: with OnFailure it is retried within its timeout'],
-      [failures, 'its timeoutSeconds bound all attempts'],
-      [failures, 'its liveness probe failed: ended within 2 s, and the list moves on or it is retried'],
-      [e2e, 'an image that cannot be pulled'],
-      [matrix, 'the liveness probe of an entry failed: the list moves on, or it is retried'],
-    ],
-  },
-  {
-    says: 'The failure of any or all entries never restarts the Pod and does not change its phase.',
-    tests: [[failures, 'never restarts the Pod and does not change its phase']],
-  },
-  {
-    says: 'Extension by liveness: each success of the probe moves the deadline to now + periodSeconds.',
-    tests: [
-      [
-        failures,
-        'by liveness: past the deadline each success of the probe moves it to now + periodSeconds, until the entry ends',
-      ],
-      [failures, 'by liveness: a probe that fails, or none, extends nothing'],
-      [e2e, 'extension by liveness: each success of the probe moves the deadline'],
-    ],
-  },
-  {
-    says: 'Extension by count: at the deadline, if entries are still due, the deadline moves by S, at most N times.',
-    tests: [
-      [failures, 'by count: at the deadline, while entries are due, it moves by S, at most N times'],
-      [failures, 'by count: not where nothing is due any more, and an app that stops slowly has the moved deadline'],
-      [e2e, 'extension by count: the deadline moves'],
-    ],
-  },
-  {
-    says: "Both are bounded by the node's maxGracePeriodExtensionSeconds (default 3600).",
-    tests: [
-      [failures, "both are bounded by the node's maxGracePeriodExtensionSeconds"],
-      ['src/cli/settings.test.ts', 'a new data folder gets the defaults'],
-      [matrix, 'an extension is bounded by --max-grace-period-extension'],
-    ],
-  },
-  {
-    says: 'They are written to the Pod before they count (termination.deadline, and metadata.deletionTimestamp follows), and give an Event ExtendGracePeriod.',
-    tests: [
-      [failures, 'a move is written to the Pod before it counts'],
-      ['src/apiserver/registry/deletes.test.ts', 'metadata.deletionTimestamp follows where the node moves it later'],
-      [e2e, 'the deadline moves, and deletionTimestamp with it'],
+      [order, 'nobody waits for the rest of the grace period'],
+      [ending, 'the object is deleted once nothing is left on the node'],
+      ['test/long/lost-container.test.ts', 'its Pod ends in order, and is gone or reports why not'],
     ],
   },
 ];

@@ -1,88 +1,172 @@
 /** The specification of defer containers: status and events. */
 import type { Sentence } from './sentence.ts';
 
-const api = 'src/api/core/v1/pod/';
-const orderTests = 'src/simulation/defer-order.test.ts';
-const failures = 'src/simulation/defer-failures.test.ts';
-const status = 'src/simulation/defer-status.test.ts';
-const properties = 'src/simulation/defer.property.test.ts';
+const fields = 'src/api/core/v1/pod/defer-containers.test.ts';
 const kubectl = 'test/integration/defer-api.test.ts';
 const e2e = 'test/e2e/defer.test.ts';
+const clients = 'test/e2e/clients.test.ts';
+const kept = 'test/e2e/defer-kept.test.ts';
 const matrix = 'test/long/defer-matrix.test.ts';
+const failures = 'src/simulation/defer-failures.test.ts';
+const inLives = 'src/simulation/defer-status.test.ts';
+const reasons = 'src/simulation/defer-reasons.test.ts';
+const outages = 'src/simulation/defer-outages.test.ts';
+const properties = 'src/simulation/defer.property.test.ts';
+const status = 'src/lifecycle/status.test.ts';
+const conditions = 'src/lifecycle/conditions.test.ts';
+const report = 'src/lifecycle/report.test.ts';
+const entryEnds = 'src/lifecycle/defer-ends.test.ts';
+const why = 'src/cli/why/explain.test.ts';
+const troubles = 'src/cli/pod-troubles.test.ts';
+const engine = 'test/e2e/defer-engine.test.ts';
 
-export const shown: readonly Sentence[] = [
+const states: readonly Sentence[] = [
   {
-    says: "Before termination every entry's status is waiting, reason PodRunning.",
+    says: "Before termination every entry's status is `waiting`, reason `PodRunning`; where its image could not be pre-pulled, reason `ErrImagePull`/`ImagePullBackOff` with the message (`why` and `status` say so too).",
     tests: [
-      [status, 'before termination every entry waits with the reason PodRunning'],
+      [status, 'before the termination every entry waits with the reason PodRunning'],
+      [status, 'an image that could not be pulled ahead of the turn shows in the entry'],
+      [inLives, 'before termination every entry waits with the reason PodRunning'],
+      [why, 'it runs, but the images of two entries cannot be pulled'],
+      [troubles, 'an image of an entry is missing'],
+      [
+        kept,
+        'an image of an entry that cannot be pulled shows while the Pod runs: in its status, in why and in status',
+      ],
+      ['test/e2e/defer-commands.test.ts', 'an image of an entry that cannot be pulled is named while the Pod runs'],
       [matrix, 'an app that crashes and restarts: the entries stay PodRunning'],
     ],
   },
   {
-    says: 'During it, entries waiting for earlier ones have reason PendingDefer; the running one is running; ended ones terminated.',
+    says: 'During it, entries waiting for earlier ones have reason `PendingDefer`; the running one is `running`; ended ones `terminated` with exit code and reason',
     tests: [
-      [status, 'during it, entries wait with PendingDefer, run, and end'],
-      [status, 'the phase is Terminating while the list is due or runs'],
+      [status, 'an entry that waits for an earlier one has the reason PendingDefer'],
+      [status, 'an entry that runs is running'],
+      [status, 'an entry that ended has exit code, reason and times'],
+      [inLives, 'during it, entries wait with PendingDefer, run, and end'],
+      [inLives, 'the end of an entry stays as it was decided, however long it takes to write it down'],
     ],
   },
   {
-    says: 'Completed, Error, OOMKilled, DeadlineExceeded or Skipped (exit code 0 is not claimed: it is 137).',
+    says: '`Completed`, `Error`, `OOMKilled`, `DeadlineExceeded` (told to stop at a deadline; the message says which), `GivenUp`, `SandboxLost`, or `Skipped` (never ran; exit code 137).',
     tests: [
-      [orderTests, 'at the deadline there are 2 s more'],
-      [failures, 'its timeoutSeconds bound all attempts'],
+      [entryEnds, 'exit code 0'],
+      [entryEnds, 'another exit code'],
+      [entryEnds, 'killed for its memory'],
+      [entryEnds, 'timeoutSeconds, counted from its turn'],
+      [entryEnds, 'S for a PreExit entry'],
+      [entryEnds, 'is told to stop by D if it is a PostExit entry'],
+      [entryEnds, 'it did not start in its timeoutSeconds'],
+      [entryEnds, 'given up while its image is pulled'],
+      [entryEnds, 'ends a PreExit entry that ran in it'],
+      [reasons, 'is told to stop where it runs and ends with GivenUp; the list goes on'],
+      [outages, 'after a reboot PreExit entries are skipped, and PostExit entries run in a new sandbox'],
+      [properties, 'one that was Skipped has not run'],
       [e2e, 'failures: a timeout, retries, an image that cannot be pulled'],
       [matrix, 'an entry that takes too much memory is OOMKilled'],
-      [properties, 'one that was Skipped has not run'],
     ],
   },
   {
-    says: 'Condition Deferred: absent before termination; False with DeferContainersRunning during it; then True with DeferContainersSucceeded, or False with DeferContainersFailed (message names them) or GracePeriodExceeded.',
+    says: 'Condition `Deferred`: absent before termination; `False` with reason `DeferContainersRunning` during it; then `True` with `DeferContainersSucceeded`, or `False` with `DeferContainersFailed` (the message names them), `DeferContainersSkipped`, `GracePeriodExceeded` or `NodeLost`.',
     tests: [
-      [status, 'the condition Deferred: absent, then False with DeferContainersRunning, then decided'],
+      [conditions, 'it is absent before the termination'],
+      [conditions, 'the list is due'],
+      [conditions, 'all entries succeeded'],
+      [conditions, 'entries failed'],
+      [conditions, 'the list did not run'],
+      [conditions, 'an entry was stopped at D'],
+      [conditions, 'the node was lost'],
+      [conditions, 'once it is decided it stays'],
+      [inLives, 'the condition Deferred: absent, then False with DeferContainersRunning, then decided'],
       [failures, 'with Never the list moves on'],
-      [orderTests, 'at the deadline there are 2 s more'],
     ],
   },
   {
-    says: 'kubectl get pods: STATUS is Defer:i/n, i the entries that have ended in any way, while the list runs; Terminating otherwise. READY counts app containers as ever.',
+    says: '`kubectl get pods`: STATUS is `Defer:i/n`, i the entries that have ended in any way, while the list runs; `Terminating` otherwise, as upstream. READY counts app containers as ever.',
     tests: [
-      [`${api}defer-containers.test.ts`, 'STATUS counts the entries that have ended in any way, while the list runs'],
-      [`${api}defer-containers.test.ts`, 'Terminating otherwise, as upstream'],
-      [`${api}defer-containers.test.ts`, 'READY counts app containers as ever'],
+      [fields, 'STATUS counts the entries that have ended in any way, while the list runs'],
+      [fields, 'Terminating otherwise, as upstream'],
+      [fields, 'READY counts app containers as ever'],
       [kubectl, 'kubectl get -w shows Defer:i/n, and Terminating before and after'],
+      [e2e, 'a deletion runs them in order, with the app stopped between; kubectl shows how far it is'],
     ],
   },
   {
-    says: 'Events bear the field path spec.deferContainers{name}; and on the Pod DeferStarted, DeferCompleted.',
-    tests: [[status, 'events bear the path of their entry, those of the list the Pod']],
+    says: "The phase `Terminating` is the proposal's. Controllers treat it as an active phase, as Running.",
+    tests: [
+      [status, 'the list is due'],
+      [properties, 'the phase is Terminating only while an entry has not'],
+      ['src/api/core/v1/pod/phase.test.ts', 'a Pod has ended in the phases Succeeded and Failed alone: %s'],
+      ['src/controllers/taint-eviction/taint-eviction.test.ts', 'a Pod whose list runs as exit work is deleted'],
+      ['src/api/core/v1/pod/validate-defers.test.ts', 'is graceful though it completed by itself, as of a running one'],
+    ],
+    awaits: ['src/controllers/replica-set', 'src/controllers/job'],
   },
   {
-    says: 'terminationMessagePolicy defaults to FallbackToLogsOnError for entries.',
-    tests: [[`${api}defer-containers.test.ts`, 'the termination message falls back to the log by default']],
+    says: "Some clients know five phases only (`kubectl port-forward` refuses a Pod that is not Running, though its containers serve): the engine's option `--terminating-phase=false` keeps the phase Running (or Pending) while the list runs; condition, column and everything else stay as they are.",
+    tests: [
+      [status, 'the list is due, and the engine has --terminating-phase=false'],
+      [status, 'the list of a Pod that initializes is due, and the engine has --terminating-phase=false'],
+      [fields, 'STATUS counts them also where the phase stays as it was'],
+      ['src/node/agent-options.test.ts', 'the core hears of the phase Terminating only where it is turned off'],
+      ['src/cli/node-settings.test.ts', 'the phase Terminating can be turned off'],
+      [engine, 'with --terminating-phase=false the phase stays Running while the list runs, and all else shows it'],
+    ],
+  },
+  {
+    says: '`status.termination.containers`: for each init and app container that has ended: name, kind, exitCode, reason (`OOMKilled`, …), signal, finishedAt, restartCount.',
+    tests: [
+      [status, 'has the init and app containers that have ended'],
+      ['src/api/core/v1/pod/validate-termination.test.ts', 'containers of another kind'],
+      ['test/long/defer-fields.test.ts', 'the downward API shows the termination in files'],
+    ],
+  },
+];
+
+const reports: readonly Sentence[] = [
+  {
+    says: 'Events bear the field path `spec.deferContainers{name}`: Pulling, Pulled, Created, Started, Killing, BackOff, `DeferContainerFailed`, `DeferContainerSkipped`, `ExtendGracePeriod`; and on the Pod `DeferStarted` and `DeferCompleted`, only if an entry ran.',
+    tests: [
+      [report, 'Events about an entry bear its field path'],
+      [report, 'DeferStarted comes with the first run of an entry'],
+      [report, 'DeferCompleted: %s'],
+      [report, 'neither comes where no entry ran'],
+      [inLives, 'events bear the path of their entry, those of the list the Pod'],
+      [inLives, 'every kind of Event about an entry bears its path'],
+    ],
+  },
+  {
+    says: '`terminationMessagePolicy` defaults to FallbackToLogsOnError for entries.',
+    tests: [
+      [fields, 'the termination message falls back to the log by default'],
+      [e2e, 'failures: a timeout, retries, an image that cannot be pulled, and the message of the log'],
+    ],
   },
   {
     says: "Logs, exec, attach and port-forward accept an entry's name as any container's.",
     tests: [
       ['src/apiserver/streaming/options.test.ts', "an entry's name as any container's"],
       ['src/apiserver/streaming/streams.test.ts', "exec and attach take a defer container's name as any container's"],
+      [clients, 'logs --all-containers: after the app containers, before the ephemeral ones'],
+      [clients, 'logs -f: to the last word of the last entry'],
       [kubectl, "the log subresource takes an entry's name"],
       [e2e, 'a deletion runs them in order, with the app stopped between'],
       [matrix, 'attach and port-forward reach an entry'],
     ],
   },
   {
-    says: 'The phase is Terminating only while defer containers are due or running.',
+    says: '(`kubectl logs -c` and `kubectl edit` refuse what their typed structs do not know: `lifepod logs` and `kubectl edit` of the annotation form work.)',
     tests: [
-      [status, 'the phase is Terminating while the list is due or runs'],
-      [properties, 'the phase is Terminating only while an entry has not'],
+      [kubectl, "kubectl logs -c refuses an entry's name"],
+      [kubectl, 'kubectl edit cannot change the list'],
+      [kubectl, 'kubectl edit changes the annotation of a template'],
+      [clients, 'logs -f: to the last word of the last entry'],
     ],
   },
   {
-    says: 'The log is also served by `lifepod logs`.',
-    tests: [
-      [e2e, 'a deletion runs them in order, with the app stopped between'],
-      ['test/e2e/clients.test.ts', 'logs --all-containers: after the app containers, before the ephemeral ones'],
-      ['test/e2e/clients.test.ts', 'logs -f: to the last word of the last entry'],
-    ],
+    says: 'Metrics: lists run, entries by outcome, seconds a list took.',
+    tests: [['src/node/pod-metrics.test.ts', 'a list of defer containers counts once when it has ended']],
   },
 ];
+
+export const shown: readonly Sentence[] = [...states, ...reports];

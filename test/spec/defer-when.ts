@@ -1,129 +1,154 @@
 /** The specification of defer containers: when the list runs. */
 import type { Sentence } from './sentence.ts';
 
-const when = 'src/simulation/defer-when.test.ts';
-const recovery = 'src/simulation/defer-recovery.test.ts';
 const e2e = 'test/e2e/defer.test.ts';
 const matrix = 'test/long/defer-matrix.test.ts';
-const lost = 'test/long/defer-node-lost.test.ts';
+const onContainers = 'test/long/defer-fields.test.ts';
+const when = 'src/simulation/defer-when.test.ts';
+const recovery = 'src/simulation/defer-recovery.test.ts';
+const reasons = 'src/simulation/defer-reasons.test.ts';
+const outages = 'src/simulation/defer-outages.test.ts';
+const defer = 'src/lifecycle/defer.test.ts';
+const entryEnds = 'src/lifecycle/defer-ends.test.ts';
+const causes = 'src/lifecycle/termination.test.ts';
+const status = 'src/lifecycle/status.test.ts';
+const conditions = 'src/lifecycle/conditions.test.ts';
+const deletion = 'src/api/core/v1/pod/strategy.test.ts';
 const node = 'test/e2e/node.test.ts';
+const eviction = 'test/long/eviction.test.ts';
+const shutdown = 'test/long/shutdown.test.ts';
+const admission = 'test/e2e/admission.test.ts';
 
 export const occasions: readonly Sentence[] = [
   {
-    says: 'Deleted, evicted through the API, preempted, drained, scaled down, replaced: runs, within the grace period in force.',
+    says: 'the Pod ends because | the list | deleted, evicted through the API, preempted, drained, scaled down, replaced | runs, within the grace period in force',
     tests: [
       [when, 'deleted: PreExit entries in order, then the app stops, then PostExit entries'],
       [when, 'EvictionByEvictionAPI'],
       [when, 'PreemptionByScheduler'],
+      [reasons, 'is that of the condition DeletionReason'],
       [e2e, 'a deletion runs them in order'],
+      ['test/e2e/defer-engine.test.ts', 'down runs the lists of all Pods, and waits for them'],
       [e2e, 'an eviction through the API'],
       [node, 'drained, its Pods are gone, and their defer containers have run'],
       [node, 'drive away who does not tolerate them, after its defer containers'],
-      [
-        'test/e2e/admission.test.ts',
-        'others make way for a Pod of a higher class, with their grace period and after their defer containers',
-      ],
+      [admission, 'others make way for a Pod of a higher class, with their grace period and after their defer'],
     ],
   },
   {
-    says: 'All app containers completed by themselves: runs once, as exit work; the grace counts from the last exit.',
+    says: "all app containers completed by themselves (restartPolicy OnFailure or Never) | runs once, as exit work: no app container is left, so PreExit and PostExit entries run in order; the phase is Terminating until the list has ended, then Succeeded or Failed by the app containers (and by entries with failurePolicy FailPod). The grace period counts from the last exit. Deleting the Pod later does not run the list again; deleting it meanwhile shortens the deadline to the delete's if that is earlier",
     tests: [
       [when, 'app containers that completed by themselves with'],
+      [when, 'it runs once as exit work, then the phase is'],
+      [when, 'the phase is Terminating no longer than the list of a Pod that is over'],
       [when, 'a Pod that completes by itself does not wait with its app for the others'],
-      [e2e, 'a Pod that completes by itself runs them once, as exit work'],
-    ],
-  },
-  {
-    says: 'Deleting the Pod later does not run it again.',
-    tests: [
       [when, 'deleting a Pod that completed by itself does not run it again'],
-      [e2e, 'deleting it later runs nothing'],
-    ],
-  },
-  {
-    says: "Deleting it meanwhile shortens the deadline to the delete's if that is earlier.",
-    tests: [
       [when, 'shortens the deadline if that is earlier'],
+      [reasons, 'the phase of a Pod that completed by itself is'],
+      [defer, 'the exit work of a Pod that completed runs the PreExit entries too'],
+      [status, 'the list is due after the exit work began'],
+      [causes, 'its grace period counts from the last exit'],
+      [causes, 'a deletion during the exit work moves the end earlier and keeps the reason'],
+      [e2e, 'a Pod that completes by itself runs them once, as exit work; deleting it later runs nothing'],
       [matrix, 'a delete of a Pod that completes by itself shortens the deadline'],
+      ['test/long/examples/05-batch-upload.test.ts', 'a later deletion does not upload again'],
     ],
   },
   {
-    says: "activeDeadlineSeconds passed: runs within the grace period; the deadline's own time does not count it.",
+    says: '`activeDeadlineSeconds` passed | runs within the grace period',
     tests: [
       [when, 'activeDeadlineSeconds: it runs within the grace period, which counts from then'],
+      [causes, 'activeDeadlineSeconds counts from the start of the Pod and leaves the grace period'],
       [e2e, 'activeDeadlineSeconds: they run within the grace period'],
     ],
   },
   {
-    says: 'Node pressure, soft threshold: runs within min(grace, the configured maximum).',
+    says: 'node pressure, soft threshold | runs within min(grace, the configured maximum)',
     tests: [
       [when, 'at most: within the shorter of it and the grace period'],
-      [
-        'test/long/eviction.test.ts',
-        'a soft threshold ends one Pod after the other, with grace for their defer containers',
-      ],
+      [causes, 'the node leaves %i s to a Pod with a grace period of 30 s'],
+      [eviction, 'a soft threshold ends one Pod after the other, with grace for their defer containers'],
     ],
   },
   {
-    says: 'Node pressure, hard threshold: skipped; recorded.',
+    says: 'node pressure, hard threshold | skipped; recorded',
     tests: [
       [when, 'node pressure, hard: skipped, and recorded'],
-      [when, 'node pressure, hard: what has run by then ended as it did'],
-      ['test/long/eviction.test.ts', 'the Pod that fills it is evicted at once, without its defer containers'],
+      [defer, 'the node has no time'],
+      [eviction, 'the Pod that fills it is evicted at once, without its defer containers'],
     ],
   },
   {
-    says: 'Graceful node shutdown: runs within min(grace, the shutdown grace left for this Pod).',
+    says: 'graceful node shutdown | runs within min(grace, the shutdown grace left for this Pod)',
     tests: [
       [when, 'node shutdown: within the time that is left for the Pod'],
-      ['test/long/shutdown.test.ts', 'ends Pods by priority within the periods'],
+      [shutdown, 'ends Pods by priority within the periods'],
     ],
   },
   {
-    says: 'Deleted with grace 0 and force: skipped, no trace of a run.',
+    says: "the delete's effective grace period is 0 (`--grace-period=0 --force`, or `terminationGracePeriodSeconds: 0`) | skipped; the record of the Pod's life names the entries that did not run",
     tests: [
       [when, 'deleted by force: skipped, no trace of a run'],
-      [e2e, '--grace-period=0 --force: no trace of a run'],
       [when, 'deleted by force, with an object that a finalizer holds'],
+      [defer, 'a grace period of 0'],
+      [deletion, 'is at once where the Pod asks for nothing'],
+      ['src/lifecycle/report.test.ts', 'an entry of an object that is gone and did not run is named'],
+      ['src/lifecycle/ending.test.ts', 'an object that is gone runs no list, and its containers are killed after 2 s'],
+      [e2e, '--grace-period=0 --force: no trace of a run'],
     ],
   },
   {
-    says: 'Never scheduled, or no init container had started: skipped; deletion is immediate.',
+    says: 'never scheduled, or no container had started | skipped; deletion is immediate',
     tests: [
       [when, 'no init container had started: skipped, deletion is immediate'],
+      [defer, 'no container had started'],
+      [defer, 'a container that was created and never started has not started'],
+      [deletion, 'is at once where it has no node'],
       [matrix, 'no init container had started: gone at once, the entries are skipped'],
     ],
   },
   {
-    says: 'Deleted, or failed, while initializing: PreExit entries are skipped, PostExit entries run.',
+    says: 'deleted, or failed, while initializing (an init container had started, no app container had) | PreExit entries are skipped, PostExit entries run: what was half built is cleaned up',
     tests: [
       [when, 'deleted while initializing: PreExit entries are skipped, PostExit entries run'],
       [when, 'failed while initializing: PostExit entries run'],
+      [defer, 'no app container had started: PreExit'],
+      [defer, 'no app container had started: PostExit entries run'],
       [matrix, 'deleted while initializing: PreExit entries are skipped, PostExit entries run'],
       [matrix, 'failed while initializing: PreExit entries are skipped, PostExit entries run'],
     ],
   },
   {
-    says: 'An app container crashes and restarts in a living Pod: not run.',
+    says: 'every app container is waiting in CrashLoopBackOff | PreExit entries run: the sandbox, its network and volumes are there',
+    tests: [
+      [outages, 'where every app container waits in CrashLoopBackOff, PreExit entries run'],
+      [defer, 'PreExit entries run beside app containers that back off'],
+      [onContainers, 'PreExit entries run while every app container waits in CrashLoopBackOff'],
+    ],
+  },
+  {
+    says: 'an app container crashes and restarts in a living Pod | not run',
     tests: [
       [when, 'an app container that crashes and restarts in a living Pod: not run'],
+      [defer, 'the list does not run when a container of a living Pod crashes'],
       [matrix, 'an app that crashes and restarts: the entries stay PodRunning'],
     ],
   },
   {
-    says: 'The node crashed, the sandbox was lost: a new sandbox, PreExit entries not yet done are skipped, PostExit entries run.',
+    says: 'the node crashed, or the sandbox was lost | if the Pod is still bound (a reboot counts as an outage): a new sandbox, PreExit entries not yet done are skipped (there is no app left), PostExit entries run; otherwise `NodeLost` is recorded',
     tests: [
       [when, 'the sandbox is lost: a new one, the PreExit entries not yet done are skipped, PostExit entries run'],
+      [when, 'a PostExit entry that ran when the sandbox was lost runs again in the new one'],
+      [outages, 'after a reboot PreExit entries are skipped, and PostExit entries run in a new sandbox'],
       [recovery, 'makes a new sandbox for PostExit entries where the old one is lost and there is time'],
-      [e2e, 'the sandbox is lost'],
-      [lost, 'in time PostExit entries run in a new sandbox'],
-    ],
-  },
-  {
-    says: 'Otherwise NodeLost is recorded.',
-    tests: [
       [recovery, 'records NodeLost where the sandbox is lost and the time has passed'],
-      [lost, 'after the deadline it is NodeLost'],
+      [entryEnds, 'a lost sandbox'],
+      [when, 'the sandbox is lost as a PreExit entry has ended, which the status does not tell yet: it has run'],
+      ['src/simulation/lost-sandbox.test.ts', 'nor does a defer container that runs again'],
+      ['src/simulation/lost-sandbox.test.ts', 'an entry that exits 0 because it was told to stop runs again'],
+      [conditions, 'the node was lost'],
+      [e2e, 'the sandbox is lost'],
+      ['test/long/defer-node-lost.test.ts', 'the machine fails and is back, also after the deadline'],
     ],
   },
 ];

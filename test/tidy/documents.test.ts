@@ -63,3 +63,8 @@ test('every example has a README and is named in a test', () => {
     expect(files.some((path) => /^test\/(e2e|long)\//.test(path) && read(path).includes(example))).toBe(true);
   }
 });
+
+test('the README says what a PostExit entry without timeoutSeconds costs', () => {
+  const text = read('README.md').replaceAll(/\s+/g, ' ');
+  expect(text).toContain('one PostExit entry without `timeoutSeconds` halves the time');
+});

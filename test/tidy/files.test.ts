@@ -10,7 +10,6 @@ const LONGER: Readonly<Record<string, string>> = {
   'src/api/schema.ts': 'one walker over the field table: its cases refer to each other',
   'src/apiserver/server-fixture.ts': 'the server of many tests',
   'src/machinery/labels.ts': 'lexer, parser and matcher of one small language',
-  'src/runtime/simulated/simulated-runtime.ts': 'the calls of one runtime over the records that they share',
 };
 
 const sizes = new Map(typeScript.map((path) => [path, read(path).split('\n').length - 1]));

@@ -1,0 +1,274 @@
+/** The specification of defer containers: fields and validation. */
+import type { Sentence } from './sentence.ts';
+
+const fields = 'src/api/core/v1/pod/defer-containers.test.ts';
+const validation = 'src/api/core/v1/pod/validate-defers.test.ts';
+const warnings = 'src/api/core/v1/pod/defer-warnings.test.ts';
+const settings = 'src/api/core/v1/pod/defer-settings.test.ts';
+const older = 'src/api/core/v1/pod/older-forms.test.ts';
+const ends = 'src/api/core/v1/pod/validate-termination.test.ts';
+const templates = 'src/api/core/v1/pod-template/pod-template.test.ts';
+const stored = 'src/apiserver/registry/defer-fields.test.ts';
+const kubectl = 'test/integration/defer-api.test.ts';
+const typed = 'test/e2e/defer-kept.test.ts';
+const matrix = 'test/long/defer-matrix.test.ts';
+const onContainers = 'test/long/defer-fields.test.ts';
+const status = 'src/lifecycle/status.test.ts';
+const stages = 'src/lifecycle/stages.test.ts';
+const defer = 'src/lifecycle/defer.test.ts';
+const entryEnds = 'src/lifecycle/defer-ends.test.ts';
+const reserve = 'src/lifecycle/termination.test.ts';
+const failures = 'src/simulation/defer-failures.test.ts';
+
+export const fieldSentences: readonly Sentence[] = [
+  {
+    says: 'A Pod without `deferContainers` behaves exactly as upstream.',
+    tests: [
+      ['src/simulation/lives/lives.test.ts', 'lives written out'],
+      ['src/lifecycle/ending.test.ts', 'a Pod without defer containers'],
+      [fields, 'a Pod without the field has nothing of them'],
+    ],
+  },
+  {
+    says: 'deferContainers: # 0..N, in order',
+    tests: [
+      [fields, 'the PodTemplate type knows them'],
+      [kubectl, 'pod.spec.deferContainers'],
+      [defer, 'the order of the list'],
+    ],
+  },
+  {
+    says: '- name: remove-shard # unique across init, app, defer and ephemeral containers',
+    tests: [[validation, 'names are unique across init, app, defer and ephemeral containers']],
+  },
+  {
+    says: 'image: dbutils / imageFrom: db # instead of image: the image of that app or init container / command: [...]',
+    tests: [
+      [validation, 'image and imageFrom'],
+      [entryEnds, 'an entry with imageFrom starts from the image of the other container at its turn'],
+      [onContainers, 'imageFrom: the image of a container as it is when the turn comes'],
+    ],
+  },
+  {
+    says: 'trigger: PreExit # PreExit (default) | PostExit',
+    tests: [[fields, 'the trigger is PreExit by default']],
+  },
+  {
+    says: 'onReasons: [ScaledDown] # optional; absent: every reason',
+    tests: [
+      [fields, 'an empty onReasons is absent'],
+      [defer, 'onReasons without the reason'],
+    ],
+  },
+  {
+    says: 'when: Always # PostExit only: Always (default) | Succeeded | Failed / failurePolicy: Ignore # Ignore (default) | FailPod',
+    tests: [
+      [fields, 'entries run after every outcome and their failure is ignored by default'],
+      [validation, 'onReasons, when and failurePolicy'],
+    ],
+  },
+  {
+    says: 'restartPolicy: Never # Never (default) | OnFailure | Always',
+    tests: [[fields, 'the restart policy is Never by default']],
+  },
+  {
+    says: 'timeoutSeconds: 20 # optional bound on this entry, over all its attempts',
+    tests: [[failures, 'its timeoutSeconds bound all attempts']],
+  },
+  {
+    says: 'livenessProbe: {...} # allowed; readinessProbe, startupProbe and lifecycle are not',
+    tests: [[validation, 'probes and hooks']],
+  },
+  {
+    says: 'terminationGracePeriodSeconds: 60 / postExitGracePeriodSeconds: 15 # the part of the grace period that is reserved for PostExit entries',
+    tests: [[reserve, 'the reserve of the PostExit stage']],
+  },
+  {
+    says: 'preStopPolicy: Concurrent # Concurrent (default) | AfterPreExit',
+    tests: [[fields, 'preStop hooks start beside the entries by default']],
+  },
+  {
+    says: 'deferContainerGracePeriodExtension: false # solution 1 of the proposal',
+    tests: [[stages, 'the extension by liveness']],
+  },
+  {
+    says: 'deferContainerGracePeriodExtensionInterval: 10 # seconds S } solution 2: both or neither / deferContainerGracePeriodExtensionCount: 3 # times N }',
+    tests: [
+      [stages, 'the extension by count'],
+      [validation, 'the extension of the grace period'],
+    ],
+  },
+  {
+    says: 'prePullDeferImages: true # default true',
+    tests: [[fields, 'images are pulled before by default']],
+  },
+  {
+    says: 'phase: Terminating # only while defer containers are due or running',
+    tests: [[status, 'the list is due']],
+  },
+  {
+    says: 'conditions: [{type: Deferred, ...}] / deferContainerStatuses: [...] # one ContainerStatus per entry, as for init containers',
+    tests: [
+      ['src/lifecycle/conditions.test.ts', 'Deferred'],
+      [status, 'the states of entries'],
+      [kubectl, 'pod.status.termination and pod.status.deferContainerStatuses'],
+    ],
+  },
+  {
+    says: 'termination: {reason, startedAt, deadline, extendedSeconds, containers: [...]}',
+    tests: [
+      [status, 'status.termination'],
+      [ends, 'status.termination'],
+      [fields, 'a client sets no termination and no statuses on create'],
+      [validation, 'that the Pod ends, and what its entries did, is kept where a client does not know of it'],
+    ],
+  },
+  {
+    says: 'A defer container has every other field of a container (resources, volumes, security context, env, ports, …).',
+    tests: [
+      [fields, 'a defer container has every other field of a container'],
+      [fields, 'the rest has the defaults of an app container'],
+      [validation, 'defer containers have all other fields, and no more'],
+      [kubectl, 'pod.spec.deferContainers lists no field that is refused'],
+      ['test/e2e/identity.test.ts', 'init and defer containers have profiles as the others do'],
+      ['test/e2e/defer.test.ts', 'a host port of an entry leads to it'],
+    ],
+  },
+  {
+    says: '`Always` is treated as `OnFailure`: exit code 0 ends an entry.',
+    tests: [
+      [entryEnds, 'exit code 0, with Always'],
+      [failures, 'it is retried, after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds'],
+    ],
+  },
+  {
+    says: 'Typed clients drop fields that they do not know. Therefore: Every field above can also be given as an annotation: `pod.alpha.kubernetes.io/defer-containers` (a JSON array of the entries) and `pod.alpha.kubernetes.io/defer-settings` (a JSON object with the other fields). They are read on create, in Pods and in Pod templates, where the field is absent.',
+    tests: [
+      [older, 'is read on create where the field is absent'],
+      [settings, 'are read on create where the fields are absent'],
+      [settings, 'are read beside entries in an annotation'],
+      [templates, 'are judged on create in either form'],
+      [kubectl, 'is read on create, and cannot be changed'],
+      [kubectl, 'gives the other fields as well'],
+    ],
+  },
+  {
+    says: '`pod.alpha.kubernetes.io/defer-container-statuses` mirrors the status.',
+    tests: [
+      [older, 'the statuses are mirrored'],
+      [matrix, 'the annotation: its entries run, their statuses are mirrored'],
+    ],
+  },
+  {
+    says: 'Bad JSON, or both forms present and different, is a validation error on create; the forms are compared on create only.',
+    tests: [
+      [older, 'bad JSON is a validation error'],
+      [older, 'both forms that differ are a validation error'],
+      [settings, 'bad JSON is an error at the annotation'],
+      [settings, 'both forms that differ are an error for each field'],
+      [settings, 'are not compared with the fields of an existing Pod'],
+      [templates, 'the forms are compared on create only'],
+    ],
+  },
+  {
+    says: 'The annotations are immutable on an existing Pod.',
+    tests: [
+      [older, 'is immutable on an existing Pod'],
+      [settings, 'are immutable on an existing Pod'],
+    ],
+  },
+  {
+    says: 'An update (PUT) of an existing Pod that lacks the fields leaves them unchanged: a typed client that reads, changes a label and writes back must succeed and lose nothing.',
+    tests: [
+      [settings, 'leaves them unchanged'],
+      [stored, 'keeps them in a PUT without them, which may change other fields'],
+      [kubectl, 'kubectl replace of a Pod without the fields leaves them unchanged'],
+      [typed, 'a typed client that writes a Pod back without the fields succeeds, and the fields stay'],
+    ],
+  },
+  {
+    says: 'In a Pod template only the form that was given is stored; a Pod created from it gets the field.',
+    tests: [
+      [templates, 'are stored in the form that was given'],
+      [older, 'is read on create where the field is absent'],
+    ],
+    awaits: ['src/controllers/replica-set', 'src/controllers/job'],
+  },
+  {
+    says: 'A PUT of a template that drops the field removes it (`kubectl replace` must work), with a warning; users of typed clients give the annotation, which such clients keep.',
+    tests: [
+      [templates, 'an update that drops the fields removes them, with a warning'],
+      [templates, 'an update that drops the field and keeps the annotation gives no warning'],
+      [stored, 'loses them in a PUT without them, with a warning'],
+      [kubectl, 'in a template it is all that is stored; a PUT without the field gives a warning'],
+      [matrix, 'the annotation: its entries run, their statuses are mirrored, and a client without the field keeps it'],
+    ],
+  },
+];
+
+export const validationSentences: readonly Sentence[] = [
+  {
+    says: 'Names are unique across all lists. All rules of app containers apply.',
+    tests: [
+      [validation, 'names are unique across init, app, defer and ephemeral containers'],
+      [validation, 'all rules of app containers hold'],
+      [validation, 'host ports'],
+    ],
+  },
+  {
+    says: 'Exactly one of `image` and `imageFrom`; `imageFrom` names an app or init container.',
+    tests: [[validation, 'image and imageFrom']],
+  },
+  {
+    says: 'No readinessProbe, startupProbe or lifecycle.',
+    tests: [[validation, 'probes and hooks']],
+  },
+  {
+    says: 'Every PreExit entry stands before every PostExit entry.',
+    tests: [[validation, 'every PreExit entry stands before every PostExit entry']],
+  },
+  {
+    says: '`trigger`, `when`, `failurePolicy`, `restartPolicy`, `preStopPolicy` and every item of `onReasons` have known values; `when` other than Always needs trigger PostExit. `timeoutSeconds` > 0.',
+    tests: [
+      [validation, 'trigger, restartPolicy and timeoutSeconds'],
+      [validation, 'onReasons, when and failurePolicy'],
+      [validation, 'hooks at another time'],
+    ],
+  },
+  {
+    says: '`postExitGracePeriodSeconds` >= 0 and less than the grace period.',
+    tests: [[validation, 'preStopPolicy and postExitGracePeriodSeconds']],
+  },
+  {
+    says: 'Interval > 0 and count > 0, both or neither, and not together with `deferContainerGracePeriodExtension`.',
+    tests: [[validation, 'the extension of the grace period']],
+  },
+  {
+    says: 'On an existing Pod only `spec.deferContainers[*].image` may change, and not once the Pod is terminating.',
+    tests: [
+      [validation, 'may change images'],
+      [validation, 'may not change images once %s'],
+      [validation, 'may not change %s'],
+      [validation, 'may not reorder entries'],
+      [kubectl, 'kubectl patch merges an entry by its name'],
+      [kubectl, 'kubectl replace changes an image'],
+      [kubectl, 'an entry cannot be removed with a patch'],
+      [validation, 'may not %s entries'],
+      [validation, 'imageFrom is immutable'],
+      [stored, 'a PUT with an empty list is refused, as one with fewer entries'],
+      [stored, 'a patch that removes them is refused'],
+      [kubectl, 'another change is refused, and said'],
+      [kubectl, 'the image is not changed once the Pod is terminating'],
+    ],
+  },
+  {
+    says: 'A `timeoutSeconds` longer than the grace period, an entry with restartPolicy OnFailure and no `timeoutSeconds`, a PreExit entry without `timeoutSeconds` (a hang leaves the app containers 2 s), fewer than 10 s between the grace period and `postExitGracePeriodSeconds`, and `deferContainers` with a grace period of 0 ("entries will not run on delete") give a warning.',
+    tests: [
+      [warnings, 'a timeout longer than the grace period'],
+      [warnings, 'a PostExit entry that is retried without a timeout'],
+      [warnings, 'a PreExit entry without a timeout'],
+      [warnings, 'a reserve that leaves 9 s'],
+      [warnings, 'a grace period of 0'],
+    ],
+  },
+];

@@ -1,0 +1,174 @@
+/** The specification of defer containers: surviving the agent, workloads, the lives that it plays through, the changes. */
+import type { Sentence } from './sentence.ts';
+
+const fields = 'src/api/core/v1/pod/defer-containers.test.ts';
+const settings = 'src/api/core/v1/pod/defer-settings.test.ts';
+const resources = 'src/api/core/v1/pod/resources.test.ts';
+const matrix = 'test/long/defer-matrix.test.ts';
+const kill = 'test/long/defer-kill.test.ts';
+const onTime = 'test/long/defer-time.test.ts';
+const onOutages = 'test/long/defer-outages.test.ts';
+const contract = 'test/contract/runtime-contract.ts';
+const order = 'src/simulation/defer-order.test.ts';
+const when = 'src/simulation/defer-when.test.ts';
+const inLives = 'src/simulation/defer-status.test.ts';
+const recovery = 'src/simulation/defer-recovery.test.ts';
+const outages = 'src/simulation/defer-outages.test.ts';
+const properties = 'src/simulation/defer.property.test.ts';
+const times = 'src/simulation/defer-time.property.test.ts';
+const played = 'src/simulation/lives-of-the-specification.test.ts';
+const causes = 'src/lifecycle/termination.test.ts';
+const stages = 'src/lifecycle/stages.test.ts';
+const memory = 'src/lifecycle/memory.test.ts';
+const entryEnds = 'src/lifecycle/defer-ends.test.ts';
+const defer = 'src/lifecycle/defer.test.ts';
+
+export const survival: readonly Sentence[] = [
+  {
+    says: 'Before each step its intent is written (entry, attempt, container ID, deadline).',
+    tests: [
+      [defer, 'the first entry is announced in the status, then started'],
+      [entryEnds, 'is announced in the status with its number, then started'],
+      [stages, 'the journal has it too'],
+      [inLives, 'an attempt is announced in the status before it starts'],
+      [properties, 'an attempt starts only once the status has announced it'],
+    ],
+  },
+  {
+    says: 'After a restart of the agent, at any point, the list goes on where it was: a running entry is re-adopted, a finished one is not run again.',
+    tests: [
+      [memory, 'an entry that runs goes on'],
+      [memory, 'an entry that succeeded meanwhile is not run again'],
+      [recovery, 'adopts the entry that runs'],
+      [recovery, 'does not run again what has ended, whichever of status and runtime knows it'],
+      [recovery, 'counts as too late what ended well after its timeoutSeconds'],
+      [recovery, 'counts as failed what ended badly after that'],
+      [inLives, 'what has ended is written down before its last trace goes, also when the time is over'],
+      [inLives, 'whatever action of the agent is its last, the list ends as it would have'],
+      [properties, 'a crash of the agent changes nothing in how the list ends'],
+      [kill, 'kill -9 with each entry'],
+      [onOutages, 'the engine and containerd are killed again and again: each entry runs once'],
+    ],
+  },
+  {
+    says: "A crash between the start of an entry and its record may run that attempt's container once only: the name and attempt of the container make the start idempotent.",
+    tests: [
+      [contract, 'is one for each name and attempt'],
+      [contract, 'is started once, however often it is asked for'],
+      [memory, 'an announced attempt is started under the same number'],
+      [memory, 'an attempt that failed and was only announced is tried once more'],
+      [memory, 'an attempt that failed and that the status showed as running has failed'],
+      [recovery, 'tries once more what ended badly before its start was written down, even with restartPolicy Never'],
+      [outages, 'a start whose outcome is unknown runs the entry once'],
+      [properties, 'entries run at most once to success'],
+      [kill, 'kill -9 between'],
+    ],
+  },
+];
+
+export const workloads: readonly Sentence[] = [
+  {
+    says: '`deferContainers` is a field of Pod templates everywhere (Deployment, StatefulSet, DaemonSet, Job, CronJob, ReplicaSet, ReplicationController, PodTemplate).',
+    tests: [
+      [fields, 'the PodTemplate type knows them'],
+      ['src/api/core/v1/pod-template/pod-template.test.ts', 'defer containers of a template'],
+    ],
+    awaits: ['src/api/apps/v1', 'src/api/batch/v1', 'src/api/core/v1/replication-controller'],
+  },
+  {
+    says: "A StatefulSet's successor with the same name is not created before the list has ended and the Pod is gone.",
+    tests: [[matrix, 'another Pod of the name cannot be made before the list has ended, and then can']],
+    awaits: ['src/controllers/stateful-set'],
+  },
+  {
+    says: 'A Job counts a Pod as finished only after its list has ended (`podReplacementPolicy: Failed` waits for it too).',
+    tests: [[when, 'it runs once as exit work, then the phase is']],
+    awaits: ['src/controllers/job'],
+  },
+  {
+    says: 'A PodDisruptionBudget counts a Pod in its list as disrupted from T0, exit work included.',
+    tests: [[order, 'without a deletionTimestamp the Pod is not Ready from T0 on']],
+    awaits: ['src/api/policy/v1'],
+  },
+];
+
+export const lives: readonly Sentence[] = [
+  {
+    says: 'a: grace 30, app ignores SIGTERM, PreExit e1 hangs (timeout 20), PostExit p1 (timeout 5), p2 (no timeout) | S = 15; e1 TERM 15, KILL 17; app TERM 17, KILL 19; D = 34; p1 from 19 to 24 (if it hangs: KILL 26); p2 until TERM 34, KILL 36',
+    tests: [
+      [played, 'a: an app that ignores SIGTERM, a PreExit entry that hangs, two PostExit entries'],
+      [played, 'a: the first PostExit entry hangs: it is killed 2 s after its timeoutSeconds'],
+      [causes, 'life a: grace 30 s, an entry of 5 s and one without a timeout'],
+    ],
+  },
+  {
+    says: 'b: as a, with extension by count 2 x 10 | S moves to 25, D to 40; e1 TERM 20, KILL 22; app TERM 22, KILL 25; at 40 p2 still runs: D moves to 50; p2 TERM 50, KILL 52',
+    tests: [[played, 'b: the same with an extension by count, 2 times 10 s']],
+  },
+  {
+    says: 'c: extension by liveness, e1 probed every 2 s, runs 40 s | e1 ends by itself at 40 in its extended stage; the next entry has its minimum; R is untouched',
+    tests: [[played, 'c: an extension by liveness: an entry that runs 40 s ends by itself']],
+  },
+  {
+    says: "d: as a, second delete with grace 5 at 10 while e1 runs (the API leaves 1 s) | D' = 11, R' = 2, S' = 9: e1 TERM 10, KILL 12; app TERM 12, KILL 14; p1 TERM 16, KILL 18",
+    tests: [
+      [played, 'd: a second delete with a grace period of 5 s at 10, of which the API leaves 1 s'],
+      [causes, 'life d: a second delete at 10 with 1 s'],
+    ],
+  },
+  {
+    says: 'e: sidecar, AfterPreExit, agent dead from 3 to 50 | S and D move by 47 to 57; e1 finishes; hooks run; PostExit keeps R; the sidecar stays until the list has ended',
+    tests: [[played, 'e: no agent runs from 3 to 50, with a sidecar and hooks after the PreExit entries']],
+  },
+  {
+    says: 'f: node shutdown leaves 10 s to a Pod with grace 60 and reserve 30 | R = 5, S = 5, D = 10; no extension',
+    tests: [
+      [played, 'f: a node shutdown leaves 10 s to a Pod with a grace period of 60 s and a reserve of 30 s'],
+      [causes, 'life f: a node shutdown leaves 10 s to a Pod with grace 60 s and reserve 30 s'],
+    ],
+  },
+  {
+    says: 'g: `kubectl delete --now` | G = 1: R = 1 (min(R0, 2 s) where R0 allows), stop signals with 2 s each; over within about 9 s',
+    tests: [
+      [played, 'g: kubectl delete --now'],
+      [causes, 'life g: a grace period of 1 s'],
+      [onTime, 'kubectl delete --now: each container has its stop signal, 2 s before the kill'],
+    ],
+  },
+];
+
+export const changes: readonly Sentence[] = [
+  {
+    says: '`imageFrom`, `onReasons`, `when`, `failurePolicy`, `postExitGracePeriodSeconds`, `preStopPolicy`, the annotation for settings, `status.termination.containers`, the downward volume, the `defer` subresource and the option for the phase are new.',
+    tests: [
+      ['src/api/core/v1/pod/validate-defers.test.ts', 'accepts a Pod that was stored before there were preStopPolicy'],
+      [settings, 'the settings of defer containers in an annotation'],
+    ],
+  },
+  {
+    says: 'The rules of time are new: the reserve, 2 s between signal and kill for everyone, outages that do not count, extensions that keep the reserve, `timeoutSeconds` from the decided turn.',
+    tests: [
+      [times, 'the reserve is never used by others'],
+      [times, 'every container that is told to stop has 2 s'],
+      [times, 'an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn'],
+      [stages, 'at S both kinds of extension keep R whole'],
+      [outages, 'timeoutSeconds count from the decided end of the entry before'],
+    ],
+  },
+  {
+    says: "`deletionTimestamp` is never moved later. Readiness is the probe's while a deletion runs.",
+    tests: [
+      ['src/apiserver/registry/deletes.test.ts', 'metadata.deletionTimestamp stays where the node moves the deadline'],
+      [order, 'readiness is that of the probes while a deletion runs'],
+    ],
+  },
+  {
+    says: 'Entries without resources no longer change QoS. References of entries are kept. A start in flight counts as started.',
+    tests: [
+      [resources, 'are not changed by an entry without requests and limits'],
+      ['src/api/core/v1/pod/qos.test.ts', 'a defer container without requests and limits'],
+      ['src/node/kept-references.test.ts', 'an entry finds what it refers to although all of it was deleted'],
+      [defer, 'a start in flight counts as started'],
+    ],
+  },
+];

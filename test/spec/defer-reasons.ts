@@ -1,0 +1,177 @@
+/** The specification of defer containers, "When the list runs": the reason of an end, and which entries are due for it. */
+import type { Sentence } from './sentence.ts';
+
+const onContainers = 'test/long/defer-fields.test.ts';
+const when = 'src/simulation/defer-when.test.ts';
+const inLives = 'src/simulation/defer-reasons.test.ts';
+const outages = 'src/simulation/defer-outages.test.ts';
+const defer = 'src/lifecycle/defer.test.ts';
+const causes = 'src/lifecycle/termination.test.ts';
+const status = 'src/lifecycle/status.test.ts';
+const validation = 'src/api/core/v1/pod/validate-defers.test.ts';
+const statics = 'src/node/static-pods/static-pods.test.ts';
+const admission = 'test/e2e/admission.test.ts';
+
+export const reasons: readonly Sentence[] = [
+  {
+    says: "A list runs once in a Pod's life. The first reason stays, for `onReasons` too.",
+    tests: [
+      [defer, 'a list runs once: a new agent goes on where the status is'],
+      [defer, 'an end that the status has stays, whatever else is observed'],
+      [defer, 'onReasons looks at the first reason'],
+      [causes, 'the first of several causes gives the reason'],
+      [inLives, 'stays the first one, though the node ends the Pod too'],
+      [when, 'deleting a Pod that completed by itself does not run it again'],
+    ],
+  },
+  {
+    says: 'A hard threshold in the middle of a list tells every container to stop (killed after 2 s); entries that have ended keep their result, the others end as Skipped, "the node had no time".',
+    tests: [
+      [defer, 'a hard threshold in the middle of a list'],
+      [when, 'node pressure, hard: what has run by then ended as it did'],
+    ],
+  },
+  {
+    says: '`activeDeadlineSeconds` no longer counts once a termination has begun. A Pod whose init container failed for good has the reason Completed.',
+    tests: [
+      [causes, 'activeDeadlineSeconds no longer counts once a termination has begun'],
+      [causes, 'a Pod whose init container failed for good has completed'],
+      [inLives, 'activeDeadlineSeconds no longer counts once a termination has begun'],
+      [inLives, 'is Completed where an init container failed for good'],
+    ],
+  },
+  {
+    says: 'If a completed Pod is deleted during its exit work, its final phase is written before the object goes (the Job controller reads it).',
+    tests: [
+      [when, 'the final phase of a Pod that is deleted during its exit work is written before the object goes'],
+      [status, 'the exit work of a Pod that is deleted meanwhile ends with its final phase'],
+    ],
+  },
+  {
+    says: 'A static Pod whose manifest is removed is Deleted, changed: Replaced.',
+    tests: [
+      [statics, 'a Pod whose manifest is changed is replaced, one whose manifest is removed is deleted'],
+      [statics, 'a Pod with defer containers whose manifest is changed has the reason Replaced'],
+      ['test/e2e/defer-engine.test.ts', 'a static Pod whose manifest goes runs its list'],
+    ],
+  },
+  {
+    says: '**A start in flight counts as started.** While the start of an init or app container is under way, no entry is skipped or begun: the decision waits for the outcome of that start.',
+    tests: [
+      [defer, 'while the start of %s is under way, no entry is skipped or begun'],
+      [defer, 'while the first start of a sidecar is under way, no entry is skipped or begun'],
+      [defer, 'once the container runs the PreExit entries run'],
+      [defer, 'the Pod stays on the node while the start is under way'],
+      [outages, 'what it began is cleaned up'],
+      [outages, 'deleted while the start of the app is in flight: PreExit entries wait for it, and run'],
+      ['test/long/defer-races.test.ts', 'its PostExit entry runs wherever the init container ran'],
+    ],
+  },
+  {
+    says: '`onReasons` limits an entry to some reasons; on others it ends as `Skipped` with the message "not due on REASON".',
+    tests: [
+      [defer, 'onReasons without the reason'],
+      [inLives, 'limits an entry to some reasons; on others it is skipped, and is no failure'],
+      [defer, 'an entry is skipped at its turn, not before'],
+      [defer, 'entries that are skipped give the turn to the next one in the same decision'],
+      [onContainers, 'onReasons: the condition DeletionReason says why a Pod is deleted'],
+    ],
+  },
+  {
+    says: 'Reasons: `Deleted`, `ScaledDown`, `Replaced` (rolling update, template change), `OwnerDeleted`, `Evicted`, `Preempted`, `DeadlineExceeded`, `NodeShutdown`, `NodePressure`, `Completed`.',
+    tests: [
+      [validation, 'every known reason'],
+      [validation, 'an unknown reason'],
+      [causes, 'the reason of a deletion'],
+    ],
+  },
+  {
+    says: 'Who deletes a Pod for a reason other than `Deleted` says so before, in the Pod condition `DeletionReason` (status True, reason as above), or, as upstream does, in `DisruptionTarget`.',
+    tests: [
+      [causes, 'DeletionReason'],
+      [causes, 'an eviction through the API'],
+      ['src/apiserver/registry/eviction.test.ts', 'says in the conditions that it evicts'],
+      [onContainers, 'onReasons: the condition DeletionReason says why a Pod is deleted'],
+    ],
+    awaits: ['src/controllers/replica-set'],
+  },
+  {
+    says: 'Of the two (both True) the later `lastTransitionTime` wins; a tie goes to DisruptionTarget.',
+    tests: [
+      [causes, 'a later DeletionReason'],
+      [causes, 'a later DisruptionTarget'],
+      [causes, 'both at the same time'],
+      [inLives, 'the later of DeletionReason and DisruptionTarget wins'],
+      [inLives, 'a tie goes to DisruptionTarget'],
+    ],
+  },
+  {
+    says: 'A controller that no longer deletes a Pod that it marked sets the condition False.',
+    tests: [
+      [causes, 'a DeletionReason that is False'],
+      [inLives, 'a condition that is False says nothing'],
+    ],
+    awaits: ['src/controllers/replica-set', 'src/controllers/stateful-set', 'src/controllers/daemon-set'],
+  },
+  {
+    says: 'ReplicaSet: Replaced if its Deployment has a newer revision, else ScaledDown.',
+    tests: [],
+    awaits: ['src/controllers/replica-set'],
+  },
+  {
+    says: 'StatefulSet: ScaledDown for ordinals outside the range, else Replaced.',
+    tests: [],
+    awaits: ['src/controllers/stateful-set'],
+  },
+  {
+    says: 'DaemonSet: Replaced on update, ScaledDown where a node no longer fits.',
+    tests: [],
+    awaits: ['src/controllers/daemon-set'],
+  },
+  {
+    says: 'Job: ScaledDown for parallelism and suspend, Completed or DeadlineExceeded when the Job itself has ended.',
+    tests: [],
+    awaits: ['src/controllers/job'],
+  },
+  {
+    says: 'Garbage collector and namespace deletion: OwnerDeleted.',
+    tests: [],
+    awaits: ['src/controllers/garbage-collector'],
+    untested: 'the namespace controller deletes Pods without the condition DeletionReason: it has yet to write it',
+  },
+  {
+    says: 'Taint manager: Evicted.',
+    tests: [
+      ['src/controllers/taint-eviction/taint-eviction.test.ts', 'who does not tolerate it goes at once and knows why'],
+      [causes, 'an eviction for a taint'],
+    ],
+  },
+  {
+    says: 'Preemption by the scheduler or by the node for a critical Pod: Preempted.',
+    tests: [
+      ['src/scheduler/scheduler.test.ts', 'those of lower priority make way'],
+      [causes, 'a preemption'],
+      ['src/simulation/node-ends.test.ts', 'a Pod that makes way for a critical one has its own grace period'],
+      [admission, 'a critical Pod begins on a full node when another has made way for it, after its defer containers'],
+    ],
+  },
+  {
+    says: "`when` looks at the app containers when the entry's turn comes: `Succeeded` if every one exited with 0, `Failed` if one did not or never ran; otherwise the entry is `Skipped`.",
+    tests: [
+      [defer, 'all app containers exited with 0'],
+      [defer, 'one app container did not'],
+      [defer, 'when Failed: an app container that never ran has failed'],
+      [inLives, 'looks at the exit codes of the app containers'],
+      [inLives, 'an app container that never ran has failed'],
+      [onContainers, 'when: PostExit entries run after the outcome of the app containers that they name'],
+    ],
+  },
+  {
+    says: "Native sidecars do not count. An app that ends on the Pod's own stop signal with 143 or 137 has failed too: combine `when: Failed` with `onReasons: [Completed]` for failures of the app itself.",
+    tests: [
+      [defer, 'when: native sidecars do not count'],
+      [defer, 'when Failed with onReasons Completed: only failures of the app itself are due'],
+      [inLives, 'an app that ends on its stop signal with 143 has failed; native sidecars do not count'],
+    ],
+  },
+];

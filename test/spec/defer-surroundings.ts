@@ -1,0 +1,181 @@
+/** The specification of defer containers: what an entry can know, resources, images, references and volumes. */
+import type { Sentence } from './sentence.ts';
+
+const validation = 'src/api/core/v1/pod/validate-defers.test.ts';
+const fields = 'src/api/core/v1/pod/defer-containers.test.ts';
+const resources = 'src/api/core/v1/pod/resources.test.ts';
+const qos = 'src/api/core/v1/pod/qos.test.ts';
+const ofPod = 'src/node/container-resources.test.ts';
+const e2e = 'test/e2e/defer.test.ts';
+const inGroups = 'test/e2e/resources.test.ts';
+const matrix = 'test/long/defer-matrix.test.ts';
+const onContainers = 'test/long/defer-fields.test.ts';
+const inLives = 'src/simulation/defer-status.test.ts';
+const order = 'src/simulation/defer-order.test.ts';
+const status = 'src/lifecycle/status.test.ts';
+const progress = 'src/lifecycle/progress.test.ts';
+const entryEnds = 'src/lifecycle/defer-ends.test.ts';
+const kept = 'src/node/kept-references.test.ts';
+const onMachine = 'test/integration/kept-references.test.ts';
+const whole = 'test/e2e/defer-references.test.ts';
+const downward = 'src/node/downward.test.ts';
+const files = 'src/node/volumes.test.ts';
+
+export const knowledge: readonly Sentence[] = [
+  {
+    says: 'The downward API offers, as env `fieldRef` to entries and as a `downwardAPI` volume item to every container: `status.termination.reason`, `status.termination.deadline` (RFC 3339; a volume follows its moves) and `status.termination.containers` (JSON, as above);',
+    tests: [
+      [validation, '%s is offered to defer containers, as env'],
+      [validation, '%s is not offered to init and app containers'],
+      [validation, '%s is offered in volumes, also projected ones'],
+      [validation, '%s is not offered in volumes of a Pod without defer containers'],
+      [downward, 'reason'],
+      [downward, 'deadline'],
+      [downward, 'containers'],
+      [files, 'a volume shows the termination of the Pod, empty before it, and follows the moves of the deadline'],
+      [e2e, 'an eviction through the API: entries know the reason, the deadline, and after the exit its codes'],
+      [onContainers, 'the downward API shows the termination in files, and to entries in their environment'],
+      ['test/long/eviction.test.ts', 'a soft threshold ends one Pod after the other'],
+    ],
+  },
+  {
+    says: 'and, as before, `status.termination.exitCodes` (JSON: container name to exit code).',
+    tests: [
+      [downward, 'exitCodes'],
+      [e2e, 'a Pod that completes by itself runs them once, as exit work'],
+    ],
+  },
+  {
+    says: "Before T0 the files are empty; an app's preStop hook and a sidecar can therefore read why the Pod ends.",
+    tests: [
+      [downward, 'is shown from its beginning on, and empty before'],
+      [files, 'a volume shows the termination of the Pod, empty before it'],
+      ['src/lifecycle/ending.test.ts', 'are written before the first hook or entry'],
+      [onContainers, 'the downward API shows the termination in files'],
+    ],
+  },
+];
+
+export const resourceSentences: readonly Sentence[] = [
+  {
+    says: "An entry without requests and limits counts nowhere: it runs in the Pod's control group, beside what is there, and changes neither the QoS class nor the effective request.",
+    tests: [
+      [resources, 'are not changed by an entry without requests and limits'],
+      [qos, 'a defer container without requests and limits'],
+      [ofPod, 'the limits of the others beside an entry without requests and limits'],
+    ],
+  },
+  {
+    says: "For entries with them the Pod's effective request (and limit) is the highest of: init containers' highest (plus sidecars started before it); sidecars + sum of app containers + highest PreExit entry; sidecars + highest PostExit entry.",
+    tests: [
+      [resources, 'sidecars, the sum of the app containers and the highest PreExit entry'],
+      [resources, 'sidecars and the highest PostExit entry'],
+      [resources, 'the highest of the init containers, with the sidecars before it'],
+      [resources, 'are the highest of the parts, each resource by itself'],
+      [resources, 'are what runs at the same time at most'],
+    ],
+  },
+  {
+    says: 'A limit that is missing on one of these parts counts as the highest.',
+    tests: [[resources, 'have no limit where one part has none']],
+  },
+  {
+    says: "Scheduling, quota, QoS and the Pod's cgroup use it.",
+    tests: [
+      ['src/scheduling/schedule.test.ts', 'with a PreExit'],
+      [qos, 'a request of a defer container alone'],
+      [ofPod, 'sidecars and the highest PreExit entry beside the app containers'],
+      [inGroups, 'count the highest PreExit entry beside the app containers, and a PostExit entry after them'],
+    ],
+    awaits: ['src/api/core/v1/resource-quota'],
+  },
+  {
+    says: "LimitRange defaults and a quota's demand for values do not apply to entries without resources.",
+    tests: [],
+    awaits: ['src/api/core/v1/limit-range', 'src/api/core/v1/resource-quota'],
+  },
+  {
+    says: 'PodSecurity and every other admission plugin look at `deferContainers` as at containers.',
+    tests: [
+      [fields, 'the token of the ServiceAccount is mounted in them as well'],
+      [fields, 'what they refer to, the Pod refers to'],
+    ],
+    awaits: ['src/apiserver/admission'],
+  },
+  {
+    says: '`lifepod describe pod` shows the effective request and limit.',
+    tests: [
+      ['src/cli/describe-defer.test.ts', 'the effective request is the highest of what runs at the same time'],
+      ['test/e2e/clients.test.ts', 'describe: the section before, during and after the end'],
+    ],
+  },
+];
+
+export const imageSentences: readonly Sentence[] = [
+  {
+    says: "With `prePullDeferImages` the images are pulled once the Pod runs and are not garbage-collected while the Pod is on the node; failure is an Event and shows in the entry's status, `why` and `lifepod status`.",
+    tests: [
+      [progress, 'images of defer containers are looked for once every app container has a run'],
+      [progress, 'an absent image of a defer container is pulled ahead of its turn'],
+      [progress, 'prePullDeferImages false pulls no image of a defer container ahead of its turn'],
+      [status, 'an image that could not be pulled ahead of the turn shows in the entry'],
+      [inLives, 'are pulled once the Pod runs'],
+      [inLives, 'or only in their turn, with prePullDeferImages false'],
+      [inLives, 'a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once'],
+      ['src/node/images/used.test.ts', 'the images of all kinds of containers and of volumes are used'],
+      ['src/simulation/image-garbage.test.ts', 'what is in use stays'],
+      ['test/e2e/image-gc.test.ts', 'what containers run and what Pods are to run yet stays'],
+      ['test/e2e/defer-kept.test.ts', 'an image of an entry that cannot be pulled shows while the Pod runs'],
+      [matrix, 'images are pulled once the Pod runs; one that cannot be is an Event, and the Pod stays Ready'],
+      [matrix, 'with prePullDeferImages false they are pulled in their turn'],
+    ],
+  },
+  {
+    says: "`imageFrom` is resolved when the entry's turn comes, from that container's image then; it is never written into `image`, and pre-pulled again when that image changes.",
+    tests: [
+      [entryEnds, 'an entry with imageFrom starts from the image of the other container at its turn'],
+      [progress, 'the image of an entry with imageFrom is that of the other container, and is looked for again'],
+      ['src/node/executor.test.ts', 'an entry with imageFrom runs the image that the action names'],
+      [onContainers, 'imageFrom: the image of a container as it is when the turn comes, and never in the spec'],
+    ],
+  },
+  {
+    says: "ConfigMaps, Secrets, imagePullSecrets and the ServiceAccount that entries refer to in `env` and `envFrom` are read when the app containers start, kept with the Pod on the node (mode 0600, in memory where secret), refreshed while they exist, and used when the object is gone at the entry's turn: `kubectl delete -f` of a whole application runs its destructors.",
+    tests: [
+      [kept, 'an entry finds what it refers to although all of it was deleted since its app container started'],
+      [kept, 'only what entries refer to is kept, for root alone, Secrets in memory'],
+      [kept, 'a copy follows its object, and stays when that is gone'],
+      [kept, 'an object that could not be read when the app container started is read again'],
+      [kept, 'an image of an entry is pulled with a secret that is gone'],
+      [kept, 'nothing is written of a Pod that is removed'],
+      ['src/api/core/v1/pod/admission.test.ts', 'gives its pull secrets to a Pod without any'],
+      [onMachine, 'a Secret is kept in memory, for the next agent too, and goes with the volumes of the Pod'],
+      [whole, 'the deletion of a whole application leaves its destructors what they refer to'],
+      ['test/e2e/defer-kept.test.ts', 'a namespace is deleted: entries read what its ConfigMap and Secret held'],
+      ['test/e2e/defer-kept.test.ts', 'what entries refer to is kept over a kill -9 of the engine'],
+    ],
+  },
+  {
+    says: 'What was kept in memory does not survive a reboot: the entry then reads the API, and ends with Error if the object is gone.',
+    tests: [
+      [kept, 'after a reboot a Secret is read from the API; one that is gone there is not found'],
+      ['src/node/container-config.test.ts', 'a missing %s is a CreateContainerConfigError'],
+      [entryEnds, 'a start that failed ends an entry with Never'],
+    ],
+  },
+  {
+    says: 'Volumes stay mounted, and tokens keep being rotated, until the list has ended.',
+    tests: [
+      [order, 'volumes are unmounted once the list has ended, and not before'],
+      ['test/e2e/defer-engine.test.ts', 'volumes stay mounted until the list has ended'],
+      [
+        'test/integration/volumes.test.ts',
+        'gets new tokens until its volumes are unmounted, also while the Pod is being deleted',
+      ],
+      [
+        'src/apiserver/registry/writes.test.ts',
+        'a token is issued for the account and the Pod that it is bound to, also while that ends',
+      ],
+    ],
+  },
+];

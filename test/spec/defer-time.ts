@@ -1,0 +1,168 @@
+/** The specification of defer containers: time, up to the extensions. */
+import type { Sentence } from './sentence.ts';
+
+const e2e = 'test/e2e/defer.test.ts';
+const onTime = 'test/long/defer-time.test.ts';
+const order = 'src/simulation/defer-order.test.ts';
+const failures = 'src/simulation/defer-failures.test.ts';
+const reasons = 'src/simulation/defer-reasons.test.ts';
+const outages = 'src/simulation/defer-outages.test.ts';
+const times = 'src/simulation/defer-time.property.test.ts';
+const played = 'src/simulation/lives-of-the-specification.test.ts';
+const causes = 'src/lifecycle/termination.test.ts';
+const stages = 'src/lifecycle/stages.test.ts';
+const defer = 'src/lifecycle/defer.test.ts';
+const entryEnds = 'src/lifecycle/defer-ends.test.ts';
+const ending = 'src/lifecycle/ending.test.ts';
+const stops = 'src/lifecycle/stops.test.ts';
+const deletion = 'src/api/core/v1/pod/strategy.test.ts';
+
+export const time: readonly Sentence[] = [
+  {
+    says: "All times are in milliseconds of the engine's clock.",
+    tests: [
+      [stages, 'the status shows it to the millisecond'],
+      ['src/simulation/clock-steps.test.ts', 'the lives of the sample go as without it'],
+    ],
+  },
+  {
+    says: "T0 is when the agent first writes `status.termination`, not the time of the API's request. G is the grace period of the cause in force.",
+    tests: [
+      [causes, 'a deletion has its grace period from the time that the agent sees it'],
+      [causes, 'the cause with the earliest end gives the end'],
+      ['src/lifecycle/memory.test.ts', 'a deletion that came while no agent ran counts from now'],
+    ],
+  },
+  {
+    says: '**D** = T0 + G ends it all; **S** = D - R ends the PreExit stage; **R** is the reserve of the PostExit stage.',
+    tests: [
+      [causes, 'the reserve of the PostExit stage'],
+      [times, 'the reserve is never used by others'],
+      [outages, 'an app that ignores its stop signal leaves the PostExit entries their reserve'],
+    ],
+  },
+  {
+    says: 'R0 = `postExitGracePeriodSeconds`; if absent, half of `terminationGracePeriodSeconds`, but at most the sum of (timeoutSeconds + 2) over the PostExit entries where each has one.',
+    tests: [
+      [causes, 'postExitGracePeriodSeconds'],
+      [causes, 'an entry without a timeout: half of the grace period'],
+      [causes, 'entries with timeouts: at most timeoutSeconds + 2 each'],
+      [causes, 'one of several without a timeout: half'],
+      [outages, 'the reserve is the sum of timeoutSeconds + 2 where each PostExit entry has one and that is less'],
+      [onTime, 'the reserve is at most what the timeouts of the PostExit entries need'],
+      [onTime, 'postExitGracePeriodSeconds is the reserve'],
+    ],
+  },
+  {
+    says: 'Entries that are not due for this reason do not count; with none due R0 = 0.',
+    tests: [
+      [causes, 'an entry that is not due does not count'],
+      [causes, 'no entry that is due: none'],
+      [reasons, 'entries that are not due reserve no time'],
+    ],
+  },
+  {
+    says: 'R = R0 x min(1, G / terminationGracePeriodSeconds), but at least min(R0, 2 s).',
+    tests: [
+      [causes, 'a shorter grace period has its share'],
+      [causes, 'a longer grace period has no more'],
+      [causes, 'the share is 2 s at least'],
+      [causes, 'a smaller reserve is the least itself'],
+      [outages, 'a shorter grace period shortens it in proportion'],
+    ],
+  },
+  {
+    says: '(So one PostExit entry without a timeout halves the time that the app containers have to stop: README says so.)',
+    tests: [
+      [causes, 'an entry without a timeout: half of the grace period'],
+      [
+        onTime,
+        'an app that ignores SIGTERM leaves PostExit entries their reserve, half of the grace period by default',
+      ],
+      ['test/tidy/documents.test.ts', 'the README says what a PostExit entry without timeoutSeconds costs'],
+    ],
+  },
+  {
+    says: 'At S the running PreExit entry is told to stop (and killed at S + 2 s), preStop hooks are cancelled, and PreExit entries whose turn has not come end as Skipped.',
+    tests: [
+      [entryEnds, 'S for a PreExit entry'],
+      [ending, 'at S the hooks of app containers are cancelled'],
+      [defer, 'a PreExit entry at S'],
+      [order, 'when the time of the PreExit stage is over its entry is stopped, the others are skipped'],
+      [order, 'preStop hooks that run when the PreExit stage is over are cancelled'],
+    ],
+  },
+  {
+    says: 'App containers get the stop signal when the last PreExit entry has ended, and are killed at max(S, signal + 2 s).',
+    tests: [
+      [ending, 'after the PreExit entries the app containers stop'],
+      [ending, 'the app containers have 2 s between signal and kill after a late PreExit entry'],
+      [stops, 'is killed at %i s'],
+      [times, 'every container that is told to stop has 2 s'],
+    ],
+  },
+  {
+    says: 'A is when the last process of an app container is gone. When the PostExit stage begins, D becomes max(D, A + R). This is written first, is not an extension, and needs no setting.',
+    tests: [
+      [stages, 'the last exit at %i s makes D %i s'],
+      [stages, 'it is no extension, and holds in a shutdown of the node too'],
+      [stages, 'it is written before the entry is'],
+      [stages, 'it counts once: the next PostExit entry finds the same D'],
+      [played, 'a: an app that ignores SIGTERM, a PreExit entry that hangs, two PostExit entries'],
+      [times, 'a deadline moves later by an extension, an outage, or the begin of the PostExit stage only'],
+      [onTime, 'the PostExit stage has its reserve from the end of the apps on, and the deadline moves for it'],
+    ],
+  },
+  {
+    says: 'At D the running entry and every other container are told to stop and killed 2 s later; entries whose turn has not come end as Skipped.',
+    tests: [
+      [ending, 'everything that runs is told to stop, and killed 2 s later'],
+      [defer, 'a PostExit entry at D'],
+      [order, 'at the deadline what still runs is told to stop and killed 2 s later, and no further entry starts'],
+      [times, 'a deleted Pod is gone within deadline + 4 s'],
+      [e2e, '--now leaves 1 s'],
+    ],
+  },
+  {
+    says: "A later cause at time t with an earlier end D' (a second delete, the node's shutdown, pressure): in the PreExit stage R' = max(R x (D' - t) / (D - t), min(R, 2 s)) and S' = D' - R'; afterwards D = D'.",
+    tests: [
+      [causes, 'the reserve shrinks with the time that is left'],
+      [causes, 'a reserve below 2 s stays whole'],
+      [causes, 'once the PostExit stage has begun only D moves'],
+      [causes, 'the reserve keeps 2 s however little is left'],
+      [causes, 'the end of the node shortens a deletion'],
+      [stages, 'an end that moved earlier does not wait'],
+      [played, 'd: a second delete with a grace period of 5 s at 10, of which the API leaves 1 s'],
+      [e2e, 'a second delete with a shorter grace moves the deadline nearer'],
+    ],
+  },
+  {
+    says: "For a second delete D' = t + deletionGracePeriodSeconds as the API left it. Nothing moves an end later but what follows.",
+    tests: [
+      [causes, 'life d: a second delete at 10 with 1 s'],
+      [causes, 'a later end moves nothing'],
+      [causes, 'each cause counts once'],
+      [deletion, 'never gets more time'],
+      [deletion, 'gets less time'],
+      [order, 'a second delete with a shorter grace shortens the deadline, a longer one lengthens nothing'],
+      [times, 'a deadline moves later by an extension, an outage, or the begin of the PostExit stage only'],
+    ],
+  },
+  {
+    says: '`timeoutSeconds` of an entry counts from the moment at which its turn comes: the end of the entry before it *as it was decided*, never an earlier time. The entry gets its stop signal then, and is killed 2 s later.',
+    tests: [
+      [entryEnds, 'timeoutSeconds, counted from its turn'],
+      [outages, 'timeoutSeconds count from the decided end of the entry before'],
+      [outages, 'an entry whose timeoutSeconds have passed gets its stop signal and is killed 2 s later'],
+      [failures, 'its timeoutSeconds count from the exit of the apps, not of a sidecar that is restarted meanwhile'],
+      [onTime, 'timeoutSeconds counts from the turn'],
+    ],
+  },
+  {
+    says: 'A start of a container that is in flight is awaited until S or D; the wait counts as time of the stage.',
+    tests: [
+      [defer, 'the start is awaited until S'],
+      [outages, 'a start that never ends is awaited until the PreExit stage ends'],
+    ],
+  },
+];

@@ -1,0 +1,55 @@
+/** The API takes the manifests of the examples, and the one of the README, without a warning. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { type Started, startRegistry } from '../../src/apiserver/registry/testing.ts';
+import type { KubeObject } from '../../src/machinery/meta.ts';
+import { files, read } from './sources.ts';
+
+const RESOURCES: Readonly<Record<string, string>> = { Pod: 'pods', Service: 'services', ConfigMap: 'configmaps' };
+
+const manifests = files.filter((path) => /^examples\/.*\.yaml$/.test(path));
+const objects = manifests.flatMap((path) =>
+  // kubectl reads YAML 1.1: 0755 is octal.
+  parseAllDocuments(read(path), { version: '1.1' }).map((document) => ({
+    path,
+    object: document.toJS({ maxAliasCount: -1 }) as KubeObject,
+  })),
+);
+const [, snippet = ''] = /^```yaml\n(spec:\n[\s\S]*?deferContainers:[\s\S]*?)^```$/m.exec(read('README.md')) ?? [];
+objects.push({
+  path: 'README.md',
+  object: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'readme' }, ...(parse(snippet) as object) },
+});
+
+let started: Started;
+beforeAll(async () => {
+  started = await startRegistry();
+});
+afterAll(() => started?.registry.close());
+
+test('there are Pods with defer containers in them', () => {
+  const deferring = objects.filter(({ object }) => (object as Pod).spec?.deferContainers !== undefined);
+  expect(deferring.map(({ path }) => path)).toEqual(
+    expect.arrayContaining([
+      'README.md',
+      'examples/02-cleanup-after-exit/worker.yaml',
+      'examples/06-postgresql/database.yaml',
+    ]),
+  );
+});
+
+test.each(objects)('$path: $object.kind $object.metadata.name', async ({ object }) => {
+  const warnings: string[] = [];
+  await started.registry.create(
+    { group: '', version: 'v1', resource: RESOURCES[object.kind ?? ''] ?? '' },
+    'default',
+    object,
+    {
+      dryRun: true,
+      fieldValidation: 'Strict',
+      onWarning: (text) => warnings.push(text),
+    },
+  );
+  expect(warnings).toEqual([]);
+});
