@@ -13,7 +13,7 @@ import type { ContainerRuntime } from '../src/runtime/runtime.ts';
 import { type BenchEngine, BUSYBOX, cpuMillis, median, residentMebibytes, startEngine } from './engine.ts';
 import { APP, BRIEF, connectFloor, exitsOf, floorPod, isReady, watchPod } from './pods.ts';
 
-const ROUNDS = 10;
+const ROUNDS = 25;
 const INIT_COUNTS = [0, 1, 2, 4];
 const IDLE_MILLIS = 20_000;
 
