@@ -5,8 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../src/api/generated/types.ts';
-import { runCommandOk } from '../../src/platform/processes.ts';
-import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import { ctr } from './containerd.ts';
 import type { Lifepod } from './lifepod.ts';
 import { linesOf, untilLogHas } from './log-file.ts';
 import { pod, type ScriptedContainer } from './manifests.ts';
@@ -57,12 +56,10 @@ export function openGate(lifepod: Lifepod, name: string, ...gates: string[]): vo
 }
 
 /** The Pod's sandbox breaks down: the process that holds it is killed. */
-export async function killPause({ dataDir }: Lifepod, { metadata }: Pod): Promise<void> {
-  const ctr = (...args: string[]): Promise<string> =>
-    runCommandOk('ctr', ['-a', containerdPaths(dataDir).socket, '-n', 'k8s.io', ...args]);
+export async function killPause(lifepod: Lifepod, { metadata }: Pod): Promise<void> {
   const sandbox = `labels."io.kubernetes.pod.uid"==${metadata.uid},labels."io.cri-containerd.kind"==sandbox`;
-  const id = (await ctr('containers', 'ls', '-q', sandbox)).trim();
-  const pid = Number(new RegExp(`^${id} +(\\d+) `, 'm').exec(await ctr('tasks', 'ls'))?.[1]);
+  const id = (await ctr(lifepod, 'containers', 'ls', '-q', sandbox)).trim();
+  const pid = Number(new RegExp(`^${id} +(\\d+) `, 'm').exec(await ctr(lifepod, 'tasks', 'ls'))?.[1]);
   if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('pause')) throw new Error(`${pid} holds no sandbox`);
   process.kill(pid, 'SIGKILL');
 }

@@ -1,5 +1,5 @@
 /**
- * What the API showed of the Pods and Events of the namespace default, from the first to the last version: to wait on, and
+ * What the API showed of the Pods and Events of a namespace, from the first to the last version: to wait on, and
  * to look back at. A restart of the engine, which may then listen elsewhere, ends it.
  */
 import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/api/generated/types.ts';
@@ -31,11 +31,11 @@ export interface PodRecord {
   end(): void;
 }
 
-export async function recordPods(lifepod: Lifepod): Promise<PodRecord> {
+export async function recordPods(lifepod: Lifepod, namespace = 'default'): Promise<PodRecord> {
   const client = await clientFromKubeconfig(lifepod.kubeconfig);
   const abort = new AbortController();
   const log = createLog({ level: 'error' });
-  const options = { namespace: 'default', log, timers: systemTimers(), signal: abort.signal };
+  const options = { namespace, log, timers: systemTimers(), signal: abort.signal };
   const versions = new Map<string, Seen[]>();
   const goneAt = new Map<string, number>();
   const told = new Map<string, string[]>();

@@ -63,6 +63,32 @@ describe('the document of a group version', () => {
     expect(finalizers).toMatchObject({ 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' });
   });
 
+  test('leaves out the fields that defer containers may not have, and describes theirs', () => {
+    const { properties } = schemas['io.k8s.api.core.v1.DeferContainer'];
+    const app = schemas['io.k8s.api.core.v1.Container'].properties;
+    const refused = ['lifecycle', 'readinessProbe', 'startupProbe'];
+    expect(Object.keys(properties)).toEqual(
+      expect.arrayContaining(Object.keys(app).filter((name) => !refused.includes(name))),
+    );
+    for (const name of refused) expect([name, properties[name]]).toEqual([name, undefined]);
+    for (const name of ['image', 'imagePullPolicy', 'livenessProbe', 'restartPolicy', 'terminationMessagePolicy']) {
+      expect(properties[name].description).not.toBe(app[name].description);
+    }
+    expect(properties.onReasons['x-kubernetes-list-type']).toBe('atomic');
+    expect(properties.env['x-kubernetes-patch-merge-key']).toBe('name');
+  });
+
+  test('describes the phase Terminating, and merges the lists of a termination', () => {
+    expect(schemas['io.k8s.api.core.v1.PodStatus'].properties.phase.description).toContain('Terminating: ');
+    const { skip, containers } = schemas['io.k8s.api.core.v1.PodTermination'].properties;
+    expect(skip).toMatchObject({ 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' });
+    expect(containers).toMatchObject({
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+      'x-kubernetes-patch-merge-key': 'name',
+    });
+  });
+
   test('offers validation and dry runs on every write', () => {
     const item = document.paths['/api/v1/namespaces/{namespace}/pods/{name}'] as Any;
     const list = document.paths['/api/v1/namespaces/{namespace}/pods'] as Any;

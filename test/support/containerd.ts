@@ -1,0 +1,17 @@
+/** The private containerd of an engine, reached behind the engine's back. */
+import { basename } from 'node:path';
+import { runtimeProcesses } from '../../src/cli/leftovers.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import type { Lifepod } from './lifepod.ts';
+
+/** kill -9. The engine starts another one; the shims and the containers live on. */
+export function killContainerd({ dataDir }: Lifepod): void {
+  const found = runtimeProcesses(dataDir).filter(({ commandLine }) => basename(commandLine[0] ?? '') === 'containerd');
+  if (found.length !== 1) throw new Error(`${found.length} processes are the containerd of ${dataDir}`);
+  for (const { pid } of found) process.kill(pid, 'SIGKILL');
+}
+
+/** ctr on the namespace of Kubernetes; returns its output. */
+export const ctr = ({ dataDir }: Lifepod, ...args: string[]): Promise<string> =>
+  runCommandOk('ctr', ['-a', containerdPaths(dataDir).socket, '-n', 'k8s.io', ...args]);

@@ -1,0 +1,109 @@
+/**
+ * Pods with defer containers side by side, in a namespace of their own: they are started, deleted and examined together, also
+ * by another engine than the one that started them. The log of each Pod (defer-pods.ts) shows what ran, the record of its
+ * life how its entries ended.
+ */
+import type { PodRecord, PodTransition } from '../../src/api/generated/types.ts';
+import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
+import { logOf, untilLogged } from './defer-pods.ts';
+import type { Lifepod } from './lifepod.ts';
+
+const PODS = { group: '', version: 'v1', resource: 'pods' };
+const PATIENCE = '--timeout=120s';
+
+/** How an entry ended. */
+export interface EntryEnd {
+  type: string;
+  exitCode?: number;
+  reason?: string;
+  message?: string;
+}
+
+export interface Fleet {
+  namespace: string;
+  names: string[];
+  /** Creates the Pods, and waits until each is Ready. */
+  start(make: (name: string, index: number) => Record<string, unknown>): Promise<void>;
+  /** Deletes the Pods of these names all at once, through connections that are open already; all Pods by default. */
+  delete(names?: readonly string[]): Promise<void>;
+  /** Once so many of these lines are in the log of each Pod, all Pods by default. */
+  untilLogged(line: string, names?: readonly string[]): Promise<void>;
+  /** Once the API has none of these Pods, all Pods by default. */
+  gone(names?: readonly string[]): Promise<void>;
+  log(name: string): string[];
+  /** The steps of the lives of all Pods, by name, once the records of all have their end. */
+  lives(): Promise<Map<string, PodTransition[]>>;
+  /** How the entries of all Pods ended, by the name of the Pod and of the entry. */
+  ends(): Promise<Map<string, Record<string, EntryEnd>>>;
+  /** The Pods that are not right, one a line, with their log and the ends of their entries. */
+  problems(isRight: (log: readonly string[], ends: Record<string, EntryEnd>) => boolean): Promise<string[]>;
+}
+
+/** The names of the Pods begin with that of the namespace. */
+export async function fleet(lifepod: Lifepod, namespace: string, size: number): Promise<Fleet> {
+  await lifepod.kubectlOk('create', 'namespace', namespace);
+  const names = Array.from({ length: size }, (_, index) => `${namespace}-${index}`);
+  const self: Fleet = {
+    namespace,
+    names,
+    async start(make) {
+      const items = names.map((name, index) => inNamespace(make(name, index), namespace));
+      await lifepod.apply({ apiVersion: 'v1', kind: 'List', items });
+      await lifepod.kubectlOk('wait', '-n', namespace, 'pods', '--all', '--for=condition=Ready', PATIENCE);
+    },
+    async delete(some = names) {
+      const pods = (await clientFromKubeconfig(lifepod.kubeconfig)).resource(PODS);
+      await Promise.all(some.map((name) => pods.delete(name, namespace)));
+    },
+    async untilLogged(line, some = names) {
+      await Promise.all(some.map((name) => untilLogged(lifepod, name, line)));
+    },
+    async gone(some = names) {
+      await lifepod.kubectlOk('delete', 'pod', '-n', namespace, ...some, '--ignore-not-found', PATIENCE);
+    },
+    log: (name) => logOf(lifepod, name),
+    async lives() {
+      const lives = new Map<string, PodTransition[]>();
+      const steps = 'jsonpath={.podName} {.transitions[*].type}{"\\n"}';
+      const ended = new Set<string>();
+      await lifepod.until(['get', 'podrecords', '-n', namespace, '-w', '-o', steps], (line) => {
+        const [name = '', ...types] = line.split(' ');
+        if (types.includes('Gone')) ended.add(name);
+        return ended.size === size;
+      });
+      const { items } = await lifepod.get<{ items: PodRecord[] }>('podrecords', '-n', namespace);
+      for (const { podName, transitions } of items) lives.set(podName, [...(lives.get(podName) ?? []), ...transitions]);
+      return lives;
+    },
+    async ends() {
+      const lives = [...(await self.lives())];
+      return new Map(lives.map(([name, steps]) => [name, endsOf(steps)]));
+    },
+    async problems(isRight) {
+      const ends = await self.ends();
+      return names.flatMap((name) => {
+        const [log, own] = [self.log(name), ends.get(name) ?? {}];
+        return isRight(log, own) ? [] : [`${name}: ${log.join(', ')}; ${JSON.stringify(own)}`];
+      });
+    },
+  };
+  return self;
+}
+
+export const inNamespace = (
+  { metadata, ...rest }: Record<string, unknown>,
+  namespace: string,
+): Record<string, unknown> => ({ ...rest, metadata: { ...(metadata as object), namespace } });
+
+function endsOf(steps: readonly PodTransition[]): Record<string, EntryEnd> {
+  const ends: Record<string, EntryEnd> = {};
+  for (const { container = '', type, exitCode, reason, message } of steps)
+    if (type === 'DeferEnded' || type === 'DeferSkipped')
+      ends[container] = {
+        type,
+        ...(exitCode === undefined ? {} : { exitCode }),
+        ...(reason === undefined ? {} : { reason }),
+        ...(message === undefined ? {} : { message }),
+      };
+  return ends;
+}
