@@ -51,9 +51,11 @@ describe.concurrent('volumes that show objects', () => {
   test('a ConfigMap and a Secret reach the running container all at once; a subPath stays as it was', async () => {
     await lifepod.apply(object('ConfigMap', 'conf', { a: 'old\n', b: 'old\n', gone: 'x\n' }));
     await lifepod.apply(object('Secret', 'key', { token: 'old' }));
-    // All of one volume is looked at through one content folder: there is no moment between two of its files.
-    const show =
-      'cd /conf/..data && echo "$(cat a b gone 2>/dev/null | tr "\\n" ,) $(cat /key/token) $(cat /all/conf-a) $(cat /pinned)"';
+    // All of one volume is looked at through one content folder, which is removed once another has taken its place: then again.
+    const read =
+      'folder=$(readlink /conf/..data); files=$(cd "/conf/$folder" && cat a b gone 2>/dev/null | tr "\\n" ,)';
+    const show = `${read}; while [ "$(readlink /conf/..data)" != "$folder" ]; do ${read}; done;
+      echo "$files $(cat /key/token) $(cat /all/conf-a) $(cat /pinned)"`;
     const volumes = [
       { name: 'conf', configMap: { name: 'conf' } },
       { name: 'key', secret: { secretName: 'key' } },
