@@ -169,7 +169,8 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   const never = { at: now, exitCode: NO_EXIT_CODE };
   if (run?.state === 'exited' && !container.starting) return endOfRun(view, entry, run, so, skipped);
   if (isRunning(run)) return undefined;
-  const late = outOfTime(entry, now);
+  // A start is awaited until the end of its stage, also past timeoutSeconds.
+  const late = now < stageEnd ? undefined : entry.late;
   if (container.starting && skipped !== undefined) return { ...never, reason: 'Skipped', message: skipped };
   if (container.starting) return late === undefined ? late : { ...never, reason: 'DeadlineExceeded', message: late };
   const why = skipped ?? whyNot(view, entry, so);

@@ -217,7 +217,7 @@ function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): St
   return message === undefined ? undefined : { ...stop, entry: 'DeadlineExceeded', message };
 }
 
-/** What is under way for a container that is not to run any more is given up: an entry has time for its start as for its run. */
+/** What is under way for a container that is not to run any more is given up. */
 function* cancelPreparations(view: PodView, list: DeferList | undefined): Rule {
   const isOpen = list?.open === true && list.skipped === undefined;
   const open = isOpen ? list.entries.filter(({ end }) => end === undefined).map(({ spec }) => spec.name) : [];

@@ -32,7 +32,7 @@ test('the engine is dead past the deadline: apps get their stop signal, and Post
   const pods = await fleet(lifepod, 'late', 24);
   // The last ones have no entries, but a hook.
   const [early = [], slow = [], plain = []] = [0, 8, 16].map((from) => pods.names.slice(from, from + 8));
-  const entries = [entry('pre', gate('pre')), entry('post', ':', { ...POST, timeoutSeconds: 2 })];
+  const entries = [entry('pre', gate('pre')), entry('post', ':', { ...POST, timeoutSeconds: 4 })];
   await pods.start((name) => {
     const app = plain.includes(name) ? { ...TELLING, ...hook(`echo hook >>/work/log; ${gate('hook')}`) } : TELLING;
     return deferPod(lifepod, name, plain.includes(name) ? [] : entries, {
