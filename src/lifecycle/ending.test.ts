@@ -106,6 +106,13 @@ describe('the order of waves beside defer containers', () => {
       'stopContainer/second-0/@30',
     ]);
   });
+  it('the image of a sidecar that is restarted is looked for until the list has ended', () => {
+    const look = { kind: 'checkImage', container: 'first', attempt: 1, image: 'i', mustExist: false } as const;
+    const runs = [...without('first'), exited('first', 1, 4), running('pre')];
+    const asks = (more: Given): string[] => asked(decided({ ...given, runs, observed: { underWay: [look] }, ...more }));
+    expect(asks({})).not.toContain('cancel/checkImage/first/1/i');
+    expect(asks(recorded('pre', 'post'))).toContain('cancel/checkImage/first/1/i');
+  });
   it('a sidecar that never ran does not start in the end', () => {
     expect(asked(decided({ ...given, runs: [running('app'), running('pre')] }))).toEqual([]);
   });
