@@ -20,11 +20,11 @@ export interface Termination {
   extendedStage?: Stage;
   outageSeconds?: number;
   outagesCountedUntil?: Millis;
-  /** Of the delete that is counted in it. */
+  /** The grace period of the delete that the deadlines count. */
   deletionGracePeriodSeconds?: number;
-  /** Of the node's word that is counted in it. */
+  /** The time from the node that the deadlines count. */
   nodeGracePeriodSeconds?: number;
-  /** The object is gone, and that is counted in it. */
+  /** The deadlines count that the object is gone. */
   forced?: true;
   /** The entry whose turn it is; its timeoutSeconds counts from `since`. */
   turn?: { entry: string; since: Millis };
