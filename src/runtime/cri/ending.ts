@@ -20,7 +20,7 @@ export interface EndingParts {
 
 const SERVICE = 'runtime.v1.RuntimeService';
 const CONTAINERS = 'containerd.services.containers.v1.Containers';
-const EXIT_UNRECORDED = /ttrpc: closed|container is still running, to stop first/;
+const EXIT_UNRECORDED = /ttrpc: closed|context canceled: unknown$|container is still running, to stop first/;
 const EXIT_RECORDED_RETRY_MILLIS = 10;
 const EXIT_RECORDED_TRIES = 100;
 
@@ -111,8 +111,9 @@ async function unlessNotFound(
 
 /**
  * A call that ends or removes what may just have ended by itself. Between a container's exit and CRI's record of it, containerd
- * asks the shim to kill what it does not have any more, and fails with `ttrpc: closed`, or refuses to remove what still runs by its
- * record; no event tells of the record.
+ * asks the shim to kill what it does not have any more, while it closes its connection to that shim: the call fails with
+ * `ttrpc: closed` or `context canceled: unknown`. Or it refuses to remove what still runs by its record. No event tells of the
+ * record.
  */
 async function endOnce(
   call: () => Promise<unknown>,

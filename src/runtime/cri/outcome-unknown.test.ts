@@ -120,3 +120,17 @@ test('the end of a timer is the timeout of a command although the runtime did no
   timers.advance(1000);
   expect(await rejection(running)).toBeInstanceOf(ExecTimeoutError);
 });
+
+test.each([
+  'failed to kill container "c": ttrpc: closed: unknown',
+  'failed to kill container "c": context canceled: unknown',
+])('the stop of a sandbox whose container has just exited is tried again: %s', async (reason) => {
+  let calls = 0;
+  handle = (answer) => {
+    calls += 1;
+    if (calls < 3) answer({ code: status.UNKNOWN, details: `failed to stop container "c": ${reason}` });
+    else answer(null, {});
+  };
+  await runtime.stopSandbox('s', never);
+  expect(calls).toBe(3);
+});
