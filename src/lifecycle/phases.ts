@@ -57,7 +57,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   if (entry === undefined) {
     // While the Pod runs, the status shows an image that could not be pulled in advance.
     const pull = imageFound(container, nextAttempt)?.state === 'present' ? undefined : pullPhase(container, view);
-    return pull !== undefined && /^(Err|Image|Invalid)/.test(pull.reason) ? pull : waiting('PodRunning');
+    return pull === undefined || pull.reason === creating(view) ? waiting('PodRunning') : pull;
   }
   if (entry.end !== undefined) return { is: 'Ended', end: entry.end };
   if (isRunning(latest)) return { is: 'Running', run: latest };

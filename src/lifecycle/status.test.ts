@@ -145,12 +145,12 @@ describe('the states of entries', () => {
   const spec = { deferContainers: [entry('one'), entry('two')] };
   const stateOf = (given: Given, name = 'one') => entryState(decided({ spec, runs: [app], ...given }), name);
   const ended = { deleted: 30, ending: ending(30, 30, { turn: { entry: 'one', since: at(0) } }) };
-  const failed = (seconds: number): Given['observed'] => ({
+  const failed = (seconds: number, reason = 'ErrImagePull'): Given['observed'] => ({
     images: { one: { state: 'absent', attempt: 0, image: 'i' } },
     failures: [
       {
         ...{ action: { kind: 'pullImage', container: 'one', attempt: 0, image: 'i' }, at: at(seconds), count: 1 },
-        ...{ reason: 'ErrImagePull', message: 'no' },
+        ...{ reason, message: 'no' },
       },
     ],
   });
@@ -158,7 +158,8 @@ describe('the states of entries', () => {
     expect(stateOf({})).toEqual({ waiting: { reason: 'PodRunning' } });
   });
   it('an image that could not be pulled ahead of the turn shows in the entry', () => {
-    expect(stateOf({ observed: failed(0) })).toEqual({ waiting: { reason: 'ErrImagePull', message: 'no' } });
+    for (const reason of ['ErrImagePull', 'RegistryUnavailable', 'SignatureValidationFailed'])
+      expect(stateOf({ observed: failed(0, reason) })).toEqual({ waiting: { reason, message: 'no' } });
     expect(stateOf({ observed: failed(-2) })?.waiting?.reason).toBe('ImagePullBackOff');
   });
   it('an entry that waits for an earlier one has the reason PendingDefer', () => {
