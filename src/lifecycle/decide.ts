@@ -12,9 +12,8 @@
  *  5. Deciding again on the same input asks for nothing that is under way.
  *  6. A new decide() with rebuilt memory, at any point, ends in the same place.
  */
-import type { Termination } from '../api/core/v1/pod/termination.ts';
 import { endsOf } from './defer.ts';
-import { act, type Plan, type Rule, reduce, wake } from './effects.ts';
+import { act, type Rule, reduce, wake } from './effects.ts';
 import { endPod, removeEverything, removeRecorded } from './ending.ts';
 import { ERR_IMAGE_PULL_SHOWN_MILLIS, isInitialized, type Situation } from './phases.ts';
 import { countedProbes, dueProbes, stopOfProbes } from './probes.ts';
@@ -24,7 +23,7 @@ import { type End, endingOf } from './stages.ts';
 import { statusOf } from './status.ts';
 import { postStartHooks, stopOfRun } from './stops.ts';
 import { activeDeadline } from './termination.ts';
-import type { Decision, Input, Journal, Memory, Stop } from './types.ts';
+import type { Decision, Input, Journal, Stop } from './types.ts';
 import { type ContainerView, type PodView, viewOf } from './view.ts';
 
 export function decide(input: Input): Decision {
@@ -40,17 +39,19 @@ export function decide(input: Input): Decision {
 
   // 3. Report how it stands.
   const { events, steps } = reportOf(situation, plan, outcome.stopped);
+  const preStops = Object.fromEntries(Object.entries(view.observed.hooks).filter(([key]) => key.endsWith('/preStop')));
+  const termination = end?.termination ?? input.memory.termination;
+  const journal: Journal = { stops: plan.stops, preStops, ...(termination && { termination }) };
   return {
     actions: plan.actions,
     status: input.removed ? undefined : statusOf(situation, outcome.stopped),
     memory: {
-      ...input.memory,
-      ...{ probes: plan.probes, stops: plan.stops, signalledAt: plan.signalledAt, ended: endsOf(end?.list) },
+      ...{ ...input.memory, ...journal },
+      ...{ probes: plan.probes, signalledAt: plan.signalledAt, ended: endsOf(end?.list) },
       ...{ announced: new Set(events.keys()), recorded: new Set(steps.keys()) },
-      ...(end && { termination: end.termination }),
       ...(isInitialized(situation) && view.sandbox && { initializedInSandbox: view.sandbox.attempt }),
     },
-    journal: journalOf(input.memory, plan, end?.termination),
+    journal: hasNews(journal, input.memory) ? journal : undefined,
     events: [...events].filter(([key]) => !input.memory.announced.has(key)).map(([, event]) => event),
     transitions: [...steps.values()].filter(({ key }) => !input.memory.recorded.has(key)).sort((a, b) => a.at - b.at),
     wakeAt: plan.wakeAt,
@@ -119,10 +120,8 @@ function* imagePullStatus({ observed }: PodView): Rule {
     if (!unknown && (action.kind === 'pullImage' || image !== undefined)) yield wake(at + ERR_IMAGE_PULL_SHOWN_MILLIS);
 }
 
-/** What the next agent needs to go on, where something of it is new: why runs are being ended, and the termination. */
-function journalOf(memory: Memory, { stops }: Plan, termination: Termination | undefined): Journal | undefined {
-  const isNew =
-    Object.keys(stops).some((id) => memory.stops[id] === undefined) ||
-    JSON.stringify(termination) !== JSON.stringify(memory.termination);
-  return isNew ? { stops, ...(termination && { termination }) } : undefined;
-}
+/** The journal holds what the next agent needs to go on; a run that is gone is no news. */
+const hasNews = (now: Journal, before: Journal): boolean =>
+  Object.keys(now.stops).some((id) => before.stops[id] === undefined) ||
+  Object.keys(now.preStops ?? {}).some((key) => before.preStops?.[key] === undefined) ||
+  JSON.stringify(now.termination) !== JSON.stringify(before.termination);

@@ -62,6 +62,19 @@ describe('a new agent in a living Pod', () => {
     const other = { containerStatuses: [shown('app', { containerID: 'containerd://other' })] };
     expect(asked(inPod({ spec, runs: [app], status: other }))).toEqual(['runHook/app-0/postStart']);
   });
+  it('runs no preStop hook again that had a result, and announces its failure once', () => {
+    const spec = { ...LIST, containers: [container('app', { lifecycle: { preStop: { exec } } })] };
+    const given: Given = { spec, runs: [app], deleted: 30, ending: ending(30, 30, { turn }) };
+    const hooks = { 'app-0/preStop': { failure: 'exit code 1' } };
+    const first = decided({ ...given, observed: { hooks } });
+    expect(first.events.map(({ reason }) => reason)).toContain('FailedPreStopHook');
+    expect(first.journal?.preStops).toEqual(hooks);
+    const next = inPod({ ...given, status: first.status ?? {} }, first.journal);
+    expect(asked(next)).toEqual(['startContainer/clean/0']);
+    expect(next.events.map(({ reason }) => reason)).not.toContain('FailedPreStopHook');
+    const without = inPod({ ...given, status: first.status ?? {} }, { stops: {} });
+    expect(asked(without)).toContain('runHook/app-0/preStop');
+  });
   it('takes over that a container has started and is ready', () => {
     const spec = { containers: [container('app', { startupProbe: { exec }, readinessProbe: { exec } })] };
     const status = { containerStatuses: [shown('app', { ready: true, started: true })] };

@@ -21,13 +21,13 @@ export const emptyMemory = (): Memory => ({
 export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   const { pod, node } = input;
   const memory: Memory = { ...emptyMemory(), ...journal };
-  const view = viewOf({ ...input, memory, observed: asShown(input) });
+  const hooks: Record<string, HookResult> = { ...journal.preStops };
+  const view = viewOf({ ...input, memory, observed: { ...asShown(input), hooks } });
   const { spec, sandbox } = view;
   const end = view.defers.length > 0 && pod.status?.termination !== undefined ? endingOf(view, false) : undefined;
   const { events } = reportOf({ view, end, finished: undefined, progress: 'preparing' }, reduce(view, []), false);
   const address = spec.hostNetwork === true ? node.ips[0] : sandbox?.ips[0];
   const isSameSandbox = sandbox?.ready === true && address !== undefined && address === pod.status?.podIP;
-  const hooks: Record<string, HookResult> = {};
   const probes: Record<string, ProbeMemory> = {};
   for (const container of view.all) {
     const { current: run, recorded } = container;

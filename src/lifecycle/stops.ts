@@ -1,6 +1,6 @@
 /**
- * Lifecycle hooks, and how a run is ended: preStop first, then the stop signal, then the kill. A hook may run twice if the agent
- * crashes meanwhile. Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
+ * Lifecycle hooks, and how a run is ended: preStop first, then the stop signal, then the kill. A hook runs again if the agent crashes
+ * before its result. Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
  */
 import type { Millis } from '../machinery/time.ts';
 import { act, type Effect, type Rule, wake } from './effects.ts';

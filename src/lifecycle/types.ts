@@ -150,8 +150,11 @@ export interface Stop {
   entry?: 'DeadlineExceeded' | 'GivenUp' | 'Skipped'; // The reason with which a defer container ends then.
 }
 
-/** What the node keeps of a Pod for the next agent, beside its status and the runtime. It is written before any action begins. */
-export type Journal = { stops: Readonly<Record<string, Stop>>; termination?: Termination }; // Stops by container ID.
+/**
+ * What the node keeps of a Pod for the next agent, beside its status and the runtime. It is written before any action begins. Stops
+ * by container ID; the results of preStop hooks by runKey.
+ */
+export type Journal = { stops: Record<string, Stop>; preStops?: Record<string, HookResult>; termination?: Termination };
 
 /** How a defer container ended. */
 export interface EntryEnd {

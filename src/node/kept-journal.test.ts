@@ -28,9 +28,11 @@ it('the next agent reads what the one before has kept', () => {
   mkdirSync(join(root, 'a'));
   expect(kept.read(pod)).toEqual({ stops: {} });
   kept.keep(pod, { stops: { one: stop } });
-  kept.keep(pod, { stops: { one: stop, two: { ...stop, replaced: true } }, termination });
+  const hooks = { 'one/preStop': { failure: 'exit code 1' } };
+  kept.keep(pod, { stops: { one: stop, two: { ...stop, replaced: true } }, preStops: hooks, termination });
   now += 10_000;
-  expect(kept.read(pod)).toEqual({ stops: { one: stop, two: { ...stop, replaced: true } }, termination });
+  const stops = { one: stop, two: { ...stop, replaced: true } };
+  expect(kept.read(pod)).toEqual({ stops, preStops: hooks, termination });
   expect(readdirSync(join(root, 'a'))).toEqual(['journal.json']);
 });
 

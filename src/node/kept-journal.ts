@@ -1,6 +1,6 @@
 /**
  * What the next agent needs of a Pod beside its status and the runtime, in a file of the Pod's folder: why runs are being ended
- * though it lives on, and its termination. It goes with the folder.
+ * though it lives on, what preStop hooks answered, and its termination. It goes with the folder.
  */
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ export function createKeptJournal(
 }
 
 /** The clock may have been set back since: nothing has more time than it had. */
-function notAfter(now: Millis, { stops, termination }: Journal): Journal {
+function notAfter(now: Millis, { stops, termination, ...others }: Journal): Journal {
   const capped = (stop: Stop): Stop => ({
     ...stop,
     at: Math.min(stop.at, now),
@@ -66,6 +66,7 @@ function notAfter(now: Millis, { stops, termination }: Journal): Journal {
   });
   const back = Math.max(0, (termination?.startedAt ?? 0) - now);
   return {
+    ...others,
     stops: Object.fromEntries(Object.entries(stops).map(([id, stop]) => [id, capped(stop)])),
     ...(termination === undefined ? {} : { termination: movedBack(termination, back) }),
   };
