@@ -331,6 +331,17 @@ describe('the reserve when the PostExit stage begins', () => {
       expect([endsOf(decision), decision.memory.termination?.turn?.entry]).toEqual([[15, last + 15], 'post']);
     },
   );
+  it('an app that exited before the termination takes nothing of it', () => {
+    const nodeEnd = { at: at(90), graceSeconds: 1, reason: 'NodePressure', message: 'low' } as const;
+    const spec = { terminationGracePeriodSeconds: 3, deferContainers: [postExit('post')] };
+    const given: Given = { spec, runs: [gone], now: 90, input: { nodeEnd } };
+    expect(endsOf(decided(given))).toEqual([89.5, 91.5]);
+  });
+  it('an app that exited in an outage takes nothing of it, however little of the outage the node may add', () => {
+    const node = { ips: [], runtimeName: 'containerd', maxGracePeriodExtensionSeconds: 10 };
+    const observed = { outages: [{ from: at(5), to: at(105) }] };
+    expect(endsOf(begins(20, { observed, now: 105, input: { node } }))).toEqual([25, 120]);
+  });
   it('it is written before the entry is', () => {
     expect(asked(begins(19))).toEqual([]);
   });

@@ -53,13 +53,14 @@ function isRecorded({ pod }: PodView, so: Termination): boolean {
   return recorded !== undefined && recorded.deadline >= so.deadline && recorded.preExitDeadline >= so.preExitDeadline;
 }
 
-/** The turn of an entry, from now on. The first PostExit entry begins its stage, which has its reserve from the last exit on. */
+/** The turn of an entry, from now on. The first PostExit entry begins its stage, which has its reserve since it could begin. */
 function withTurn(view: PodView, before: Termination, turn: Entry | undefined): Termination {
   if (turn === undefined || before.turn?.entry === turn.spec.name) return before;
   const { spec } = turn;
   const { deadline, preExitDeadline } = before;
   const begins = isPostExit(spec) && !hasPostExitBegun(view, before);
-  const reserved = begins ? Math.round((lastExit(view) || view.now) + deadline - preExitDeadline) : deadline;
+  const couldBegin = Math.max(lastExit(view) || view.now, before.startedAt, before.outagesCountedUntil ?? 0);
+  const reserved = begins ? Math.round(couldBegin + deadline - preExitDeadline) : deadline;
   const so = { ...before, deadline: Math.max(deadline, reserved), turn: { entry: spec.name, since: view.now } };
   if (view.spec.deferContainerGracePeriodExtension !== true || so.extendedStage !== stageOf(spec)) return so;
   // In a stage that was extended by liveness there is time for the first probe.
@@ -113,10 +114,10 @@ function aliveUntil(view: PodView, entry: Entry): Millis {
 
 /** The end of the entry's stage moved to `until`, and D with it, as far as the node allows. */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
-  const had = so.extendedSeconds ?? 0;
-  const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had * 1000));
+  const had = Math.round((so.extendedSeconds ?? 0) * 1000);
+  const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));
   if (millis <= 0 || until <= view.now || isFixed(view, so)) return so;
-  return { ...later(view, so, millis), extendedSeconds: had + millis / 1000, extendedStage: stageOf(spec) };
+  return { ...later(view, so, millis), extendedSeconds: (had + millis) / 1000, extendedStage: stageOf(spec) };
 }
 
 /** What the node ends is never extended, nor a grace period of 0 or 1 s. */

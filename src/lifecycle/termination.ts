@@ -124,7 +124,7 @@ export const hasPostExitBegun = ({ defers }: PodView, { turn }: Termination): bo
 function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termination {
   const begin = Math.max(from, so.outagesCountedUntil ?? 0, so.startedAt);
   if (to <= begin) return so;
-  const had = (so.outageSeconds ?? 0) * 1000;
+  const had = Math.round((so.outageSeconds ?? 0) * 1000);
   const moved = Math.max(0, Math.min(to - begin, maxMoveMillis(view) - had));
   const { turn } = so;
   const entry = view.defers.find(({ name }) => name === turn?.entry);

@@ -25,6 +25,8 @@ export interface Told {
   preExitDeadline: number;
   extendedSeconds: number;
   outageSeconds: number;
+  /** The end of the last outage; 0: there was none. */
+  outagesCountedUntil: number;
   reason: string;
   turn: { entry: string; since: number } | undefined;
 }
@@ -37,6 +39,7 @@ const told = (at: number, { turn, ...termination }: PodTermination): Told => {
     preExitDeadline: parseTime(termination.preExitDeadline) ?? deadline,
     extendedSeconds: termination.extendedSeconds ?? 0,
     outageSeconds: termination.outageSeconds ?? 0,
+    outagesCountedUntil: parseTime(termination.outagesCountedUntil) ?? 0,
     turn: turn === undefined ? undefined : { entry: turn.entry, since: parseTime(turn.since) ?? Number.NaN },
   };
 };

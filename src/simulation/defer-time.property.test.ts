@@ -48,7 +48,9 @@ const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'the PreExit stage had ended': ({ entry, told, at, life }) =>
     !isPostExit(life, entry.name) && at >= told.preExitDeadline - SLACK_MILLIS,
   'the node had no time': ({ life }) => life.nodeEnd?.by.graceSeconds === 0,
-  'no container of the Pod had started': ({ result }) => !result.trace.some(isStartOf(isApp)),
+  // Nobody can know of a start whose record was lost before any status showed it.
+  'no container of the Pod had started': ({ life, result }) =>
+    !result.trace.some(isStartOf(isApp)) || (losesSomething(life) && !result.statuses.some(showsAStart)),
   'no app container had started': ({ entry, life, result }) =>
     !isPostExit(life, entry.name) &&
     (losesSomething(life) || !result.trace.some(isStartOf((name) => name.startsWith('app-')))),
@@ -73,6 +75,11 @@ const isStartOf =
   (is: (name: string) => boolean) =>
   ({ what, name }: { what: string; name: string }): boolean =>
     what === 'start' && is(name);
+
+const showsAStart = ({ status }: LifeResult['statuses'][number]): boolean =>
+  [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].some(({ state, lastState }) =>
+    [state?.running, state?.terminated, lastState?.terminated].some((shown) => shown?.startedAt !== undefined),
+  );
 
 const properties: Record<string, Property> = {
   'an entry whose container time has come and whose Pod was not ended by force gets its turn unless the table says otherwise':
@@ -103,7 +110,7 @@ const properties: Record<string, Property> = {
     const [first] = toldBy(result);
     const [turn] = postExitTurns(result, life);
     if (first === undefined || turn?.turn === undefined || life.forcedAt !== undefined) return;
-    // What the node may not add for an outage is lost.
+    // What the node may not add for an outage is lost, where the stage had begun before it.
     if (turn.outageSeconds >= (life.maxGracePeriodExtensionSeconds ?? 3600)) return;
     const whole = reserveMillis(life, first.reason, first.deadline - first.startedAt);
     // A later cause shortens the reserve with the rest, down to its least.
@@ -153,8 +160,9 @@ const properties: Record<string, Property> = {
           const lastExit = result.trace.findLast(
             ({ at, what, name }) => what === 'exit' && !isPostExit(life, name) && !isCompanion(name) && at <= now.at,
           );
-          // Where no app ever ran the reserve counts from when that is known.
-          expect(now.deadline).toBeLessThanOrEqual((lastExit?.at ?? now.at) + reserve + allowed + SLACK_MILLIS);
+          // Where no app ever ran the reserve counts from when that is known; it counts from no time in which no stage can begin.
+          const from = Math.max(lastExit?.at ?? now.at, now.startedAt, now.outagesCountedUntil);
+          expect(now.deadline).toBeLessThanOrEqual(from + reserve + allowed + SLACK_MILLIS);
         }
         if (now.deadline < before.deadline - 1) shortened++;
       }
