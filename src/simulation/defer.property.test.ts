@@ -107,9 +107,8 @@ const properties: Record<string, Property> = {
       // A start that was given up at the end of the stage may take effect later: its container is stopped at once.
       const inForce = told.findLast(({ at }) => at <= entry.at);
       if (life.startMillis !== undefined && entry.at > (inForce?.preExitDeadline ?? 0)) {
-        const stopped = ({ at, what, name }: typeof entry) =>
-          what === 'signal' && name === entry.name && at >= entry.at;
-        expect(result.trace.find(stopped)?.at).toBeLessThanOrEqual(entry.at + SLACK_MILLIS);
+        const ends = ({ at, what, name }: typeof entry) => what !== 'start' && name === entry.name && at >= entry.at;
+        expect(result.trace.find(ends)?.at).toBeLessThanOrEqual(entry.at + SLACK_MILLIS);
         continue;
       }
       const isTold = ({ at, what, name }: typeof entry) => what === 'signal' && at > begunAt && name.startsWith('app-');
