@@ -1,6 +1,7 @@
 /**
  * The network of one machine's Pods: a bridge with the Pods' gateway and the address of the cluster's DNS, the CNI
- * configuration that attaches sandboxes to it, and masquerading of what leaves the Pods' range.
+ * configuration that attaches sandboxes to it, masquerading of what leaves the Pods' range, and a filter that keeps the
+ * machine's loopback addresses from Pods.
  * Boundary: ip(8), nft(8), /proc/sys and files under <dataDir>/cni. The runtime calls the CNI plugins.
  * Invariants:
  *  1. Every name bears the instance's hash: two instances never touch each other's bridge, table or addresses.
@@ -58,9 +59,10 @@ export async function setUpNetwork(options: NetworkOptions): Promise<NetworkName
   const range = parseCidr(options.podCidr);
   const gateway = formatIpv4(range.base + 1);
   await checkRanges(options, names.bridge);
+  // Before the bridge is up, so that no packet of a Pod goes unfiltered.
+  await loadTable(names, formatCidr(range), signal);
   await setUpBridge(names.bridge, [`${gateway}/${range.prefixLength}`, `${options.dnsIp}/32`], signal);
   await switchOnForwarding();
-  await loadTable(names, formatCidr(range), signal);
   await mkdir(names.cniConfigDirectory, { recursive: true, mode: 0o700 });
   writeFileAtomic(
     join(names.cniConfigDirectory, '10-lifepod.conflist'),
@@ -169,11 +171,22 @@ async function setUpBridge(bridge: string, addresses: string[], signal: AbortSig
   await ip('link', 'set', bridge, 'up');
 }
 
+/**
+ * The portmap plugin sets route_localnet on the bridge for the first port of the host, and leaves it set: from then on the
+ * kernel routes packets of Pods to 127.0.0.0/8, and believes those that say that they come from there. Both are dropped
+ * before connections are tracked, so that the answers to what the machine sends to 127.0.0.1:HOSTPORT pass: on the bridge they
+ * have the gateway's address. The kernel itself drops such packets of IPv6.
+ */
 async function loadTable({ table, bridge }: NetworkNames, podCidr: string, signal: AbortSignal): Promise<void> {
   const rules = `
 table ip ${table} {}
 delete table ip ${table}
 table ip ${table} {
+  chain prerouting {
+    type filter hook prerouting priority raw; policy accept;
+    iifname "${bridge}" ip daddr 127.0.0.0/8 drop
+    iifname "${bridge}" ip saddr 127.0.0.0/8 drop
+  }
   chain postrouting {
     type nat hook postrouting priority srcnat; policy accept;
     ip saddr ${podCidr} ip daddr != ${podCidr} oifname != "${bridge}" masquerade

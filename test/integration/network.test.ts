@@ -12,6 +12,7 @@ import { leasedAddresses, networkNames, setUpNetwork, tearDownNetwork } from '..
 import { startDns } from '../../src/network/dns.ts';
 import { systemTimers } from '../../src/platform/node.ts';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
+import { type Datagram, listenOn, routeLoopbackOutside } from '../support/pod-packets.ts';
 
 const PLUGINS = '/usr/lib/cni';
 const controller = new AbortController();
@@ -71,6 +72,12 @@ async function callPlugins(command: 'ADD' | 'DEL', namespace: string): Promise<s
 const inside = (namespace: string | undefined, ...command: string[]) =>
   runCommand('ip', ['netns', 'exec', namespace ?? '', ...command]);
 
+async function linkLocalAddress(link: string): Promise<string> {
+  const shown = await runCommandOk('ip', ['-json', '-6', 'address', 'show', 'dev', link, 'scope', 'link']);
+  const [found] = JSON.parse(shown) as { addr_info: { local: string }[] }[];
+  return found?.addr_info[0]?.local ?? '';
+}
+
 describe('the network of Pods', () => {
   const addresses: string[] = [];
 
@@ -119,6 +126,33 @@ describe('the network of Pods', () => {
       await runCommand('ip', ['link', 'delete', `lpw${unique}`]);
       await runCommand('ip', ['netns', 'delete', world]);
     }
+  });
+
+  it('keeps the loopback addresses of the node from Pods, also once a port of the host was used', async () => {
+    const { gateway, bridge } = await setUpNetwork(options);
+    // What the portmap plugin does for a port of the host, and does not undo.
+    await writeFile(`/proc/sys/net/ipv4/conf/${bridge}/route_localnet`, '1');
+    // A namespace of its own: the tests after this one need loopback in theirs.
+    const hostile = `cni-${unique}-c`;
+    namespaces.push(hostile);
+    await runCommandOk('ip', ['netns', 'add', hostile]);
+    await callPlugins('ADD', hostile);
+    const file = `/run/netns/${hostile}`;
+    await routeLoopbackOutside(file, gateway);
+    const linkLocal = await linkLocalAddress(bridge);
+    await inside(hostile, 'ip', '-6', 'route', 'delete', 'table', 'local', 'local', '::1', 'dev', 'lo');
+    await inside(hostile, 'ip', '-6', 'route', 'add', '::1', 'via', linkLocal, 'dev', 'eth0');
+    const datagrams: Datagram[] = [
+      { to: '127.0.0.1', text: 'to loopback' },
+      { to: '127.0.0.53', text: 'to another loopback address' },
+      { to: gateway, from: '127.0.0.9', text: 'from loopback' },
+      { to: '::1', text: 'to loopback by IPv6' },
+      { to: gateway, text: 'to the gateway' },
+    ];
+    await using listeners = await listenOn(gateway, ['127.0.0.1', '127.0.0.53', '::1']);
+    expect(await listeners.arrived(file, datagrams)).toEqual(['to the gateway']);
+    await callPlugins('DEL', hostile);
+    await runCommandOk('ip', ['netns', 'delete', hostile]);
   });
 
   it("resolves Services for busybox's nslookup", async () => {

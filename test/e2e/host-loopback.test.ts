@@ -1,0 +1,57 @@
+/** What listens on the machine's loopback addresses alone is out of the reach of Pods, whatever ports of the host they use. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { containerGroup, processesOf } from '../support/control-groups.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod } from '../support/manifests.ts';
+import { type Datagram, listenOn, routeLoopbackOutside } from '../support/pod-packets.ts';
+
+const HOST_PORT = 28_086;
+const SERVE = 'trap "exit 0" TERM; while :; do echo hello from inside | nc -l -p 8080 & wait $!; done';
+
+let lifepod: Lifepod;
+beforeAll(async () => {
+  lifepod = await startLifepod();
+});
+afterAll(() => lifepod?.stop());
+
+async function start(name: string, more: object = {}): Promise<Pod> {
+  const listens = {
+    exec: { command: ['sh', '-c', "grep -q ':1F90 ' /proc/net/tcp /proc/net/tcp6"] },
+    periodSeconds: 1,
+  };
+  await lifepod.apply(pod(name, { app: [{ name: 'app', script: SERVE, readinessProbe: listens, ...more }] }));
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
+  return lifepod.get<Pod>('pod', name);
+}
+const namespaceOf = (of: Pod): string => `/proc/${processesOf(containerGroup(lifepod.dataDir, of, 'app'))[0]}/ns/net`;
+const fromTheMachine = (): Promise<string> =>
+  runCommandOk('busybox', ['nc', '-w', '10', '127.0.0.1', String(HOST_PORT)], { input: '' });
+
+test('a port of the host opens loopback to the machine alone, before and after a kill of the engine', async () => {
+  const hostile = namespaceOf(await start('hostile'));
+  const gateway =
+    (await runCommandOk('nsenter', [`--net=${hostile}`, 'ip', 'route', 'show', 'default'])).split(' ')[2] ?? '';
+  await start('ported', { ports: [{ containerPort: 8080, hostPort: HOST_PORT }] });
+  await routeLoopbackOutside(hostile, gateway);
+  await using listeners = await listenOn(gateway, ['127.0.0.1']);
+  const datagrams: Datagram[] = [
+    { to: '127.0.0.1', text: 'to loopback' },
+    { to: gateway, from: '127.0.0.9', text: 'from loopback' },
+    { to: gateway, text: 'to the gateway' },
+  ];
+  const expectClosed = async (): Promise<void> =>
+    expect(await listeners.arrived(hostile, datagrams)).toEqual(['to the gateway']);
+
+  expect(await fromTheMachine()).toBe('hello from inside\n');
+  await expectClosed();
+  await lifepod.kill('SIGKILL');
+  expect(await fromTheMachine()).toBe('hello from inside\n');
+  await expectClosed();
+  await lifepod.up();
+  expect(await fromTheMachine()).toBe('hello from inside\n');
+  await expectClosed();
+  await lifepod.kubectlOk('delete', 'pod', 'ported', '--now');
+  await expectClosed();
+});

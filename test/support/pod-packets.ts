@@ -1,0 +1,89 @@
+/**
+ * Datagrams from a network namespace to loopback addresses of the machine, as a container with raw sockets can make them: routes
+ * stand in for the hand-made packets, so that the wire shows the same.
+ */
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { runCommandOk } from '../../src/platform/processes.ts';
+
+/** Takes loopback away from the namespace, so that its packets to and from 127.0.0.0/8 use its way out. */
+export async function routeLoopbackOutside(namespace: string, gateway: string): Promise<void> {
+  const commands = [
+    'echo 1 > /proc/sys/net/ipv4/conf/eth0/route_localnet',
+    'ip link set lo up',
+    'ip route delete table local local 127.0.0.0/8 dev lo',
+    'ip route delete table local local 127.0.0.1 dev lo',
+    `ip route add 127.0.0.0/8 via ${gateway} dev eth0`,
+    'ip address add 127.0.0.9/32 dev eth0',
+  ];
+  await inNamespace(namespace, 'sh', '-e', '-c', commands.join('\n'));
+}
+
+/** `namespace`: the path of its file. */
+const inNamespace = (namespace: string, ...command: string[]): Promise<string> =>
+  runCommandOk('nsenter', [`--net=${namespace}`, ...command]);
+
+export interface Datagram {
+  to: string;
+  /** The address in the namespace that sends it; by default the one that its routes say. */
+  from?: string;
+  text: string;
+}
+
+export interface Listeners extends AsyncDisposable {
+  /** Sends the datagrams in this order, then one that arrives in any case; returns those that arrived before it. */
+  arrived(namespace: string, datagrams: readonly Datagram[]): Promise<string[]>;
+}
+
+const LAST = 'the last one';
+
+/** Listens on one port of the gateway and of these addresses of the machine. */
+export async function listenOn(gateway: string, addresses: readonly string[]): Promise<Listeners> {
+  const sockets: Socket[] = [await bind(gateway, 0)];
+  const { port } = (sockets[0] as Socket).address();
+  for (const address of addresses) sockets.push(await bind(address, port));
+  return {
+    async arrived(namespace, datagrams) {
+      const texts: string[] = [];
+      const last = Promise.withResolvers<void>();
+      const hear = (text: Buffer): void => {
+        if (String(text) === LAST) last.resolve();
+        else texts.push(String(text));
+      };
+      for (const socket of sockets) socket.on('message', hear);
+      try {
+        const all = [...datagrams, { to: gateway, text: LAST }];
+        await inNamespace(namespace, process.execPath, '-e', SEND, String(port), JSON.stringify(all));
+        await last.promise;
+        // The kernel had delivered the others before, each to its own socket: one turn of the loop reads them all.
+        await new Promise((resolve) => setImmediate(resolve));
+        return texts;
+      } finally {
+        for (const socket of sockets) socket.off('message', hear);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(sockets.map((socket) => new Promise<void>((resolve) => socket.close(() => resolve()))));
+    },
+  };
+}
+
+async function bind(address: string, port: number): Promise<Socket> {
+  const socket = createSocket(address.includes(':') ? 'udp6' : 'udp4');
+  socket.bind(port, address);
+  await once(socket, 'listening');
+  return socket;
+}
+
+const SEND = `
+const { createSocket } = require('node:dgram');
+const [port, datagrams] = process.argv.slice(1);
+(async () => {
+  for (const { to, from, text } of JSON.parse(datagrams)) {
+    const socket = createSocket(to.includes(':') ? 'udp6' : 'udp4');
+    await new Promise((resolve) => socket.bind(0, from, resolve));
+    await new Promise((resolve, reject) =>
+      socket.send(text, Number(port), to, (error) => (error ? reject(error) : resolve())));
+    socket.close();
+  }
+})();`;
