@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { networkNames } from '../network/bridge.ts';
 import { UserError } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { lowerOomScore, SHIM_OOM_SCORE } from '../platform/oom-score.ts';
 import type { Platform } from '../platform/platform.ts';
 import { type Containerd, startContainerd } from '../runtime/containerd/containerd.ts';
+import { containerdPaths } from '../runtime/containerd/paths.ts';
+import { findShims } from '../runtime/containerd/process-table.ts';
 import { connectRuntime } from '../runtime/cri/cri-runtime.ts';
 import type { Labels } from '../runtime/cri/labels.ts';
 import { type RuntimeConfig, readRuntimeConfig } from '../runtime/cri/runtime-config.ts';
@@ -99,6 +102,8 @@ async function startPrivate(
     cniBinDir: findCniFolder() ?? '',
     runtimeHandlers,
   };
+  // Those of an earlier engine have what it could give them; new ones inherit from containerd, and that from the engine.
+  for (const pid of findShims(containerdPaths(dataDir))) lowerOomScore(pid, SHIM_OOM_SCORE);
   const containerd = await startContainerd(options, signal);
   closers.defer(() => containerd.stop());
   return containerd;

@@ -31,6 +31,7 @@ import { createLocalFolders } from '../node/volumes/local-folders.ts';
 import { dropBallast, keepBallast } from '../platform/ballast.ts';
 import { checkDataFormat, ensureDataDir, lockDataDir } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { ENGINE_OOM_SCORE, lowerOomScore } from '../platform/oom-score.ts';
 import type { Platform } from '../platform/platform.ts';
 import { raisePriority } from '../platform/processes.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
@@ -92,6 +93,7 @@ export async function startEngine(options: UpOptions, platform: Platform, signal
   const settings = resolveSettings(options, readEngineRecord(options.dataDir));
   checkResolvConf(settings);
   raisePriority();
+  lowerOomScore(process.pid, ENGINE_OOM_SCORE);
   const closers = new AsyncDisposableStack();
   try {
     const lock = lockDataDir(settings.dataDir);

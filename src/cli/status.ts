@@ -6,7 +6,8 @@ import type { Client } from '../client/client.ts';
 import { httpClient } from '../client/http-client.ts';
 import { readKubeconfig } from '../client/kubeconfig.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
-import { residentBytes, runtimeProcesses } from './leftovers.ts';
+import { type FoundProcess, residentBytes, runtimeProcesses } from './leftovers.ts';
+import { oomRisk, readOomScores } from './oom-risk.ts';
 import { podTrouble } from './pod-troubles.ts';
 import { kubeconfigPath, readEngineRecord } from './settings.ts';
 import { LIFEPOD_VERSION } from './version.ts';
@@ -27,7 +28,7 @@ export async function status(dataDir: string): Promise<void> {
     ['API', `${server.server}, Kubernetes ${nodes[0]?.status?.nodeInfo?.kubeletVersion ?? 'unknown'}`],
     ...nodes.map((node) => ['node', nodeText(node)]),
     ['networks', `Pods ${record.podCidr}, Services ${record.serviceCidr}`],
-    ['memory', memoryText(dataDir, pid)],
+    ...memoryLines(dataDir, pid),
     ['Pods', podsText(pods)],
   ];
   for (const [name = '', text] of lines) process.stdout.write(`${name.padEnd(10)}${text}\n`);
@@ -60,16 +61,18 @@ function ageText(pid: number): string {
   return `${Math.floor(seconds / 3600)} h`;
 }
 
-function memoryText(dataDir: string, pid: number): string {
+function memoryLines(dataDir: string, pid: number): string[][] {
   const mebibytes = (pids: number[]): string =>
     `${Math.round(pids.reduce((sum, each) => sum + residentBytes(each), 0) / 2 ** 20)} MiB`;
   const runtime = runtimeProcesses(dataDir);
-  const shims = runtime.filter(({ commandLine }) => /shim/.test(commandLine[0] ?? ''));
-  const daemon = runtime.filter((each) => !shims.includes(each));
+  const isShim = ({ commandLine }: FoundProcess): boolean => /shim/.test(commandLine[0] ?? '');
+  const shims = runtime.filter(isShim).map((each) => each.pid);
+  const daemon = runtime.filter((each) => !isShim(each)).map((each) => each.pid);
   const parts = [`engine ${mebibytes([pid])}`];
-  if (daemon.length > 0) parts.push(`containerd ${mebibytes(daemon.map((each) => each.pid))}`);
-  if (shims.length > 0) parts.push(`${shims.length} shims ${mebibytes(shims.map((each) => each.pid))}`);
-  return parts.join(', ');
+  if (daemon.length > 0) parts.push(`containerd ${mebibytes(daemon)}`);
+  if (shims.length > 0) parts.push(`${shims.length} shims ${mebibytes(shims)}`);
+  const risk = oomRisk(readOomScores(pid, daemon, shims));
+  return [['memory', parts.join(', ')], ...(risk === undefined ? [] : [['warning', risk]])];
 }
 
 function nodeText(node: Node): string {

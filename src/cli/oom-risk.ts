@@ -1,0 +1,31 @@
+/** What `lifepod status` says where the kernel may end lifepod before Pods when memory runs out. */
+import { oomScore, SHIM_OOM_SCORE } from '../platform/oom-score.ts';
+
+export interface OomScores {
+  engine: number | undefined;
+  containerd: readonly (number | undefined)[];
+  shims: readonly (number | undefined)[];
+}
+
+export const readOomScores = (engine: number, containerd: readonly number[], shims: readonly number[]): OomScores => ({
+  engine: oomScore(engine),
+  containerd: containerd.map(oomScore),
+  shims: shims.map(oomScore),
+});
+
+/** One sentence, or undefined where all are as low as they are to be. Processes that are gone do not count. */
+export function oomRisk({ engine, containerd, shims }: OomScores): string | undefined {
+  const parts: string[] = [];
+  const name = (what: string, scores: readonly (number | undefined)[]): void => {
+    const high = scores.filter((score): score is number => score !== undefined && score > SHIM_OOM_SCORE);
+    if (high.length > 0) parts.push(`${what} ${Math.max(...high)}`);
+  };
+  name('engine', [engine]);
+  name('containerd', containerd);
+  name('shims', shims);
+  if (parts.length === 0) return undefined;
+  return (
+    `when memory runs out, the kernel may end lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ` +
+    'start it with CAP_SYS_RESOURCE'
+  );
+}

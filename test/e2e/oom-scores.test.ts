@@ -1,0 +1,82 @@
+/** Whom the kernel ends when memory runs out: containers by their Pod's class, and before lifepod where its rights allow. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import { findContainerd, findShims } from '../../src/runtime/containerd/process-table.ts';
+import { killContainerd } from '../support/containerd.ts';
+import { LAUNCHER, type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+
+/** Some desktops and supervisors start programs with as much. */
+const GIVEN = 300;
+const capabilities = BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`);
+/** CAP_SYS_RESOURCE. Without it no score goes below the one that this process was given. */
+const mayLower = ((capabilities >> 24n) & 1n) === 1n;
+const [engineScore, shimScore] = mayLower ? [-999, -998] : [0, 1];
+
+const scoreOf = (pid: number | 'self'): number => Number(readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8'));
+
+let lifepod: Lifepod;
+beforeAll(async () => {
+  expect(mayLower || scoreOf('self') === 0, 'this process has the score 0').toBe(true);
+  lifepod = await startLifepod();
+  await lifepod.kill('SIGTERM');
+  const up = ['up', '--detach', '--data-dir', lifepod.dataDir, ...lifepod.options];
+  await runCommandOk('choom', ['-n', String(GIVEN), '--', LAUNCHER, ...up]);
+});
+afterAll(() => lifepod?.stop());
+
+const paths = () => containerdPaths(lifepod.dataDir);
+const expectLowered = (): void => {
+  expect(scoreOf(lifepod.pid())).toBe(engineScore);
+  expect(findContainerd(paths()).map(scoreOf)).toEqual([engineScore]);
+  const shims = findShims(paths()).map(scoreOf);
+  expect(shims.length).toBeGreaterThan(0);
+  // Those that an engine finds are lowered as it is.
+  for (const score of shims) expect([shimScore, engineScore]).toContain(score);
+};
+
+const SHOW = 'cat /proc/self/oom_score_adj';
+
+test('the engine, containerd and its shims are lowered as far as their rights allow, containers are not', async () => {
+  const resources = { resources: { requests: { cpu: '10m' } } };
+  await lifepod.apply(
+    pod('best-effort', {
+      init: [{ name: 'init', script: SHOW }],
+      app: [{ name: 'app', script: `${SHOW}; ${WAIT}` }],
+    }),
+  );
+  await lifepod.apply(pod('burstable', { app: [{ name: 'app', script: `${SHOW}; ${WAIT}`, ...resources }] }));
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/best-effort', 'pod/burstable', '--timeout=60s');
+  expectLowered();
+  const shown = async (name: string, container: string): Promise<string> =>
+    (await lifepod.kubectlOk('logs', name, '-c', container)).trim();
+  expect(await shown('best-effort', 'init')).toBe('1000');
+  expect(await shown('best-effort', 'app')).toBe('1000');
+  expect(await shown('burstable', 'app')).toBe('999');
+  expect(await lifepod.kubectlOk('exec', 'burstable', '--', 'cat', '/proc/self/oom_score_adj')).toBe('999\n');
+});
+
+test('it is so with a new engine and a new containerd, also of the shims that they find', async () => {
+  for (const pid of findShims(paths())) writeFileSync(`/proc/${pid}/oom_score_adj`, String(GIVEN));
+  await lifepod.kill('SIGKILL');
+  await lifepod.up();
+  expectLowered();
+  const [before] = findContainerd(paths());
+  killContainerd(lifepod);
+  await lifepod.apply(pod('later', { app: [{ name: 'app', script: `${SHOW}; ${WAIT}` }] }));
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/later', '--timeout=60s');
+  expect(findContainerd(paths())).not.toContain(before);
+  expectLowered();
+  expect(await lifepod.kubectlOk('logs', 'later')).toBe('1000\n');
+});
+
+test('status says where the rights do not suffice', async () => {
+  const risk = /^warning {3}when memory runs out, the kernel may end lifepod before Pods \(oom_score_adj: engine 0, /m;
+  const text = await lifepod.cliOk('status');
+  expect(risk.test(text), text).toBe(!mayLower);
+  const one = await lifepod.get<Pod>('pod', 'later');
+  expect(one.status?.containerStatuses?.[0]?.restartCount).toBe(0);
+});
