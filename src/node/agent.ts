@@ -243,7 +243,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   startLogRotation({
     ...ROTATION_LIMITS,
     ...options.logRotation,
-    ...{ timers, log, signal, logs: runs.writtenLogs, reopen: runtime.reopenContainerLog },
+    ...{ timers, log, signal, follow: runs.followLogs, reopen: runtime.reopenContainerLog },
   });
   await staticPods.start();
   const changed = (pod: Pod, removed: boolean): void =>

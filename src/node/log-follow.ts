@@ -6,7 +6,7 @@ import { createReadStream, type FSWatcher, watch } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { createGunzip } from 'node:zlib';
-import { rotatedFiles } from './log-rotation.ts';
+import { rotatedFiles } from './log-files.ts';
 
 export interface FollowedFile {
   path: string;

@@ -1,146 +1,157 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, watch, writeFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { silentLog, testTimers } from '../client/testing.ts';
-import { rotateLog, startLogRotation } from './log-rotation.ts';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { silentLog, type TestTimers, testTimers } from '../client/testing.ts';
+import { type RotationOptions, startLogRotation, type WrittenLog } from './log-rotation.ts';
+
+const MAX_BYTES = 1_000;
+const MAX_FILES = 3;
 
 let folder: string;
 let path: string;
+let stop: AbortController;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-rotation-'));
   path = join(folder, '0.log');
+  stop = new AbortController();
 });
-afterEach(() => rmSync(folder, { recursive: true }));
-
-const LONG = 'content that is long';
-const at = (second: number): number => Date.UTC(2026, 0, 31, 9, 30, second);
-const files = (): string[] => readdirSync(folder).sort();
-const rotate = (
-  second: number,
-  reopen = async (): Promise<void> => writeFileSync(path, '', { mode: 0o640 }),
-  maxFiles = 3,
-) => rotateLog({ path, maxBytes: LONG.length, maxFiles, now: at(second), reopen });
-const notCalled = () => Promise.reject(new Error('not called'));
-
-describe('rotateLog', () => {
-  it.each([
-    ['smaller than the limit', LONG.slice(1), false],
-    ['as large', LONG, true],
-  ])('a log that is %s', async (_, content, expected) => {
-    writeFileSync(path, content);
-    expect(await rotate(1)).toBe(expected);
-    expect(files()).toEqual(expected ? ['0.log', '0.log.20260131-093001'] : ['0.log']);
-  });
-
-  it('keeps the newest files, the last one as it was, the others compressed', async () => {
-    for (const second of [1, 2, 3, 4, 5]) {
-      writeFileSync(path, `${LONG} ${second}`, { mode: 0o640 });
-      expect(await rotate(second, undefined, 4)).toBe(true);
-    }
-    expect(files()).toEqual(['0.log', '0.log.20260131-093003.gz', '0.log.20260131-093004.gz', '0.log.20260131-093005']);
-    expect(readFileSync(join(folder, '0.log.20260131-093005'), 'utf8')).toBe(`${LONG} 5`);
-    const compressed = join(folder, '0.log.20260131-093004.gz');
-    expect(gunzipSync(readFileSync(compressed)).toString()).toBe(`${LONG} 4`);
-    expect(statSync(compressed).mode & 0o777).toBe(0o640);
-  });
-
-  it('with two files keeps one beside the one being written', async () => {
-    for (const second of [1, 2]) {
-      writeFileSync(path, LONG);
-      await rotate(second, undefined, 2);
-    }
-    expect(files()).toEqual(['0.log', '0.log.20260131-093002']);
-  });
-
-  it('leaves the log in place where the runtime opens no new one', async () => {
-    writeFileSync(path, LONG);
-    await expect(rotate(1, () => Promise.reject(new Error('down')))).rejects.toThrow('down');
-    expect(files()).toEqual(['0.log']);
-    expect(readFileSync(path, 'utf8')).toBe(LONG);
-  });
-
-  it('after a crash between the two steps makes the runtime open the log', async () => {
-    writeFileSync(`${path}.20260131-093001`, LONG);
-    expect(await rotate(2)).toBe(false);
-    expect(files()).toEqual(['0.log', '0.log.20260131-093001']);
-  });
-
-  it('clears away what a crash left while it compressed', async () => {
-    writeFileSync(`${path}.20260131-093001`, LONG);
-    writeFileSync(`${path}.20260131-093001.gz`, 'whole');
-    writeFileSync(`${path}.20260131-093002.tmp`, 'half');
-    writeFileSync(path, LONG);
-    await rotate(3, undefined, 5);
-    expect(files()).toEqual(['0.log', '0.log.20260131-093001.gz', '0.log.20260131-093003']);
-    expect(readFileSync(`${path}.20260131-093001.gz`, 'utf8')).toBe('whole');
-  });
-
-  it('overwrites nothing where two rotations fall into one second', async () => {
-    writeFileSync(path, `${LONG} 1`);
-    await rotate(1);
-    writeFileSync(path, `${LONG} 2`);
-    expect(await rotate(1, notCalled)).toBe(false);
-    expect(readFileSync(`${path}.20260131-093001`, 'utf8')).toBe(`${LONG} 1`);
-    expect(await rotate(2)).toBe(true);
-    expect(files()).toHaveLength(3);
-  });
-
-  it('touches no other file', async () => {
-    for (const name of ['0.log.save', '10.log', '00.log.20260131-093001']) writeFileSync(join(folder, name), 'x');
-    for (const second of [1, 2, 3]) {
-      writeFileSync(path, LONG);
-      await rotate(second, undefined, 2);
-    }
-    expect(files()).toEqual(['0.log', '0.log.20260131-093003', '0.log.save', '00.log.20260131-093001', '10.log']);
-  });
+afterEach(() => {
+  stop.abort();
+  rmSync(folder, { recursive: true });
 });
 
-it('startLogRotation looks at each interval at the logs of what runs then, whatever fails', async () => {
-  const timers = testTimers(at(0));
-  const stop = new AbortController();
-  const second = join(folder, '1.log');
+/** A rotation whose timers a test moves on, look by look. */
+function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(path, '')) {
+  const timers: TestTimers = testTimers(Date.UTC(2026, 0, 31));
+  const waits: number[] = [];
+  let heard = Promise.withResolvers<void>();
   const warnings: string[] = [];
-  let turn = Promise.withResolvers<void>();
-  let running = [{ containerId: 'a', path }];
+  let listener: Parameters<RotationOptions['follow']>[0] | undefined;
   startLogRotation({
-    maxBytes: LONG.length,
-    maxFiles: 3,
-    intervalMillis: 10_000,
+    maxBytes: MAX_BYTES,
+    maxFiles: MAX_FILES,
+    intervalMillis: 1_000,
     timers: {
       ...timers,
       at(time, callback) {
-        // Asked for when a turn is over.
-        turn.resolve();
+        waits.push(time - timers.now());
+        heard.resolve();
         return timers.at(time, callback);
       },
     },
     log: { ...silentLog, warn: (message, fields) => void warnings.push(`${message}: ${fields?.['error']}`) },
     signal: stop.signal,
-    logs: () => running,
-    async reopen(containerId) {
-      if (containerId === 'a') throw new Error('down');
-      writeFileSync(second, '');
+    follow(given) {
+      listener = given;
     },
+    reopen,
   });
-  const next = async (millis: number): Promise<void> => {
-    turn = Promise.withResolvers<void>();
-    timers.advance(millis);
-    await turn.promise;
+  return {
+    warnings,
+    logs: (...logs: WrittenLog[]): void => listener?.('uid', logs),
+    /** The time until the next look; resolves once one is waited for. */
+    async wait(): Promise<number> {
+      while (waits.length === 0) {
+        await heard.promise;
+        heard = Promise.withResolvers();
+      }
+      return waits.shift() as number;
+    },
+    advance: (millis: number): void => timers.advance(millis),
   };
-  writeFileSync(path, LONG);
-  writeFileSync(second, LONG);
-  timers.advance(9_999);
-  expect(files()).toEqual(['0.log', '1.log']);
-  await next(1);
-  expect(files()).toEqual(['0.log', '1.log']);
-  expect(warnings).toEqual(['log not rotated: down']);
-  running = [...running, { containerId: 'b', path: second }];
-  await next(10_000);
-  expect(files()).toEqual(['0.log', '1.log', '1.log.20260131-093020']);
-  stop.abort();
-  writeFileSync(second, LONG);
-  timers.advance(60_000);
-  expect(existsSync(`${second}.20260131-093120`)).toBe(false);
+}
+const write = (bytes: number): void => appendFileSync(path, 'x'.repeat(bytes));
+/** Many more steps than a look takes. */
+const looked = async (): Promise<void> => {
+  for (let step = 0; step < 200; step++) await stat(folder);
+};
+const running = (): WrittenLog => ({ containerId: 'a', path, ended: false });
+const files = (): string[] => readdirSync(folder).sort();
+
+it('looks at a log once it is written, the sooner the faster it fills, and not while it is idle', async () => {
+  writeFileSync(path, '');
+  const { logs, wait, advance } = rotation();
+  logs(running());
+  expect(await wait()).toBe(100);
+  advance(100);
+  await looked();
+  // Nothing was written: nothing is waited for until something is.
+  write(100);
+  expect(await wait()).toBe(100);
+  write(100);
+  advance(100);
+  // 200 bytes in 100 ms, and room for 800.
+  expect(await wait()).toBe(400);
+  write(10);
+  advance(400);
+  expect(await wait()).toBe(1_000);
+  write(800);
+  advance(1_000);
+  expect(files()).toEqual(['0.log']);
+  await wait();
+  expect(files()).toEqual(['0.log', '0.log.20260131-000001']);
+  advance(1_000);
+  await looked();
+  write(1);
+  expect(await wait()).toBe(100);
+});
+
+it('bounds the log of a container that has ended, also of one that ended while no engine ran', async () => {
+  for (const attempt of [0, 1]) writeFileSync(join(folder, `${attempt}.log`), `${'x'.repeat(99)}\n`.repeat(100));
+  const { logs } = rotation(() => Promise.reject(new Error('not called')));
+  const logOf = (attempt: number): WrittenLog => ({
+    containerId: String(attempt),
+    path: join(folder, `${attempt}.log`),
+    ended: true,
+  });
+  logs(logOf(0), logOf(1));
+  await new Promise<void>((resolve) => {
+    const look = (): void => {
+      if (files().join() !== '0.log,1.log') return;
+      if (files().some((file) => statSync(join(folder, file)).size !== MAX_BYTES * MAX_FILES)) return;
+      watcher.close();
+      resolve();
+    };
+    const watcher = watch(folder, look);
+    look();
+  });
+});
+
+it('tries again, later and later, where the runtime does not open the log', async () => {
+  writeFileSync(path, 'x'.repeat(MAX_BYTES));
+  let down = true;
+  const { logs, wait, advance, warnings } = rotation(async () => {
+    if (down) throw new Error('down');
+    writeFileSync(path, '');
+  });
+  logs(running());
+  for (const expected of [1_000, 2_000, 4_000, 8_000, 10_000]) {
+    expect(await wait()).toBe(expected);
+    expect(files()).toEqual(['0.log']);
+    advance(expected);
+  }
+  expect(await wait()).toBe(10_000);
+  expect(warnings).toEqual(Array(6).fill('log not rotated: down'));
+  down = false;
+  advance(10_000);
+  await wait();
+  expect(files()).toHaveLength(2);
+});
+
+it('leaves alone what is written after the Pod is gone', async () => {
+  writeFileSync(path, '');
+  const { logs, wait, advance } = rotation(() => Promise.reject(new Error('not called')));
+  logs(running());
+  write(1);
+  await wait();
+  logs();
+  renameSync(path, `${path}.gone`);
+  advance(60_000);
+  const other = { containerId: 'b', path: join(folder, '1.log'), ended: false };
+  writeFileSync(other.path, 'x');
+  logs(other);
+  expect(await wait()).toBe(100);
+  expect(files()).toEqual(['0.log.gone', '1.log']);
 });

@@ -1,134 +1,198 @@
 /**
- * Keeps the logs of containers from filling the disk: a file that has grown too large is set aside, and the runtime told
- * to open a new one. Of the files set aside the newest stays as it is, for whoever reads it; the others are compressed;
- * the oldest go.
- * Boundary: files, and the runtime's ReopenContainerLog. A crash at any step loses no line, and the next turn goes on.
- * Source: pkg/kubelet/logs/container_log_manager.go of v1.33 (limits, names, order of the steps).
+ * Keeps the logs of containers from filling the disk: what a container leaves there is at most maxFiles * maxBytes, and what it
+ * writes in one second. A log is looked at while it is written, the sooner the faster it fills, and once its container has ended;
+ * one that is not written costs nothing.
+ * Boundary: when; log-files.ts says how.
  */
-import { createReadStream, createWriteStream } from 'node:fs';
-import { readdir, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
-import type { Log, Timer, Timers } from '../platform/platform.ts';
+import { watch } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Log, Timers } from '../platform/platform.ts';
+import { boundLog, compress, type LogLimits, rotateLog, uncompressed } from './log-files.ts';
 
-export interface RotationLimits {
-  maxBytes: number;
-  /** With the one being written. */
-  maxFiles: number;
+export interface RotationLimits extends LogLimits {
+  /** The longest time between two looks at a log that is written. */
   intervalMillis: number;
 }
 
-/** Defaults of containerLogMaxSize, containerLogMaxFiles and containerLogMonitorInterval. */
-export const ROTATION_LIMITS: RotationLimits = { maxBytes: 10 * 1024 * 1024, maxFiles: 5, intervalMillis: 10_000 };
+/** Defaults of containerLogMaxSize and containerLogMaxFiles. */
+export const ROTATION_LIMITS: RotationLimits = { maxBytes: 10 * 1024 * 1024, maxFiles: 5, intervalMillis: 1_000 };
+
+const SHORTEST_MILLIS = 100;
+/** Where a look has failed, or the runtime opens no file. */
+const LONGEST_RETRY_MILLIS = 10_000;
 
 export interface WrittenLog {
   /** Of the container that writes it. */
   containerId: string;
   path: string;
+  /** The container has ended, and the runtime has written all of its log. */
+  ended: boolean;
 }
 
 export interface RotationOptions extends RotationLimits {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
-  /** The logs of the containers that run. */
-  logs(): WrittenLog[];
+  /** Calls the listener with all logs of a Pod now and whenever something has changed; with none once the Pod is gone. */
+  follow(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
   /** Makes the runtime open the container's log anew. */
   reopen(containerId: string, signal: AbortSignal): Promise<void>;
 }
 
-/**
- * Looks at all logs at each interval, one after the other. A poll on purpose: the kernel would tell of every line that
- * any container writes, which costs more than one look at each size.
- */
+interface Keeper {
+  ended: boolean;
+  /** Ends the looks at the log while it is written. */
+  stop(): void;
+  /** Resolves after the last of them. */
+  over: Promise<void>;
+}
+
 export function startLogRotation(options: RotationOptions): void {
-  const { timers, log, signal, maxBytes, maxFiles } = options;
-  let timer: Timer | undefined;
-  const turn = async (): Promise<void> => {
-    for (const { containerId, path } of options.logs()) {
-      if (signal.aborted) return;
-      const reopen = (): Promise<void> => options.reopen(containerId, signal);
-      await rotateLog({ path, maxBytes, maxFiles, now: timers.now(), reopen }).catch((error: Error) =>
-        log.warn('log not rotated', { path, error: error.message }),
-      );
+  const { signal, log } = options;
+  const pods = new Map<string, Map<string, Keeper>>();
+  const compressSoon = createCompressor(log, signal);
+
+  const begin = ({ containerId, path }: WrittenLog): Keeper => {
+    const ending = new AbortController();
+    const stopping = AbortSignal.any([signal, ending.signal]);
+    const over = keepBounded(containerId, path, options, compressSoon, stopping);
+    return { ended: false, stop: () => ending.abort(), over };
+  };
+  const finish = async (keeper: Keeper, path: string): Promise<void> => {
+    keeper.ended = true;
+    keeper.stop();
+    await keeper.over;
+    if (signal.aborted) return;
+    try {
+      await boundLog(path, options, true);
+      compressSoon(await uncompressed(path));
+    } catch (error) {
+      log.warn('the log of a container that has ended is not bounded', { path, error: String(error) });
     }
-    arm();
   };
-  const arm = (): void => {
-    if (!signal.aborted) timer = timers.at(timers.now() + options.intervalMillis, () => void turn());
+  options.follow((podUid, logs) => {
+    if (signal.aborted) return;
+    const keepers = pods.get(podUid) ?? new Map<string, Keeper>();
+    pods.set(podUid, keepers);
+    for (const each of logs) {
+      let keeper = keepers.get(each.containerId);
+      if (keeper === undefined) {
+        keeper = each.ended ? { ended: false, stop() {}, over: Promise.resolve() } : begin(each);
+        keepers.set(each.containerId, keeper);
+      }
+      if (each.ended && !keeper.ended) void finish(keeper, each.path);
+    }
+    for (const [id, keeper] of keepers) {
+      if (logs.some(({ containerId }) => containerId === id)) continue;
+      keeper.stop();
+      keepers.delete(id);
+    }
+    if (keepers.size === 0) pods.delete(podUid);
+  });
+}
+
+/** Looks at the log while it is written, until `signal` aborts. Never rejects. */
+async function keepBounded(
+  containerId: string,
+  path: string,
+  options: RotationOptions,
+  compressSoon: (files: readonly string[]) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { timers, maxBytes, intervalMillis } = options;
+  const reopen = (): Promise<void> => options.reopen(containerId, options.signal);
+  let last: { size: number; at: number; rotated: boolean } | undefined;
+  let retryMillis = intervalMillis;
+  while (!signal.aborted) {
+    try {
+      // By now the runtime has left the file that was set aside.
+      if (last?.rotated) await boundLog(path, options, false);
+      const { size, rotated } = await rotateLog({ path, ...options, now: timers.now(), reopen });
+      if (rotated) compressSoon(await uncompressed(path));
+      if (size === undefined) {
+        await sleep(LONGEST_RETRY_MILLIS, timers, signal);
+        continue;
+      }
+      let wait = Math.min(SHORTEST_MILLIS, intervalMillis);
+      if (last?.size === size && !rotated)
+        await written(path, size, signal).catch(() => sleep(intervalMillis, timers, signal));
+      else if (last !== undefined)
+        wait = untilFull(
+          size - last.size,
+          timers.now() - last.at,
+          rotated ? maxBytes : maxBytes - size,
+          intervalMillis,
+        );
+      last = { size: rotated ? 0 : size, at: timers.now(), rotated };
+      await sleep(wait, timers, signal);
+      retryMillis = intervalMillis;
+    } catch (error) {
+      if (!signal.aborted) options.log.warn('log not rotated', { path, error: (error as Error).message });
+      await sleep(retryMillis, timers, signal);
+      retryMillis = Math.min(retryMillis * 2, LONGEST_RETRY_MILLIS);
+    }
+  }
+}
+
+/** The time until so many bytes more are written, at the rate of the last look. */
+function untilFull(written: number, inMillis: number, bytesLeft: number, longestMillis: number): number {
+  const millis = written <= 0 ? longestMillis : (bytesLeft * Math.max(inMillis, 1)) / written;
+  return Math.min(Math.max(millis, SHORTEST_MILLIS), longestMillis);
+}
+
+/**
+ * Resolves when the file has another size than that or is gone, or `signal` aborts; rejects where it cannot be watched. The
+ * kernel reports each line that is written: so the first report ends the watch.
+ */
+function written(path: string, size: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const watcher = watch(path, { persistent: false });
+    const done = (): void => {
+      signal.removeEventListener('abort', done);
+      watcher.close();
+      resolve();
+    };
+    watcher.on('change', done).on('error', (error) => {
+      done();
+      reject(error);
+    });
+    signal.addEventListener('abort', done);
+    // What was written, or who has aborted, before the watch.
+    stat(path).then((now) => (now.size !== size || signal.aborted) && done(), done);
+  });
+}
+
+function sleep(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timer.cancel();
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = timers.at(timers.now() + millis, done);
+    signal.addEventListener('abort', done);
+    if (signal.aborted) done();
+  });
+}
+
+/** One file after the other, whatever number of logs is rotated: it takes one processor at most. */
+function createCompressor(log: Log, signal: AbortSignal): (files: readonly string[]) => void {
+  const waiting = new Set<string>();
+  let busy = false;
+  const work = async (): Promise<void> => {
+    busy = true;
+    // Also those that come meanwhile.
+    for (const file of waiting) {
+      if (signal.aborted) break;
+      await compress(file, signal).catch(
+        (error: Error) => signal.aborted || log.warn('log not compressed', { file, error: error.message }),
+      );
+      waiting.delete(file);
+    }
+    busy = false;
   };
-  signal.addEventListener('abort', () => timer?.cancel(), { once: true });
-  arm();
-}
-
-export interface Rotation {
-  path: string;
-  maxBytes: number;
-  maxFiles: number;
-  /** Milliseconds since the epoch: the name of the file set aside. */
-  now: number;
-  /** Makes the runtime open the path anew. */
-  reopen(): Promise<void>;
-}
-
-/** Returns whether the log was rotated. Rejects where the runtime does not open a new one: the old one then stays in place. */
-export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotation): Promise<boolean> {
-  const found = await stat(path).catch(absent);
-  if (found === undefined) {
-    // It was set aside, and the engine ended before the runtime was told; or someone has removed it.
-    await reopen();
-    return false;
-  }
-  if (found.size < maxBytes) return false;
-  const aside = `${path}.${stamp(now)}`;
-  const older = await rotatedFiles(path);
-  // Two in one second would have one name: the next turn will do.
-  if (older.some((file) => file === aside || file === aside + GZIP)) return false;
-  await tidy(older, maxFiles);
-  await rename(path, aside);
-  try {
-    await reopen();
-  } catch (error) {
-    await rename(aside, path);
-    throw error;
-  }
-  return true;
-}
-
-const GZIP = '.gz';
-const UNFINISHED = '.tmp';
-
-/** 20260131-093000 */
-const stamp = (now: number): string => new Date(now).toISOString().slice(0, 19).replace(/[-:]/g, '').replace('T', '-');
-
-function absent(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
-}
-
-/** Makes room for one more beside the one being written, and compresses what stays. */
-async function tidy(files: readonly string[], maxFiles: number): Promise<void> {
-  const unused = files.filter((file) => file.endsWith(UNFINISHED) || files.includes(file + GZIP));
-  const used = files.filter((file) => !unused.includes(file));
-  const excess = used.slice(0, Math.max(0, used.length - Math.max(0, maxFiles - 2)));
-  for (const file of [...unused, ...excess]) await rm(file, { force: true });
-  for (const file of used) if (!excess.includes(file) && !file.endsWith(GZIP)) await compress(file);
-}
-
-async function compress(file: string): Promise<void> {
-  const { mode } = await stat(file);
-  const unfinished = file + UNFINISHED;
-  await pipeline(createReadStream(file), createGzip(), createWriteStream(unfinished, { mode }));
-  await rename(unfinished, file + GZIP);
-  await rm(file);
-}
-
-/** Everything that was set aside of this log, the oldest first. */
-export async function rotatedFiles(path: string): Promise<string[]> {
-  const prefix = `${basename(path)}.`;
-  const entries = await readdir(dirname(path)).catch(() => []);
-  return entries
-    .filter((entry) => entry.startsWith(prefix) && /^\d{8}-\d{6}(\.gz|\.tmp)?$/.test(entry.slice(prefix.length)))
-    .sort()
-    .map((entry) => join(dirname(path), entry));
+  return (files) => {
+    for (const file of files) waiting.add(file);
+    if (!busy) void work();
+  };
 }

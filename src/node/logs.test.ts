@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LogOptions } from '../machinery/node-connection.ts';
-import { rotateLog } from './log-rotation.ts';
+import { compress, rotateLog } from './log-files.ts';
 import { type ContainerLogs, createLogSource, readContainerLog } from './logs.ts';
 import { readTerminationMessage } from './termination-message.ts';
 
@@ -138,11 +138,11 @@ describe('following', () => {
   });
 
   /** One turn of the rotation, in the given second. */
-  const rotate = (second: number): Promise<boolean> =>
+  const rotate = (second: number): Promise<unknown> =>
     rotateLog({
       path,
-      maxBytes: 1,
-      maxFiles: 5,
+      maxBytes: 30,
+      maxFiles: 50,
       now: Date.UTC(2026, 0, 31, 9, 30, second),
       reopen: async () => writeFileSync(path, ''),
     });
@@ -186,7 +186,8 @@ describe('following', () => {
       await rotate(second);
       appendFileSync(path, line(second, `after rotation ${second}`));
     }
-    expect(existsSync(`${path}.20260131-093002.gz`)).toBe(true);
+    await compress(`${path}.20260131-093002`, controller.signal);
+    expect(existsSync(`${path}.20260131-093002`)).toBe(false);
     end.resolve();
     expect(await log.rest()).toBe('zero\nafter rotation 1\nafter rotation 2\nafter rotation 3\n');
   });

@@ -20,8 +20,8 @@ export interface RunLookup {
   sandbox(podUid: string): string | undefined;
   /** What was last seen of the Pod; no runs and no sandboxes where nothing was. */
   view(podUid: string): RuntimeView;
-  /** The logs of everything that runs. */
-  writtenLogs(): WrittenLog[];
+  /** Calls the listener with the logs of a Pod's runs now and whenever they were observed; with none once the Pod is gone. */
+  followLogs(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
 }
 
 interface Ending {
@@ -46,6 +46,14 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
   };
   const logOf = (pod: Pod, { name, attempt }: ContainerState): string =>
     join(podLogDirectory(pod, logsRoot), containerLogPath(name, attempt));
+  const logListeners: Parameters<RunLookup['followLogs']>[0][] = [];
+  const writtenLogs = (podUid: string): WrittenLog[] => {
+    const pod = podOf(podUid);
+    if (pod === undefined) return [];
+    return runsOf(podUid)
+      .filter(({ state }) => state === 'running' || state === 'exited')
+      .map((run) => ({ containerId: run.id, path: logOf(pod, run), ended: run.state === 'exited' }));
+  };
   return {
     observed(podUid, view) {
       const before = runsOf(podUid);
@@ -57,6 +65,7 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
         endings.get(id)?.resolve();
         endings.delete(id);
       }
+      for (const listener of logListeners) listener(podUid, writtenLogs(podUid));
     },
     logs(podUid, container) {
       const pod = podOf(podUid);
@@ -83,14 +92,10 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
     view: (podUid) => viewOf.get(podUid) ?? { sandboxes: [], containers: [] },
     running: (podUid, container) =>
       runsOf(podUid).find(({ name, state }) => name === container && state === 'running')?.id,
-    writtenLogs: () =>
-      [...viewOf].flatMap(([podUid, { containers }]) => {
-        const pod = podOf(podUid);
-        if (pod === undefined) return [];
-        return containers
-          .filter(({ state }) => state === 'running')
-          .map((run) => ({ containerId: run.id, path: logOf(pod, run) }));
-      }),
+    followLogs(listener) {
+      logListeners.push(listener);
+      for (const podUid of viewOf.keys()) listener(podUid, writtenLogs(podUid));
+    },
     sandbox: (podUid) => viewOf.get(podUid)?.sandboxes.find(({ ready }) => ready)?.id,
   };
 }

@@ -1,0 +1,171 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { boundLog, compress, rotateLog, uncompressed } from './log-files.ts';
+
+let folder: string;
+let path: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-rotation-'));
+  path = join(folder, '0.log');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const LONG = 'content that is long'.repeat(50);
+const { signal } = new AbortController();
+const at = (second: number): number => Date.UTC(2026, 0, 31, 9, 30, second);
+const files = (): string[] => readdirSync(folder).sort();
+const opened = async (): Promise<void> => writeFileSync(path, '', { mode: 0o640 });
+const rotate = async (second: number, reopen = opened, maxFiles = 3): Promise<boolean> =>
+  (await rotateLog({ path, maxBytes: LONG.length, maxFiles, now: at(second), reopen })).rotated;
+const compressAll = async (): Promise<void> => {
+  for (const file of await uncompressed(path)) await compress(file, signal);
+};
+const sizes = (): number => files().reduce((sum, file) => sum + statSync(join(folder, file)).size, 0);
+
+describe('rotateLog', () => {
+  it.each([
+    ['smaller than the limit', LONG.slice(1), false],
+    ['as large', LONG, true],
+  ])('a log that is %s', async (_, content, expected) => {
+    writeFileSync(path, content);
+    expect(await rotate(1)).toBe(expected);
+    expect(files()).toEqual(expected ? ['0.log', '0.log.20260131-093001'] : ['0.log']);
+  });
+
+  it('keeps the newest files, the last one as it was, the others compressed', async () => {
+    for (const second of [1, 2, 3, 4, 5]) {
+      writeFileSync(path, `${LONG} ${second}`, { mode: 0o640 });
+      expect(await rotate(second, opened, 4)).toBe(true);
+      await compressAll();
+    }
+    expect(files()).toEqual(['0.log', '0.log.20260131-093003.gz', '0.log.20260131-093004.gz', '0.log.20260131-093005']);
+    expect(readFileSync(join(folder, '0.log.20260131-093005'), 'utf8')).toBe(`${LONG} 5`);
+    const compressed = join(folder, '0.log.20260131-093004.gz');
+    expect(gunzipSync(readFileSync(compressed)).toString()).toBe(`${LONG} 4`);
+    expect(statSync(compressed).mode & 0o777).toBe(0o640);
+  });
+
+  it('with two files keeps one beside the one being written', async () => {
+    for (const second of [1, 2]) {
+      writeFileSync(path, LONG);
+      await rotate(second, opened, 2);
+    }
+    expect(files()).toEqual(['0.log', '0.log.20260131-093002']);
+  });
+
+  it('leaves the log in place where the runtime opens no new one', async () => {
+    writeFileSync(path, LONG);
+    await expect(rotate(1, () => Promise.reject(new Error('down')))).rejects.toThrow('down');
+    expect(files()).toEqual(['0.log']);
+    expect(readFileSync(path, 'utf8')).toBe(LONG);
+  });
+
+  it('after a crash between the two steps makes the runtime open the log', async () => {
+    writeFileSync(`${path}.20260131-093001`, LONG);
+    expect(await rotate(2)).toBe(false);
+    expect(files()).toEqual(['0.log', '0.log.20260131-093001']);
+  });
+
+  it('clears away what a crash left while it compressed', async () => {
+    writeFileSync(`${path}.20260131-093001`, LONG);
+    writeFileSync(`${path}.20260131-093001.gz`, 'whole');
+    writeFileSync(`${path}.20260131-093002.tmp`, 'half');
+    writeFileSync(path, LONG);
+    await rotate(3, opened, 5);
+    expect(files()).toEqual(['0.log', '0.log.20260131-093001.gz', '0.log.20260131-093003']);
+    expect(readFileSync(`${path}.20260131-093001.gz`, 'utf8')).toBe('whole');
+  });
+
+  it('names those of one second, and those after a step back of the clock, in the order in which they were written', async () => {
+    const turns: [number, string][] = [
+      [1_000, '20260131-093001'],
+      [1_250, '20260131-093001-250'],
+      [1_250, '20260131-093001-251'],
+      [500, '20260131-093001-252'],
+      [2_000, '20260131-093002'],
+    ];
+    const expected = ['0.log'];
+    for (const [millis, name] of turns) {
+      writeFileSync(path, LONG);
+      await rotateLog({ path, maxBytes: LONG.length, maxFiles: 9, now: at(0) + millis, reopen: opened });
+      expected.push(`0.log.${name}`);
+      expect(files()).toEqual(expected);
+    }
+    await compress(join(folder, '0.log.20260131-093001'), signal);
+    writeFileSync(path, LONG);
+    await rotate(3, opened, 6);
+    // The oldest went, though the name of a compressed file sorts after those of its second.
+    expect(files()).not.toContain('0.log.20260131-093001.gz');
+    expect(files()).toContain('0.log.20260131-093001-250');
+  });
+
+  it('keeps fewer files where they are larger than the limit', async () => {
+    for (const second of [1, 2, 3, 4, 5]) {
+      writeFileSync(path, LONG.repeat(2));
+      expect(await rotate(second, opened, 5)).toBe(true);
+      expect(sizes()).toBeLessThanOrEqual(4 * LONG.length);
+    }
+    expect(files()).toEqual(['0.log', '0.log.20260131-093004', '0.log.20260131-093005']);
+  });
+
+  it('compresses nothing that was removed meanwhile', async () => {
+    const aside = `${path}.20260131-093001`;
+    writeFileSync(aside, LONG);
+    const compressed = compress(aside, signal);
+    rmSync(aside);
+    await compressed;
+    await compress(aside, signal);
+    expect(files()).toEqual([]);
+  });
+
+  it('touches no other file', async () => {
+    for (const name of ['0.log.save', '10.log', '00.log.20260131-093001']) writeFileSync(join(folder, name), 'x');
+    for (const second of [1, 2, 3]) {
+      writeFileSync(path, LONG);
+      await rotate(second, opened, 2);
+    }
+    expect(files()).toEqual(['0.log', '0.log.20260131-093003', '0.log.save', '00.log.20260131-093001', '10.log']);
+  });
+});
+
+describe('boundLog', () => {
+  const LINE = `${'a line of a log '.repeat(3)}\n`;
+  const limits = { maxBytes: LINE.length * 100, maxFiles: 3 };
+  const all = limits.maxBytes * limits.maxFiles;
+  const writeLines = (file: string, count: number): void =>
+    writeFileSync(file, Array.from({ length: count }, (_, i) => `${i} ${LINE}`).join(''), { mode: 0o640 });
+
+  it('leaves a log within its limits as it is', async () => {
+    writeLines(path, 100);
+    writeLines(`${path}.20260131-093001`, 100);
+    await boundLog(path, limits, true);
+    expect(files()).toEqual(['0.log', '0.log.20260131-093001']);
+  });
+
+  it('removes the oldest files of a log that has ended', async () => {
+    writeLines(path, 150);
+    for (const second of [1, 2, 3]) writeLines(`${path}.20260131-09300${second}`, 100);
+    await boundLog(path, limits, true);
+    expect(files()).toEqual(['0.log', '0.log.20260131-093003']);
+    expect(sizes()).toBeLessThanOrEqual(all);
+  });
+
+  it.each([
+    ['the log itself, once it has ended', '0.log', true, all],
+    ['the file set aside of one that is written', '0.log.20260131-093002', false, 2 * limits.maxBytes],
+  ])('keeps the last whole lines of %s', async (_, name, ended, expected) => {
+    writeLines(join(folder, name), 1_000);
+    writeLines(`${path}.20260131-093001`, 10);
+    await boundLog(path, limits, ended);
+    expect(files()).toEqual([name]);
+    const lines = readFileSync(join(folder, name), 'utf8').split('\n').slice(0, -1);
+    expect(lines.at(-1)).toBe(`999 ${LINE.trimEnd()}`.padEnd(LINE.length + 3));
+    expect(lines[0]).toMatch(/^\d+ a line/);
+    expect(sizes()).toBeLessThanOrEqual(expected);
+    expect(sizes()).toBeGreaterThan(expected - 2 * LINE.length);
+    expect(statSync(join(folder, name)).mode & 0o777).toBe(0o640);
+  });
+});

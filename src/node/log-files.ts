@@ -1,0 +1,208 @@
+/**
+ * The files of one container's log: the one that is written, and those set aside, named by the time of their rotation. Of those
+ * set aside the newest stays as it is, for whoever reads it; the others may be compressed; the oldest go.
+ * Boundary: files, and a callback that makes the runtime open the log anew. log-rotation.ts says when.
+ * Invariants:
+ *  1. A crash at any step loses no line, and the next turn goes on.
+ *  2. After rotateLog() and boundLog() all files of the log have no more than maxFiles * maxBytes, but for what was written
+ *     past maxBytes into the one that is written and the one set aside last.
+ * Source: pkg/kubelet/logs/container_log_manager.go of v1.33 (limits, names, order of the steps).
+ */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open, readdir, rename, rm, stat, truncate } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+
+export interface LogLimits {
+  maxBytes: number;
+  /** With the one being written. */
+  maxFiles: number;
+}
+
+export interface Rotation extends LogLimits {
+  path: string;
+  /** Milliseconds since the epoch: the name of the file set aside. */
+  now: number;
+  /** Makes the runtime open the path anew. */
+  reopen(): Promise<void>;
+}
+
+/** What a turn found: the size of the log before a rotation; undefined where there was no file. */
+export interface Turn {
+  size: number | undefined;
+  rotated: boolean;
+}
+
+/** Sets a log aside that is too large. Rejects where the runtime does not open a new one: the old one then stays in place. */
+export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotation): Promise<Turn> {
+  const size = await sizeOf(path);
+  if (size === undefined) {
+    // It was set aside, and the engine ended before the runtime was told; or someone has removed it.
+    await reopen();
+    return { size, rotated: false };
+  }
+  if (size < maxBytes) return { size, rotated: false };
+  const older = await keepNewest(path, { files: maxFiles - 2, bytes: (maxFiles - 1) * maxBytes - size });
+  const name = `${path}.${nameAfter(older.at(-1)?.name, now)}`;
+  await rename(path, name);
+  try {
+    await reopen();
+  } catch (error) {
+    await rename(name, path);
+    throw error;
+  }
+  return { size, rotated: true };
+}
+
+/**
+ * Bounds a log that is not written any more, or the files set aside of one that is (`ended` false). A single file that has
+ * more than the whole log may, because it was written while no engine ran, keeps its last lines.
+ */
+export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, ended: boolean): Promise<void> {
+  const current = ended ? ((await sizeOf(path)) ?? 0) : maxBytes;
+  const all = maxFiles * maxBytes;
+  if (current > all) await keepEnd(path, all, `${path}.${stamp(0)}${UNFINISHED}`);
+  const aside = await keepNewest(path, { files: maxFiles - 1, bytes: Math.max(0, all - current) }, ended ? 0 : 1);
+  const newest = aside.at(-1);
+  if (newest?.plain !== undefined && newest.bytes > all - current)
+    await keepEnd(newest.plain, all - current, newest.plain + UNFINISHED);
+}
+
+/** Those set aside that are to be compressed: all but the newest. */
+export async function uncompressed(path: string): Promise<string[]> {
+  return (await readAside(path)).slice(0, -1).flatMap(({ plain, gzip }) => (gzip === undefined ? (plain ?? []) : []));
+}
+
+/** May go on beside rotations of the log: a file that is removed meanwhile stays removed. */
+export async function compress(file: string, signal: AbortSignal): Promise<void> {
+  const before = await stat(file).catch(absent);
+  if (before === undefined) return;
+  const unfinished = file + UNFINISHED;
+  try {
+    const target = createWriteStream(unfinished, { mode: before.mode });
+    await pipeline(createReadStream(file), createGzip(), target, { signal });
+    if ((await sizeOf(file)) === undefined) return;
+    await rename(unfinished, file + GZIP);
+    await rm(file, { force: true });
+  } catch (error) {
+    absent(error as NodeJS.ErrnoException);
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+}
+
+/** Everything that was set aside of this log, the oldest first. */
+export async function rotatedFiles(path: string): Promise<string[]> {
+  return (await readNames(path)).map(({ file }) => file);
+}
+
+const GZIP = '.gz';
+const UNFINISHED = '.tmp';
+const NAME = /^(\d{8}-\d{6}(?:-\d{3})?)(\.gz|\.tmp)?$/;
+
+/** One turn's file; between two steps of a compression it has several names. */
+interface Aside {
+  name: string;
+  plain?: string;
+  gzip?: string;
+  unfinished?: string;
+  bytes: number;
+}
+
+async function readNames(path: string): Promise<{ file: string; name: string; ending: string }[]> {
+  const folder = dirname(path);
+  const prefix = `${basename(path)}.`;
+  const entries = await readdir(folder).catch(() => []);
+  return entries
+    .filter((entry) => entry.startsWith(prefix))
+    .flatMap((entry) => {
+      const [, name, ending = ''] = NAME.exec(entry.slice(prefix.length)) ?? [];
+      return name === undefined ? [] : [{ file: join(folder, entry), name, ending }];
+    })
+    .sort((a, b) => compare(a.name, b.name) || compare(a.ending, b.ending));
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The oldest first. */
+async function readAside(path: string): Promise<Aside[]> {
+  const found = new Map<string, Aside>();
+  for (const { file, name, ending } of await readNames(path)) {
+    const aside = found.get(name) ?? { name, bytes: 0 };
+    found.set(name, aside);
+    aside[ending === GZIP ? 'gzip' : ending === UNFINISHED ? 'unfinished' : 'plain'] = file;
+    aside.bytes += (await sizeOf(file)) ?? 0;
+  }
+  return [...found.values()];
+}
+
+/** Removes what crashes have left, then the oldest until the rest is within the bounds, but `least` files. Returns those that stay. */
+async function keepNewest(path: string, bounds: { files: number; bytes: number }, least = 0): Promise<Aside[]> {
+  const kept: Aside[] = [];
+  for (const aside of await readAside(path)) {
+    const { plain, gzip, unfinished } = aside;
+    // Compressed to the end, or never to be: its source is gone.
+    const left = gzip !== undefined ? plain : plain === undefined ? unfinished : undefined;
+    if (left !== undefined) await rm(left, { force: true });
+    if (gzip !== undefined) delete aside.plain;
+    if (plain !== undefined || gzip !== undefined) kept.push(aside);
+  }
+  const bytes = (): number => kept.reduce((sum, aside) => sum + aside.bytes, 0);
+  while (kept.length > Math.max(bounds.files, least) || (kept.length > least && bytes() > bounds.bytes)) {
+    const { plain, gzip, unfinished } = kept.shift() as Aside;
+    for (const file of [plain, gzip, unfinished]) if (file !== undefined) await rm(file, { force: true });
+  }
+  return kept;
+}
+
+/** Replaces a file that is larger with its last whole lines, of so many bytes at most; on a full disk it keeps the first ones. */
+async function keepEnd(file: string, maxBytes: number, unfinished: string): Promise<void> {
+  const { size, mode } = await stat(file);
+  const start = await nextLine(file, size - maxBytes);
+  try {
+    await pipeline(createReadStream(file, { start }), createWriteStream(unfinished, { mode }));
+    await rename(unfinished, file);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    await truncate(file, maxBytes);
+  }
+}
+
+/** The first place at or after `from` where a line begins; `from` itself where none does within a few lines' room. */
+async function nextLine(path: string, from: number): Promise<number> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(64 * 1024), 0, 64 * 1024, from - 1);
+    return from + Math.max(0, buffer.subarray(0, bytesRead).indexOf('\n'));
+  } finally {
+    await file.close();
+  }
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return (await stat(path).catch(absent))?.size;
+}
+
+function absent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
+}
+
+/** 20260131-093000 */
+const stamp = (millis: number): string =>
+  new Date(millis).toISOString().slice(0, 19).replace(/[-:]/g, '').replace('T', '-');
+
+const timeOf = (name: string): number => {
+  const [, year, month, day, hour, minute, second, millis = '0'] =
+    /^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)(?:-(\d{3}))?$/.exec(name) ?? [];
+  return Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second), +millis);
+};
+
+/** A name that sorts after the newest: upstream's; with milliseconds where a second has several, or the clock was set back. */
+function nameAfter(newest: string | undefined, now: number): string {
+  if (newest === undefined) return stamp(now);
+  const time = Math.max(now, timeOf(newest) + 1);
+  const upstreams = stamp(time);
+  return upstreams > newest ? upstreams : `${upstreams}-${String(time % 1000).padStart(3, '0')}`;
+}
