@@ -207,6 +207,7 @@ async function startParts(
     startControllers({
       ...loops,
       caPem: registry.pki.caCertificate,
+      bootstrap: () => bootstrap(registry.registry, { serviceCidr, apiServerPort: port }),
       recordLimits: parseRecordLimits(settings.recordAge, settings.recordSize),
       folders: createLocalFolders(dataDir, settings.nodeName),
       terminatedPods: terminatedPods(settings),

@@ -17,6 +17,7 @@ import { startPodGc } from './pod-gc/pod-gc.ts';
 import { type RecordLimits, startRecordLimits } from './record-limits/record-limits.ts';
 import { startRootCaPublisher } from './root-ca/root-ca.ts';
 import { startServiceAccountController } from './service-account/service-account.ts';
+import { startSystemObjects } from './system-objects/system-objects.ts';
 import { startTaintEviction } from './taint-eviction/taint-eviction.ts';
 import { startUnboundRecords } from './unbound-records/unbound-records.ts';
 
@@ -27,6 +28,8 @@ import { startUnboundRecords } from './unbound-records/unbound-records.ts';
 export async function startControllers(
   options: ControllerOptions & {
     caPem: string;
+    /** Makes the system's objects that are missing. */
+    bootstrap: () => Promise<void>;
     recordLimits: RecordLimits;
     folders: VolumeFolders;
     /** So many Pods that have ended stay; 0: all. Absent: DEFAULT_TERMINATED_PODS. */
@@ -39,6 +42,7 @@ export async function startControllers(
     startNamespaceController({ ...options, resources: namespacedResources(kinds) }),
     startServiceAccountController(options),
     startRootCaPublisher(options),
+    startSystemObjects(options),
     startEventsTtl(options),
     startPodGc(options),
     startPersistentVolumes(options),

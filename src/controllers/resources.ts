@@ -11,4 +11,5 @@ export const PODS = core('pods');
 export const PERSISTENT_VOLUME_CLAIMS = core('persistentvolumeclaims');
 export const PERSISTENT_VOLUMES = core('persistentvolumes');
 export const SERVICE_ACCOUNTS = core('serviceaccounts');
+export const SERVICES = core('services');
 export const STORAGE_CLASSES: ResourceRef = { group: 'storage.k8s.io', version: 'v1', resource: 'storageclasses' };

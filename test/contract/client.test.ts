@@ -28,10 +28,13 @@ import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 
 const core = (resource: string) => ({ group: '', version: 'v1', resource });
 const SERVICE_CIDR = '10.96.0.0/24';
+const RECORD_LIMITS = { ageMillis: 3_600_000, bytes: 2 ** 20 };
 
 let closers: AsyncDisposableStack;
 let directory: string;
 let signal: AbortSignal;
+/** Makes the system's objects of the registry. */
+let restored: () => Promise<void>;
 const timers = systemTimers();
 const log = silentLog;
 
@@ -50,7 +53,8 @@ async function startRegistry() {
   closers.defer(() => store.close());
   const registry = await createRegistry({ store, kinds, timers, log, serviceCidr: SERVICE_CIDR });
   closers.defer(() => registry.close());
-  await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
+  restored = () => bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
+  await restored();
   return registry;
 }
 
@@ -238,7 +242,7 @@ describe.each([
     const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
-      startControllers({ ...loops, caPem: 'PEM', recordLimits: { ageMillis: 3_600_000, bytes: 2 ** 20 }, folders }),
+      startControllers({ ...loops, caPem: 'PEM', recordLimits: RECORD_LIMITS, folders, bootstrap: restored }),
     ]);
     const namespaces = client.resource<Namespace>(core('namespaces'));
     const pods = client.resource<Pod>(core('pods'));
@@ -280,7 +284,7 @@ describe.each([
     const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
       startScheduler({ ...loops, schedulerName: 'default-scheduler' }),
-      startControllers({ ...loops, caPem: 'PEM', recordLimits: { ageMillis: 3_600_000, bytes: 2 ** 20 }, folders }),
+      startControllers({ ...loops, caPem: 'PEM', recordLimits: RECORD_LIMITS, folders, bootstrap: restored }),
     ]);
     const pods = client.resource<Pod>(core('pods'));
     const { until, synced } = follow(pods, 'default');

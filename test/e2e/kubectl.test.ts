@@ -102,6 +102,25 @@ test('a Service gets a cluster IP, and its name resolves in a Pod, in each form'
   );
 });
 
+test('what every cluster has is made again at once after kubectl deleted or changed it', async () => {
+  const read = () => lifepod.get<{ metadata: { uid: string }; spec: object }>('svc', 'kubernetes');
+  const first = await read();
+  await lifepod.kubectlOk('delete', 'svc', '--all');
+  await lifepod.kubectlOk('wait', '--for=create', 'svc/kubernetes', '--timeout=60s');
+  const second = await read();
+  expect(second.spec).toEqual(first.spec);
+  expect(second.metadata.uid).not.toBe(first.metadata.uid);
+
+  await lifepod.kubectlOk('patch', 'svc', 'kubernetes', '-p', '{"spec":{"type":"NodePort"}}');
+  await lifepod.kubectlOk('wait', '--for=jsonpath={.spec.type}=ClusterIP', 'svc/kubernetes', '--timeout=60s');
+  expect((await read()).spec).toEqual(first.spec);
+
+  await lifepod.kubectlOk('delete', 'namespace', 'kube-node-lease');
+  await lifepod.kubectlOk('wait', '--for=create', 'namespace/kube-node-lease', '--timeout=60s');
+  const lease = ['lease/node-1', '-n', 'kube-node-lease'];
+  await lifepod.kubectlOk('wait', '--for=create', ...lease, '--timeout=60s');
+});
+
 test('ConfigMaps, Secrets and Leases are kept', async () => {
   await lifepod.kubectlOk('create', 'configmap', 'settings', '--from-literal=color=blue');
   await lifepod.kubectlOk('create', 'secret', 'generic', 'token', '--from-literal=key=value');

@@ -2,6 +2,7 @@
  * What a cluster has from its beginning: the system namespaces, the system's priority classes and the Service of the API itself.
  * Source: the controllers of v1.33's API server (system namespaces, kubernetesservice).
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Service } from '../../api/generated/types.ts';
 import { systemPriorityClasses } from '../../api/scheduling.k8s.io/v1/priority-class/index.ts';
 import type { ResourceBackend } from '../../machinery/backend.ts';
@@ -42,9 +43,8 @@ async function ensureKubernetesService(backend: ResourceBackend, options: Bootst
     await backend.create(SERVICES, 'default', wanted as KubeObject);
   } else if (found === undefined) {
     await ensure(() => backend.create(SERVICES, 'default', wanted as KubeObject));
-  } else if (found.spec?.ports?.[0]?.targetPort !== options.apiServerPort) {
-    const spec = { ...found.spec, ports: wanted.spec?.ports };
-    await backend.update(SERVICES, { ...found, spec } as KubeObject);
+  } else if (found.spec?.type !== wanted.spec?.type || !isDeepStrictEqual(found.spec?.ports, wanted.spec?.ports)) {
+    await backend.update(SERVICES, { ...found, spec: wanted.spec } as KubeObject);
   }
 }
 
