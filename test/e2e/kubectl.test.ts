@@ -121,6 +121,29 @@ test('what every cluster has is made again at once after kubectl deleted or chan
   await lifepod.kubectlOk('wait', '--for=create', ...lease, '--timeout=60s');
 });
 
+test('an Event lives on from its write, however old the times are that its client put in', async () => {
+  const event = (name: string, time: string): object => ({
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace: 'default' },
+    involvedObject: { namespace: 'default' },
+    ...{ eventTime: `${time}.000000Z`, firstTimestamp: `${time}Z`, lastTimestamp: `${time}Z` },
+    ...{ action: 'Testing', reason: 'Testing', type: 'Normal' },
+    ...{ reportingComponent: 'example.com/test', reportingInstance: 'test' },
+  });
+  const columns = 'custom-columns=T:type,N:object.metadata.name';
+  const watch = ['get', 'events', '--watch', '--output-watch-events', '--no-headers', '-o', columns];
+  await lifepod.apply(event('begin', '2020-01-01T00:00:00'));
+  const write = async (): Promise<void> => {
+    await lifepod.apply(event('old', '2020-01-01T00:00:00'));
+    await lifepod.kubectl('annotate', 'event/old', 'seen=again');
+    await lifepod.apply(event('end', '2099-01-01T00:00:00'));
+  };
+  const [seen] = await Promise.all([lifepod.until(watch, (line) => /ADDED +end$/.test(line)), write()]);
+  expect(seen.filter((line) => line.startsWith('DELETED'))).toEqual([]);
+  for (const name of ['begin', 'old', 'end']) await lifepod.kubectlOk('get', 'event', name);
+});
+
 test('ConfigMaps, Secrets and Leases are kept', async () => {
   await lifepod.kubectlOk('create', 'configmap', 'settings', '--from-literal=color=blue');
   await lifepod.kubectlOk('create', 'secret', 'generic', 'token', '--from-literal=key=value');

@@ -1,5 +1,6 @@
 /**
- * Deletes Events an hour after they were last written.
+ * Deletes Events an hour after they were last written. The times that clients put into an Event do not count for that:
+ * they may be of any year.
  *
  * Reads: events. Writes: events (delete).
  * Source: the API server's --event-ttl of v1.33, 1h by default; a write begins the hour anew.
@@ -22,8 +23,21 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
   /** For the oldest Event; none where there are no Events. */
   let timer: { at: Millis; timer: Timer } | undefined;
 
-  const events = createInformer(eventClient, { log, timers, signal }, { added: (event) => arm(expiry(event)) });
-  const expiry = (event: CoreV1Event): Millis => (lastWritten(event) ?? timers.now()) + TTL_MILLIS;
+  /** By the state of the Event that was written: the next one is another object. */
+  const writtenAt = new WeakMap<CoreV1Event, Millis>();
+  const events = createInformer(
+    eventClient,
+    { log, timers, signal },
+    {
+      added(event) {
+        writtenAt.set(event, lastWritten(event, timers.now()));
+        arm(expiry(event));
+      },
+      // The timer is for the oldest one: a later end of this one moves nothing.
+      updated: (event) => void writtenAt.set(event, timers.now()),
+    },
+  );
+  const expiry = (event: CoreV1Event): Millis => (writtenAt.get(event) ?? timers.now()) + TTL_MILLIS;
 
   function arm(at: Millis): void {
     if (signal.aborted || (timer !== undefined && timer.at <= at)) return;
@@ -58,7 +72,12 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
   await events.synced;
 }
 
-function lastWritten({ series, lastTimestamp, eventTime, metadata }: CoreV1Event): Millis | undefined {
-  const times = [series?.lastObservedTime, lastTimestamp, eventTime, metadata.creationTimestamp];
-  return times.map(parseTime).find((time) => time !== undefined);
+/**
+ * When an Event that was not seen before was last written: the server stamps only its creation. What its client says of
+ * repetitions since then is believed, so that an Event that repeats does not expire early after a restart of the engine.
+ */
+function lastWritten({ series, lastTimestamp, eventTime, metadata }: CoreV1Event, now: Millis): Millis {
+  const created = parseTime(metadata.creationTimestamp) ?? now;
+  const said = [series?.lastObservedTime, lastTimestamp, eventTime].map((time) => parseTime(time) ?? created);
+  return Math.max(created, Math.min(now, Math.max(...said)));
 }
