@@ -5,6 +5,7 @@ import { inProcessClient } from '../client/typed-client.ts';
 import { createMetrics, type Metrics, metricsText } from '../platform/metrics.ts';
 import { startPodMetrics } from './pod-metrics.ts';
 
+const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces' };
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 const READY: PodStatus = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
 
@@ -81,15 +82,19 @@ test('Pods by phase; one without a phase is pending', async () => {
   ]);
 });
 
-test('restarts count as they come', async () => {
+test('restarts count as they come, until their namespace is gone', async () => {
   const container = (restartCount: number) => ({
     ...{ name: 'app', image: 'i', imageID: '', ready: true, restartCount },
   });
+  backend.set(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } });
   await start();
   await set('a', 'n', { ...READY, containerStatuses: [container(3)] });
   await set('a', 'n', { ...READY, containerStatuses: [container(4)] });
   await set('a', 'n', { ...READY, containerStatuses: [container(4)], initContainerStatuses: [container(1)] });
   expect(await text()).toContain('lifepod_container_restarts_total{namespace="a"} 2\n');
+  backend.remove(NAMESPACES, undefined, 'a');
+  await set('a', 'n', { ...READY, containerStatuses: [container(5)] });
+  expect(await text()).not.toContain('lifepod_container_restarts_total');
 });
 
 test('a list of defer containers counts once when it has ended, with the outcome of each entry and its time', async () => {

@@ -1,5 +1,5 @@
 /** Figures of the Pods of this node: how long they take to be ready, their restarts, their lists of defer containers, how many there are. */
-import type { Pod } from '../api/generated/types.ts';
+import type { Namespace, Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { family, type MetricFamily, type Metrics } from '../platform/metrics.ts';
@@ -37,6 +37,11 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
     starts.observe((timers.now() - seen) / 1000);
     seenAt.delete(uid);
   };
+  const namespaces = createInformer(
+    client.resource<Namespace>({ group: '', version: 'v1', resource: 'namespaces' }),
+    { log, timers, signal },
+    { deleted: ({ metadata }) => restarts.remove(metadata.name) },
+  );
   const pods = createInformer<Pod>(
     client.resource({ group: '', version: 'v1', resource: 'pods' }),
     { fieldSelector: `spec.nodeName=${nodeName}`, log, timers, signal },
@@ -51,7 +56,9 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
         if (pod.metadata.uid !== old.metadata.uid) return;
         if (deferIsOver(pod) && !deferIsOver(old)) countList(pod);
         const more = restartsOf(pod) - restartsOf(old);
-        if (more > 0) restarts.add(more, pod.metadata.namespace ?? '');
+        const { namespace = '' } = pod.metadata;
+        // The two watches are not ordered: this may be the last word of a Pod whose namespace is gone.
+        if (more > 0 && namespaces.get(undefined, namespace) !== undefined) restarts.add(more, namespace);
       },
       deleted: ({ metadata }) => void seenAt.delete(metadata.uid ?? ''),
     },

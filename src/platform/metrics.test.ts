@@ -7,6 +7,8 @@ test('counters and gauges add up by their labels', async () => {
   requests.add(1, 'GET', '200');
   requests.add(2, 'GET', '200');
   requests.add(1, 'PUT', '409');
+  requests.add(1, 'GET', '404');
+  requests.remove('GET', '404');
   const open = metrics.gauge('open', 'How many now.', []);
   open.add(2);
   open.add(-1);

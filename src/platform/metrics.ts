@@ -24,6 +24,8 @@ export interface MetricFamily {
 /** What is added to: label values are in the order of the names. */
 export interface Counter {
   add(amount: number, ...labelValues: string[]): void;
+  /** Forgets the series: what its labels name is gone. */
+  remove(...labelValues: string[]): void;
 }
 
 export interface Histogram {
@@ -63,6 +65,7 @@ export function createMetrics(): Metrics {
           const key = labelValues.join(SEPARATOR);
           values.set(key, (values.get(key) ?? 0) + amount);
         },
+        remove: (...labelValues) => void values.delete(labelValues.join(SEPARATOR)),
       };
     };
   return {

@@ -3,6 +3,7 @@ import { request } from 'node:https';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod } from '../support/manifests.ts';
+import { readMetrics } from '../support/prometheus.ts';
 
 let lifepod: Lifepod;
 let server: string;
@@ -142,6 +143,26 @@ test('an Event lives on from its write, however old the times are that its clien
   const [seen] = await Promise.all([lifepod.until(watch, (line) => /ADDED +end$/.test(line)), write()]);
   expect(seen.filter((line) => line.startsWith('DELETED'))).toEqual([]);
   for (const name of ['begin', 'old', 'end']) await lifepod.kubectlOk('get', 'event', name);
+});
+
+test('restarts are counted by namespace, and the count goes with the namespace', async () => {
+  const counted = async (): Promise<string[]> => {
+    const families = readMetrics(await lifepod.kubectlOk('get', '--raw', '/metrics'));
+    const { samples } = families.get('lifepod_container_restarts_total') ?? {
+      samples: [],
+    };
+    return samples.map(({ labels }) => labels['namespace'] ?? '');
+  };
+  const before = await counted();
+  await lifepod.kubectlOk('create', 'namespace', 'restarting');
+  const spec = { containers: [{ name: 'app', image: 'busybox:1.28', command: ['false'] }] };
+  await lifepod.apply({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'fails', namespace: 'restarting' }, spec });
+  const columns = 'custom-columns=R:.status.containerStatuses[0].restartCount';
+  const watch = ['get', 'pods', 'fails', '-n', 'restarting', '-w', '--no-headers', '-o', columns];
+  await lifepod.until(watch, (line) => Number(line) >= 1);
+  expect(await counted()).toEqual([...before, 'restarting']);
+  await lifepod.kubectlOk('delete', 'namespace', 'restarting');
+  expect(await counted()).toEqual(before);
 });
 
 test('ConfigMaps, Secrets and Leases are kept', async () => {
