@@ -6,16 +6,10 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { UserError } from '../../platform/files.ts';
+import { referenceError } from './references.ts';
 
 /** Larger ones are layers. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
-
-interface DockerManifest {
-  RepoTags?: string[] | null;
-}
-interface OciIndex {
-  manifests?: { annotations?: Record<string, string> }[];
-}
 
 /** The names of the images in it, as it writes them. Throws a UserError where it is not an archive of named images. */
 export async function archiveReferences(file: string, signal: AbortSignal): Promise<string[]> {
@@ -31,12 +25,19 @@ export async function archiveReferences(file: string, signal: AbortSignal): Prom
   }
   const [docker, oci] = [indexes.get('manifest.json'), indexes.get('index.json')];
   if (docker === undefined && oci === undefined) throw notAnArchive(file);
-  const names = new Set([
-    ...dockerNames(parse<DockerManifest[]>(file, docker ?? '[]')),
-    ...ociNames(parse<OciIndex>(file, oci ?? '{}')),
-  ]);
+  let names: Set<string>;
+  try {
+    names = new Set([...dockerNames(JSON.parse(docker ?? '[]')), ...ociNames(JSON.parse(oci ?? '{}'))]);
+  } catch {
+    throw notAnArchive(file);
+  }
   if (names.size === 0) {
     throw new UserError(`the images in ${file} have no name: save them by name, as in 'docker save busybox:1.28'`);
+  }
+  const [wrong] = [...names].filter((name) => referenceError(name) !== undefined);
+  if (wrong !== undefined) {
+    const shown = JSON.stringify(wrong);
+    throw new UserError(`the archive ${file} names an image ${shown}: that is not a valid reference`);
   }
   return [...names];
 }
@@ -86,20 +87,29 @@ async function isGzip(file: string): Promise<boolean> {
   }
 }
 
-function parse<T>(file: string, json: string): T {
-  try {
-    return JSON.parse(json) as T;
-  } catch {
-    throw notAnArchive(file);
-  }
+/** Source: the image specification of Docker, version 1.2. Throws where the value is not of its form. */
+const dockerNames = (manifests: unknown): string[] =>
+  arrayOf(manifests).flatMap((manifest) => arrayOf(record(manifest)['RepoTags'] ?? []).map(text));
+
+/** Source: the image layout specification of OCI; the name is the annotation of its exporters. Throws as dockerNames(). */
+const ociNames = (index: unknown): string[] =>
+  arrayOf(record(index)['manifests'] ?? []).flatMap((manifest) => {
+    const annotations = record(record(manifest)['annotations'] ?? {});
+    const name = annotations['io.containerd.image.name'] ?? annotations['org.opencontainers.image.ref.name'];
+    return name === undefined || name === '' ? [] : [text(name)];
+  });
+
+function arrayOf(value: unknown): unknown[] {
+  if (!Array.isArray(value)) throw new TypeError('not an array');
+  return value;
 }
 
-const dockerNames = (manifests: DockerManifest[]): string[] => manifests.flatMap((manifest) => manifest.RepoTags ?? []);
+function record(value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('not an object');
+  return value as Record<string, unknown>;
+}
 
-const ociNames = (index: OciIndex): string[] =>
-  (index.manifests ?? [])
-    .map(
-      ({ annotations }) =>
-        annotations?.['io.containerd.image.name'] ?? annotations?.['org.opencontainers.image.ref.name'] ?? '',
-    )
-    .filter((name) => name !== '');
+function text(value: unknown): string {
+  if (typeof value !== 'string') throw new TypeError('not a string');
+  return value;
+}
