@@ -1,11 +1,15 @@
-/** Archives of images that are broken, loaded into a real containerd: each is refused with a plain sentence. */
-import { createWriteStream } from 'node:fs';
+/** Archives of images that are broken, loaded into a real containerd: a plain sentence, and nothing of them is listed. */
+import { createHash, randomBytes } from 'node:crypto';
+import { createWriteStream, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { pack } from 'tar-stream';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UserError } from '../../src/platform/files.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
+import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
 import { type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
 
 const never = new AbortController().signal;
@@ -32,6 +36,10 @@ async function writeTar(file: string, entries: Record<string, string>): Promise<
   archive.finalize();
   await pipeline(archive, createWriteStream(path(file)));
 }
+/** What the runtime lists, in a form to compare. */
+const listed = async (): Promise<string[]> =>
+  (await real.runtime.listImages(never)).map(({ id, tags }) => `${id} ${[...tags].sort()}`).sort();
+
 test.each([
   ['manifest.json', 'null'],
   ['manifest.json', '42'],
@@ -65,3 +73,51 @@ test.each(['--help', '', ' ', 'Upper/Case:1', 'a:b:c', 'a\nb', `${'x'.repeat(300
     );
   },
 );
+
+describe('an image whose layer cannot be unpacked', () => {
+  const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+  const broken = (name: string, layer: string, content = layer): Promise<void> => {
+    const config = JSON.stringify({
+      ...{ architecture: process.arch === 'x64' ? 'amd64' : process.arch, os: 'linux', config: {} },
+      rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
+    });
+    const manifest = [{ Config: 'config.json', RepoTags: [name], Layers: ['layer.tar'] }];
+    const entries = { 'config.json': config, 'layer.tar': content, 'manifest.json': JSON.stringify(manifest) };
+    return writeTar('broken.tar', entries);
+  };
+
+  test.each([
+    ['is no tar archive', 'not a tar archive'.repeat(100), undefined],
+    ['is not what its configuration says', 'a layer', '\0'.repeat(1024)],
+  ])('is not listed: the layer %s', async (_, layer, content) => {
+    const before = await listed();
+    await broken('example.com/broken:1', layer, content);
+    expect(await refusal('broken.tar')).toMatch(/^containerd does not accept the image archive .*broken\.tar: /);
+    expect(await real.runtime.imageStatus('example.com/broken:1', never)).toBeUndefined();
+    expect(await listed()).toEqual(before);
+  });
+
+  test('is not listed: the OCI layout lacks it', async () => {
+    const file = { type: 'file', path: 'file', mode: 0o644, content: randomBytes(100_000) } as const;
+    await writeImageArchive(path('whole.tar'), 'docker.io/library/whole:1', [file], { env: [] });
+    const [source, target] = [`docker-archive:${path('whole.tar')}`, `oci:${path('layout')}:example.com/lacking:1`];
+    await runCommandOk('skopeo', ['--insecure-policy', 'copy', source, target]);
+    const blobs = await runCommandOk('ls', ['-S', path('layout/blobs/sha256')]);
+    rmSync(path(`layout/blobs/sha256/${blobs.split('\n')[0]}`));
+    await runCommandOk('tar', ['-C', path('layout'), '-cf', path('lacking.tar'), ...readdirSync(path('layout'))]);
+    const before = await listed();
+    expect(await refusal('lacking.tar')).toMatch(/^containerd does not accept the image archive .*lacking\.tar: /);
+    expect(await listed()).toEqual(before);
+  });
+
+  test('leaves the image that had the name before', async () => {
+    await makeBusyboxArchive(path('good.tar'), { reference: 'example.com/kept:1' });
+    await load('good.tar');
+    const before = await listed();
+    expect(before.join()).toContain('example.com/kept:1');
+    await broken('example.com/kept:1', 'not a tar archive'.repeat(100));
+    await refusal('broken.tar');
+    expect(await listed()).toEqual(before);
+    expect(await load('good.tar')).toEqual(['example.com/kept:1']);
+  });
+});

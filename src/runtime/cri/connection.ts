@@ -95,6 +95,7 @@ function loadDefinitions(): PackageDefinition {
     'containerd-content.proto',
     'containerd-snapshots.proto',
     'containerd-leases.proto',
+    'containerd-images.proto',
   ];
   definitions ??= Object.assign(
     {},

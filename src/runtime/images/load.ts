@@ -11,6 +11,7 @@ import { findProgram, runCommandOk } from '../../platform/processes.ts';
 import { type Connection, CRI_NAMESPACE, connect, delay } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images.ts';
 import { archiveReferences, openArchive } from './archive-reader.ts';
+import { guardImport } from './failed-import.ts';
 import { normalizeReference } from './references.ts';
 
 export interface LoadOptions {
@@ -35,7 +36,9 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
     const loaded: string[] = [];
     for (const file of files) {
       const names = await archiveReferences(file, signal);
-      const report = await importArchive(ctr, [...args, 'import', '-'], file, signal);
+      const report = await importWhole(connection, names, options.timers, signal, () =>
+        importArchive(ctr, [...args, 'import', '-'], file, signal),
+      );
       for (const name of names) {
         const reference = normalizeReference(name);
         // containerd keeps a short name of an OCI layout as it is, and CRI then looks for the complete one.
@@ -49,6 +52,27 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
     return loaded;
   } finally {
     connection.close();
+  }
+}
+
+/** Takes the names back where the import fails, as with a layer that cannot be unpacked. */
+async function importWhole(
+  connection: Connection,
+  names: readonly string[],
+  timers: Timers,
+  signal: AbortSignal,
+  run: () => Promise<string>,
+): Promise<string> {
+  const references = [...new Set([...names, ...names.map(normalizeReference)])];
+  const guard = await guardImport(connection, references, timers, signal);
+  try {
+    return await run();
+  } catch (error) {
+    // Why the import failed is what its user needs to hear, also where this fails as well.
+    await guard.undo().catch(() => undefined);
+    throw error;
+  } finally {
+    await guard.release();
   }
 }
 
