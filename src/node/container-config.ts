@@ -92,7 +92,10 @@ export const containerLogPath = (containerName: string, attempt: number): string
 
 /** The file that is mounted at the container's terminationMessagePath. */
 export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
-  join(podDirectory, 'containers', containerName, String(attempt));
+  join(terminationMessagesFolder(podDirectory), containerName, String(attempt));
+
+/** A folder for each container. */
+export const terminationMessagesFolder = (podDirectory: string): string => join(podDirectory, 'containers');
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
 

@@ -166,10 +166,11 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
     startEviction({ pressure, containerUsage, volumes, logsRoot, freeDisk }) {
       const volumePath = (pod: Pod, volume: string): string => volumes.hostPath(pod.metadata.uid ?? '', pod, volume);
       const logPath = (pod: Pod): string => podLogDirectory(pod, logsRoot);
+      const podPath = ({ metadata }: Pod): string => options.podDirectory(metadata.uid ?? '');
       eviction = startEviction({
         pressure,
         freeDisk,
-        usage: { containerUsage, volumePath, logPath },
+        usage: { containerUsage, volumePath, logPath, podPath },
         ...{ timers, log, signal },
         isStatic: (pod) => staticPods.owns(pod),
         hasContainers: (uid) => runs.view(uid).containers.length > 0,

@@ -94,6 +94,19 @@ describe('limits of one Pod', () => {
       },
       message: 'Container side exceeded its local ephemeral storage limit "4Mi". ',
     },
+    hosts: {
+      options: { app: [{ name: 'app', script: fill(9, '/etc/hosts'), ...limits('4Mi') }] },
+      message: 'Pod ephemeral local storage usage exceeds the total limit of containers 4Mi. ',
+    },
+    termination: {
+      options: {
+        app: [
+          { name: 'app', script: fill(9, '/dev/termination-log'), ...limits('4Mi') },
+          { name: 'free', script: WAIT, ...limits('100Mi') },
+        ],
+      },
+      message: 'Container app exceeded its local ephemeral storage limit "4Mi". ',
+    },
   };
 
   it('each Pod that breaks one is evicted, however it hides it; all of it can be removed', async () => {

@@ -88,6 +88,7 @@ function start(): void {
       },
       volumePath: volumeOf,
       logPath: (pod) => volumeOf(pod, 'logs'),
+      podPath: (pod) => volumeOf(pod, 'own'),
     },
     timers: {
       now: timers.now,

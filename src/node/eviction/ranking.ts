@@ -14,6 +14,7 @@ import { amountOf, type Observations, resourceOf, type StarvedResource, type Thr
 export interface ContainerUse {
   memoryBytes: number;
   rootFs?: DiskUse;
+  /** With the files of its termination messages, which it can make of any size. */
   logs?: DiskUse;
   processes?: number;
 }
@@ -24,6 +25,8 @@ export interface PodUse {
   containers: ReadonlyMap<string, ContainerUse>;
   /** By volume name: emptyDirs. */
   volumes: ReadonlyMap<string, DiskUse>;
+  /** The file that is /etc/hosts of all containers, which each of them can write. */
+  etcHosts?: DiskUse;
 }
 
 /** Where the containers' own files are counted: with the rest, or on a disk of the images' own. */
@@ -46,7 +49,7 @@ function diskOf(pod: Pod, use: PodUse, { signal }: Threshold, { separateImages }
     if (images || !separateImages) parts.push(rootFs);
     if (!images) parts.push(logs);
   }
-  if (!images) parts.push(...volumesOnDisk(pod, use));
+  if (!images) parts.push(...volumesOnDisk(pod, use), use.etcHosts);
   return {
     bytes: sum(parts.map((part) => part?.bytes ?? 0)),
     inodes: sum(parts.map((part) => part?.inodes ?? 0)),
@@ -152,6 +155,7 @@ export function brokenDiskLimit(pod: Pod, use: PodUse, { separateImages }: Disks
   const total = sum([
     ...[...use.containers.values()].map(({ rootFs, logs }) => (rootFs?.bytes ?? 0) + (logs?.bytes ?? 0)),
     ...volumesOnDisk(pod, use).map(({ bytes }) => bytes),
+    use.etcHosts?.bytes ?? 0,
   ]);
   if (ofPod !== undefined && total > bytesOf(ofPod))
     return `Pod ephemeral local storage usage exceeds the total limit of containers ${formatQuantity(ofPod)}. `;

@@ -7,6 +7,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod } from '../../api/generated/types.ts';
 import type { ContainerUsage } from '../../runtime/runtime.ts';
+import { etcHostsFile, terminationMessagesFolder } from '../container-config.ts';
 import { type DiskUse, folderUsage } from '../usage/folder-usage.ts';
 import { countProcesses } from '../usage/processes.ts';
 import type { ContainerUse, PodUse } from './ranking.ts';
@@ -17,6 +18,8 @@ export interface UsagePorts {
   volumePath(pod: Pod, volume: string): string;
   /** The folder of the Pod's logs. */
   logPath(pod: Pod): string;
+  /** The folder of the Pod's own files. */
+  podPath(pod: Pod): string;
   /** Something that the Pod has on the disk cannot be looked at. */
   unreadable(pod: Pod, error: Error): void;
 }
@@ -43,27 +46,31 @@ export async function measure(
         ...(rootFs === undefined ? {} : { rootFs: { bytes: rootFs.usedBytes, inodes: rootFs.inodesUsed } }),
         ...(processes === undefined ? {} : { processes: processes.get(id) ?? 0 }),
       });
-    const volumes = new Map<string, DiskUse>();
-    if (wanted === 'disk') await measureFolders(pod, { containers, volumes }, ports, signal);
-    uses.set(uid, { containers, volumes });
+    const use: OnDisk = { containers, volumes: new Map() };
+    if (wanted === 'disk') await measureFolders(pod, use, ports, signal);
+    uses.set(uid, use);
   }
   return uses;
 }
 
-/** Logs, also of containers that have ended, and emptyDirs. */
-async function measureFolders(
-  pod: Pod,
-  use: { containers: Map<string, ContainerUse>; volumes: Map<string, DiskUse> },
-  ports: UsagePorts,
-  signal: AbortSignal,
-): Promise<void> {
-  const unreadable = (error: Error): void => ports.unreadable(pod, error);
-  const logs = ports.logPath(pod);
-  for (const name of await readdir(logs).catch(() => [])) {
-    const ofContainer = await folderUsage(join(logs, name), signal, unreadable);
-    use.containers.set(name, { memoryBytes: 0, ...use.containers.get(name), logs: ofContainer });
-  }
+interface OnDisk extends PodUse {
+  containers: Map<string, ContainerUse>;
+  volumes: Map<string, DiskUse>;
+}
+
+/** Logs and termination messages, also of containers that have ended, emptyDirs, and /etc/hosts. */
+async function measureFolders(pod: Pod, use: OnDisk, ports: UsagePorts, signal: AbortSignal): Promise<void> {
+  const measured = (path: string): Promise<DiskUse> =>
+    folderUsage(path, signal, (error) => ports.unreadable(pod, error));
+  const folder = ports.podPath(pod);
+  for (const path of [ports.logPath(pod), terminationMessagesFolder(folder)])
+    for (const name of await readdir(path).catch(() => [])) {
+      const { bytes, inodes } = await measured(join(path, name));
+      const known = use.containers.get(name) ?? { memoryBytes: 0 };
+      const logs = { bytes: bytes + (known.logs?.bytes ?? 0), inodes: inodes + (known.logs?.inodes ?? 0) };
+      use.containers.set(name, { ...known, logs });
+    }
   for (const { name, emptyDir } of pod.spec?.volumes ?? [])
-    if (emptyDir !== undefined)
-      use.volumes.set(name, await folderUsage(ports.volumePath(pod, name), signal, unreadable));
+    if (emptyDir !== undefined) use.volumes.set(name, await measured(ports.volumePath(pod, name)));
+  use.etcHosts = await measured(etcHostsFile(folder));
 }

@@ -14,6 +14,8 @@ import { serviceUnavailable } from '../../machinery/status.ts';
 import { METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../../platform/metrics.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, RuntimeUsage } from '../../runtime/runtime.ts';
+import { etcHostsFile, terminationMessagesFolder } from '../container-config.ts';
+import { type DiskUse, folderUsage } from './folder-usage.ts';
 import { readDiskUsage, readMachineInterfaces, readMachineUsage, readProcessLimits } from './machine-usage.ts';
 import { createPodNetworks, logSize, type NodePod, type UsedContainer, type UsedPod, usedPods } from './node-pods.ts';
 import { countProcesses } from './processes.ts';
@@ -42,7 +44,8 @@ export function createNodeReports(options: NodeReportsOptions): NodeReports {
   };
   const sampler = createSampler({ look, timers, signal: options.signal });
   const networks = createPodNetworks(runtime);
-  const volumes = createVolumeReader(join(options.dataDir, 'pods'), timers, options.signal);
+  const podsFolder = join(options.dataDir, 'pods');
+  const volumes = createVolumeReader(podsFolder, timers, options.signal);
   const used = (sample: Sample): UsedPod[] => {
     const pods = usedPods(options.pods(), sample.containers);
     networks.keep(pods);
@@ -83,6 +86,7 @@ export function createNodeReports(options: NodeReportsOptions): NodeReports {
       interfaces: await networks.interfaces(pod, signal),
       containers: await Promise.all(pod.containers.map((each) => readContainer(pair, pod, each))),
       volumes: await volumes.read(pod.pod),
+      files: await ownFiles(join(podsFolder, pod.pod.metadata.uid ?? ''), signal),
     });
     const imageFolder = await runtime.imageFolder?.(signal);
     const [disk, runtimeDisk, interfaces, processes, pods] = await Promise.all([
@@ -146,4 +150,11 @@ async function readContainer(pair: SamplePair, { pod, logDirectory }: UsedPod, c
     logs: await logSize(logDirectory, name),
     memoryLimitBytes: limit === undefined ? undefined : Number(quantityValue(limit)),
   } satisfies SummaryContainer;
+}
+
+/** What containers can write of the Pod's own files. */
+async function ownFiles(podFolder: string, signal: AbortSignal): Promise<DiskUse> {
+  const hosts = await folderUsage(etcHostsFile(podFolder), signal);
+  const messages = await folderUsage(terminationMessagesFolder(podFolder), signal);
+  return { bytes: hosts.bytes + messages.bytes, inodes: hosts.inodes + messages.inodes };
 }

@@ -1,5 +1,6 @@
 /** /stats/summary. Source: k8s.io/kubelet stats/v1alpha1 of v1.33 (names and meaning of the fields). */
 import { formatTime, type Millis } from '../../machinery/time.ts';
+import type { DiskUse } from './folder-usage.ts';
 import type { DiskUsage, InterfaceUsage, MachineUsage, ProcessLimits } from './machine-usage.ts';
 import type { UsedContainer, UsedPod } from './node-pods.ts';
 import type { VolumeUsage } from './volume-usage.ts';
@@ -24,6 +25,8 @@ export interface SummaryPod {
   interfaces: readonly InterfaceUsage[] | undefined;
   containers: readonly SummaryContainer[];
   volumes: readonly VolumeUsage[];
+  /** Its /etc/hosts and the termination messages of its containers. */
+  files: DiskUse;
   /** How many processes its containers have. */
   processes: number;
 }
@@ -53,7 +56,7 @@ export function summary(facts: SummaryFacts) {
 }
 
 function podSummary(
-  { used, interfaces, containers, volumes, processes }: SummaryPod,
+  { used, interfaces, containers, volumes, files, processes }: SummaryPod,
   time: string,
   facts: SummaryFacts,
 ) {
@@ -94,10 +97,10 @@ function podSummary(
       ...disk(time, facts.disk),
       usedBytes:
         total(({ usage, logs }) => (usage.rootFs?.usedBytes ?? 0) + logs.usedBytes) +
-        onDisk.reduce((sum, { usedBytes }) => sum + usedBytes, 0),
+        onDisk.reduce((sum, { usedBytes }) => sum + usedBytes, files.bytes),
       inodesUsed:
         total(({ usage, logs }) => (usage.rootFs?.inodesUsed ?? 0) + logs.files) +
-        onDisk.reduce((sum, { inodesUsed }) => sum + inodesUsed, 0),
+        onDisk.reduce((sum, { inodesUsed }) => sum + inodesUsed, files.inodes),
     },
   };
 }
