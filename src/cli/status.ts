@@ -6,6 +6,7 @@ import type { Client } from '../client/client.ts';
 import { httpClient } from '../client/http-client.ts';
 import { readKubeconfig } from '../client/kubeconfig.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
+import { diskTroubles } from './disk-troubles.ts';
 import { type FoundProcess, residentBytes, runtimeProcesses } from './leftovers.ts';
 import { oomRisk, readOomScores } from './oom-risk.ts';
 import { podTrouble } from './pod-troubles.ts';
@@ -32,7 +33,11 @@ export async function status(dataDir: string): Promise<void> {
     ['Pods', podsText(pods)],
   ];
   for (const [name = '', text] of lines) process.stdout.write(`${name.padEnd(10)}${text}\n`);
-  const unhealthy = [...nodes.flatMap(nodeTroubles), ...pods.flatMap((pod) => podTrouble(pod) ?? [])];
+  const unhealthy = [
+    ...diskTroubles(dataDir),
+    ...nodes.flatMap(nodeTroubles),
+    ...pods.flatMap((pod) => podTrouble(pod) ?? []),
+  ];
   process.stdout.write(unhealthy.length === 0 ? 'unhealthy nothing\n' : 'unhealthy\n');
   for (const line of unhealthy) process.stdout.write(`  ${line}\n`);
 }

@@ -156,7 +156,10 @@ describe('a disk that fills', () => {
     await restartWith('--eviction-hard', 'memory.available<100Mi');
     await run(pod('hidden', { app: [{ name: 'app', script: WAIT, ...data({}).mount }], spec: data({}).spec }));
     const { uid } = pods.now('hidden').metadata;
+    const isFull = `disk of ${lifepod.dataDir}: full: `;
+    expect(await lifepod.cliOk('status')).not.toContain(isFull);
     await fillDisk(join(lifepod.dataDir, 'pods', uid ?? '', 'volumes/kubernetes.io~empty-dir/data/file'));
+    expect(await lifepod.cliOk('status')).toContain(isFull);
     pods.end();
     await lifepod.kill('SIGKILL');
     lifepod.options.push(...DISK);

@@ -1,0 +1,43 @@
+/** What `lifepod status` says of a real disk that cannot be written any more. */
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { diskTroubles } from '../../src/cli/disk-troubles.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import type { Scratch } from '../support/lifepod.ts';
+import { ownDisk } from '../support/own-disk.ts';
+
+let disk: Scratch;
+beforeAll(async () => {
+  disk = await ownDisk('4m', 100);
+});
+afterAll(() => disk?.remove());
+
+const emptied = (): void => {
+  for (const name of readdirSync(disk.path)) rmSync(join(disk.path, name));
+};
+
+test('nothing of a disk that can be written', () => {
+  expect(diskTroubles(disk.path)).toEqual([]);
+});
+
+test('that no byte is free', () => {
+  expect(() => writeFileSync(join(disk.path, 'file'), Buffer.alloc(8 << 20))).toThrow('ENOSPC');
+  expect(diskTroubles(disk.path)).toEqual([`disk of ${disk.path}: full: 0 B are free: free some space`]);
+  emptied();
+});
+
+test('that no inode is free', () => {
+  const fill = (): void => {
+    for (let count = 0; count < 200; count++) writeFileSync(join(disk.path, `file-${count}`), '');
+  };
+  expect(fill).toThrow('ENOSPC');
+  expect(diskTroubles(disk.path)).toEqual([`disk of ${disk.path}: full: no inode is free: remove some files`]);
+  emptied();
+});
+
+test('that it is mounted read-only', async () => {
+  await runCommandOk('mount', ['-o', 'remount,ro', disk.path]);
+  expect(diskTroubles(disk.path)).toEqual([`disk of ${disk.path}: mounted read-only: mount it for writing`]);
+  await runCommandOk('mount', ['-o', 'remount,rw', disk.path]);
+});
