@@ -8,12 +8,18 @@ import { CompactedError } from './store.ts';
 const MAX_KEY_BYTES = 1024;
 const KEY = /^[\x01-\x7f]+$/;
 
+/** Whether there can be such a key. */
+export const isKey = (key: string): boolean => key.length <= MAX_KEY_BYTES && KEY.test(key);
+
+/** A text that all keys after the given one come after, and none before it, which need be no key itself. */
+export const comparableKey = (key: string): string =>
+  isKey(key) ? key : key.slice(0, MAX_KEY_BYTES).replace(/[^\x01-\x7f].*$/s, '\x7f');
+
 /** Throws where the transaction can never be carried out. */
 export function checkTxn(txn: Txn): void {
   const written = new Set<string>();
   for (const key of [...(txn.puts ?? []).map((put) => put.key), ...(txn.deletes ?? [])]) {
-    if (key.length > MAX_KEY_BYTES || !KEY.test(key))
-      throw new Error(`bad key in a transaction: ${JSON.stringify(key)}`);
+    if (!isKey(key)) throw new Error(`bad key in a transaction: ${JSON.stringify(key)}`);
     if (written.has(key)) throw new Error(`duplicate key in a transaction: ${JSON.stringify(key)}`);
     written.add(key);
   }

@@ -114,6 +114,20 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(await store.txn(put('k'.repeat(1024), 'v'))).toEqual({ succeeded: true, revision: 1 });
   });
 
+  test('what cannot be a key is not there, and other keys come before or after it', async () => {
+    const store = await create();
+    for (const key of ['/a', '/b', `/b${'k'.repeat(1000)}`, '/c']) await store.txn(put(key, 'v'));
+    const keysAfter = async (after: string) =>
+      (await store.range({ prefix: '/', after })).items.map(({ key }) => key.slice(0, 2));
+    for (const key of [`/b${'k'.repeat(8000)}`, `/b${'ü'.repeat(8000)}`, `/bz${'😀'.repeat(8000)}`]) {
+      expect(await store.get(key)).toBeUndefined();
+      expect(await store.get(key, 2)).toBeUndefined();
+      expect((await store.range({ prefix: key })).items).toEqual([]);
+      expect(await keysAfter(key)).toEqual(['/c']);
+    }
+    expect(await keysAfter(`/a${'z'.repeat(8000)}`)).toEqual(['/b', '/b', '/c']);
+  });
+
   test('pages through a prefix at one revision while it changes', async () => {
     const store = await create();
     for (const key of ['/p/a', '/p/b', '/p/c', '/p/d', '/q/a', '/o']) await store.txn(put(key, 'old'));

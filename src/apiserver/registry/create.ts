@@ -3,6 +3,7 @@
  * Source: upstream's rest.BeforeCreate and generic registry (behaviour).
  */
 import type { WriteOptions } from '../../machinery/backend.ts';
+import { required } from '../../machinery/field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
 import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
@@ -14,6 +15,8 @@ import { setOwners } from './field-owners.ts';
 import { keyOf, readCurrent } from './list.ts';
 import { generatedName, randomUid } from './random-names.ts';
 import type { Resource } from './resources.ts';
+
+const NAME_REQUIRED = required('metadata.name', 'name or generateName is required');
 
 /** How often another generated name is tried. Source: upstream's RetryGenerateName. */
 const GENERATE_ATTEMPTS = 8;
@@ -28,6 +31,7 @@ export async function createObject(
 ): Promise<KubeObject> {
   const { kind } = resource;
   const object = decodeBody(resource, body, options);
+  object.metadata.name ??= '';
   kind.defaults?.(object);
   placeInNamespace(resource, namespace, object);
   if (object.metadata.resourceVersion) throw resourceVersionOnCreate();
@@ -43,6 +47,8 @@ export async function createObject(
   const now = context.timers.now();
   kind.prepareForCreate?.(object, { now, ...(options.onWarning && { warn: options.onWarning }) });
   const errors = kind.validateCreate(object);
+  // Kinds with few rules of their own, as Events, still need a name.
+  if (errors.length === 0 && !object.metadata.name) errors.push(NAME_REQUIRED);
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);
 

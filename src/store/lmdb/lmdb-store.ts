@@ -24,10 +24,12 @@ import {
 import {
   checkRevision,
   checkTxn,
+  comparableKey,
   evaluate,
   eventKey,
   eventRevision,
   eventValue,
+  isKey,
   prefixEnd,
   rewoundRange,
 } from '../transaction.ts';
@@ -107,7 +109,10 @@ class LmdbStore implements Store {
       const revision = options.revision ?? newest;
       checkRevision(revision, compacted, newest);
       const { current } = this.tables;
-      const after = options.after !== undefined && options.after >= options.prefix ? options.after : undefined;
+      // LMDB fails where it is asked for what cannot be a key.
+      if (options.prefix !== '' && !isKey(options.prefix)) return { items: [], revision, remaining: 0 };
+      const isAfter = options.after !== undefined && options.after >= options.prefix;
+      const after = isAfter && options.after !== undefined ? comparableKey(options.after) : undefined;
       const bounds = { start: after ?? options.prefix, exclusiveStart: after !== undefined, transaction };
       const end = prefixEnd(options.prefix);
       const whole = end === undefined ? bounds : { ...bounds, end };
@@ -154,6 +159,7 @@ class LmdbStore implements Store {
   }
 
   private read(key: string, transaction?: ReadTransaction): StoredValue | undefined {
+    if (!isKey(key)) return undefined;
     const row = this.tables.current.get(key, transaction === undefined ? undefined : { transaction });
     return row === undefined ? undefined : toStored(key, row);
   }
