@@ -292,6 +292,6 @@ async function fail(handling: Handling, exchange: Exchange, error: unknown): Pro
     return;
   }
   const { status } = failure as ApiError;
-  if (status.code === 413) return discardBody(exchange, status, handling.timers);
+  if (status.code === 413 && !exchange.request.complete) return discardBody(exchange, status, handling.timers);
   await sendStatus(exchange, status);
 }

@@ -40,3 +40,22 @@ export function goText(value: JsonValue): string {
   }
   return String(value);
 }
+
+/** More than any API object has, and few enough for every function here that calls itself for each level. */
+export const MAX_DEPTH = 1000;
+
+/** Whether the value nests deeper than the levels; asks this without calling itself for each level. */
+export function isDeeperThan(levels: number, value: unknown): boolean {
+  let level: object[] = typeof value === 'object' && value !== null ? [value] : [];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth === levels) return true;
+    const next: object[] = [];
+    for (const part of level) {
+      for (const item of Array.isArray(part) ? part : Object.values(part)) {
+        if (typeof item === 'object' && item !== null) next.push(item);
+      }
+    }
+    level = next;
+  }
+  return false;
+}

@@ -122,8 +122,10 @@ export const tooLargeResourceVersion = (requested: number, current: number): Api
     retryAfterSeconds: 1,
   });
 
-export const requestEntityTooLarge = (limitBytes: number): ApiError =>
-  failure(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`);
+export const entityTooLarge = (cause: string): ApiError =>
+  failure(413, 'RequestEntityTooLarge', `Request entity too large: ${cause}`);
+
+export const requestEntityTooLarge = (limitBytes: number): ApiError => entityTooLarge(`limit is ${limitBytes}`);
 
 export const tooManyRequests = (message: string, retryAfterSeconds: number): ApiError =>
   failure(429, 'TooManyRequests', message, { retryAfterSeconds });

@@ -1,8 +1,10 @@
 /** Bodies of requests: read up to the limit, decoded from JSON, YAML or protobuf, checked to be of the path's kind. */
 import type { IncomingMessage } from 'node:http';
 import type { PatchType } from '../../machinery/backend.ts';
+import { isDeeperThan, MAX_DEPTH } from '../../machinery/json-value.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { ApiError, badRequest, requestEntityTooLarge, unsupportedMediaType } from '../../machinery/status.ts';
+import { parseYaml } from '../yaml/off-thread.ts';
 
 /** Upstream's limit of a request body. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
@@ -80,10 +82,22 @@ function utf8(body: Buffer): string {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** YAML is rare here (kubectl sends JSON), so its library is loaded with the first YAML body. */
-async function parseYaml(text: string): Promise<unknown> {
-  const { parse } = await import('yaml');
-  return parse(text, { maxAliasCount: 1000 });
+/** Where YAML is taken, clients send JSON all the same: kubectl in every apply. Only what is no JSON is read as YAML. */
+async function parseJsonOrYaml(text: string): Promise<unknown> {
+  if (text.trimStart().startsWith('{')) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      // A flow mapping of YAML begins so as well.
+    }
+  }
+  return parseYaml(text);
+}
+
+/** Throws an Error in the words of Go's decoder. */
+function checkDepth(body: Buffer, parsed: unknown): void {
+  // Each level takes a byte at least.
+  if (body.length > MAX_DEPTH && isDeeperThan(MAX_DEPTH, parsed)) throw new Error('exceeded max depth');
 }
 
 function summary(body: Buffer): string {
@@ -96,7 +110,7 @@ const firstLine = (error: unknown): string => String((error as Error).message).s
 
 async function parse(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<unknown> {
   if (type === 'application/json') return JSON.parse(utf8(body));
-  if (type === 'application/yaml') return parseYaml(utf8(body));
+  if (type === 'application/yaml') return parseJsonOrYaml(utf8(body));
   const { decodeProtobuf } = await import('../protobuf/decode.ts');
   return decodeProtobuf(body, (_apiVersion, kind) => (kind === expected.kind ? expected.schema : undefined));
 }
@@ -113,6 +127,7 @@ async function parseObject(body: Buffer, type: ObjectType, expected: ExpectedKin
   let parsed: unknown;
   try {
     parsed = await parse(body, type, expected);
+    checkDepth(body, parsed);
   } catch (error) {
     if (error instanceof ApiError) throw error;
     throw unrecognized(`couldn't get version/kind; ${FORMATS[type]} parse error: ${firstLine(error)}`);
@@ -152,8 +167,10 @@ export async function decodePatch(body: Buffer, type: PatchType): Promise<unknow
   const text = utf8(body);
   let parsed: unknown;
   try {
-    parsed = type === 'application/apply-patch+yaml' ? await parseYaml(text) : JSON.parse(text);
+    parsed = type === 'application/apply-patch+yaml' ? await parseJsonOrYaml(text) : JSON.parse(text);
+    checkDepth(body, parsed);
   } catch (error) {
+    if (error instanceof ApiError) throw error;
     throw badRequest(`error decoding patch: ${firstLine(error)}`);
   }
   if (type === 'application/json-patch+json' ? !Array.isArray(parsed) : !isObject(parsed)) {

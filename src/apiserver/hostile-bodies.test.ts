@@ -1,0 +1,169 @@
+/** Bodies that cost a parser far more than their length: the answer is a refusal, and others are served meanwhile. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { kinds } from '../api/kinds.ts';
+import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileOthersAsk } from './hostile-fixture.ts';
+import type { Answer, TestServer } from './server-fixture.ts';
+
+const APPLY = 'application/apply-patch+yaml';
+/** Just below the limit of a body. */
+const LARGE = 2_900_000;
+
+let at: TestServer;
+beforeAll(async () => {
+  at = await startHostileServer();
+  await at.call('POST', CONFIG_MAPS, { body: '{"metadata":{"name":"one"},"data":{"a":"b"}}' });
+});
+afterAll(() => at[Symbol.asyncDispose]());
+
+const apply = (body: string): Promise<Answer> =>
+  at.call('PATCH', `${CONFIG_MAPS}/one?fieldManager=me`, { body, headers: { 'content-type': APPLY } });
+const postYaml = (body: string): Promise<Answer> =>
+  at.call('POST', CONFIG_MAPS, { body, headers: { 'content-type': 'application/yaml' } });
+const patch = (type: string, body: string): Promise<Answer> =>
+  at.call('PATCH', `${CONFIG_MAPS}/one`, { body, headers: { 'content-type': `application/${type}` } });
+
+/** How many threads the call starts. */
+async function threadsOf(call: () => Promise<unknown>): Promise<number> {
+  let threads = 0;
+  const count = (): void => {
+    threads += 1;
+  };
+  subscribe('worker_threads', count);
+  try {
+    await call();
+  } finally {
+    unsubscribe('worker_threads', count);
+  }
+  return threads;
+}
+
+const repeatUpTo = (length: number, line: (index: number) => string): string => {
+  const lines: string[] = [];
+  for (let bytes = 0; bytes < length; bytes += lines.at(-1)?.length ?? 0) lines.push(line(lines.length));
+  return lines.join('');
+};
+
+describe('YAML', () => {
+  const head = 'apiVersion: v1\nkind: ConfigMap\n';
+
+  test('of more than 4 kB is read by a thread of its own, a shorter one is not', async () => {
+    const data = (count: number): string => `${head}data:\n${repeatUpTo(count, (index) => `  k${index}: v\n`)}`;
+    expect(await threadsOf(async () => expect((await apply(data(1000))).code).toBe(200))).toBe(0);
+    expect(await threadsOf(async () => expect((await apply(data(100_000))).json.data.k999).toBe('v'))).toBe(1);
+  });
+
+  test('that is JSON is read as JSON, however long it is', async () => {
+    const data = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`k${index}`, 'v']));
+    const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'json' }, data });
+    const threads = await threadsOf(async () => {
+      const { code, othersWaited } = await whileOthersAsk(at, () => postYaml(body));
+      expect(code).toBe(201);
+      expect(othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
+    });
+    expect(threads).toBe(0);
+  });
+
+  test('may be a megabyte of text', async () => {
+    const text = repeatUpTo(
+      900_000,
+      (index) => `    the line ${index} of a text that is as long as a ConfigMap may be\n`,
+    );
+    const { code, json } = await apply(`${head}data:\n  text: |\n${text}`);
+    expect(code).toBe(200);
+    expect(json.data.text.length).toBeGreaterThan(800_000);
+  });
+
+  test.each<[string, string, number]>([
+    ['200,000 keys', `${head}data:\n${repeatUpTo(LARGE, (index) => `  k${index}: v\n`)}`, 413],
+    ['200,000 merge keys', `a: &a {b: c}\nd:\n${repeatUpTo(LARGE, () => ' <<: *a\n')}`, 413],
+    ['escapes that do not exist', `a: "${'\\q'.repeat(LARGE / 2)}"`, 413],
+    ['empty lines', `${'\n'.repeat(LARGE)}a: b`, 413],
+    ['nested flow mappings', `a: ${'{'.repeat(LARGE / 2)}${'}'.repeat(LARGE / 2)}`, 413],
+    ['flow sequences that do not end', `a: ${'['.repeat(LARGE)}`, 413],
+    [
+      'an alias of a long list 700 times',
+      `a: &a [${'1,'.repeat(4000)}]\n${repeatUpTo(6000, (index) => `b${index}: *a\n`)}`,
+      413,
+    ],
+    ['a key that comes twice', `${head}data:\n${repeatUpTo(100_000, (index) => `  k${index}: v\n`)}  k7: w\n`, 400],
+  ])('with %s is refused while others are served', async (_what, body, code) => {
+    const answer = await whileOthersAsk(at, () => apply(body));
+    expect(answer.json).toMatchObject({ code, reason: code === 413 ? 'RequestEntityTooLarge' : 'BadRequest' });
+    expect(answer.json.message).toMatch(
+      code === 413
+        ? /^Request entity too large: (the YAML takes more than (5 s|48 MiB) to read: send it as JSON, or in parts|limit is 3145728 with what its aliases repeat)$/
+        : /^error decoding patch: Map keys must be unique at line \d+, column 3$/,
+    );
+    expect(answer.othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
+  });
+
+  test('of many requests at once waits its turn, and what is too much is told to come back', async () => {
+    const body = `${head}data:\n${repeatUpTo(10_000, (index) => `  k${index}: v\n`)}`;
+    const codes = (await Promise.all(Array.from({ length: 20 }, () => apply(body)))).map(({ code }) => code);
+    expect(new Set(codes)).toEqual(new Set([200, 429]));
+  });
+});
+
+describe('100,000 levels', () => {
+  const nest = (inner: string): string => `${'{"a":'.repeat(100_000)}${inner}${'}'.repeat(100_000)}`;
+  const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"deep"},"data":${nest('1')}}`;
+
+  test.each<[string, () => Promise<Answer>]>([
+    ['a POST', () => at.call('POST', CONFIG_MAPS, { body: object })],
+    ['a POST of YAML', () => postYaml(object)],
+    ['DeleteOptions', () => at.call('DELETE', `${CONFIG_MAPS}/one`, { body: nest('1') })],
+    ['a merge patch', () => patch('merge-patch+json', nest('null'))],
+    ['a strategic merge patch', () => patch('strategic-merge-patch+json', nest('null'))],
+    ['a JSON patch', () => patch('json-patch+json', `[{"op":"add","path":"/data","value":${nest('1')}}]`)],
+    ['an apply', () => apply(object)],
+  ])('in %s are refused', async (_what, call) => {
+    const { code, json } = await call();
+    expect(code).toBe(400);
+    expect(json.message).toMatch(/exceeded max depth/);
+    expect(at.errors).toEqual([]);
+  });
+});
+
+describe('what is missing or too long', () => {
+  test('a PriorityClass without a name is refused', async () => {
+    const body = '{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{},"value":1}';
+    const { code, json } = await at.call('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', { body });
+    expect(code).toBe(422);
+    expect(json.message).toBe(
+      'PriorityClass.scheduling.k8s.io "" is invalid: metadata.name: Required value: name or generateName is required',
+    );
+  });
+
+  test.each(kinds.filter(({ computed }) => computed === undefined))(
+    'a $kind of $group without a name, metadata or spec is refused',
+    async ({ group, version, kind, plural, namespaced }) => {
+      const path = `${group === '' ? '/api' : `/apis/${group}`}/${version}${namespaced ? '/namespaces/default' : ''}`;
+      const apiVersion = group === '' ? version : `${group}/${version}`;
+      for (const rest of [{}, { metadata: {} }, { metadata: null, spec: null }, { metadata: {}, spec: {} }]) {
+        const { code } = await at.call('POST', `${path}/${plural}`, {
+          body: JSON.stringify({ apiVersion, kind, ...rest }),
+        });
+        expect(code).toBeGreaterThanOrEqual(400);
+        expect(code).toBeLessThan(500);
+      }
+    },
+  );
+
+  test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('%s of a name of 8 kB finds nothing, cached or not', async (method) => {
+    const name = 'x'.repeat(8000);
+    const body = method === 'PUT' ? JSON.stringify({ metadata: { name } }) : method === 'PATCH' ? '{}' : '';
+    const headers = { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' };
+    for (const path of [CONFIG_MAPS, '/apis/lifepod.io/v1/namespaces/default/podrecords'])
+      expect(await at.call(method, `${path}/${name}`, { body, headers })).toMatchObject({ code: 404 });
+  });
+
+  test('a namespace and a field selector of 8 kB list nothing', async () => {
+    const long = 'x'.repeat(8000);
+    for (const path of [
+      `/apis/lifepod.io/v1/namespaces/${long}/podrecords`,
+      `/apis/lifepod.io/v1/namespaces/default/podrecords?fieldSelector=metadata.name%3D${long}`,
+    ])
+      expect((await at.call('GET', path)).json).toMatchObject({ items: [] });
+  });
+});

@@ -1,0 +1,73 @@
+/**
+ * YAML bodies of requests. The library takes seconds for some texts of a few kilobytes, so only short texts are read here;
+ * longer ones are read by a thread of their own, one after another, each with a limit of time and of memory.
+ *
+ * Invariant: whatever the text is, the event loop goes on and the memory is bounded: one thread, and the texts of the
+ * requests that wait for it.
+ */
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { entityTooLarge, tooManyRequests } from '../../machinery/status.ts';
+import type { YamlResult, YamlWork } from './worker.ts';
+
+/** The worst text of this length takes the library some 50 ms. */
+export const HERE_UP_TO_CHARS = 4096;
+/** What the value of a YAML text may be as JSON: upstream's limit of a request body. */
+const LIMIT_BYTES = 3 * 1024 * 1024;
+const LIMIT_MILLIS = 5_000;
+const HEAP_MEBIBYTES = 48;
+const YOUNG_MEBIBYTES = 4;
+const MAX_WAITING = 8;
+const RETRY_SECONDS = 1;
+const FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
+
+const ADVICE = 'send it as JSON, or in parts';
+
+let last: Promise<unknown> = Promise.resolve();
+let waiting = 0;
+
+/** Rejects with an Error that says what is wrong with the text, or with an ApiError: 413 or 429. */
+export async function parseYaml(text: string): Promise<unknown> {
+  if (text.length > HERE_UP_TO_CHARS) return JSON.parse(await inTurn(text));
+  // Loaded with the first YAML body: kubectl sends JSON.
+  const { yamlToJson } = await import('./parse.ts');
+  return JSON.parse(yamlToJson(text, LIMIT_BYTES));
+}
+
+async function inTurn(text: string): Promise<string> {
+  if (waiting >= MAX_WAITING) {
+    throw tooManyRequests('too many large YAML bodies at once, please try again later', RETRY_SECONDS);
+  }
+  waiting += 1;
+  const turn = last.then(() => inThread({ text, limitBytes: LIMIT_BYTES })).finally(() => (waiting -= 1));
+  last = turn.catch(() => undefined);
+  return turn;
+}
+
+async function inThread(work: YamlWork): Promise<string> {
+  const worker = new Worker(FILE, {
+    workerData: work,
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MEBIBYTES, maxYoungGenerationSizeMb: YOUNG_MEBIBYTES },
+  });
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const result = await new Promise<YamlResult>((resolve, reject) => {
+      timer = setTimeout(
+        () => reject(entityTooLarge(`the YAML takes more than ${LIMIT_MILLIS / 1000} s to read: ${ADVICE}`)),
+        LIMIT_MILLIS,
+      );
+      worker.once('message', resolve).once('error', (error: NodeJS.ErrnoException) => {
+        const outOfMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+        reject(
+          outOfMemory ? entityTooLarge(`the YAML takes more than ${HEAP_MEBIBYTES} MiB to read: ${ADVICE}`) : error,
+        );
+      });
+    });
+    if ('json' in result) return result.json;
+    if ('failure' in result) throw new Error(result.failure);
+    throw entityTooLarge(`limit is ${LIMIT_BYTES} with what its aliases repeat`);
+  } finally {
+    clearTimeout(timer);
+    await worker.terminate();
+  }
+}

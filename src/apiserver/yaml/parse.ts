@@ -1,0 +1,72 @@
+/**
+ * YAML text as JSON text, in a time that grows with the length of the text as far as the library allows it.
+ *
+ * Boundary: runs in any thread and keeps nothing. The library compares each key of a map with all others and looks for the
+ * line of every error from the start of the text; both are done here instead.
+ */
+import { type Document, isAlias, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+
+/** How often aliases may be followed in one document. */
+const MAX_ALIASES = 1000;
+
+/** The text means a value that is larger than the limit: aliases repeat what they name. */
+export class ExpandedTooFarError extends Error {
+  override readonly name = 'ExpandedTooFarError';
+}
+
+/** Throws an Error whose message says what is wrong and where, or an ExpandedTooFarError. */
+export function yamlToJson(text: string, limitBytes: number): string {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { uniqueKeys: false, prettyErrors: false, lineCounter: lines });
+  const [error] = document.errors;
+  const place = (offset: number): string => {
+    const { line, col } = lines.linePos(offset);
+    return `at line ${line}, column ${col}`;
+  };
+  if (error !== undefined) throw new Error(`${error.message} ${place(error.pos[0])}`);
+  const repeated = repeatedKey(document);
+  if (repeated !== undefined) throw new Error(`Map keys must be unique ${place(repeated)}`);
+  const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
+  checkExpandedSize(value, limitBytes);
+  return JSON.stringify(value ?? null);
+}
+
+/** Where a key comes for the second time. */
+function repeatedKey(document: Document): number | undefined {
+  let found: number | undefined;
+  visit(document, {
+    Map(_, { items }) {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (isAlias(key) || !isScalar(key)) continue;
+        if (seen.has(key.value)) {
+          found = key.range?.[0] ?? 0;
+          return visit.BREAK;
+        }
+        seen.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return found;
+}
+
+/** Looks at no more of the value than the limit allows. */
+function checkExpandedSize(value: unknown, limitBytes: number): void {
+  let bytes = 0;
+  const count = (length: number): void => {
+    bytes += length;
+    if (bytes > limitBytes) throw new ExpandedTooFarError();
+  };
+  const walk = (part: unknown): void => {
+    count(typeof part === 'string' ? part.length + 3 : 2);
+    if (Array.isArray(part)) part.forEach(walk);
+    else if (typeof part === 'object' && part !== null) {
+      for (const [key, item] of Object.entries(part)) {
+        count(key.length + 3);
+        walk(item);
+      }
+    }
+  };
+  walk(value);
+}
