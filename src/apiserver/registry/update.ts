@@ -89,8 +89,8 @@ export async function patchObject(
   const { type, body } = patch;
   const subresource = findSubresource(resource, options.subresource, 'patch');
   // Upstream shows the patch as Go prints a map.
-  const shown = isJsonObject(body) ? goText(body) : JSON.stringify(body);
-  const refuse = (cause: string) => invalidObject({ group: '', kind: '' }, '', [invalid('patch', shown, cause)]);
+  const shown = (): string => (isJsonObject(body) ? goText(body) : JSON.stringify(body));
+  const refuse = (cause: string) => invalidObject({ group: '', kind: '' }, '', [invalid('patch', shown(), cause)]);
   return changeObject({ context, resource, ...at, options, subresource, refuse }, (old) => {
     const patched = applyPatch(type, old, body, strategyFor(resource.kind.schema)) as unknown as KubeObject;
     checkSamePlace(patched, at);
