@@ -24,6 +24,9 @@ export interface FieldError {
   body: string;
 }
 
+/** A body of 3 MiB can have hundreds of thousands of errors: an answer lists the first of them. */
+export const MAX_LISTED_ERRORS = 1000;
+
 const shown = (value: unknown): string => {
   if (typeof value === 'string') return JSON.stringify(value);
   if (value === undefined || value === null) return 'null';

@@ -2,7 +2,7 @@
  * Rules of metadata that every kind shares.
  * Source: k8s.io/apimachinery/pkg/api/validation, objectmeta.go, of v1.33 (behaviour and wording).
  */
-import { type FieldError, forbidden, invalid, required, tooLong } from './field-error.ts';
+import { type FieldError, forbidden, invalid, MAX_LISTED_ERRORS, required, tooLong } from './field-error.ts';
 import type { ObjectMeta, OwnerReference } from './meta.ts';
 import { dns1123LabelErrors, labelValueErrors, type NameErrors, prefixErrors, qualifiedNameErrors } from './names.ts';
 
@@ -15,17 +15,20 @@ const worded = (field: string, value: unknown, texts: string[]): FieldError[] =>
   texts.map((text) => invalid(field, value, text));
 
 export function validateLabels(labels: Record<string, string> | undefined, field: string): FieldError[] {
-  return Object.entries(labels ?? {}).flatMap(([key, value]) => [
-    ...worded(field, key, qualifiedNameErrors(key)),
-    ...worded(field, value, labelValueErrors(value)),
-  ]);
+  const errors: FieldError[] = [];
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    errors.push(...worded(field, key, qualifiedNameErrors(key)), ...worded(field, value, labelValueErrors(value)));
+    // No answer lists more, and each takes a while to word.
+    if (errors.length > MAX_LISTED_ERRORS) break;
+  }
+  return errors;
 }
 
 export function validateAnnotations(annotations: Record<string, string> | undefined, field: string): FieldError[] {
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations ?? {})) {
-    errors.push(...worded(field, key, qualifiedNameErrors(key.toLowerCase())));
+    if (errors.length <= MAX_LISTED_ERRORS) errors.push(...worded(field, key, qualifiedNameErrors(key.toLowerCase())));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
   if (bytes > ANNOTATIONS_LIMIT_BYTES) errors.push(tooLong(field, ANNOTATIONS_LIMIT_BYTES));
@@ -56,9 +59,10 @@ function validateOwnerReferences(owners: OwnerReference[] | undefined, field: st
     if (controller !== undefined) {
       const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`;
       errors.push(invalid(field, owners, text));
-    } else {
-      controller = current;
+      // It shows all of them: once is enough.
+      break;
     }
+    controller = current;
   }
   return errors;
 }
@@ -114,7 +118,8 @@ const immutableFields = [
 export function validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta): FieldError[] {
   const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) {
-    const added = (meta.finalizers ?? []).filter((name) => !old.finalizers?.includes(name)).sort();
+    const before = new Set(old.finalizers);
+    const added = (meta.finalizers ?? []).filter((name) => !before.has(name)).sort();
     if (added.length > 0) {
       // Upstream prints the list as Go source.
       const list = `[]string{${added.map((name) => JSON.stringify(name)).join(', ')}}`;

@@ -100,7 +100,8 @@ function mergeObject(original: JsonObject, patch: JsonObject, lookup: StrategyLo
 function deleteFromPrimitives(result: JsonObject, key: string, deleted: JsonValue): void {
   const current = Object.hasOwn(result, key) ? result[key] : undefined;
   if (!Array.isArray(deleted)) throw badRequest('invalid patch format of primitive list');
-  if (Array.isArray(current)) result[key] = current.filter((element) => !deleted.includes(element));
+  const gone = new Set(deleted);
+  if (Array.isArray(current)) result[key] = current.filter((element) => !gone.has(element));
 }
 
 function mergeValue(
@@ -194,17 +195,15 @@ function mergeList(original: JsonValue[], patch: JsonValue[], field: FieldStrate
     return ordered([...new Set(all)], positions, original, undefined);
   }
 
-  let elements = [...original] as JsonObject[];
+  const gone = new Set<JsonValue>();
   let replaced = false;
   const additions: JsonObject[] = [];
   for (const element of patch as JsonObject[]) {
     const marker = element[MARKER];
     if (marker === undefined) additions.push(element);
     else if (marker === 'replace') replaced = true;
-    else if (marker === 'delete') {
-      const gone = keyOf(element, mergeKey);
-      elements = elements.filter((candidate) => candidate[mergeKey] !== gone);
-    } else if (marker === 'merge') throw badRequest('merging lists cannot yet be specified in the patch');
+    else if (marker === 'delete') gone.add(keyOf(element, mergeKey));
+    else if (marker === 'merge') throw badRequest('merging lists cannot yet be specified in the patch');
     else throw unknownDirective(marker, element);
   }
   if (replaced) {
@@ -212,10 +211,15 @@ function mergeList(original: JsonValue[], patch: JsonValue[], field: FieldStrate
     return order === patch ? added : ordered(added, order, added, mergeKey);
   }
 
+  const elements = (original as JsonObject[]).filter((element) => !gone.has(element[mergeKey] as JsonValue));
+  const places = new Map<JsonValue | undefined, number>();
+  elements.forEach((element, at) => {
+    if (!places.has(element[mergeKey])) places.set(element[mergeKey], at);
+  });
   for (const element of additions) {
     const key = keyOf(element, mergeKey);
-    const at = elements.findIndex((candidate) => candidate[mergeKey] === key);
-    if (at < 0) elements.push(cleaned(element) as JsonObject);
+    const at = places.get(key);
+    if (at === undefined) places.set(key, elements.push(cleaned(element) as JsonObject) - 1);
     else elements[at] = mergeObject(elements[at] as JsonObject, element, field.fields ?? noFields);
   }
   return ordered(elements, order === patch ? additions : order, original, mergeKey);

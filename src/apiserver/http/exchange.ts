@@ -42,6 +42,26 @@ export interface Exchange {
   readonly upgrade?: Upgrade;
 }
 
+/** Source: upstream's recorder of warnings: what all may have together, and each once that is exceeded. */
+const WARNING_CHARS = 4096;
+const CUT_WARNING_CHARS = 256;
+
+/**
+ * The warnings as they are sent: each once; where they are too long together each is cut, and the last are left out.
+ * Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go of v1.33 (behaviour).
+ */
+export function boundedWarnings(warnings: readonly string[]): string[] {
+  const each = [...new Set(warnings)];
+  if (each.reduce((length, text) => length + text.length, 0) <= WARNING_CHARS) return each;
+  let left = WARNING_CHARS;
+  return each
+    .map((text) => text.slice(0, CUT_WARNING_CHARS))
+    .filter((text) => {
+      left -= text.length;
+      return left >= 0;
+    });
+}
+
 /** The code 299, no agent, the text quoted: RFC 7234, section 5.5, as upstream sends it. */
 function warningHeader(text: string): string {
   const safe = text.replace(/[\r\n\t]+/g, ' ').replace(/[^\x20-\x7e]/g, '?');
@@ -51,7 +71,7 @@ function warningHeader(text: string): string {
 /** Writes status and headers, warnings included. The body follows with response.write() and end(). */
 export function startAnswer(exchange: Exchange, code: number, headers: Record<string, string | number>): void {
   const { response, warnings } = exchange;
-  if (warnings.length > 0) response.setHeader('Warning', [...new Set(warnings)].map(warningHeader));
+  if (warnings.length > 0) response.setHeader('Warning', boundedWarnings(warnings).map(warningHeader));
   response.writeHead(code, headers);
 }
 

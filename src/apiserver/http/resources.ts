@@ -92,10 +92,13 @@ function expectedKind(route: ResourceRoute): ExpectedKind {
   return own ?? route.kind;
 }
 
+/** More never fit into the headers. */
+const MAX_WARNINGS = 4096;
+
 const onWarning =
   (exchange: Exchange) =>
   (text: string): void => {
-    exchange.warnings.push(text);
+    if (exchange.warnings.length < MAX_WARNINGS) exchange.warnings.push(text);
   };
 
 function write(

@@ -8,7 +8,7 @@ import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
 import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
 import { admitClaim, admitNamespace, admitPod, admitPriorityClass } from './admission.ts';
-import { decodeBody } from './body.ts';
+import { decodeBody, errorsOf } from './body.ts';
 import { insert } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { setOwners } from './field-owners.ts';
@@ -46,7 +46,7 @@ export async function createObject(
 
   const now = context.timers.now();
   kind.prepareForCreate?.(object, { now, ...(options.onWarning && { warn: options.onWarning }) });
-  const errors = kind.validateCreate(object);
+  const errors = errorsOf(() => kind.validateCreate(object));
   // Kinds with few rules of their own, as Events, still need a name.
   if (errors.length === 0 && !object.metadata.name) errors.push(NAME_REQUIRED);
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);

@@ -19,7 +19,7 @@ import {
   pathNotFound,
 } from '../../machinery/status.ts';
 import { admitGrowth, admitPriorityClass } from './admission.ts';
-import { decodeBody } from './body.ts';
+import { decodeBody, errorsOf } from './body.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { isService } from './create.ts';
@@ -208,7 +208,7 @@ function replaced(request: Request, object: KubeObject, old: KubeObject): KubeOb
   if (isService(resource)) keepAllocated(object, old);
   kind.prepareForUpdate?.(object, old, { now: context.timers.now() });
   admitPriorityClass(context, resource, object);
-  const errors = kind.validateUpdate(object, old);
+  const errors = errorsOf(() => kind.validateUpdate(object, old));
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   admitGrowth(context, resource, object, old);
   for (const warning of kind.warnings?.(object, old) ?? []) options.onWarning?.(warning);
@@ -226,7 +226,7 @@ function applied(
   const result = subresource.apply(old, body, { now: context.timers.now() });
   const object = { ...result, metadata: { ...result.metadata } };
   keepSystemFields(object.metadata, old.metadata);
-  const errors = subresource.validate?.(object, old) ?? [];
+  const errors = errorsOf(() => subresource.validate?.(object, old) ?? []);
   if (errors.length > 0) throw invalidObject(resource.kind, object.metadata.name, errors);
   return object;
 }

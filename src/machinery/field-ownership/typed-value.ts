@@ -6,6 +6,7 @@
  * Source: Server-Side Apply, "Merge strategy" (v1.33); sigs.k8s.io/structured-merge-diff (behaviour).
  */
 import { isJsonObject, type JsonObject, type JsonValue, jsonEqual, setOwn } from '../json-value.ts';
+import { repeats } from '../repeats.ts';
 import {
   asMember,
   below,
@@ -82,7 +83,8 @@ export function fieldSetOf(value: JsonValue, type: FieldType): FieldSet {
 export function repeatedItem(value: JsonValue, type: FieldType, path = ''): string | undefined {
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {
     const elements = value.map((item) => itemElement(item, type));
-    const repeated = elements.find((element, index) => elements.indexOf(element) < index);
+    const again = repeats(elements);
+    const repeated = elements.find((_, index) => again[index]);
     if (repeated !== undefined) return `${path}: duplicate entries for key ${elementText(repeated)}`;
   }
   for (const [element, [part, of]] of partsOf(value, type) ?? []) {
@@ -155,19 +157,19 @@ function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], ty
   const found = new Map([...live].reverse().map((item) => [element(item), item]));
   const result: JsonValue[] = [];
   const merged = new Set<string>();
-  const rest = [...live];
+  let passed = 0;
   for (const item of config) {
     // What only `live` has, up to the next element that is still to come.
-    for (let next = rest[0]; next !== undefined; next = rest[0]) {
+    for (let next = live[passed]; next !== undefined; next = live[passed]) {
       if (!wanted.has(element(next))) result.push(next);
       else if (!merged.has(element(next))) break;
-      rest.shift();
+      passed += 1;
     }
     const at = element(item);
     result.push(merge(found.get(at), item, items));
     merged.add(at);
   }
-  return [...result, ...rest.filter((item) => !wanted.has(element(item)))];
+  return [...result, ...live.slice(passed).filter((item) => !wanted.has(element(item)))];
 }
 
 /** The value without these fields, whole; a list or map that loses its last one goes with it. */

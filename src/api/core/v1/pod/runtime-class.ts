@@ -4,7 +4,7 @@
  */
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { forbidden } from '../../../../machinery/status.ts';
-import type { Pod, RuntimeClass } from '../../../generated/types.ts';
+import type { Pod, RuntimeClass, Toleration } from '../../../generated/types.ts';
 import { resourceQuantities, resourceTexts } from './resources.ts';
 
 /** `runtimeClass`: the one that the Pod names; undefined: there is none of that name, or it names none. Throws 403. */
@@ -25,6 +25,7 @@ export function admitRuntimeClass(pod: Pod, runtimeClass: RuntimeClass | undefin
     spec.overhead = { ...overhead };
   }
   const { nodeSelector = {}, tolerations = [] } = runtimeClass?.scheduling ?? {};
+  if (Object.keys(nodeSelector).length > 0) spec.nodeSelector = { ...spec.nodeSelector };
   for (const [key, value] of Object.entries(nodeSelector)) {
     const own = Object.hasOwn(spec.nodeSelector ?? {}, key) ? spec.nodeSelector?.[key] : undefined;
     if (own !== undefined && own !== value) {
@@ -32,11 +33,15 @@ export function admitRuntimeClass(pod: Pod, runtimeClass: RuntimeClass | undefin
         `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${own}`,
       );
     }
-    spec.nodeSelector = { ...spec.nodeSelector, [key]: value };
+    if (spec.nodeSelector !== undefined) spec.nodeSelector[key] = value;
   }
-  const missing = tolerations.filter((toleration) => !spec.tolerations?.some((own) => jsonEqual(own, toleration)));
+  const given = new Set(spec.tolerations?.map(tolerationText));
+  const missing = tolerations.filter((toleration) => !given.has(tolerationText(toleration)));
   if (missing.length > 0) spec.tolerations = [...(spec.tolerations ?? []), ...missing];
 }
+
+const tolerationText = ({ key, operator, value, effect, tolerationSeconds }: Toleration): string =>
+  JSON.stringify([key, operator, value, effect, tolerationSeconds]);
 
 const sameAmounts = (a: Record<string, string>, b: Record<string, string>): boolean =>
   jsonEqual(resourceTexts(resourceQuantities(a)), resourceTexts(resourceQuantities(b)));

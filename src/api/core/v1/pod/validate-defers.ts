@@ -11,6 +11,7 @@ import {
   notSupported,
   required,
 } from '../../../../machinery/field-error.ts';
+import { repeats } from '../../../../machinery/repeats.ts';
 import type { Container, DeferContainer, PodSpec } from '../../../generated/types.ts';
 import { isSidecar, runsBeforeExit } from './containers.ts';
 import { terminationReasons } from './termination-reasons.ts';
@@ -67,9 +68,10 @@ function validateImage({ image, imageFrom }: DeferContainer, others: ReadonlySet
 /** The reasons and outcomes for which the entry runs, and what its failure means. */
 function validateCircumstances(entry: DeferContainer, path: string): FieldError[] {
   const { trigger, onReasons = [], when, failurePolicy } = entry;
+  const repeated = repeats(onReasons);
   const errors = onReasons.flatMap((reason, index): FieldError[] => {
     const at = `${path}.onReasons[${index}]`;
-    if (onReasons.indexOf(reason) < index) return [duplicate(at, reason)];
+    if (repeated[index]) return [duplicate(at, reason)];
     return (terminationReasons as readonly string[]).includes(reason)
       ? []
       : [notSupported(at, reason, terminationReasons)];

@@ -10,7 +10,8 @@ export function validateMounts(
   path: string,
 ): FieldError[] {
   const mountPaths = new Set<string>();
-  const devices = container.volumeDevices ?? [];
+  const devices = new Set(container.volumeDevices?.map(({ name }) => name));
+  const devicePaths = new Set(container.volumeDevices?.map(({ devicePath }) => devicePath));
   return (container.volumeMounts ?? []).flatMap((mount, index) => {
     const at = `${path}[${index}]`;
     const errors = requiredText(mount.name, `${at}.name`);
@@ -18,10 +19,10 @@ export function validateMounts(
     errors.push(...requiredText(mount.mountPath, `${at}.mountPath`));
     if (mountPaths.has(mount.mountPath)) errors.push(invalid(`${at}.mountPath`, mount.mountPath, 'must be unique'));
     mountPaths.add(mount.mountPath);
-    if (devices.some((device) => device.name === mount.name)) {
+    if (devices.has(mount.name)) {
       errors.push(invalid(`${at}.name`, mount.name, 'must not already exist in volumeDevices'));
     }
-    if (devices.some((device) => device.devicePath === mount.mountPath)) {
+    if (devicePaths.has(mount.mountPath)) {
       errors.push(invalid(`${at}.mountPath`, mount.mountPath, 'must not already exist as a path in volumeDevices'));
     }
     errors.push(...validateSubPaths(mount, at, path));
@@ -78,7 +79,8 @@ export function validateDevices(
 ): FieldError[] {
   const names = new Set<string>();
   const paths = new Set<string>();
-  const mounts = container.volumeMounts ?? [];
+  const mounts = new Set(container.volumeMounts?.map((mount) => mount.name));
+  const mountPaths = new Set(container.volumeMounts?.map(({ mountPath }) => mountPath));
   return (container.volumeDevices ?? []).flatMap(({ name, devicePath }, index) => {
     const at = `${path}[${index}]`;
     const volume = volumes.get(name);
@@ -101,10 +103,10 @@ export function validateDevices(
     } else {
       paths.add(devicePath);
     }
-    if (mounts.some((mount) => mount.name === name)) {
+    if (mounts.has(name)) {
       errors.push(invalid(`${at}.name`, name, 'must not already exist in volumeMounts'));
     }
-    if (mounts.some((mount) => mount.mountPath === devicePath)) {
+    if (mountPaths.has(devicePath)) {
       errors.push(invalid(`${at}.devicePath`, devicePath, 'must not already exist as a path in volumeMounts'));
     }
     names.add(name);

@@ -14,6 +14,7 @@ import {
   labelValueErrors,
   qualifiedNameErrors,
 } from '../../../../machinery/names.ts';
+import { repeats } from '../../../../machinery/repeats.ts';
 import type {
   Affinity,
   LabelSelector,
@@ -210,6 +211,9 @@ function validateSchedulingGates(gates: readonly PodSchedulingGate[] | undefined
 }
 
 function validateSpread(constraints: readonly TopologySpreadConstraint[] | undefined, path: string): FieldError[] {
+  const pairs = (constraints ?? []).map(({ topologyKey, whenUnsatisfiable }) => `${topologyKey} ${whenUnsatisfiable}`);
+  // The last of them is the one that is none too many.
+  const repeated = repeats(pairs.reverse()).reverse();
   return (constraints ?? []).flatMap((constraint, index) => {
     const at = `${path}[${index}]`;
     const { maxSkew, topologyKey, whenUnsatisfiable, minDomains } = constraint;
@@ -221,10 +225,7 @@ function validateSpread(constraints: readonly TopologySpreadConstraint[] | undef
         notSupported(`${at}.whenUnsatisfiable`, whenUnsatisfiable ?? '', ['DoNotSchedule', 'ScheduleAnyway']),
       );
     }
-    const repeated = (constraints ?? [])
-      .slice(index + 1)
-      .some((other) => other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable);
-    if (repeated) {
+    if (repeated[index]) {
       errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, `{${topologyKey}, ${whenUnsatisfiable}}`));
     }
     if (minDomains !== undefined && minDomains <= 0) {

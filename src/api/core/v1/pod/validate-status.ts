@@ -5,6 +5,7 @@
 import { duplicate, type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors, ipErrors, ipFamily, qualifiedNameErrors } from '../../../../machinery/names.ts';
 import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
+import { repeats } from '../../../../machinery/repeats.ts';
 import type { ContainerStatus, Pod, PodSpec, PodStatus } from '../../../generated/types.ts';
 import { isSidecar } from './containers.ts';
 import { validateTermination } from './validate-termination.ts';
@@ -71,12 +72,16 @@ function revivals(
   path: string,
   policyOf: (name: string) => string,
 ): FieldError[] {
+  const running = new Set(
+    (statuses ?? []).filter(({ state }) => state?.terminated === undefined).map(({ name }) => name),
+  );
   return (old ?? []).flatMap((before, index) => {
     const ended = before.state?.terminated;
     const policy = policyOf(before.name);
     if (ended === undefined || policy === 'Always' || (ended.exitCode !== 0 && policy === 'OnFailure')) return [];
-    const revived = (statuses ?? []).some((now) => now.name === before.name && now.state?.terminated === undefined);
-    return revived ? [forbidden(`${path}[${index}].state`, 'may not be transitioned to non-terminated state')] : [];
+    return running.has(before.name)
+      ? [forbidden(`${path}[${index}].state`, 'may not be transitioned to non-terminated state')]
+      : [];
   });
 }
 
@@ -94,8 +99,9 @@ function validateIps(ips: readonly string[], path: string): FieldError[] {
         ),
       );
     }
+    const repeated = repeats(ips);
     ips.forEach((ip, index) => {
-      if (ips.indexOf(ip) < index) errors.push(duplicate(`${path}[${index}]`, { ip }));
+      if (repeated[index]) errors.push(duplicate(`${path}[${index}]`, { ip }));
     });
   }
   return errors;

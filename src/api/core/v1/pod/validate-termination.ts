@@ -11,6 +11,7 @@ import {
   notSupported,
   required,
 } from '../../../../machinery/field-error.ts';
+import { repeats } from '../../../../machinery/repeats.ts';
 import type { PodSpec, PodStatus, PodTermination, TerminatedContainer } from '../../../generated/types.ts';
 import { sameValue } from './compare.ts';
 import { terminationReasons } from './termination-reasons.ts';
@@ -42,12 +43,14 @@ function validateTurn({ turn }: PodTermination, entries: ReadonlySet<string>): F
   ];
 }
 
-const validateSkip = ({ skip = [] }: PodTermination, entries: ReadonlySet<string>): FieldError[] =>
-  skip.flatMap((name, index) => {
+function validateSkip({ skip = [] }: PodTermination, entries: ReadonlySet<string>): FieldError[] {
+  const repeated = repeats(skip);
+  return skip.flatMap((name, index) => {
     const at = `${path}.skip[${index}]`;
-    if (skip.indexOf(name) < index) return [duplicate(at, name)];
+    if (repeated[index]) return [duplicate(at, name)];
     return entries.has(name) ? [] : [notFoundField(at, name)];
   });
+}
 
 /** Each is an init or app container of the Pod, once. */
 function validateTerminated(containers: readonly TerminatedContainer[], spec: PodSpec): FieldError[] {

@@ -116,9 +116,10 @@ function validateDeadline(spec: PodSpec, old: PodSpec): FieldError[] {
 }
 
 function validateTolerationAdditions(tolerations: readonly Toleration[], old: readonly Toleration[]): FieldError[] {
-  const kept = old.every((before) =>
-    tolerations.some((now) => sameValue({ ...before, tolerationSeconds: now.tolerationSeconds }, now)),
-  );
+  const textOf = ({ key = '', operator = '', value = '', effect = '' }: Toleration): string =>
+    JSON.stringify([key, operator, value, effect]);
+  const given = new Set(tolerations.map(textOf));
+  const kept = old.every((before) => given.has(textOf(before)));
   return kept
     ? []
     : [forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')];
@@ -190,8 +191,9 @@ export function validateEphemeralContainersUpdate(pod: Pod, old: Pod): FieldErro
   if (isMirrorPod(old)) return [forbidden('', 'static pods do not support ephemeral containers')];
   const path = 'spec.ephemeralContainers';
   const errors = validatePod(pod);
+  const byName = new Map(pod.spec?.ephemeralContainers?.map((container) => [container.name, container]));
   for (const before of old.spec?.ephemeralContainers ?? []) {
-    const now = pod.spec?.ephemeralContainers?.find((container) => container.name === before.name);
+    const now = byName.get(before.name);
     const named = `existing ephemeral containers ${JSON.stringify(before.name)}`;
     if (now === undefined) errors.push(forbidden(path, `${named} may not be removed\n`));
     else if (!sameValue(now, before)) {

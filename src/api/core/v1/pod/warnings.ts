@@ -1,6 +1,7 @@
 /** Sentences for whoever creates a Pod that is valid but hardly what was meant. Source: v1.33 (rules and wording). */
 import { dns1123LabelErrors } from '../../../../machinery/names.ts';
 import { parseQuantity, quantityMilli } from '../../../../machinery/quantity.ts';
+import { repeats } from '../../../../machinery/repeats.ts';
 import type {
   ContainerPort,
   EnvVar,
@@ -113,9 +114,8 @@ function duplicates(
   values: readonly string[] | undefined,
   warning: (index: number, shown: string) => string,
 ): string[] {
-  return (values ?? []).flatMap((value, index) =>
-    values?.indexOf(value) === index ? [] : [warning(index, JSON.stringify(value))],
-  );
+  const repeated = repeats(values ?? []);
+  return (values ?? []).flatMap((value, index) => (repeated[index] ? [warning(index, JSON.stringify(value))] : []));
 }
 
 function pullSecretWarnings({ imagePullSecrets }: PodSpec): string[] {
@@ -152,23 +152,34 @@ function envWarnings(variables: readonly EnvVar[] | undefined, path: string): st
   });
 }
 
+/** With how many others of the same number a port is compared. */
+const COMPARED_PORTS = 16;
+/** More do not fit into the headers of an answer. */
+const MAX_PORT_WARNINGS = 100;
+
 function portWarnings(spec: PodSpec): string[] {
-  const seen: { port: ContainerPort; path: string }[] = [];
-  return containersWithPath(spec).flatMap(({ container, path }) =>
-    (container.ports ?? []).flatMap((port, index) => {
-      const at = `${path}.ports[${index}]`;
-      const warnings = seen.flatMap((other) => {
+  const seen = new Map<string, { port: ContainerPort; path: string; index: number }[]>();
+  const warnings: string[] = [];
+  for (const { container, path } of containersWithPath(spec)) {
+    for (const [index, port] of (container.ports ?? []).entries()) {
+      if (warnings.length >= MAX_PORT_WARNINGS) return warnings;
+      const key = `${port.containerPort}/${port.protocol}`;
+      const others = seen.get(key) ?? [];
+      if (others.length === 0) seen.set(key, others);
+      for (const other of others) {
         const relation = portRelation(port, other.port);
-        return relation === undefined ? [] : [`${at}: ${relation} port definition with ${other.path}`];
-      });
-      seen.push({ port, path: at });
-      return warnings;
-    }),
-  );
+        if (relation === undefined) continue;
+        const earlier = `${other.path}.ports[${other.index}]`;
+        warnings.push(`${path}.ports[${index}]: ${relation} port definition with ${earlier}`);
+      }
+      if (others.length < COMPARED_PORTS) others.push({ port, path, index });
+    }
+  }
+  return warnings;
 }
 
+/** Of two ports with the same number and protocol. */
 function portRelation(a: ContainerPort, b: ContainerPort): string | undefined {
-  if (a.containerPort !== b.containerPort || a.protocol !== b.protocol) return undefined;
   const [ipA, ipB, hostA, hostB] = [a.hostIP ?? '', b.hostIP ?? '', a.hostPort ?? 0, b.hostPort ?? 0];
   if (ipA === ipB && hostA === hostB) return 'duplicate';
   if (hostA === 0 || hostB === 0) return 'overlapping';

@@ -1,6 +1,7 @@
 /** Rules of a Service's cluster IPs and their families. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
 import { duplicate, type FieldError, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
 import { ipErrors, ipFamily } from '../../../../machinery/names.ts';
+import { repeats } from '../../../../machinery/repeats.ts';
 import type { ServiceSpec } from '../../../generated/types.ts';
 import { isHeadless } from './validate-ports.ts';
 
@@ -9,10 +10,11 @@ const POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack'];
 
 function validateFamilies({ ipFamilies = [], ipFamilyPolicy }: ServiceSpec): FieldError[] {
   const errors: FieldError[] = [];
+  const repeated = repeats(ipFamilies);
   ipFamilies.forEach((family, index) => {
     const field = `spec.ipFamilies[${index}]`;
     if (!FAMILIES.includes(family)) errors.push(notSupported(field, family, FAMILIES));
-    if (ipFamilies.indexOf(family) < index) errors.push(duplicate(field, family));
+    if (repeated[index]) errors.push(duplicate(field, family));
   });
   if (ipFamilyPolicy !== undefined && !POLICIES.includes(ipFamilyPolicy)) {
     errors.push(notSupported('spec.ipFamilyPolicy', ipFamilyPolicy, POLICIES));

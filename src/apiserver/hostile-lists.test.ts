@@ -1,0 +1,125 @@
+/** Lists as long as a body may be: nothing compares each element with all others, and no answer grows with them. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileOthersAsk } from './hostile-fixture.ts';
+import type { TestServer } from './server-fixture.ts';
+
+let at: TestServer;
+beforeAll(async () => {
+  at = await startHostileServer();
+});
+afterAll(() => at[Symbol.asyncDispose]());
+
+const list = <T>(count: number, item: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => item(i));
+const pod = (name: string, container: object, rest: object = {}): string =>
+  JSON.stringify({ metadata: { name }, spec: { containers: [{ name: 'a', image: 'b', ...container }], ...rest } });
+
+/** At ten thousand, comparing pairs takes ten times as long as others may wait; what is linear takes a tenth of it. */
+const COUNT = 10_000;
+
+describe('a Pod with many', () => {
+  const volumes = list(COUNT, (i) => ({ name: `v${i}`, persistentVolumeClaim: { claimName: 'c' } }));
+  test.each<[string, object, object?]>([
+    ['ports', { ports: list(30_000, (i) => ({ containerPort: i + 1 })) }],
+    ['equal ports', { ports: list(COUNT, () => ({ containerPort: 80 })) }],
+    ['host ports for one port', { ports: list(COUNT, (i) => ({ containerPort: 80, hostPort: i + 1 })) }],
+    ['named ports', { ports: list(COUNT, (i) => ({ containerPort: 80, name: `p${i}` })) }],
+    [
+      'mounts and devices',
+      {
+        volumeMounts: list(COUNT, (i) => ({ name: 'm', mountPath: `/m${i}` })),
+        volumeDevices: volumes.map(({ name }) => ({ name, devicePath: `/d/${name}` })),
+      },
+      { volumes: [{ name: 'm', emptyDir: {} }, ...volumes] },
+    ],
+    ['host aliases', {}, { hostAliases: list(COUNT, (i) => ({ ip: `10.1.${i >> 8}.${i & 255}`, hostnames: ['h'] })) }],
+    ['pull secrets', {}, { imagePullSecrets: list(COUNT, (i) => ({ name: `s${i}` })) }],
+    [
+      'spread constraints',
+      {},
+      {
+        topologySpreadConstraints: list(COUNT, (i) => ({
+          maxSkew: 1,
+          topologyKey: `k${i}`,
+          whenUnsatisfiable: 'ScheduleAnyway',
+        })),
+      },
+    ],
+  ])('%s is answered while others are served', async (what, container, rest) => {
+    const body = pod(what.replaceAll(' ', '-'), container, rest);
+    const { code, headers, othersWaited } = await whileOthersAsk(at, () => at.call('POST', PODS, { body }));
+    expect([201, 422]).toContain(code);
+    expect(othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
+    expect(String(headers.warning ?? '').length).toBeLessThan(10_000);
+  });
+});
+
+test('a strategic merge patch of a long list is merged while others are served', async () => {
+  await at.call('POST', PODS, { body: pod('merged', {}) });
+  const patch = (operator: string) =>
+    JSON.stringify({
+      metadata: {
+        ownerReferences: list(COUNT, (i) => ({ apiVersion: 'v1', kind: 'K', name: operator, uid: `u${i}` })),
+      },
+    });
+  for (const each of ['one', 'two']) {
+    const { code, othersWaited } = await whileOthersAsk(at, () =>
+      at.call('PATCH', `${PODS}/merged`, {
+        body: patch(each),
+        headers: { 'content-type': 'application/strategic-merge-patch+json' },
+      }),
+    );
+    expect(code).toBe(200);
+    expect(othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
+  }
+});
+
+describe('an answer', () => {
+  test('holds the first thousand errors', async () => {
+    const labels = Object.fromEntries(list(20_000, (i) => [`not a label ${i}`, 'x']));
+    const { code, json } = await at.call('POST', CONFIG_MAPS, {
+      body: JSON.stringify({ metadata: { name: 'a', labels } }),
+    });
+    expect(code).toBe(422);
+    expect(json.details.causes).toHaveLength(1000);
+    expect(json.message).toMatch(/, and more\]$/);
+  });
+
+  test('to more errors than can be listed is 413', async () => {
+    const finalizers = list(200_000, () => '!');
+    const { code, json } = await at.call('POST', CONFIG_MAPS, {
+      body: JSON.stringify({ metadata: { name: 'a', finalizers } }),
+    });
+    expect(code).toBe(413);
+    expect(json.message).toBe('Request entity too large: too many errors to list');
+  });
+
+  test('shows the owners of which too many are controllers once', async () => {
+    const ownerReferences = list(10_000, (i) => ({
+      apiVersion: 'v1',
+      kind: 'K',
+      name: `n${i}`,
+      uid: `u${i}`,
+      controller: true,
+    }));
+    const body = JSON.stringify({ metadata: { name: 'a', ownerReferences } });
+    const { code, text, json } = await at.call('POST', CONFIG_MAPS, { body });
+    expect(code).toBe(422);
+    expect(json.details.causes).toHaveLength(1);
+    expect(text.length).toBeLessThan(6 * body.length);
+  });
+
+  test('has Warning headers of 4 kB: each cut, and as many as fit', async () => {
+    const unknown = Object.fromEntries(list(100_000, (i) => [`unknown${i}`, 1]));
+    const { code, headers } = await at.call('POST', CONFIG_MAPS, {
+      body: JSON.stringify({ metadata: { name: 'warned' }, [`x${'y'.repeat(1000)}`]: 1, ...unknown }),
+    });
+    expect(code).toBe(201);
+    const texts = String(headers.warning)
+      .split(', 299 - ')
+      .map((text) => text.replace(/^299 - /, '').slice(1, -1));
+    expect(texts.length).toBeGreaterThan(50);
+    expect(texts.reduce((sum, text) => sum + text.replaceAll('\\"', '"').length, 0)).toBeLessThanOrEqual(4096);
+    expect(texts[0]?.replaceAll('\\"', '"')).toHaveLength(256);
+    expect(texts[1]).toBe('unknown field \\"unknown0\\"');
+  });
+});
