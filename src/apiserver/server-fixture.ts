@@ -190,6 +190,7 @@ const noNode = (): never => {
 export const noNodes: NodeConnection & NodeReports = {
   logs: noNode,
   exec: noNode,
+  execTurn: noNode,
   attach: noNode,
   portForward: noNode,
   usage: noNode,

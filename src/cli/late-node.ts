@@ -19,6 +19,7 @@ export function lateNode(): { connection: LateNode; connect(connection: LateNode
     connection: {
       logs: (...query) => node().logs(...query),
       exec: async (...query) => node().exec(...query),
+      execTurn: async (signal) => node().execTurn(signal),
       attach: async (...query) => node().attach(...query),
       portForward: async (...query) => node().portForward(...query),
       usage: async () => node().usage(),

@@ -51,6 +51,11 @@ export interface NodeConnection {
     options: StreamSelection & { command: readonly string[] },
     signal: AbortSignal,
   ): Promise<StreamEndpoint>;
+  /**
+   * To be awaited before a command of exec() may start, which it does when all its streams are open. What it resolves with
+   * is to be called once the command has written something or has ended: others then start.
+   */
+  execTurn(signal: AbortSignal): Promise<() => void>;
   /** The streams of the container's own process. */
   attach(pod: PodRef, container: string, options: StreamSelection, signal: AbortSignal): Promise<StreamEndpoint>;
   /** Connections to ports inside the Pod; with SPDY each stream names its port, so `ports` may be empty. */

@@ -21,6 +21,7 @@ import { podLogDirectory } from './container-config.ts';
 import { createRunRemoval, prepareContainer, prepareSandbox } from './container-files.ts';
 import { removeDeadContainers } from './dead-containers.ts';
 import { createExecutor } from './executor.ts';
+import { createStartGate } from './handlers/exec-gate.ts';
 import { createPodHandlers } from './handlers/pod-handlers.ts';
 import { createNodeImages } from './images/node-images.ts';
 import { createKeptJournal } from './kept-journal.ts';
@@ -114,6 +115,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     appeared: (name) => workers.forEach((worker) => void worker.imageAppeared(name)),
   });
   const removeRunFiles = createRunRemoval(podDirectory, logsRoot);
+  const startGate = createStartGate(timers);
   const execute = createExecutor({
     ...{ timers, runtime, client, environment, prepareContainer, prepareSandbox, removeRunFiles },
     volumes: kept.guard(volumes),
@@ -121,7 +123,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     ...(podCgroups === undefined ? {} : { cgroups: podCgroups }),
     warn: (pod, reason, message) => events.event(pod, 'Warning', reason, message),
     ...createPodHandlers({
-      ...{ runtime, timers, log, events },
+      ...{ runtime, timers, log, events, startGate },
       podIp: (pod) =>
         pod.spec?.hostNetwork === true ? options.nodeIps[0] : sandboxIps.get(pod.metadata.uid ?? '')?.[0],
     }),
@@ -280,7 +282,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   if (options.eviction !== undefined) ending.startEviction({ ...options.eviction, volumes, logsRoot, freeDisk });
   return {
     connection: throughMirrors(
-      { ...createLogSource(runs.logs, Date.now), ...createStreamSource(runs, runtime) },
+      { ...createLogSource(runs.logs, Date.now), ...createStreamSource(runs, runtime, startGate) },
       staticPods.ownUid,
     ),
     pods: () =>

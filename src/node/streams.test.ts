@@ -30,7 +30,11 @@ function source(containers: ContainerState[], ready = true, failure?: Error) {
     if (failure !== undefined) throw failure;
     return 'http://127.0.0.1:1/token';
   };
-  const streams = createStreamSource(runs, { exec: answer, attach: answer, portForward: answer });
+  const streams = createStreamSource(
+    runs,
+    { exec: answer, attach: answer, portForward: answer },
+    async () => () => undefined,
+  );
   return { streams, asked, runs };
 }
 

@@ -2,6 +2,7 @@
 import type { NodeConnection, StreamEndpoint } from '../machinery/node-connection.ts';
 import { internalError } from '../machinery/status.ts';
 import type { ContainerStreams } from '../runtime/runtime.ts';
+import type { StartGate } from './handlers/exec-gate.ts';
 import type { RunLookup } from './run-lookup.ts';
 
 /** Wording: v1.33 kubelet, with what its API server puts before a failed upgrade. */
@@ -10,7 +11,8 @@ const refused = (cause: string) => internalError(`unable to upgrade connection: 
 export function createStreamSource(
   runs: Pick<RunLookup, 'running' | 'sandbox'>,
   runtime: ContainerStreams,
-): Pick<NodeConnection, 'exec' | 'attach' | 'portForward'> {
+  startGate: StartGate,
+): Pick<NodeConnection, 'exec' | 'execTurn' | 'attach' | 'portForward'> {
   const runningId = (podUid: string, container: string): string => {
     const id = runs.running(podUid, container);
     if (id === undefined) throw refused(`container not found (${JSON.stringify(container)})`);
@@ -27,6 +29,7 @@ export function createStreamSource(
   return {
     exec: async (pod, container, { command, ...streams }, signal) =>
       endpoint(runtime.exec(runningId(pod.uid, container), command, streams, signal), signal),
+    execTurn: (signal) => startGate('client', signal),
     attach: async (pod, container, streams, signal) =>
       endpoint(runtime.attach(runningId(pod.uid, container), streams, signal), signal),
     portForward: async (pod, ports, signal) => {

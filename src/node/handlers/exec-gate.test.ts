@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Timers } from '../../platform/platform.ts';
 import type { ExecResult } from '../../runtime/runtime.ts';
-import { limitStarts } from './exec-gate.ts';
+import { createStartGate, limitStarts } from './exec-gate.ts';
 
 const never = new AbortController().signal;
 const ok: ExecResult = { exitCode: 0, stdout: '', stderr: '' };
@@ -10,6 +10,8 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 function gate(limit: number): {
   run(id: string, signal?: AbortSignal): Promise<ExecResult>;
+  /** A command of a client; ended as the others. */
+  client(id: string, signal?: AbortSignal): Promise<void>;
   started: string[];
   end(id: string, outcome?: Error): Promise<void>;
   pass(millis: number): Promise<void>;
@@ -32,8 +34,14 @@ function gate(limit: number): {
       started.push(id);
       running.set(id, (outcome) => (outcome === undefined ? resolve(ok) : reject(outcome)));
     });
-  const limited = limitStarts({ execSync }, clock, limit);
+  const start = createStartGate(clock, limit);
+  const limited = limitStarts({ execSync }, start);
   return {
+    client: async (id, signal = never) => {
+      const ended = await start('client', signal);
+      started.push(id);
+      running.set(id, ended);
+    },
     run: (id, signal = never) => limited.execSync(id, ['x'], 0, signal),
     started,
     end: (id, outcome) => {
@@ -95,4 +103,43 @@ test('a command that is given up while it waits takes no turn', async () => {
   await end('a');
   expect(started).toEqual(['a', 'c']);
   await expect(run('d', giveUp.signal)).rejects.toThrow('given up');
+});
+
+test('commands of clients wait for those of probes and hooks, and start in their turn', async () => {
+  const { run, client, started, end, pass } = gate(1);
+  void run('a');
+  const clients = ['b', 'c'].map((id) => client(id));
+  void run('d');
+  await settle();
+  await end('a');
+  await end('d');
+  expect(started).toEqual(['a', 'd', 'b']);
+  await pass(999);
+  expect(started).toEqual(['a', 'd', 'b']);
+  await pass(1);
+  expect(started).toEqual(['a', 'd', 'b', 'c']);
+  await Promise.all(clients);
+});
+
+test('a command of a client that has started makes way once, however often it is told', async () => {
+  const { client, started, end, pendingTimers } = gate(1);
+  for (const id of ['a', 'b', 'c']) void client(id);
+  await settle();
+  await end('a');
+  await end('a');
+  expect(started).toEqual(['a', 'b']);
+  await end('b');
+  await end('c');
+  expect(pendingTimers()).toBe(0);
+});
+
+test('clients never take more than 16 turns at once, whatever the machine could start', async () => {
+  const { run, client, started, end } = gate(100);
+  for (let number = 1; number <= 20; number++) void client(`client ${number}`);
+  void run('probe');
+  await settle();
+  expect(started).toHaveLength(17);
+  expect(started).toContain('probe');
+  await end('client 3');
+  expect(started.at(-1)).toBe('client 17');
 });

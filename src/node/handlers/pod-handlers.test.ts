@@ -9,6 +9,7 @@ import {
   ExecTimeoutError,
   OutcomeUnknownError,
 } from '../../runtime/runtime.ts';
+import { createStartGate } from './exec-gate.ts';
 import { createPodHandlers } from './pod-handlers.ts';
 
 const { signal } = new AbortController();
@@ -40,6 +41,7 @@ function handlers(
   } as unknown as ContainerRuntime;
   const { runProbe, runHook } = createPodHandlers({
     ...{ runtime, log, timers: systemTimers(), podIp: () => '127.0.0.1' },
+    startGate: createStartGate(systemTimers()),
     events: { event: (_pod: unknown, _type: unknown, reason: string) => events.push(reason) } as never,
   });
   const pod = podOf({ containers: [{ ...containerOf('app'), ...container }] });

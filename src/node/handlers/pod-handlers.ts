@@ -2,14 +2,13 @@
  * The probes and hooks of Pods, as the worker asks for them: which container is meant, and how its handler is run. One without a
  * result rejects with an OutcomeUnknownError: the runtime did not answer, or the container ended under its probe.
  */
-import { availableParallelism } from 'node:os';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Container, Pod } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type ContainerRuntime, OutcomeUnknownError } from '../../runtime/runtime.ts';
 import type { ExecutorPorts } from '../executor.ts';
-import { limitStarts } from './exec-gate.ts';
+import { limitStarts, type StartGate } from './exec-gate.ts';
 import { runHook } from './hook.ts';
 import { runProbe } from './probe.ts';
 import { stillRuns } from './still-runs.ts';
@@ -18,6 +17,8 @@ import type { HandlerTarget } from './target.ts';
 export interface PodHandlerOptions extends Platform {
   runtime: ContainerRuntime;
   events: EventRecorder;
+  /** When a command may start. */
+  startGate: StartGate;
   /** The address at which the Pod is reached; undefined: it has none. */
   podIp(pod: Pod): string | undefined;
 }
@@ -29,15 +30,14 @@ export function createPodHandlers(options: PodHandlerOptions): Pick<ExecutorPort
     if (container === undefined) throw new Error(`no container ${name} in the spec`);
     return { pod, container, containerId, podIp: options.podIp(pod) ?? '' };
   };
-  const handlers = { runtime, timers };
-  const probing = { runtime: limitStarts(runtime, timers, 4 * availableParallelism()), timers };
+  const handlers = { runtime: limitStarts(runtime, options.startGate), timers };
   return {
     async runProbe(pod, { container, id, probe: kind }, abort) {
       const target = targetOf(pod, container, id);
       const { startupProbe, livenessProbe, readinessProbe } = target.container;
       const probe = { startup: startupProbe, liveness: livenessProbe, readiness: readinessProbe }[kind];
       if (probe === undefined) return { result: 'Success', message: '' };
-      const outcome = await runProbe(target, probe, probing, abort);
+      const outcome = await runProbe(target, probe, handlers, abort);
       if (outcome.result === 'Success' || outcome.result === 'Warning') return outcome;
       const runs = await stillRuns(target, options, abort);
       // A command that a hung runtime never began is late, too.

@@ -185,6 +185,7 @@ it('streams are found by the UID of the mirror', async () => {
   const node: NodeConnection = {
     logs: note('logs'),
     exec: note('exec'),
+    execTurn: async () => () => undefined,
     attach: note('attach'),
     portForward: note('portForward'),
   };

@@ -132,6 +132,7 @@ export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => st
   return {
     logs: (pod, ...query) => node.logs(own(pod), ...query),
     exec: (pod, ...query) => node.exec(own(pod), ...query),
+    execTurn: (signal) => node.execTurn(signal),
     attach: (pod, ...query) => node.attach(own(pod), ...query),
     portForward: (pod, ...query) => node.portForward(own(pod), ...query),
   };
