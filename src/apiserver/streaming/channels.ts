@@ -4,14 +4,17 @@
  *
  * Invariants:
  *  1. One message at a time in each direction: whoever reads slowly slows down who sends.
- *  2. A client that is still there gets exactly one metav1.Status on the error channel, after all output, and then a normal
+ *  2. What the runtime gets of the client is input and sizes of the terminal, each read before (terminal-sizes.ts).
+ *  3. A client that is still there gets exactly one metav1.Status on the error channel, after all output, and then a normal
  *     close: the runtime's, or one that says that the connection to the runtime was lost.
  */
 import { createWebSocketStream, type WebSocket } from 'ws';
 import type { Status } from '../../machinery/meta.ts';
 import type { StreamSelection } from '../../machinery/node-connection.ts';
-import { internalError, serviceUnavailable } from '../../machinery/status.ts';
+import { ApiError, badRequest, internalError, serviceUnavailable } from '../../machinery/status.ts';
+import type { ProtocolError } from './protocol-error.ts';
 import type { SpdyConnection, SpdyStream } from './spdy/spdy-connection.ts';
+import { createSizeReader } from './terminal-sizes.ts';
 
 export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
@@ -26,7 +29,7 @@ type Input = Partial<Record<'stdin' | 'resize', SpdyStream>>;
 export async function translateChannels(
   webSocket: WebSocket,
   runtime: SpdyConnection,
-  asked: StreamSelection & { protocol: 'v4.channel.k8s.io' | 'v5.channel.k8s.io' },
+  asked: StreamSelection & { protocol: 'v4.channel.k8s.io' | 'v5.channel.k8s.io'; output?(): void },
   signal: AbortSignal,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => webSocket.once('close', resolve));
@@ -38,6 +41,7 @@ export async function translateChannels(
 
   const send = (channel: number, bytes: Uint8Array): Promise<void> =>
     new Promise((resolve) => {
+      if (bytes.length > 0) asked.output?.();
       // Called with an error where the client has gone: its end is heard of otherwise.
       webSocket.send(Buffer.concat([Buffer.of(channel), bytes]), () => resolve());
     });
@@ -48,7 +52,11 @@ export async function translateChannels(
   let failure: Error | undefined;
   try {
     const input = await openStreams(runtime, asked, send, async (bytes) => void status.push(bytes));
-    passInput(webSocket, input, asked.protocol === 'v5.channel.k8s.io').catch(() => runtime.destroy());
+    const refuse = (error: ProtocolError): void => {
+      failure = badRequest(error.message);
+      runtime.destroy();
+    };
+    passInput(webSocket, input, asked.protocol === 'v5.channel.k8s.io', refuse).catch(() => runtime.destroy());
   } catch (error) {
     failure = error as Error;
     webSocket.resume();
@@ -81,27 +89,35 @@ async function openStreams(
   return { ...(stdin === undefined ? {} : { stdin }), ...(resize === undefined ? {} : { resize }) };
 }
 
-/** Reads to the client's end, also when nobody takes it any more. Rejects where the client breaks the protocol. */
-async function passInput(webSocket: WebSocket, { stdin, resize }: Input, mayClose: boolean): Promise<void> {
+/**
+ * Reads to the client's end, also when nobody takes it any more. Rejects where the client breaks the WebSocket protocol;
+ * `refuse` is called where what it sends in it is malformed.
+ */
+async function passInput(
+  webSocket: WebSocket,
+  { stdin, resize }: Input,
+  mayClose: boolean,
+  refuse: (error: ProtocolError) => void,
+): Promise<void> {
+  const sizesOf = createSizeReader();
+  const take = async (channel: number | undefined, content: Uint8Array): Promise<void> => {
+    if (channel === CHANNEL.stdin) await stdin?.write(content);
+    else if (channel === CHANNEL.resize) await resize?.write(sizesOf(content));
+    else if (channel === CHANNEL.close && mayClose && content[0] === CHANNEL.stdin) stdin?.end();
+  };
   for await (const message of createWebSocketStream(webSocket, { readableObjectMode: true })) {
     const bytes = typeof message === 'string' ? Buffer.from(message) : (message as Buffer);
-    const content = bytes.subarray(1);
-    switch (bytes[0]) {
-      case CHANNEL.stdin:
-        await stdin?.write(content);
-        break;
-      case CHANNEL.resize:
-        await resize?.write(content);
-        break;
-      case CHANNEL.close:
-        if (mayClose && content[0] === CHANNEL.stdin) stdin?.end();
-        break;
-      default:
+    try {
+      await take(bytes[0], bytes.subarray(1));
+    } catch (error) {
+      // To leave the loop would cut the connection, before the client has its status.
+      refuse(error as ProtocolError);
     }
   }
 }
 
 function lostStatus(failure: Error | undefined, signal: AbortSignal): Status {
   if (signal.aborted) return serviceUnavailable('the API server is ending').status;
+  if (failure instanceof ApiError) return failure.status;
   return internalError(failure?.message ?? 'the connection to the container runtime was lost').status;
 }

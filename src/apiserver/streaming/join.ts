@@ -1,36 +1,63 @@
-/** Joins a client's connection and the runtime's: every byte goes through as it is, held up by whoever reads slower. */
+/** Joins a client's connection and the runtime's: what one sends is passed to the other, held up by whichever reads slower. */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../platform/platform.ts';
+import { drainedOrClosed } from './drained.ts';
 
 /** How long a side whose other side has ended may take to end as well. */
 const LINGER_MILLIS = 1_000;
+
+/** What is passed of the chunks that come: both functions write to the other side. */
+export interface Passing {
+  /** Rejects where the client breaks the protocol: nothing more of it is taken. */
+  fromClient(chunk: Uint8Array): Promise<void> | void;
+  fromRuntime(chunk: Uint8Array): Promise<void> | void;
+  /** Called when a function above has rejected, before both sides are ended. */
+  failed(error: Error): void;
+}
+
+const asItIs = (client: Duplex, runtime: Duplex): Passing => ({
+  fromClient: (chunk) => void (runtime.writable && runtime.write(chunk)),
+  fromRuntime: (chunk) => void (client.writable && client.write(chunk)),
+  failed: () => undefined,
+});
 
 /**
  * Resolves when both sides are closed; never rejects. What one side sent before it ended still reaches the other. `signal`
  * cuts the runtime's side; the client then gets what is under way, and the end.
  */
-export function join(client: Duplex, runtime: Duplex, timers: Timers, signal: AbortSignal): Promise<void> {
+export function join(
+  client: Duplex,
+  runtime: Duplex,
+  timers: Timers,
+  signal: AbortSignal,
+  passing: Passing = asItIs(client, runtime),
+): Promise<void> {
   const closeSoon = (side: Duplex): void => {
     const cut = timers.at(timers.now() + LINGER_MILLIS, () => side.destroy());
     side.once('close', () => cut.cancel());
-  };
-  // The client may still be sending: to close with unread bytes resets the connection, and what it has not read is lost.
-  const endClient = (): void => {
-    client.unpipe(runtime);
-    client.resume();
-    if (client.destroyed) return;
-    client.once('finish', () => closeSoon(client));
-    client.end();
-  };
-  const endRuntime = (): void => {
-    if (runtime.destroyed) return;
-    runtime.end();
-    closeSoon(runtime);
   };
   const cut = (): void => {
     runtime.destroy();
     closeSoon(client);
   };
+  const failed = (error: Error): void => {
+    passing.failed(error);
+    runtime.destroy();
+    endClient();
+  };
+  // The client may still be sending: to close with unread bytes resets the connection, and what it has not read is lost.
+  const endClient = callOnce(() => {
+    discardClient();
+    if (client.destroyed) return;
+    client.once('finish', () => closeSoon(client));
+    client.end();
+  });
+  const endRuntime = callOnce(() => {
+    if (runtime.destroyed) return;
+    runtime.end();
+    closeSoon(runtime);
+  });
+  const discardClient = pass(client, runtime, (chunk) => passing.fromClient(chunk), failed);
 
   return new Promise((resolve) => {
     let open = 2;
@@ -41,23 +68,47 @@ export function join(client: Duplex, runtime: Duplex, timers: Timers, signal: Ab
       resolve();
     };
     const follow = (side: Duplex, ended: () => void): void => {
-      const once = callOnce(ended);
       const close = (): void => {
-        once();
+        ended();
         closed();
       };
       side.on('error', () => undefined);
-      side.once('end', once);
+      side.once('end', ended);
       if (side.closed) close();
       else side.once('close', close);
     };
     follow(client, endRuntime);
     follow(runtime, endClient);
-    runtime.pipe(client, { end: false });
-    client.pipe(runtime, { end: false });
+    pass(runtime, client, (chunk) => passing.fromRuntime(chunk), failed);
     if (signal.aborted) cut();
     else signal.addEventListener('abort', cut, { once: true });
   });
+}
+
+/** Takes a chunk when the one before has been taken. Returns what makes it discard all that comes. */
+function pass(
+  from: Duplex,
+  to: Duplex,
+  take: (chunk: Uint8Array) => Promise<void> | void,
+  failed: (error: Error) => void,
+): () => void {
+  let discards = false;
+  from.on('data', (chunk: Uint8Array) => {
+    if (discards) return;
+    const taken = take(chunk);
+    if (taken === undefined && !to.writableNeedDrain) return;
+    from.pause();
+    Promise.resolve(taken)
+      .then(() => (to.writableNeedDrain ? drainedOrClosed(to) : undefined))
+      .then(
+        () => void from.resume(),
+        (error: Error) => !discards && failed(error),
+      );
+  });
+  return () => {
+    discards = true;
+    from.resume();
+  };
 }
 
 function callOnce(call: () => void): () => void {

@@ -2,13 +2,15 @@
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { DuplexOptions } from 'node:stream';
+import { WebSocket } from 'ws';
 import { ApiError, internalError } from '../../machinery/status.ts';
+import { MAX_MESSAGE_BYTES } from './web-socket.ts';
 
 /** The text of a refusal is shown to the client; no honest one is longer. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 export interface UpgradeRequest {
-  method: 'GET' | 'POST';
+  method: 'POST';
   /** With `upgrade`. */
   headers: Readonly<Record<string, string | readonly string[]>>;
 }
@@ -55,6 +57,34 @@ export function connectToRuntime(url: string, asked: UpgradeRequest, signal: Abo
       refusalOf(response).then(reject, reject);
     });
     outgoing.end();
+  });
+}
+
+/** As connectToRuntime(), for a subprotocol of WebSocket. The messages are paused until somebody takes them. */
+export function connectWebSocket(url: string, protocol: string, signal: AbortSignal): Promise<WebSocket> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const webSocket = new WebSocket(url.replace(/^http/, 'ws'), protocol, {
+      perMessageDeflate: false,
+      maxPayload: MAX_MESSAGE_BYTES,
+      createConnection: () => connectEagerly(url),
+    });
+    const abort = (): void => webSocket.terminate();
+    signal.addEventListener('abort', abort, { once: true });
+    const settled = (): void => signal.removeEventListener('abort', abort);
+    webSocket.on('error', (error) => {
+      settled();
+      reject(signal.aborted ? signal.reason : internalError(`unable to upgrade connection: ${error.message}`));
+    });
+    webSocket.once('open', () => {
+      settled();
+      webSocket.pause();
+      resolve(webSocket);
+    });
+    webSocket.once('unexpected-response', (_request, response) => {
+      settled();
+      refusalOf(response).then(reject, reject);
+    });
   });
 }
 

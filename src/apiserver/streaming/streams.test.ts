@@ -9,6 +9,7 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import { internalError } from '../../machinery/status.ts';
 import { noNodes, readText, startTestServer, type TestServer, turns } from '../server-fixture.ts';
 import { type RuntimeFixture, type RuntimePeer, startRuntime } from './runtime-fixture.ts';
+import { createSpdyConnection } from './spdy/spdy-connection.ts';
 
 const EXEC = '/api/v1/namespaces/default/pods/p/exec?container=app&command=cat';
 const ALL = `${EXEC}&stdin=true&stdout=true&stderr=true`;
@@ -31,7 +32,13 @@ beforeEach(async () => {
       asked.push([verb, ...query.slice(0, -1)]);
       return { url: runtime.url };
     };
-  nodes = { ...noNodes, exec: endpoint('exec'), attach: endpoint('attach'), portForward: endpoint('portForward') };
+  nodes = {
+    ...noNodes,
+    exec: endpoint('exec'),
+    execTurn: async () => () => undefined,
+    attach: endpoint('attach'),
+    portForward: endpoint('portForward'),
+  };
   server = await startTestServer({ nodes });
   const ref = { group: '', version: 'v1', resource: 'pods' };
   const app = { name: 'app', tty: true };
@@ -285,6 +292,39 @@ describe('exec over WebSocket', () => {
     await peer.closed;
   });
 
+  test('a command starts in its turn, which is over with its first output', async () => {
+    const turn = Promise.withResolvers<() => void>();
+    const over = Promise.withResolvers<void>();
+    const asking = Promise.withResolvers<void>();
+    nodes.execTurn = () => {
+      asking.resolve();
+      return turn.promise;
+    };
+    const opening = open(ALL);
+    await asking.promise;
+    let connectedToRuntime = false;
+    const connecting = runtime.next().finally(() => (connectedToRuntime = true));
+    await turns(100);
+    expect(connectedToRuntime).toBe(false);
+    turn.resolve(over.resolve);
+    const { stdout } = await streams(await connecting);
+    stdout.send('the first output');
+    await over.promise;
+    (await opening).socket.terminate();
+  });
+
+  test('the size of a terminal that is none ends it with a status', async () => {
+    const client = await open(`${ALL}&tty=true`);
+    const peer = await runtime.next();
+    await peer.stream('resize');
+    client.send(4, '{"Width":80,"Height":"tall"}');
+    expect(await client.closed).toBe(1000);
+    expect(client.status()).toMatchObject({
+      reason: 'BadRequest',
+      message: 'the size of a terminal is not an object with Width and Height',
+    });
+  });
+
   test('a message that is too large ends it', async () => {
     const client = await open(ALL);
     const peer = await runtime.next();
@@ -296,7 +336,7 @@ describe('exec over WebSocket', () => {
 });
 
 describe('over SPDY', () => {
-  test('bytes go through as they are, both ways, with the protocol that the runtime chose', async () => {
+  test('streams go through, both ways, with the protocol that the runtime chose', async () => {
     const { socket, headers } = await connected(ALL);
     expect(headers).toMatchObject({ upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4.channel.k8s.io' });
     expect(headers).not.toHaveProperty('sec-websocket-protocol');
@@ -305,40 +345,110 @@ describe('over SPDY', () => {
       'v4.channel.k8s.io',
       'v3.channel.k8s.io',
     ]);
-    const seen = once(peer.socket, 'data');
-    socket.write('to the runtime');
-    expect(String((await seen)[0])).toBe('to the runtime');
-    peer.socket.end('to the client');
-    expect((await collect(socket)).toString()).toBe('to the client');
+    const client = createSpdyConnection(socket);
+    let output = '';
+    await client.open({ streamtype: 'stdout' }, async (bytes) => {
+      output += Buffer.from(bytes).toString();
+    });
+    const stdin = await client.open({ streamtype: 'stdin' }, async () => undefined);
+    await stdin.write(Buffer.from('to the runtime'));
+    stdin.end();
+    expect((await (await peer.stream('stdin')).received).toString()).toBe('to the runtime');
+    (await peer.stream('stdout')).send('to the client', true);
+    peer.close();
+    await client.ended;
+    expect(output).toBe('to the client');
     await peer.closed;
   });
 
   test('whoever does not read holds up who sends', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
-    socket.pause();
+    const client = createSpdyConnection(socket);
     const megabytes = 64;
+    const reading = Promise.withResolvers<void>();
+    let received = 0;
+    await client.open({ streamtype: 'stdout' }, (bytes) => {
+      received += bytes.length;
+      return reading.promise;
+    });
+    const stdout = await peer.stream('stdout');
     let sent = 0;
-    for (let count = 0; count < megabytes; count++) peer.socket.write(Buffer.alloc(1024 * 1024), () => (sent += 1));
+    for (let count = 0; count < megabytes; count++) stdout.send(Buffer.alloc(1024 * 1024), false, () => (sent += 1));
     await turns(3000);
     // What fits into the buffers of the connections in between.
     expect(sent).toBeLessThan(megabytes / 2);
-    peer.socket.end();
-    expect((await collect(socket)).length).toBe(megabytes * 1024 * 1024);
+    reading.resolve();
+    peer.close();
+    await client.ended;
+    expect(received).toBe(megabytes * 1024 * 1024);
   });
 
   test('what the client sent before it ended arrives', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
+    const client = createSpdyConnection(socket);
+    const stdin = await client.open({ streamtype: 'stdin' }, async () => undefined);
     peer.socket.pause();
     const input = Buffer.alloc(8_000_000, 'input ');
-    socket.end(input);
-    socket.resume();
+    const written = stdin.write(input);
     await turns(300);
-    const pieces: Buffer[] = [];
-    peer.socket.on('data', (piece) => pieces.push(piece)).resume();
+    peer.socket.resume();
+    await written;
+    stdin.end();
+    socket.end();
+    expect((await (await peer.stream('stdin')).received).equals(input)).toBe(true);
     await peer.closed;
-    expect(Buffer.concat(pieces).equals(input)).toBe(true);
+  });
+
+  test('a client that breaks the protocol is told so, and the runtime gets nothing of it', async () => {
+    const { socket } = await connected(ALL);
+    const peer = await runtime.next();
+    let bytes = 0;
+    peer.socket.on('data', (piece: Buffer) => (bytes += piece.length));
+    socket.write(Buffer.from('8003000400000014ffffffff', 'hex'));
+    socket.write(Buffer.alloc(16));
+    // GOAWAY with the status 1, PROTOCOL_ERROR.
+    expect((await collect(socket)).toString('hex')).toBe('80030007000000080000000000000001');
+    await peer.closed;
+    expect(bytes).toBe(0);
+  });
+
+  test('a command starts in its turn: before, not all of its streams are open', async () => {
+    const turn = Promise.withResolvers<() => void>();
+    const over = Promise.withResolvers<void>();
+    nodes.execTurn = () => turn.promise;
+    const { socket } = await connected(ALL);
+    const peer = await runtime.next();
+    const client = createSpdyConnection(socket);
+    const nothing = async (): Promise<void> => undefined;
+    for (const streamtype of ['error', 'stdin', 'stdout']) await client.open({ streamtype }, nothing);
+    const last = client.open({ streamtype: 'stderr' }, nothing);
+    let open = false;
+    const opened = peer.stream('stderr').then(() => (open = true));
+    await turns(100);
+    expect(open).toBe(false);
+    turn.resolve(over.resolve);
+    await Promise.all([last, opened]);
+    (await peer.stream('stdout')).send('the first output');
+    await over.promise;
+    client.destroy();
+  });
+
+  test('a client that goes while its command waits gives up its turn', async () => {
+    const asking = Promise.withResolvers<AbortSignal>();
+    nodes.execTurn = (signal) => {
+      asking.resolve(signal);
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    };
+    const { socket } = await connected(`${EXEC}&stdout=true`);
+    const client = createSpdyConnection(socket);
+    for (const streamtype of ['error', 'stdout'])
+      client.open({ streamtype }, async () => undefined).catch(() => undefined);
+    const signal = await asking.promise;
+    const given = once(signal, 'abort');
+    client.destroy();
+    await given;
   });
 
   test('the end of the client ends the connection to the runtime, and the other way round', async () => {
@@ -363,7 +473,7 @@ describe('over SPDY', () => {
 });
 
 describe('port-forward', () => {
-  test('over SPDY goes through as it is', async () => {
+  test('over SPDY has the protocol that the runtime chose', async () => {
     const { headers } = await connected(FORWARD, ['portforward.k8s.io']);
     expect(headers['x-stream-protocol-version']).toBe('portforward.k8s.io');
     expect(asked).toEqual([['portForward', { namespace: 'default', name: 'p', uid: 'uid-of-p' }, []]]);
@@ -387,15 +497,23 @@ describe('port-forward', () => {
     );
   });
 
-  test('of the old form, with ports in the query, goes through as it is', async () => {
+  test('of the old form, with ports in the query, is asked for in the same form', async () => {
     const client = open(`${FORWARD}?ports=80&ports=81,82`, 'v4.channel.k8s.io');
     client.catch(() => undefined);
     const peer = await runtime.next();
     expect(peer.request).toMatchObject({
       method: 'GET',
-      headers: { upgrade: 'websocket', 'sec-websocket-version': '13' },
+      headers: { upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-protocol': 'v4.channel.k8s.io' },
     });
     expect(asked).toMatchObject([['portForward', {}, [80, 81, 82]]]);
+  });
+
+  test('with a subprotocol that there is not is refused', async () => {
+    expect((await open(FORWARD, 'v5.channel.k8s.io')).refusal).toMatchObject({
+      code: 400,
+      json: { reason: 'BadRequest', message: expect.stringContaining('unable to negotiate protocol') },
+    });
+    expect(asked).toEqual([]);
   });
 
   test.each(['0', 'x', '65536', '-1'])('refuses port %s', async (port) => {

@@ -2,19 +2,24 @@
  * Exec, attach and port-forward: a client upgrades its connection and is put through to the container runtime.
  *
  * Job: choose the container, ask the node where the stream is served, connect there, then join the two connections:
- *   SPDY/3.1                          as it is: the runtime speaks it
+ *   SPDY/3.1                          frame by frame (spdy-relay.ts)
  *   WebSocket, v5 or v4 channels      translated to SPDY streams (channels.ts)
- *   WebSocket, SPDY/3.1+PROTOCOL      port-forward's tunnel: its messages carry the bytes of SPDY
- *   WebSocket, older subprotocols     as it is: runtimes speak them
+ *   WebSocket, SPDY/3.1+PROTOCOL      port-forward's tunnel: its messages carry the bytes of SPDY, and are read as those
+ *   WebSocket, older subprotocols     message by message: runtimes speak them
  * Boundary: who may do it was decided before; which run of a container is meant is the node's.
  *
  * Invariants:
  *  1. Nothing is answered before the runtime has agreed, so that every refusal is a metav1.Status.
  *  2. The end of either side ends the other; the server's close() ends both.
  *  3. Nothing is kept beyond what is under way: the slower side slows down the faster one.
+ *  4. No byte of a client reaches the runtime before it was read here as part of a whole, bounded frame or message; a
+ *     client that breaks the protocol is told so, and its connection ends.
+ *  5. A command starts when it is its turn (execTurn): its last stream is not opened before.
  */
 import type { IncomingMessage } from 'node:http';
-import { createWebSocketStream } from 'ws';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { createWebSocketStream, type WebSocket } from 'ws';
 import type { Pod } from '../../api/generated/types.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { StreamEndpoint, StreamSelection } from '../../machinery/node-connection.ts';
@@ -24,13 +29,19 @@ import type { Exchange, Upgrade } from '../http/exchange.ts';
 import { chooseContainer } from '../http/logs.ts';
 import type { ResourceRoute } from '../http/routes.ts';
 import { RUNTIME_PROTOCOL, translateChannels } from './channels.ts';
+import { type CommandStart, createCommandStart } from './command-start.ts';
 import { join } from './join.ts';
 import { attachOptions, execOptions, portForwardPorts } from './options.ts';
-import { connectToRuntime, spdyUpgrade, type UpgradedConnection, type UpgradeRequest } from './runtime-connection.ts';
+import { ProtocolError } from './protocol-error.ts';
+import { connectToRuntime, connectWebSocket, spdyUpgrade, type UpgradedConnection } from './runtime-connection.ts';
 import { createSpdyConnection } from './spdy/spdy-connection.ts';
-import { acceptWebSocket, checkHandshake, offeredProtocols } from './web-socket.ts';
+import { createSpdyRelay } from './spdy/spdy-relay.ts';
+import { acceptWebSocket, checkHandshake, closeForProtocol, offeredProtocols, olderProtocol } from './web-socket.ts';
 
 const TUNNEL_PREFIX = 'SPDY/3.1+';
+/** Values of the header streamtype. */
+const COMMAND_STREAMS = ['error', 'stdin', 'stdout', 'stderr', 'resize'];
+const PORT_STREAMS = ['error', 'data'];
 const CHANNEL_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 
 type UpgradeKind = 'spdy' | 'websocket';
@@ -59,6 +70,8 @@ interface Wanted {
   connect(signal: AbortSignal): Promise<StreamEndpoint>;
   /** Absent for port-forward. */
   streams?: StreamSelection;
+  /** Present for exec. */
+  start?: CommandStart;
 }
 
 /** Rejects with an ApiError, before anything was answered; resolves when the stream has ended. */
@@ -69,39 +82,125 @@ export async function serveStream(server: ServerContext, exchange: Exchange, rou
   const kind = upgradeKind(request);
   if (kind === undefined || upgrade === undefined) throw badRequest('Upgrade request required');
   exchange.endWithServer();
-  const connect = async (asked: UpgradeRequest): Promise<UpgradedConnection> => {
-    const { signal } = exchange;
-    try {
-      const { url } = await wanted.connect(signal);
-      return await connectToRuntime(url, asked, signal);
-    } catch (error) {
-      throw signal.aborted ? serviceUnavailable('the API server is ending') : error;
-    }
-  };
-  if (kind === 'spdy') return putThrough(server, exchange, upgrade, await connect(spdyUpgrade(spdyProtocols(request))));
-  checkHandshake(request);
-  const offered = offeredProtocols(request);
+  const stream = { server, exchange, upgrade, wanted };
+  try {
+    if (kind === 'spdy') await serveSpdy(stream);
+    else await serveWebSocket(stream);
+  } finally {
+    wanted.start?.started();
+  }
+}
+
+interface Stream {
+  server: ServerContext;
+  exchange: Exchange;
+  upgrade: Upgrade;
+  wanted: Wanted;
+}
+
+/** `open` connects to the runtime, at the URL where the node serves the stream. */
+async function connect<T>({ exchange, wanted }: Stream, open: (url: string, signal: AbortSignal) => Promise<T>) {
+  const { signal } = exchange;
+  try {
+    const { url } = await wanted.connect(signal);
+    return await open(url, signal);
+  } catch (error) {
+    throw signal.aborted ? serviceUnavailable('the API server is ending') : error;
+  }
+}
+
+/** For streams that are opened as soon as there is a connection: a command starts with them, and the URL is not good for long. */
+const inTurn = ({ wanted, ...stream }: Stream): Stream => ({
+  ...stream,
+  wanted: {
+    ...wanted,
+    async connect(signal) {
+      await wanted.start?.turn(signal);
+      return wanted.connect(signal);
+    },
+  },
+});
+
+const connectSpdy = (protocols: readonly string[]) => (url: string, signal: AbortSignal) =>
+  connectToRuntime(url, spdyUpgrade(protocols), signal);
+
+async function serveSpdy(stream: Stream): Promise<void> {
+  const { exchange, upgrade } = stream;
+  const runtime = await connect(stream, connectSpdy(spdyProtocols(exchange.request)));
+  const { socket, head } = upgrade.take();
+  const names = ['upgrade', 'x-stream-protocol-version'];
+  const lines = names.flatMap((name) => {
+    const value = runtime.headers[name];
+    return value === undefined ? [] : [`${name}: ${value}`];
+  });
+  socket.write(`${['HTTP/1.1 101 Switching Protocols', 'connection: Upgrade', ...lines].join('\r\n')}\r\n\r\n`);
+  if (head.length > 0) socket.unshift(head);
+  return relay(stream, socket, runtime, () => undefined);
+}
+
+async function serveWebSocket(stream: Stream): Promise<void> {
+  const { server, exchange, wanted } = stream;
+  checkHandshake(exchange.request);
+  const offered = offeredProtocols(exchange.request);
   const { streams } = wanted;
   const protocol = CHANNEL_PROTOCOLS.find((name) => offered.includes(name));
   if (streams !== undefined && protocol !== undefined) {
-    const runtime = await connect(spdyUpgrade([RUNTIME_PROTOCOL]));
-    const webSocket = await accept(request, upgrade, protocol, runtime);
-    return translateChannels(
-      webSocket,
-      createSpdyConnection(runtime.socket),
-      { ...streams, protocol },
-      exchange.signal,
-    );
+    const runtime = await connect(inTurn(stream), connectSpdy([RUNTIME_PROTOCOL]));
+    const webSocket = await accept(stream, protocol, runtime.socket);
+    const asked = { ...streams, protocol, output: () => wanted.start?.started() };
+    return translateChannels(webSocket, createSpdyConnection(runtime.socket), asked, exchange.signal);
   }
   const tunnelled = offered.filter((name) => name.startsWith(TUNNEL_PREFIX));
   if (streams === undefined && tunnelled.length > 0) {
-    const runtime = await connect(spdyUpgrade(tunnelled.map((name) => name.slice(TUNNEL_PREFIX.length))));
+    const runtime = await connect(stream, connectSpdy(tunnelled.map((name) => name.slice(TUNNEL_PREFIX.length))));
     const chosen = runtime.headers['x-stream-protocol-version'];
-    const webSocket = await accept(request, upgrade, `${TUNNEL_PREFIX}${chosen}`, runtime);
-    return join(createWebSocketStream(webSocket), runtime.socket, server.timers, exchange.signal);
+    const webSocket = await accept(stream, `${TUNNEL_PREFIX}${chosen}`, runtime.socket);
+    return relay(stream, createWebSocketStream(webSocket), runtime, (message) => closeForProtocol(webSocket, message));
   }
-  return putThrough(server, exchange, upgrade, await connect(sameHandshake(request)));
+  const older = olderProtocol(offered, streams !== undefined);
+  const runtime = await connect(inTurn(stream), (url, signal) => connectWebSocket(url, older, signal));
+  const webSocket = await accept(stream, offered.length === 0 ? undefined : older, runtime);
+  const ofMessages = { readableObjectMode: true, decodeStrings: false };
+  const [client, far] = [createWebSocketStream(webSocket, ofMessages), createWebSocketStream(runtime, ofMessages)];
+  far.once('data', () => wanted.start?.started());
+  return join(client, far, server.timers, exchange.signal);
 }
+
+/** `explain` says to the client how it broke the protocol, where its connection has words for it. */
+function relay(
+  { server, exchange, wanted }: Stream,
+  client: Duplex,
+  runtime: UpgradedConnection,
+  explain: (message: string) => void,
+): Promise<void> {
+  const ended = new AbortController();
+  client.once('close', () => ended.abort());
+  runtime.socket.once('close', () => ended.abort());
+  const signal = AbortSignal.any([exchange.signal, ended.signal]);
+  const { streams, start } = wanted;
+  const hasSizes = /^v[345]\./.test(String(runtime.headers['x-stream-protocol-version']));
+  const frames = createSpdyRelay(client, runtime.socket, {
+    types: streams === undefined ? PORT_STREAMS : COMMAND_STREAMS,
+    once: streams !== undefined,
+    ...(streams === undefined || start === undefined
+      ? {}
+      : { start: { atStream: streamCount(streams, hasSizes), turn: () => start.turn(signal) } }),
+    output: () => start?.started(),
+  });
+  return join(client, runtime.socket, server.timers, exchange.signal, {
+    ...frames,
+    failed(error) {
+      if (!(error instanceof ProtocolError)) return;
+      server.log.warn('the connection of a client was ended', { path: exchange.path, error: error.message });
+      frames.refuse();
+      explain(error.message);
+    },
+  });
+}
+
+/** What the runtime waits for before it starts a command. */
+const streamCount = ({ stdin, stdout, stderr, tty }: StreamSelection, hasSizes: boolean): number =>
+  1 + [stdin, stdout, stderr, tty && hasSizes].filter(Boolean).length;
 
 /** Throws an ApiError. */
 function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRoute, pod: Pod): Wanted {
@@ -124,7 +223,11 @@ function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRout
     return { streams, connect: (signal) => nodes.attach(ref, container, streams, signal) };
   }
   const options = execOptions(query);
-  return { streams: options, connect: (signal) => nodes.exec(ref, container, options, signal) };
+  return {
+    streams: options,
+    start: createCommandStart((signal) => nodes.execTurn(signal)),
+    connect: (signal) => nodes.exec(ref, container, options, signal),
+  };
 }
 
 /** The header may come once with a list or several times. */
@@ -134,39 +237,13 @@ const spdyProtocols = ({ headers }: IncomingMessage): string[] =>
     .map((name) => name.trim())
     .filter((name) => name !== '');
 
-function sameHandshake({ headers }: IncomingMessage): UpgradeRequest {
-  const kept = ['upgrade', 'sec-websocket-key', 'sec-websocket-version', 'sec-websocket-protocol'];
-  return {
-    method: 'GET',
-    headers: Object.fromEntries(kept.flatMap((name) => (headers[name] ? [[name, String(headers[name])]] : []))),
-  };
-}
-
-async function accept(request: IncomingMessage, upgrade: Upgrade, protocol: string, runtime: UpgradedConnection) {
+async function accept({ exchange, upgrade }: Stream, protocol: string | undefined, runtime: Socket | WebSocket) {
   const { socket, head } = upgrade.take();
   try {
-    return await acceptWebSocket(request, socket, head, protocol);
+    return await acceptWebSocket(exchange.request, socket, head, protocol);
   } catch (error) {
-    runtime.socket.destroy();
+    if ('terminate' in runtime) runtime.terminate();
+    else runtime.destroy();
     throw error;
   }
-}
-
-/** Answers as the runtime has answered, and joins the two connections. */
-function putThrough(
-  server: ServerContext,
-  exchange: Exchange,
-  upgrade: Upgrade,
-  runtime: UpgradedConnection,
-): Promise<void> {
-  const { socket, head } = upgrade.take();
-  const names = ['upgrade', 'x-stream-protocol-version', 'sec-websocket-accept', 'sec-websocket-protocol'];
-  const lines = names.flatMap((name) => {
-    const value = runtime.headers[name];
-    // A client that named no subprotocol refuses an answer that names one, be it empty.
-    return value === undefined || value === '' ? [] : [`${name}: ${value}`];
-  });
-  socket.write(`${['HTTP/1.1 101 Switching Protocols', 'connection: Upgrade', ...lines].join('\r\n')}\r\n\r\n`);
-  if (head.length > 0) socket.unshift(head);
-  return join(socket, runtime.socket, server.timers, exchange.signal);
 }

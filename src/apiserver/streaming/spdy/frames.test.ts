@@ -6,11 +6,11 @@ const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/[\s|]/g, ''),
 
 describe('written', () => {
   test('SYN_STREAM', () => {
-    const frame = synStream(3, { a: 'b' }, false);
+    const frame = synStream(3, { a: 'b' }, { first: false });
     // control 3, type 1 | no flags, length | stream, associated stream | priority, slot | header block
     expect(frame.subarray(0, 18)).toEqual(hex('8003 0001 | 00 000022 | 00000003 00000000 | 0000'));
     expect(frame).toHaveLength(8 + 0x22);
-    expect(synStream(1, { a: 'b' }, true)).toHaveLength(frame.length + 6);
+    expect(synStream(1, { a: 'b' }, { first: true })).toHaveLength(frame.length + 6);
   });
 
   test('the head of DATA', () => {
@@ -23,7 +23,7 @@ describe('written', () => {
   });
 });
 
-const parseAll = (bytes: Buffer): Frame[] => createFrameParser()(bytes);
+const parseAll = (bytes: Buffer): Frame[] => createFrameParser('the peer')(bytes);
 
 describe('read', () => {
   test.each<[string, string, Frame[]]>([
@@ -33,7 +33,13 @@ describe('read', () => {
     ['PING', '8003 0006 00 000004 00000002', [{ type: 'ping', id: 2 }]],
     ['GOAWAY', '8003 0007 00 000008 00000009 00000000', [{ type: 'goAway', lastStreamId: 9, status: 0 }]],
     ['WINDOW_UPDATE', '8003 0009 00 000008 00000003 00010000', [{ type: 'windowUpdate', streamId: 3, delta: 65_536 }]],
-    ['SETTINGS, passed over', '8003 0004 00 000004 00000000 | 8003 0006 00 000004 00000004', [{ type: 'ping', id: 4 }]],
+    ['SETTINGS', '8003 0004 00 00000c 00000001 00000004 00000064', [{ type: 'settings' }]],
+    [
+      'SYN_STREAM',
+      '8003 0001 03 00000b 80000005 00000003 0000 78',
+      [{ type: 'synStream', streamId: 5, associatedId: 3, fin: true, unidirectional: true, block: hex('78') }],
+    ],
+    ['HEADERS', '8003 0008 00 000005 00000003 78', [{ type: 'headers', streamId: 3, block: hex('78') }]],
     ['an empty DATA, passed over', '00000003 00 000000', []],
     ['the end of a stream', '00000003 01 000000', [{ type: 'data', streamId: 3, bytes: Buffer.alloc(0), fin: true }]],
     ['DATA', '00000003 00 000002 6869', [{ type: 'data', streamId: 3, bytes: Buffer.from('hi'), fin: false }]],
@@ -42,7 +48,7 @@ describe('read', () => {
   });
 
   test('DATA is given on as it comes, its end with the last piece', () => {
-    const parse = createFrameParser();
+    const parse = createFrameParser('the peer');
     expect(parse(hex('00000003 01 000004 61'))).toEqual([
       { type: 'data', streamId: 3, bytes: Buffer.from('a'), fin: false },
     ]);
@@ -53,10 +59,29 @@ describe('read', () => {
   test.each([
     ['HTTP', Buffer.from('\xc8HTTP/1.1 400', 'latin1')],
     ['another version', hex('8002 0001 00 000004 00000000')],
-    ['a control frame too large to hold', hex('8003 0002 00 010001')],
-    ['a frame without what belongs to it', hex('8003 0003 00 000004 00000003')],
+    ['a control frame too large to hold', hex('8003 0002 00 004001')],
+    ['an unknown type', hex('8003 0005 00 000000')],
+    ...(
+      [
+        ['SYN_STREAM', 1, 9],
+        ['SYN_REPLY', 2, 3],
+        ['RST_STREAM', 3, 4],
+        ['RST_STREAM', 3, 9],
+        ['SETTINGS', 4, 0],
+        ['SETTINGS', 4, 12],
+        ['PING', 6, 3],
+        ['PING', 6, 5],
+        ['GOAWAY', 7, 4],
+        ['HEADERS', 8, 0],
+        ['WINDOW_UPDATE', 9, 4],
+      ] as const
+    ).map(([name, type, length]): [string, Buffer] => [
+      `${name} of ${length} bytes`,
+      Buffer.concat([hex(`8003 000${type} 00 0000${length.toString(16).padStart(2, '0')}`), Buffer.alloc(length)]),
+    ]),
+    ['SETTINGS that count more than there is', hex('8003 0004 00 00000c ffffffff 00000001 00000001')],
   ])('%s is refused', (_name, bytes) => {
-    expect(() => parseAll(bytes)).toThrow('the container runtime');
+    expect(() => parseAll(bytes)).toThrow('the peer');
   });
 });
 
@@ -98,7 +123,7 @@ test('however the bytes are cut, the same frames come out', () => {
       fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }),
       (sent, sizes) => {
         const bytes = Buffer.concat(sent.map(encode));
-        const parse = createFrameParser();
+        const parse = createFrameParser('the peer');
         const frames: Frame[] = [];
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
           const size = sizes[turn % sizes.length] ?? 1;

@@ -1,29 +1,49 @@
 /**
- * SPDY/3.1 frames: what a client writes, and what it reads. Source: the SPDY Protocol, Draft 3.1.
+ * SPDY/3.1 frames, written and read. Source: the SPDY Protocol, Draft 3.1.
  *
- * Boundary: bytes and values, no I/O. Header blocks that come in are passed over: the container runtime's replies say
- * nothing in them.
+ * Boundary: bytes and values, no I/O and no state but of a frame that has begun. Header blocks are given on as they came
+ * (header-block.ts reads them).
  */
+import { ProtocolError } from '../protocol-error.ts';
 import { firstHeaderBlockPrefix, headerBlock } from './header-block.ts';
 
 export type Frame =
   /** A piece of a DATA frame's payload as it arrived; `fin` on the last one: the sender has ended its side of the stream. */
   | { type: 'data'; streamId: number; bytes: Uint8Array; fin: boolean }
+  | { type: 'synStream'; streamId: number; associatedId: number; fin: boolean; unidirectional: boolean; block: Buffer }
   | { type: 'synReply'; streamId: number; fin: boolean }
   | { type: 'rstStream'; streamId: number; status: number }
+  | { type: 'settings' }
   | { type: 'ping'; id: number }
   /** The sender will take no more streams. */
   | { type: 'goAway'; lastStreamId: number; status: number }
+  | { type: 'headers'; streamId: number; block: Buffer }
   | { type: 'windowUpdate'; streamId: number; delta: number };
 
 const VERSION = 3;
 const FLAG_FIN = 1;
+const FLAG_UNIDIRECTIONAL = 2;
 const HEAD_BYTES = 8;
 const STREAM_ID_MASK = 0x7fff_ffff;
-/** A control frame is held until it is whole; what runtimes send is far smaller. */
-const MAX_CONTROL_BYTES = 64 * 1024;
+/** A control frame is held until it is whole; what clients of streams and runtimes send is far smaller. */
+const MAX_CONTROL_BYTES = 16 * 1024;
 
-const TYPE = { synStream: 1, synReply: 2, rstStream: 3, ping: 6, goAway: 7, windowUpdate: 9 } as const;
+/** Readers hold a DATA frame whole: kept as small as those of upstream's clients. */
+export const MAX_DATA_BYTES = 32 * 1024;
+
+const TYPE = {
+  synStream: 1,
+  synReply: 2,
+  rstStream: 3,
+  settings: 4,
+  ping: 6,
+  goAway: 7,
+  headers: 8,
+  windowUpdate: 9,
+} as const;
+
+export const RST_STATUS = { refusedStream: 3 } as const;
+export const GO_AWAY_STATUS = { protocolError: 1 } as const;
 
 function controlFrame(type: number, flags: number, payload: Uint8Array): Buffer {
   const head = Buffer.alloc(HEAD_BYTES);
@@ -40,13 +60,38 @@ function words(...values: number[]): Buffer {
   return bytes;
 }
 
-/** `first`: no stream was opened on the connection before. The header blocks of a connection are one zlib stream. */
-export function synStream(streamId: number, headers: Readonly<Record<string, string>>, first: boolean): Buffer {
-  // No associated stream; priority and credential slot 0.
-  const head = Buffer.concat([words(streamId, 0), Buffer.alloc(2)]);
-  const prefix = first ? firstHeaderBlockPrefix : Buffer.alloc(0);
-  return controlFrame(TYPE.synStream, 0, Buffer.concat([head, prefix, headerBlock(headers)]));
+export interface HeaderFrameOptions {
+  /** No header block was written on the connection before: the blocks of a connection are one zlib stream. */
+  first: boolean;
+  fin?: boolean;
 }
+
+function headerFrame(
+  type: number,
+  head: Buffer,
+  headers: Readonly<Record<string, string>>,
+  options: HeaderFrameOptions,
+) {
+  const prefix = options.first ? firstHeaderBlockPrefix : Buffer.alloc(0);
+  return controlFrame(type, options.fin === true ? FLAG_FIN : 0, Buffer.concat([head, prefix, headerBlock(headers)]));
+}
+
+/** Without an associated stream; priority and credential slot are 0. */
+export const synStream = (
+  streamId: number,
+  headers: Readonly<Record<string, string>>,
+  options: HeaderFrameOptions,
+): Buffer => headerFrame(TYPE.synStream, Buffer.concat([words(streamId, 0), Buffer.alloc(2)]), headers, options);
+
+/** Without headers. */
+export const synReply = (streamId: number, options: HeaderFrameOptions): Buffer =>
+  headerFrame(TYPE.synReply, words(streamId), {}, options);
+
+export const rstStream = (streamId: number, status: number): Buffer =>
+  controlFrame(TYPE.rstStream, 0, words(streamId, status));
+
+export const goAway = (lastStreamId: number, status: number): Buffer =>
+  controlFrame(TYPE.goAway, 0, words(lastStreamId, status));
 
 /** The head of a DATA frame; its payload follows. */
 export function dataHead(streamId: number, length: number, fin: boolean): Buffer {
@@ -57,10 +102,11 @@ export function dataHead(streamId: number, length: number, fin: boolean): Buffer
 
 export const ping = (id: number): Buffer => controlFrame(TYPE.ping, 0, words(id));
 
-/** Takes the bytes of a connection piece by piece. Throws where they are not SPDY/3.1; it must not be used after that. */
+/** Takes the bytes of a connection piece by piece. Throws a ProtocolError where they are not SPDY/3.1; it must not be used after that. */
 export type FrameParser = (bytes: Uint8Array) => Frame[];
 
-export function createFrameParser(): FrameParser {
+/** `sender` is named where it breaks the protocol. */
+export function createFrameParser(sender: string): FrameParser {
   /** The beginning of a control frame or of a head. */
   let held: Buffer = Buffer.alloc(0);
   /** The DATA frame whose payload is coming. */
@@ -94,11 +140,11 @@ export function createFrameParser(): FrameParser {
         bytes = takeData(bytes.subarray(HEAD_BYTES), frames);
         continue;
       }
-      if ((bytes.readUInt16BE(0) & 0x7fff) !== VERSION) throw new Error('the container runtime does not speak SPDY/3');
-      if (length > MAX_CONTROL_BYTES) throw new Error(`the container runtime sent a control frame of ${length} bytes`);
+      if ((bytes.readUInt16BE(0) & 0x7fff) !== VERSION) throw new ProtocolError(`${sender} does not speak SPDY/3`);
+      if (length > MAX_CONTROL_BYTES) throw new ProtocolError(`${sender} sent a control frame of ${length} bytes`);
       if (bytes.length < HEAD_BYTES + length) break;
-      const frame = controlOf(bytes.readUInt16BE(2), flags, bytes.subarray(HEAD_BYTES, HEAD_BYTES + length));
-      if (frame !== undefined) frames.push(frame);
+      const payload = Buffer.from(bytes.subarray(HEAD_BYTES, HEAD_BYTES + length));
+      frames.push(controlOf(sender, bytes.readUInt16BE(2), flags, payload));
       bytes = bytes.subarray(HEAD_BYTES + length);
     }
     // A copy: a few bytes must not keep the whole piece they came in.
@@ -107,25 +153,43 @@ export function createFrameParser(): FrameParser {
   };
 }
 
-/** undefined for frames that tell a client of the container runtime nothing: SETTINGS, HEADERS, SYN_STREAM. */
-function controlOf(type: number, flags: number, payload: Buffer): Frame | undefined {
-  const word = (index: number): number => {
-    if (payload.length < index * 4 + 4) throw new Error(`the container runtime sent a short frame of type ${type}`);
-    return payload.readUInt32BE(index * 4);
+/** A reader that goes by the fields alone would take what is beyond them for the next frame: lengths have to be right. */
+function controlOf(sender: string, type: number, flags: number, payload: Buffer): Frame {
+  const requireLength = (right: boolean): void => {
+    if (!right) throw new ProtocolError(`${sender} sent a frame of type ${type} with ${payload.length} bytes`);
   };
+  const word = (index: number): number => payload.readUInt32BE(index * 4);
   const streamId = (): number => word(0) & STREAM_ID_MASK;
+  const fin = (flags & FLAG_FIN) !== 0;
   switch (type) {
+    case TYPE.synStream: {
+      requireLength(payload.length >= 10);
+      const unidirectional = (flags & FLAG_UNIDIRECTIONAL) !== 0;
+      const ids = { streamId: streamId(), associatedId: word(1) & STREAM_ID_MASK };
+      return { type: 'synStream', ...ids, fin, unidirectional, block: payload.subarray(10) };
+    }
     case TYPE.synReply:
-      return { type: 'synReply', streamId: streamId(), fin: (flags & FLAG_FIN) !== 0 };
+      requireLength(payload.length >= 4);
+      return { type: 'synReply', streamId: streamId(), fin };
     case TYPE.rstStream:
+      requireLength(payload.length === 8);
       return { type: 'rstStream', streamId: streamId(), status: word(1) };
+    case TYPE.settings:
+      requireLength(payload.length >= 4 && payload.length === 4 + 8 * word(0));
+      return { type: 'settings' };
     case TYPE.ping:
+      requireLength(payload.length === 4);
       return { type: 'ping', id: word(0) };
     case TYPE.goAway:
+      requireLength(payload.length === 8);
       return { type: 'goAway', lastStreamId: streamId(), status: word(1) };
+    case TYPE.headers:
+      requireLength(payload.length >= 4);
+      return { type: 'headers', streamId: streamId(), block: payload.subarray(4) };
     case TYPE.windowUpdate:
+      requireLength(payload.length === 8);
       return { type: 'windowUpdate', streamId: streamId(), delta: word(1) & STREAM_ID_MASK };
     default:
-      return undefined;
+      throw new ProtocolError(`${sender} sent a frame of the unknown type ${type}`);
   }
 }

@@ -1,23 +1,8 @@
-import { constants, inflateSync } from 'node:zlib';
+import { constants, createDeflate, type Deflate, deflateRawSync, inflateSync } from 'node:zlib';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { firstHeaderBlockPrefix, headerBlock } from './header-block.ts';
-
-/** The dictionary of SPDY/3, section 2.6.10.1: words with their length before them, then plain text. */
-const WORDS =
-  'options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow authorization cache-control connection content-base content-encoding content-language content-length content-location content-md5 content-range content-type date etag expect expires from host if-match if-modified-since if-none-match if-range if-unmodified-since last-modified location max-forwards pragma proxy-authenticate proxy-authorization range referer retry-after server te trailer transfer-encoding upgrade user-agent vary via warning www-authenticate method get status 200|OK version HTTP/1.1 url public set-cookie keep-alive origin'
-    .split(' ')
-    .map((word) => word.replace('|', ' '));
-const TEXT =
-  '100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidden404 Not Found500 Internal Server Error501 Not Implemented503 Service UnavailableJan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMTchunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,text/javascript,publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0.';
-
-function word(text: string): Buffer {
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(text.length);
-  return Buffer.concat([length, Buffer.from(text)]);
-}
-
-const dictionary = Buffer.concat([...WORDS.map(word), Buffer.from(TEXT)]);
+import { describe, expect, test } from 'vitest';
+import { DICTIONARY } from './dictionary.ts';
+import { createHeaderReader, firstHeaderBlockPrefix, headerBlock } from './header-block.ts';
 
 /** Name and value after each other, as a peer reads them. */
 function read(block: Buffer): [string, string][] {
@@ -30,7 +15,8 @@ function read(block: Buffer): [string, string][] {
   return Array.from({ length: block.readUInt32BE(0) }, () => [text(), text()]);
 }
 
-const inflate = (stream: Buffer): Buffer => inflateSync(stream, { dictionary, finishFlush: constants.Z_SYNC_FLUSH });
+const inflate = (stream: Buffer): Buffer =>
+  inflateSync(stream, { dictionary: DICTIONARY, finishFlush: constants.Z_SYNC_FLUSH });
 
 test('a peer with the dictionary reads the blocks of a connection as one zlib stream', () => {
   const first = headerBlock({ streamType: 'error' });
@@ -66,4 +52,74 @@ test('any headers come out as they went in', () => {
 
 test('more than a stored block holds is refused', () => {
   expect(() => headerBlock({ long: 'x'.repeat(65_536) })).toThrow(RangeError);
+});
+
+/** What a peer sends as one block, with zlib's own compression. */
+const compressed = (deflate: Deflate, plain: Buffer): Promise<Buffer> =>
+  new Promise((resolve) => {
+    deflate.write(plain);
+    deflate.flush(constants.Z_SYNC_FLUSH, () => resolve(deflate.read() as Buffer));
+  });
+
+const plainBlock = (...pairs: [string, string][]): Buffer => {
+  const number = (value: number): Buffer =>
+    Buffer.of(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255);
+  const text = (value: string): Buffer[] => [number(value.length), Buffer.from(value, 'latin1')];
+  return Buffer.concat([number(pairs.length), ...pairs.flatMap(([name, value]) => [...text(name), ...text(value)])]);
+};
+
+describe('blocks of a peer', () => {
+  const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/[\s|]/g, ''), 'hex');
+  const first = (plain: Buffer): Buffer =>
+    Buffer.concat([
+      firstHeaderBlockPrefix,
+      deflateRawSync(plain, { dictionary: DICTIONARY, finishFlush: constants.Z_SYNC_FLUSH }),
+    ]);
+
+  test('are read one after the other, each with what those before it have said', async () => {
+    const header = fc.tuple(fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/), fc.stringMatching(/^[ -~]{0,60}$/));
+    const headers = fc.uniqueArray(header, { selector: ([name]) => name, maxLength: 10 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(headers, { maxLength: 60 }), async (blocks) => {
+        const deflate = createDeflate({ dictionary: DICTIONARY });
+        const readBlock = createHeaderReader();
+        for (const block of blocks) {
+          expect([...readBlock(await compressed(deflate, plainBlock(...block)))]).toEqual(block);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test('that lifepod writes are read as well', () => {
+    const readBlock = createHeaderReader();
+    const written = Buffer.concat([firstHeaderBlockPrefix, headerBlock({ streamType: 'error' })]);
+    expect([...readBlock(written)]).toEqual([['streamtype', 'error']]);
+    expect([...readBlock(headerBlock({ port: '80' }))]).toEqual([['port', '80']]);
+  });
+
+  test.each<[string, Buffer, string]>([
+    ['64 MiB of zeros', first(Buffer.alloc(64 * 1024 * 1024)), 'more than 2048 bytes'],
+    ['4,294,967,295 headers', first(hex('ffffffff')), '4294967295 headers'],
+    ['a name of 4 GiB', first(hex('00000001 ffffffff 61')), 'shorter than it says'],
+    ['a value of 4 GiB', first(hex('00000001 00000001 61 ffffffff')), 'shorter than it says'],
+    ['no count', first(hex('0000')), 'shorter than it says'],
+    ['a rest', first(hex('00000000 00')), 'longer than it says'],
+    ['an empty name', first(plainBlock(['', 'x'])), 'not in lower case'],
+    ['a name in upper case', first(plainBlock(['Port', '80'])), 'not in lower case'],
+    ['a value of two lines', first(plainBlock(['port', '8\r\n0'])), 'not printable'],
+    ['two values', first(plainBlock(['port', '80\u000081'])), 'not printable'],
+    ['one name twice', first(plainBlock(['port', '80'], ['port', '81'])), 'comes twice'],
+    ['no dictionary', hex('789c 010000ffff 000000ffff'), 'dictionary'],
+    ['another dictionary', hex('7820 00000001 000000ffff'), 'dictionary'],
+    ['nothing', Buffer.alloc(0), 'dictionary'],
+    ['half a block', first(plainBlock(['port', '80'])).subarray(0, -3), 'does not end with a flush'],
+    [
+      'what is not deflate',
+      Buffer.concat([firstHeaderBlockPrefix, hex('ffffffff 0000ffff')]),
+      'cannot be decompressed',
+    ],
+  ])('that hold %s are refused', (_what, block, message) => {
+    expect(() => createHeaderReader()(block)).toThrow(message);
+  });
 });

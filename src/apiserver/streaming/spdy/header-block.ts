@@ -1,7 +1,11 @@
 /**
  * SPDY/3 header blocks. The protocol wants them compressed, all of a connection as one zlib stream over a preset
  * dictionary; what is said here is a few bytes, so it goes into blocks that are merely stored (RFC 1951, section 3.2.4).
+ * What comes in is decompressed up to a bound, and its counts and lengths are believed only where the bytes are there.
  */
+import { constants, inflateRawSync } from 'node:zlib';
+import { ProtocolError } from '../protocol-error.ts';
+import { DICTIONARY } from './dictionary.ts';
 
 /** zlib's head (RFC 1950): deflate, a preset dictionary, and the Adler-32 of SPDY/3's. Once a connection. */
 export const firstHeaderBlockPrefix: Buffer = Buffer.from('7820e3c6a7c2', 'hex');
@@ -9,6 +13,12 @@ export const firstHeaderBlockPrefix: Buffer = Buffer.from('7820e3c6a7c2', 'hex')
 /** An empty stored block: the reader has all that came before it. */
 const FLUSH = Buffer.from('000000ffff', 'hex');
 const MAX_STORED_BYTES = 0xffff;
+
+/** What clients of streams say is less than 200 bytes; the runtime's reader takes no more than 4 KiB at once. */
+const MAX_BLOCK_BYTES = 2048;
+const MAX_HEADERS = 32;
+/** How far back a deflate stream refers to what came before (RFC 1951). */
+const WINDOW_BYTES = 32 * 1024;
 
 function text(value: string): Buffer {
   const bytes = Buffer.from(value);
@@ -28,4 +38,70 @@ export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
   head.writeUInt16LE(block.length, 1);
   head.writeUInt16LE(block.length ^ 0xffff, 3);
   return Buffer.concat([head, block, FLUSH]);
+}
+
+/** Reads the header blocks of one connection, all of them and in their order. Throws a ProtocolError; it must not be used after that. */
+export type HeaderReader = (block: Uint8Array) => Map<string, string>;
+
+export function createHeaderReader(): HeaderReader {
+  /** What the next block may refer to. */
+  let window: Buffer = DICTIONARY;
+  let first = true;
+  return (input) => {
+    let block = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
+    if (first) block = withoutPrefix(block);
+    first = false;
+    if (!block.subarray(-4).equals(FLUSH.subarray(-4)))
+      throw new ProtocolError('a header block does not end with a flush');
+    const plain = inflated(block, window);
+    window = Buffer.concat([window, plain]).subarray(-WINDOW_BYTES);
+    return pairsOf(plain);
+  };
+}
+
+function withoutPrefix(block: Buffer): Buffer {
+  const [method = 0, flags = 0] = block;
+  const usesDictionary = (method & 0x0f) === 8 && (flags & 0x20) !== 0 && block.readUInt16BE(0) % 31 === 0;
+  if (usesDictionary && block.subarray(2, 6).equals(firstHeaderBlockPrefix.subarray(2))) return block.subarray(6);
+  throw new ProtocolError("a header block is not compressed with SPDY/3's dictionary");
+}
+
+/** Each block ends at a byte with nothing held back, so it can be read alone, given what it may refer to. */
+function inflated(block: Buffer, dictionary: Buffer): Buffer {
+  try {
+    return inflateRawSync(block, {
+      dictionary,
+      finishFlush: constants.Z_SYNC_FLUSH,
+      maxOutputLength: MAX_BLOCK_BYTES,
+      chunkSize: MAX_BLOCK_BYTES,
+    });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') {
+      throw new ProtocolError(`a header block has more than ${MAX_BLOCK_BYTES} bytes`);
+    }
+    throw new ProtocolError('a header block cannot be decompressed');
+  }
+}
+
+function pairsOf(plain: Buffer): Map<string, string> {
+  let at = 0;
+  const take = (length: number): Buffer => {
+    if (length > plain.length - at) throw new ProtocolError('a header block is shorter than it says');
+    at += length;
+    return plain.subarray(at - length, at);
+  };
+  const number = (): number => take(4).readUInt32BE(0);
+  const string = (): string => take(number()).toString('latin1');
+  const count = number();
+  if (count > MAX_HEADERS) throw new ProtocolError(`a header block has ${count} headers; ${MAX_HEADERS} are allowed`);
+  const headers = new Map<string, string>();
+  for (let index = 0; index < count; index++) {
+    const [name, value] = [string(), string()];
+    if (!/^[!-@[-~]+$/.test(name)) throw new ProtocolError('the name of a header is not in lower case');
+    if (!/^[ -~]*$/.test(value)) throw new ProtocolError(`the header ${name} has a value that is not printable`);
+    if (headers.has(name)) throw new ProtocolError(`the header ${name} comes twice`);
+    headers.set(name, value);
+  }
+  if (at < plain.length) throw new ProtocolError('a header block is longer than it says');
+  return headers;
 }

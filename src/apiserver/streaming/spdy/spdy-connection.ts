@@ -11,10 +11,8 @@
  *     never open one again. The connection's own flow control is what bounds both directions.
  */
 import type { Duplex } from 'node:stream';
-import { createFrameParser, dataHead, type Frame, ping, synStream } from './frames.ts';
-
-/** Peers hold a DATA frame whole: kept as small as those of upstream's clients. */
-const MAX_DATA_BYTES = 32 * 1024;
+import { drainedOrClosed } from '../drained.ts';
+import { createFrameParser, dataHead, type Frame, MAX_DATA_BYTES, ping, synStream } from './frames.ts';
 
 export interface SpdyStream {
   /** Resolves when more may be sent. Passed over once the stream or the connection has ended. */
@@ -52,7 +50,7 @@ export function createSpdyConnection(socket: Duplex): SpdyConnection {
       if (frame.id % 2 === 0) socket.write(ping(frame.id));
       return;
     }
-    if (frame.type === 'goAway' || frame.type === 'windowUpdate') return;
+    if (frame.type !== 'synReply' && frame.type !== 'rstStream' && frame.type !== 'data') return;
     const stream = streams.get(frame.streamId);
     if (stream === undefined) return;
     if (frame.type === 'synReply') stream.reply.resolve();
@@ -63,7 +61,7 @@ export function createSpdyConnection(socket: Duplex): SpdyConnection {
   };
 
   const read = async (): Promise<void> => {
-    const parse = createFrameParser();
+    const parse = createFrameParser('the container runtime');
     for await (const chunk of socket) {
       for (const frame of parse(chunk as Buffer)) await handle(frame);
     }
@@ -95,7 +93,7 @@ export function createSpdyConnection(socket: Duplex): SpdyConnection {
       const stream: OpenStream = { receive, reply: Promise.withResolvers(), closed: false };
       streams.set(id, stream);
       if (socket.destroyed) stream.reply.reject(new Error('the container runtime closed the connection'));
-      else socket.write(synStream(id, headers, id === 1));
+      else socket.write(synStream(id, headers, { first: id === 1 }));
       await stream.reply.promise;
       let finished = false;
       const mayWrite = (): boolean => !stream.closed && !finished && !socket.destroyed;
@@ -112,15 +110,4 @@ export function createSpdyConnection(socket: Duplex): SpdyConnection {
       };
     },
   };
-}
-
-function drainedOrClosed(socket: Duplex): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      socket.off('drain', done).off('close', done);
-      resolve();
-    };
-    if (socket.destroyed) resolve();
-    else socket.on('drain', done).on('close', done);
-  });
 }

@@ -1,0 +1,13 @@
+import type { Writable } from 'node:stream';
+
+/** Resolves when the stream wants more, or takes nothing any more; never rejects. */
+export function drainedOrClosed(stream: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      stream.off('drain', done).off('close', done);
+      resolve();
+    };
+    if (stream.destroyed) resolve();
+    else stream.on('drain', done).on('close', done);
+  });
+}

@@ -1,0 +1,177 @@
+import { Writable } from 'node:stream';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ProtocolError } from '../protocol-error.ts';
+import { createFrameParser, dataHead, type Frame, goAway, ping, rstStream, synReply, synStream } from './frames.ts';
+import { createHeaderReader } from './header-block.ts';
+import { createSpdyRelay, type RelayRules } from './spdy-relay.ts';
+
+const COMMAND: RelayRules = { types: ['error', 'stdin', 'stdout', 'stderr', 'resize'], once: true };
+const PORTS: RelayRules = { types: ['error', 'data'], once: false };
+
+/** A relay, and what it has written to either side. */
+function relay(rules = COMMAND) {
+  const side = () => {
+    const written: Buffer[] = [];
+    const near = new Writable({
+      write(chunk, _encoding, done) {
+        written.push(chunk as Buffer);
+        done();
+      },
+    });
+    return { near, frames: (): Frame[] => createFrameParser('the relay')(Buffer.concat(written.splice(0))) };
+  };
+  const [client, runtime] = [side(), side()];
+  const { fromClient, fromRuntime, refuse } = createSpdyRelay(client.near, runtime.near, rules);
+  return { fromClient, fromRuntime, refuse, toClient: client.frames, toRuntime: runtime.frames };
+}
+
+const open = (id: number, type: string, first = id === 1, fin = false): Buffer =>
+  synStream(id, { streamType: type }, { first, fin });
+const data = (id: number, text: string | Buffer, fin = false): Buffer =>
+  Buffer.concat([dataHead(id, text.length, fin), Buffer.from(text)]);
+const control = (type: number, payload: string): Buffer => {
+  const bytes = Buffer.from(payload.replaceAll(' ', ''), 'hex');
+  return Buffer.concat([Buffer.of(0x80, 3, 0, type, 0, 0, 0, bytes.length), bytes]);
+};
+
+test('streams, data, resets and pings go through, written anew', async () => {
+  const { fromClient, fromRuntime, toClient, toRuntime } = relay(PORTS);
+  const headers = { streamtype: 'data', port: '80', requestid: '0' };
+  await fromClient(
+    Buffer.concat([synStream(1, headers, { first: true }), open(3, 'error', false, true), data(1, 'in'), ping(1)]),
+  );
+  const [first, second, ...rest] = toRuntime();
+  if (first?.type !== 'synStream' || second?.type !== 'synStream') throw new Error('no streams were opened');
+  const read = createHeaderReader();
+  expect(Object.fromEntries(read(first.block))).toEqual(headers);
+  expect([...read(second.block)]).toEqual([['streamtype', 'error']]);
+  expect([first, second]).toMatchObject([
+    { streamId: 1, fin: false },
+    { streamId: 3, fin: true },
+  ]);
+  expect(rest).toEqual([
+    { type: 'data', streamId: 1, bytes: Buffer.from('in'), fin: false },
+    { type: 'ping', id: 1 },
+  ]);
+  const replies = [synReply(1, { first: true }), synReply(3, { first: false, fin: true })];
+  await fromRuntime(Buffer.concat([...replies, ping(1), data(1, 'out', true), goAway(3, 0)]));
+  expect(toClient()).toEqual([
+    { type: 'synReply', streamId: 1, fin: false },
+    { type: 'synReply', streamId: 3, fin: true },
+    { type: 'ping', id: 1 },
+    { type: 'data', streamId: 1, bytes: Buffer.from('out'), fin: true },
+    { type: 'goAway', lastStreamId: 3, status: 0 },
+  ]);
+  await fromClient(rstStream(1, 5));
+  expect(toRuntime()).toEqual([{ type: 'rstStream', streamId: 1, status: 5 }]);
+});
+
+test('what a client may say and a runtime need not hear is passed over', async () => {
+  const { fromClient, toRuntime } = relay();
+  await fromClient(open(1, 'stdin'));
+  toRuntime();
+  await fromClient(
+    Buffer.concat([
+      control(4, '00000001 00000004 00000064'),
+      control(9, '00000001 00010000'),
+      goAway(0, 0),
+      data(1, ''),
+    ]),
+  );
+  expect(toRuntime()).toEqual([]);
+});
+
+test('data comes to the runtime in small frames, however large its frame was', async () => {
+  const { fromClient, toRuntime } = relay();
+  await fromClient(Buffer.concat([open(1, 'stdin'), data(1, Buffer.alloc(100_000), true)]));
+  const lengths = toRuntime().flatMap((frame) => (frame.type === 'data' ? [[frame.bytes.length, frame.fin]] : []));
+  expect(lengths).toEqual([
+    [32_768, false],
+    [32_768, false],
+    [32_768, false],
+    [1696, true],
+  ]);
+});
+
+test('frames of a stream that has ended meanwhile are passed over', async () => {
+  const { fromClient, fromRuntime, toClient, toRuntime } = relay();
+  await fromClient(Buffer.concat([open(1, 'stdin'), open(3, 'stdout', false, true)]));
+  await fromRuntime(Buffer.concat([rstStream(1, 5), data(3, 'x', true)]));
+  toRuntime();
+  toClient();
+  await fromClient(Buffer.concat([data(1, 'late'), rstStream(1, 5), rstStream(3, 5)]));
+  await fromRuntime(Buffer.concat([data(1, 'late'), rstStream(3, 5), synReply(3, { first: true })]));
+  expect([...toRuntime(), ...toClient()]).toEqual([]);
+});
+
+test.each<[string, RelayRules, Buffer[], string]>([
+  ['an even number', COMMAND, [open(2, 'stdin', true)], 'with the number 2'],
+  ['a number again', PORTS, [open(1, 'data'), open(1, 'error', false)], 'with the number 1'],
+  ['a smaller number', PORTS, [open(5, 'data', true), open(3, 'error', false)], 'with the number 3'],
+  ['a type that there is not', COMMAND, [open(1, 'data')], 'no streams of type "data"'],
+  ['a type twice', COMMAND, [open(1, 'stdin'), open(3, 'stdin', false)], 'second stream of type stdin'],
+  ['a stream of one side', COMMAND, [control(1, '00000001 00000000 0000').fill(2, 4, 5)], 'not for both sides'],
+  ['a stream that belongs to another', COMMAND, [control(1, '00000003 00000001 0000')], 'belongs to another'],
+  ['a reply', COMMAND, [open(1, 'stdin'), synReply(1, { first: false })], 'replied to stream 1'],
+  ['data before its stream', COMMAND, [data(1, 'x')], 'named stream 1'],
+  ['data of an even stream', COMMAND, [open(3, 'stdin', true), data(2, 'x')], 'named stream 2'],
+  ['data after the end', COMMAND, [open(1, 'stdin'), data(1, 'x', true), data(1, 'y')], 'after the end of stream 1'],
+  ['a reset of what there is not', COMMAND, [rstStream(7, 5)], 'named stream 7'],
+  ['headers that cannot be read', COMMAND, [open(1, 'stdin'), control(8, '00000001 ff')], 'does not end with a flush'],
+  ['the size of a terminal that is none', COMMAND, [open(1, 'resize'), data(1, '{}')], 'the size of a terminal'],
+])('%s is refused', async (_what, rules, frames, message) => {
+  const { fromClient } = relay(rules);
+  await expect(fromClient(Buffer.concat(frames))).rejects.toThrow(message);
+});
+
+test('streams beyond 1024 at a time are refused one by one, until others end', async () => {
+  const { fromClient, fromRuntime, toClient, toRuntime } = relay(PORTS);
+  const id = (index: number): number => index * 2 + 1;
+  for (let index = 0; index < 1025; index++) await fromClient(open(id(index), 'data'));
+  expect(toRuntime()).toHaveLength(1024);
+  expect(toClient()).toEqual([{ type: 'rstStream', streamId: id(1024), status: 3 }]);
+  await fromClient(data(1, '', true));
+  await fromRuntime(data(1, '', true));
+  await fromClient(open(id(1025), 'data', false));
+  expect(toRuntime().at(-1)).toMatchObject({ type: 'synStream', streamId: id(1025) });
+});
+
+test('the stream with which a command starts waits for its turn', async () => {
+  const turn = Promise.withResolvers<void>();
+  const { fromClient, toRuntime } = relay({ ...COMMAND, start: { atStream: 2, turn: () => turn.promise } });
+  const passed = fromClient(Buffer.concat([open(1, 'error'), open(3, 'stdout', false)]));
+  expect(toRuntime()).toHaveLength(1);
+  turn.resolve();
+  await passed;
+  expect(toRuntime()).toMatchObject([{ type: 'synStream', streamId: 3 }]);
+});
+
+test('whatever a client sends, it is refused with words or the runtime gets what a strict reader takes', async () => {
+  const honest = Buffer.concat([
+    ...[open(1, 'error'), open(3, 'stdin', false), open(5, 'resize', false), ping(1), data(3, 'some input')],
+    ...[data(5, '{"Width":80,"Height":24}\n'), data(3, '', true), rstStream(1, 5), goAway(0, 0)],
+  ]);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat(honest.length - 1), fc.nat(255)), { maxLength: 4 }),
+      fc.uint8Array({ maxLength: 40 }),
+      fc.nat(honest.length),
+      async (changes, extra, at) => {
+        const sent = Buffer.from(honest);
+        for (const [index, value] of changes) sent[index] = value;
+        const { fromClient, toRuntime } = relay();
+        const pieces = [sent.subarray(0, at), Buffer.from(extra), sent.subarray(at)];
+        const failure = await fromClient(Buffer.concat(pieces)).catch((error: unknown) => error);
+        if (failure !== undefined) expect(failure).toBeInstanceOf(ProtocolError);
+        // Throws where a frame is not what it says.
+        const read = createHeaderReader();
+        for (const frame of toRuntime()) {
+          expect(['synStream', 'data', 'rstStream', 'ping']).toContain(frame.type);
+          if (frame.type === 'synStream') expect(COMMAND.types).toContain(read(frame.block).get('streamtype'));
+        }
+      },
+    ),
+    { numRuns: 2000 },
+  );
+});

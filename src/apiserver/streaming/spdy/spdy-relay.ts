@@ -1,0 +1,220 @@
+/**
+ * Puts a SPDY client through to the container runtime frame by frame: each is read, checked and written anew.
+ *
+ * The runtime's reader believes every count and length that it is told, and takes the memory before it has the bytes: a
+ * frame of 20 bytes would end it, and with it the streams of all containers. So nothing of a client reaches it as it came.
+ *
+ * Invariants:
+ *  1. The runtime gets streams with new numbers in rising order and of known types, at most MAX_OPEN_STREAMS at a time; DATA
+ *     in small frames, for streams that are open; resets and pings. Nothing else.
+ *  2. A client gets whole frames, so that one of our own fits in between.
+ *  3. Nothing is kept of a stream that both sides have ended.
+ */
+import type { Writable } from 'node:stream';
+import { ProtocolError } from '../protocol-error.ts';
+import { createSizeReader } from '../terminal-sizes.ts';
+import {
+  createFrameParser,
+  dataHead,
+  type Frame,
+  GO_AWAY_STATUS,
+  goAway,
+  MAX_DATA_BYTES,
+  ping,
+  RST_STATUS,
+  rstStream,
+  synReply,
+  synStream,
+} from './frames.ts';
+import { createHeaderReader, type HeaderReader } from './header-block.ts';
+
+/** Two for each connection of a port-forward. */
+const MAX_OPEN_STREAMS = 1024;
+
+export interface RelayRules {
+  /** The values of the header streamtype that are known. */
+  types: readonly string[];
+  /** There is one stream of each type, on one connection. */
+  once: boolean;
+  /** Awaited before the stream with this number, counted from 1, is opened: with it a command starts. */
+  start?: { atStream: number; turn(): Promise<void> };
+  /** Called when the runtime sends the first data. */
+  output?(): void;
+}
+
+export interface SpdyRelay {
+  /** Both write what the bytes amount to. They reject with a ProtocolError; the relay must not be used after that. */
+  fromClient(bytes: Uint8Array): Promise<void>;
+  fromRuntime(bytes: Uint8Array): Promise<void>;
+  /** Says to the client that it broke the protocol. */
+  refuse(): void;
+}
+
+interface OpenStream {
+  /** What is to be written of the bytes that the client sends. */
+  content(bytes: Uint8Array): Uint8Array;
+  clientEnded: boolean;
+  runtimeEnded: boolean;
+}
+
+/** What is known of one client's connection. */
+interface Relaying {
+  client: Writable;
+  runtime: Writable;
+  rules: RelayRules;
+  readHeaders: HeaderReader;
+  streams: Map<number, OpenStream>;
+  /** Those of all streams that the client has opened. */
+  types: Set<string>;
+  /** The number of the client's last stream. */
+  lastId: number;
+  /** How many streams were opened at the runtime. */
+  opened: number;
+  replied: boolean;
+}
+
+export function createSpdyRelay(client: Writable, runtime: Writable, rules: RelayRules): SpdyRelay {
+  const relaying: Relaying = {
+    ...{ client, runtime, rules },
+    readHeaders: createHeaderReader(),
+    streams: new Map(),
+    types: new Set(),
+    lastId: 0,
+    opened: 0,
+    replied: false,
+  };
+  const [parseClient, parseRuntime] = [createFrameParser('the client'), createFrameParser('the container runtime')];
+  return {
+    async fromClient(bytes) {
+      for (const frame of parseClient(bytes)) await takeOfClient(relaying, frame);
+    },
+    async fromRuntime(bytes) {
+      const frames = parseRuntime(bytes);
+      client.cork();
+      for (const frame of frames) takeOfRuntime(relaying, frame);
+      client.uncork();
+    },
+    refuse: () => send(client, goAway(0, GO_AWAY_STATUS.protocolError)),
+  };
+}
+
+const asItIs = (bytes: Uint8Array): Uint8Array => bytes;
+
+async function open(relaying: Relaying, frame: Extract<Frame, { type: 'synStream' }>): Promise<void> {
+  const { client, runtime, rules, streams, types } = relaying;
+  const { streamId, fin } = frame;
+  if (streamId % 2 === 0 || streamId <= relaying.lastId) {
+    throw new ProtocolError(`the client may not open a stream with the number ${streamId} now`);
+  }
+  if (frame.unidirectional || frame.associatedId !== 0) {
+    throw new ProtocolError('the client opened a stream that is not for both sides, or that belongs to another');
+  }
+  const headers = relaying.readHeaders(frame.block);
+  const type = headers.get('streamtype') ?? '';
+  if (!rules.types.includes(type)) throw new ProtocolError(`there are no streams of type ${JSON.stringify(type)} here`);
+  if (rules.once && types.has(type)) throw new ProtocolError(`the client opened a second stream of type ${type}`);
+  types.add(type);
+  relaying.lastId = streamId;
+  if (streams.size >= MAX_OPEN_STREAMS) {
+    send(client, rstStream(streamId, RST_STATUS.refusedStream));
+    return;
+  }
+  relaying.opened += 1;
+  if (relaying.opened === rules.start?.atStream) await rules.start.turn();
+  const content = type === 'resize' ? createSizeReader() : asItIs;
+  streams.set(streamId, { content, clientEnded: fin, runtimeEnded: false });
+  send(runtime, synStream(streamId, Object.fromEntries(headers), { first: relaying.opened === 1, fin }));
+}
+
+async function takeOfClient(relaying: Relaying, frame: Frame): Promise<void> {
+  const { runtime, streams } = relaying;
+  switch (frame.type) {
+    case 'synStream':
+      await open(relaying, frame);
+      break;
+    case 'data': {
+      const stream = known(relaying, frame.streamId);
+      if (stream === undefined) break;
+      if (stream.clientEnded) throw new ProtocolError(`the client sent data after the end of stream ${frame.streamId}`);
+      sendData(runtime, frame.streamId, stream.content(frame.bytes), frame.fin);
+      stream.clientEnded = frame.fin;
+      forgetEnded(streams, frame.streamId, stream);
+      break;
+    }
+    case 'rstStream':
+      known(relaying, frame.streamId);
+      if (streams.delete(frame.streamId)) send(runtime, rstStream(frame.streamId, frame.status));
+      break;
+    case 'ping':
+      send(runtime, ping(frame.id));
+      break;
+    case 'synReply':
+      throw new ProtocolError(`the client replied to stream ${frame.streamId}, which the runtime did not open`);
+    case 'headers':
+      // Part of the compressed stream, so it has to be read; streams of containers have no headers after their first.
+      known(relaying, frame.streamId);
+      relaying.readHeaders(frame.block);
+      break;
+    default:
+    // SETTINGS and WINDOW_UPDATE: nothing here goes by them. GOAWAY: the end of the connection tells the same.
+  }
+}
+
+function takeOfRuntime(relaying: Relaying, frame: Frame): void {
+  const { client, rules, streams } = relaying;
+  switch (frame.type) {
+    case 'synReply': {
+      const stream = streams.get(frame.streamId);
+      if (stream === undefined) break;
+      send(client, synReply(frame.streamId, { first: !relaying.replied, fin: frame.fin }));
+      relaying.replied = true;
+      stream.runtimeEnded ||= frame.fin;
+      forgetEnded(streams, frame.streamId, stream);
+      break;
+    }
+    case 'data': {
+      rules.output?.();
+      const stream = streams.get(frame.streamId);
+      if (stream === undefined) break;
+      sendData(client, frame.streamId, frame.bytes, frame.fin);
+      stream.runtimeEnded ||= frame.fin;
+      forgetEnded(streams, frame.streamId, stream);
+      break;
+    }
+    case 'rstStream':
+      if (streams.delete(frame.streamId)) send(client, rstStream(frame.streamId, frame.status));
+      break;
+    case 'ping':
+      send(client, ping(frame.id));
+      break;
+    case 'goAway':
+      send(client, goAway(frame.lastStreamId, frame.status));
+      break;
+    default:
+  }
+}
+
+/** undefined for a stream that has been open: frames about it may have been on their way when it ended. */
+function known({ streams, lastId }: Relaying, streamId: number): OpenStream | undefined {
+  const stream = streams.get(streamId);
+  if (stream !== undefined || (streamId % 2 === 1 && streamId <= lastId)) return stream;
+  throw new ProtocolError(`the client named stream ${streamId}, which it did not open`);
+}
+
+function forgetEnded(streams: Map<number, OpenStream>, streamId: number, stream: OpenStream): void {
+  if (stream.clientEnded && stream.runtimeEnded) streams.delete(streamId);
+}
+
+function send(side: Writable, frame: Uint8Array): void {
+  // The end of a side is heard of otherwise.
+  if (side.writable) side.write(frame);
+}
+
+function sendData(side: Writable, streamId: number, bytes: Uint8Array, fin: boolean): void {
+  if (bytes.length === 0 && fin) send(side, dataHead(streamId, 0, true));
+  for (let from = 0; from < bytes.length; from += MAX_DATA_BYTES) {
+    const piece = bytes.subarray(from, from + MAX_DATA_BYTES);
+    send(side, dataHead(streamId, piece.length, fin && from + piece.length === bytes.length));
+    send(side, piece);
+  }
+}

@@ -1,0 +1,36 @@
+/** The sizes of a terminal that a client sends on its resize stream: JSON objects one after the other, cut anywhere. */
+import { ProtocolError } from './protocol-error.ts';
+
+/** A runtime reads until an object is whole, however long it is. Clients send some 30 bytes. */
+const MAX_SIZE_BYTES = 1024;
+const MAX_EDGE = 65_535;
+
+/** Takes the bytes of one stream; returns the sizes that are whole, written anew. Throws a ProtocolError. */
+export function createSizeReader(): (bytes: Uint8Array) => Buffer {
+  let held = '';
+  return (bytes) => {
+    const sizes: string[] = [];
+    held += Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+    let from = 0;
+    for (let end = held.indexOf('}'); end >= 0; end = held.indexOf('}', from)) {
+      sizes.push(sizeOf(held.slice(from, end + 1)));
+      from = end + 1;
+    }
+    held = held.slice(from).trimStart();
+    if (held.length > MAX_SIZE_BYTES)
+      throw new ProtocolError(`the size of a terminal has more than ${MAX_SIZE_BYTES} bytes`);
+    return Buffer.from(sizes.join(''));
+  };
+}
+
+/** No member of a size is an object or a text, so the first closing brace ends it. */
+function sizeOf(text: string): string {
+  const edge = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_EDGE;
+  try {
+    const { Width, Height } = JSON.parse(text.slice(0, MAX_SIZE_BYTES)) as Record<string, unknown>;
+    if (edge(Width) && edge(Height)) return `${JSON.stringify({ Width, Height })}\n`;
+  } catch {
+    // It is refused below.
+  }
+  throw new ProtocolError('the size of a terminal is not an object with Width and Height');
+}

@@ -1,0 +1,186 @@
+/** What a client sends on a stream never hurts the container runtime: malformed frames end the client's connection alone. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { WebSocket } from 'ws';
+import { runtimeProcesses } from '../../src/cli/leftovers.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import {
+  adminOf,
+  flushed,
+  hex,
+  PROTOCOL_ERROR,
+  SPDY,
+  spdyControl,
+  spdyHeader,
+  spdyStream,
+  spdyStreams,
+  upgrade,
+} from '../support/raw-streams.ts';
+
+const BOX = '/api/v1/namespaces/default/pods/box';
+const EXEC = `${BOX}/exec?container=app&command=cat&stdin=true&stdout=true`;
+const TERMINAL = `${EXEC}&tty=true`;
+const FORWARD = `${BOX}/portforward`;
+
+let lifepod: Lifepod;
+let containerd: number[];
+
+/** The process of containerd, without its shims. */
+const containerdPids = (): number[] =>
+  runtimeProcesses(lifepod.dataDir)
+    .filter(({ commandLine }) => /(^|\/)containerd$/.test(commandLine[0] ?? ''))
+    .map(({ pid }) => pid);
+
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  await lifepod.apply(pod('box', { app: [{ name: 'app', script: WAIT }] }));
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/box', '--timeout=60s');
+});
+
+afterAll(async () => {
+  await lifepod?.stop();
+});
+
+beforeEach(() => {
+  containerd = containerdPids();
+  expect(containerd).toHaveLength(1);
+});
+
+afterEach(async () => {
+  expect(await lifepod.kubectl('exec', 'box', '--', 'echo', 'still there')).toMatchObject({
+    code: 0,
+    stdout: 'still there\n',
+  });
+  expect(containerdPids()).toEqual(containerd);
+});
+
+const SETTINGS = spdyControl(4, hex('ffffffff 00000001 00000001'));
+const stdin = spdyStream(1, spdyHeader('streamtype', 'stdin'));
+const data = (id: number, bytes: Buffer): Buffer => {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(id);
+  head.writeUInt32BE(bytes.length, 4);
+  return Buffer.concat([head, bytes]);
+};
+const bomb = Buffer.concat([hex('00000001 00000001 61 00ffffff'), Buffer.alloc(8 * 1024 * 1024)]);
+
+describe('over SPDY', () => {
+  const cases: [string, string, Buffer][] = [
+    ['SETTINGS that count 4,294,967,295 values (exec)', EXEC, SETTINGS],
+    ['SETTINGS that count 4,294,967,295 values (attach)', `${BOX}/attach?container=app&stdout=true`, SETTINGS],
+    ['SETTINGS that count 4,294,967,295 values (port-forward)', FORWARD, SETTINGS],
+    ['a stream with 4,294,967,295 headers', EXEC, spdyStream(1, hex('ffffffff'))],
+    ['a stream with the name of a header of 4 GiB', EXEC, spdyStream(1, hex('00000001 ffffffff'))],
+    ['a stream with headers that grow a thousandfold', EXEC, spdyStream(1, bomb)],
+    [
+      'headers that count 4,294,967,295',
+      EXEC,
+      Buffer.concat([stdin, spdyControl(8, Buffer.concat([hex('00000001'), flushed(hex('ffffffff'))]))]),
+    ],
+    ['a reply to a stream of its own', EXEC, Buffer.concat([stdin, spdyControl(2, hex('00000001'))])],
+    ['a stream of a type that there is not', EXEC, spdyStream(1, spdyHeader('streamtype', 'other'))],
+    ['a stream with an even number', EXEC, spdyStream(2, spdyHeader('streamtype', 'stdin'))],
+    ['a control frame of 16 MiB', EXEC, Buffer.concat([hex('80030001 00ffffff'), Buffer.alloc(64 * 1024)])],
+    ['a PING without a number', EXEC, spdyControl(6, Buffer.alloc(0))],
+    ['a frame of an unknown type', EXEC, spdyControl(99, hex('00000000'))],
+    ['another version', EXEC, hex('80020006 00000004 00000001')],
+    ['data of a stream that there is not', EXEC, data(3, Buffer.from('x'))],
+    ['random bytes', EXEC, Buffer.concat([hex('ff'), randomBytes(4096)])],
+    [
+      'the size of a terminal that never ends',
+      TERMINAL,
+      Buffer.concat([spdyStream(1, spdyHeader('streamtype', 'resize')), data(1, Buffer.alloc(64 * 1024, '{"a":"}'))]),
+    ],
+  ];
+  test.each(cases)('%s', async (_what, path, bytes) => {
+    const protocol = path === FORWARD ? 'portforward.k8s.io' : 'v4.channel.k8s.io';
+    const { socket, closed } = await upgrade(lifepod.kubeconfig, path, {
+      ...SPDY,
+      'X-Stream-Protocol-Version': protocol,
+    });
+    socket.write(bytes);
+    expect((await closed).subarray(-PROTOCOL_ERROR.length)).toEqual(PROTOCOL_ERROR);
+  });
+
+  test('data that comes in a frame of 16 MiB arrives', async () => {
+    const { socket, closed } = await upgrade(lifepod.kubeconfig, EXEC, SPDY);
+    const sent = Buffer.alloc(0xff_ffff, 'a line of the client\n');
+    socket.write(Buffer.concat([spdyStreams('stdin', 'stdout', 'error'), data(1, sent), hex('00000001 01 000000')]));
+    let rest = await closed;
+    const received: Buffer[] = [];
+    while (rest.length >= 8) {
+      const end = 8 + rest.readUIntBE(5, 3);
+      if (rest.readUInt32BE(0) === 3) received.push(rest.subarray(8, end));
+      rest = rest.subarray(end);
+    }
+    expect(Buffer.concat(received).equals(sent)).toBe(true);
+  });
+});
+
+describe('over WebSocket', () => {
+  const open = async (path: string, protocol?: string) => {
+    const { host, port, ...tls } = adminOf(lifepod.kubeconfig);
+    const url = `wss://${host}:${port}${path}`;
+    const socket = new WebSocket(url, protocol === undefined ? [] : [protocol], tls);
+    const messages: Buffer[] = [];
+    socket.on('message', (message: Buffer) => messages.push(message));
+    const closed = once(socket, 'close') as Promise<[number, Buffer]>;
+    await once(socket, 'open');
+    return { socket, messages, closed };
+  };
+
+  test("port-forward's tunnel refuses what SPDY refuses", async () => {
+    const { socket, closed } = await upgrade(lifepod.kubeconfig, FORWARD, {
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+      'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
+      'Sec-WebSocket-Protocol': 'SPDY/3.1+portforward.k8s.io',
+    });
+    // One binary message, masked with zeros.
+    socket.write(Buffer.concat([Buffer.of(0x82, 0x80 + SETTINGS.length, 0, 0, 0, 0), SETTINGS]));
+    const received = await closed;
+    expect(received.includes(hex('03ea'))).toBe(true);
+    expect(received.toString('latin1')).toContain('the client sent a frame of type 4 with 12 bytes');
+  });
+
+  test('the size of a terminal that never ends', async () => {
+    const { socket, messages, closed } = await open(TERMINAL, 'v5.channel.k8s.io');
+    socket.send(Buffer.alloc(64 * 1024, '\x04{"Width":'));
+    expect((await closed)[0]).toBe(1000);
+    const status = messages.findLast((message) => message[0] === 3)?.toString('utf8', 1) ?? '{}';
+    expect(JSON.parse(status)).toMatchObject({
+      reason: 'BadRequest',
+      message: 'the size of a terminal has more than 1024 bytes',
+    });
+  });
+
+  test.each([
+    ['channel.k8s.io', (text: string) => Buffer.from(`\0${text}`), (message: Buffer) => message.toString('utf8', 1)],
+    [undefined, (text: string) => Buffer.from(`\0${text}`), (message: Buffer) => message.toString('utf8', 1)],
+    [
+      'base64.channel.k8s.io',
+      (text: string) => `0${Buffer.from(text).toString('base64')}`,
+      (message: Buffer) => Buffer.from(message.toString('utf8', 1), 'base64').toString(),
+    ],
+  ] as const)('the older subprotocol %s carries input and output', async (protocol, encode, decode) => {
+    const { socket, messages, closed } = await open(EXEC.replace('command=cat', 'command=head&command=-n1'), protocol);
+    expect(socket.protocol).toBe(protocol ?? '');
+    socket.send(encode('there and back\n'));
+    await closed;
+    expect(messages.map(decode).join('')).toBe('there and back\n');
+  });
+
+  test.each(['channel.k8s.io', 'v5.channel.k8s.io'])('a frame that claims 2^62 bytes (%s)', async (protocol) => {
+    const { socket, closed } = await upgrade(lifepod.kubeconfig, EXEC, {
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+      'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
+      'Sec-WebSocket-Protocol': protocol,
+    });
+    socket.write(hex('82 ff 4000000000000000 00000000 00'));
+    // A close frame with the status 1009, the message is too big.
+    expect((await closed).includes(hex('03f1'))).toBe(true);
+  });
+});

@@ -1,0 +1,94 @@
+/** Streams of containers asked for without a client's library, so that a test may send what no honest client sends. */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { Socket } from 'node:net';
+import { constants, deflateRawSync } from 'node:zlib';
+import { parse } from 'yaml';
+
+interface Kubeconfig {
+  clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
+  users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
+}
+
+/** Where the API is, and what the administrator shows to it. */
+export function adminOf(kubeconfig: string): { host: string; port: number; ca: Buffer; cert: Buffer; key: Buffer } {
+  const { clusters, users } = parse(readFileSync(kubeconfig, 'utf8')) as Kubeconfig;
+  const [cluster, user] = [clusters[0]?.cluster, users[0]?.user];
+  if (cluster === undefined || user === undefined) throw new Error(`${kubeconfig} names no cluster or no user`);
+  const bytes = (text: string): Buffer => Buffer.from(text, 'base64');
+  const { hostname, port } = new URL(cluster.server);
+  return {
+    ...{ host: hostname, port: Number(port) },
+    ca: bytes(cluster['certificate-authority-data']),
+    cert: bytes(user['client-certificate-data']),
+    key: bytes(user['client-key-data']),
+  };
+}
+
+export interface RawConnection {
+  socket: Socket;
+  /** Resolves with all that came when the connection is closed. */
+  closed: Promise<Buffer>;
+}
+
+/** Rejects where the answer is not 101. */
+export async function upgrade(
+  kubeconfig: string,
+  path: string,
+  headers: Record<string, string | string[]>,
+): Promise<RawConnection> {
+  const method = headers.Upgrade === 'websocket' ? 'GET' : 'POST';
+  const outgoing = request({ ...adminOf(kubeconfig), method, path, headers: { Connection: 'Upgrade', ...headers } });
+  outgoing.end();
+  const refused = once(outgoing, 'response').then(([response]) => {
+    throw new Error(`${path} was answered with ${(response as IncomingMessage).statusCode}`);
+  });
+  refused.catch(() => undefined);
+  const [, upgraded, head] = (await Promise.race([once(outgoing, 'upgrade'), refused])) as [unknown, Socket, Buffer];
+  const pieces: Buffer[] = [head];
+  upgraded.on('data', (piece: Buffer) => pieces.push(piece));
+  upgraded.on('error', () => undefined);
+  return { socket: upgraded, closed: once(upgraded, 'close').then(() => Buffer.concat(pieces)) };
+}
+
+export const SPDY: Record<string, string> = {
+  Upgrade: 'SPDY/3.1',
+  'X-Stream-Protocol-Version': 'v4.channel.k8s.io',
+};
+
+/** `text`: hexadecimal digits, with spaces as its author likes. */
+export const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
+
+export function spdyControl(type: number, payload: Uint8Array, flags = 0): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(0x8003_0000 + type);
+  head.writeUInt32BE(payload.length, 4);
+  head.writeUInt8(flags, 4);
+  return Buffer.concat([head, payload]);
+}
+
+/** The first stream of a connection; `block`: its headers before they are compressed. */
+export const spdyStream = (id: number, block: Uint8Array): Buffer =>
+  spdyControl(1, Buffer.concat([hex(`0000000${id} 00000000 0000 7820e3c6a7c2`), flushed(block)]));
+
+export const flushed = (block: Uint8Array): Buffer => deflateRawSync(block, { finishFlush: constants.Z_SYNC_FLUSH });
+
+export const spdyHeader = (name: string, value: string): Buffer => {
+  const text = (each: string): Buffer => Buffer.concat([Buffer.of(0, 0, 0, each.length), Buffer.from(each)]);
+  return Buffer.concat([hex('00000001'), text(name), text(value)]);
+};
+
+/** Streams of these types, numbered 1, 3, 5 and so on, from the beginning of a connection. */
+export const spdyStreams = (...types: string[]): Buffer =>
+  Buffer.concat(
+    types.map((type, index) => {
+      const block = spdyHeader('streamtype', type);
+      if (index === 0) return spdyStream(1, block);
+      return spdyControl(1, Buffer.concat([hex(`0000000${index * 2 + 1} 00000000 0000`), flushed(block)]));
+    }),
+  );
+
+/** A frame by which the server says that the client has broken the protocol. */
+export const PROTOCOL_ERROR: Buffer = spdyControl(7, hex('00000000 00000001'));
