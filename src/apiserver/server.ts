@@ -45,6 +45,8 @@ import { answerOn, takeable, type UpgradingConnection } from './streaming/upgrad
 
 /** Go's clients keep idle connections for 90 s: the server must not be the first to close one. */
 const KEEP_ALIVE_MILLIS = 120_000;
+/** A connection costs memory and a file before its client is known. */
+const HANDSHAKE_MILLIS = 10_000;
 /** How long close() waits for requests under way. */
 const CLOSE_GRACE_MILLIS = 5_000;
 
@@ -86,6 +88,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       requestCert: true,
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
+      handshakeTimeout: HANDSHAKE_MILLIS,
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
       shouldUpgradeCallback: upgradeFilter(options.kinds),
     },
