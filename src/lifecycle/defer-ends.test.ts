@@ -289,6 +289,12 @@ describe('a lost sandbox', () => {
       'the sandbox was lost',
     ]);
   });
+  it('ends a PreExit entry that starts in it: its app does not run in the new one', () => {
+    const start = { kind: 'startContainer', container: 'clean', containerKind: 'defer', attempt: 0 } as const;
+    const action = { ...start, sandboxId: 's0', image: 'i', imageId: 'sha', backoffSeconds: 0 };
+    const observed = { underWay: [action], sandboxes: [sandbox(0, { ready: false })] };
+    expect(endOf(inTurn(OnFailure, { observed }))).toEqual(['SandboxLost', 137, 'the sandbox was lost']);
+  });
   it('does not take back a success', () => {
     expect(endOf(inTurn({}, { runs: [exited('clean', 0, 9)], observed: lost }))).toEqual(['Completed', 0]);
   });

@@ -160,7 +160,7 @@ export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis
 
 type Ended = EntryEnd | undefined;
 
-/** How the entry whose turn it is ended, or undefined while it runs or is to run. */
+/** How the entry whose turn it is ended, or undefined while it runs, is to run, or starts, which is awaited past timeoutSeconds. */
 function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string | undefined): Ended {
   const { now, input } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
@@ -169,10 +169,11 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   const never = { at: now, exitCode: NO_EXIT_CODE };
   if (run?.state === 'exited' && !container.starting) return endOfRun(view, entry, run, so, skipped);
   if (isRunning(run)) return undefined;
-  // A start is awaited until the end of its stage, also past timeoutSeconds.
-  const late = now < stageEnd ? undefined : entry.late;
+  const isLost = !isPostExit(spec) && whyNoPreExit(view, so) === SANDBOX_LOST;
   if (container.starting && skipped !== undefined) return { ...never, reason: 'Skipped', message: skipped };
-  if (container.starting) return late === undefined ? late : { ...never, reason: 'DeadlineExceeded', message: late };
+  if (container.starting && isLost) return { ...never, reason: 'SandboxLost', message: 'the sandbox was lost' };
+  if (container.starting)
+    return now < stageEnd ? undefined : { ...never, reason: 'DeadlineExceeded', message: entry.late };
   const why = skipped ?? whyNot(view, entry, so);
   const failure = failureInTurn(view, entry);
   const isLast = (!retries(entry) && !inherited) || now >= stageEnd;
