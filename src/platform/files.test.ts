@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import {
   checkDataFormat,
   DATA_FORMAT_VERSION,
@@ -151,6 +151,21 @@ test('kill -9 of the owner frees the data folder, also while a child of the owne
     owner.kill('SIGKILL');
     process.kill(Number(childPid.toString()), 'SIGKILL');
   }
+});
+
+test('waiting for a data folder goes on when a signal ends the command that waits', async () => {
+  const lock = lockDataDir(folder);
+  const released = dataDirReleased(folder, AbortSignal.timeout(30_000));
+  const waiting = (): number | undefined =>
+    readdirSync('/proc/self/task')
+      .flatMap((task) => (readTextIfPresent(`/proc/self/task/${task}/children`) ?? '').trim().split(' '))
+      .filter((pid) => readTextIfPresent(`/proc/${pid}/cmdline`)?.startsWith('flock\0--shared'))
+      .map(Number)[0];
+  const first = await vi.waitUntil(waiting, { interval: 1, timeout: 30_000 });
+  process.kill(first, 'SIGINT');
+  await vi.waitUntil(() => ![undefined, first].includes(waiting()), { interval: 1, timeout: 30_000 });
+  lock.release();
+  await released;
 });
 
 test('waiting for a data folder ends when the signal aborts', async () => {

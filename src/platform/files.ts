@@ -199,16 +199,16 @@ export function dataDirOwner(dataDir: string): number | undefined {
 /** Resolves when nobody holds the data folder; waits in the kernel. Rejects when `signal` aborts. */
 export async function dataDirReleased(dataDir: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
+  const code = await new Promise<number | null>((resolve, reject) => {
     // Shared: who waits is not taken for an owner. A group of its own: Ctrl+C on a terminal is not for it.
     const args = ['--shared', lockPath(dataDir), 'true'];
     const child: ChildProcess = spawn('flock', args, { stdio: 'ignore', detached: true, signal });
     child.once('error', reject);
-    child.once('exit', (code) => {
-      if (code === 0) resolve();
-      else reject(new Error(`flock ended with exit code ${code}`));
-    });
+    child.once('exit', resolve);
   });
+  // Ctrl+C ends it all the same in the moment before it has that group.
+  if (code === null) return dataDirReleased(dataDir, signal);
+  if (code !== 0) throw new Error(`flock ended with exit code ${code}`);
 }
 
 /**
