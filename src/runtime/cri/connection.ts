@@ -198,8 +198,11 @@ const OUTCOME_UNKNOWN: readonly RuntimeErrorCode[] = ['Unavailable', 'DeadlineEx
 /** An answer of the runtime has HTTP headers; what the gRPC library says of a connection has none. */
 const isAnswered = ({ metadata }: ServiceError): boolean => metadata.get('content-type').length > 0;
 
+/** containerd listens before its CRI plugin has recovered its state, and refuses calls until then; newer ones say Unavailable. */
+const STARTING = /server is not initialized yet/;
+
 function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownError {
-  const code = CODE_NAMES[error.code] ?? 'Unknown';
+  const code = STARTING.test(error.details) ? 'Unavailable' : (CODE_NAMES[error.code] ?? 'Unknown');
   const answered = isAnswered(error);
   const call = new RuntimeCallError(code, error.details, answered);
   // A connection that is cut in the middle of an answer ends as Internal.
@@ -210,18 +213,14 @@ function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownErro
 /** How long to wait before asking containerd again whether its CRI plugin is initialized. */
 const INITIALIZED_RETRY_MILLIS = 10;
 
-/**
- * Resolves when the runtime serves CRI. containerd listens before its CRI plugin has recovered its state, refuses calls
- * meanwhile, and has no event for the end of it: hence the repeated question.
- */
+/** Resolves when the runtime serves CRI. It has no event for the end of its start: hence the repeated question. */
 export async function runtimeInitialized(connection: Connection, timers: Timers, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await connection.unaryWhenReachable('runtime.v1.RuntimeService/Status', {}, signal);
       return;
     } catch (error) {
-      const starting = callErrorOf(error)?.details.includes('not initialized') === true;
-      if (!starting && !hasCode(error, 'Unavailable')) throw error;
+      if (!hasCode(error, 'Unavailable')) throw error;
     }
     await delay(INITIALIZED_RETRY_MILLIS, timers, signal);
   }

@@ -134,3 +134,10 @@ test.each([
   await runtime.stopSandbox('s', never);
   expect(calls).toBe(3);
 });
+
+test('a call that comes before containerd has recovered its state has no known outcome', async () => {
+  handle = (answer) => answer({ code: status.UNKNOWN, details: 'server is not initialized yet' });
+  const error = await rejection(runtime.startContainer('c', never));
+  expect(error).toBeInstanceOf(OutcomeUnknownError);
+  expect(error.message).toBe('rpc error: code = Unavailable desc = server is not initialized yet');
+});
