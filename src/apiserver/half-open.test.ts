@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { expect, test } from 'vitest';
 import { startTestServer } from './server-fixture.ts';
 
-/** What a client says first, as it would be sent. */
+/** The bytes of a TLS ClientHello. */
 async function clientHello(): Promise<Buffer> {
   const [near, far] = duplexPair();
   const client = connectTls({ socket: near });

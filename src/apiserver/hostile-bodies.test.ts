@@ -98,7 +98,7 @@ describe('YAML', () => {
     expect(answer.othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
   });
 
-  test('of many requests at once waits its turn, and what is too much is told to come back', async () => {
+  test('of many requests at once is read in turn, and requests beyond the bound get 429', async () => {
     const body = `${head}data:\n${repeatUpTo(10_000, (index) => `  k${index}: v\n`)}`;
     const codes = (await Promise.all(Array.from({ length: 20 }, () => apply(body)))).map(({ code }) => code);
     expect(new Set(codes)).toEqual(new Set([200, 429]));

@@ -31,8 +31,8 @@ export async function startHostileServer(): Promise<TestServer> {
 }
 
 /**
- * What the request is answered, and the longest that one of many requests of another client waited for this thread
- * meanwhile: in its CPU time, so that what else the machine does is no part of it.
+ * Sends the request, and meanwhile requests of another client, one after the other. Returns the answer and the longest time
+ * that one of the others took, in milliseconds of this thread's CPU time: so other work of the machine does not count.
  */
 export async function whileOthersAsk(
   at: TestServer,

@@ -6,7 +6,7 @@ import { drainedOrClosed } from './drained.ts';
 /** How long a side whose other side has ended may take to end as well. */
 const LINGER_MILLIS = 1_000;
 
-/** What is passed of the chunks that come: both functions write to the other side. */
+/** Functions that read the bytes of each side and write to the other one. */
 export interface Passing {
   /** Rejects where the client breaks the protocol: nothing more of it is taken. */
   fromClient(chunk: Uint8Array): Promise<void> | void;

@@ -401,7 +401,7 @@ describe('over SPDY', () => {
     await peer.closed;
   });
 
-  test('a client that breaks the protocol is told so, and the runtime gets nothing of it', async () => {
+  test('a client that breaks the protocol gets a protocol error, and the runtime gets no byte of its frame', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
     let bytes = 0;

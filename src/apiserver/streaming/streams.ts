@@ -12,8 +12,8 @@
  *  1. Nothing is answered before the runtime has agreed, so that every refusal is a metav1.Status.
  *  2. The end of either side ends the other; the server's close() ends both.
  *  3. Nothing is kept beyond what is under way: the slower side slows down the faster one.
- *  4. No byte of a client reaches the runtime before it was read here as part of a whole, bounded frame or message; a
- *     client that breaks the protocol is told so, and its connection ends.
+ *  4. The API server passes only whole frames and messages of bounded length on to the runtime. It sends an error of the
+ *     protocol to a client that breaks the protocol, and ends its connection.
  *  5. A command starts when it is its turn (execTurn): its last stream is not opened before.
  */
 import type { IncomingMessage } from 'node:http';

@@ -54,7 +54,7 @@ test('more than a stored block holds is refused', () => {
   expect(() => headerBlock({ long: 'x'.repeat(65_536) })).toThrow(RangeError);
 });
 
-/** What a peer sends as one block, with zlib's own compression. */
+/** A header block as a client sends it, compressed with zlib. */
 const compressed = (deflate: Deflate, plain: Buffer): Promise<Buffer> =>
   new Promise((resolve) => {
     deflate.write(plain);

@@ -44,7 +44,7 @@ export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
 export type HeaderReader = (block: Uint8Array) => Map<string, string>;
 
 export function createHeaderReader(): HeaderReader {
-  /** What the next block may refer to. */
+  /** The last bytes that were decompressed, to which the next header block may refer. */
   let window: Buffer = DICTIONARY;
   let first = true;
   return (input) => {

@@ -51,13 +51,13 @@ export interface SpdyRelay {
 }
 
 interface OpenStream {
-  /** What is to be written of the bytes that the client sends. */
+  /** Returns the bytes of the client's data that go to the runtime: whole terminal sizes on a resize stream, else all. */
   content(bytes: Uint8Array): Uint8Array;
   clientEnded: boolean;
   runtimeEnded: boolean;
 }
 
-/** What is known of one client's connection. */
+/** The state of one client's connection. */
 interface Relaying {
   client: Writable;
   runtime: Writable;
