@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kinds } from '../api/kinds.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
+import type { Registry } from './registry/registry.ts';
 import { startRegistry } from './registry/testing.ts';
 import { type Answer, startTestServer, type TestServer } from './server-fixture.ts';
 
@@ -13,7 +14,7 @@ export const OTHERS_WAIT_MILLIS = 1000;
 export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 export const PODS = '/api/v1/namespaces/default/pods';
 
-export async function startHostileServer(): Promise<TestServer> {
+export async function startHostileServer(): Promise<TestServer & { registry: Registry }> {
   const directory = mkdtempSync(join(tmpdir(), 'lifepod-hostile-'));
   const store = await openLmdbStore({ directory, historyRevisions: 1000 });
   const { registry } = await startRegistry({ store });
@@ -21,6 +22,7 @@ export async function startHostileServer(): Promise<TestServer> {
   const dispose = at[Symbol.asyncDispose].bind(at);
   return {
     ...at,
+    registry,
     async [Symbol.asyncDispose]() {
       await dispose();
       registry.close();

@@ -27,11 +27,13 @@ import { UserError } from '../platform/files.ts';
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
+import { sendBody, sendJson, sendStatus } from './http/answers.ts';
 import { authenticate } from './http/authenticate.ts';
 import { authorizePath, authorizeResource } from './http/authorize.ts';
 import type { ServerContext } from './http/context.ts';
-import { type Exchange, sendBody, sendJson, sendStatus, type Upgrade } from './http/exchange.ts';
+import { createExchange, type Exchange } from './http/exchange.ts';
 import { type HealthChecks, serveHealth } from './http/health.ts';
+import { type OutgoingBudget, outgoingBudget } from './http/outgoing.ts';
 import { flag } from './http/query.ts';
 import { createRequestMetrics } from './http/request-metrics.ts';
 import { serveResource } from './http/resources.ts';
@@ -146,6 +148,7 @@ interface RequestHandler {
 interface Handling extends ServerContext {
   routes: RouteIndex;
   documents: OpenApi;
+  outgoing: OutgoingBudget;
   version: Record<string, string>;
   metrics: Metrics;
   liveChecks: HealthChecks;
@@ -162,6 +165,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     routes: routeIndex(options.kinds),
     documents: openApi(options.kinds, options.version),
     version: versionInfo(options.version),
+    outgoing: outgoingBudget(options),
     metrics: options.metrics ?? createMetrics(),
     liveChecks: { ping: () => undefined },
     readyChecks: { ping: () => undefined, ...options.readyChecks, shutdown },
@@ -192,7 +196,12 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         else longRunning.add(abort);
       };
       const upgrade = upgrading && takeable(response, upgrading, () => (taken = true));
-      const exchange: Exchange = createExchange(request, response, abort.signal, endWithServer, upgrade);
+      const exchange: Exchange = createExchange(request, response, {
+        signal: abort.signal,
+        endWithServer,
+        outgoing: handling.outgoing.open(response, request.url ?? '/'),
+        ...(upgrade === undefined ? {} : { upgrade }),
+      });
       await answer(handling, exchange).catch((error: unknown) => fail(handling, exchange, error));
     },
     close() {
@@ -202,29 +211,6 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     },
   };
   return handler;
-}
-
-function createExchange(
-  request: IncomingMessage,
-  response: ServerResponse,
-  signal: AbortSignal,
-  endWithServer: () => void,
-  upgrade: Upgrade | undefined,
-): Exchange {
-  const url = request.url ?? '/';
-  const mark = url.indexOf('?');
-  return {
-    request,
-    response,
-    method: request.method ?? 'GET',
-    path: mark < 0 ? url : url.slice(0, mark),
-    query: new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)),
-    signal,
-    endWithServer,
-    user: { name: 'system:anonymous', groups: ['system:unauthenticated'] },
-    warnings: [],
-    ...(upgrade === undefined ? {} : { upgrade }),
-  };
 }
 
 const users = new WeakMap<TLSSocket, UserInfo>();

@@ -1,7 +1,8 @@
 /** The discovery paths over HTTP. */
 import { notAcceptable, pathNotFound } from '../../machinery/status.ts';
+import { sendBody, sendJson } from '../http/answers.ts';
 import type { ServerContext } from '../http/context.ts';
-import { type Exchange, sendBody, sendJson } from '../http/exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 import { acceptedRanges, isJson } from '../http/negotiate.ts';
 import {
   type AggregatedVersion,

@@ -1,18 +1,10 @@
-/** One request and its answer: headers, bodies, Status errors, warnings, compression. */
+/** One request and its answer: headers and warnings. */
+import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
 import type { UserInfo } from '../../machinery/backend.ts';
-import type { Status } from '../../machinery/meta.ts';
+import type { Outgoing } from './outgoing.ts';
 import type { ResourceRoute } from './routes.ts';
-
-const gzipAsync = promisify(gzip);
-
-/** Upstream compresses from this size on (endpoints/handlers/responsewriters). */
-const GZIP_FROM_BYTES = 128 * 1024;
-/** Speed counts more than size between machines that are near each other. */
-const GZIP_LEVEL = 1;
 
 /** A connection whose client wants another protocol than HTTP on it. */
 export interface Upgrade {
@@ -38,6 +30,8 @@ export interface Exchange {
   /** The server will not wait for this request when it closes: a watch, a log that is followed. */
   endWithServer(): void;
   readonly warnings: string[];
+  /** What is written in pieces, as the client takes it. */
+  readonly outgoing: Outgoing;
   /** Absent where the request asks for no upgrade that is served. */
   readonly upgrade?: Upgrade;
 }
@@ -79,47 +73,34 @@ export function acceptsGzip(request: IncomingMessage): boolean {
   return /(^|[,\s])gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(request.headers['accept-encoding'] ?? ''));
 }
 
-/** Answers with the text; large answers to GET are compressed where the client takes it. */
-export async function sendBody(exchange: Exchange, code: number, contentType: string, body: string): Promise<void> {
-  const { response } = exchange;
-  const bytes = Buffer.from(body);
-  const headers: Record<string, string | number> = { 'Content-Type': contentType };
-  if (bytes.length >= GZIP_FROM_BYTES && exchange.method === 'GET' && acceptsGzip(exchange.request)) {
-    const compressed = await gzipAsync(bytes, { level: GZIP_LEVEL });
-    startAnswer(exchange, code, {
-      ...headers,
-      'Content-Encoding': 'gzip',
-      Vary: 'Accept-Encoding',
-      'Content-Length': compressed.length,
-    });
-    response.end(compressed);
-    return;
-  }
-  startAnswer(exchange, code, { ...headers, 'Content-Length': bytes.length });
-  response.end(bytes);
-}
-
-export const sendJson = (exchange: Exchange, code: number, body: unknown): Promise<void> =>
-  sendBody(exchange, code, 'application/json', `${JSON.stringify(body)}\n`);
-
-export const sendText = (exchange: Exchange, code: number, text: string): Promise<void> =>
-  sendBody(exchange, code, 'text/plain; charset=utf-8', text);
-
-export function sendStatus(exchange: Exchange, status: Status): Promise<void> {
-  const retryAfter = status.details?.retryAfterSeconds;
-  if (retryAfter !== undefined) exchange.response.setHeader('Retry-After', retryAfter);
-  return sendJson(exchange, status.code ?? 500, status);
-}
-
-/** Resolves when the response takes more, or is closed. */
-export function drained(response: ServerResponse): Promise<void> {
+/** Resolves when the stream takes more, or is closed. */
+export function drained(stream: EventEmitter): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
-      response.off('drain', done);
-      response.off('close', done);
+      stream.off('drain', done);
+      stream.off('close', done);
       resolve();
     };
-    response.once('drain', done);
-    response.once('close', done);
+    stream.once('drain', done);
+    stream.once('close', done);
   });
+}
+
+export function createExchange(
+  request: IncomingMessage,
+  response: ServerResponse,
+  rest: Pick<Exchange, 'signal' | 'endWithServer' | 'outgoing' | 'upgrade'>,
+): Exchange {
+  const url = request.url ?? '/';
+  const mark = url.indexOf('?');
+  return {
+    request,
+    response,
+    method: request.method ?? 'GET',
+    path: mark < 0 ? url : url.slice(0, mark),
+    query: new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)),
+    user: { name: 'system:anonymous', groups: ['system:unauthenticated'] },
+    warnings: [],
+    ...rest,
+  };
 }

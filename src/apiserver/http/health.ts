@@ -1,6 +1,7 @@
 /** /healthz, /livez and /readyz, whole or one check, with ?verbose. Wording: v1.33 health endpoints. */
 import { pathNotFound } from '../../machinery/status.ts';
-import { type Exchange, sendText } from './exchange.ts';
+import { sendText } from './answers.ts';
+import type { Exchange } from './exchange.ts';
 
 /** Resolves where all is well; rejects, or throws, where it is not. */
 export type HealthCheck = () => void | Promise<void>;

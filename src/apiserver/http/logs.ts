@@ -91,7 +91,7 @@ export async function serveLogs(server: ServerContext, exchange: Exchange, route
     startAnswer(exchange, 200, { 'Content-Type': 'text/plain' });
     response.flushHeaders();
     for (; next.done !== true && !response.destroyed; next = await iterator.next()) {
-      if (!response.write(next.value)) await drained(response);
+      if (!exchange.outgoing.write(next.value)) await drained(response);
     }
     if (!response.destroyed) response.end();
   } finally {

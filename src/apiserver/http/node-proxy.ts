@@ -1,7 +1,8 @@
 /** The proxy subresource of Nodes: documents of the node's own server. Source: v1.33 "Proxies", kubelet's HTTP endpoints. */
 import { notFound } from '../../machinery/status.ts';
+import { sendBody, sendText } from './answers.ts';
 import type { ServerContext } from './context.ts';
-import { type Exchange, sendBody, sendText } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import type { ResourceRoute } from './routes.ts';
 
 /** Rejects with 404 NotFound where there is no such Node; a path that the node does not know is answered as it would. */

@@ -4,7 +4,8 @@ import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import { serveStream } from '../streaming/streams.ts';
-import { encodeTable, includeObjectOf } from '../tables/table.ts';
+import { includeObjectOf, tableTexts } from '../tables/table.ts';
+import { sendBody, sendTexts } from './answers.ts';
 import {
   decodeDeleteOptions,
   decodeObject,
@@ -16,7 +17,7 @@ import {
 } from './body.ts';
 import { getComputed, listComputed } from './computed.ts';
 import type { ServerContext } from './context.ts';
-import { type Exchange, sendBody } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 import { serveLogs } from './logs.ts';
 import { objectForm } from './negotiate.ts';
 import { serveNodeProxy } from './node-proxy.ts';
@@ -193,14 +194,13 @@ function sendList(server: ServerContext, exchange: Exchange, route: ResourceRout
   if (objectForm(exchange.request.headers.accept) === 'table') {
     return sendTable(server, exchange, route, 200, list.items, list);
   }
-  const { items, ...head } = list;
-  const text = JSON.stringify(head);
-  return sendBody(
-    exchange,
-    200,
-    'application/json',
-    `${text.slice(0, -1)},"items":[${items.map(encodeOnce).join(',')}]}\n`,
-  );
+  return sendTexts(exchange, 200, 'application/json', listTexts(list));
+}
+
+function* listTexts({ items, ...head }: KubeList): Generator<string> {
+  yield `${JSON.stringify(head).slice(0, -1)},"items":[`;
+  for (const [index, item] of items.entries()) yield index === 0 ? encodeOnce(item) : `,${encodeOnce(item)}`;
+  yield ']}\n';
 }
 
 function sendTable(
@@ -211,10 +211,10 @@ function sendTable(
   objects: readonly KubeObject[],
   list: { metadata: KubeList['metadata'] },
 ): Promise<void> {
-  const table = encodeTable(route.kind, objects, list.metadata, {
+  const table = tableTexts(route.kind, objects, list.metadata, {
     includeObject: includeObjectOf(exchange.query.get('includeObject')),
     context: { now: server.timers.now() },
     withColumns: true,
   });
-  return sendBody(exchange, code, 'application/json', `${table}\n`);
+  return sendTexts(exchange, code, 'application/json', table);
 }

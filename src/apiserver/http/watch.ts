@@ -8,32 +8,38 @@ import type { WatchEvent } from '../../machinery/backend.ts';
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject, Status } from '../../machinery/meta.ts';
 import { ApiError, internalError } from '../../machinery/status.ts';
-import { encodeTable, includeObjectOf } from '../tables/table.ts';
+import { includeObjectOf, tableTexts } from '../tables/table.ts';
+import { evenly } from './answers.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, startAnswer } from './exchange.ts';
 import type { ObjectForm } from './negotiate.ts';
+import { STALLED_MILLIS } from './outgoing.ts';
 import { watchOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 
-/** What may wait for a client, beside the events that the watch begins with. */
+/** What may wait for one client, beside the objects that the watch begins with. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 /** Watches without timeoutSeconds end after 30 to 60 minutes. Source: --min-request-timeout of v1.33. */
 const MIN_TIMEOUT_SECONDS = 1800;
 
-const line = (type: string, object: string): string => `{"type":"${type}","object":${object}}\n`;
+/** So many events that were written may stay in the queue before it is made shorter. */
+const FORGET_AFTER = 100;
+
+const line = (type: string, object: string): string[] => [`{"type":"${type}","object":`, object, '}\n'];
 
 /** Encodes the events of one watch. */
 function eventEncoder(server: ServerContext, exchange: Exchange, route: ResourceRoute, form: ObjectForm) {
   const includeObject = includeObjectOf(exchange.query.get('includeObject'));
   let withColumns = true;
-  return (event: WatchEvent): string => {
+  return (event: WatchEvent): string[] => {
     if (event.type === 'ERROR' || form === 'object') return line(event.type, encodeOnce(event.object));
     const { resourceVersion } = event.object.metadata;
     // A bookmark's object has nothing but its resourceVersion: there is no row to show.
     const rows: KubeObject[] = event.type === 'BOOKMARK' ? [] : [event.object];
     const metadata = resourceVersion === undefined ? {} : { resourceVersion };
     const context = { now: server.timers.now() };
-    const table = encodeTable(route.kind, rows, metadata, { includeObject, context, withColumns });
+    const parts = tableTexts(route.kind, rows, metadata, { includeObject, context, withColumns });
+    const table = [...parts].join('').trimEnd();
     withColumns = false;
     return line(event.type, table);
   };
@@ -51,24 +57,9 @@ export async function serveWatch(
   const timeoutSeconds = options.timeoutSeconds ?? Math.round(MIN_TIMEOUT_SECONDS * (1 + Math.random()));
   const encode = eventEncoder(server, exchange, route, form);
   exchange.endWithServer();
-  /** Lines from before the answer starts. */
-  const initial: string[] = [];
-  let bound: number | undefined;
+  const writer = eventWriter(server, exchange, encode);
   const sink = (event: WatchEvent): void => {
-    if (signal.aborted || response.destroyed) return;
-    const text = encode(event);
-    if (bound === undefined) {
-      initial.push(text);
-      return;
-    }
-    response.write(text);
-    if (response.writableLength <= bound) return;
-    server.log.warn('watch cut: the client reads too slowly', {
-      path: exchange.path,
-      pendingBytes: response.writableLength,
-    });
-    // Its end aborts the signal, and that ends the watch.
-    response.destroy();
+    if (!signal.aborted && !response.destroyed) writer.add(event);
   };
   const watch = server.backend.watch(route.ref, { ...options, timeoutSeconds }, sink, signal);
   // Clients wait for the headers before they read, and there may be no event for long. A watch that cannot start says so
@@ -78,13 +69,70 @@ export async function serveWatch(
   if (response.destroyed) return;
   startAnswer(exchange, 200, { 'Content-Type': 'application/json' });
   response.flushHeaders();
-  const text = initial.join('');
-  initial.length = 0;
-  bound = MAX_PENDING_BYTES + text.length;
-  if (text !== '') response.write(text);
+  writer.start();
   const error = await watch.then(undefined, failureOf);
-  if (error !== undefined && !signal.aborted) response.write(line('ERROR', JSON.stringify(statusOf(server, error))));
+  if (error !== undefined && !signal.aborted) writer.add({ type: 'ERROR', object: statusOf(server, error) });
+  if (!signal.aborted) await writer.written();
   if (!response.destroyed) response.end();
+}
+
+interface EventWriter {
+  add(event: WatchEvent): void;
+  /** The answer has begun: what was added before is what the watch begins with. */
+  start(): void;
+  /** Resolves when the connection has taken everything, or is closed. */
+  written(): Promise<void>;
+}
+
+/**
+ * Events wait as the objects that they are, which other watches share, and become text when the connection takes it.
+ */
+function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: WatchEvent) => string[]): EventWriter {
+  const { response, outgoing } = exchange;
+  let queue: { event: WatchEvent; bytes: number }[] = [];
+  let first = 0;
+  let pending = 0;
+  let started = false;
+  let writing = false;
+  let last: Promise<void> = Promise.resolve();
+  const writeAll = async (): Promise<void> => {
+    writing = true;
+    await outgoing.ready();
+    for (let next = queue[first]; next !== undefined && !response.destroyed; next = queue[first]) {
+      first += 1;
+      pending -= next.bytes;
+      for (const piece of evenly(encode(next.event))) {
+        if (!outgoing.write(piece)) await outgoing.ready();
+      }
+      if (next.bytes > 0) outgoing.drop(next.event.object, next.bytes);
+      if (first < FORGET_AFTER) continue;
+      queue = queue.slice(first);
+      first = 0;
+    }
+    queue = [];
+    first = 0;
+    writing = false;
+  };
+  return {
+    add(event) {
+      const bytes = started ? encodeOnce(event.object).length : 0;
+      queue.push({ event, bytes });
+      pending += bytes;
+      if (bytes > 0) outgoing.keep(event.object, bytes);
+      if (started && !writing) last = writeAll();
+      if (pending <= MAX_PENDING_BYTES) return;
+      server.log.warn('watch cut: the client reads too slowly', { path: exchange.path, pendingBytes: pending });
+      // Its end aborts the signal, and that ends the watch.
+      response.destroy();
+    },
+    start() {
+      started = true;
+      last = writeAll();
+    },
+    async written() {
+      while (writing && !response.destroyed) await Promise.race([last, outgoing.ready(STALLED_MILLIS)]);
+    },
+  };
 }
 
 const failureOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

@@ -14,7 +14,8 @@ import fieldTable from '../../api/generated/schema.json' with { type: 'json' };
 import type { KindDefinition } from '../../api/kind.ts';
 import { strategyFor } from '../../api/patch-strategy.ts';
 import { notAcceptable, pathNotFound } from '../../machinery/status.ts';
-import { acceptsGzip, type Exchange, sendJson, startAnswer } from '../http/exchange.ts';
+import { sendBody, sendJson } from '../http/answers.ts';
+import { acceptsGzip, type Exchange, startAnswer } from '../http/exchange.ts';
 import { acceptedRanges, isJson, type MediaRange } from '../http/negotiate.ts';
 import { kindPaths } from './paths.ts';
 import { componentSchemas, type Descriptions, type FieldTable } from './schemas.ts';
@@ -146,13 +147,15 @@ async function sendSwaggerProtobuf(exchange: Exchange, version: string): Promise
 }
 
 async function send(exchange: Exchange, compressed: Buffer): Promise<void> {
-  const asIs = acceptsGzip(exchange.request);
-  const body = asIs ? compressed : await gunzipAsync(compressed);
+  if (!acceptsGzip(exchange.request)) {
+    exchange.response.setHeader('Vary', 'Accept-Encoding');
+    return sendBody(exchange, 200, 'application/json', (await gunzipAsync(compressed)).toString());
+  }
   startAnswer(exchange, 200, {
     'Content-Type': 'application/json',
     Vary: 'Accept-Encoding',
-    'Content-Length': body.length,
-    ...(asIs ? { 'Content-Encoding': 'gzip' } : {}),
+    'Content-Length': compressed.length,
+    'Content-Encoding': 'gzip',
   });
-  exchange.response.end(body);
+  exchange.response.end(compressed);
 }

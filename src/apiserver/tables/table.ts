@@ -50,15 +50,16 @@ function rowText(kind: KindDefinition, object: KubeObject, options: TableOptions
   return `{"cells":${cells},"object":${shown}}`;
 }
 
-/** The JSON text of a Table with a row for each object. */
-export function encodeTable(
+/** The JSON text of a Table with a row for each object, in parts: a row is made when it is asked for. */
+export function* tableTexts(
   kind: KindDefinition,
   objects: readonly KubeObject[],
   metadata: ListMeta,
   options: TableOptions,
-): string {
+): Generator<string> {
   const columns = options.withColumns ? columnDefinitions(kind) : null;
   const head = JSON.stringify({ kind: 'Table', apiVersion: 'meta.k8s.io/v1', metadata, columnDefinitions: columns });
-  const rows = objects.map((object) => rowText(kind, object, options));
-  return `${head.slice(0, -1)},"rows":[${rows.join(',')}]}`;
+  yield `${head.slice(0, -1)},"rows":[`;
+  for (const [index, object] of objects.entries()) yield `${index === 0 ? '' : ','}${rowText(kind, object, options)}`;
+  yield ']}\n';
 }

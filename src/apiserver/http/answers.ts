@@ -1,0 +1,132 @@
+/**
+ * Bodies of answers, whole where they are short. Long ones are written in pieces as the client takes them: what waits for a
+ * client is a piece, not the answer.
+ */
+import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createGzip } from 'node:zlib';
+import type { Status } from '../../machinery/meta.ts';
+import { acceptsGzip, drained, type Exchange, startAnswer } from './exchange.ts';
+import { STALLED_MILLIS } from './outgoing.ts';
+
+const PIECE_CHARS = 64 * 1024;
+/** Up to this length an answer is written at once. Upstream compresses from here on. */
+const WHOLE_CHARS = 128 * 1024;
+/** Speed counts more than size between machines that are near each other. */
+const GZIP_LEVEL = 1;
+/** What a compressor takes: its window, its tables and its buffers. */
+const GZIP_BYTES = 300 * 1024;
+
+/**
+ * The same text in pieces of about the same length, none of which ends within a character. A long text is not copied: its
+ * pieces refer to it, as those of others do.
+ */
+export function* evenly(texts: Iterable<string>): Generator<string> {
+  let piece = '';
+  for (const text of texts) {
+    let at = 0;
+    while (piece.length + text.length - at >= PIECE_CHARS) {
+      let end = at + PIECE_CHARS - piece.length;
+      const last = text.charCodeAt(end - 1);
+      if (last >= 0xd800 && last < 0xdc00) end -= 1;
+      yield piece + text.slice(at, end);
+      piece = '';
+      at = end;
+    }
+    piece += text.slice(at);
+  }
+  if (piece !== '') yield piece;
+}
+
+/** Answers with the texts, one after the other; each is asked for when the client has taken those before it. */
+export async function sendTexts(
+  exchange: Exchange,
+  code: number,
+  contentType: string,
+  texts: Iterable<string>,
+): Promise<void> {
+  const pieces = evenly(texts);
+  let first = '';
+  for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
+    first += next.value;
+    if (first.length >= WHOLE_CHARS) return sendPieces(exchange, code, contentType, first, pieces);
+  }
+  const body = Buffer.from(first);
+  startAnswer(exchange, code, { 'Content-Type': contentType, 'Content-Length': body.length });
+  exchange.response.end(body);
+}
+
+async function sendPieces(
+  exchange: Exchange,
+  code: number,
+  contentType: string,
+  first: string,
+  rest: Iterable<string>,
+): Promise<void> {
+  const { response, outgoing } = exchange;
+  const compressed = exchange.method === 'GET' && acceptsGzip(exchange.request);
+  const headers = { 'Content-Type': contentType };
+  startAnswer(
+    exchange,
+    code,
+    compressed ? { ...headers, 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' } : headers,
+  );
+  const sink = compressed
+    ? gzipTo(exchange)
+    : { write: (piece: string) => passOn(exchange, piece), end: async () => {} };
+  await sink.write(first);
+  for (const piece of rest) {
+    if (response.destroyed) break;
+    await sink.write(piece);
+    // Others have their turn, also where the client takes all at once.
+    await nextTurn();
+  }
+  await sink.end();
+  outgoing.end();
+}
+
+async function passOn({ outgoing }: Exchange, piece: string | Uint8Array): Promise<void> {
+  if (!outgoing.write(piece)) await outgoing.ready(STALLED_MILLIS);
+}
+
+function gzipTo(exchange: Exchange): { write(piece: string): Promise<void>; end(): Promise<void> } {
+  const { response, outgoing } = exchange;
+  const gzip = createGzip({ level: GZIP_LEVEL });
+  outgoing.keep(gzip, GZIP_BYTES);
+  const stop = (): void => void gzip.destroy();
+  response.once('close', stop);
+  gzip.on('data', (data: Buffer) => {
+    if (outgoing.write(data)) return;
+    gzip.pause();
+    void outgoing.ready(STALLED_MILLIS).then(() => gzip.resume());
+  });
+  return {
+    async write(piece) {
+      if (!gzip.destroyed && !gzip.write(piece)) await drained(gzip);
+    },
+    async end() {
+      if (!gzip.destroyed) {
+        const closed = once(gzip, 'close');
+        gzip.end();
+        await closed;
+      }
+      response.off('close', stop);
+      outgoing.drop(gzip, GZIP_BYTES);
+    },
+  };
+}
+
+export const sendBody = (exchange: Exchange, code: number, contentType: string, body: string): Promise<void> =>
+  sendTexts(exchange, code, contentType, [body]);
+
+export const sendJson = (exchange: Exchange, code: number, body: unknown): Promise<void> =>
+  sendBody(exchange, code, 'application/json', `${JSON.stringify(body)}\n`);
+
+export const sendText = (exchange: Exchange, code: number, text: string): Promise<void> =>
+  sendBody(exchange, code, 'text/plain; charset=utf-8', text);
+
+export function sendStatus(exchange: Exchange, status: Status): Promise<void> {
+  const retryAfter = status.details?.retryAfterSeconds;
+  if (retryAfter !== undefined) exchange.response.setHeader('Retry-After', retryAfter);
+  return sendJson(exchange, status.code ?? 500, status);
+}

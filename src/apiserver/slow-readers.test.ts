@@ -1,0 +1,115 @@
+/** Clients that ask for much and read nothing: what waits for them is bounded, and those who read get everything. */
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createInterface } from 'node:readline';
+import { expect, test } from 'vitest';
+import type { ResourceBackend } from '../machinery/backend.ts';
+import { systemTimers } from '../platform/node.ts';
+import { CONFIG_MAPS, startHostileServer } from './hostile-fixture.ts';
+import { outgoingBudget } from './http/outgoing.ts';
+import { configMap, ref } from './registry/testing.ts';
+import { readText, recordingLog, type TestServer } from './server-fixture.ts';
+
+const MEBIBYTE = 1024 * 1024;
+/** Ten times what waits at most. */
+const MEMORY_BYTES = 640 * MEBIBYTE;
+
+const text = 'x'.repeat(MEBIBYTE - 1000);
+const config = ref('configmaps');
+
+async function fill(backend: ResourceBackend, count: number): Promise<void> {
+  for (let index = 0; index < count; index++) await backend.create(config, 'default', configMap(`c${index}`, { text }));
+}
+
+/** Resolves when the connection is cut, which is an error to its client. */
+const closed = (answer: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => void answer.on('error', () => undefined).once('close', resolve));
+
+/** Answers whose headers are there and whose bodies nobody reads. */
+const unread = (at: TestServer, path: string, count: number, headers = {}): Promise<IncomingMessage[]> =>
+  Promise.all(Array.from({ length: count }, () => at.open('GET', path, { headers })));
+
+test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }])(
+  'fifty lists of 30 MiB that nobody reads take the memory of a few pieces: %j',
+  async (headers) => {
+    await using at = await startHostileServer();
+    await fill(at.registry, 30);
+    const before = process.memoryUsage().rss;
+    const lists = await unread(at, `${CONFIG_MAPS}?includeObject=Object`, 50, headers);
+    const { json, code } = await at.call('GET', CONFIG_MAPS);
+    expect(code).toBe(200);
+    expect(json.items).toHaveLength(30);
+    expect(json.items[29].data.text).toBe(text);
+    expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
+    for (const list of lists) list.destroy();
+  },
+);
+
+test('a list whose pieces end within characters of four bytes arrives as it is', async () => {
+  await using at = await startHostileServer();
+  const data = { text: `a${'😀'.repeat(100_000)}` };
+  await at.registry.create(config, 'default', configMap('smile', data));
+  expect((await at.call('GET', CONFIG_MAPS)).json.items[0].data).toEqual(data);
+});
+
+test('a hundred watchers that do not read are cut when too much waits, one that reads gets all', async () => {
+  await using at = await startHostileServer();
+  await fill(at.registry, 10);
+  const before = process.memoryUsage().rss;
+  const watch = `${CONFIG_MAPS}?watch=1&resourceVersion=0`;
+  const paused = await unread(at, watch, 100);
+  const cut = Promise.all(paused.map(closed));
+  const leave = new AbortController();
+  const reading = await at.open('GET', watch, { signal: leave.signal });
+  const over = closed(reading);
+  const lines = createInterface(reading)[Symbol.asyncIterator]();
+  const next = async () => JSON.parse((await lines.next()).value ?? '{}');
+  for (let index = 0; index < 10; index++) expect((await next()).type).toBe('ADDED');
+  for (let round = 0; round < 30; round++) {
+    await at.registry.update(config, configMap('c0', { text, round: String(round) }, { namespace: 'default' }));
+    expect((await next()).object.data.round).toBe(String(round));
+  }
+  expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
+  // A client that does not read does not see that it was cut either.
+  for (const each of paused) each.resume();
+  await cut;
+  leave.abort();
+  await over;
+});
+
+test('beyond the budget the client is cut for which most waits', async () => {
+  const budget = outgoingBudget({ timers: systemTimers(), log: recordingLog().log }, MEBIBYTE);
+  const answers: ServerResponse[] = [];
+  const server = createServer((_, response) => {
+    answers.push(response);
+    response.flushHeaders();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const ask = (): Promise<IncomingMessage> =>
+    new Promise((resolve) => get({ port, host: '127.0.0.1', agent: false }, resolve));
+  const [few, much] = [await ask(), await ask()];
+  const [fewAnswer, muchAnswer] = answers as [ServerResponse, ServerResponse];
+  const [fewOut, muchOut] = [budget.open(fewAnswer, '/few'), budget.open(muchAnswer, '/much')];
+  const [shared, own] = [{}, {}];
+  muchOut.keep(shared, MEBIBYTE / 2);
+  fewOut.keep(shared, MEBIBYTE / 2);
+  // Both wait for one object: it counts once.
+  expect(budget.bytes()).toBe(MEBIBYTE / 2);
+  const gone = closed(much);
+  muchOut.keep(own, MEBIBYTE / 2 + 1);
+  expect(muchAnswer.destroyed).toBe(true);
+  expect(fewAnswer.destroyed).toBe(false);
+  expect(budget.bytes()).toBe(MEBIBYTE / 2);
+  await gone;
+  fewOut.drop(shared, MEBIBYTE / 2);
+  const over = once(fewAnswer, 'close');
+  fewOut.write('all of it');
+  fewOut.end();
+  expect(await readText(few)).toBe('all of it');
+  await over;
+  expect(budget.bytes()).toBe(0);
+  server.close();
+});
