@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { connect } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LogOptions } from '../machinery/node-connection.ts';
@@ -308,6 +309,17 @@ describe('objects', () => {
     expect(own.errors).toHaveLength(1);
     expect(String(own.errors[0]?.fields?.['error'])).toContain('1234');
   });
+});
+
+test('requests that are sent before the answer to the one before are answered in their order, failures too', async () => {
+  const { host, port } = at.server;
+  const { certificate: cert, key } = at.pki.admin;
+  const socket = connect({ host, port, ca: at.pki.caCertificate, cert, key });
+  const get = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`;
+  socket.write(get('/api/v1/configmaps') + get(`${CONFIG_MAPS}/none`) + get('/healthz', 'Connection: close\r\n'));
+  let text = '';
+  for await (const chunk of socket) text += chunk;
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 200']);
 });
 
 describe('a body that is too large', () => {

@@ -267,7 +267,7 @@ function onlyGet(method: string): void {
 }
 
 async function fail(handling: Handling, exchange: Exchange, error: unknown): Promise<void> {
-  const { response, method, path, signal } = exchange;
+  const { response, method, path, signal, upgrade } = exchange;
   // The client is gone: nobody reads an answer.
   if (signal.aborted && response.destroyed) return;
   let failure = error;
@@ -275,7 +275,8 @@ async function fail(handling: Handling, exchange: Exchange, error: unknown): Pro
     handling.log.error('request failed', { method, path, error: (error as Error)?.stack ?? String(error) });
     failure = internalError('an unexpected failure was logged');
   }
-  if (response.headersSent || response.socket === null) {
+  // Without an upgrade, an answer has no connection as long as the one before it on the same connection is not out.
+  if (response.headersSent || (upgrade !== undefined && response.socket === null)) {
     // Half an answer, or a stream: only a broken connection tells the client so.
     response.destroy();
     return;
