@@ -1,10 +1,11 @@
 /** `npm run bench [name]`: runs the benchmarks; each prints its figures as Markdown and what they have to reach. */
 import { defer } from './defer.ts';
 import { scale } from './scale.ts';
+import { stall } from './stall.ts';
 import { startup } from './startup.ts';
 import { volumes } from './volumes.ts';
 
-const benchmarks: Record<string, () => Promise<void>> = { startup, defer, scale, volumes };
+const benchmarks: Record<string, () => Promise<void>> = { startup, defer, scale, volumes, stall };
 const wanted = process.argv.slice(2);
 for (const name of wanted.length > 0 ? wanted : Object.keys(benchmarks)) {
   const benchmark = benchmarks[name];
