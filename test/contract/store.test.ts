@@ -382,6 +382,26 @@ describe('lmdb store on the disk', () => {
     );
   });
 
+  test('its history has at most 64 MiB, also when it is opened again, and the file does not grow', async () => {
+    const large = 'x'.repeat(4 * 2 ** 20);
+    let store = await lmdb(10_000, 'large');
+    const write = async (times: number): Promise<void> => {
+      for (let i = 0; i < times; i++) await store.txn(put('/a', large));
+    };
+    await write(40);
+    const { size } = statSync(join(directory, 'large/data.mdb'));
+    expect(() => store.watch('', 20, () => {})).toThrow(CompactedError);
+    expect(text(await store.get('/a', 30))).toBe(large);
+    await store.close();
+    store = await lmdb(10_000, 'large');
+    await write(40);
+    expect(() => store.watch('', 60, () => {})).toThrow(CompactedError);
+    expect(text(await store.get('/a', 70))).toBe(large);
+    expect(statSync(join(directory, 'large/data.mdb')).size).toBeLessThan(size * 1.5);
+    expect(size).toBeLessThan(200 * 2 ** 20);
+    await store.close();
+  });
+
   test('its files are for their owner only', async () => {
     await lmdb(10, 'modes');
     const mode = (path: string): number => statSync(join(directory, path)).mode & 0o777;

@@ -7,7 +7,8 @@
  * Invariants:
  *  1. One commit at a time; each is decided on what the last one left. A commit that fails has changed nothing.
  *  2. Revision counter, current values and history change in the same LMDB transaction.
- *  3. At most `historyRevisions` revisions of history are kept; each commit forgets as many as it adds.
+ *  3. At most `historyRevisions` revisions of history are kept, and as many as fit into a number of bytes; each commit
+ *     forgets what is beyond that.
  */
 import type { Log } from '../../platform/platform.ts';
 import { eventsOf, type HistoryRecord, stateBefore } from '../history.ts';
@@ -35,6 +36,7 @@ import {
 } from '../transaction.ts';
 import { createWatchers } from '../watchers.ts';
 import { commitFailure } from './commit-failure.ts';
+import { HistorySize } from './history-size.ts';
 import { fromChanges, fromStored, openTables, type Tables, toRecord, toStored } from './tables.ts';
 
 export interface LmdbStoreOptions {
@@ -74,6 +76,7 @@ class LmdbStore implements Store {
   private readonly watchers = createWatchers();
   private waiting: Waiting[] = [];
   private writing: Promise<void> | undefined;
+  private readonly historySize = new HistorySize();
   private newest = 0;
   private compacted = 0;
   private closed = false;
@@ -88,6 +91,9 @@ class LmdbStore implements Store {
   load(): void {
     this.newest = this.tables.meta.get('revision') ?? 0;
     this.compacted = this.tables.meta.get('compacted') ?? 0;
+    for (const revision of this.tables.history.getKeys()) {
+      this.historySize.load(revision, this.tables.history.getBinaryFast(revision)?.length ?? 0);
+    }
   }
 
   revision(): number {
@@ -215,6 +221,8 @@ class LmdbStore implements Store {
     }
     this.newest = batch.revision;
     this.compacted = batch.compacted;
+    this.historySize.add(batch.events);
+    this.historySize.forget(batch.compacted);
     this.watchers.dispatch(batch.events);
     for (const answer of batch.answers) answer();
   }
@@ -241,7 +249,8 @@ class LmdbStore implements Store {
       batch.events.push(...events);
       batch.answers.push(() => waiting.resolve(result));
     }
-    batch.compacted = Math.max(batch.compacted, batch.revision - this.historyRevisions);
+    const excess = this.historySize.excess(batch.events);
+    batch.compacted = Math.max(batch.compacted, batch.revision - this.historyRevisions, excess);
     return batch;
   }
 
