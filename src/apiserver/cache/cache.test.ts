@@ -1,7 +1,11 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import type { Store } from '../../store/store.ts';
+import { EventWindow } from './event-window.ts';
 import { parseKey } from './keys.ts';
 import { encodeStored } from './stored-object.ts';
 import { loadWatchCache, type WatchCache } from './watch-cache.ts';
@@ -86,6 +90,35 @@ describe('subscribers', () => {
     cache.subscribe(PREFIX, undefined, 2, (event) => seen.push(event.revision));
     await put(store, 'a/1', 5);
     expect(seen).toEqual([3, 4, 5]);
+  });
+
+  test('that missed more than 8 MiB of objects come too late', async () => {
+    const { store, cache } = await started();
+    const large = { annotations: { large: 'x'.repeat(2 ** 20) } };
+    const value = encodeStored({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', ...large } } as KubeObject);
+    for (let i = 0; i < 20; i++) await store.txn({ compare: [], puts: [{ key: `${PREFIX}a/1`, value }] });
+    expect(() => cache.subscribe(PREFIX, undefined, 12, () => {})).toThrow('too old resource version: 12 (13)');
+    let count = 0;
+    cache.subscribe(PREFIX, undefined, 13, () => {
+      count += 1;
+    });
+    expect(count).toBe(7);
+  });
+
+  test('cost no memory for what is forgotten', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    const window = new EventWindow(1000, 0);
+    const objects = Array.from({ length: 20 }, (_, index) => {
+      const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } };
+      window.push({ type: 'MODIFIED', namespace: 'a', revision: index + 1, object, previous: undefined }, 2 ** 20);
+      return new WeakRef(object);
+    });
+    // What a WeakRef was asked for in a turn of the event loop stays until the next one.
+    await new Promise(setImmediate);
+    collectGarbage();
+    expect(window.after(12)?.map(({ revision }) => revision)).toEqual([13, 14, 15, 16, 17, 18, 19, 20]);
+    expect(objects.map((each) => each.deref() !== undefined).indexOf(true)).toBe(12);
   });
 
   test('hear of a transaction in whole, and in order although another one subscribes within', async () => {

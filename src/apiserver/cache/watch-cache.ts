@@ -241,7 +241,8 @@ class StoreCache implements WatchCache {
       const { revision } = change;
       event = { type: 'DELETED', namespace, revision, object: atRevision(previous, revision), previous };
     }
-    resource.window.push(event);
+    const { value } = change.type === 'put' ? change.kv : (change.previous ?? { value: [] });
+    resource.window.push(event, value.length);
     this.#queue.push({ resource, event });
   }
 
