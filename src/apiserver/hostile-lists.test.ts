@@ -53,6 +53,22 @@ describe('a Pod with many', () => {
   });
 });
 
+test('the row of a Pod with many readiness gates and conditions is made while others are served', async () => {
+  const readinessGates = list(2 * COUNT, (i) => ({ conditionType: `a/gate-${i}` }));
+  expect((await at.call('POST', PODS, { body: pod('gates', {}, { readinessGates }) })).code).toBe(201);
+  const conditions = list(2 * COUNT, (i) => ({ type: `a/other-${i}`, status: 'True' }));
+  const headers = { 'content-type': 'application/merge-patch+json' };
+  const body = JSON.stringify({ status: { conditions } });
+  expect((await at.call('PATCH', `${PODS}/gates/status`, { body, headers })).code).toBe(200);
+  const { json, othersWaited } = await whileOthersAsk(at, () =>
+    at.call('GET', `${PODS}/gates?includeObject=None`, {
+      headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+    }),
+  );
+  expect(json.rows[0].cells).toContain(`0/${2 * COUNT}`);
+  expect(othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
+});
+
 test('a strategic merge patch of a long list is merged while others are served', async () => {
   await at.call('POST', PODS, { body: pod('merged', {}) });
   const patch = (operator: string) =>

@@ -52,8 +52,11 @@ const hostPorts: Filter = (pod, _node, podsOnNode) =>
 
 /** Whether one of the Pod's ports of the node is that of another, which has not ended. */
 export function hostPortsTaken(pod: Pod, others: readonly Pod[]): boolean {
-  const taken = others.filter((other) => !hasEnded(other)).flatMap(hostPortsOf);
-  return hostPortsOf(pod).some((port) => taken.some((other) => portsClash(port, other)));
+  const taken = Map.groupBy(
+    others.filter((other) => !hasEnded(other)).flatMap(hostPortsOf),
+    ({ hostPort }) => hostPort,
+  );
+  return hostPortsOf(pod).some((port) => taken.get(port.hostPort)?.some((other) => portsClash(port, other)));
 }
 
 /** The node's ports must be free for defer containers as well, whenever the Pod ends: nobody could move it then. */

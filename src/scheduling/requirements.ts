@@ -20,12 +20,16 @@ export const untoleratedTaint = (
   pod: Pod,
   taints: readonly Taint[],
   effects: readonly string[] = ['NoSchedule', 'NoExecute'],
-): Taint | undefined =>
-  taints.find(
-    (taint) =>
-      effects.includes(taint.effect) &&
-      !(pod.spec?.tolerations ?? []).some((toleration) => tolerates(toleration, taint)),
-  );
+): Taint | undefined => {
+  // A node has a key once for each effect: no toleration is compared with all taints.
+  const byKey = Map.groupBy(pod.spec?.tolerations ?? [], ({ key }) => key ?? '');
+  return taints.find((taint) => {
+    const isTolerated = [taint.key, ''].some((key) =>
+      byKey.get(key)?.some((toleration) => tolerates(toleration, taint)),
+    );
+    return effects.includes(taint.effect) && !isTolerated;
+  });
+};
 
 /** nodeSelector and required node affinity both hold. */
 export function matchesNodeSelection(pod: Pod, node: Node): boolean {

@@ -87,7 +87,8 @@ export function volumeMismatch(
   if (compareQuantities(capacity, request) < 0) return 'requested PV is too small';
   if ((spec.storageClassName ?? '') !== (wanted.storageClassName ?? '')) return 'storageClassName does not match';
   if ((spec.volumeMode ?? 'Filesystem') !== (wanted.volumeMode ?? 'Filesystem')) return 'incompatible volumeMode';
-  const hasAllModes = (wanted.accessModes ?? []).every((mode) => spec.accessModes?.includes(mode));
+  const modes = new Set(spec.accessModes);
+  const hasAllModes = (wanted.accessModes ?? []).every((mode) => modes.has(mode));
   return hasAllModes ? undefined : 'incompatible accessMode';
 }
 

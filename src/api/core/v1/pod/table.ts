@@ -38,8 +38,8 @@ export function podRow(pod: Pod, context: WriteContext): (string | number)[] {
 function readinessGates(pod: Pod): string {
   const gates = pod.spec?.readinessGates ?? [];
   if (gates.length === 0) return '<none>';
-  const holding = gates.filter(({ conditionType }) =>
-    pod.status?.conditions?.some(({ type, status }) => type === conditionType && status === 'True'),
-  );
+  const conditions = pod.status?.conditions ?? [];
+  const holds = new Set(conditions.filter(({ status }) => status === 'True').map(({ type }) => type));
+  const holding = gates.filter(({ conditionType }) => holds.has(conditionType));
   return `${holding.length}/${gates.length}`;
 }

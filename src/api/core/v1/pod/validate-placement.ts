@@ -177,6 +177,7 @@ const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] 
 ];
 
 function validatePodTerm(term: PodAffinityTerm, path: string): FieldError[] {
+  const mismatchLabelKeys = new Set(term.mismatchLabelKeys);
   return [
     ...labelSelectorErrors(term.labelSelector, `${path}.labelSelector`),
     ...labelSelectorErrors(term.namespaceSelector, `${path}.namespaceSelector`),
@@ -184,7 +185,7 @@ function validatePodTerm(term: PodAffinityTerm, path: string): FieldError[] {
     ...labelKeyErrors(term.matchLabelKeys, term.labelSelector, `${path}.matchLabelKeys`),
     ...labelKeyErrors(term.mismatchLabelKeys, term.labelSelector, `${path}.mismatchLabelKeys`),
     ...(term.matchLabelKeys ?? []).flatMap((key, index) =>
-      term.mismatchLabelKeys?.includes(key)
+      mismatchLabelKeys.has(key)
         ? [invalid(`${path}.matchLabelKeys[${index}]`, key, 'exists in both matchLabelKeys and mismatchLabelKeys')]
         : [],
     ),
