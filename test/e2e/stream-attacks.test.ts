@@ -1,6 +1,7 @@
 /** What a client sends on a stream never hurts the container runtime: malformed frames end the client's connection alone. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { runtimeProcesses } from '../../src/cli/leftovers.ts';
@@ -23,6 +24,15 @@ const BOX = '/api/v1/namespaces/default/pods/box';
 const EXEC = `${BOX}/exec?container=app&command=cat&stdin=true&stdout=true`;
 const TERMINAL = `${EXEC}&tty=true`;
 const FORWARD = `${BOX}/portforward`;
+
+/** One that was closed meanwhile is none. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}
 
 let lifepod: Lifepod;
 let containerd: number[];
@@ -117,6 +127,19 @@ describe('over SPDY', () => {
     }
     expect(Buffer.concat(received).equals(sent)).toBe(true);
   });
+});
+
+test.each([EXEC, FORWARD])('a stream of %s that the runtime refuses leaves no connection to it', async (path) => {
+  const sockets = (): number =>
+    readdirSync(`/proc/${lifepod.pid()}/fd`).filter((fd) =>
+      linkOf(`/proc/${lifepod.pid()}/fd/${fd}`).startsWith('socket:'),
+    ).length;
+  const before = sockets();
+  for (let i = 0; i < 20; i++) {
+    const refused = upgrade(lifepod.kubeconfig, path, { Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': 'x' });
+    await expect(refused).rejects.toThrow('was answered with 403');
+  }
+  await expect.poll(sockets).toBeLessThan(before + 10);
 });
 
 describe('over WebSocket', () => {

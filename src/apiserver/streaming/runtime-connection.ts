@@ -111,13 +111,16 @@ function connectEagerly(url: string): Socket {
   return socket;
 }
 
+/** Ends the connection: the runtime would keep it for another request. */
 async function refusalOf(response: IncomingMessage): Promise<ApiError> {
+  const { socket } = response;
   let text = '';
   response.setEncoding('utf8');
   for await (const chunk of response) {
     text += chunk;
     if (text.length > MAX_REFUSAL_BYTES) break;
   }
+  socket.destroy();
   const { status } = internalError(`unable to upgrade connection: ${text.trim()}`);
   return new ApiError({ ...status, code: response.statusCode ?? 500 });
 }
