@@ -324,6 +324,13 @@ export function decode(typeName: string, value: unknown): Decoded {
   };
 }
 
+/** Why the apiVersion or the kind of what a client sent cannot be read; undefined where they can, or are absent. */
+export function typeMetaError(object: Readonly<Record<string, unknown>>): string | undefined {
+  const key = ['apiVersion', 'kind'].find((each) => typeof (object[each] ?? '') !== 'string');
+  if (key === undefined) return undefined;
+  return `json: cannot unmarshal ${kindOf(object[key])} into Go struct field .${key} of type string`;
+}
+
 /** `unknown field "spec.foo"`: what a warning says and a strict decoding error lists. */
 export const unknownFieldText = (path: string): string => `unknown field ${JSON.stringify(path)}`;
 

@@ -1,9 +1,13 @@
 /** Bodies that cost a parser far more than their length: the answer is a refusal, and others are served meanwhile. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { kinds } from '../api/kinds.ts';
 import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileOthersAsk } from './hostile-fixture.ts';
-import type { Answer, TestServer } from './server-fixture.ts';
+import { type Answer, readText, type TestServer } from './server-fixture.ts';
 
 const APPLY = 'application/apply-patch+yaml';
 /** Just below the limit of a body. */
@@ -125,7 +129,34 @@ describe('100,000 levels', () => {
   });
 });
 
-describe('what is missing or too long', () => {
+describe('what is missing, too long or of another type', () => {
+  test('a continue token whose version is an object with a toString is refused', async () => {
+    const token = Buffer.from('{"v":{"toString":1},"rv":1,"start":"a"}').toString('base64url');
+    const { code, json } = await at.call('GET', `${CONFIG_MAPS}?limit=1&continue=${token}`);
+    expect(code).toBe(400);
+    expect(json.message).toContain('continue key is not valid: server does not recognize this encoded version');
+  });
+
+  test.each(['apiVersion', 'kind'])('an %s that is an object with a toString is refused', async (field) => {
+    const body = JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'one' },
+      [field]: { toString: 1 },
+    });
+    const why = `json: cannot unmarshal object into Go struct field .${field} of type string`;
+    const answers = [
+      await at.call('POST', CONFIG_MAPS, { body }),
+      await apply(body),
+      await patch('merge-patch+json', body),
+      await patch('json-patch+json', JSON.stringify([{ op: 'add', path: `/${field}`, value: { toString: 1 } }])),
+    ];
+    for (const { code, json } of answers) {
+      expect(code).toBe(400);
+      expect(json.message).toContain(`couldn't get version/kind; json parse error: ${why}`);
+    }
+  });
+
   test('a PriorityClass without a name is refused', async () => {
     const body = '{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{},"value":1}';
     const { code, json } = await at.call('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', { body });
@@ -165,5 +196,49 @@ describe('what is missing or too long', () => {
       `/apis/lifepod.io/v1/namespaces/default/podrecords?fieldSelector=metadata.name%3D${long}`,
     ])
       expect((await at.call('GET', path)).json).toMatchObject({ items: [] });
+  });
+});
+
+describe('bodies that do not end', () => {
+  const begin = (bytes: number): ClientRequest => {
+    const { host, port } = at.server;
+    const outgoing = request({
+      ...{ host, port, method: 'POST', path: CONFIG_MAPS, agent: false },
+      ...{ ca: at.pki.caCertificate, cert: at.pki.admin.certificate, key: at.pki.admin.key },
+      headers: { 'content-type': 'application/json', 'content-length': LARGE },
+    });
+    outgoing.on('error', () => undefined);
+    outgoing.write('x'.repeat(bytes));
+    return outgoing;
+  };
+
+  test('are refused, the oldest first, when all together are too large; others are read meanwhile', async () => {
+    const first = begin(LARGE - 1);
+    const refused = once(first, 'response') as Promise<[IncomingMessage]>;
+    const all = [first, ...Array.from({ length: 29 }, () => begin(LARGE - 1))];
+    const [answer] = await refused;
+    expect(answer.statusCode).toBe(429);
+    expect(JSON.parse(await readText(answer))).toMatchObject({ reason: 'TooManyRequests' });
+    const body = `{"metadata":{"name":"meanwhile"},"data":{"a":"${'x'.repeat(900_000)}"}}`;
+    expect((await at.call('POST', CONFIG_MAPS, { body })).code).toBe(201);
+    for (const each of all) each.destroy();
+  });
+
+  test('take no more than their bytes where they come one by one', async () => {
+    const before = process.memoryUsage().rss;
+    const outgoing = request({
+      ...{ host: at.server.host, port: at.server.port, method: 'POST', path: CONFIG_MAPS, agent: false },
+      ...{ ca: at.pki.caCertificate, cert: at.pki.admin.certificate, key: at.pki.admin.key },
+    });
+    outgoing.flushHeaders();
+    const [socket] = (await once(outgoing, 'socket')) as [Socket];
+    if (socket.connecting) await once(socket, 'secureConnect');
+    // A million chunks of one byte each.
+    socket.write('1\r\nx\r\n'.repeat(1_000_000));
+    socket.write('0\r\n\r\n');
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+    expect(answer.statusCode).toBe(400);
+    expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
+    outgoing.destroy();
   });
 });

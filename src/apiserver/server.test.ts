@@ -322,6 +322,33 @@ test('requests that are sent before the answer to the one before are answered in
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 200']);
 });
 
+test('of requests that are sent ahead nothing is kept when their connection ends', async () => {
+  await using own = await startTestServer();
+  let gets = 0;
+  own.backend.get = async () => {
+    gets += 1;
+    return await new Promise(() => undefined);
+  };
+  const { certificate: cert, key } = own.pki.admin;
+  const socket = connect({ host: own.server.host, port: own.server.port, ca: own.pki.caCertificate, cert, key });
+  socket.on('error', () => undefined);
+  socket.write(`GET ${CONFIG_MAPS}/one HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(500));
+  await expect.poll(() => gets).toBe(1);
+  socket.destroy();
+  expect((await own.call('GET', '/healthz')).code).toBe(200);
+  expect(gets).toBe(1);
+});
+
+test('a request for an upgrade that is passed over is answered, and its connection ends', async () => {
+  const { certificate: cert, key } = at.pki.admin;
+  const socket = connect({ host: at.server.host, port: at.server.port, ca: at.pki.caCertificate, cert, key });
+  socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
+  let text = '';
+  for await (const chunk of socket) text += chunk;
+  expect(text).toMatch(/^HTTP\/1\.1 200/);
+  expect(text.toLowerCase()).toContain('connection: close');
+});
+
 describe('a body that is too large', () => {
   test('is refused with 413 by its Content-Length, and the whole answer arrives', async () => {
     const body = JSON.stringify({ data: { a: 'x'.repeat(8 * 1024 * 1024) } });

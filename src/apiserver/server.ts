@@ -30,6 +30,7 @@ import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
 import { sendBody, sendJson, sendStatus } from './http/answers.ts';
 import { authenticate } from './http/authenticate.ts';
 import { authorizePath, authorizeResource } from './http/authorize.ts';
+import { bodyReader } from './http/body.ts';
 import type { ServerContext } from './http/context.ts';
 import { createExchange, type Exchange } from './http/exchange.ts';
 import { type HealthChecks, serveHealth } from './http/health.ts';
@@ -38,6 +39,7 @@ import { flag } from './http/query.ts';
 import { createRequestMetrics } from './http/request-metrics.ts';
 import { serveResource } from './http/resources.ts';
 import { findPath, findRoute, pathSegments, type RouteIndex, routeIndex } from './http/routes.ts';
+import { isNext } from './http/turns.ts';
 import { discardBody } from './http/unread-body.ts';
 import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
@@ -166,6 +168,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     documents: openApi(options.kinds, options.version),
     version: versionInfo(options.version),
     outgoing: outgoingBudget(options),
+    bodies: bodyReader(),
     metrics: options.metrics ?? createMetrics(),
     liveChecks: { ping: () => undefined },
     readyChecks: { ping: () => undefined, ...options.readyChecks, shutdown },
@@ -176,6 +179,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
   const handler: RequestHandler = {
     onIdleWhileClosing: () => undefined,
     async handle(request, response, upgrading) {
+      if (upgrading === undefined && !(await isNext(request.socket, response))) return;
       const abort = new AbortController();
       let taken = false;
       const begun = performance.now();
@@ -189,7 +193,9 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         // The connection counts as idle only after this event.
         if (closing) setImmediate(handler.onIdleWhileClosing);
       });
-      if (closing) response.setHeader('Connection', 'close');
+      // After an upgrade that was passed over, Node.js 24 leaves requests whose headers are too large without an answer.
+      const passedOver = upgrading === undefined && request.headers.upgrade !== undefined;
+      if (closing || passedOver) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {
         measure.goesOn(exchange);
         if (closing) abort.abort();
@@ -282,6 +288,7 @@ async function fail(handling: Handling, exchange: Exchange, error: unknown): Pro
     return;
   }
   const { status } = failure as ApiError;
-  if (status.code === 413 && !exchange.request.complete) return discardBody(exchange, status, handling.timers);
+  if ((status.code === 413 || status.code === 429) && !exchange.request.complete)
+    return discardBody(exchange, status, handling.timers);
   await sendStatus(exchange, status);
 }

@@ -5,10 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import type { ResourceBackend } from '../machinery/backend.ts';
+import type { KubeObject } from '../machinery/meta.ts';
 import { systemTimers } from '../platform/node.ts';
 import { CONFIG_MAPS, startHostileServer } from './hostile-fixture.ts';
 import { outgoingBudget } from './http/outgoing.ts';
-import { configMap, ref } from './registry/testing.ts';
+import { configMap, object, ref } from './registry/testing.ts';
 import { readText, recordingLog, type TestServer } from './server-fixture.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -21,6 +22,16 @@ const config = ref('configmaps');
 async function fill(backend: ResourceBackend, count: number): Promise<void> {
   for (let index = 0; index < count; index++) await backend.create(config, 'default', configMap(`c${index}`, { text }));
 }
+
+const records = ref('podrecords', 'lifepod.io');
+const record = (name: string): KubeObject => ({
+  ...object('PodRecord', name, {
+    podName: 'web',
+    podUID: 'u',
+    transitions: [{ key: 'a', at: '2026-01-01T00:00:00.000000Z', type: 'Step', message: text }],
+  }),
+  apiVersion: 'lifepod.io/v1',
+});
 
 /** Resolves when the connection is cut, which is an error to its client. */
 const closed = (answer: IncomingMessage): Promise<void> =>
@@ -45,6 +56,19 @@ test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Tab
     for (const list of lists) list.destroy();
   },
 );
+
+test('lists of what is in no cache count, and those for which most waits are cut', async () => {
+  await using at = await startHostileServer();
+  for (let index = 0; index < 10; index++) await at.registry.create(records, 'default', record(`r${index}`));
+  const path = '/apis/lifepod.io/v1/namespaces/default/podrecords';
+  const lists = await unread(at, path, 20);
+  const cut = Promise.race(lists.map(closed));
+  const { json } = await at.call('GET', path);
+  expect(json.items).toHaveLength(10);
+  for (const list of lists) list.resume();
+  await cut;
+  for (const list of lists) list.destroy();
+});
 
 test('a list whose pieces end within characters of four bytes arrives as it is', async () => {
   await using at = await startHostileServer();

@@ -9,7 +9,8 @@ import type { Status } from '../../machinery/meta.ts';
 import { acceptsGzip, drained, type Exchange, startAnswer } from './exchange.ts';
 import { STALLED_MILLIS } from './outgoing.ts';
 
-const PIECE_CHARS = 64 * 1024;
+/** What is made and written before others have their turn. */
+export const PIECE_CHARS = 64 * 1024;
 /** Up to this length an answer is written at once. Upstream compresses from here on. */
 const WHOLE_CHARS = 128 * 1024;
 /** Speed counts more than size between machines that are near each other. */

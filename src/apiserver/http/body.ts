@@ -1,13 +1,22 @@
 /** Bodies of requests: read up to the limit, decoded from JSON, YAML or protobuf, checked to be of the path's kind. */
 import type { IncomingMessage } from 'node:http';
+import { typeMetaError } from '../../api/schema.ts';
 import type { PatchType } from '../../machinery/backend.ts';
 import { isDeeperThan, MAX_DEPTH } from '../../machinery/json-value.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
-import { ApiError, badRequest, requestEntityTooLarge, unsupportedMediaType } from '../../machinery/status.ts';
+import {
+  ApiError,
+  badRequest,
+  requestEntityTooLarge,
+  tooManyRequests,
+  unsupportedMediaType,
+} from '../../machinery/status.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
 
 /** Upstream's limit of a request body. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
+/** What clients may have sent of bodies that have not ended. */
+const ALL_BODIES_BYTES = 64 * 1024 * 1024;
 const OBJECT_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 type ObjectType = (typeof OBJECT_TYPES)[number];
 const PATCH_TYPES: readonly PatchType[] = [
@@ -27,29 +36,64 @@ export interface ExpectedKind {
   schema: string;
 }
 
-/** Rejects with 413 RequestEntityTooLarge as soon as the limit is passed; the rest of the body is then not read. */
-export async function readBody(request: IncomingMessage): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) throw requestEntityTooLarge(BODY_LIMIT_BYTES);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  return await new Promise<Buffer>((resolve, reject) => {
-    const end = (): void => settle(() => resolve(Buffer.concat(chunks)));
-    const fail = (): void => settle(() => reject(badRequest('the request body ended early')));
-    const data = (chunk: Buffer): void => {
-      bytes += chunk.length;
-      if (bytes > BODY_LIMIT_BYTES) {
-        request.pause();
-        settle(() => reject(requestEntityTooLarge(BODY_LIMIT_BYTES)));
-        return;
+/** Bodies that are being read; what there is of all together is bounded. */
+export interface BodyReader {
+  /**
+   * Rejects with 413 RequestEntityTooLarge as soon as the limit is passed, and with 429 TooManyRequests where it has begun first
+   * of the bodies that together pass theirs; the rest of the body is then not read.
+   */
+  read(request: IncomingMessage): Promise<Buffer>;
+}
+
+export function bodyReader(limitOfAll = ALL_BODIES_BYTES): BodyReader {
+  /** In the order in which they began. */
+  const refusals = new Set<() => void>();
+  let bytesOfAll = 0;
+  return {
+    async read(request) {
+      if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) {
+        throw requestEntityTooLarge(BODY_LIMIT_BYTES);
       }
-      chunks.push(chunk);
-    };
-    const settle = (finish: () => void): void => {
-      request.off('data', data).off('end', end).off('close', fail).off('error', fail);
-      finish();
-    };
-    request.on('data', data).on('end', end).on('close', fail).on('error', fail);
-  });
+      // Chunks are copied: one that carries a byte takes hundreds.
+      let body: Buffer = Buffer.alloc(0);
+      let bytes = 0;
+      return await new Promise<Buffer>((resolve, reject) => {
+        const end = (): void => settle(() => resolve(body.subarray(0, bytes)));
+        const fail = (): void => settle(() => reject(badRequest('the request body ended early')));
+        const refuse = (error: Error): void => {
+          request.pause();
+          settle(() => reject(error));
+        };
+        const refuseFirst = (): void => refuse(tooManyRequests('too many request bodies are being read', 1));
+        const data = (chunk: Buffer): void => {
+          if (bytes + chunk.length > BODY_LIMIT_BYTES) {
+            refuse(requestEntityTooLarge(BODY_LIMIT_BYTES));
+            return;
+          }
+          if (bytes + chunk.length > body.length) body = enlarged(body, bytes + chunk.length);
+          chunk.copy(body, bytes);
+          bytes += chunk.length;
+          bytesOfAll += chunk.length;
+          for (const first of refusals) if (bytesOfAll > limitOfAll) first();
+        };
+        const settle = (finish: () => void): void => {
+          request.off('data', data).off('end', end).off('close', fail).off('error', fail);
+          refusals.delete(refuseFirst);
+          bytesOfAll -= bytes;
+          finish();
+        };
+        refusals.add(refuseFirst);
+        request.on('data', data).on('end', end).on('close', fail).on('error', fail);
+      });
+    },
+  };
+}
+
+/** The same bytes with space for `atLeast`, and mostly for as many again as there were. */
+function enlarged(bytes: Buffer, atLeast: number): Buffer {
+  const larger = Buffer.allocUnsafe(Math.min(Math.max(2 * bytes.length, atLeast), BODY_LIMIT_BYTES));
+  bytes.copy(larger);
+  return larger;
 }
 
 const mediaType = (request: IncomingMessage): string =>
@@ -133,6 +177,8 @@ async function parseObject(body: Buffer, type: ObjectType, expected: ExpectedKin
     throw unrecognized(`couldn't get version/kind; ${FORMATS[type]} parse error: ${firstLine(error)}`);
   }
   if (!isObject(parsed)) throw unrecognized("couldn't get version/kind; json parse error: the body is not an object");
+  const unfit = typeMetaError(parsed);
+  if (unfit !== undefined) throw unrecognized(`couldn't get version/kind; json parse error: ${unfit}`);
   return parsed;
 }
 

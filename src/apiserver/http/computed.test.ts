@@ -135,7 +135,13 @@ test('the proxy of a Node passes on what its node has at the path', async () => 
   expect(await proxy('n', '/nothing')).toMatchObject({ code: 404, text: '404 page not found\n' });
   expect(await proxy('n', '')).toMatchObject({ code: 404, text: '404 page not found\n' });
   expect(await proxy('gone', '/stats/summary')).toMatchObject({ code: 404, json: { reason: 'NotFound' } });
-  expect(await proxy('elsewhere', '/healthz')).toMatchObject({ code: 503, json: { reason: 'ServiceUnavailable' } });
+  expect(await proxy('elsewhere', '/healthz')).toMatchObject({
+    ...{ code: 503 },
+    json: {
+      reason: 'ServiceUnavailable',
+      message: 'error trying to reach service: no connection to the node "elsewhere"',
+    },
+  });
   expect(await at.call('POST', '/api/v1/nodes/n/proxy/run', { body: '' })).toMatchObject({ code: 405 });
   // Other subresources have no paths below them.
   expect(await at.call('GET', '/api/v1/nodes/n/status/more')).toMatchObject({ code: 404 });

@@ -4,6 +4,7 @@ import type { ResourceBackend } from '../../machinery/backend.ts';
 import type { NodeConnection } from '../../machinery/node-connection.ts';
 import type { NodeReports } from '../../machinery/node-reports.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { BodyReader } from './body.ts';
 
 export interface ServerContext {
   readonly backend: ResourceBackend;
@@ -11,4 +12,5 @@ export interface ServerContext {
   readonly nodes: NodeConnection & NodeReports;
   readonly timers: Timers;
   readonly log: Log;
+  readonly bodies: BodyReader;
 }

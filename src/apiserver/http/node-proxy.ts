@@ -1,5 +1,5 @@
 /** The proxy subresource of Nodes: documents of the node's own server. Source: v1.33 "Proxies", kubelet's HTTP endpoints. */
-import { notFound } from '../../machinery/status.ts';
+import { isApiError, notFound, serviceUnavailable } from '../../machinery/status.ts';
 import { sendBody, sendText } from './answers.ts';
 import type { ServerContext } from './context.ts';
 import type { Exchange } from './exchange.ts';
@@ -10,7 +10,13 @@ export async function serveNodeProxy(server: ServerContext, exchange: Exchange, 
   const { ref, name, subpath = [] } = route;
   if (name === undefined) throw notFound(ref, '');
   await server.backend.get(ref, undefined, name);
-  const document = await server.nodes.document(name, `/${subpath.join('/')}`, exchange.signal);
+  const document = await server.nodes
+    .document(name, `/${subpath.join('/')}`, exchange.signal)
+    .catch((error: unknown) => {
+      throw isApiError(error, 'ServiceUnavailable')
+        ? serviceUnavailable(`error trying to reach service: ${error.message}`)
+        : error;
+    });
   if (document === undefined) return sendText(exchange, 404, '404 page not found\n');
   return sendBody(exchange, 200, document.contentType, document.text);
 }

@@ -50,11 +50,11 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
     if (total <= limit) return;
     for (const client of clients) client.refresh();
     while (total > limit) {
-      const slowest = [...clients].reduce<Client | undefined>(
-        (most, client) => (most === undefined || client.waiting() > most.waiting() ? client : most),
-        undefined,
-      );
-      if (slowest === undefined) return;
+      // What is kept for one client alone is as large as what it asked for.
+      const [slowest, ...others] = [...clients]
+        .filter((client) => client.waiting() > 0)
+        .sort((a, b) => b.waiting() - a.waiting());
+      if (slowest === undefined || others.length === 0) return;
       slowest.cut();
     }
   };
@@ -73,7 +73,10 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
       if (times === undefined) return;
       ownBytes -= bytes;
       if (times > 1) own.set(object, times - 1);
-      else own.delete(object);
+      else {
+        own.delete(object);
+        lengths.delete(object);
+      }
       const others = (kept.get(object) ?? 1) - 1;
       if (others > 0) kept.set(object, others);
       else {

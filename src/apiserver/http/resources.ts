@@ -1,11 +1,12 @@
 /** The verbs of the resources over HTTP: decode the request, call the backend, encode what it gives. */
-import type { DeleteOptions, PatchType, WriteOptions } from '../../machinery/backend.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { DeleteOptions, ListOptions, PatchType, WriteOptions } from '../../machinery/backend.ts';
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import { serveStream } from '../streaming/streams.ts';
 import { includeObjectOf, tableTexts } from '../tables/table.ts';
-import { sendBody, sendTexts } from './answers.ts';
+import { PIECE_CHARS, sendBody, sendTexts } from './answers.ts';
 import {
   decodeDeleteOptions,
   decodeObject,
@@ -13,7 +14,6 @@ import {
   type ExpectedKind,
   objectMediaType,
   patchMediaType,
-  readBody,
 } from './body.ts';
 import { getComputed, listComputed } from './computed.ts';
 import type { ServerContext } from './context.ts';
@@ -41,6 +41,7 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
       kind.computed === undefined
         ? await server.backend.list(route.ref, options)
         : await listComputed(server, route, kind.computed, options);
+    if (!isShared(route, options)) await keepItems(exchange, list.items);
     return sendList(server, exchange, route, list);
   }
   if (verb === 'deletecollection') return sendList(server, exchange, route, await deleteAll(server, exchange, route));
@@ -119,7 +120,7 @@ function write(
 async function create(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
   const type = objectMediaType(exchange.request);
   const options = write(exchange, route, 'CreateOptions');
-  const object = await decodeObject(await readBody(exchange.request), type, expectedKind(route));
+  const object = await decodeObject(await server.bodies.read(exchange.request), type, expectedKind(route));
   const { namespace, name } = route;
   checkNamespace(
     object,
@@ -133,7 +134,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
   const type = objectMediaType(exchange.request);
   const options = write(exchange, route, 'UpdateOptions');
   const kind = expectedKind(route);
-  const object = await decodeObject(await readBody(exchange.request), type, kind);
+  const object = await decodeObject(await server.bodies.read(exchange.request), type, kind);
   const { namespace } = route;
   const name = nameOf(route);
   // A body of another kind is about the object of the path: it needs no name of its own.
@@ -171,23 +172,41 @@ async function patch(
 ): Promise<KubeObject> {
   const type = patchMediaType(exchange.request);
   const options = write(exchange, route, 'PatchOptions', type);
-  const body = await decodePatch(await readBody(exchange.request), type);
+  const body = await decodePatch(await server.bodies.read(exchange.request), type);
   return server.backend.patch(route.ref, route.namespace, nameOf(route), type, body, { ...options, onCreated });
 }
 
-async function readDeleteOptions(exchange: Exchange): Promise<DeleteOptions> {
-  const body = await decodeDeleteOptions(await readBody(exchange.request), exchange.request);
+async function readDeleteOptions(server: ServerContext, exchange: Exchange): Promise<DeleteOptions> {
+  const body = await decodeDeleteOptions(await server.bodies.read(exchange.request), exchange.request);
   return { ...deleteOptions(exchange.query, body), onWarning: onWarning(exchange) };
 }
 
 async function remove(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject | Status> {
-  const options = await readDeleteOptions(exchange);
+  const options = await readDeleteOptions(server, exchange);
   return server.backend.delete(route.ref, route.namespace, nameOf(route), options);
 }
 
 async function deleteAll(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeList> {
-  const options = await readDeleteOptions(exchange);
+  const options = await readDeleteOptions(server, exchange);
   return server.backend.deleteCollection(route.ref, { ...listOptions(exchange.query, route.namespace), ...options });
+}
+
+/** Whether the items of the list are those that others have too: the present ones of the cache. */
+const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
+  kind.uncached !== true && options.continue === undefined && options.resourceVersionMatch !== 'Exact';
+
+/** Counts what waits for this client alone until its answer is out. */
+async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {
+  let chars = 0;
+  for (const item of items) {
+    const { length } = encodeOnce(item);
+    outgoing.keep(item, length);
+    chars += length;
+    if (response.destroyed) return;
+    if (chars < PIECE_CHARS) continue;
+    chars = 0;
+    await nextTurn();
+  }
 }
 
 function sendList(server: ServerContext, exchange: Exchange, route: ResourceRoute, list: KubeList): Promise<void> {

@@ -57,7 +57,8 @@ export function findPath(index: RouteIndex, segments: readonly string[]): Resour
   if (kind === undefined || tail.slice(0, 2).includes('')) throw pathNotFound();
   if (inNamespace !== undefined && (!kind.namespaced || rest[1] === '')) throw pathNotFound();
   if (inNamespace === undefined && kind.namespaced && name !== undefined) throw pathNotFound();
-  const definition = subresource === undefined ? undefined : kind.subresources[subresource];
+  const known = subresource !== undefined && Object.hasOwn(kind.subresources, subresource);
+  const definition = known ? kind.subresources[subresource] : undefined;
   if (subresource !== undefined && definition === undefined) throw pathNotFound();
   if (subpath.length > 0 && definition?.subpaths !== true) throw pathNotFound();
   const namespace = inNamespace === undefined ? undefined : rest[1];

@@ -3,6 +3,7 @@
  * Source: Server-Side Apply (v1.33); the apply patcher and fieldmanager of upstream (behaviour and wording).
  */
 import { fieldTypeOf } from '../../api/field-types.ts';
+import { typeMetaError } from '../../api/schema.ts';
 import type { WriteOptions } from '../../machinery/backend.ts';
 import type { FieldSet } from '../../machinery/field-ownership/field-set.ts';
 import { applyConfig, firstEntries } from '../../machinery/field-ownership/managed-fields.ts';
@@ -90,6 +91,8 @@ function configOf(
   options: WriteOptions,
 ): JsonObject {
   if (!isJsonObject(body)) throw badRequest('error decoding patch: the patch must be an object');
+  const wrong = typeMetaError(body);
+  if (wrong !== undefined) throw badRequest(`couldn't get version/kind; json parse error: ${wrong}`);
   if (!body['kind']) throw badRequest(`Object 'Kind' is missing in '${JSON.stringify(body)}'`);
   if (!body['apiVersion']) throw badRequest(`Object 'apiVersion' is missing in '${JSON.stringify(body)}'`);
   if (body['apiVersion'] !== resource.apiVersion) {

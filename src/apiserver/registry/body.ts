@@ -1,6 +1,6 @@
 /** The objects that clients send: an own copy, decoded against the schema. */
 import type { SubresourceDefinition } from '../../api/kind.ts';
-import { decode, unknownFieldText } from '../../api/schema.ts';
+import { decode, typeMetaError, unknownFieldText } from '../../api/schema.ts';
 import type { WriteOptions } from '../../machinery/backend.ts';
 import type { FieldError } from '../../machinery/field-error.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -21,6 +21,8 @@ export interface DecodeOptions extends Pick<WriteOptions, 'fieldValidation' | 'o
 export function decodeBody({ kind: own }: Resource, body: KubeObject, options: DecodeOptions): KubeObject {
   const { group, schema, kind, version } = options.subresource?.bodyKind ?? own;
   const apiVersion = apiVersionOf(group, version);
+  const wrong = typeMetaError(body as unknown as Record<string, unknown>);
+  if (wrong !== undefined) throw badRequest(`couldn't get version/kind; json parse error: ${wrong}`);
   const given = body.kind || kind;
   const unfit = (cause: string) =>
     badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${cause}`);

@@ -28,7 +28,9 @@ export function decodeContinue(token: string): ContinuePoint {
     throw invalidToken('');
   }
   if (content?.v !== VERSION)
-    throw invalidToken(`: server does not recognize this encoded version ${content?.v ?? ''}`);
+    throw invalidToken(
+      `: server does not recognize this encoded version ${typeof content?.v === 'string' ? content.v : ''}`,
+    );
   const { rv, start } = content;
   if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv === 0 || rv < NEWEST_REVISION) {
     throw invalidToken(`: incorrect encoded start resourceVersion (version ${VERSION})`);
