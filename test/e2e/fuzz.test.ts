@@ -1,0 +1,238 @@
+/**
+ * Requests and streams that are random and mostly wrong, sent to one engine: each is answered, none with a failure of the engine,
+ * others are served meanwhile, and the engine, its runtime and its Pods are there afterwards.
+ * LIFEPOD_FUZZ_REQUESTS sets how many (`npm run fuzz`: 50,000), LIFEPOD_FUZZ_SEED repeats a run; the seed is printed.
+ */
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { kinds } from '../../src/api/kinds.ts';
+import { runtimeProcesses } from '../../src/cli/leftovers.ts';
+import { pathOf, validObject } from '../support/hostile-objects.ts';
+import { type HostileRequest, hostileBytes, hostileRequest } from '../support/hostile-requests.ts';
+import { hostileStream } from '../support/hostile-streams.ts';
+import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import { longestWait } from '../support/other-client.ts';
+import { adminOf, upgrade } from '../support/raw-streams.ts';
+
+const seed = Number(process.env['LIFEPOD_FUZZ_SEED'] ?? process.env['LIFEPOD_SEED']);
+const total = Number(process.env['LIFEPOD_FUZZ_REQUESTS'] ?? 5000);
+console.log(`fuzz: seed ${seed}, ${total} requests (LIFEPOD_FUZZ_SEED and LIFEPOD_FUZZ_REQUESTS set them)`);
+
+const STREAMS = Math.ceil(total / 25);
+const CONNECTIONS = Math.ceil(total / 25);
+const REQUESTS = total - STREAMS - CONNECTIONS;
+const TIMEOUT_MILLIS = 60_000 + total * 60;
+/** What a request, a stream and a connection may take; ten times the longest that was seen. */
+const ANSWER_MILLIS = 60_000;
+const OTHERS_WAIT_MILLIS = 5000;
+const MEMORY_KIBIBYTES = 512 * 1024;
+
+/** Failures whose codes and words are upstream's own. */
+const UPSTREAM_FAILURES = [
+  // What upstream's proxy says of a node that it cannot reach.
+  /^503 error trying to reach service: /,
+  /^504 Too large resource version: \d+, current: \d+$/,
+  /^500 resourceVersion should not be set on objects to be created$/,
+  /^500 Internal error occurred: unable to upgrade connection: /,
+];
+
+let lifepod: Lifepod;
+let agent: Agent;
+let containerd: number[];
+let memoryBefore: number;
+
+const containerdPids = (): number[] =>
+  runtimeProcesses(lifepod.dataDir)
+    .filter(({ commandLine }) => /(^|\/)containerd$/.test(commandLine[0] ?? ''))
+    .map(({ pid }) => pid);
+
+/** The most memory that the engine has had, in KiB. */
+const peakMemory = (): number =>
+  Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${lifepod.pid()}/status`, 'utf8'))?.[1]);
+
+beforeAll(async () => {
+  lifepod = await startLifepod();
+  agent = new Agent({ ...adminOf(lifepod.kubeconfig), keepAlive: true });
+  await lifepod.kubectlOk('create', 'namespace', 'kept');
+  await lifepod.kubectlOk('create', 'namespace', 'other');
+  const spec = { tolerations: [{ operator: 'Exists' }] };
+  await lifepod.apply({
+    ...pod('box', { app: [{ name: 'app', script: WAIT }], spec }),
+    metadata: { name: 'box', namespace: 'kept' },
+  });
+  await lifepod.kubectlOk('-n', 'kept', 'wait', '--for=condition=Ready', 'pod/box', '--timeout=60s');
+  for (const kind of kinds.filter(({ computed, createOnly }) => computed === undefined && createOnly !== true))
+    for (const name of ['one', 'two', 'three', 'four']) {
+      const path = `${pathOf(kind)}${kind.namespaced ? '/namespaces/default' : ''}/${kind.plural}`;
+      const body = JSON.stringify(validObject(kind, name));
+      const { code, text } = await send({
+        method: 'POST',
+        path,
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
+      // Events of both groups are the same objects.
+      expect([201, 409], `${path}: ${text}`).toContain(code);
+    }
+  containerd = containerdPids();
+  expect(containerd).toHaveLength(1);
+  memoryBefore = peakMemory();
+});
+
+// containerd may take minutes to stop a container whose streams were cut.
+afterAll(async () => {
+  agent?.destroy();
+  await lifepod?.stop();
+}, 400_000);
+
+/** The answer's code and the beginning of its body; a watch or log that goes on is left once it has begun. */
+async function send(asked: HostileRequest): Promise<{ code: number; text: string }> {
+  const { method, path, headers } = asked;
+  const body = Buffer.from(asked.body, 'latin1');
+  const outgoing = request({
+    ...adminAddress(),
+    ...{ agent, method, path },
+    headers: { ...headers, 'content-length': body.length },
+  });
+  const deadline = setTimeout(() => outgoing.destroy(new Error('there was no answer in time')), ANSWER_MILLIS);
+  try {
+    outgoing.end(body);
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      outgoing.once('response', resolve).once('error', reject);
+      outgoing.once('upgrade', (upgraded, socket) => {
+        socket.destroy();
+        resolve(upgraded);
+      });
+    });
+    const code = answer.statusCode ?? 0;
+    const goesOn = code < 300 && /[?&](watch|follow)=/.test(path);
+    const pieces: Buffer[] = [];
+    if (code !== 101 && !goesOn) for await (const piece of answer) pieces.push(piece as Buffer);
+    if (goesOn) outgoing.destroy();
+    return { code, text: Buffer.concat(pieces).toString() };
+  } finally {
+    clearTimeout(deadline);
+  }
+}
+
+const adminAddress = (): { host: string; port: number } => {
+  const { host, port } = agent.options;
+  return { host: String(host), port: Number(port) };
+};
+
+interface Status {
+  kind: string;
+  code: number;
+  message: string;
+}
+
+const messageOf = (text: string): string => {
+  try {
+    return (JSON.parse(text) as Status).message;
+  } catch {
+    return text;
+  }
+};
+
+test('every request is answered, none with a failure of the engine', { timeout: TIMEOUT_MILLIS }, async () => {
+  const codes = new Map<number, number>();
+  await whileOthersAsk(() =>
+    fc.assert(
+      fc.asyncProperty(hostileRequest, async (asked) => {
+        const { code, text } = await send(asked);
+        codes.set(code, (codes.get(code) ?? 0) + 1);
+        const told = `${code} ${messageOf(text)}`;
+        if (code >= 500 && !UPSTREAM_FAILURES.some((each) => each.test(told)))
+          throw new Error(`${told}\n${inspect(asked)}`);
+        // Where the head is too large, nobody reads who asks for what.
+        if (code < 400 || code === 431 || asked.method === 'HEAD') return;
+        const status = JSON.parse(text) as Status;
+        expect({ kind: status.kind, code: status.code }, inspect(asked)).toEqual({ kind: 'Status', code });
+      }),
+      { numRuns: REQUESTS, seed },
+    ),
+  );
+  console.log(
+    `fuzz: answers by code: ${[...codes]
+      .sort()
+      .map((pair) => pair.join(': '))
+      .join(', ')}`,
+  );
+  // The requests are not all refused at the first look.
+  for (const code of [200, 201, 400, 404, 409, 422]) expect(codes.get(code) ?? 0).toBeGreaterThan(0);
+});
+
+const inspect = ({ method, path, headers, body }: HostileRequest): string =>
+  `${method} ${path} ${JSON.stringify(headers)} ${JSON.stringify(body.slice(0, 4000))}`;
+
+async function whileOthersAsk(attack: () => Promise<void>): Promise<void> {
+  const longest = await longestWait(lifepod.kubeconfig, attack);
+  console.log(`fuzz: others waited ${longest.toFixed(0)} ms at most`);
+  expect(longest).toBeLessThan(OTHERS_WAIT_MILLIS);
+}
+
+test('bytes that are hardly HTTP end their connection alone', { timeout: TIMEOUT_MILLIS }, async () => {
+  const admin = adminOf(lifepod.kubeconfig);
+  await whileOthersAsk(() =>
+    fc.assert(
+      fc.asyncProperty(hostileBytes, async (bytes) => {
+        const socket = connect(admin);
+        socket.setTimeout(ANSWER_MILLIS, () => socket.destroy(new Error('the connection did not end')));
+        let text = '';
+        socket.on('data', (piece: Buffer) => (text += piece.toString('latin1')));
+        socket.on('error', () => undefined);
+        const closed = new Promise((resolve) => socket.once('close', resolve));
+        socket.end(bytes, 'latin1');
+        await closed;
+        expect(text).not.toMatch(/^HTTP\/1\.1 5/m);
+      }),
+      { numRuns: CONNECTIONS, seed },
+    ),
+  );
+});
+
+test('what is sent on a stream of a container ends the stream alone', { timeout: TIMEOUT_MILLIS }, async () => {
+  await whileOthersAsk(() =>
+    fc.assert(
+      fc.asyncProperty(hostileStream, async ({ stream, headers, bytes }) => {
+        const path = `/api/v1/namespaces/kept/pods/box/${stream}`;
+        const opened = await upgrade(lifepod.kubeconfig, path, headers).catch((error: Error) => error);
+        if (opened instanceof Error) {
+          expect(opened.message).toMatch(/was answered with 4\d\d$/);
+          return;
+        }
+        const stuck = setTimeout(() => opened.socket.destroy(new Error('the stream did not end')), ANSWER_MILLIS);
+        opened.socket.end(bytes, 'latin1');
+        await opened.closed;
+        clearTimeout(stuck);
+        expect(opened.socket.errored).toBe(null);
+      }),
+      { numRuns: STREAMS, seed },
+    ),
+  );
+});
+
+test('the engine, its runtime and its Pods are as they were', async () => {
+  expect(containerdPids()).toEqual(containerd);
+  expect(await lifepod.kubectl('-n', 'kept', 'exec', 'box', '--', 'echo', 'still there')).toMatchObject({
+    code: 0,
+    stdout: 'still there\n',
+  });
+  const { status } = await lifepod.get<{ status: { containerStatuses: { restartCount: number }[] } }>(
+    '-n',
+    'kept',
+    'pod',
+    'box',
+  );
+  expect(status.containerStatuses[0]?.restartCount).toBe(0);
+  const log = readFileSync(join(lifepod.dataDir, 'lifepod.log'), 'utf8');
+  expect(log.split('\n').filter((line) => line.includes('request failed'))).toEqual([]);
+  console.log(`fuzz: the engine took ${Math.round((peakMemory() - memoryBefore) / 1024)} MiB more at most`);
+  expect(peakMemory() - memoryBefore).toBeLessThan(MEMORY_KIBIBYTES);
+});

@@ -1,0 +1,297 @@
+/** Objects of the kinds, grown out of valid ones by the table of fields, and their bodies: JSON, YAML, protobuf, each damaged. */
+import fc from 'fast-check';
+import protobuf from 'protobufjs/minimal.js';
+import { stringify } from 'yaml';
+import type { KindDefinition } from '../../src/api/kind.ts';
+import { type Shape, schemaTypes } from '../../src/api/schema.ts';
+import { protobufFields } from '../../src/apiserver/protobuf/fields.ts';
+import { damaged, hostileText, hostileValue, mutated } from './hostile-values.ts';
+
+/** Nothing runs of it: no node has such a label. */
+const podSpec = {
+  nodeSelector: { no: 'node' },
+  terminationGracePeriodSeconds: 1,
+  initContainers: [{ name: 'before', image: 'busybox:1.28', command: ['true'] }],
+  containers: [
+    {
+      name: 'app',
+      image: 'busybox:1.28',
+      command: ['sleep', '1'],
+      ports: [{ containerPort: 80, name: 'web', protocol: 'TCP' }],
+      env: [
+        { name: 'A', value: 'b' },
+        { name: 'C', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+      ],
+      resources: { requests: { cpu: '1m', memory: '1Mi' }, limits: { memory: '64Mi' } },
+      volumeMounts: [{ name: 'work', mountPath: '/work' }],
+      readinessProbe: { exec: { command: ['true'] } },
+    },
+  ],
+  deferContainers: [{ name: 'after', image: 'busybox:1.28', command: ['true'], when: 'Always', timeoutSeconds: 2 }],
+  volumes: [
+    { name: 'work', emptyDir: {} },
+    { name: 'settings', configMap: { name: 'one' } },
+  ],
+  tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }],
+};
+
+/** What a valid object of a kind needs beside its name. */
+const CONTENTS: Readonly<Record<string, object>> = {
+  ConfigMap: { data: { a: 'b' }, binaryData: { c: 'ZA==' } },
+  Secret: { data: { a: 'Yg==' }, stringData: { c: 'd' }, type: 'Opaque' },
+  Pod: { spec: podSpec },
+  PodTemplate: { template: { metadata: { labels: { a: 'b' } }, spec: podSpec } },
+  Service: { spec: { selector: { a: 'b' }, ports: [{ port: 80, targetPort: 'web' }], clusterIP: 'None' } },
+  Binding: { target: { kind: 'Node', name: 'none' } },
+  Event: {
+    involvedObject: { kind: 'Pod', namespace: 'default', name: 'one' },
+    reason: 'A',
+    message: 'b',
+    type: 'Normal',
+  },
+  PodRecord: {
+    podName: 'one',
+    podUID: 'a',
+    transitions: [{ key: 'a', at: '2026-01-01T00:00:00.000000Z', type: 'Step' }],
+  },
+  EventsV1Event: {
+    ...{ regarding: { kind: 'Pod', namespace: 'default', name: 'one' }, eventTime: '2026-01-01T00:00:00.000000Z' },
+    ...{ reportingController: 'a/b', reportingInstance: 'c', action: 'd', reason: 'A', note: 'b', type: 'Normal' },
+  },
+  Lease: { spec: { holderIdentity: 'me', leaseDurationSeconds: 15, renewTime: '2026-01-01T00:00:00.000000Z' } },
+  RuntimeClass: { handler: 'runc', overhead: { podFixed: { cpu: '1m' } } },
+  PriorityClass: { value: 1, description: 'a' },
+  StorageClass: { provisioner: 'a/b', volumeBindingMode: 'Immediate' },
+  PersistentVolume: {
+    spec: { capacity: { storage: '1Mi' }, accessModes: ['ReadWriteOnce'], nfs: { server: 'a', path: '/b' } },
+  },
+  PersistentVolumeClaim: {
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } }, storageClassName: 'none' },
+  },
+};
+
+const PLAUSIBLE = [
+  ...['Always', 'Never', 'OnFailure', 'IfNotPresent', 'PostExit', 'PreExit', 'Succeeded', 'FailPod', 'AfterPreExit'],
+  ...[
+    'TCP',
+    'UDP',
+    'Exists',
+    'In',
+    'Equal',
+    'NoSchedule',
+    'NoExecute',
+    'ClusterIP',
+    'NodePort',
+    'ExternalName',
+    'Local',
+  ],
+  ...['RuntimeDefault', 'Localhost', 'Burstable', 'ReadWriteOnce', 'Block', 'Immediate', 'File', 'Memory', 'HTTP'],
+  ...[
+    'one',
+    'default',
+    'busybox:1.28',
+    'a=b',
+    '/work',
+    '10m',
+    '1Gi',
+    '127.0.0.1',
+    'metadata.name',
+    '2026-01-01T00:00:00Z',
+  ],
+];
+
+const SCALARS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  string: fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...PLAUSIBLE) }, { weight: 1, arbitrary: hostileText }),
+  integer: fc.constantFrom(0, 1, -1, 80, 65_536, 2 ** 31 - 1, 2 ** 31, -(2 ** 31) - 1, 2 ** 53, 2 ** 63),
+  number: fc.double(),
+  boolean: fc.boolean(),
+  quantity: fc.constantFrom('1', '10m', '1Gi', '-1', '1e3', '0.0000000001', '9223372036854775808', 'x', 1.5),
+  intOrString: fc.constantFrom(80, 'web', 0, 65_536, '50%', '-1%', ''),
+  bytes: fc.constantFrom('YQ==', 'YQ', '', '!'),
+};
+
+const contentOf = (shape: Shape, depth: number): fc.Arbitrary<unknown> => {
+  if (typeof shape === 'string') return SCALARS[shape] ?? (SCALARS['string'] as fc.Arbitrary<unknown>);
+  if ('ref' in shape) return objectOf(shape.ref, depth);
+  if ('array' in shape) return fc.array(contentOf(shape.array, depth), { maxLength: 3 });
+  return fc.dictionary(fc.constantFrom(...PLAUSIBLE), contentOf(shape.map, depth), { maxKeys: 3 });
+};
+
+const someOf = <T>(all: T[]): fc.Arbitrary<T[]> => fc.subarray(all, { maxLength: Math.min(all.length, 4) });
+
+/** Some of the type's fields, each of its shape, to some depth. */
+const objectOf = (type: string, depth: number): fc.Arbitrary<Record<string, unknown>> =>
+  depth === 0
+    ? fc.constant({})
+    : someOf(Object.entries(schemaTypes[type] ?? {})).chain((fields) =>
+        fc.record(Object.fromEntries(fields.map(([name, { shape }]) => [name, contentOf(shape, depth - 1)]))),
+      );
+
+type Json = Record<string, unknown>;
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The second within the first, elements of lists by their place. */
+function merged(old: unknown, added: unknown): unknown {
+  if (Array.isArray(old) && Array.isArray(added))
+    return Array.from({ length: Math.max(old.length, added.length) }, (_, at) =>
+      at >= added.length ? old[at] : merged(old[at], added[at]),
+    );
+  if (!isObject(old) || !isObject(added)) return added ?? old;
+  const result: Json = { ...old };
+  for (const [key, value] of Object.entries(added)) result[key] = merged(result[key], value);
+  return result;
+}
+
+export const apiVersionOf = ({ group, version }: KindDefinition): string =>
+  group === '' ? version : `${group}/${version}`;
+
+/** /api/v1, /apis/GROUP/VERSION */
+export const pathOf = (kind: KindDefinition): string => `${kind.group === '' ? '/api' : '/apis'}/${apiVersionOf(kind)}`;
+
+export const validObject = (kind: KindDefinition, name: string): object => ({
+  ...{ apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name } },
+  ...(CONTENTS[kind.schema] ?? CONTENTS[kind.kind]),
+});
+
+/** An object that is valid but for what was put into it. */
+export function hostileObject(kind: KindDefinition, name: string): fc.Arbitrary<object> {
+  const whole = validObject(kind, name);
+  const grown = fc
+    .tuple(fc.constant(whole), objectOf(kind.schema, 5))
+    .map(([old, added]) => merged(old, added) as object);
+  return fc.oneof(
+    { weight: 1, arbitrary: fc.constant(whole) },
+    { weight: 3, arbitrary: mutated(whole) },
+    { weight: 2, arbitrary: grown },
+    { weight: 1, arbitrary: grown.chain(mutated) },
+  );
+}
+
+export interface Body {
+  type: string;
+  bytes: Buffer;
+}
+
+/** Writes a value as Go's protobuf does where it has the field's shape; what has not is left out. */
+function writeField(writer: protobuf.Writer, number: number, shape: Shape, value: unknown): void {
+  const message = (write: (inner: protobuf.Writer) => void): void => {
+    write(writer.uint32((number << 3) | 2).fork());
+    writer.ldelim();
+  };
+  if (typeof shape === 'object') {
+    if ('array' in shape) {
+      if (Array.isArray(value)) for (const each of value) writeField(writer, number, shape.array, each);
+    } else if ('ref' in shape) message((inner) => writeMessage(inner, shape.ref, value));
+    else if (isObject(value))
+      for (const [key, content] of Object.entries(value))
+        message((inner) => writeField(inner.uint32(10).string(key), 2, shape.map, content));
+  } else if (typeof value === 'number' && shape === 'integer')
+    writer.uint32(number << 3).int64(Math.trunc(value) % 2 ** 62);
+  else if (typeof value === 'boolean') writer.uint32(number << 3).bool(value);
+  else if (shape === 'quantity')
+    message((inner) => void inner.uint32(10).string(typeof value === 'string' ? value : '1'));
+  else if (typeof value === 'string') writer.uint32((number << 3) | 2).string(value);
+}
+
+function writeMessage(writer: protobuf.Writer, type: string, value: unknown): void {
+  if (!isObject(value)) return;
+  const words = (protobufFields[type] ?? '').split(' ');
+  for (let at = 0; at + 1 < words.length; at += 2) {
+    const [name = '', number = ''] = [words[at], words[at + 1]];
+    const shape = schemaTypes[type]?.[name]?.shape;
+    if (shape !== undefined && value[name] !== undefined)
+      writeField(writer, Number.parseInt(number, 10), shape, value[name]);
+  }
+}
+
+function asProtobuf(kind: KindDefinition, object: object): Buffer {
+  const writer = protobuf.Writer.create();
+  writer.uint32(10).fork().uint32(10).string(apiVersionOf(kind)).uint32(18).string(kind.kind).ldelim();
+  writeMessage(writer.uint32(18).fork(), kind.schema, object);
+  return Buffer.concat([Buffer.from('k8s\0'), writer.ldelim().finish()]);
+}
+
+const YAML_TOKENS = [
+  ...[
+    '\n',
+    '  ',
+    '\t',
+    ': ',
+    '- ',
+    '? ',
+    '{',
+    '}',
+    '[',
+    ']',
+    ', ',
+    '&a ',
+    '*a',
+    '<<: *a',
+    '!!binary ',
+    '!!set ',
+    '!<x> ',
+  ],
+  ...[
+    '|\n',
+    '>+9\n',
+    '---\n',
+    '...\n',
+    '%YAML 9.9\n',
+    '%TAG ! x\n',
+    '#',
+    '"',
+    "'",
+    '\\x',
+    'a',
+    'data',
+    '1e999',
+    '~',
+    '\u0085',
+  ],
+];
+const yaml = fc.array(fc.constantFrom(...YAML_TOKENS), { maxLength: 60 }).map((tokens) => tokens.join(''));
+
+/** A body that might be an object of the kind. */
+export const hostileBody = (kind: KindDefinition, name: string): fc.Arbitrary<Body> => {
+  const object = hostileObject(kind, name);
+  const of = (type: string, bytes: fc.Arbitrary<Buffer>): fc.Arbitrary<Body> =>
+    damaged(bytes).map((each) => ({ type, bytes: each }));
+  return fc.oneof(
+    {
+      weight: 6,
+      arbitrary: of(
+        'application/json',
+        object.map((each) => Buffer.from(JSON.stringify(each))),
+      ),
+    },
+    {
+      weight: 3,
+      arbitrary: of(
+        'application/yaml',
+        object.map((each) => Buffer.from(stringify(each))),
+      ),
+    },
+    {
+      weight: 1,
+      arbitrary: of(
+        'application/yaml',
+        yaml.map((text) => Buffer.from(text)),
+      ),
+    },
+    {
+      weight: 3,
+      arbitrary: of(
+        'application/vnd.kubernetes.protobuf',
+        object.map((each) => asProtobuf(kind, each)),
+      ),
+    },
+    {
+      weight: 1,
+      arbitrary: of(
+        'application/json',
+        hostileValue.map((each) => Buffer.from(JSON.stringify(each) ?? '')),
+      ),
+    },
+  );
+};
