@@ -21,6 +21,7 @@ export async function isNext(connection: Socket, response: ServerResponse): Prom
   const before = [...waiting].at(-1);
   waiting.add(response);
   response.once('close', () => waiting.delete(response));
-  if (before !== undefined) await new Promise<void>((resolve) => before.once('close', () => resolve()));
-  return !response.destroyed;
+  // What follows a request on its connection may end the connection before its turn has come.
+  await (before === undefined ? undefined : new Promise<void>((resolve) => before.once('close', () => resolve())));
+  return !response.destroyed && !connection.destroyed;
 }
