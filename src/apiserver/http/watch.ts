@@ -17,12 +17,12 @@ import { STALLED_MILLIS } from './outgoing.ts';
 import { watchOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 
-/** What may wait for one client, beside the objects that the watch begins with. */
+/** The limit of the events that wait for one client, without the objects that the watch begins with. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 /** Watches without timeoutSeconds end after 30 to 60 minutes. Source: --min-request-timeout of v1.33. */
 const MIN_TIMEOUT_SECONDS = 1800;
 
-/** So many events that were written may stay in the queue before it is made shorter. */
+/** The array of the queue is made shorter after this number of events. */
 const FORGET_AFTER = 100;
 
 const line = (type: string, object: string): string[] => [`{"type":"${type}","object":`, object, '}\n'];
@@ -78,18 +78,16 @@ export async function serveWatch(
 
 interface EventWriter {
   add(event: WatchEvent): void;
-  /** The answer has begun: what was added before is what the watch begins with. */
+  /** Begins to write. The events that were added before are those that the watch begins with. */
   start(): void;
-  /** Resolves when the connection has taken everything, or is closed. */
+  /** Resolves when every event is written, or the connection is closed. */
   written(): Promise<void>;
 }
 
-/**
- * Events wait as the objects that they are, which other watches share, and become text when the connection takes it.
- */
+/** An event waits as an object, which all watches share. It is encoded when the connection has room for it. */
 function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: WatchEvent) => string[]): EventWriter {
   const { response, outgoing } = exchange;
-  let queue: { event: WatchEvent; bytes: number }[] = [];
+  let queue: ({ event: WatchEvent; bytes: number } | undefined)[] = [];
   let first = 0;
   let pending = 0;
   let started = false;
@@ -99,6 +97,8 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
     writing = true;
     await outgoing.ready();
     for (let next = queue[first]; next !== undefined && !response.destroyed; next = queue[first]) {
+      // The array must not keep the object of an event that is written.
+      queue[first] = undefined;
       first += 1;
       pending -= next.bytes;
       for (const piece of evenly(encode(next.event))) {
