@@ -311,7 +311,7 @@ describe('objects', () => {
   });
 });
 
-test('requests that are sent before the answer to the one before are answered in their order, failures too', async () => {
+test('pipelined requests are answered in their order, also with errors', async () => {
   const { host, port } = at.server;
   const { certificate: cert, key } = at.pki.admin;
   const socket = connect({ host, port, ca: at.pki.caCertificate, cert, key });
@@ -322,7 +322,7 @@ test('requests that are sent before the answer to the one before are answered in
   expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 200']);
 });
 
-test('of requests that are sent ahead nothing is kept when their connection ends', async () => {
+test('pipelined requests wait for their turn, and are not handled once their connection has ended', async () => {
   await using own = await startTestServer();
   let gets = 0;
   own.backend.get = async () => {
@@ -339,7 +339,7 @@ test('of requests that are sent ahead nothing is kept when their connection ends
   expect(gets).toBe(1);
 });
 
-test('a request for an upgrade that is passed over is answered, and its connection ends', async () => {
+test('a request whose upgrade is ignored is answered, and its connection is closed', async () => {
   const { certificate: cert, key } = at.pki.admin;
   const socket = connect({ host: at.server.host, port: at.server.port, ca: at.pki.caCertificate, cert, key });
   socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');

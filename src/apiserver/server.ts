@@ -193,9 +193,9 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         // The connection counts as idle only after this event.
         if (closing) setImmediate(handler.onIdleWhileClosing);
       });
-      // After an upgrade that was passed over, Node.js 24 leaves requests whose headers are too large without an answer.
-      const passedOver = upgrading === undefined && request.headers.upgrade !== undefined;
-      if (closing || passedOver) response.setHeader('Connection', 'close');
+      // Node.js 24 does not answer a request with too large headers on a connection where it has ignored an upgrade before.
+      const upgradeIgnored = upgrading === undefined && request.headers.upgrade !== undefined;
+      if (closing || upgradeIgnored) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {
         measure.goesOn(exchange);
         if (closing) abort.abort();
@@ -273,7 +273,7 @@ function onlyGet(method: string): void {
 }
 
 async function fail(handling: Handling, exchange: Exchange, error: unknown): Promise<void> {
-  const { response, method, path, signal, upgrade } = exchange;
+  const { response, method, path, signal } = exchange;
   // The client is gone: nobody reads an answer.
   if (signal.aborted && response.destroyed) return;
   let failure = error;
@@ -281,8 +281,7 @@ async function fail(handling: Handling, exchange: Exchange, error: unknown): Pro
     handling.log.error('request failed', { method, path, error: (error as Error)?.stack ?? String(error) });
     failure = internalError('an unexpected failure was logged');
   }
-  // Without an upgrade, an answer has no connection as long as the one before it on the same connection is not out.
-  if (response.headersSent || (upgrade !== undefined && response.socket === null)) {
+  if (response.headersSent || response.socket === null) {
     // Half an answer, or a stream: only a broken connection tells the client so.
     response.destroy();
     return;

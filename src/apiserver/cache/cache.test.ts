@@ -105,7 +105,7 @@ describe('subscribers', () => {
     expect(count).toBe(7);
   });
 
-  test('cost no memory for what is forgotten', async () => {
+  test('do not keep the objects of events that the window has forgotten', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
     const window = new EventWindow(1000, 0);
@@ -114,7 +114,7 @@ describe('subscribers', () => {
       window.push({ type: 'MODIFIED', namespace: 'a', revision: index + 1, object, previous: undefined }, 2 ** 20);
       return new WeakRef(object);
     });
-    // What a WeakRef was asked for in a turn of the event loop stays until the next one.
+    // A WeakRef keeps its object alive until the end of the turn of the event loop that made it.
     await new Promise(setImmediate);
     collectGarbage();
     expect(window.after(12)?.map(({ revision }) => revision)).toEqual([13, 14, 15, 16, 17, 18, 19, 20]);

@@ -5,12 +5,12 @@
  */
 import type { CacheEvent } from './watch-cache.ts';
 
-/** As they are stored. A thousand objects of 8 kB, which few are. */
+/** The bytes of the objects as they are stored: a thousand objects of 8 kB, which is larger than most. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
 
 export class EventWindow {
   readonly #capacity: number;
-  /** The oldest event is at #first; what is before it is forgotten. */
+  /** The oldest event is at #first. The slots before it are empty. */
   #events: ({ event: CacheEvent; bytes: number } | undefined)[] = [];
   #first = 0;
   #bytes = 0;

@@ -241,8 +241,7 @@ class StoreCache implements WatchCache {
       const { revision } = change;
       event = { type: 'DELETED', namespace, revision, object: atRevision(previous, revision), previous };
     }
-    const { value } = change.type === 'put' ? change.kv : (change.previous ?? { value: [] });
-    resource.window.push(event, value.length);
+    resource.window.push(event, (change.type === 'put' ? change.kv : change.previous)?.value.length ?? 0);
     this.#queue.push({ resource, event });
   }
 

@@ -1,6 +1,6 @@
 /**
- * Bodies of answers, whole where they are short. Long ones are written in pieces as the client takes them: what waits for a
- * client is a piece, not the answer.
+ * Bodies of answers. A short one is written at once. A long one is written in pieces, each when the client has read the one
+ * before, so that only one piece waits for the client.
  */
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -9,18 +9,18 @@ import type { Status } from '../../machinery/meta.ts';
 import { acceptsGzip, drained, type Exchange, startAnswer } from './exchange.ts';
 import { STALLED_MILLIS } from './outgoing.ts';
 
-/** What is made and written before others have their turn. */
+/** The length of one piece. Between two pieces the event loop serves other clients. */
 export const PIECE_CHARS = 64 * 1024;
-/** Up to this length an answer is written at once. Upstream compresses from here on. */
+/** A shorter answer is written at once. Upstream compresses answers from this length on. */
 const WHOLE_CHARS = 128 * 1024;
-/** Speed counts more than size between machines that are near each other. */
+/** The fastest level: between machines on one network, speed matters more than size. */
 const GZIP_LEVEL = 1;
-/** What a compressor takes: its window, its tables and its buffers. */
+/** The memory of one compressor: its window, its tables and its buffers. */
 const GZIP_BYTES = 300 * 1024;
 
 /**
- * The same text in pieces of about the same length, none of which ends within a character. A long text is not copied: its
- * pieces refer to it, as those of others do.
+ * Splits the text into pieces of about PIECE_CHARS characters, none of which ends within a surrogate pair. A long text is not
+ * copied: its pieces refer to it.
  */
 export function* evenly(texts: Iterable<string>): Generator<string> {
   let piece = '';
@@ -39,7 +39,7 @@ export function* evenly(texts: Iterable<string>): Generator<string> {
   if (piece !== '') yield piece;
 }
 
-/** Answers with the texts, one after the other; each is asked for when the client has taken those before it. */
+/** Answers with the texts, one after the other. Takes the next text when the client has read those before it. */
 export async function sendTexts(
   exchange: Exchange,
   code: number,
@@ -79,7 +79,7 @@ async function sendPieces(
   for (const piece of rest) {
     if (response.destroyed) break;
     await sink.write(piece);
-    // Others have their turn, also where the client takes all at once.
+    // The event loop serves other clients, also if this one reads everything at once.
     await nextTurn();
   }
   await sink.end();

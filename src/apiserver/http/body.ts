@@ -15,7 +15,7 @@ import { parseYaml } from '../yaml/off-thread.ts';
 
 /** Upstream's limit of a request body. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
-/** What clients may have sent of bodies that have not ended. */
+/** The limit of all bodies together that are being read. */
 const ALL_BODIES_BYTES = 64 * 1024 * 1024;
 const OBJECT_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 type ObjectType = (typeof OBJECT_TYPES)[number];
@@ -36,11 +36,11 @@ export interface ExpectedKind {
   schema: string;
 }
 
-/** Bodies that are being read; what there is of all together is bounded. */
+/** Reads request bodies. The bytes of all unfinished bodies together are bounded. */
 export interface BodyReader {
   /**
-   * Rejects with 413 RequestEntityTooLarge as soon as the limit is passed, and with 429 TooManyRequests where it has begun first
-   * of the bodies that together pass theirs; the rest of the body is then not read.
+   * Rejects with 413 RequestEntityTooLarge if the body is larger than BODY_LIMIT_BYTES, and with 429 TooManyRequests if all
+   * unfinished bodies together are too large and this one began first. The rest of the body is then not read.
    */
   read(request: IncomingMessage): Promise<Buffer>;
 }
@@ -54,7 +54,7 @@ export function bodyReader(limitOfAll = ALL_BODIES_BYTES): BodyReader {
       if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) {
         throw requestEntityTooLarge(BODY_LIMIT_BYTES);
       }
-      // Chunks are copied: one that carries a byte takes hundreds.
+      // Chunks are copied, because a chunk of one byte takes hundreds of bytes of memory.
       let body: Buffer = Buffer.alloc(0);
       let bytes = 0;
       return await new Promise<Buffer>((resolve, reject) => {
@@ -89,7 +89,7 @@ export function bodyReader(limitOfAll = ALL_BODIES_BYTES): BodyReader {
   };
 }
 
-/** The same bytes with space for `atLeast`, and mostly for as many again as there were. */
+/** Copies the bytes to a buffer of twice their size, of `atLeast` bytes, and of BODY_LIMIT_BYTES at most. */
 function enlarged(bytes: Buffer, atLeast: number): Buffer {
   const larger = Buffer.allocUnsafe(Math.min(Math.max(2 * bytes.length, atLeast), BODY_LIMIT_BYTES));
   bytes.copy(larger);

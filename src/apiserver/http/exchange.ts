@@ -30,7 +30,7 @@ export interface Exchange {
   /** The server will not wait for this request when it closes: a watch, a log that is followed. */
   endWithServer(): void;
   readonly warnings: string[];
-  /** What is written in pieces, as the client takes it. */
+  /** Writes the answer in pieces, and counts the bytes that wait for the client. */
   readonly outgoing: Outgoing;
   /** Absent where the request asks for no upgrade that is served. */
   readonly upgrade?: Upgrade;

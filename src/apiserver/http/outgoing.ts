@@ -1,34 +1,34 @@
 /**
- * What waits for clients that read slower than the server writes: counted for all answers together.
+ * Counts the bytes that wait for clients which read slower than the server writes, of all answers together.
  *
- * Invariant: beyond the budget the clients for which most waits are cut, one after another. Objects that wait for several
- * watchers count once: they and their text are shared.
+ * Invariant: if more than the budget waits, the client with the most waiting bytes is cut, then the next one. An object that
+ * waits for several watchers counts once: they share the object and its text.
  */
 import type { ServerResponse } from 'node:http';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
 import { drained } from './exchange.ts';
 
-/** What may wait for all clients together. */
+/** The budget of all clients together. */
 const BUDGET_BYTES = 64 * 1024 * 1024;
-/** A client that takes nothing of an answer for so long is cut. Source: --request-timeout of v1.33. */
+/** A client that reads nothing of an answer for this time is cut. Source: --request-timeout of v1.33. */
 export const STALLED_MILLIS = 60_000;
 
 /** One answer's part of the budget. */
 export interface Outgoing {
-  /** Writes to the connection. False: no more before ready(). */
+  /** Writes to the connection. Returns false if the caller must await ready() before the next write. */
   write(data: string | Uint8Array): boolean;
-  /** Resolves when the connection takes more, or is closed. `within`: cuts a client that takes nothing for so long. */
+  /** Resolves when the connection takes more, or is closed. A client that reads nothing for `within` milliseconds is cut. */
   ready(within?: number): Promise<void>;
-  /** Ends the answer; what its connection has not taken still counts. */
+  /** Ends the answer. Its bytes count until the connection has sent them. */
   end(): void;
-  /** Counts an object that is kept until it can be written, and its length. */
+  /** Counts an object that waits to be written; `bytes` is its length. */
   keep(object: object, bytes: number): void;
-  /** It need not be kept any more. */
+  /** The object no longer waits. */
   drop(object: object, bytes: number): void;
 }
 
 interface Client extends Outgoing {
-  /** What is kept for it, and what its connection has not taken. */
+  /** The bytes of its objects, and of what its connection has not sent. */
   waiting(): number;
   refresh(): void;
   cut(): void;
@@ -36,7 +36,7 @@ interface Client extends Outgoing {
 
 export interface OutgoingBudget {
   open(response: ServerResponse, path: string): Outgoing;
-  /** What waits now. */
+  /** The bytes that wait now. */
   bytes(): number;
 }
 
@@ -50,7 +50,7 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
     if (total <= limit) return;
     for (const client of clients) client.refresh();
     while (total > limit) {
-      // What is kept for one client alone is as large as what it asked for.
+      // A client that is the only one may ask for a list that is larger than the budget.
       const [slowest, ...others] = [...clients]
         .filter((client) => client.waiting() > 0)
         .sort((a, b) => b.waiting() - a.waiting());

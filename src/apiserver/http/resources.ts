@@ -191,11 +191,11 @@ async function deleteAll(server: ServerContext, exchange: Exchange, route: Resou
   return server.backend.deleteCollection(route.ref, { ...listOptions(exchange.query, route.namespace), ...options });
 }
 
-/** Whether the items of the list are those that others have too: the present ones of the cache. */
+/** Whether the items of the list are the objects of the cache, which all lists share. */
 const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
   kind.uncached !== true && options.continue === undefined && options.resourceVersionMatch !== 'Exact';
 
-/** Counts what waits for this client alone until its answer is out. */
+/** Counts the items of a list that no other client shares, until its answer is complete. */
 async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {
   let chars = 0;
   for (const item of items) {

@@ -111,7 +111,7 @@ function connectEagerly(url: string): Socket {
   return socket;
 }
 
-/** Ends the connection: the runtime would keep it for another request. */
+/** Reads why the runtime refuses the stream, and closes the connection: Node.js would keep it for another request. */
 async function refusalOf(response: IncomingMessage): Promise<ApiError> {
   const { socket } = response;
   let text = '';

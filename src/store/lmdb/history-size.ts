@@ -1,11 +1,11 @@
-/** How much the history of the store takes, so that it is bounded in bytes as well as in revisions. */
+/** Counts the bytes of the store's history, which is bounded in bytes as well as in revisions. */
 import type { StoreEvent } from '../store.ts';
 import { eventKey, eventRevision } from '../transaction.ts';
 
-/** What the values that were replaced may take together. */
+/** The limit of all replaced values together. */
 const HISTORY_BYTES = 64 * 1024 * 1024;
 
-/** By revision, the bytes of the keys that change and of what they held. */
+/** For each revision, the bytes of its keys and of the values that it replaces. */
 function replaced(events: readonly StoreEvent[]): Map<number, number> {
   const revisions = new Map<number, number>();
   for (const event of events) {
@@ -38,7 +38,7 @@ export class HistorySize {
     }
   }
 
-  /** The revision up to which the history has to go so that the rest fits with what the events add; 0: none. */
+  /** The newest revision that must be forgotten so that the history fits, with what the events add; 0: none. */
   excess(events: readonly StoreEvent[]): number {
     const added = replaced(events);
     let bytes = this.#bytes + [...added.values()].reduce((sum, each) => sum + each, 0);
