@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { runtimeProcesses } from '../../src/cli/leftovers.ts';
+import { containerdPid } from '../support/containerd.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import {
@@ -14,6 +14,7 @@ import {
   PROTOCOL_ERROR,
   SPDY,
   spdyControl,
+  spdyData,
   spdyHeader,
   spdyStream,
   spdyStreams,
@@ -35,13 +36,7 @@ function linkOf(path: string): string {
 }
 
 let lifepod: Lifepod;
-let containerd: number[];
-
-/** The process of containerd, without its shims. */
-const containerdPids = (): number[] =>
-  runtimeProcesses(lifepod.dataDir)
-    .filter(({ commandLine }) => /(^|\/)containerd$/.test(commandLine[0] ?? ''))
-    .map(({ pid }) => pid);
+let containerd: number;
 
 beforeAll(async () => {
   lifepod = await startLifepod();
@@ -54,8 +49,7 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  containerd = containerdPids();
-  expect(containerd).toHaveLength(1);
+  containerd = containerdPid(lifepod);
 });
 
 afterEach(async () => {
@@ -63,17 +57,11 @@ afterEach(async () => {
     code: 0,
     stdout: 'still there\n',
   });
-  expect(containerdPids()).toEqual(containerd);
+  expect(containerdPid(lifepod)).toBe(containerd);
 });
 
 const SETTINGS = spdyControl(4, hex('ffffffff 00000001 00000001'));
 const stdin = spdyStream(1, spdyHeader('streamtype', 'stdin'));
-const data = (id: number, bytes: Buffer): Buffer => {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(id);
-  head.writeUInt32BE(bytes.length, 4);
-  return Buffer.concat([head, bytes]);
-};
 const bomb = Buffer.concat([hex('00000001 00000001 61 00ffffff'), Buffer.alloc(8 * 1024 * 1024)]);
 
 describe('over SPDY', () => {
@@ -96,12 +84,15 @@ describe('over SPDY', () => {
     ['a PING without a number', EXEC, spdyControl(6, Buffer.alloc(0))],
     ['a frame of an unknown type', EXEC, spdyControl(99, hex('00000000'))],
     ['another version', EXEC, hex('80020006 00000004 00000001')],
-    ['data of a stream that there is not', EXEC, data(3, Buffer.from('x'))],
+    ['data of a stream that there is not', EXEC, spdyData(3, Buffer.from('x'))],
     ['random bytes', EXEC, Buffer.concat([hex('ff'), randomBytes(4096)])],
     [
       'the size of a terminal that never ends',
       TERMINAL,
-      Buffer.concat([spdyStream(1, spdyHeader('streamtype', 'resize')), data(1, Buffer.alloc(64 * 1024, '{"a":"}'))]),
+      Buffer.concat([
+        spdyStream(1, spdyHeader('streamtype', 'resize')),
+        spdyData(1, Buffer.alloc(64 * 1024, '{"a":"}')),
+      ]),
     ],
   ];
   test.each(cases)('%s', async (_what, path, bytes) => {
@@ -117,7 +108,9 @@ describe('over SPDY', () => {
   test('data that comes in a frame of 16 MiB arrives', async () => {
     const { socket, closed } = await upgrade(lifepod.kubeconfig, EXEC, SPDY);
     const sent = Buffer.alloc(0xff_ffff, 'a line of the client\n');
-    socket.write(Buffer.concat([spdyStreams('stdin', 'stdout', 'error'), data(1, sent), hex('00000001 01 000000')]));
+    socket.write(
+      Buffer.concat([spdyStreams('stdin', 'stdout', 'error'), spdyData(1, sent), hex('00000001 01 000000')]),
+    );
     let rest = await closed;
     const received: Buffer[] = [];
     while (rest.length >= 8) {
@@ -140,6 +133,26 @@ test.each([EXEC, FORWARD])('a stream of %s that the runtime refuses leaves no co
     await expect(refused).rejects.toThrow('was answered with 403');
   }
   await expect.poll(sockets).toBeLessThan(before + 10);
+});
+
+/** What the client of an attach sends after it has opened the streams. */
+const endings: [string, Buffer][] = [
+  ['ends its connection', Buffer.alloc(0)],
+  ['breaks the protocol', spdyControl(99, hex('00000000'))],
+];
+
+test.each(endings)('a container ends in time after the client of an attach %s at once', async (how, ending) => {
+  const name = how.replaceAll(' ', '-');
+  await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT }] }));
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
+  const path = `/api/v1/namespaces/default/pods/${name}/attach?container=app&stdout=true`;
+  for (let i = 0; i < 50; i++) {
+    const { socket, closed } = await upgrade(lifepod.kubeconfig, path, SPDY);
+    socket.end(Buffer.concat([spdyStreams('error', 'stdout'), ending]));
+    await closed;
+  }
+  // The grace period is 30 s: a container that cannot end takes longer.
+  await lifepod.kubectlOk('delete', 'pod', name, '--timeout=20s');
 });
 
 describe('over WebSocket', () => {

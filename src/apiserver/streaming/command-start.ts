@@ -1,10 +1,16 @@
-/** The start of one command: it waits for its turn, and makes way for others as soon as it has started. */
+/**
+ * The start of one command: it waits for its turn, and makes way for others as soon as it has started. A client that leaves
+ * does not end the turn of its command, which the runtime starts all the same: else those who leave at once would have any
+ * number of commands start at the same time.
+ */
 
 export interface CommandStart {
   /** Resolves when it is the command's turn; rejects with the signal's reason on abort. */
   turn(signal: AbortSignal): Promise<void>;
-  /** The command has written something, or will not start any more. May be called at any time, and again. */
+  /** The command has written something, or the runtime will not start it. May be called at any time, and again. */
   started(): void;
+  /** Nothing more will be heard of the command. A turn that has come goes on until it is ended elsewhere. */
+  left(): void;
 }
 
 /** `ask` is called once at most; what it resolves with ends the turn. */
@@ -20,6 +26,9 @@ export function createCommandStart(ask: (signal: AbortSignal) => Promise<() => v
     started() {
       over = true;
       endTurn();
+    },
+    left() {
+      over = true;
     },
   };
 }

@@ -2,6 +2,7 @@
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../platform/platform.ts';
 import { drainedOrClosed } from './drained.ts';
+import { closeAfterReplies } from './replied.ts';
 
 /** How long a side whose other side has ended may take to end as well. */
 const LINGER_MILLIS = 1_000;
@@ -11,6 +12,8 @@ export interface Passing {
   /** Rejects where the client breaks the protocol: nothing more of it is taken. */
   fromClient(chunk: Uint8Array): Promise<void> | void;
   fromRuntime(chunk: Uint8Array): Promise<void> | void;
+  /** Resolves when the runtime has replied to every stream that was opened: its connection is not closed before. */
+  replied(): Promise<unknown>;
   /** Called when a function above has rejected, before both sides are ended. */
   failed(error: Error): void;
 }
@@ -18,6 +21,7 @@ export interface Passing {
 const asItIs = (client: Duplex, runtime: Duplex): Passing => ({
   fromClient: (chunk) => void (runtime.writable && runtime.write(chunk)),
   fromRuntime: (chunk) => void (client.writable && client.write(chunk)),
+  replied: async () => undefined,
   failed: () => undefined,
 });
 
@@ -36,13 +40,17 @@ export function join(
     const cut = timers.at(timers.now() + LINGER_MILLIS, () => side.destroy());
     side.once('close', () => cut.cancel());
   };
+  const whenReplied = (close: () => void): void => {
+    if (!runtime.destroyed) closeAfterReplies(runtime, passing.replied(), timers, close);
+  };
+  const cutRuntime = (): void => whenReplied(() => runtime.destroy());
   const cut = (): void => {
-    runtime.destroy();
+    cutRuntime();
     closeSoon(client);
   };
   const failed = (error: Error): void => {
     passing.failed(error);
-    runtime.destroy();
+    cutRuntime();
     endClient();
   };
   // The client may still be sending: to close with unread bytes resets the connection, and what it has not read is lost.
@@ -52,11 +60,12 @@ export function join(
     client.once('finish', () => closeSoon(client));
     client.end();
   });
-  const endRuntime = callOnce(() => {
-    if (runtime.destroyed) return;
-    runtime.end();
-    closeSoon(runtime);
-  });
+  const endRuntime = callOnce(() =>
+    whenReplied(() => {
+      runtime.end();
+      closeSoon(runtime);
+    }),
+  );
   const discardClient = pass(client, runtime, (chunk) => passing.fromClient(chunk), failed);
 
   return new Promise((resolve) => {

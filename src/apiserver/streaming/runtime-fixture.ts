@@ -33,6 +33,8 @@ export interface PeerStream {
   /** `sent` is called when the connection has taken it. */
   send(bytes: Uint8Array | string, fin?: boolean, sent?: () => void): void;
   reset(): void;
+  /** Of a silent runtime. */
+  reply(): void;
   /** All that the client has sent, until it has ended its side. */
   readonly received: Promise<Buffer>;
   /** Resolves when the client has sent so many bytes. */
@@ -50,7 +52,7 @@ export interface RuntimeFixture extends AsyncDisposable {
   next(): Promise<RuntimePeer>;
 }
 
-/** `refusal`: what every upgrade is answered with instead. `silent`: streams are not replied to. */
+/** `refusal`: what every upgrade is answered with instead. `silent`: streams are replied to when the test says so. */
 export async function startRuntime(options: { refusal?: string; silent?: boolean } = {}): Promise<RuntimeFixture> {
   const waiting: ((peer: RuntimePeer) => void)[] = [];
   const arrived: RuntimePeer[] = [];
@@ -100,7 +102,7 @@ function peerOf(request: IncomingMessage, socket: Socket, silent: boolean): Runt
   const opened = (id: number, type: string): void => {
     const stream = streamOf(id, type, socket);
     streams.set(id, stream);
-    if (!silent) socket.write(controlFrame(2, id));
+    if (!silent) stream.reply();
     entry(wanted, type).resolve(stream);
   };
   let headerBlocks = Buffer.alloc(0);
@@ -169,6 +171,7 @@ function streamOf(id: number, type: string, socket: Socket): StreamState {
       if (content.length > 0) socket.write(content, sent);
     },
     reset: () => void socket.write(controlFrame(3, id, RST_CANCEL)),
+    reply: () => void socket.write(controlFrame(2, id)),
   };
 }
 

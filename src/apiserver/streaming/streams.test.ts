@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { internalError } from '../../machinery/status.ts';
+import { systemTimers } from '../../platform/node.ts';
 import { noNodes, readText, startTestServer, type TestServer, turns } from '../server-fixture.ts';
 import { type RuntimeFixture, type RuntimePeer, startRuntime } from './runtime-fixture.ts';
 import { createSpdyConnection } from './spdy/spdy-connection.ts';
@@ -247,6 +248,24 @@ describe('exec over WebSocket', () => {
     await peer.pinged(2);
   });
 
+  test('the runtime replies to every stream before its connection is closed, also where the client goes', async () => {
+    await runtime[Symbol.asyncDispose]();
+    runtime = await startRuntime({ silent: true });
+    const client = await open(ALL);
+    const peer = await runtime.next();
+    const opened = Object.values(await streams(peer));
+    let ended = false;
+    peer.socket.once('end', () => (ended = true));
+    client.socket.terminate();
+    await turns(200);
+    for (const stream of opened) {
+      expect(ended).toBe(false);
+      stream.reply();
+      await turns(20);
+    }
+    await peer.closed;
+  });
+
   test('the end of the client ends the connection to the runtime', async () => {
     const client = await open(ALL);
     const peer = await runtime.next();
@@ -275,7 +294,9 @@ describe('exec over WebSocket', () => {
     runtime = await startRuntime({ silent: true });
     const client = await open(ALL);
     const peer = await runtime.next();
-    (await peer.stream('stdin')).reset();
+    const { error, stdin, stdout, stderr } = await streams(peer);
+    for (const stream of [error, stdout, stderr]) stream.reply();
+    stdin.reset();
     expect(await client.closed).toBe(1000);
     expect(client.status()).toMatchObject({
       message: 'Internal error occurred: the container runtime reset the stream: status 5',
@@ -345,7 +366,7 @@ describe('over SPDY', () => {
       'v4.channel.k8s.io',
       'v3.channel.k8s.io',
     ]);
-    const client = createSpdyConnection(socket);
+    const client = createSpdyConnection(socket, systemTimers());
     let output = '';
     await client.open({ streamtype: 'stdout' }, async (bytes) => {
       output += Buffer.from(bytes).toString();
@@ -364,7 +385,7 @@ describe('over SPDY', () => {
   test('whoever does not read holds up who sends', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
-    const client = createSpdyConnection(socket);
+    const client = createSpdyConnection(socket, systemTimers());
     const megabytes = 64;
     const reading = Promise.withResolvers<void>();
     let received = 0;
@@ -387,7 +408,7 @@ describe('over SPDY', () => {
   test('what the client sent before it ended arrives', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
-    const client = createSpdyConnection(socket);
+    const client = createSpdyConnection(socket, systemTimers());
     const stdin = await client.open({ streamtype: 'stdin' }, async () => undefined);
     peer.socket.pause();
     const input = Buffer.alloc(8_000_000, 'input ');
@@ -420,7 +441,7 @@ describe('over SPDY', () => {
     nodes.execTurn = () => turn.promise;
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
-    const client = createSpdyConnection(socket);
+    const client = createSpdyConnection(socket, systemTimers());
     const nothing = async (): Promise<void> => undefined;
     for (const streamtype of ['error', 'stdin', 'stdout']) await client.open({ streamtype }, nothing);
     const last = client.open({ streamtype: 'stderr' }, nothing);
@@ -442,14 +463,57 @@ describe('over SPDY', () => {
       return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
     };
     const { socket } = await connected(`${EXEC}&stdout=true`);
-    const client = createSpdyConnection(socket);
+    const client = createSpdyConnection(socket, systemTimers());
     for (const streamtype of ['error', 'stdout'])
       client.open({ streamtype }, async () => undefined).catch(() => undefined);
     const signal = await asking.promise;
     const given = once(signal, 'abort');
-    client.destroy();
+    socket.destroy();
     await given;
   });
+
+  test('a client that goes while its command starts does not end the turn of the command', async () => {
+    let over = false;
+    nodes.execTurn = async () => () => {
+      over = true;
+    };
+    const { socket } = await connected(`${EXEC}&stdout=true`);
+    const client = createSpdyConnection(socket, systemTimers());
+    for (const streamtype of ['error', 'stdout']) await client.open({ streamtype }, async () => undefined);
+    const peer = await runtime.next();
+    client.destroy();
+    await peer.closed;
+    await server.server.close();
+    expect(over).toBe(false);
+  });
+
+  test.each([
+    ['ends', (socket: Socket) => void socket.end()],
+    ['cuts its connection', (socket: Socket) => void socket.destroy()],
+    ['breaks the protocol', (socket: Socket) => void socket.write(Buffer.alloc(8, 0xff))],
+  ])(
+    'where the client %s, the runtime replies to every stream before its connection is closed',
+    async (_how, leave) => {
+      await runtime[Symbol.asyncDispose]();
+      runtime = await startRuntime({ silent: true });
+      const { socket } = await connected('/api/v1/namespaces/default/pods/p/attach?stdout=1');
+      const client = createSpdyConnection(socket, systemTimers());
+      for (const streamtype of ['error', 'stdout'])
+        client.open({ streamtype }, async () => undefined).catch(() => undefined);
+      const peer = await runtime.next();
+      const opened = [await peer.stream('error'), await peer.stream('stdout')];
+      let ended = false;
+      peer.socket.once('end', () => (ended = true));
+      leave(socket);
+      await turns(200);
+      for (const stream of opened) {
+        expect(ended).toBe(false);
+        stream.reply();
+        await turns(20);
+      }
+      await peer.closed;
+    },
+  );
 
   test('the end of the client ends the connection to the runtime, and the other way round', async () => {
     const first = await connected(ALL);

@@ -87,7 +87,7 @@ export async function serveStream(server: ServerContext, exchange: Exchange, rou
     if (kind === 'spdy') await serveSpdy(stream);
     else await serveWebSocket(stream);
   } finally {
-    wanted.start?.started();
+    wanted.start?.left();
   }
 }
 
@@ -105,6 +105,7 @@ async function connect<T>({ exchange, wanted }: Stream, open: (url: string, sign
     const { url } = await wanted.connect(signal);
     return await open(url, signal);
   } catch (error) {
+    wanted.start?.started();
     throw signal.aborted ? serviceUnavailable('the API server is ending') : error;
   }
 }
@@ -148,7 +149,7 @@ async function serveWebSocket(stream: Stream): Promise<void> {
     const runtime = await connect(inTurn(stream), connectSpdy([RUNTIME_PROTOCOL]));
     const webSocket = await accept(stream, protocol, runtime.socket);
     const asked = { ...streams, protocol, output: () => wanted.start?.started() };
-    return translateChannels(webSocket, createSpdyConnection(runtime.socket), asked, exchange.signal);
+    return translateChannels(webSocket, createSpdyConnection(runtime.socket, server.timers), asked, exchange.signal);
   }
   const tunnelled = offered.filter((name) => name.startsWith(TUNNEL_PREFIX));
   if (streams === undefined && tunnelled.length > 0) {

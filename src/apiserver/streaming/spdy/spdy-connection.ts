@@ -11,7 +11,9 @@
  *     never open one again. The connection's own flow control is what bounds both directions.
  */
 import type { Duplex } from 'node:stream';
+import type { Timers } from '../../../platform/platform.ts';
 import { drainedOrClosed } from '../drained.ts';
+import { closeAfterReplies } from '../replied.ts';
 import { createFrameParser, dataHead, type Frame, MAX_DATA_BYTES, ping, synStream } from './frames.ts';
 
 export interface SpdyStream {
@@ -29,7 +31,7 @@ export interface SpdyConnection {
   open(headers: Readonly<Record<string, string>>, receive: (bytes: Uint8Array) => Promise<void>): Promise<SpdyStream>;
   /** Resolves when the connection is over and all that was received is delivered; never rejects. */
   readonly ended: Promise<void>;
-  /** Cuts the connection. */
+  /** Cuts the connection, when the peer has replied to every stream. */
   destroy(): void;
 }
 
@@ -40,7 +42,7 @@ interface OpenStream {
   closed: boolean;
 }
 
-export function createSpdyConnection(socket: Duplex): SpdyConnection {
+export function createSpdyConnection(socket: Duplex, timers: Timers): SpdyConnection {
   const streams = new Map<number, OpenStream>();
   let nextId = 1;
 
@@ -86,7 +88,11 @@ export function createSpdyConnection(socket: Duplex): SpdyConnection {
 
   return {
     ended,
-    destroy: () => void socket.destroy(),
+    destroy() {
+      if (socket.destroyed) return;
+      const replies = [...streams.values()].map(({ reply }) => reply.promise);
+      closeAfterReplies(socket, Promise.allSettled(replies), timers, () => socket.destroy());
+    },
     async open(headers, receive) {
       const id = nextId;
       nextId += 2;

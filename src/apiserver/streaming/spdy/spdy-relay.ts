@@ -8,7 +8,7 @@
  *  1. The runtime gets streams with new numbers in rising order and of known types, at most MAX_OPEN_STREAMS at a time; DATA
  *     in small frames, for streams that are open; resets and pings. Nothing else.
  *  2. A client gets whole frames, so that one of our own fits in between.
- *  3. Nothing is kept of a stream that both sides have ended.
+ *  3. Nothing is kept of a stream that both sides have ended, once the runtime has replied to it.
  */
 import type { Writable } from 'node:stream';
 import { ProtocolError } from '../protocol-error.ts';
@@ -46,6 +46,8 @@ export interface SpdyRelay {
   /** Both write what the bytes amount to. They reject with a ProtocolError; the relay must not be used after that. */
   fromClient(bytes: Uint8Array): Promise<void>;
   fromRuntime(bytes: Uint8Array): Promise<void>;
+  /** Resolves when the runtime has replied to every stream that has been opened so far. */
+  replied(): Promise<unknown>;
   /** Says to the client that it broke the protocol. */
   refuse(): void;
 }
@@ -64,6 +66,8 @@ interface Relaying {
   rules: RelayRules;
   readHeaders: HeaderReader;
   streams: Map<number, OpenStream>;
+  /** For each stream to which the runtime has not replied yet. */
+  replies: Map<number, PromiseWithResolvers<void>>;
   /** Those of all streams that the client has opened. */
   types: Set<string>;
   /** The number of the client's last stream. */
@@ -78,6 +82,7 @@ export function createSpdyRelay(client: Writable, runtime: Writable, rules: Rela
     ...{ client, runtime, rules },
     readHeaders: createHeaderReader(),
     streams: new Map(),
+    replies: new Map(),
     types: new Set(),
     lastId: 0,
     opened: 0,
@@ -94,6 +99,7 @@ export function createSpdyRelay(client: Writable, runtime: Writable, rules: Rela
       for (const frame of frames) takeOfRuntime(relaying, frame);
       client.uncork();
     },
+    replied: () => Promise.all([...relaying.replies.values()].map(({ promise }) => promise)),
     refuse: () => send(client, goAway(0, GO_AWAY_STATUS.protocolError)),
   };
 }
@@ -123,6 +129,7 @@ async function open(relaying: Relaying, frame: Extract<Frame, { type: 'synStream
   if (relaying.opened === rules.start?.atStream) await rules.start.turn();
   const content = type === 'resize' ? createSizeReader() : asItIs;
   streams.set(streamId, { content, clientEnded: fin, runtimeEnded: false });
+  relaying.replies.set(streamId, Promise.withResolvers());
   send(runtime, synStream(streamId, Object.fromEntries(headers), { first: relaying.opened === 1, fin }));
 }
 
@@ -164,6 +171,7 @@ function takeOfRuntime(relaying: Relaying, frame: Frame): void {
   const { client, rules, streams } = relaying;
   switch (frame.type) {
     case 'synReply': {
+      replied(relaying, frame.streamId);
       const stream = streams.get(frame.streamId);
       if (stream === undefined) break;
       send(client, synReply(frame.streamId, { first: !relaying.replied, fin: frame.fin }));
@@ -182,6 +190,7 @@ function takeOfRuntime(relaying: Relaying, frame: Frame): void {
       break;
     }
     case 'rstStream':
+      replied(relaying, frame.streamId);
       if (streams.delete(frame.streamId)) send(client, rstStream(frame.streamId, frame.status));
       break;
     case 'ping':
@@ -192,6 +201,11 @@ function takeOfRuntime(relaying: Relaying, frame: Frame): void {
       break;
     default:
   }
+}
+
+function replied({ replies }: Relaying, streamId: number): void {
+  replies.get(streamId)?.resolve();
+  replies.delete(streamId);
 }
 
 /** undefined for a stream that has been open: frames about it may have been on their way when it ended. */
