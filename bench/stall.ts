@@ -3,12 +3,11 @@
  * memory of the engine beyond what it had, at its most.
  */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parse } from 'yaml';
+import { adminOf } from '../test/support/raw-streams.ts';
 import { type BenchEngine, residentMebibytes, startEngine } from './engine.ts';
 
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
@@ -120,8 +119,7 @@ export async function stall(): Promise<void> {
 
 /** `agent`: its own for each client. */
 function caller(engine: BenchEngine, agent: Agent): Call {
-  const { clusters } = parse(readFileSync(join(engine.dataDir, 'kubeconfig'), 'utf8'));
-  const { hostname: host, port } = new URL(clusters[0].cluster.server);
+  const { host, port } = adminOf(join(engine.dataDir, 'kubeconfig'));
   return async (method, path, type, body) => {
     const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
     const options: RequestOptions = { host, port, method, path, agent, headers: { 'content-type': type, ...length } };
@@ -135,15 +133,8 @@ function caller(engine: BenchEngine, agent: Agent): Call {
 }
 
 function newAgent(engine: BenchEngine): Agent {
-  const { clusters, users } = parse(readFileSync(join(engine.dataDir, 'kubeconfig'), 'utf8'));
-  const decoded = (text: string): Buffer => Buffer.from(text, 'base64');
-  const { user } = users[0];
-  return new Agent({
-    keepAlive: true,
-    ca: decoded(clusters[0].cluster['certificate-authority-data']),
-    cert: decoded(user['client-certificate-data']),
-    key: decoded(user['client-key-data']),
-  });
+  const { ca, cert, key } = adminOf(join(engine.dataDir, 'kubeconfig'));
+  return new Agent({ keepAlive: true, ca, cert, key });
 }
 
 async function measure(engine: BenchEngine, attack: Attack): Promise<string> {

@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Node } from '../../src/api/generated/types.ts';
-import { processesNaming } from '../../src/cli/leftovers.ts';
 import { cgroupRootOf } from '../../src/node/pod-cgroups.ts';
 import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
+import { containerdPid } from '../support/containerd.ts';
 import { limitsOf } from '../support/control-groups.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod } from '../support/manifests.ts';
@@ -125,9 +125,7 @@ describe('its taints', () => {
 
 it('is not Ready while its runtime hangs, and is soon again when that goes on; its lease is renewed all the time', async () => {
   const ready = '.status.conditions[?(@.type=="Ready")].status';
-  const { pid } =
-    processesNaming(lifepod.dataDir).find(({ commandLine }) => /\/containerd$/.test(commandLine[0] ?? '')) ?? {};
-  if (pid === undefined) throw new Error('there is no containerd of the data folder');
+  const pid = containerdPid(lifepod);
   const lease = ['lease', 'node-1', '-n', 'kube-node-lease'];
   const renewedAt = async (): Promise<number> =>
     Date.parse((await lifepod.get<{ spec: { renewTime: string } }>(...lease)).spec.renewTime);

@@ -5,12 +5,18 @@ import { runCommandOk } from '../../src/platform/processes.ts';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import type { Lifepod } from './lifepod.ts';
 
-/** kill -9. The engine starts another one; the shims and the containers live on. */
-export function killContainerd({ dataDir }: Lifepod): void {
+/** The process of containerd, without its shims. Throws where there is not exactly one. */
+export function containerdPid({ dataDir }: Lifepod): number {
   const found = runtimeProcesses(dataDir).filter(({ commandLine }) => basename(commandLine[0] ?? '') === 'containerd');
-  if (found.length !== 1) throw new Error(`${found.length} processes are the containerd of ${dataDir}`);
-  for (const { pid } of found) process.kill(pid, 'SIGKILL');
+  const [process] = found;
+  if (process === undefined || found.length > 1) {
+    throw new Error(`${found.length} processes are the containerd of ${dataDir}`);
+  }
+  return process.pid;
 }
+
+/** kill -9. The engine starts another one; the shims and the containers live on. */
+export const killContainerd = (lifepod: Lifepod): void => void process.kill(containerdPid(lifepod), 'SIGKILL');
 
 /** ctr on the namespace of Kubernetes; returns its output. */
 export const ctr = ({ dataDir }: Lifepod, ...args: string[]): Promise<string> =>

@@ -1,7 +1,7 @@
 /** What a client might send on a stream of a container, beside what it should: frames of SPDY and of WebSocket, damaged. */
 import fc from 'fast-check';
 import { damaged, hostileText } from './hostile-values.ts';
-import { hex, spdyControl, spdyHeader, spdyStream, spdyStreams } from './raw-streams.ts';
+import { hex, spdyControl, spdyData, spdyHeader, spdyStream, spdyStreams } from './raw-streams.ts';
 
 export interface HostileStream {
   /** The subresource with its query: exec?container=… */
@@ -14,13 +14,6 @@ export interface HostileStream {
 const COMMAND = 'container=app&command=cat&stdin=true&stdout=true';
 const STREAMS = [`exec?${COMMAND}`, `exec?${COMMAND}&tty=true`, 'attach?container=app&stdout=true', 'portforward'];
 
-const dataFrame = (id: number, bytes: Buffer, length = bytes.length): Buffer => {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(id);
-  head.writeUInt32BE(length, 4);
-  return Buffer.concat([head, bytes]);
-};
-
 const spdyFrame: fc.Arbitrary<Buffer> = fc.oneof(
   fc.constantFrom(
     spdyStreams('stdin', 'stdout', 'error'),
@@ -31,7 +24,7 @@ const spdyFrame: fc.Arbitrary<Buffer> = fc.oneof(
     spdyControl(7, hex('00000000 00000000')),
     spdyControl(4, hex('00000001 01000004 00000064')),
     spdyControl(9, hex('00000001 7fffffff')),
-    dataFrame(1, Buffer.from('{"Width":80,"Height":24}')),
+    spdyData(1, Buffer.from('{"Width":80,"Height":24}')),
   ),
   fc
     .tuple(hostileText, hostileText)
@@ -39,7 +32,7 @@ const spdyFrame: fc.Arbitrary<Buffer> = fc.oneof(
   fc.tuple(fc.nat(0x7fff), fc.uint8Array({ maxLength: 40 })).map(([type, payload]) => spdyControl(type, payload)),
   fc
     .tuple(fc.constantFrom(1, 2, 3, 2 ** 31 - 1), fc.uint8Array({ maxLength: 40 }), fc.constantFrom(0, 40, 0xff_ffff))
-    .map(([id, bytes, length]) => dataFrame(id, Buffer.from(bytes), length)),
+    .map(([id, bytes, length]) => spdyData(id, Buffer.from(bytes), length)),
 );
 
 /** A frame of the client, masked with zeros. */

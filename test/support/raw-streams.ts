@@ -69,6 +69,14 @@ export function spdyControl(type: number, payload: Uint8Array, flags = 0): Buffe
   return Buffer.concat([head, payload]);
 }
 
+/** A DATA frame; `length`: what its head says, in bytes. */
+export function spdyData(id: number, bytes: Buffer, length = bytes.length): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(id);
+  head.writeUInt32BE(length, 4);
+  return Buffer.concat([head, bytes]);
+}
+
 /** The first stream of a connection; `block`: its headers before they are compressed. */
 export const spdyStream = (id: number, block: Uint8Array): Buffer =>
   spdyControl(1, Buffer.concat([hex(`0000000${id} 00000000 0000 7820e3c6a7c2`), flushed(block)]));

@@ -1,6 +1,6 @@
 /**
- * The seed of the property tests in src/simulation: LIFEPOD_SEED, or one that the sources give. So a run of one checkout tries
- * the same cases wherever it runs, and each change tries new ones.
+ * The seed of the property tests in src/simulation and of the fuzz test: LIFEPOD_SEED, or one that the sources give. So a run
+ * of one checkout tries the same cases wherever it runs, and each change tries new ones.
  */
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
