@@ -64,6 +64,30 @@ const variables = (container: Partial<Container>, spec: Partial<Pod['spec']> = {
   Object.fromEntries(build(container, spec, metadata).env.map(({ name, value }) => [name, value]));
 
 describe('environment', () => {
+  const tooLarge =
+    'the arguments and environment with their references expanded are larger than 6 MiB, which Linux does not take';
+  it.each([
+    [
+      'variables that double one another',
+      {
+        env: Array.from({ length: 100 }, (_, i) => ({
+          name: `V${i}`,
+          value: i === 0 ? 'x' : `$(V${i - 1})`.repeat(2),
+        })),
+      },
+    ],
+    [
+      'variables of 1 MiB',
+      { env: Array.from({ length: 7 }, (_, i) => ({ name: `V${i}`, value: 'x'.repeat(2 ** 20) })) },
+    ],
+    ['arguments', { env: [{ name: 'V', value: 'x'.repeat(2 ** 20) }], args: Array(1000).fill('$(V)') }],
+    ['a command', { env: [{ name: 'V', value: 'x'.repeat(2 ** 20) }], command: ['$(V)'.repeat(1000)] }],
+  ])('%s that no process may have are an error of the configuration', (_what, container) => {
+    expect(() => build(container)).toThrow(
+      expect.objectContaining({ message: tooLarge, reason: 'CreateContainerConfigError' }) as unknown as Error,
+    );
+  });
+
   it('resolves every source in order and expands references', () => {
     const all = variables(
       {

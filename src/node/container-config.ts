@@ -15,12 +15,13 @@ import type {
   SandboxConfig,
 } from '../runtime/runtime.ts';
 import { dottedSysctl } from '../scheduling/sysctls.ts';
+import { ContainerConfigError } from './container-config-error.ts';
 import { containerResources } from './container-resources.ts';
 import { containerSecurity, groupsPolicy } from './container-security.ts';
 import { type DnsFacts, podDnsConfig } from './dns-config.ts';
 import { podAddresses } from './downward.ts';
-import { ContainerConfigError, containerEnvironment, type EnvironmentFacts } from './environment.ts';
-import { expand, expandStrict } from './expand.ts';
+import { containerEnvironment, type EnvironmentFacts } from './environment.ts';
+import { expandAll, expandStrict } from './expand.ts';
 import type { CgroupFacts } from './node-facts.ts';
 
 /** What the configuration of one Pod's containers needs beside the Pod. */
@@ -168,9 +169,7 @@ export function containerConfig(
 ): ContainerConfig {
   const variables = containerEnvironment(pod, container, env);
   const lookup = (name: string): string | undefined => variables.get(name);
-  const expandAll = (words: string[] | undefined): string[] | undefined => words?.map((word) => expand(word, lookup));
-  const command = expandAll(container.command);
-  const args = expandAll(container.args);
+  const [command, args] = [container.command, container.args].map((words) => words && expandAll(words, lookup));
   return {
     pod: podIdentity(pod),
     name: container.name,
@@ -203,8 +202,9 @@ function containerMounts(
   env: PodEnvironment,
 ): Mount[] {
   const relabel = env.seLinux ? { relabel: true } : {};
+  const volumes = new Map(pod.spec?.volumes?.map((volume) => [volume.name, volume]));
   const mounts = (container.volumeMounts ?? []).map((mount, index): Mount => {
-    const volume = pod.spec?.volumes?.find(({ name }) => name === mount.name);
+    const volume = volumes.get(mount.name);
     if (volume === undefined) {
       throw new ContainerConfigError(
         `cannot find volume ${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`,

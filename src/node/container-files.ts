@@ -28,8 +28,9 @@ import {
   subPathMount,
   terminationMessageFile,
 } from './container-config.ts';
+import { ContainerConfigError } from './container-config-error.ts';
 import { podAddresses } from './downward.ts';
-import { ContainerConfigError, containerEnvironment } from './environment.ts';
+import { containerEnvironment } from './environment.ts';
 import { bindMount, unmountUnder } from './mounts.ts';
 
 /** Linux's O_PATH, which Node.js does not name: a handle to the place, not to the content. */

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { AppArmorProfile, Container, EphemeralContainer, Pod, SeccompProfile } from '../api/generated/types.ts';
 import type { ContainerConfig, ImageInfo } from '../runtime/runtime.ts';
-import { ContainerConfigError } from './environment.ts';
+import { ContainerConfigError } from './container-config-error.ts';
 
 type Security = ContainerConfig['security'];
 

@@ -14,14 +14,9 @@ import type {
   Secret,
   Service,
 } from '../api/generated/types.ts';
+import { ContainerConfigError } from './container-config-error.ts';
 import { type DownwardFacts, fieldValue, ownValue, resourceFieldValue } from './downward.ts';
-import { expand } from './expand.ts';
-
-/** The container cannot be made of its spec as things are; status reason CreateContainerConfigError. */
-export class ContainerConfigError extends Error {
-  override readonly name = 'ContainerConfigError';
-  readonly reason = 'CreateContainerConfigError';
-}
+import { expand, MAX_PROCESS_BYTES, processTooLarge } from './expand.ts';
 
 export interface EnvironmentFacts extends DownwardFacts {
   /** Of the Pod's namespace, and `kubernetes` of the namespace default. */
@@ -31,12 +26,13 @@ export interface EnvironmentFacts extends DownwardFacts {
   secret(name: string): Secret | undefined;
 }
 
+/** Throws a ContainerConfigError. */
 export function containerEnvironment(
   pod: Pod,
   container: Container | EphemeralContainer,
   facts: EnvironmentFacts,
 ): Map<string, string> {
-  const result = new Map<string, string>();
+  const result = new BoundedVariables();
   for (const source of container.envFrom ?? []) addAll(result, source, facts);
   const services = serviceVariables(pod, facts.services);
   const lookup = (name: string): string | undefined => result.get(name) ?? services.get(name);
@@ -49,6 +45,16 @@ export function containerEnvironment(
   }
   for (const [name, value] of services) if (!result.has(name)) result.set(name, value);
   return result;
+}
+
+/** Throws a ContainerConfigError where all that was ever set is larger than MAX_PROCESS_BYTES. */
+class BoundedVariables extends Map<string, string> {
+  #bytes = 0;
+  override set(name: string, value: string): this {
+    this.#bytes += name.length + value.length;
+    if (this.#bytes > MAX_PROCESS_BYTES) throw processTooLarge();
+    return super.set(name, value);
+  }
 }
 
 /** Printable ASCII without `=`, the relaxed rule of v1.33; upstream skips what breaks it. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { expand, expandStrict } from './expand.ts';
+import { ContainerConfigError } from './container-config-error.ts';
+import { expand, expandAll, expandStrict, MAX_PROCESS_BYTES } from './expand.ts';
 
 const values: Record<string, string> = { A: 'a', EMPTY: '', REF: '$(A)', 'with-dash.x': 'd' };
 const lookup = (name: string): string | undefined => values[name];
@@ -28,6 +29,22 @@ describe('expand', () => {
   ];
   it.each(table)('%j gives %j', (text, expected) => {
     expect(expand(text, lookup)).toBe(expected);
+  });
+  it('takes linear time where no reference is closed', () => {
+    const text = '$('.repeat(1_000_000);
+    const began = process.cpuUsage();
+    expect(expand(`$(A)${text}`, lookup)).toBe(`a${text}`);
+    // Quadratic time is minutes.
+    expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
+  });
+  it('stops where the references grow beyond what a process may have', () => {
+    const large = 'x'.repeat(1000);
+    const text = '$(A)'.repeat(MAX_PROCESS_BYTES / 1000 + 1);
+    expect(() => expand(text, () => large)).toThrow(ContainerConfigError);
+    expect(() => expandAll(Array(3).fill('$(A)'), () => 'x'.repeat(MAX_PROCESS_BYTES / 2))).toThrow(
+      ContainerConfigError,
+    );
+    expect(expandAll(['$(A)', '$(A)'], () => 'x'.repeat(MAX_PROCESS_BYTES / 2))).toHaveLength(2);
   });
 });
 

@@ -257,6 +257,18 @@ describe('ConfigMaps and Secrets', () => {
   });
 });
 
+test('a container whose variables double one another a hundred times waits with an error', async () => {
+  const env = Array.from({ length: 100 }, (_, index) => ({
+    name: `V${index}`,
+    value: index === 0 ? 'x' : `$(V${index - 1})`.repeat(2),
+  }));
+  await lifepod.apply(pod('doubling', { app: [{ name: 'app', script: WAIT, env }] }));
+  const waiting = await record.until('doubling', waitsFor('app', 'CreateContainerConfigError'));
+  expect(statusOf(waiting, 'app').state?.waiting?.message).toContain(
+    'are larger than 6 MiB, which Linux does not take',
+  );
+});
+
 test('$(NAME) is expanded in commands, arguments and variables, each by those before it', async () => {
   await lifepod.apply({
     apiVersion: 'v1',

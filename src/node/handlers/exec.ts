@@ -1,7 +1,7 @@
 /** Commands in a container, as probes and hooks run them. */
 import type { EnvVar } from '../../api/generated/types.ts';
 import { type ContainerRuntime, type ExecResult, ExecTimeoutError } from '../../runtime/runtime.ts';
-import { expand } from '../expand.ts';
+import { expandAll } from '../expand.ts';
 import { HandlerFailure } from './failure.ts';
 
 export type ExecPort = Pick<ContainerRuntime, 'execSync'>;
@@ -31,9 +31,9 @@ export const combined = ({ stdout, stderr }: ExecResult): string => stdout + std
 
 /**
  * A probe's command refers to the container's environment as its spec has it: what comes from elsewhere is empty.
- * Source: ExpandContainerCommandOnlyStatic of v1.33.
+ * Throws a ContainerConfigError where it is too large. Source: ExpandContainerCommandOnlyStatic of v1.33.
  */
 export function expandCommand(command: readonly string[], env: readonly EnvVar[]): string[] {
   const values = new Map(env.map(({ name, value }) => [name, value ?? '']));
-  return command.map((word) => expand(word, (name) => values.get(name)));
+  return expandAll(command, (name) => values.get(name));
 }
