@@ -53,40 +53,77 @@ interface KeyedSource {
   defaultMode?: number;
 }
 
-/** The volume's own kinds as the projections that they are equal to. */
-export async function collectConfigMap(source: PayloadSource, wanted: KeyedSource): Promise<Map<string, PayloadFile>> {
-  const object = await readObject<ConfigMap>(source, 'configmap', wanted);
-  const data = new Map<string, Uint8Array>();
-  for (const [key, value] of Object.entries(object?.data ?? {})) data.set(key, Buffer.from(value, 'utf8'));
-  for (const [key, value] of Object.entries(object?.binaryData ?? {})) data.set(key, Buffer.from(value, 'base64'));
-  return object === undefined ? new Map() : selectKeys(data, wanted, 'configmap references non-existent config key');
-}
+type ObjectKind = 'configmap' | 'secret';
 
-export async function collectSecret(source: PayloadSource, wanted: KeyedSource): Promise<Map<string, PayloadFile>> {
-  const object = await readObject<Secret>(source, 'secret', wanted);
-  const data = new Map<string, Uint8Array>();
-  for (const [key, value] of Object.entries(object?.data ?? {})) data.set(key, Buffer.from(value, 'base64'));
-  return object === undefined ? new Map() : selectKeys(data, wanted, 'references non-existent secret key');
-}
+/** The decoded values of an object by their keys; undefined where there is none. */
+type ReadData = (kind: ObjectKind, name: string) => Promise<Map<string, Uint8Array> | undefined>;
 
-async function readObject<T extends KubeObject>(
+/** The volume's own kinds as the projections that they are equal to. `read`: for volumes of several sources. */
+export async function collectConfigMap(
   source: PayloadSource,
-  kind: 'configmap' | 'secret',
   wanted: KeyedSource,
-): Promise<T | undefined> {
-  const resource = source.client.resource<T>({ group: '', version: 'v1', resource: `${kind}s` });
-  try {
-    return await resource.get(wanted.name, source.pod.metadata.namespace);
-  } catch (error) {
-    if (!isApiError(error, 'NotFound')) throw error;
-    if (wanted.optional === true) return undefined;
-    throw new Error(`${kind} ${JSON.stringify(wanted.name)} not found`);
-  }
+  read: ReadData = dataReader(source),
+): Promise<Map<string, PayloadFile>> {
+  const data = requireData(await read('configmap', wanted.name), 'configmap', wanted);
+  return selectKeys(data, wanted, 'configmap references non-existent config key');
 }
 
-function selectKeys(data: Map<string, Uint8Array>, wanted: KeyedSource, missing: string): Map<string, PayloadFile> {
+export async function collectSecret(
+  source: PayloadSource,
+  wanted: KeyedSource,
+  read: ReadData = dataReader(source),
+): Promise<Map<string, PayloadFile>> {
+  const data = requireData(await read('secret', wanted.name), 'secret', wanted);
+  return selectKeys(data, wanted, 'references non-existent secret key');
+}
+
+/** Reads and decodes an object once, however many sources of a volume name it. */
+function dataReader({ client, pod }: PayloadSource): ReadData {
+  const known = new Map<string, ReturnType<ReadData>>();
+  const get = async <T extends KubeObject>(kind: ObjectKind, name: string): Promise<T | undefined> => {
+    try {
+      const resource = client.resource<T>({ group: '', version: 'v1', resource: `${kind}s` });
+      return await resource.get(name, pod.metadata.namespace);
+    } catch (error) {
+      if (isApiError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  };
+  const read: ReadData = async (kind, name) => {
+    const decoded = (values: Record<string, string> | undefined, encoding: 'utf8' | 'base64') =>
+      Object.entries(values ?? {}).map(([key, value]) => [key, Buffer.from(value, encoding)] as const);
+    if (kind === 'secret') {
+      const secret = await get<Secret>(kind, name);
+      return secret && new Map(decoded(secret.data, 'base64'));
+    }
+    const configMap = await get<ConfigMap>(kind, name);
+    return configMap && new Map([...decoded(configMap.data, 'utf8'), ...decoded(configMap.binaryData, 'base64')]);
+  };
+  return (kind, name) => {
+    const reading = known.get(`${kind}/${name}`) ?? read(kind, name);
+    known.set(`${kind}/${name}`, reading);
+    return reading;
+  };
+}
+
+/** undefined: the object is optional, and does not exist. */
+function requireData(
+  data: Map<string, Uint8Array> | undefined,
+  kind: ObjectKind,
+  { name, optional }: KeyedSource,
+): Map<string, Uint8Array> | undefined {
+  if (data === undefined && optional !== true) throw new Error(`${kind} ${JSON.stringify(name)} not found`);
+  return data;
+}
+
+function selectKeys(
+  data: Map<string, Uint8Array> | undefined,
+  wanted: KeyedSource,
+  missing: string,
+): Map<string, PayloadFile> {
   const mode = wanted.defaultMode ?? DEFAULT_MODE;
   const files = new Map<string, PayloadFile>();
+  if (data === undefined) return files;
   if (wanted.items === undefined || wanted.items.length === 0) {
     for (const [key, bytes] of data) files.set(key, { data: bytes, mode });
     return files;
@@ -124,16 +161,15 @@ export async function collectProjected(
   defaultMode = DEFAULT_MODE,
 ): Promise<CollectedPayload> {
   const result: CollectedPayload = { files: new Map() };
+  const read = dataReader(source);
   for (const projection of projections) {
     let files: Map<string, PayloadFile>;
     if (projection.configMap !== undefined) {
-      files = await collectConfigMap(source, {
-        ...projection.configMap,
-        name: projection.configMap.name ?? '',
-        defaultMode,
-      });
+      const { name = '' } = projection.configMap;
+      files = await collectConfigMap(source, { ...projection.configMap, name, defaultMode }, read);
     } else if (projection.secret !== undefined) {
-      files = await collectSecret(source, { ...projection.secret, name: projection.secret.name ?? '', defaultMode });
+      const { name = '' } = projection.secret;
+      files = await collectSecret(source, { ...projection.secret, name, defaultMode }, read);
     } else if (projection.downwardAPI !== undefined) {
       files = collectDownward(source, projection.downwardAPI.items ?? [], defaultMode);
     } else if (projection.serviceAccountToken !== undefined) {
