@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import type { Pod, Taint, Toleration } from '../api/generated/types.ts';
 import { hostPortsTaken } from './filters.ts';
+import { staysForSeconds } from './node-taints.ts';
 import { untoleratedTaint } from './requirements.ts';
 
 /** Comparing all pairs takes several times STALL_MILLIS. */
@@ -37,4 +38,8 @@ test('taints and tolerations', () => {
   expect(timeOf(() => expect(untoleratedTaint(tolerant, taints)).toBeUndefined())).toBeLessThan(STALL_MILLIS);
   expect(untoleratedTaint(pod({ tolerations: tolerations.slice(1) }), taints)).toEqual(taints.at(-1));
   expect(untoleratedTaint(pod({ tolerations: [{ operator: 'Exists' }] }), taints)).toBeUndefined();
+  const ofOtherEffect = pod({ tolerations: list(() => ({ operator: 'Exists', effect: 'NoExecute' })) });
+  expect(timeOf(() => untoleratedTaint(ofOtherEffect, taints))).toBeLessThan(STALL_MILLIS);
+  const evicting: Taint[] = list((index) => ({ key: `k${index}`, effect: 'NoExecute' }));
+  expect(timeOf(() => expect(staysForSeconds(tolerant, evicting)).toBeUndefined())).toBeLessThan(STALL_MILLIS);
 });

@@ -3,7 +3,7 @@
  * Source: "Taints and Tolerations" of the v1.33 documentation; pkg/controller/nodelifecycle, pkg/controller/tainteviction.
  */
 import type { Node, Pod, Taint } from '../api/generated/types.ts';
-import { tolerates } from './requirements.ts';
+import { tolerationFinder } from './requirements.ts';
 
 const NOT_READY = 'node.kubernetes.io/not-ready';
 const UNREACHABLE = 'node.kubernetes.io/unreachable';
@@ -36,10 +36,11 @@ export const stateKeys = ({ spec, status }: Node): string[] => [
 ];
 
 /** For how many seconds the Pod stays on a node with these taints; undefined: for good. */
-export function staysForSeconds({ spec }: Pod, taints: readonly Taint[]): number | undefined {
+export function staysForSeconds(pod: Pod, taints: readonly Taint[]): number | undefined {
+  const tolerationOf = tolerationFinder(pod);
   let seconds = Number.POSITIVE_INFINITY;
   for (const taint of taints.filter(({ effect }) => effect === 'NoExecute')) {
-    const toleration = spec?.tolerations?.find((each) => tolerates(each, taint));
+    const toleration = tolerationOf(taint);
     if (toleration === undefined) return 0;
     seconds = Math.min(seconds, Math.max(0, toleration.tolerationSeconds ?? Number.POSITIVE_INFINITY));
   }

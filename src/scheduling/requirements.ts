@@ -21,15 +21,25 @@ export const untoleratedTaint = (
   taints: readonly Taint[],
   effects: readonly string[] = ['NoSchedule', 'NoExecute'],
 ): Taint | undefined => {
-  // A node has a key once for each effect: no toleration is compared with all taints.
-  const byKey = Map.groupBy(pod.spec?.tolerations ?? [], ({ key }) => key ?? '');
-  return taints.find((taint) => {
-    const isTolerated = [taint.key, ''].some((key) =>
-      byKey.get(key)?.some((toleration) => tolerates(toleration, taint)),
-    );
-    return effects.includes(taint.effect) && !isTolerated;
-  });
+  const tolerationOf = tolerationFinder(pod);
+  return taints.find((taint) => effects.includes(taint.effect) && tolerationOf(taint) === undefined);
 };
+
+/** Finds the Pod's first toleration of a taint. A toleration is compared only with taints of its key, of which a node has one for each effect. */
+export function tolerationFinder({ spec }: Pod): (taint: Taint) => Toleration | undefined {
+  const distinct = new Map<string, Toleration>();
+  for (const toleration of spec?.tolerations ?? []) {
+    const { key = '', operator = '', value = '', effect = '' } = toleration;
+    const id = JSON.stringify([key, operator, value, effect]);
+    if (!distinct.has(id)) distinct.set(id, toleration);
+  }
+  const ranked = [...distinct.values()].map((toleration, rank) => ({ toleration, rank }));
+  const byKey = Map.groupBy(ranked, ({ toleration }) => toleration.key ?? '');
+  return (taint) =>
+    [taint.key, '']
+      .flatMap((key) => byKey.get(key)?.find(({ toleration }) => tolerates(toleration, taint)) ?? [])
+      .sort((a, b) => a.rank - b.rank)[0]?.toleration;
+}
 
 /** nodeSelector and required node affinity both hold. */
 export function matchesNodeSelection(pod: Pod, node: Node): boolean {
