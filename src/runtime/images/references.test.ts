@@ -29,6 +29,12 @@ test.each([
   expect(storedName(reference)).toBe(name);
 });
 
+test('a long reference takes linear time', () => {
+  const began = process.cpuUsage();
+  expect(repositoryOf(`${':'.repeat(1_000_000)}\n`)).toBe(`docker.io/library/`);
+  expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
+});
+
 test.each([
   'busybox',
   'BUSYBOX.example/app',

@@ -22,7 +22,8 @@ function split(reference: string): { domain: string; rest: string } {
 /** busybox:1.28 -> docker.io/library/busybox: the complete name without tag and digest. */
 export function repositoryOf(reference: string): string {
   const { domain, rest } = split(reference);
-  return `${domain}/${rest.replace(/[:@].*$/, '')}`;
+  const end = rest.search(/[:@]/);
+  return `${domain}/${end === -1 ? rest : rest.slice(0, end)}`;
 }
 
 /**

@@ -61,8 +61,9 @@ export function validateFieldRef(
     invalid(`${path}.fieldPath`, reference.fieldPath, `error converting fieldPath: ${cause}`),
   ];
   if (reference.apiVersion !== 'v1') return unknown(`unsupported pod version: ${reference.apiVersion}`);
-  const [, base, key] = /^(.*)\['(.*)'\]$/.exec(fieldPath) ?? [];
-  if (base !== undefined && key !== undefined) {
+  const subscript = fieldPath.lastIndexOf("['");
+  if (subscript !== -1 && subscript + 4 <= fieldPath.length && fieldPath.endsWith("']")) {
+    const [base, key] = [fieldPath.slice(0, subscript), fieldPath.slice(subscript + 2, -2)];
     if (base === 'metadata.annotations') return nameErrors(key.toLowerCase(), path, qualifiedNameErrors);
     if (base === 'metadata.labels') return nameErrors(key, path, qualifiedNameErrors);
     return unknown(`field label does not support subscript: ${fieldPath}`);

@@ -13,6 +13,14 @@ const exec = { exec: { command: ['true'] } };
 
 type Case = [Partial<PodSpec>, ...string[]];
 
+it('a long field path is refused in linear time', () => {
+  const fieldPath = "['".repeat(300_000);
+  const began = process.cpuUsage();
+  const [error] = errorsOf(app({ env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath } } }] }));
+  expect(error).toContain('error converting fieldPath: field label not supported: ');
+  expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
+});
+
 const containers: Case[] = [
   [{ containers: [] }, 'spec.containers: Required value'],
   [
