@@ -40,6 +40,7 @@ import { createRequestMetrics } from './http/request-metrics.ts';
 import { serveResource } from './http/resources.ts';
 import { findPath, findRoute, pathSegments, type RouteIndex, routeIndex } from './http/routes.ts';
 import { isNext } from './http/turns.ts';
+import { unfinishedParts } from './http/unfinished.ts';
 import { discardBody } from './http/unread-body.ts';
 import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
@@ -158,6 +159,7 @@ interface Handling extends ServerContext {
 }
 
 function createRequestHandler(options: ApiServerOptions): RequestHandler {
+  const unfinished = unfinishedParts();
   let closing = false;
   const shutdown = (): void => {
     if (closing) throw new Error('the server is closing');
@@ -168,7 +170,8 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     documents: openApi(options.kinds, options.version),
     version: versionInfo(options.version),
     outgoing: outgoingBudget(options),
-    bodies: bodyReader(),
+    unfinished,
+    bodies: bodyReader(unfinished),
     metrics: options.metrics ?? createMetrics(),
     liveChecks: { ping: () => undefined },
     readyChecks: { ping: () => undefined, ...options.readyChecks, shutdown },

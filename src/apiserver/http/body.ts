@@ -12,11 +12,10 @@ import {
   unsupportedMediaType,
 } from '../../machinery/status.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
+import type { Unfinished } from './unfinished.ts';
 
 /** Upstream's limit of a request body. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
-/** The limit of all bodies together that are being read. */
-const ALL_BODIES_BYTES = 64 * 1024 * 1024;
 const OBJECT_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 type ObjectType = (typeof OBJECT_TYPES)[number];
 const PATCH_TYPES: readonly PatchType[] = [
@@ -36,19 +35,16 @@ export interface ExpectedKind {
   schema: string;
 }
 
-/** Reads request bodies. The bytes of all unfinished bodies together are bounded. */
+/** Reads request bodies. */
 export interface BodyReader {
   /**
    * Rejects with 413 RequestEntityTooLarge if the body is larger than BODY_LIMIT_BYTES, and with 429 TooManyRequests if all
-   * unfinished bodies together are too large and this one began first. The rest of the body is then not read.
+   * unfinished ones together are too large and this one began first. The rest of the body is then not read.
    */
   read(request: IncomingMessage): Promise<Buffer>;
 }
 
-export function bodyReader(limitOfAll = ALL_BODIES_BYTES): BodyReader {
-  /** In the order in which they began. */
-  const refusals = new Set<() => void>();
-  let bytesOfAll = 0;
+export function bodyReader(unfinished: Unfinished): BodyReader {
   return {
     async read(request) {
       if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) {
@@ -64,7 +60,7 @@ export function bodyReader(limitOfAll = ALL_BODIES_BYTES): BodyReader {
           request.pause();
           settle(() => reject(error));
         };
-        const refuseFirst = (): void => refuse(tooManyRequests('too many request bodies are being read', 1));
+        const part = unfinished.begin(() => refuse(tooManyRequests('too many request bodies are being read', 1)));
         const data = (chunk: Buffer): void => {
           if (bytes + chunk.length > BODY_LIMIT_BYTES) {
             refuse(requestEntityTooLarge(BODY_LIMIT_BYTES));
@@ -73,16 +69,13 @@ export function bodyReader(limitOfAll = ALL_BODIES_BYTES): BodyReader {
           if (bytes + chunk.length > body.length) body = enlarged(body, bytes + chunk.length);
           chunk.copy(body, bytes);
           bytes += chunk.length;
-          bytesOfAll += chunk.length;
-          for (const first of refusals) if (bytesOfAll > limitOfAll) first();
+          part.add(chunk.length);
         };
         const settle = (finish: () => void): void => {
           request.off('data', data).off('end', end).off('close', fail).off('error', fail);
-          refusals.delete(refuseFirst);
-          bytesOfAll -= bytes;
+          part.end();
           finish();
         };
-        refusals.add(refuseFirst);
         request.on('data', data).on('end', end).on('close', fail).on('error', fail);
       });
     },

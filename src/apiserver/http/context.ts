@@ -5,6 +5,7 @@ import type { NodeConnection } from '../../machinery/node-connection.ts';
 import type { NodeReports } from '../../machinery/node-reports.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { BodyReader } from './body.ts';
+import type { Unfinished } from './unfinished.ts';
 
 export interface ServerContext {
   readonly backend: ResourceBackend;
@@ -13,4 +14,6 @@ export interface ServerContext {
   readonly timers: Timers;
   readonly log: Log;
   readonly bodies: BodyReader;
+  /** Counts the messages of WebSockets together with the bodies. */
+  readonly unfinished: Unfinished;
 }

@@ -8,10 +8,11 @@
  *  3. A client that is still there gets exactly one metav1.Status on the error channel, after all output, and then a normal
  *     close: the runtime's, or one that says that the connection to the runtime was lost.
  */
-import { createWebSocketStream, type WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import type { Status } from '../../machinery/meta.ts';
 import type { StreamSelection } from '../../machinery/node-connection.ts';
 import { ApiError, badRequest, internalError, serviceUnavailable } from '../../machinery/status.ts';
+import { messageStream } from './messages.ts';
 import type { ProtocolError } from './protocol-error.ts';
 import type { SpdyConnection, SpdyStream } from './spdy/spdy-connection.ts';
 import { createSizeReader } from './terminal-sizes.ts';
@@ -105,7 +106,7 @@ async function passInput(
     else if (channel === CHANNEL.resize) await resize?.write(sizesOf(content));
     else if (channel === CHANNEL.close && mayClose && content[0] === CHANNEL.stdin) stdin?.end();
   };
-  for await (const message of createWebSocketStream(webSocket, { readableObjectMode: true })) {
+  for await (const message of messageStream(webSocket, true)) {
     const bytes = typeof message === 'string' ? Buffer.from(message) : (message as Buffer);
     try {
       await take(bytes[0], bytes.subarray(1));

@@ -19,7 +19,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createWebSocketStream, type WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import type { Pod } from '../../api/generated/types.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { StreamEndpoint, StreamSelection } from '../../machinery/node-connection.ts';
@@ -31,6 +31,7 @@ import type { ResourceRoute } from '../http/routes.ts';
 import { RUNTIME_PROTOCOL, translateChannels } from './channels.ts';
 import { type CommandStart, createCommandStart } from './command-start.ts';
 import { join } from './join.ts';
+import { countMessages, messageStream } from './messages.ts';
 import { attachOptions, execOptions, portForwardPorts } from './options.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { connectToRuntime, connectWebSocket, spdyUpgrade, type UpgradedConnection } from './runtime-connection.ts';
@@ -156,13 +157,12 @@ async function serveWebSocket(stream: Stream): Promise<void> {
     const runtime = await connect(stream, connectSpdy(tunnelled.map((name) => name.slice(TUNNEL_PREFIX.length))));
     const chosen = runtime.headers['x-stream-protocol-version'];
     const webSocket = await accept(stream, `${TUNNEL_PREFIX}${chosen}`, runtime.socket);
-    return relay(stream, createWebSocketStream(webSocket), runtime, (message) => closeForProtocol(webSocket, message));
+    return relay(stream, messageStream(webSocket, false), runtime, (message) => closeForProtocol(webSocket, message));
   }
   const older = olderProtocol(offered, streams !== undefined);
   const runtime = await connect(inTurn(stream), (url, signal) => connectWebSocket(url, older, signal));
   const webSocket = await accept(stream, offered.length === 0 ? undefined : older, runtime);
-  const ofMessages = { readableObjectMode: true, decodeStrings: false };
-  const [client, far] = [createWebSocketStream(webSocket, ofMessages), createWebSocketStream(runtime, ofMessages)];
+  const [client, far] = [messageStream(webSocket, true), messageStream(runtime, true)];
   far.once('data', () => wanted.start?.started());
   return join(client, far, server.timers, exchange.signal);
 }
@@ -238,10 +238,16 @@ const spdyProtocols = ({ headers }: IncomingMessage): string[] =>
     .map((name) => name.trim())
     .filter((name) => name !== '');
 
-async function accept({ exchange, upgrade }: Stream, protocol: string | undefined, runtime: Socket | WebSocket) {
+async function accept(
+  { server, exchange, upgrade }: Stream,
+  protocol: string | undefined,
+  runtime: Socket | WebSocket,
+) {
   const { socket, head } = upgrade.take();
   try {
-    return await acceptWebSocket(exchange.request, socket, head, protocol);
+    const webSocket = await acceptWebSocket(exchange.request, socket, head, protocol);
+    countMessages(webSocket, socket, server.unfinished);
+    return webSocket;
   } catch (error) {
     if ('terminate' in runtime) runtime.terminate();
     else runtime.destroy();
