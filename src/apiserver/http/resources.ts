@@ -6,6 +6,7 @@ import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import { serveStream } from '../streaming/streams.ts';
 import { includeObjectOf, tableTexts } from '../tables/table.ts';
+import { workInTurns } from '../work-in-turns.ts';
 import { PIECE_CHARS, sendBody, sendTexts } from './answers.ts';
 import {
   decodeDeleteOptions,
@@ -120,7 +121,10 @@ function write(
 async function create(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
   const type = objectMediaType(exchange.request);
   const options = write(exchange, route, 'CreateOptions');
-  const object = await decodeObject(await server.bodies.read(exchange.request), type, expectedKind(route));
+  const body = await server.bodies.read(exchange.request);
+  const betweenSteps = workInTurns();
+  const object = await decodeObject(body, type, expectedKind(route));
+  await betweenSteps();
   const { namespace, name } = route;
   checkNamespace(
     object,

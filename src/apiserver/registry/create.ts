@@ -7,6 +7,7 @@ import { required } from '../../machinery/field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
 import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
+import { workInTurns } from '../work-in-turns.ts';
 import { admitClaim, admitNamespace, admitPod, admitPriorityClass } from './admission.ts';
 import { decodeBody, errorsOf } from './body.ts';
 import { insert } from './commit.ts';
@@ -30,7 +31,10 @@ export async function createObject(
   owners: readonly ManagedFieldsEntry[] = [],
 ): Promise<KubeObject> {
   const { kind } = resource;
+  // A large object keeps each step busy: others are answered in between.
+  const betweenSteps = workInTurns();
   const object = decodeBody(resource, body, options);
+  await betweenSteps();
   object.metadata.name ??= '';
   kind.defaults?.(object);
   placeInNamespace(resource, namespace, object);
@@ -46,11 +50,14 @@ export async function createObject(
 
   const now = context.timers.now();
   kind.prepareForCreate?.(object, { now, ...(options.onWarning && { warn: options.onWarning }) });
+  await betweenSteps();
   const errors = errorsOf(() => kind.validateCreate(object));
   // Kinds with few rules of their own, as Events, still need a name.
   if (errors.length === 0 && !object.metadata.name) errors.push(NAME_REQUIRED);
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
+  await betweenSteps();
   for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);
+  await betweenSteps();
 
   const release = isService(resource) ? context.services.admit(object, undefined) : undefined;
   try {

@@ -3,6 +3,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import { StorageFullError } from '../../store/store.ts';
+import { turns } from '../server-fixture.ts';
 import {
   CONFIG_MAPS,
   configMap,
@@ -210,6 +211,7 @@ describe('namespaces and ServiceAccounts', () => {
   test('a Pod whose ServiceAccount does not come is refused after 2 s', async () => {
     const { registry, timers } = await startRegistry();
     const creating = failure(registry.create(PODS, 'default', pod('a', { serviceAccountName: 'robot' })));
+    await turns(1);
     timers.advance(2000);
     expect(await creating).toEqual({
       code: 403,
