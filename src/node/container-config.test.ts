@@ -82,7 +82,7 @@ describe('environment', () => {
     ],
     ['arguments', { env: [{ name: 'V', value: 'x'.repeat(2 ** 20) }], args: Array(1000).fill('$(V)') }],
     ['a command', { env: [{ name: 'V', value: 'x'.repeat(2 ** 20) }], command: ['$(V)'.repeat(1000)] }],
-  ])('%s that no process may have are an error of the configuration', (_what, container) => {
+  ])('%s beyond 6 MiB give a CreateContainerConfigError', (_what, container) => {
     expect(() => build(container)).toThrow(
       expect.objectContaining({ message: tooLarge, reason: 'CreateContainerConfigError' }) as unknown as Error,
     );

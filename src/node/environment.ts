@@ -47,11 +47,12 @@ export function containerEnvironment(
   return result;
 }
 
-/** Throws a ContainerConfigError where all that was ever set is larger than MAX_PROCESS_BYTES. */
+/** Throws a ContainerConfigError where all of them are larger than MAX_PROCESS_BYTES. */
 class BoundedVariables extends Map<string, string> {
   #bytes = 0;
   override set(name: string, value: string): this {
-    this.#bytes += name.length + value.length;
+    const old = this.get(name);
+    this.#bytes += value.length + (old === undefined ? name.length : -old.length);
     if (this.#bytes > MAX_PROCESS_BYTES) throw processTooLarge();
     return super.set(name, value);
   }

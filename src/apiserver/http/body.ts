@@ -39,7 +39,7 @@ export interface ExpectedKind {
 export interface BodyReader {
   /**
    * Rejects with 413 RequestEntityTooLarge if the body is larger than BODY_LIMIT_BYTES, and with 429 TooManyRequests if all
-   * unfinished ones together are too large and this one began first. The rest of the body is then not read.
+   * unfinished ones together are too large and this one is the largest. The rest of the body is then not read.
    */
   read(request: IncomingMessage): Promise<Buffer>;
 }
@@ -60,7 +60,7 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
           request.pause();
           settle(() => reject(error));
         };
-        const part = unfinished.begin(() => refuse(tooManyRequests('too many request bodies are being read', 1)));
+        const part = unfinished.begin(() => refuse(tooManyRequests('too much is being read', 1)));
         const data = (chunk: Buffer): void => {
           if (bytes + chunk.length > BODY_LIMIT_BYTES) {
             refuse(requestEntityTooLarge(BODY_LIMIT_BYTES));

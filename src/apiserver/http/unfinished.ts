@@ -1,10 +1,10 @@
-/** Bytes of clients that wait to become a whole: bodies of requests, messages of WebSockets. Those of all together are bounded. */
+/** Counts the bytes of request bodies and WebSocket messages that are not complete yet. Those of all clients are bounded. */
 
 /** The limit of all of them together. */
 const LIMIT_BYTES = 64 * 1024 * 1024;
 
 export interface Unfinished {
-  /** `refuse` is called when all parts together are larger than the limit, and this one began first. It must end the part. */
+  /** `refuse` is called where all parts together are larger than the limit and this one is the largest. It must end the part. */
   begin(refuse: () => void): UnfinishedPart;
 }
 
@@ -15,25 +15,27 @@ export interface UnfinishedPart {
 }
 
 export function unfinishedParts(limit = LIMIT_BYTES): Unfinished {
-  /** In the order in which the parts began. */
-  const refusals = new Set<() => void>();
+  const parts = new Set<{ bytes: number; refuse: () => void }>();
   let bytesOfAll = 0;
+  const refuseLargest = (): void => {
+    let largest: { bytes: number; refuse: () => void } | undefined;
+    for (const part of parts) if (part.bytes > (largest?.bytes ?? 0)) largest = part;
+    largest?.refuse();
+  };
   return {
     begin(refuse) {
-      let bytes = 0;
-      // Each part has a function of its own.
-      const refuseThis = (): void => refuse();
-      refusals.add(refuseThis);
+      const part = { bytes: 0, refuse };
+      parts.add(part);
       return {
-        add(more) {
-          bytes += more;
-          bytesOfAll += more;
-          for (const first of refusals) if (bytesOfAll > limit) first();
+        add(bytes) {
+          part.bytes += bytes;
+          bytesOfAll += bytes;
+          while (bytesOfAll > limit) refuseLargest();
         },
         end() {
-          refusals.delete(refuseThis);
-          bytesOfAll -= bytes;
-          bytes = 0;
+          parts.delete(part);
+          bytesOfAll -= part.bytes;
+          part.bytes = 0;
         },
       };
     },

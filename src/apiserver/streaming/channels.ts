@@ -26,7 +26,7 @@ const NORMAL_CLOSURE = 1000;
 
 type Input = Partial<Record<'stdin' | 'resize', SpdyStream>>;
 
-/** Resolves when both connections have ended; never rejects. */
+/** Resolves when the client's connection has ended, and that of the runtime ends; never rejects. `output`: called when the runtime sends data. */
 export async function translateChannels(
   webSocket: WebSocket,
   runtime: SpdyConnection,
@@ -36,35 +36,49 @@ export async function translateChannels(
   const closed = new Promise<void>((resolve) => webSocket.once('close', resolve));
   webSocket.on('error', () => undefined);
   closed.then(() => runtime.destroy());
-  const cut = (): void => runtime.destroy();
-  if (signal.aborted) cut();
-  else signal.addEventListener('abort', cut, { once: true });
+  const givenUp = Promise.withResolvers<void>();
+  const giveUp = (): void => {
+    runtime.destroy();
+    givenUp.resolve();
+  };
+  if (signal.aborted) giveUp();
+  else signal.addEventListener('abort', giveUp, { once: true });
 
   const send = (channel: number, bytes: Uint8Array): Promise<void> =>
     new Promise((resolve) => {
-      if (bytes.length > 0) asked.output?.();
       // Called with an error where the client has gone: its end is heard of otherwise.
       webSocket.send(Buffer.concat([Buffer.of(channel), bytes]), () => resolve());
     });
+  const output = (channel: number, bytes: Uint8Array): Promise<void> => {
+    asked.output?.();
+    return send(channel, bytes);
+  };
   const status: Uint8Array[] = [];
   // Clients take a first, empty message as the sign that the stream is there.
   await send(asked.stdout ? CHANNEL.stdout : asked.stderr ? CHANNEL.stderr : CHANNEL.error, new Uint8Array());
 
   let failure: Error | undefined;
+  const refuse = (error: ProtocolError): void => {
+    failure = badRequest(error.message);
+    giveUp();
+  };
+  const serve = async (): Promise<void> => {
+    const input = await openStreams(runtime, asked, output, async (bytes) => {
+      asked.output?.();
+      status.push(bytes);
+    });
+    passInput(webSocket, input, asked.protocol === 'v5.channel.k8s.io', refuse).catch(giveUp);
+    await runtime.ended;
+  };
   try {
-    const input = await openStreams(runtime, asked, send, async (bytes) => void status.push(bytes));
-    const refuse = (error: ProtocolError): void => {
-      failure = badRequest(error.message);
-      runtime.destroy();
-    };
-    passInput(webSocket, input, asked.protocol === 'v5.channel.k8s.io', refuse).catch(() => runtime.destroy());
+    await Promise.race([serve(), givenUp.promise]);
   } catch (error) {
     failure = error as Error;
-    webSocket.resume();
-    runtime.destroy();
+    giveUp();
   }
-  await runtime.ended;
-  signal.removeEventListener('abort', cut);
+  // The answer to the close is read.
+  webSocket.resume();
+  signal.removeEventListener('abort', giveUp);
   if (status.length === 0) status.push(Buffer.from(JSON.stringify(lostStatus(failure, signal))));
   await send(CHANNEL.error, Buffer.concat(status));
   webSocket.close(NORMAL_CLOSURE);

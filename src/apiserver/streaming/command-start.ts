@@ -9,7 +9,7 @@ export interface CommandStart {
   turn(signal: AbortSignal): Promise<void>;
   /** The command has written something, or the runtime will not start it. May be called at any time, and again. */
   started(): void;
-  /** Nothing more will be heard of the command. A turn that has come goes on until it is ended elsewhere. */
+  /** Nothing more will be heard of the command. A turn that has come goes on until the gate ends it. */
   left(): void;
 }
 

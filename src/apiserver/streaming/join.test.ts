@@ -103,6 +103,25 @@ test('a runtime that breaks off ends the client, and the other way round', async
   }
 });
 
+test('a runtime that never replies to a stream is cut', async () => {
+  const [client, nearClient] = duplexPair();
+  const [, nearRuntime] = duplexPair();
+  const { timers, pass } = manualTimers();
+  const ended = join(nearClient, nearRuntime, timers, new AbortController().signal, {
+    fromClient: () => undefined,
+    fromRuntime: () => undefined,
+    replied: () => new Promise(() => undefined),
+    failed: () => undefined,
+  });
+  client.destroy();
+  nearClient.destroy();
+  await turns(10);
+  expect(nearRuntime.destroyed).toBe(false);
+  pass();
+  await ended;
+  expect(nearRuntime.destroyed).toBe(true);
+});
+
 test('the signal cuts both', async () => {
   const { abort, ended, pass, nearRuntime } = joined();
   abort.abort();

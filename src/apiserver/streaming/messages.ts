@@ -4,31 +4,41 @@ import { createWebSocketStream, type WebSocket } from 'ws';
 import type { Unfinished, UnfinishedPart } from '../http/unfinished.ts';
 
 const TRY_AGAIN_LATER = 1013;
+/** About what the memory for one received chunk takes beside its bytes. */
+const CHUNK_BYTES = 1024;
 
 /**
  * Counts the bytes of each message from their arrival until the reader of messageStream() has taken the message. `socket` is
- * the connection of the WebSocket. Closes the WebSocket where it has to give way to others.
+ * the connection of the WebSocket. Closes the WebSocket where its message has to give way to others.
  */
 export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: Unfinished): void {
   let part: UnfinishedPart | undefined;
+  let chunks = 0;
   const end = (): void => {
     part?.end();
     part = undefined;
+    chunks = 0;
   };
   const refuse = (): void => {
     end();
-    webSocket.close(TRY_AGAIN_LATER, 'too many messages are being read');
+    webSocket.close(TRY_AGAIN_LATER, 'too much is being read');
     socket.off('data', count);
     webSocket.pause();
   };
   const count = (chunk: Uint8Array): void => {
     part ??= unfinished.begin(refuse);
-    part.add(chunk.length);
+    chunks += 1;
+    part.add(chunk.length + CHUNK_BYTES);
   };
   // Before the WebSocket reads the chunk: the message that the chunk ends may be taken at once.
   socket.prependListener('data', count);
-  webSocket.once('close', end);
-  // The stream of the messages reads on when its reader has taken the one before.
+  // A ping of an idle client is no part of a message.
+  const endAlone = (): void => {
+    if (chunks === 1) end();
+  };
+  webSocket.on('ping', endAlone).on('pong', endAlone).once('close', end);
+  // The stream reads on when its reader asks for more, which is when the reader has taken the message.
+  webSocket.on('message', () => webSocket.pause());
   const resume = webSocket.resume.bind(webSocket);
   webSocket.resume = () => {
     end();

@@ -33,7 +33,7 @@ export interface PeerStream {
   /** `sent` is called when the connection has taken it. */
   send(bytes: Uint8Array | string, fin?: boolean, sent?: () => void): void;
   reset(): void;
-  /** Of a silent runtime. */
+  /** Replies to the stream; needed with `silent` alone. */
   reply(): void;
   /** All that the client has sent, until it has ended its side. */
   readonly received: Promise<Buffer>;

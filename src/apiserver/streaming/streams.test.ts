@@ -248,7 +248,7 @@ describe('exec over WebSocket', () => {
     await peer.pinged(2);
   });
 
-  test('the runtime replies to every stream before its connection is closed, also where the client goes', async () => {
+  test('where the client goes, the connection to the runtime stays open until it has replied to every stream', async () => {
     await runtime[Symbol.asyncDispose]();
     runtime = await startRuntime({ silent: true });
     const client = await open(ALL);
@@ -332,6 +332,32 @@ describe('exec over WebSocket', () => {
     stdout.send('the first output');
     await over.promise;
     (await opening).socket.terminate();
+  });
+
+  test('a client that goes while its command starts does not end the turn of the command', async () => {
+    let over = false;
+    nodes.execTurn = async () => () => {
+      over = true;
+    };
+    const client = await open(ALL);
+    const peer = await runtime.next();
+    await streams(peer);
+    client.socket.terminate();
+    await peer.closed;
+    await server.server.close();
+    expect(over).toBe(false);
+  });
+
+  test('close() of the server does not wait for a runtime that does not reply', async () => {
+    await runtime[Symbol.asyncDispose]();
+    runtime = await startRuntime({ silent: true });
+    const client = await open(ALL);
+    const peer = await runtime.next();
+    await streams(peer);
+    const closed = server.server.close();
+    expect(await client.closed).toBe(1000);
+    await closed;
+    expect(peer.socket.closed).toBe(false);
   });
 
   test('the size of a terminal that is none ends it with a status', async () => {
@@ -492,7 +518,7 @@ describe('over SPDY', () => {
     ['cuts its connection', (socket: Socket) => void socket.destroy()],
     ['breaks the protocol', (socket: Socket) => void socket.write(Buffer.alloc(8, 0xff))],
   ])(
-    'where the client %s, the runtime replies to every stream before its connection is closed',
+    'where the client %s, the connection to the runtime stays open until it has replied to every stream',
     async (_how, leave) => {
       await runtime[Symbol.asyncDispose]();
       runtime = await startRuntime({ silent: true });

@@ -41,7 +41,6 @@ import { acceptWebSocket, checkHandshake, closeForProtocol, offeredProtocols, ol
 
 const TUNNEL_PREFIX = 'SPDY/3.1+';
 /** Values of the header streamtype. */
-const COMMAND_STREAMS = ['error', 'stdin', 'stdout', 'stderr', 'resize'];
 const PORT_STREAMS = ['error', 'data'];
 const CHANNEL_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 
@@ -106,7 +105,8 @@ async function connect<T>({ exchange, wanted }: Stream, open: (url: string, sign
     const { url } = await wanted.connect(signal);
     return await open(url, signal);
   } catch (error) {
-    wanted.start?.started();
+    // A WebSocket's handshake starts the command: it may do so after it was given up.
+    if (!signal.aborted) wanted.start?.started();
     throw signal.aborted ? serviceUnavailable('the API server is ending') : error;
   }
 }
@@ -163,7 +163,8 @@ async function serveWebSocket(stream: Stream): Promise<void> {
   const runtime = await connect(inTurn(stream), (url, signal) => connectWebSocket(url, older, signal));
   const webSocket = await accept(stream, offered.length === 0 ? undefined : older, runtime);
   const [client, far] = [messageStream(webSocket, true), messageStream(runtime, true)];
-  far.once('data', () => wanted.start?.started());
+  // The first message has a channel and nothing else: it comes before the command starts.
+  far.on('data', (message: string | Buffer) => message.length > 1 && wanted.start?.started());
   return join(client, far, server.timers, exchange.signal);
 }
 
@@ -181,7 +182,7 @@ function relay(
   const { streams, start } = wanted;
   const hasSizes = /^v[345]\./.test(String(runtime.headers['x-stream-protocol-version']));
   const frames = createSpdyRelay(client, runtime.socket, {
-    types: streams === undefined ? PORT_STREAMS : COMMAND_STREAMS,
+    types: streams === undefined ? PORT_STREAMS : commandStreams(streams),
     once: streams !== undefined,
     ...(streams === undefined || start === undefined
       ? {}
@@ -198,6 +199,12 @@ function relay(
     },
   });
 }
+
+/** The runtime replies to no others. */
+const commandStreams = ({ tty, ...asked }: StreamSelection): string[] => [
+  ...['error', ...(tty ? ['resize'] : [])],
+  ...(['stdin', 'stdout', 'stderr'] as const).filter((type) => asked[type]),
+];
 
 /** What the runtime waits for before it starts a command. */
 const streamCount = ({ stdin, stdout, stderr, tty }: StreamSelection, hasSizes: boolean): number =>

@@ -46,7 +46,7 @@ export interface SpdyRelay {
   /** Both write what the bytes amount to. They reject with a ProtocolError; the relay must not be used after that. */
   fromClient(bytes: Uint8Array): Promise<void>;
   fromRuntime(bytes: Uint8Array): Promise<void>;
-  /** Resolves when the runtime has replied to every stream that has been opened so far. */
+  /** Resolves when the runtime has replied to every stream. None is opened after the call. */
   replied(): Promise<unknown>;
   /** Says to the client that it broke the protocol. */
   refuse(): void;
@@ -75,6 +75,7 @@ interface Relaying {
   /** How many streams were opened at the runtime. */
   opened: number;
   replied: boolean;
+  closing: boolean;
 }
 
 export function createSpdyRelay(client: Writable, runtime: Writable, rules: RelayRules): SpdyRelay {
@@ -87,6 +88,7 @@ export function createSpdyRelay(client: Writable, runtime: Writable, rules: Rela
     lastId: 0,
     opened: 0,
     replied: false,
+    closing: false,
   };
   const [parseClient, parseRuntime] = [createFrameParser('the client'), createFrameParser('the container runtime')];
   return {
@@ -99,7 +101,10 @@ export function createSpdyRelay(client: Writable, runtime: Writable, rules: Rela
       for (const frame of frames) takeOfRuntime(relaying, frame);
       client.uncork();
     },
-    replied: () => Promise.all([...relaying.replies.values()].map(({ promise }) => promise)),
+    replied() {
+      relaying.closing = true;
+      return Promise.all([...relaying.replies.values()].map(({ promise }) => promise));
+    },
     refuse: () => send(client, goAway(0, GO_AWAY_STATUS.protocolError)),
   };
 }
@@ -127,6 +132,7 @@ async function open(relaying: Relaying, frame: Extract<Frame, { type: 'synStream
   }
   relaying.opened += 1;
   if (relaying.opened === rules.start?.atStream) await rules.start.turn();
+  if (relaying.closing) return;
   const content = type === 'resize' ? createSizeReader() : asItIs;
   streams.set(streamId, { content, clientEnded: fin, runtimeEnded: false });
   relaying.replies.set(streamId, Promise.withResolvers());

@@ -61,7 +61,7 @@ export function validateFieldRef(
     invalid(`${path}.fieldPath`, reference.fieldPath, `error converting fieldPath: ${cause}`),
   ];
   if (reference.apiVersion !== 'v1') return unknown(`unsupported pod version: ${reference.apiVersion}`);
-  const subscript = fieldPath.lastIndexOf("['");
+  const subscript = fieldPath.indexOf("['");
   if (subscript !== -1 && subscript + 4 <= fieldPath.length && fieldPath.endsWith("']")) {
     const [base, key] = [fieldPath.slice(0, subscript), fieldPath.slice(subscript + 2, -2)];
     if (base === 'metadata.annotations') return nameErrors(key.toLowerCase(), path, qualifiedNameErrors);
