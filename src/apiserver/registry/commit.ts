@@ -1,11 +1,21 @@
 /** Writes to the store: compare-and-swap on the object's revision, tried again on what another writer left. */
 import type { KubeObject } from '../../machinery/meta.ts';
-import { insufficientStorage, notFound } from '../../machinery/status.ts';
+import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
 import { atRevision, decodeStored, deepFreeze, encodeStored, revisionOf } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
 import { readCurrent } from './list.ts';
 import type { Resource } from './resources.ts';
+
+/** The limit of an object as it is stored: twice that of a request's body. Small patches can make an object grow. */
+const MAX_STORED_BYTES = 6 * 1024 * 1024;
+
+/** Throws 413 RequestEntityTooLarge. */
+function encoded(resource: Resource, object: KubeObject): Uint8Array {
+  const value = encodeStored(resource.toStored(object));
+  if (value.length <= MAX_STORED_BYTES) return value;
+  throw entityTooLarge(`the object would have ${value.length} bytes, the limit is ${MAX_STORED_BYTES}`);
+}
 
 async function transact(store: Store, txn: Txn): Promise<TxnResult> {
   try {
@@ -31,7 +41,7 @@ export async function insert(
   object: KubeObject,
   guards: Compare[],
 ): Promise<KubeObject | undefined> {
-  const value = encodeStored(resource.toStored(object));
+  const value = encoded(resource, object);
   const result = await transact(context.store, {
     compare: [{ key, modRevision: 0 }, ...guards],
     puts: [{ key, value }],
@@ -72,7 +82,7 @@ export async function modify(
         context.store,
         wanted.action === 'delete'
           ? { compare, deletes: [at.key] }
-          : { compare, puts: [{ key: at.key, value: encodeStored(resource.toStored(wanted.object)) }] },
+          : { compare, puts: [{ key: at.key, value: encoded(resource, wanted.object) }] },
       );
       if (result.succeeded) {
         const { action } = wanted;

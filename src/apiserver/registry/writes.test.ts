@@ -400,6 +400,24 @@ describe('patch', () => {
     expect(data(await registry.patch(CONFIG_MAPS, 'default', 'a', type, body))).toEqual({ k: '2' });
   });
 
+  test('small patches do not make an object grow without limit', async () => {
+    const { registry } = await startRegistry();
+    await registry.create(PODS, 'default', pod('a'));
+    const options = { subresource: 'status' };
+    const condition = { type: 'Large', status: 'True', message: 'x'.repeat(1_400_000) };
+    await registry.patch(PODS, 'default', 'a', merge, { status: { conditions: [condition] } }, options);
+    const copy = { op: 'copy', from: '/status/conditions/0', path: '/status/conditions/-' };
+    const grow = () => registry.patch(PODS, 'default', 'a', 'application/json-patch+json', [copy, copy], options);
+    await grow();
+    expect(await failure(grow())).toMatchObject({
+      code: 413,
+      reason: 'RequestEntityTooLarge',
+      message: expect.stringMatching(
+        /^Request entity too large: the object would have 7\d+ bytes, the limit is 6291456$/,
+      ),
+    });
+  });
+
   test('a strategic patch merges lists by their key', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a'));
