@@ -223,8 +223,9 @@ describe('a private containerd', () => {
     for (let round = 0; round < 2; round++) {
       const killed = containerd.pid() ?? 0;
       process.kill(killed, 'SIGKILL');
-      await resync.next();
-      expect(containerd.pid()).not.toBe(killed);
+      // On a busy machine the connection before may have said it once more.
+      do await resync.next();
+      while (containerd.pid() === killed || containerd.pid() === undefined);
       expect(await runtime.observe('uid-1', never)).toEqual(before);
     }
     expect(exits).toEqual(Array(2).fill({ code: null, signal: 'SIGKILL' }));
