@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decode, decodeFailure, type Shape, schemaTypes } from './schema.ts';
+import { decode, decodeFailure, MAX_VALUES, type Shape, schemaTypes } from './schema.ts';
 
 const pod = (spec: unknown, metadata: unknown = { name: 'p' }): Record<string, unknown> => ({
   apiVersion: 'v1',
@@ -244,4 +244,21 @@ it('every value of every type decodes without complaint, and decoding twice is d
       { numRuns: 10 },
     );
   }
+});
+
+it('an object of too many values is refused with 413, however small they are', () => {
+  const containers = Array.from({ length: MAX_VALUES }, () => ({}));
+  expect(() => decode('Pod', { spec: { containers } })).toThrow(
+    'Request entity too large: the object has more than 300000 values',
+  );
+});
+
+it('of many wrong values and unknown fields some are named', () => {
+  const args = Array.from({ length: 200_000 }, () => 1);
+  const { typeErrors } = decode('Pod', { spec: { containers: [{ args }] } });
+  expect(typeErrors).toEqual([
+    'json: cannot unmarshal number into Go struct field Container.spec.containers.args of type string',
+  ]);
+  const unknown = Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`x${index}`, 1]));
+  expect(decode('Pod', unknown).unknownFields).toHaveLength(1000);
 });

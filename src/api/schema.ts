@@ -10,8 +10,10 @@
  *
  * Each type is compiled to a function once, when it is first used. Wording: encoding/json and sigs.k8s.io/json.
  */
+
+import { MAX_LISTED_ERRORS } from '../machinery/field-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../machinery/json-value.ts';
-import { type ApiError, badRequest } from '../machinery/status.ts';
+import { type ApiError, badRequest, entityTooLarge } from '../machinery/status.ts';
 import table from './generated/schema.json' with { type: 'json' };
 import { goTypeName, int64Fields, namedStrings } from './go-types.ts';
 import {
@@ -51,7 +53,7 @@ export interface Decoded {
   value: JsonObject;
   /** Paths such as spec.containers[0].foo, in the order of the document. */
   unknownFields: string[];
-  /** Upstream's sentences; the first is the one that upstream answers. */
+  /** Upstream's sentences: the first of those that stop Go's decoder, and the first of the others. Upstream answers the first. */
   typeErrors: string[];
 }
 
@@ -62,7 +64,12 @@ interface Context {
   /** What stops Go's decoder at once, before mere mismatches of types. */
   fatal: string[];
   mismatches: string[];
+  /** How many fields, list elements and map entries were decoded. */
+  values: number;
 }
+
+/** The limit of the fields, list elements and map entries of an object: each costs far more than its bytes. */
+export const MAX_VALUES = 300_000;
 
 /** Returns undefined where the value is absent or wrong (and then notes why in the context). */
 type Decoder = (value: unknown, context: Context) => JsonValue | undefined;
@@ -79,11 +86,16 @@ const kindOf = (value: unknown): string => {
 };
 
 function mismatch(context: Context, value: unknown, { struct, goType }: Place): undefined {
+  if (context.mismatches.length > 0) return undefined;
   const field = context.path.filter((part) => typeof part === 'string').join('.');
   const target = field === '' ? 'value' : `struct field ${struct}.${field}`;
   const shown = typeof value === 'number' && /^u?int/.test(goType) ? `number ${value}` : kindOf(value);
   context.mismatches.push(`json: cannot unmarshal ${shown} into Go ${target} of type ${goType}`);
   return undefined;
+}
+
+function noteFatal(context: Context, text: string): undefined {
+  if (context.fatal.length === 0) context.fatal.push(text);
 }
 
 const pathText = (path: readonly (string | number)[], name: string): string => {
@@ -123,12 +135,12 @@ const ownDecoder =
   (canonical: (text: string) => ScalarResult, goType: string): Decoder =>
   (value, context) => {
     if (typeof value !== 'string') {
-      context.fatal.push(`json: cannot unmarshal ${kindOf(value)} into Go value of type ${goType}`);
+      noteFatal(context, `json: cannot unmarshal ${kindOf(value)} into Go value of type ${goType}`);
       return undefined;
     }
     const result = canonical(value);
     if ('value' in result) return result.value;
-    context.fatal.push(result.error);
+    noteFatal(context, result.error);
     return undefined;
   };
 
@@ -137,7 +149,7 @@ const quantityDecoder: Decoder = (value, context) => {
     typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value),
   );
   if ('value' in result) return result.value;
-  context.fatal.push(result.error);
+  noteFatal(context, result.error);
   return undefined;
 };
 
@@ -145,7 +157,7 @@ const intOrStringDecoder: Decoder = (value, context) => {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value;
   const shown = typeof value === 'number' ? `number ${value}` : kindOf(value);
-  context.fatal.push(`json: cannot unmarshal ${shown} into Go value of type int32`);
+  noteFatal(context, `json: cannot unmarshal ${shown} into Go value of type int32`);
   return undefined;
 };
 
@@ -159,6 +171,7 @@ function arrayDecoder(element: Shape, inner: Decoder, place: Place): Decoder {
     if (!Array.isArray(value)) return mismatch(context, value, place);
     const result: JsonValue[] = [];
     value.forEach((item, index) => {
+      count(context);
       context.path.push(index);
       const decoded = item === null ? zeroOf(element) : inner(item, context);
       if (decoded !== undefined) result.push(decoded);
@@ -173,6 +186,7 @@ function mapDecoder(element: Shape, inner: Decoder, place: Place): Decoder {
     if (!isJsonObject(value)) return mismatch(context, value, place);
     const result: JsonObject = {};
     for (const [key, item] of Object.entries(value)) {
+      count(context);
       const decoded = item === null ? zeroOf(element) : inner(item, context);
       if (decoded !== undefined) setOwn(result, key, decoded);
     }
@@ -283,8 +297,9 @@ function structDecoder(typeName: string): Decoder {
     for (const [name, item] of Object.entries(value as JsonObject)) {
       const field = fields.get(name);
       if (field === undefined) {
-        context.unknownFields.push(pathText(context.path, name));
+        if (context.unknownFields.length < MAX_LISTED_ERRORS) context.unknownFields.push(pathText(context.path, name));
       } else if (item !== null && item !== undefined) {
+        count(context);
         context.path.push(name);
         const decoded = field(item, context);
         if (decoded !== undefined) result[name] = decoded;
@@ -302,7 +317,13 @@ function structDecoder(typeName: string): Decoder {
   return decoder;
 }
 
-const newContext = (): Context => ({ path: [], unknownFields: [], fatal: [], mismatches: [] });
+const newContext = (): Context => ({ path: [], unknownFields: [], fatal: [], mismatches: [], values: 0 });
+
+/** Throws 413 RequestEntityTooLarge. */
+function count(context: Context): void {
+  context.values += 1;
+  if (context.values > MAX_VALUES) throw entityTooLarge(`the object has more than ${MAX_VALUES} values`);
+}
 
 /** The value as the type `typeName` of the field table. Throws Error where there is no such type. */
 export function decode(typeName: string, value: unknown): Decoded {

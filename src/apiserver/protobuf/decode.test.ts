@@ -223,3 +223,9 @@ test('the table knows the types and fields of the field table alone', () => {
       expect(schemaTypes[type], type).toHaveProperty(name);
   }
 });
+
+test('a list of more elements than an object may have is refused while it is read', () => {
+  const container = message([[2, new Uint8Array()]]);
+  const containers = Buffer.concat(Array.from({ length: 300_001 }, () => container));
+  expect(() => decode(wrapped('v1', 'Pod', [[2, containers]]))).toThrow('the object has more than 300000 values');
+});

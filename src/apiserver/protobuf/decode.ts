@@ -6,8 +6,9 @@
  * Source: runtime.Unknown of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
  */
 import protobuf from 'protobufjs/minimal.js';
-import { type FieldSchema, type Shape, schemaTypes } from '../../api/schema.ts';
+import { type FieldSchema, MAX_VALUES, type Shape, schemaTypes } from '../../api/schema.ts';
 import { type JsonObject, type JsonValue, setOwn } from '../../machinery/json-value.ts';
+import { entityTooLarge } from '../../machinery/status.ts';
 import { formatMicroTime, formatTime } from '../../machinery/time.ts';
 import { protobufFields } from './fields.ts';
 
@@ -131,6 +132,12 @@ const isZero = (content: unknown): boolean =>
   content === false ||
   (typeof content === 'object' && content !== null && Object.keys(content).length === 0);
 
+/** An element may take one byte only. Throws 413 RequestEntityTooLarge. */
+function append(list: unknown[], element: unknown): void {
+  if (list.length === MAX_VALUES) throw entityTooLarge(`the object has more than ${MAX_VALUES} values`);
+  list.push(element);
+}
+
 function readField(reader: Reader, wireType: number, field: Field, into: Json): void {
   const { name, schema, pointer } = field;
   const { shape } = schema;
@@ -139,10 +146,10 @@ function readField(reader: Reader, wireType: number, field: Field, into: Json): 
     const list = into[name] as unknown[];
     const packed = wireType === LENGTH_DELIMITED && (shape.array === 'integer' || shape.array === 'boolean');
     if (!packed) {
-      list.push(value(reader, shape.array));
+      append(list, value(reader, shape.array));
       return;
     }
-    for (const elements = sub(reader); elements.pos < elements.len; ) list.push(value(elements, shape.array));
+    for (const elements = sub(reader); elements.pos < elements.len; ) append(list, value(elements, shape.array));
     return;
   }
   if (typeof shape === 'object' && 'map' in shape) {
