@@ -94,6 +94,25 @@ const qualifiedNameText = regexText(
   '123-abc',
 );
 
+/** The prefix of a generated name that is to be a segment of a path. */
+export const pathSegmentPrefixErrors: NameErrors = (value) =>
+  ['/', '%'].filter((text) => value.includes(text)).map((text) => `may not contain '${text}'`);
+
+/** With the name of the resource and of the namespace, it has to fit a key of the store. */
+const MAX_PATH_SEGMENT_CHARACTERS = 900;
+
+/**
+ * What every name has to be, whatever the kind: a segment of the path at which the object is served. Upstream leaves the
+ * length to its store and takes any character; here the keys of the store are short ASCII texts without NUL.
+ */
+export function pathSegmentErrors(value: string): string[] {
+  if (value === '.' || value === '..') return [`may not be '${value}'`];
+  const errors = pathSegmentPrefixErrors(value);
+  if (value.length > MAX_PATH_SEGMENT_CHARACTERS) errors.push(maxLengthText(MAX_PATH_SEGMENT_CHARACTERS));
+  if (!/^[\x01-\x7f]*$/.test(value)) errors.push('may contain only ASCII characters other than NUL');
+  return errors;
+}
+
 /** A label key, an annotation key (in lower case), a finalizer: a name with an optional DNS prefix. */
 export function qualifiedNameErrors(value: string): string[] {
   const errors: string[] = [];

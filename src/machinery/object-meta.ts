@@ -79,13 +79,16 @@ export interface ObjectMetaRules {
   namespaced: boolean;
   /** The format of the kind's names. */
   nameErrors: NameErrors;
+  /** The format of the prefix of generated names, where it is not that of the names with a trailing dash allowed. */
+  generateNameErrors?: NameErrors;
 }
 
 /** The metadata of a new object, after a generated name was filled in. */
-export function validateObjectMeta(meta: ObjectMeta, { namespaced, nameErrors }: ObjectMetaRules): FieldError[] {
+export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
+  const { namespaced, nameErrors, generateNameErrors = (prefix) => prefixErrors(nameErrors, prefix) } = rules;
   const errors: FieldError[] = [];
   if (meta.generateName) {
-    errors.push(...worded('metadata.generateName', meta.generateName, prefixErrors(nameErrors, meta.generateName)));
+    errors.push(...worded('metadata.generateName', meta.generateName, generateNameErrors(meta.generateName)));
   }
   if (!meta.name) errors.push(required('metadata.name', 'name or generateName is required'));
   else errors.push(...worded('metadata.name', meta.name, nameErrors(meta.name)));

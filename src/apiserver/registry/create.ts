@@ -3,8 +3,9 @@
  * Source: upstream's rest.BeforeCreate and generic registry (behaviour).
  */
 import type { WriteOptions } from '../../machinery/backend.ts';
-import { required } from '../../machinery/field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
+import { pathSegmentErrors, pathSegmentPrefixErrors } from '../../machinery/names.ts';
+import { validateObjectMeta } from '../../machinery/object-meta.ts';
 import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
 import { workInTurns } from '../work-in-turns.ts';
@@ -17,7 +18,7 @@ import { keyOf, readCurrent } from './list.ts';
 import { generatedName, randomUid } from './random-names.ts';
 import type { Resource } from './resources.ts';
 
-const NAME_REQUIRED = required('metadata.name', 'name or generateName is required');
+const ANY_NAME = { nameErrors: pathSegmentErrors, generateNameErrors: pathSegmentPrefixErrors };
 
 /** How often another generated name is tried. Source: upstream's RetryGenerateName. */
 const GENERATE_ATTEMPTS = 8;
@@ -51,9 +52,12 @@ export async function createObject(
   const now = context.timers.now();
   kind.prepareForCreate?.(object, { now, ...(options.onWarning && { warn: options.onWarning }) });
   await betweenSteps();
-  const errors = errorsOf(() => kind.validateCreate(object));
-  // Kinds with few rules of their own, as Events, still need a name.
-  if (errors.length === 0 && !object.metadata.name) errors.push(NAME_REQUIRED);
+  let errors = errorsOf(() => kind.validateCreate(object));
+  await betweenSteps();
+  // Kinds with few rules of their own, as Events, still need a name that a path can end with. After the rules of the
+  // kind, as upstream: theirs say more.
+  const rules = { ...ANY_NAME, namespaced: kind.namespaced };
+  if (errors.length === 0) errors = errorsOf(() => validateObjectMeta(object.metadata, rules));
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   await betweenSteps();
   for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);

@@ -1,0 +1,52 @@
+/** Events have few rules of their own: their names are still what a path and a key of the store can hold. */
+import { describe, expect, test } from 'vitest';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { failure, object, ref, startRegistry } from './testing.ts';
+
+const EVENTS = ref('events');
+const event = (metadata: object): KubeObject =>
+  object('Event', '', { involvedObject: { kind: 'Pod', namespace: 'default', name: 'p' } }, metadata);
+
+describe('an Event', () => {
+  test.each<[string, string]>([
+    ['a/b', "may not contain '/'"],
+    ['a%b', "may not contain '%'"],
+    ['.', "may not be '.'"],
+    ['..', "may not be '..'"],
+    ['a\0b', 'may contain only ASCII characters other than NUL'],
+    ['é', 'may contain only ASCII characters other than NUL'],
+    ['x'.repeat(1500), 'must be no more than 900 characters'],
+  ])('with the name %j is refused', async (name, text) => {
+    const { registry } = await startRegistry();
+    expect(await failure(registry.create(EVENTS, 'default', event({ name })))).toEqual({
+      code: 422,
+      reason: 'Invalid',
+      message: `Event ${JSON.stringify(name)} is invalid: metadata.name: Invalid value: ${JSON.stringify(name)}: ${text}`,
+    });
+  });
+
+  test.each(['a/', 'a%', 'é', '\0'])('with the generateName %j is refused', async (generateName) => {
+    const { registry } = await startRegistry();
+    const { code, message } = await failure(registry.create(EVENTS, 'default', event({ generateName })));
+    expect(code).toBe(422);
+    expect(message).toContain('metadata.name: Invalid value: ');
+  });
+
+  test('may have any other name, and is found by it', async () => {
+    const { registry } = await startRegistry();
+    for (const name of ['My_Pod:1 started', '...', 'x'.repeat(900)]) {
+      await registry.create(EVENTS, 'default', event({ name }));
+      expect((await registry.get(EVENTS, 'default', name)).metadata.name).toBe(name);
+    }
+    for (const generateName of ['.', 'Pod-', 'x'.repeat(1500)]) {
+      const { metadata } = await registry.create(EVENTS, 'default', event({ generateName }));
+      expect(metadata.name.startsWith(generateName.slice(0, 58))).toBe(true);
+    }
+  });
+
+  test('has labels as any object', async () => {
+    const { registry } = await startRegistry();
+    const { message } = await failure(registry.create(EVENTS, 'default', event({ name: 'a', labels: { a: '-' } })));
+    expect(message).toContain('metadata.labels: Invalid value: "-"');
+  });
+});
