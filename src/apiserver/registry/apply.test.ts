@@ -240,3 +240,18 @@ describe('the owners of fields', () => {
     expect((await write([{}])).metadata).not.toHaveProperty('managedFields');
   });
 });
+
+test('a Pod whose managedFields a client wrote with a part that cannot be read goes on being written', async () => {
+  const started = await startRegistry();
+  const { registry } = started;
+  const { metadata } = await apply(started, 'me', applied(entries));
+  const unreadable = { manager: 'x', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1' };
+  const managedFields = [{ ...unreadable, fieldsV1: { 'f:status': null } }];
+  const patched = await registry.patch(PODS, 'default', 'a', 'application/merge-patch+json', {
+    metadata: { managedFields },
+  });
+  expect(patched.metadata.managedFields).toEqual(metadata.managedFields);
+  const running = { ...patched, status: { phase: 'Running' } } as Pod;
+  const written = (await registry.update(PODS, running, { subresource: 'status' })) as Pod;
+  expect(written.status?.phase).toBe('Running');
+});

@@ -332,6 +332,42 @@ it('managedFields that a client writes count where they can be read', () => {
   expect(givenEntries([{ ...entry, operation: 'Guess' }])).toBeUndefined();
 });
 
+describe('managedFields that a client writes do not count where a set cannot be read', () => {
+  const given = (fieldsV1: unknown): unknown =>
+    givenEntries([{ manager: 'm', operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: fieldsV1 as object }]);
+  const nested = (levels: number): unknown => {
+    let node: unknown = {};
+    for (let level = 0; level < levels; level++) node = { 'f:a': node };
+    return node;
+  };
+
+  it.each<[unknown]>([
+    [{ 'f:status': null }],
+    [{ 'f:status': { 'f:phase': 'Running' } }],
+    [{ 'f:spec': { 'f:items': [] } }],
+    [{ '.': null }],
+    [{ status: {} }],
+    [{ 'x:status': {} }],
+    [{ 'f:items': { 'k:{"name"': {} } }],
+    [{ 'f:items': { 'k:1': {} } }],
+    [{ 'f:items': { 'v:': {} } }],
+    [{ 'f:items': { 'i:one': {} } }],
+  ])('%j', (fieldsV1) => {
+    expect(given(fieldsV1)).toBeUndefined();
+  });
+
+  it('and neither where it has too many levels', () => {
+    expect(given(nested(100_000))).toBeUndefined();
+  });
+
+  it.each<[unknown]>([
+    [{}],
+    [{ '.': {}, 'f:items': { '.': {}, 'k:{"name":"x"}': {}, 'v:"a:b"': {}, 'i:0': {}, 'f:': {} } }],
+  ])('but %j does', (fieldsV1) => {
+    expect(given(fieldsV1)).toMatchObject([{ fieldsV1 }]);
+  });
+});
+
 describe('sets of fields', () => {
   const specs = fc
     .record(

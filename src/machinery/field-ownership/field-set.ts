@@ -5,7 +5,7 @@
  * undefined is the empty set; the root is never a member. Nothing is modified.
  * Source: Server-Side Apply, "Field management" (v1.33); sigs.k8s.io/structured-merge-diff (format and behaviour).
  */
-import type { JsonObject, JsonValue } from '../json-value.ts';
+import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue, MAX_DEPTH } from '../json-value.ts';
 
 export type FieldSet = JsonObject | undefined;
 
@@ -15,6 +15,34 @@ export const fieldElement = (name: string): string => `f:${name}`;
 export const valueElement = (value: JsonValue): string => `v:${JSON.stringify(value)}`;
 /** `keys` in the order of their names. */
 export const keyElement = (keys: JsonObject): string => `k:${JSON.stringify(keys)}`;
+
+/** Whether it is a path element that can be read: `f:`, `v:`, `k:` or `i:` with what belongs to it. */
+function isElement(key: string): boolean {
+  const text = key.slice(2);
+  if (key.startsWith('f:')) return true;
+  if (key.startsWith('i:')) return /^[+-]?\d+$/.test(text);
+  if (!key.startsWith('v:') && !key.startsWith('k:')) return false;
+  try {
+    const value: unknown = JSON.parse(text);
+    return key.startsWith('v:') || isJsonObject(value);
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the value, which a client wrote, is a set at every level: the other functions here rely on that. */
+export function isFieldSet(value: unknown): value is JsonObject {
+  // They call themselves for each level.
+  if (!isJsonObject(value) || isDeeperThan(MAX_DEPTH, value)) return false;
+  const nodes = [value];
+  for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
+    for (const [key, child] of Object.entries(node)) {
+      if (!isJsonObject(child) || (key !== SELF && !isElement(key))) return false;
+      nodes.push(child);
+    }
+  }
+  return true;
+}
 
 const isMember = (node: JsonObject): boolean => Object.hasOwn(node, SELF) || Object.keys(node).length === 0;
 const elementsOf = (node: JsonObject): string[] => Object.keys(node).filter((key) => key !== SELF);

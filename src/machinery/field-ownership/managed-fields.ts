@@ -9,7 +9,16 @@
 import { isJsonObject, type JsonObject, jsonEqual } from '../json-value.ts';
 import type { KubeObject, ManagedFieldsEntry, StatusCause } from '../meta.ts';
 import { ApiError } from '../status.ts';
-import { difference, type FieldSet, intersection, pathsOf, union, unknownTo, without } from './field-set.ts';
+import {
+  difference,
+  type FieldSet,
+  intersection,
+  isFieldSet,
+  pathsOf,
+  union,
+  unknownTo,
+  without,
+} from './field-set.ts';
 import { changes, compare, type FieldType, fieldSetOf, merge, removeFields } from './typed-value.ts';
 
 /** The writer of one change, and when. */
@@ -239,7 +248,7 @@ export function givenEntries(given: readonly ManagedFieldsEntry[] | undefined): 
   if (given.length === 1 && Object.keys(given[0] ?? {}).length === 0) return [];
   const readable = given.every(
     ({ operation, fieldsType, fieldsV1 }) =>
-      (operation === 'Apply' || operation === 'Update') && fieldsType === 'FieldsV1' && isJsonObject(fieldsV1),
+      (operation === 'Apply' || operation === 'Update') && fieldsType === 'FieldsV1' && isFieldSet(fieldsV1),
   );
   return readable ? [...given] : undefined;
 }
