@@ -4,7 +4,7 @@
  * Source: metav1.Time, metav1.MicroTime, []byte and resource.Quantity of v1.33 (behaviour and wording).
  */
 import { canonicalQuantity } from '../machinery/quantity.ts';
-import { formatTime, parseTime } from '../machinery/time.ts';
+import { formatTime, isWritableTime, type Millis, parseTime } from '../machinery/time.ts';
 
 export type ScalarResult = { value: string } | { error: string };
 
@@ -35,11 +35,18 @@ function timeError(text: string): string {
     }
     rest = rest.slice(match[0].length);
   }
+  if (rest === '' && instantOf(text) !== undefined) return `${start}: year outside of range [0,9999]`;
   return rest === '' ? `${start}: day out of range` : `${start}: extra text: ${JSON.stringify(rest)}`;
 }
 
+interface Instant {
+  millis: Millis;
+  /** Of a second: digits. */
+  fraction: string;
+}
+
 /** Undefined where the text is no RFC 3339 time; a day that does not exist is none. */
-function secondsOf(text: string): { seconds: string; fraction: string } | undefined {
+function instantOf(text: string): Instant | undefined {
   const match = timePattern.exec(text);
   if (match === null) return undefined;
   const [, local = '', fraction = '', zone = ''] = match;
@@ -47,7 +54,14 @@ function secondsOf(text: string): { seconds: string; fraction: string } | undefi
   const asUtc = parseTime(`${local}Z`);
   if (asUtc === undefined || formatTime(asUtc) !== `${local}Z`) return undefined;
   const millis = parseTime(`${local}${zone}`);
-  return millis === undefined ? undefined : { seconds: formatTime(millis).slice(0, 19), fraction };
+  return millis === undefined ? undefined : { millis, fraction };
+}
+
+/** Undefined where it is no time, or none that can be written in UTC: its zone can move it out of the years 0 to 9999. */
+function secondsOf(text: string): { seconds: string; fraction: string } | undefined {
+  const instant = instantOf(text);
+  if (instant === undefined || !isWritableTime(instant.millis)) return undefined;
+  return { seconds: formatTime(instant.millis).slice(0, 19), fraction: instant.fraction };
 }
 
 /** UTC, whole seconds. */

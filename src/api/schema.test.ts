@@ -153,6 +153,16 @@ describe('decode', () => {
       pod({}, { creationTimestamp: '2026-02-31T00:00:00Z' }),
       'parsing time "2026-02-31T00:00:00Z": day out of range',
     ],
+    [
+      'year after 9999 in UTC',
+      pod({}, { creationTimestamp: '9999-12-31T23:59:59-23:59' }),
+      'parsing time "9999-12-31T23:59:59-23:59": year outside of range [0,9999]',
+    ],
+    [
+      'year before 0 in UTC',
+      pod({}, { creationTimestamp: '0000-01-01T00:00:00+00:01' }),
+      'parsing time "0000-01-01T00:00:00+00:01": year outside of range [0,9999]',
+    ],
     ['time type', pod({}, { creationTimestamp: 1 }), 'json: cannot unmarshal number into Go value of type string'],
     ['root', [], 'json: cannot unmarshal array into Go value of type v1.Pod'],
     [

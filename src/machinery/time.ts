@@ -5,14 +5,25 @@
 /** Milliseconds since the epoch. */
 export type Millis = number;
 
+const FIRST_TIME: Millis = Date.parse('0000-01-01T00:00:00Z');
+/** The last whole second that RFC 3339 can write: years have four digits. */
+export const LAST_TIME: Millis = Date.parse('9999-12-31T23:59:59Z');
+
+/** Whether RFC 3339 can write it. */
+export const isWritableTime = (millis: Millis): boolean => millis >= FIRST_TIME && millis < LAST_TIME + 1000;
+
+/** Clients cannot read other years, and beyond the year 275760 there is no Date: a period can be as long as it likes. */
+const isoTime = (millis: Millis): string =>
+  new Date(isWritableTime(millis) ? millis : millis < FIRST_TIME ? FIRST_TIME : LAST_TIME).toISOString();
+
 /** metav1.Time: whole seconds, as upstream serves it (2026-01-31T09:30:00Z). */
 export function formatTime(millis: Millis): string {
-  return `${new Date(millis).toISOString().slice(0, 19)}Z`;
+  return `${isoTime(millis).slice(0, 19)}Z`;
 }
 
 /** metav1.MicroTime: six fractional digits. */
 export function formatMicroTime(millis: Millis): string {
-  return `${new Date(millis).toISOString().slice(0, 23)}000Z`;
+  return `${isoTime(millis).slice(0, 23)}000Z`;
 }
 
 /** Milliseconds of an RFC 3339 string, or undefined where it is absent or not a time. */

@@ -6,7 +6,7 @@ import type { Namespace } from '../../api/generated/types.ts';
 import type { DeleteOptions, ListOptions } from '../../machinery/backend.ts';
 import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/meta.ts';
 import { conflict, forbidden, isApiError, methodNotAllowed } from '../../machinery/status.ts';
-import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
+import { formatTime, LAST_TIME, type Millis, parseTime } from '../../machinery/time.ts';
 import { permanence } from './admission.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
@@ -96,7 +96,9 @@ function graceful(old: KubeObject, graceSeconds: number, asked: boolean, now: Mi
     });
   }
   if (!asked || graceSeconds >= deletionGracePeriodSeconds) return { action: 'keep' };
-  const start = (parseTime(deletionTimestamp) ?? now) - deletionGracePeriodSeconds * 1000;
+  const before = parseTime(deletionTimestamp) ?? now;
+  // The last time of all stands for any later one: it does not say when the period began.
+  const start = before >= LAST_TIME ? now : before - deletionGracePeriodSeconds * 1000;
   const end = start + graceSeconds * 1000;
   // A period that is over is not moved into the past: one second remains for whoever has to end the object.
   const shortened = end < now ? { end: now, graceSeconds: Math.min(graceSeconds, 1) } : { end, graceSeconds };

@@ -104,6 +104,25 @@ describe('graceful delete of a Pod', () => {
     expect(answer.metadata).toMatchObject({ ...expected, generation: 2 });
   });
 
+  test.each([300e9, 9e15, Number.MAX_SAFE_INTEGER])(
+    'one of %d s ends with the last time of all, and can be shortened',
+    async (graceSeconds) => {
+      const started = await startRegistry();
+      await boundPod(started, graceSeconds);
+      const answer = (await started.registry.delete(PODS, 'default', 'a')) as Pod;
+      expect(answer.metadata).toMatchObject({
+        deletionTimestamp: '9999-12-31T23:59:59Z',
+        deletionGracePeriodSeconds: graceSeconds,
+      });
+      started.timers.advance(5000);
+      const shorter = (await started.registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 30 })) as Pod;
+      expect(shorter.metadata).toMatchObject({
+        deletionTimestamp: '2026-01-01T00:00:35Z',
+        deletionGracePeriodSeconds: 30,
+      });
+    },
+  );
+
   test('an update cannot take back the deletion', async () => {
     const started = await startRegistry();
     await boundPod(started);
