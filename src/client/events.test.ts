@@ -111,3 +111,25 @@ test('too many are dropped, the caller is never held up', async () => {
   await recorder.flushed();
   expect(stored()).toHaveLength(1001);
 });
+
+test('a message of more than 1024 bytes is cut, and not within a character', async () => {
+  const { recorder, stored } = setUp();
+  const whole = 'a'.repeat(1024);
+  for (const message of [whole, `${whole}b`, 'é'.repeat(1000), `a${'é'.repeat(1000)}`]) {
+    recorder.event(pod, 'Warning', 'Unhealthy', message);
+  }
+  await recorder.flushed();
+  expect(stored().map((each) => each.message)).toEqual([
+    whole,
+    `${'a'.repeat(1020)} ...`,
+    `${'é'.repeat(510)} ...`,
+    `a${'é'.repeat(509)} ...`,
+  ]);
+});
+
+test('long messages that differ only at their end are one Event', async () => {
+  const { recorder, stored } = setUp();
+  for (let i = 0; i < 3; i++) recorder.event(pod, 'Warning', 'Unhealthy', 'a'.repeat(2 ** 20) + i);
+  await recorder.flushed();
+  expect(stored().map((each) => each.count)).toEqual([3]);
+});

@@ -15,6 +15,9 @@ import type { Client } from './client.ts';
 const MAX_QUEUED = 1000;
 /** Of so many different Events it is known that they are there. */
 const MAX_REMEMBERED = 4096;
+/** What the API takes of a message in the newer form of an Event; the scheduler of v1.33 cuts its messages there. */
+const MAX_MESSAGE_BYTES = 1024;
+const CUT = ' ...';
 const MAX_TRIES = 12;
 const RETRY_BASE_MILLIS = 100;
 const RETRY_MAX_MILLIS = 10_000;
@@ -131,7 +134,8 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
         log.warn('events: dropped an event, too many are waiting', { reason, object: object.metadata.name });
         return;
       }
-      queue.push({ involvedObject: referenceTo(object, fieldPath), type, reason, message, at: timers.now() });
+      const involvedObject = referenceTo(object, fieldPath);
+      queue.push({ involvedObject, type, reason, message: shortened(message), at: timers.now() });
       sending ??= drain();
     },
     flushed: async () => sending,
@@ -140,6 +144,16 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
 
 const mayWorkLater = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.code >= 500 || error.code === 429;
+
+/** Many messages are held in memory, and a container can write one of any length, such as its answer to a probe. */
+function shortened(message: string): string {
+  const bytes = Buffer.from(message.slice(0, MAX_MESSAGE_BYTES + 1));
+  if (bytes.length <= MAX_MESSAGE_BYTES) return message;
+  let end = MAX_MESSAGE_BYTES - CUT.length;
+  // Not within a character: its second and later bytes begin with the bits 10.
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.toString('utf8', 0, end) + CUT;
+}
 
 function referenceTo(object: KubeObject, fieldPath: string | undefined): ObjectReference {
   const { name, namespace, uid, resourceVersion } = object.metadata;
