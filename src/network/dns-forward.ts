@@ -46,9 +46,9 @@ export function createForwarder(resolvConf: string, exclude: string, port = 53):
       try {
         let failure = new Error('there is no name server to ask');
         for (const server of currentServers()) {
-          const limit = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MILLIS)]);
           try {
-            return await (transport === 'udp' ? askUdp : askTcp)(query, server, port, limit);
+            const askOne = transport === 'udp' ? askUdp : askTcp;
+            return await inTime(signal, (limit) => askOne(query, server, port, limit));
           } catch (error) {
             failure = error as Error;
           }
@@ -59,6 +59,21 @@ export function createForwarder(resolvConf: string, exclude: string, port = 53):
       }
     },
   };
+}
+
+/** Instead of AbortSignal.any(), which leaves something behind on a signal that lives as long as the server. */
+async function inTime<T>(signal: AbortSignal, work: (limit: AbortSignal) => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const limit = new AbortController();
+  const abort = (): void => limit.abort();
+  const timer = setTimeout(abort, TIMEOUT_MILLIS);
+  signal.addEventListener('abort', abort);
+  try {
+    return await work(limit.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 /** Each question has a port and an ID of its own, so that answers are hard to forge. */
@@ -102,7 +117,8 @@ function askTcp(query: Buffer, server: string, port: number, signal: AbortSignal
       const all = Buffer.concat(chunks);
       if (all.length < 2 || all.length < 2 + all.readUInt16BE(0)) return;
       resolve(all.subarray(2, 2 + all.readUInt16BE(0)));
-      socket.end();
+      // Not end(): nothing would close it where the server does not.
+      socket.destroy();
     });
   });
 }

@@ -1,0 +1,31 @@
+import { createSocket } from 'node:dgram';
+import { getEventListeners, once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { encode } from 'dns-packet';
+import { expect, onTestFinished, test } from 'vitest';
+import { createForwarder } from './dns-forward.ts';
+
+test('a question that is forwarded leaves nothing on the signal of the server', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
+  const upstream = createSocket('udp4').bind(0, '127.0.0.1');
+  onTestFinished(() => {
+    upstream.close();
+    rmSync(folder, { recursive: true });
+  });
+  upstream.on('message', (message, peer) => upstream.send(message, peer.port, peer.address));
+  await once(upstream, 'listening');
+  const file = join(folder, 'resolv.conf');
+  writeFileSync(file, 'nameserver 127.0.0.1\n');
+  const forwarder = createForwarder(file, '10.96.0.10', upstream.address().port);
+  const { signal } = new AbortController();
+  const query = encode({ type: 'query', id: 1, questions: [{ name: 'example.com', type: 'A' }] });
+  for (let i = 0; i < 3; i++) await forwarder.ask(query, 'udp', signal);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+  // Node.js lists the signals that AbortSignal.any() made of this one under a symbol.
+  const lists = Object.getOwnPropertySymbols(signal).map(
+    (key) => Reflect.get(signal, key) as { size?: number } | undefined,
+  );
+  expect(lists.filter((list) => (list?.size ?? 0) > 0)).toEqual([]);
+});
