@@ -7,27 +7,17 @@
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import {
-  type Answer,
-  AUTHORITATIVE_ANSWER,
-  decode,
-  encode,
-  type OptAnswer,
-  type Packet,
-  type Question,
-  RECURSION_AVAILABLE,
-  RECURSION_DESIRED,
-  type SoaAnswer,
-  TRUNCATED_RESPONSE,
-} from 'dns-packet';
+import { type Answer, decode, encode, type Packet, type Question, RECURSION_DESIRED } from 'dns-packet';
 import type { Service } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { UserError } from '../platform/files.ts';
 import type { Log, Timers } from '../platform/platform.ts';
-import { createForwarder, type Forwarder, withLength } from './dns-forward.ts';
+import { createForwarder, type Forwarder } from './dns-forward.ts';
+import { type Answers, errorResponse, respond } from './dns-response.ts';
+import { serveConnection } from './dns-tcp.ts';
 import { createServiceIndex } from './service-index.ts';
-import { answerQuestion, TTL_SECONDS, type ZoneServices } from './zone.ts';
+import { answerQuestion, type ZoneServices } from './zone.ts';
 
 export interface DnsOptions {
   client: Client;
@@ -49,12 +39,8 @@ const SERVER_FAILURE = 2;
 const NAME_ERROR = 3;
 const NOT_IMPLEMENTED = 4;
 const HEADER_BYTES = 12;
-const CLASSIC_UDP_BYTES = 512;
-/** The size that passes every network unfragmented (DNS flag day 2020). */
-const MAX_UDP_BYTES = 1232;
 const MAX_ALIASES = 8;
 const MAX_CONNECTIONS = 256;
-const IDLE_MILLIS = 10_000;
 
 /** Serves until `signal` aborts. Resolves when it listens and knows all Services. */
 export async function startDns(options: DnsOptions): Promise<{ port: number }> {
@@ -115,15 +101,16 @@ export function createResponder(
   return async (message, transport) => {
     // A response, or less than a header.
     if (message.length < HEADER_BYTES || message.readUInt8(2) >= 0x80) return undefined;
+    if ((message.readUInt8(2) & 0x78) !== 0) return errorResponse(message, NOT_IMPLEMENTED);
+    if (!isShort(message)) return errorResponse(message, FORMAT_ERROR);
     let query: Packet;
     try {
       query = decode(message);
     } catch {
       return errorResponse(message, FORMAT_ERROR);
     }
-    if ((message.readUInt8(2) & 0x78) !== 0) return errorResponse(message, NOT_IMPLEMENTED);
     const question = query.questions?.[0];
-    if (question === undefined || query.questions?.length !== 1) return errorResponse(message, FORMAT_ERROR);
+    if (question === undefined) return errorResponse(message, FORMAT_ERROR);
     const resolution = await resolve(question, 0);
     if (resolution !== 'foreign') return respond(query, question, resolution, transport, zone);
     try {
@@ -134,71 +121,17 @@ export function createResponder(
   };
 }
 
-type Resolution = 'foreign' | { rcode: number; answers: Answer[]; additionals: Answer[] };
+/**
+ * One question, with no more records than CoreDNS takes beside it: thousands of compressed names take long to decode.
+ * Its header counts them: questions, answers, authorities, additional records.
+ */
+const isShort = (message: Buffer): boolean =>
+  message.readUInt16BE(4) === 1 &&
+  message.readUInt16BE(6) <= 1 &&
+  message.readUInt16BE(8) <= 1 &&
+  message.readUInt16BE(10) <= 2;
 
-function respond(
-  query: Packet,
-  question: Question,
-  resolution: Exclude<Resolution, 'foreign'>,
-  transport: 'udp' | 'tcp',
-  zone: string,
-): Buffer {
-  const asked = query.additionals?.find((record): record is OptAnswer => record.type === 'OPT');
-  const edns: OptAnswer[] =
-    asked === undefined
-      ? []
-      : [
-          {
-            type: 'OPT',
-            name: '.',
-            udpPayloadSize: MAX_UDP_BYTES,
-            extendedRcode: 0,
-            ednsVersion: 0,
-            flags: 0,
-            flag_do: false,
-            options: [],
-          },
-        ];
-  const flags =
-    AUTHORITATIVE_ANSWER | RECURSION_AVAILABLE | ((query.flags ?? 0) & RECURSION_DESIRED) | resolution.rcode;
-  const base = { type: 'response' as const, id: query.id ?? 0, questions: [question] };
-  const full = encode({
-    ...base,
-    flags,
-    answers: resolution.answers,
-    authorities: resolution.answers.length === 0 ? [startOfAuthority(zone)] : [],
-    additionals: [...resolution.additionals, ...edns],
-  });
-  const limit = Math.min(MAX_UDP_BYTES, Math.max(CLASSIC_UDP_BYTES, asked?.udpPayloadSize ?? CLASSIC_UDP_BYTES));
-  if (transport === 'tcp' || full.length <= limit) return full;
-  return encode({ ...base, flags: flags | TRUNCATED_RESPONSE, answers: [], additionals: edns });
-}
-
-/** Tells resolvers how long they may remember that there is nothing. */
-const startOfAuthority = (zone: string): SoaAnswer => ({
-  name: zone,
-  type: 'SOA',
-  ttl: TTL_SECONDS,
-  data: {
-    mname: `ns.dns.${zone}`,
-    rname: `hostmaster.${zone}`,
-    serial: 1,
-    refresh: 7200,
-    retry: 1800,
-    expire: 86_400,
-    minimum: TTL_SECONDS,
-  },
-});
-
-/** Made of the message's bytes: it may be one that cannot be decoded. */
-function errorResponse(message: Buffer, rcode: number): Buffer {
-  const response = Buffer.alloc(HEADER_BYTES);
-  message.copy(response, 0, 0, 2);
-  const opcodeAndRecursion = message.readUInt8(2) & 0x79;
-  response.writeUInt8(0x80 | opcodeAndRecursion, 2);
-  response.writeUInt8(0x80 | rcode, 3);
-  return response;
-}
+type Resolution = 'foreign' | Answers;
 
 async function listen(
   ip: string,
@@ -207,7 +140,7 @@ async function listen(
   log: Log,
   signal: AbortSignal,
 ): Promise<{ port: number }> {
-  const tcp = createServer((socket) => serveConnection(socket, answer, log));
+  const tcp = createServer({ allowHalfOpen: true }, (socket) => serveConnection(socket, answer, log));
   tcp.maxConnections = MAX_CONNECTIONS;
   const udp = createSocket(ip.includes(':') ? 'udp6' : 'udp4');
   try {
@@ -255,22 +188,4 @@ async function bind(tcp: Server, udp: UdpSocket, ip: string, port: number): Prom
   udp.bind(bound, ip);
   await once(udp, 'listening');
   return bound;
-}
-
-function serveConnection(socket: Socket, answer: Responder, log: Log): void {
-  let pending = Buffer.alloc(0);
-  socket.setTimeout(IDLE_MILLIS, () => socket.destroy());
-  socket.on('error', () => socket.destroy());
-  socket.on('data', (chunk) => {
-    pending = Buffer.concat([pending, chunk]);
-    while (pending.length >= 2 && pending.length >= 2 + pending.readUInt16BE(0)) {
-      const end = 2 + pending.readUInt16BE(0);
-      const message = pending.subarray(2, end);
-      pending = pending.subarray(end);
-      answer(message, 'tcp').then(
-        (response) => response !== undefined && socket.writable && socket.write(withLength(response)),
-        (error: Error) => log.warn('a DNS question failed', { error: error.message }),
-      );
-    }
-  });
 }

@@ -28,6 +28,8 @@ export interface ZoneServices {
 
 /** Seconds that clients may keep an answer, as CoreDNS's default for the cluster. */
 export const TTL_SECONDS = 5;
+/** More than a DNS message of 64 KiB can hold, so that its encoder still sees that there are too many. */
+const MAX_RECORDS = 4096;
 const SPEC_VERSION = '1.1.0';
 const REVERSE = '.in-addr.arpa';
 
@@ -88,7 +90,7 @@ function serviceAnswer(name: string, labels: string[], type: string, zone: strin
     return ports.length === 0
       ? { kind: 'noData' }
       : records(
-          ports.map((p) => srv(name, p.port, canonical)),
+          ports.slice(0, MAX_RECORDS).map((p) => srv(name, p.port, canonical)),
           ips.map((ip) => address(canonical, ip)),
         );
   }
@@ -113,13 +115,15 @@ function portAnswer(
   zone: string,
 ): ZoneAnswer {
   if (!protocol.startsWith('_') || (port !== undefined && !port.startsWith('_'))) return { kind: 'nxDomain' };
-  const ofProtocol = (service.spec?.ports ?? []).filter((p) => `_${(p.protocol ?? 'TCP').toLowerCase()}` === protocol);
-  const found = port === undefined ? ofProtocol : ofProtocol.filter((p) => `_${(p.name ?? '').toLowerCase()}` === port);
+  const [protocolName, portName] = [protocol.slice(1), port?.slice(1)];
+  const ofProtocol = (service.spec?.ports ?? []).filter((p) => (p.protocol ?? 'TCP').toLowerCase() === protocolName);
+  const found =
+    portName === undefined ? ofProtocol : ofProtocol.filter((p) => (p.name ?? '').toLowerCase() === portName);
   if (found.length === 0) return { kind: 'nxDomain' };
   if (port === undefined || (type !== 'SRV' && type !== 'ANY')) return { kind: 'noData' };
   const canonical = `${service.metadata.name}.${service.metadata.namespace}.svc.${zone}`;
   return records(
-    found.map((p) => srv(name, p.port, canonical)),
+    found.slice(0, MAX_RECORDS).map((p) => srv(name, p.port, canonical)),
     clusterIps(service).map((ip) => address(canonical, ip)),
   );
 }
