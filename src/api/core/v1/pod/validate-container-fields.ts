@@ -80,12 +80,17 @@ export function validateHostPorts(containers: readonly Container[], path: string
   return containers.flatMap((container, index) => takeHostPorts(container, taken, `${path}[${index}]`));
 }
 
-/** Adds the container's ports of the node to `taken`; an error for each that is there already. */
-export function takeHostPorts({ ports }: Container, taken: Set<string>, path: string): FieldError[] {
+/** Adds the container's ports of the node to `taken`; an error for each that is there, or among `others`, already. */
+export function takeHostPorts(
+  { ports }: Container,
+  taken: Set<string>,
+  path: string,
+  others: ReadonlySet<string> = new Set(),
+): FieldError[] {
   return (ports ?? []).flatMap(({ protocol, hostIP = '', hostPort }, index) => {
     if (!hostPort) return [];
     const key = `${protocol}/${hostIP}/${hostPort}`;
-    if (taken.has(key)) return [duplicate(`${path}.ports[${index}].hostPort`, key)];
+    if (taken.has(key) || others.has(key)) return [duplicate(`${path}.ports[${index}].hostPort`, key)];
     taken.add(key);
     return [];
   });

@@ -31,6 +31,10 @@ export function validateDeferContainers(around: Surroundings): FieldError[] {
   const path = 'spec.deferContainers';
   const others = new Set([...spec.containers, ...(spec.initContainers ?? [])].map((container) => container.name));
   const names = new Set(others);
+  // Entries run one after the other: before the exit beside apps and sidecars, after it beside sidecars.
+  const sidecars = (spec.initContainers ?? []).filter(isSidecar);
+  const portsAfterExit = hostPortsOf(sidecars);
+  const portsBeforeExit = hostPortsOf([...sidecars, ...spec.containers]);
   let afterExit = false;
   return (spec.deferContainers ?? []).flatMap((entry, index) => {
     const at = `${path}[${index}]`;
@@ -46,9 +50,7 @@ export function validateDeferContainers(around: Surroundings): FieldError[] {
     afterExit ||= entry.trigger === 'PostExit';
     errors.push(...validateCircumstances(entry, at));
     errors.push(...positive(entry.timeoutSeconds, `${at}.timeoutSeconds`));
-    const taken = new Set<string>();
-    for (const other of runningBeside(entry, spec)) takeHostPorts(other, taken, '');
-    errors.push(...takeHostPorts(entry, taken, at));
+    errors.push(...takeHostPorts(entry, new Set(), at, runsBeforeExit(entry) ? portsBeforeExit : portsAfterExit));
     const { lifecycle, readinessProbe, startupProbe, ...allowed } = entry;
     errors.push(...validateProbesAndHooks(allowed, spec.terminationGracePeriodSeconds, at));
     for (const [field, value] of Object.entries({ lifecycle, readinessProbe, startupProbe })) {
@@ -83,11 +85,11 @@ function validateCircumstances(entry: DeferContainer, path: string): FieldError[
   return [...errors, ...choiceErrors(failurePolicy, `${path}.failurePolicy`, failurePolicies)];
 }
 
-/** Entries run one after the other: before the exit beside apps and sidecars, after it beside sidecars. */
-const runningBeside = (entry: DeferContainer, spec: PodSpec): Container[] => [
-  ...(spec.initContainers ?? []).filter(isSidecar),
-  ...(runsBeforeExit(entry) ? spec.containers : []),
-];
+function hostPortsOf(containers: readonly Container[]): Set<string> {
+  const taken = new Set<string>();
+  for (const container of containers) takeHostPorts(container, taken, '');
+  return taken;
+}
 
 /** The fields of the Pod beside the list. */
 export const validateDeferSettings = (spec: PodSpec): FieldError[] => [
