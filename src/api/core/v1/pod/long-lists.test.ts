@@ -1,7 +1,8 @@
 /** Long lists of a Pod are read in linear time. */
 import { expect, test } from 'vitest';
-import type { PodSpec } from '../../../generated/types.ts';
-import { containerOf, deferOf } from './pod-fixtures.ts';
+import type { Pod, PodSpec } from '../../../generated/types.ts';
+import { containerOf, deferOf, podOf } from './pod-fixtures.ts';
+import { effectiveLimits, effectiveRequests, resourceTexts } from './resources.ts';
 import { validateDeferContainers } from './validate-defers.ts';
 
 /** Going through all pairs takes several times STALL_MILLIS. */
@@ -27,4 +28,20 @@ test('host ports of defer containers beside those of app containers', () => {
   const errors = () => validateDeferContainers({ spec, volumes: new Map(), claimNames: new Set() });
   const duplicates = () => errors().filter(({ body }) => body.startsWith('Duplicate value'));
   expect(timeOf(() => expect(duplicates()).toHaveLength(1))).toBeLessThan(STALL_MILLIS);
+});
+
+test('resources of init containers beside those of a sidecar', () => {
+  const limits = Object.fromEntries(list(3000, (index) => [`example.com/r${index}`, '1']));
+  const pod: Pod = podOf({
+    initContainers: [
+      containerOf('s', { restartPolicy: 'Always', resources: { limits } }),
+      ...list(3000, (index) => containerOf(`i${index}`, { resources: { limits: { cpu: `${index}m` } } })),
+      ...list(3000, (index) => containerOf(`s${index}`, { restartPolicy: 'Always' })),
+    ],
+  });
+  expect(timeOf(() => effectiveLimits(pod))).toBeLessThan(STALL_MILLIS);
+  const time = timeOf(() => {
+    expect(resourceTexts(effectiveRequests(pod))).toEqual({ ...limits, cpu: '2999m' });
+  });
+  expect(time).toBeLessThan(STALL_MILLIS);
 });

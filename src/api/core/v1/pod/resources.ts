@@ -61,20 +61,32 @@ function raiseResources(into: Map<string, Quantity>, other: ResourceQuantities):
   }
 }
 
+/** Of `quantities`, those of the resources that `named` names as well. */
+function sharedResources(quantities: ResourceQuantities, named: ResourceQuantities): Map<string, Quantity> {
+  const shared = new Map<string, Quantity>();
+  for (const name of named.keys()) {
+    const quantity = quantities.get(name);
+    if (quantity !== undefined) shared.set(name, quantity);
+  }
+  return shared;
+}
+
 function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): Map<string, Quantity> {
   const running = new Map<string, Quantity>();
   for (const container of pod.spec?.containers ?? []) addResources(running, of(container));
   const sidecars = new Map<string, Quantity>();
+  // It has all that the sidecars so far add up to, so a container changes only the resources that it names itself:
+  // going through those of all sidecars for each container takes quadratic time.
   const initializing = new Map<string, Quantity>();
   for (const container of pod.spec?.initContainers ?? []) {
     const own = of(container);
     if (isSidecar(container)) {
       addResources(running, own);
       addResources(sidecars, own);
-      raiseResources(initializing, sidecars);
+      raiseResources(initializing, sharedResources(sidecars, own));
     } else {
       const withSidecars = new Map(own);
-      addResources(withSidecars, sidecars);
+      addResources(withSidecars, sharedResources(sidecars, own));
       raiseResources(initializing, withSidecars);
     }
   }
