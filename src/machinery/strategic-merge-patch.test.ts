@@ -318,3 +318,41 @@ describe('properties', () => {
     );
   });
 });
+
+describe('a patch that names an element again and again', () => {
+  const count = 3000;
+  const list = (element: (index: number) => JsonObject): JsonObject[] =>
+    Array.from({ length: count }, (_, index) => element(index));
+  const full = {
+    name: 'a',
+    ports: list((port) => ({ port })),
+    finalizers: list(() => ({})).map((_, index) => index),
+    env: Object.fromEntries(list(() => ({})).map((_, index) => [`e${index}`, '1'])),
+  };
+
+  it.each<[string, JsonObject, (index: number) => JsonObject]>([
+    ['with a merged list', { containers: [] }, () => ({ ports: [{ port: 1 }] })],
+    ['with the order of a list', { containers: [] }, () => ({ '$setElementOrder/ports': [{ port: 1 }] })],
+    ['with a list of scalars', { containers: [] }, () => ({ '$deleteFromPrimitiveList/finalizers': [-1] })],
+    ['with many fields', { containers: [] }, (index) => ({ [`f${index}`]: '1' })],
+    ['with a map', { containers: [] }, (index) => ({ env: { [`f${index}`]: '1' } })],
+    ['that the object has', { containers: [full] }, () => ({ ports: [{ port: 1 }] })],
+  ])('is refused before it takes long: %s', (_, object, more) => {
+    const containers = [full as JsonObject, ...list((index) => ({ name: 'a', ...more(index) }))];
+    const began = process.cpuUsage();
+    expect(() => patched(object, { containers })).toThrow(/the patch merges more than 200000 fields/);
+    expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
+  });
+
+  it('is merged in its order where that is little', () => {
+    const containers = [full, ...list((port) => ({ name: 'a', ports: [{ port, x: port }] })).slice(0, 50)];
+    const [container] = patched({ containers: [] }, { containers })['containers'] as { ports: JsonObject[] }[];
+    expect(container?.ports.filter(({ x }) => x !== undefined)).toHaveLength(50);
+    expect(container?.ports).toHaveLength(count);
+  });
+
+  it('may name more elements than that once', () => {
+    const many = { finalizers: Array.from({ length: 250_000 }, (_, index) => index) };
+    expect(patched(many, many)).toEqual(many);
+  });
+});

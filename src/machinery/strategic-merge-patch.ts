@@ -14,7 +14,8 @@
  * "preserve order in strategic merge patch".
  */
 import { goText, isJsonObject, type JsonObject, type JsonValue, setOwn } from './json-value.ts';
-import { badRequest } from './status.ts';
+import { keyOf, ordered } from './merged-list.ts';
+import { badRequest, entityTooLarge } from './status.ts';
 
 /** How a patch treats one field. */
 export interface FieldStrategy {
@@ -33,6 +34,26 @@ const ORDER = '$setElementOrder/';
 const DELETE = '$deleteFromPrimitiveList/';
 const RETAIN = '$retainKeys';
 const MARKER = '$patch';
+
+/** How many fields and elements the merges of one patch may go through again in all: some 150 ms. */
+const MAX_MERGED_AGAIN = 200_000;
+
+/**
+ * What the merges of one patch go through. A patch may name an element any number of times, and each time its lists are
+ * merged anew: that is counted, what is merged the first time is not.
+ */
+interface Work {
+  readonly again: boolean;
+  readonly total: { merged: number };
+}
+
+function count({ again, total }: Work, more: number): void {
+  if (!again) return;
+  total.merged += more;
+  if (total.merged > MAX_MERGED_AGAIN) {
+    throw entityTooLarge(`the patch merges more than ${MAX_MERGED_AGAIN} fields and elements again`);
+  }
+}
 
 const noFields: StrategyLookup = () => undefined;
 const isDirective = (key: string): boolean =>
@@ -68,7 +89,7 @@ function retained(original: JsonObject, patch: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(original).filter(([key]) => retain.has(key)));
 }
 
-function mergeObject(original: JsonObject, patch: JsonObject, lookup: StrategyLookup): JsonObject {
+function mergeObject(original: JsonObject, patch: JsonObject, lookup: StrategyLookup, work: Work): JsonObject {
   const marker = patch[MARKER];
   if (marker === 'delete') return {};
   if (marker === 'replace') {
@@ -77,9 +98,10 @@ function mergeObject(original: JsonObject, patch: JsonObject, lookup: StrategyLo
   }
   if (marker !== undefined && marker !== 'merge') throw unknownDirective(marker, patch);
 
+  if (work.again) count(work, Object.keys(original).length);
   const result = retained(original, patch);
   for (const key of Object.keys(patch)) {
-    if (key.startsWith(ORDER)) mergeOrderedList(result, patch, key, lookup);
+    if (key.startsWith(ORDER)) mergeOrderedList(result, patch, key, lookup, work);
   }
   for (const [key, value] of Object.entries(patch)) {
     if (isDirective(key) || Object.hasOwn(patch, ORDER + key)) continue;
@@ -87,34 +109,37 @@ function mergeObject(original: JsonObject, patch: JsonObject, lookup: StrategyLo
       delete result[key];
       continue;
     }
-    const merged = mergeValue(Object.hasOwn(result, key) ? result[key] : undefined, value, lookup(key));
+    const merged = mergeValue(Object.hasOwn(result, key) ? result[key] : undefined, value, lookup(key), work);
     if (merged === undefined) delete result[key];
     else setOwn(result, key, merged);
   }
   for (const [key, value] of Object.entries(patch)) {
-    if (key.startsWith(DELETE)) deleteFromPrimitives(result, key.slice(DELETE.length), value);
+    if (key.startsWith(DELETE)) deleteFromPrimitives(result, key.slice(DELETE.length), value, work);
   }
   return result;
 }
 
-function deleteFromPrimitives(result: JsonObject, key: string, deleted: JsonValue): void {
+function deleteFromPrimitives(result: JsonObject, key: string, deleted: JsonValue, work: Work): void {
   const current = Object.hasOwn(result, key) ? result[key] : undefined;
   if (!Array.isArray(deleted)) throw badRequest('invalid patch format of primitive list');
   const gone = new Set(deleted);
-  if (Array.isArray(current)) result[key] = current.filter((element) => !gone.has(element));
+  if (!Array.isArray(current)) return;
+  count(work, current.length);
+  result[key] = current.filter((element) => !gone.has(element));
 }
 
 function mergeValue(
   original: JsonValue | undefined,
   patch: JsonValue,
   field: FieldStrategy | undefined,
+  work: Work,
 ): JsonValue | undefined {
   const replaces = field?.strategy === 'replace';
   if (isJsonObject(original) && isJsonObject(patch) && !replaces) {
-    return mergeObject(original, patch, field?.fields ?? noFields);
+    return mergeObject(original, patch, field?.fields ?? noFields, work);
   }
   if (Array.isArray(original) && Array.isArray(patch) && isMerged(field))
-    return mergeList(original, patch, field, patch);
+    return mergeList(original, patch, field, patch, work);
   return cleaned(patch);
 }
 
@@ -122,7 +147,13 @@ const isMerged = (field: FieldStrategy | undefined): field is FieldStrategy =>
   field?.strategy === 'merge' || field?.strategy === 'merge,retainKeys';
 
 /** Merges one list that the patch gives an order for, with or without new content. */
-function mergeOrderedList(result: JsonObject, patch: JsonObject, orderKey: string, lookup: StrategyLookup): void {
+function mergeOrderedList(
+  result: JsonObject,
+  patch: JsonObject,
+  orderKey: string,
+  lookup: StrategyLookup,
+  work: Work,
+): void {
   const key = orderKey.slice(ORDER.length);
   const order = patch[orderKey];
   if (!Array.isArray(order)) throw badRequest('invalid patch format of setElementOrder list');
@@ -143,9 +174,10 @@ function mergeOrderedList(result: JsonObject, patch: JsonObject, orderKey: strin
       result[key] = ordered(added, order, added, field.mergeKey);
     }
   } else if (patchList === undefined) {
+    count(work, original.length);
     result[key] = ordered(original, order, original, field.mergeKey);
   } else if (isMerged(field)) {
-    result[key] = mergeList(original, patchList, field, order);
+    result[key] = mergeList(original, patchList, field, order, work);
   } else {
     result[key] = cleaned(patchList) as JsonValue[];
   }
@@ -173,17 +205,15 @@ function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string
   }
 }
 
-/** What identifies an element of a merged list. Throws where it lacks the merge key. */
-function keyOf(element: JsonValue, mergeKey: string | undefined): JsonValue {
-  if (mergeKey === undefined) return element;
-  if (!isJsonObject(element)) throw badRequest(`value for key ${mergeKey} is not a map`);
-  const key = Object.hasOwn(element, mergeKey) ? element[mergeKey] : undefined;
-  if (key === undefined) throw badRequest(`map: ${goText(element)} does not contain declared merge key: ${mergeKey}`);
-  return key;
-}
-
 /** Merges `patch` into `original`; the result has the order of `order`. */
-function mergeList(original: JsonValue[], patch: JsonValue[], field: FieldStrategy, order: JsonValue[]): JsonValue[] {
+function mergeList(
+  original: JsonValue[],
+  patch: JsonValue[],
+  field: FieldStrategy,
+  order: JsonValue[],
+  work: Work,
+): JsonValue[] {
+  count(work, original.length);
   const { mergeKey } = field;
   const all = [...original, ...patch];
   if (all.some(Array.isArray)) throw badRequest('lists of lists are not supported');
@@ -216,60 +246,25 @@ function mergeList(original: JsonValue[], patch: JsonValue[], field: FieldStrate
   elements.forEach((element, at) => {
     if (!places.has(element[mergeKey])) places.set(element[mergeKey], at);
   });
+  const merged = new Set<JsonValue>();
   for (const element of additions) {
     const key = keyOf(element, mergeKey);
     const at = places.get(key);
     if (at === undefined) places.set(key, elements.push(cleaned(element) as JsonObject) - 1);
-    else elements[at] = mergeObject(elements[at] as JsonObject, element, field.fields ?? noFields);
+    else {
+      const ofElement = merged.has(key) ? { ...work, again: true } : work;
+      elements[at] = mergeObject(elements[at] as JsonObject, element, field.fields ?? noFields, ofElement);
+    }
+    merged.add(key);
   }
   return ordered(elements, order === patch ? additions : order, original, mergeKey);
 }
 
-/** Places the elements that `order` names in its order, and the others among them as `live` has them. */
-function ordered(
-  elements: JsonValue[],
-  order: JsonValue[],
-  live: JsonValue[],
-  mergeKey: string | undefined,
-): JsonValue[] {
-  const positions = indexByKey(order, mergeKey);
-  const livePositions = indexByKey(live, mergeKey);
-  const position = (index: Map<JsonValue, number>, element: JsonValue): number =>
-    index.get(keyOf(element, mergeKey)) ?? -1;
-
-  const placed = elements
-    .filter((element) => position(positions, element) >= 0)
-    .sort((a, b) => position(positions, a) - position(positions, b));
-  const others = elements
-    .filter((element) => position(positions, element) < 0)
-    .sort((a, b) => position(livePositions, a) - position(livePositions, b));
-
-  const result: JsonValue[] = [];
-  let at = 0;
-  for (const element of placed) {
-    const before = position(livePositions, element);
-    while (before >= 0 && at < others.length) {
-      const other = position(livePositions, others[at] as JsonValue);
-      if (other < 0 || other >= before) break;
-      result.push(others[at] as JsonValue);
-      at += 1;
-    }
-    result.push(element);
-  }
-  return [...result, ...others.slice(at)];
-}
-
-function indexByKey(list: JsonValue[], mergeKey: string | undefined): Map<JsonValue, number> {
-  const index = new Map<JsonValue, number>();
-  list.forEach((element, at) => {
-    const key = keyOf(element, mergeKey);
-    if (!index.has(key)) index.set(key, at);
-  });
-  return index;
-}
-
-/** The object with the patch merged in. Throws ApiError (BadRequest) where the patch makes no sense for the object. */
+/**
+ * The object with the patch merged in. Throws ApiError: 400 BadRequest where the patch makes no sense for the object, 413
+ * where it names elements again and again.
+ */
 export function applyStrategicMergePatch(object: JsonObject, patch: unknown, lookup: StrategyLookup): JsonObject {
   if (!isJsonObject(patch)) throw badRequest('invalid JSON document');
-  return mergeObject(object, patch, lookup);
+  return mergeObject(object, patch, lookup, { again: false, total: { merged: 0 } });
 }
