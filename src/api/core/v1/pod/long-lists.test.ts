@@ -4,6 +4,7 @@ import type { Pod, PodSpec } from '../../../generated/types.ts';
 import { containerOf, deferOf, podOf } from './pod-fixtures.ts';
 import { effectiveLimits, effectiveRequests, resourceTexts } from './resources.ts';
 import { validateDeferContainers } from './validate-defers.ts';
+import { podWarnings } from './warnings.ts';
 
 /** Going through all pairs takes several times STALL_MILLIS. */
 const STALL_MILLIS = 1000;
@@ -44,4 +45,14 @@ test('resources of init containers beside those of a sidecar', () => {
     expect(resourceTexts(effectiveRequests(pod))).toEqual({ ...limits, cpu: '2999m' });
   });
   expect(time).toBeLessThan(STALL_MILLIS);
+});
+
+test('a long name of a variable that is defined twice', () => {
+  const half = ')'.repeat(40_000);
+  const name = half + half;
+  const value = `${`$(${half}!`.repeat(9)}${name}${name}`;
+  const warningsOf = (ofSecond: string): string[] =>
+    podWarnings(podOf({ containers: [containerOf('a', { env: [{ name }, { name, value: ofSecond }] })] }));
+  expect(timeOf(() => expect(warningsOf(value)).toHaveLength(1))).toBeLessThan(STALL_MILLIS);
+  expect(warningsOf(`${value}$(${name})`)).toEqual([]);
 });
