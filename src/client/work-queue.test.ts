@@ -129,3 +129,45 @@ test('what it has to do can be measured until it ends', async () => {
   stop.abort();
   expect((told()['workqueue_active'] ?? 0) - (before['workqueue_active'] ?? 0)).toBe(0);
 });
+
+/** A queue whose work on each key holds the event loop for 5 ms and awaits nothing. */
+function setUpBusy() {
+  const stop = new AbortController();
+  let done = 0;
+  const queue = createWorkQueue({
+    name: 'busy',
+    log: silentLog,
+    timers: testTimers(),
+    signal: stop.signal,
+    process: async () => {
+      const end = performance.now() + 5;
+      while (performance.now() < end);
+      done += 1;
+    },
+  });
+  for (let i = 0; i < 60; i++) queue.add(`k${i}`);
+  return { stop, queue, done: () => done };
+}
+
+test('others have their turns while many keys are worked on without I/O', async () => {
+  const { queue, done } = setUpBusy();
+  const seen: number[] = [];
+  const look = (): void => {
+    seen.push(done());
+    if (done() < 60) setImmediate(look);
+  };
+  setImmediate(look);
+  await queue.idle();
+  expect(done()).toBe(60);
+  // 16 are begun as they are added; 44 take 220 ms.
+  expect(seen.length).toBeGreaterThan(5);
+});
+
+test('it is idle when it ends between two turns', async () => {
+  const { stop, queue, done } = setUpBusy();
+  const idle = queue.idle();
+  await new Promise(setImmediate);
+  stop.abort();
+  await idle;
+  expect(done()).toBeLessThan(60);
+});

@@ -4,6 +4,7 @@
  */
 import { family, type MetricFamily, type MetricSample } from '../platform/metrics.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
+import { turnClock } from '../platform/work-in-turns.ts';
 import { backOffMillis } from './back-off.ts';
 
 const BACKOFF_BASE_MILLIS = 10;
@@ -75,78 +76,121 @@ export function workQueueMetrics(): MetricFamily[] {
 }
 
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
-  const { log, timers, signal } = options;
+  const { signal } = options;
   const waiting = new Set<string>();
   const active = new Set<string>();
-  const failures = new Map<string, number>();
-  const pauses = new Map<string, Timer>();
-  let idlers: (() => void)[] = [];
-  const own: QueueFigures = {
-    name: options.name,
-    depth: () => waiting.size,
-    active: () => active.size,
-    adds: 0,
-    retries: 0,
-  };
+  const isTurnOver = turnClock();
+  /** Until the next turn of the event loop. */
+  let resting = false;
+  const idlers = createIdlers(() => active.size === 0 && waiting.size === 0);
+  const own = figuresOf(options.name, waiting, active);
   if (!signal.aborted) figures.add(own);
+  const retries = createRetries(options, (key) => add(key));
   signal.addEventListener('abort', () => {
     figures.delete(own);
-    for (const timer of pauses.values()) timer.cancel();
-    pauses.clear();
+    retries.end();
     waiting.clear();
   });
 
   const add = (key: string): void => {
     if (signal.aborted) return;
-    pauses.get(key)?.cancel();
-    pauses.delete(key);
+    retries.cancel(key);
     waiting.add(key);
     own.adds += 1;
-    pump();
+    pump('at once');
   };
-  const pump = (): void => {
+  const pump = (when: 'at once' | 'in turns'): void => {
     for (const key of waiting) {
-      if (active.size >= CONCURRENCY) return;
+      if (resting || active.size >= CONCURRENCY) return;
       if (active.has(key)) continue;
+      if (isTurnOver() && when === 'in turns') {
+        rest();
+        return;
+      }
       waiting.delete(key);
       active.add(key);
       void work(key);
     }
   };
+  /** Where the work on no key waits for I/O, all of it would be done in one turn: others have theirs in between. */
+  const rest = (): void => {
+    resting = true;
+    setImmediate(() => {
+      resting = false;
+      pump('in turns');
+      idlers.tell();
+    });
+  };
   const work = async (key: string): Promise<void> => {
     try {
       await options.process(key);
-      failures.delete(key);
+      retries.forget(key);
     } catch (error) {
-      if (!signal.aborted) retryLater(key, error as Error);
+      if (!signal.aborted) {
+        own.retries += 1;
+        retries.failed(key, error as Error, !waiting.has(key));
+      }
     } finally {
       active.delete(key);
-      if (!signal.aborted) pump();
-      if (isIdle()) {
-        for (const idler of idlers) idler();
-        idlers = [];
-      }
+      if (!signal.aborted) pump('in turns');
+      idlers.tell();
     }
   };
-  const retryLater = (key: string, error: Error): void => {
-    const count = (failures.get(key) ?? 0) + 1;
-    failures.set(key, count);
-    own.retries += 1;
-    log.warn('work queue: a key failed', { queue: options.name, key, failures: count, error: error.message });
-    if (waiting.has(key)) return;
-    const time = timers.now() + backOffMillis(count, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS);
-    pauses.set(
-      key,
-      timers.at(time, () => add(key)),
-    );
-  };
-  const isIdle = (): boolean => active.size === 0 && waiting.size === 0;
+  return { add, idle: idlers.wait };
+}
+
+const figuresOf = (name: string, waiting: Set<string>, active: Set<string>): QueueFigures => ({
+  name,
+  depth: () => waiting.size,
+  active: () => active.size,
+  adds: 0,
+  retries: 0,
+});
+
+/** Those that wait until the queue is idle. */
+function createIdlers(isIdle: () => boolean) {
+  let idlers: (() => void)[] = [];
   return {
-    add,
-    idle: () =>
+    tell(): void {
+      if (!isIdle()) return;
+      for (const idler of idlers) idler();
+      idlers = [];
+    },
+    wait: (): Promise<void> =>
       new Promise((resolve) => {
         if (isIdle()) resolve();
         else idlers.push(resolve);
       }),
+  };
+}
+
+/** The keys that failed, and the pauses after which they come again. */
+function createRetries({ name, log, timers }: WorkQueueOptions, add: (key: string) => void) {
+  const failures = new Map<string, number>();
+  const pauses = new Map<string, Timer>();
+  return {
+    /** `comesAgain`: after a pause, as it does not wait already. */
+    failed(key: string, error: Error, comesAgain: boolean): void {
+      const count = (failures.get(key) ?? 0) + 1;
+      failures.set(key, count);
+      log.warn('work queue: a key failed', { queue: name, key, failures: count, error: error.message });
+      if (!comesAgain) return;
+      const time = timers.now() + backOffMillis(count, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS);
+      pauses.set(
+        key,
+        timers.at(time, () => add(key)),
+      );
+    },
+    /** It has succeeded. */
+    forget: (key: string): void => void failures.delete(key),
+    /** It does not pause any more. */
+    cancel(key: string): void {
+      pauses.get(key)?.cancel();
+      pauses.delete(key);
+    },
+    end(): void {
+      for (const timer of pauses.values()) timer.cancel();
+      pauses.clear();
+    },
   };
 }

@@ -4,9 +4,9 @@ import type { DeleteOptions, ListOptions, PatchType, WriteOptions } from '../../
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
+import { workInTurns } from '../../platform/work-in-turns.ts';
 import { serveStream } from '../streaming/streams.ts';
 import { includeObjectOf, tableTexts } from '../tables/table.ts';
-import { workInTurns } from '../work-in-turns.ts';
 import { PIECE_CHARS, sendBody, sendTexts } from './answers.ts';
 import {
   decodeDeleteOptions,

@@ -8,7 +8,7 @@ import { pathSegmentErrors, pathSegmentPrefixErrors } from '../../machinery/name
 import { validateObjectMeta } from '../../machinery/object-meta.ts';
 import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
-import { workInTurns } from '../work-in-turns.ts';
+import { workInTurns } from '../../platform/work-in-turns.ts';
 import { admitClaim, admitNamespace, admitPod, admitPriorityClass } from './admission.ts';
 import { decodeBody, errorsOf } from './body.ts';
 import { insert } from './commit.ts';
