@@ -4,23 +4,32 @@
 const LIMIT_BYTES = 64 * 1024 * 1024;
 
 export interface Unfinished {
-  /** `refuse` is called where all parts together are larger than the limit and this one is the largest. It must end the part. */
+  /** `refuse` is called if all parts together are larger than the limit and this one is the largest. The part has then ended. */
   begin(refuse: () => void): UnfinishedPart;
 }
 
 export interface UnfinishedPart {
+  /** Has no effect after the part has ended. */
   add(bytes: number): void;
   /** May be called again. */
   end(): void;
 }
 
+interface Part {
+  bytes: number;
+  refuse(): void;
+}
+
 export function unfinishedParts(limit = LIMIT_BYTES): Unfinished {
-  const parts = new Set<{ bytes: number; refuse: () => void }>();
+  const parts = new Set<Part>();
   let bytesOfAll = 0;
+  const end = (part: Part): void => {
+    if (parts.delete(part)) bytesOfAll -= part.bytes;
+  };
   const refuseLargest = (): void => {
-    let largest: { bytes: number; refuse: () => void } | undefined;
-    for (const part of parts) if (part.bytes > (largest?.bytes ?? 0)) largest = part;
-    largest?.refuse();
+    const largest = [...parts].reduce((most, part) => (part.bytes > most.bytes ? part : most));
+    end(largest);
+    largest.refuse();
   };
   return {
     begin(refuse) {
@@ -28,15 +37,12 @@ export function unfinishedParts(limit = LIMIT_BYTES): Unfinished {
       parts.add(part);
       return {
         add(bytes) {
+          if (!parts.has(part)) return;
           part.bytes += bytes;
           bytesOfAll += bytes;
           while (bytesOfAll > limit) refuseLargest();
         },
-        end() {
-          parts.delete(part);
-          bytesOfAll -= part.bytes;
-          part.bytes = 0;
-        },
+        end: () => end(part),
       };
     },
   };
