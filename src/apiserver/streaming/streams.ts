@@ -40,7 +40,7 @@ import { createSpdyRelay } from './spdy/spdy-relay.ts';
 import { acceptWebSocket, checkHandshake, closeForProtocol, offeredProtocols, olderProtocol } from './web-socket.ts';
 
 const TUNNEL_PREFIX = 'SPDY/3.1+';
-/** Values of the header streamtype. */
+/** Values of the header streamtype for port-forward. */
 const PORT_STREAMS = ['error', 'data'];
 const CHANNEL_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 
@@ -181,12 +181,12 @@ function relay(
   const signal = AbortSignal.any([exchange.signal, ended.signal]);
   const { streams, start } = wanted;
   const hasSizes = /^v[345]\./.test(String(runtime.headers['x-stream-protocol-version']));
+  const types = streams === undefined ? PORT_STREAMS : commandStreams(streams, hasSizes);
   const frames = createSpdyRelay(client, runtime.socket, {
-    types: streams === undefined ? PORT_STREAMS : commandStreams(streams),
+    types,
     once: streams !== undefined,
-    ...(streams === undefined || start === undefined
-      ? {}
-      : { start: { atStream: streamCount(streams, hasSizes), turn: () => start.turn(signal) } }),
+    // The runtime starts the command when all streams are open.
+    ...(start === undefined ? {} : { start: { atStream: types.length, turn: () => start.turn(signal) } }),
     output: () => start?.started(),
   });
   return join(client, runtime.socket, server.timers, exchange.signal, {
@@ -200,15 +200,11 @@ function relay(
   });
 }
 
-/** The runtime replies to no others. */
-const commandStreams = ({ tty, ...asked }: StreamSelection): string[] => [
-  ...['error', ...(tty ? ['resize'] : [])],
+/** The types of the streams that the runtime waits for. It replies to no others. */
+const commandStreams = ({ tty, ...asked }: StreamSelection, hasSizes: boolean): string[] => [
+  ...['error', ...(tty && hasSizes ? ['resize'] : [])],
   ...(['stdin', 'stdout', 'stderr'] as const).filter((type) => asked[type]),
 ];
-
-/** What the runtime waits for before it starts a command. */
-const streamCount = ({ stdin, stdout, stderr, tty }: StreamSelection, hasSizes: boolean): number =>
-  1 + [stdin, stdout, stderr, tty && hasSizes].filter(Boolean).length;
 
 /** Throws an ApiError. */
 function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRoute, pod: Pod): Wanted {
