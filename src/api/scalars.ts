@@ -41,7 +41,7 @@ function timeError(text: string): string {
 
 interface Instant {
   millis: Millis;
-  /** Of a second: digits. */
+  /** The digits of the fraction of a second. */
   fraction: string;
 }
 

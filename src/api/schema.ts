@@ -10,7 +10,6 @@
  *
  * Each type is compiled to a function once, when it is first used. Wording: encoding/json and sigs.k8s.io/json.
  */
-
 import { MAX_LISTED_ERRORS } from '../machinery/field-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../machinery/json-value.ts';
 import { type ApiError, badRequest, entityTooLarge } from '../machinery/status.ts';
@@ -94,7 +93,7 @@ function mismatch(context: Context, value: unknown, { struct, goType }: Place): 
   return undefined;
 }
 
-function noteFatal(context: Context, text: string): undefined {
+function noteFatal(context: Context, text: string): void {
   if (context.fatal.length === 0) context.fatal.push(text);
 }
 

@@ -15,7 +15,7 @@ import type { Client } from './client.ts';
 const MAX_QUEUED = 1000;
 /** Of so many different Events it is known that they are there. */
 const MAX_REMEMBERED = 4096;
-/** What the API takes of a message in the newer form of an Event; the scheduler of v1.33 cuts its messages there. */
+/** The API's limit of the field note of events.k8s.io/v1. */
 const MAX_MESSAGE_BYTES = 1024;
 const CUT = ' ...';
 const MAX_TRIES = 12;

@@ -35,12 +35,12 @@ const DELETE = '$deleteFromPrimitiveList/';
 const RETAIN = '$retainKeys';
 const MARKER = '$patch';
 
-/** How many fields and elements the merges of one patch may go through again in all: some 150 ms. */
+/** The limit of the fields and elements that one patch merges more than once. */
 const MAX_MERGED_AGAIN = 200_000;
 
 /**
- * What the merges of one patch go through. A patch may name an element any number of times, and each time its lists are
- * merged anew: that is counted, what is merged the first time is not.
+ * Counts repeated work. A patch may name one element many times, and each time the lists of the element are merged again. The
+ * first merge of an element is not counted.
  */
 interface Work {
   readonly again: boolean;

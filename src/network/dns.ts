@@ -122,8 +122,8 @@ export function createResponder(
 }
 
 /**
- * One question, with no more records than CoreDNS takes beside it: thousands of compressed names take long to decode.
- * Its header counts them: questions, answers, authorities, additional records.
+ * Whether the message has one question and at most four other records: thousands of compressed names take long to decode.
+ * The header counts the questions, answers, authorities and additional records.
  */
 const isShort = (message: Buffer): boolean =>
   message.readUInt16BE(4) === 1 &&

@@ -135,7 +135,7 @@ test.each([EXEC, FORWARD])('a stream of %s that the runtime refuses leaves no co
   await expect.poll(sockets).toBeLessThan(before + 10);
 });
 
-/** What the client of an attach sends after it has opened the streams. */
+/** The bytes that the client sends after the frames that open the streams. */
 const endings: [string, Buffer][] = [
   ['ends its connection', Buffer.alloc(0)],
   ['breaks the protocol', spdyControl(99, hex('00000000'))],

@@ -92,7 +92,7 @@ test('pings of an idle client are not counted', async () => {
   expect(bytes()).toBe(0);
 });
 
-test('a client whose message has to give way is told to try again later', async () => {
+test('the WebSocket of the largest unfinished message is closed with 1013', async () => {
   const { client, webSocket, closed } = await connected(unfinishedParts(MEBIBYTE));
   messageStream(webSocket, true)
     .on('error', () => undefined)

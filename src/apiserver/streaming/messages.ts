@@ -1,10 +1,10 @@
-/** What a client sends over a WebSocket, as a stream. */
+/** Reads the messages of a WebSocket as a stream, and counts the bytes that its reader has not taken. */
 import type { Duplex } from 'node:stream';
 import { createWebSocketStream, type WebSocket } from 'ws';
 import type { Unfinished, UnfinishedPart } from '../http/unfinished.ts';
 
 const TRY_AGAIN_LATER = 1013;
-/** About what the memory for one received chunk takes beside its bytes. */
+/** An estimate of the memory that one received chunk takes in addition to its bytes. */
 const CHUNK_BYTES = 1024;
 
 /**

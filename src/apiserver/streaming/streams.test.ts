@@ -9,7 +9,7 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import { internalError } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node.ts';
 import { noNodes, readText, startTestServer, type TestServer, turns } from '../server-fixture.ts';
-import { type RuntimeFixture, type RuntimePeer, startRuntime } from './runtime-fixture.ts';
+import { type PeerStream, type RuntimeFixture, type RuntimePeer, startRuntime } from './runtime-fixture.ts';
 import { createSpdyConnection } from './spdy/spdy-connection.ts';
 
 const EXEC = '/api/v1/namespaces/default/pods/p/exec?container=app&command=cat';
@@ -133,6 +133,20 @@ async function collect(socket: NodeJS.ReadableStream): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
+/** The connection to a silent runtime, from the time when the client leaves until it closes. */
+async function staysOpenUntilReplied(peer: RuntimePeer, opened: PeerStream[], leave: () => void): Promise<void> {
+  let ended = false;
+  peer.socket.once('end', () => (ended = true));
+  leave();
+  await turns(200);
+  for (const stream of opened) {
+    expect(ended).toBe(false);
+    stream.reply();
+    await turns(20);
+  }
+  await peer.closed;
+}
+
 describe('exec over WebSocket', () => {
   const streams = async (peer: RuntimePeer) => ({
     error: await peer.stream('error'),
@@ -254,16 +268,7 @@ describe('exec over WebSocket', () => {
     const client = await open(ALL);
     const peer = await runtime.next();
     const opened = Object.values(await streams(peer));
-    let ended = false;
-    peer.socket.once('end', () => (ended = true));
-    client.socket.terminate();
-    await turns(200);
-    for (const stream of opened) {
-      expect(ended).toBe(false);
-      stream.reply();
-      await turns(20);
-    }
-    await peer.closed;
+    await staysOpenUntilReplied(peer, opened, () => client.socket.terminate());
   });
 
   test('the end of the client ends the connection to the runtime', async () => {
@@ -528,16 +533,7 @@ describe('over SPDY', () => {
         client.open({ streamtype }, async () => undefined).catch(() => undefined);
       const peer = await runtime.next();
       const opened = [await peer.stream('error'), await peer.stream('stdout')];
-      let ended = false;
-      peer.socket.once('end', () => (ended = true));
-      leave(socket);
-      await turns(200);
-      for (const stream of opened) {
-        expect(ended).toBe(false);
-        stream.reply();
-        await turns(20);
-      }
-      await peer.closed;
+      await staysOpenUntilReplied(peer, opened, () => leave(socket));
     },
   );
 
