@@ -18,13 +18,14 @@ import { createInformer } from '../client/informer.ts';
 import { createWorkQueue } from '../client/work-queue.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
+import { settleAtMost } from '../platform/settle-at-most.ts';
 import { OutcomeUnknownError } from '../runtime/runtime.ts';
 import { claimNamesOf } from '../scheduling/volume-claims.ts';
 import type { DownwardFacts } from './downward.ts';
 import { KEPT_FOLDER } from './kept-references.ts';
 import type { ClaimSource } from './volumes/claim.ts';
 import type { VolumeImages } from './volumes/image.ts';
-import type { IssuedToken, PayloadSource } from './volumes/payload.ts';
+import { dataReader, type IssuedToken, type PayloadSource } from './volumes/payload.ts';
 import {
   type FileSource,
   fileSourceKey,
@@ -85,6 +86,8 @@ interface MountedPod {
   tokens: Map<string, IssuedToken>;
 }
 
+/** Volumes of a Pod that are set up at the same time: each may start a program and hold a megabyte. */
+const MAX_AT_ONCE = 8;
 const RETRY_MILLIS = 30_000;
 
 export function createVolumeManager(options: VolumeManagerOptions): VolumeManager {
@@ -118,29 +121,28 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
   function sourceFor({ pod, tokens }: MountedPod): PayloadSource {
     const { nodeName, allocatable = {} } = options;
     const facts: DownwardFacts = { ...{ nodeName, allocatable }, hostIps: [], podIps: [] };
-    return { client, pod, facts, tokens, now: () => timers.now() };
+    return { client, pod, facts, read: dataReader(client, pod), tokens, now: () => timers.now() };
   }
 
   /** Sets up the Pod's volumes of the kind. Rejects with the VolumeError of the first that cannot be had. */
   async function setUpSome(entry: MountedPod, kind: (volume: Volume) => boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const failures = createFailures((error) => options.onFailure?.(entry.pod, error), timers);
-    const results = await Promise.allSettled(
-      (entry.pod.spec?.volumes ?? []).filter(kind).map(async (volume) => {
-        const folder = (): string => folderOf(podDirectory(entry.pod.metadata.uid ?? ''), volume);
-        const warn = (error: VolumeError): void => options.onFailure?.(entry.pod, error);
-        try {
-          const place = { volume, folder: folder(), images: options.images, warn, alone };
-          return await setUpVolume(sourceFor(entry), place, signal);
-        } catch (cause) {
-          if (signal.aborted || cause instanceof OutcomeUnknownError) throw cause;
-          const error = cause instanceof VolumeError ? cause : new VolumeError(volume.name, (cause as Error).message);
-          if (showsObjects(volume) && (await keepVolume(sourceFor(entry), volume, folder())))
-            return stays(entry, error);
-          throw failures.add(error);
-        }
-      }),
-    );
+    const source = sourceFor(entry);
+    const volumes = (entry.pod.spec?.volumes ?? []).filter(kind);
+    const results = await settleAtMost(MAX_AT_ONCE, volumes, async (volume) => {
+      const folder = (): string => folderOf(podDirectory(entry.pod.metadata.uid ?? ''), volume);
+      const warn = (error: VolumeError): void => options.onFailure?.(entry.pod, error);
+      try {
+        const place = { volume, folder: folder(), images: options.images, warn, alone };
+        return await setUpVolume(source, place, signal);
+      } catch (cause) {
+        if (signal.aborted || cause instanceof OutcomeUnknownError) throw cause;
+        const error = cause instanceof VolumeError ? cause : new VolumeError(volume.name, (cause as Error).message);
+        if (showsObjects(volume) && (await keepVolume(source, volume, folder()))) return stays(entry, error);
+        throw failures.add(error);
+      }
+    });
     const failure = failures.end(results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : [])));
     if (failure !== undefined) throw failure;
     const times = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));

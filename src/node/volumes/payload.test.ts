@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Client } from '../../client/client.ts';
-import { collectProjected, type PayloadSource } from './payload.ts';
+import { collectProjected, dataReader, type PayloadSource } from './payload.ts';
 
 it('an object that many sources of a volume name is read and decoded once', async () => {
   let reads = 0;
@@ -14,8 +14,9 @@ it('an object that many sources of a volume name is read and decoded once', asyn
         },
       }) as never,
   };
+  const pod = podOf({});
   const source = {
-    ...{ client, pod: podOf({}), tokens: new Map(), now: () => 0 },
+    ...{ client, pod, read: dataReader(client as Client, pod), tokens: new Map(), now: () => 0 },
     facts: { nodeName: 'n', hostIps: [], podIps: [], allocatable: {} },
   } as unknown as PayloadSource;
   const sources = Array.from({ length: 300 }, (_, index) => {

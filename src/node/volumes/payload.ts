@@ -8,6 +8,7 @@ import type {
   ConfigMap,
   DownwardAPIVolumeFile,
   KeyToPath,
+  ObjectFieldSelector,
   Pod,
   Secret,
   VolumeProjection,
@@ -18,10 +19,17 @@ import { isApiError } from '../../machinery/status.ts';
 import { type DownwardFacts, fieldValue, resourceFieldValue } from '../downward.ts';
 import type { PayloadFile } from './atomic-writer.ts';
 
+type ObjectKind = 'configmap' | 'secret';
+
+/** The decoded values of an object by their keys; undefined where there is none. */
+export type ReadData = (kind: ObjectKind, name: string) => Promise<Map<string, Uint8Array> | undefined>;
+
 export interface PayloadSource {
   client: Client;
   pod: Pod;
   facts: DownwardFacts;
+  /** Of the Pod's namespace. */
+  read: ReadData;
   /** The Pod's tokens that are still good, by what was asked for; collectProjected() adds to them. */
   tokens: Map<string, IssuedToken>;
   now(): number;
@@ -53,32 +61,22 @@ interface KeyedSource {
   defaultMode?: number;
 }
 
-type ObjectKind = 'configmap' | 'secret';
-
-/** The decoded values of an object by their keys; undefined where there is none. */
-type ReadData = (kind: ObjectKind, name: string) => Promise<Map<string, Uint8Array> | undefined>;
-
-/** The volume's own kinds as the projections that they are equal to. `read`: for volumes of several sources. */
+/** The volume's own kinds as the projections that they are equal to. */
 export async function collectConfigMap(
-  source: PayloadSource,
+  { read }: PayloadSource,
   wanted: KeyedSource,
-  read: ReadData = dataReader(source),
 ): Promise<Map<string, PayloadFile>> {
   const data = requireData(await read('configmap', wanted.name), 'configmap', wanted);
   return selectKeys(data, wanted, 'configmap references non-existent config key');
 }
 
-export async function collectSecret(
-  source: PayloadSource,
-  wanted: KeyedSource,
-  read: ReadData = dataReader(source),
-): Promise<Map<string, PayloadFile>> {
+export async function collectSecret({ read }: PayloadSource, wanted: KeyedSource): Promise<Map<string, PayloadFile>> {
   const data = requireData(await read('secret', wanted.name), 'secret', wanted);
   return selectKeys(data, wanted, 'references non-existent secret key');
 }
 
-/** Reads and decodes an object once, however many sources of a volume name it. */
-function dataReader({ client, pod }: PayloadSource): ReadData {
+/** Reads and decodes an object once, however many volumes and sources of the Pod name it. */
+export function dataReader(client: Client, pod: Pod): ReadData {
   const known = new Map<string, ReturnType<ReadData>>();
   const get = async <T extends KubeObject>(kind: ObjectKind, name: string): Promise<T | undefined> => {
     try {
@@ -142,14 +140,17 @@ export function collectDownward(
   defaultMode = DEFAULT_MODE,
 ): Map<string, PayloadFile> {
   const files = new Map<string, PayloadFile>();
-  for (const item of items) {
-    const text =
-      item.fieldRef === undefined
-        ? item.resourceFieldRef === undefined
-          ? ''
-          : resourceFieldValue(item.resourceFieldRef, source.pod, undefined, source.facts)
-        : fieldValue(item.fieldRef, source.pod, source.facts);
-    files.set(item.path, { data: Buffer.from(text, 'utf8'), mode: item.mode ?? defaultMode });
+  // Many items may show the same annotations.
+  const known = new Map<string, Uint8Array>();
+  const shown = ({ fieldPath }: ObjectFieldSelector): Uint8Array => {
+    const bytes = known.get(fieldPath) ?? Buffer.from(fieldValue({ fieldPath }, source.pod, source.facts), 'utf8');
+    known.set(fieldPath, bytes);
+    return bytes;
+  };
+  for (const { path, mode = defaultMode, fieldRef, resourceFieldRef } of items) {
+    const amount = (): string =>
+      resourceFieldRef === undefined ? '' : resourceFieldValue(resourceFieldRef, source.pod, undefined, source.facts);
+    files.set(path, { data: fieldRef === undefined ? Buffer.from(amount(), 'utf8') : shown(fieldRef), mode });
   }
   return files;
 }
@@ -161,15 +162,14 @@ export async function collectProjected(
   defaultMode = DEFAULT_MODE,
 ): Promise<CollectedPayload> {
   const result: CollectedPayload = { files: new Map() };
-  const read = dataReader(source);
   for (const projection of projections) {
     let files: Map<string, PayloadFile>;
     if (projection.configMap !== undefined) {
       const { name = '' } = projection.configMap;
-      files = await collectConfigMap(source, { ...projection.configMap, name, defaultMode }, read);
+      files = await collectConfigMap(source, { ...projection.configMap, name, defaultMode });
     } else if (projection.secret !== undefined) {
       const { name = '' } = projection.secret;
-      files = await collectSecret(source, { ...projection.secret, name, defaultMode }, read);
+      files = await collectSecret(source, { ...projection.secret, name, defaultMode });
     } else if (projection.downwardAPI !== undefined) {
       files = collectDownward(source, projection.downwardAPI.items ?? [], defaultMode);
     } else if (projection.serviceAccountToken !== undefined) {

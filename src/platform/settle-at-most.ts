@@ -1,0 +1,18 @@
+/** As Promise.allSettled() of a call for each item, in their order, with no more than `limit` calls under way. */
+export async function settleAtMost<Item, Result>(
+  limit: number,
+  items: readonly Item[],
+  call: (item: Item) => Promise<Result>,
+): Promise<PromiseSettledResult<Result>[]> {
+  const results: PromiseSettledResult<Result>[] = [];
+  const left = items.entries();
+  const work = async (): Promise<void> => {
+    // All workers take from one iterator.
+    for (const [index, item] of left) {
+      const [result] = await Promise.allSettled([Promise.resolve(item).then(call)]);
+      results[index] = result as PromiseSettledResult<Result>;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, work));
+  return results;
+}
