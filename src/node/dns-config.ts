@@ -30,10 +30,16 @@ export function podDnsConfig(pod: Pod, facts: DnsFacts): { config: DnsConfig; cu
   const config = policyConfig(pod, facts);
   const custom = pod.spec?.dnsConfig;
   const options = [...config.options];
+  const indexes = new Map<string, number>();
+  const indexed = (option: string, index: number): void => {
+    const name = option.split(':')[0] ?? '';
+    if (!indexes.has(name)) indexes.set(name, index);
+  };
+  options.forEach(indexed);
   for (const { name = '', value } of custom?.options ?? []) {
-    const at = options.findIndex((option) => option.split(':')[0] === name);
+    const at = indexes.get(name);
     const text = value === undefined || value === '' ? name : `${name}:${value}`;
-    if (at < 0) options.push(text);
+    if (at === undefined) indexed(text, options.push(text) - 1);
     else options[at] = text;
   }
   const allServers = unique([...config.servers, ...(custom?.nameservers ?? [])]);

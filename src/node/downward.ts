@@ -85,7 +85,7 @@ export function resourceFieldValue(
   const container =
     selector.containerName === undefined || selector.containerName === ''
       ? self
-      : containersOf(pod).find(({ name }) => name === selector.containerName);
+      : containersByName(pod).get(selector.containerName);
   if (container === undefined) throw new Error(`container ${selector.containerName ?? ''} not found`);
   const [, list, resource] = /^(limits|requests)\.(.+)$/.exec(selector.resource) ?? [];
   if (list === undefined || resource === undefined || !isReadable(resource)) {
@@ -101,6 +101,15 @@ export function resourceFieldValue(
   return resource === 'cpu'
     ? dividedUp(amount, divisor, quantityMilli, 1000n)
     : dividedUp(amount, divisor, quantityValue, 1n);
+}
+
+const known = new WeakMap<Pod, Map<string, Container | EphemeralContainer>>();
+
+/** Kept with the Pod: each of its thousands of references may be to one of its thousands of containers. */
+function containersByName(pod: Pod): Map<string, Container | EphemeralContainer> {
+  const containers = known.get(pod) ?? new Map(containersOf(pod).map((container) => [container.name, container]));
+  known.set(pod, containers);
+  return containers;
 }
 
 const isReadable = (resource: string): boolean =>

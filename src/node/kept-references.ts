@@ -153,8 +153,9 @@ function referencesOf({ metadata: { namespace }, spec }: Pod): Map<string, Refer
     const { configMaps, secrets } = environmentReferences(entry);
     for (const name of configMaps) add('configmaps', name);
     for (const name of secrets) add('secrets', name);
-    for (const { name } of spec?.imagePullSecrets ?? []) add('secrets', name);
   }
+  if ((spec?.deferContainers ?? []).length > 0)
+    for (const { name } of spec?.imagePullSecrets ?? []) add('secrets', name);
   return references;
 }
 

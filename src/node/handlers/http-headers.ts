@@ -10,8 +10,11 @@ export function requestHeaders(
   request: { headers: readonly { name: string; value: string }[]; userAgent: string },
   host: string,
 ): string[] {
-  const named = (name: string): string | undefined =>
-    request.headers.find((header) => header.name.toLowerCase() === name)?.value;
+  const firstValues = new Map<string, string>();
+  for (const { name, value } of request.headers) {
+    if (!firstValues.has(name.toLowerCase())) firstValues.set(name.toLowerCase(), value);
+  }
+  const named = (name: string): string | undefined => firstValues.get(name);
   const result = ['Host', named('host') || host];
   const add = (name: string, value: string): void => void (value !== '' && result.push(name, value));
   add('User-Agent', onTheWire(named('user-agent') ?? request.userAgent));

@@ -142,8 +142,12 @@ function setOf(set: string): (character: string) => boolean {
   return (character) => ranges.some(([low = 0, high = 0]) => low <= point(character) && point(character) <= high);
 }
 
+/** No part of a host has more than 63 characters: a pattern with more than this is none. */
+const MAX_PATTERN_CHARACTERS = 1024;
+
 /** In time that grows with the product of the lengths: who writes a secret chooses the pattern. */
 function fits(pattern: string, text: string): boolean {
+  if (pattern.length > MAX_PATTERN_CHARACTERS) return false;
   const steps = stepsOf(pattern);
   if (steps === undefined) return false;
   const characters = [...text];

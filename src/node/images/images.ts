@@ -35,7 +35,9 @@ export function createPodImagePull({ client, puller, kept, warn }: PodImageOptio
 
   /** Those that are there; a public image needs none of them. */
   async function pullSecrets(pod: Pod): Promise<Secret[]> {
-    const names = (pod.spec?.imagePullSecrets ?? []).map(({ name = '' }) => name).filter((name) => name !== '');
+    const named = (pod.spec?.imagePullSecrets ?? []).map(({ name = '' }) => name).filter((name) => name !== '');
+    // The list may name one secret many times.
+    const names = [...new Set(named)];
     const found = await Promise.all(
       names.map((name) =>
         secrets.get(name, pod.metadata.namespace).catch((error: unknown) => {
