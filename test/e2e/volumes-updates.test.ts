@@ -36,6 +36,15 @@ const tellChanges = (show: string): string => `
     sleep 0.05
   done`;
 
+/**
+ * A shell script that sets $shown to what `command` prints in one content folder of the volume. The folder is removed once
+ * another has taken its place: the script reads again then, so that it never shows files of two folders.
+ */
+const readAtOnce = (volume: string, command: string): string => {
+  const read = `folder=$(readlink ${volume}/..data); shown=$(cd "${volume}/$folder" && ${command})`;
+  return `${read}; while [ "$(readlink ${volume}/..data)" != "$folder" ]; do ${read}; done`;
+};
+
 /** Makes the change when the container has told what it saw first; the lines until the last. */
 const linesAfter = async (name: string, change: () => Promise<unknown>, last: RegExp): Promise<string[]> => {
   let changing: Promise<unknown> | undefined;
@@ -51,11 +60,8 @@ describe.concurrent('volumes that show objects', () => {
   test('a ConfigMap and a Secret reach the running container all at once; a subPath stays as it was', async () => {
     await lifepod.apply(object('ConfigMap', 'conf', { a: 'old\n', b: 'old\n', gone: 'x\n' }));
     await lifepod.apply(object('Secret', 'key', { token: 'old' }));
-    // All of one volume is looked at through one content folder, which is removed once another has taken its place: then again.
-    const read =
-      'folder=$(readlink /conf/..data); files=$(cd "/conf/$folder" && cat a b gone 2>/dev/null | tr "\\n" ,)';
-    const show = `${read}; while [ "$(readlink /conf/..data)" != "$folder" ]; do ${read}; done;
-      echo "$files $(cat /key/token) $(cat /all/conf-a) $(cat /pinned)"`;
+    const read = readAtOnce('/conf', 'cat a b gone 2>/dev/null | tr "\\n" ,');
+    const show = `${read}; echo "$shown $(cat /key/token) $(cat /all/conf-a) $(cat /pinned)"`;
     const volumes = [
       { name: 'conf', configMap: { name: 'conf' } },
       { name: 'key', secret: { secretName: 'key' } },
@@ -91,6 +97,7 @@ describe.concurrent('volumes that show objects', () => {
   });
 
   test("the Pod's labels and annotations follow the object", async () => {
+    const show = readAtOnce('/me', 'echo "$(tr "\\n" , <labels) note=$(cat note)"');
     const items = [
       { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } },
       { path: 'note', fieldRef: { fieldPath: "metadata.annotations['note']" } },
@@ -101,7 +108,7 @@ describe.concurrent('volumes that show objects', () => {
         app: [
           {
             name: 'app',
-            script: tellChanges('echo "$(tr "\\n" , </me/labels) note=$(cat /me/note)"'),
+            script: tellChanges(`${show}; echo "$shown"`),
             volumeMounts: mounts('me'),
           },
         ],
