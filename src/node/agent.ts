@@ -43,6 +43,7 @@ import { createStaticPods } from './static-pods/static-pods.ts';
 import { createStatusWrites } from './status-api.ts';
 import { createStreamSource } from './streams.ts';
 import type { NodePod } from './usage/node-pods.ts';
+import { createPodMemory, podMemoryFolder } from './volumes/pod-memory.ts';
 import { createVolumeManager } from './volumes.ts';
 import { type PodWorker, startWorker } from './worker.ts';
 import type { RuntimeView } from './worker-ports.ts';
@@ -67,8 +68,9 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   const logsRoot = join(dataDir, 'logs', 'pods');
   const events = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
   const recorder = createPodRecorder({ client, timers, log, signal });
+  const memory = createPodMemory(podMemoryFolder(dataDir), signal);
   const volumes = createVolumeManager({
-    rootDirectory: join(dataDir, 'pods'),
+    ...{ rootDirectory: join(dataDir, 'pods'), memory },
     ...{ client, timers, log, nodeName, allocatable: capacity.allocatable },
     images: {
       status: runtime.imageStatus,
@@ -84,7 +86,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   signal.addEventListener('abort', () => volumes.close(), { once: true });
   const { podDirectory } = volumes;
   const isStatic = (pod: Pod): boolean => staticPods.owns(pod);
-  const kept = createKeptReferences({ client, timers, log, signal, podDirectory, isStatic });
+  const kept = createKeptReferences({ client, timers, log, signal, podDirectory, memory, isStatic });
   const services = createInformer<Service>(
     client.resource({ group: '', version: 'v1', resource: 'services' }),
     { log, timers, signal },

@@ -5,7 +5,7 @@
  * Boundary: keeps copies and finds them; who asks decides when a copy counts. (Volumes keep their own files, tokens among them.)
  * Invariants:
  *  1. Copies are made before the first container of the Pod starts, and follow their objects as long as these exist.
- *  2. They are in the Pod's folder, and outlive the agent; for root alone, Secrets in memory only.
+ *  2. They are in the Pod's folders, and outlive the agent; for root alone, Secrets in memory only.
  *  3. Nothing is written of a Pod that was forgotten.
  *  4. No content of an object is in an error or a log.
  */
@@ -19,10 +19,10 @@ import { isApiError } from '../machinery/status.ts';
 import type { Platform } from '../platform/platform.ts';
 import { environmentReferences } from './environment.ts';
 import type { VolumePort } from './executor.ts';
-import { isMountPoint, mountTmpfs } from './mounts.ts';
+import type { PodMemory } from './volumes/pod-memory.ts';
 import { type FileSource, fileSourceKey } from './volumes/references.ts';
 
-/** Of the Pod's folder; it goes with the Pod's volumes. */
+/** Of the Pod's folders, on disk and in memory; it goes with the Pod's volumes. */
 export const KEPT_FOLDER = 'kept';
 
 export interface KeptReferences {
@@ -38,10 +38,10 @@ export interface KeptReferences {
 export interface KeptReferencesOptions extends Platform {
   client: Client;
   podDirectory(podUid: string): string;
+  /** Where Secrets are kept. */
+  memory: PodMemory;
   /** Nothing of it is asked of the API. */
   isStatic(pod: Pod): boolean;
-  /** Makes a folder whose files are in memory; absent: a tmpfs. */
-  memoryFolder?(folder: string, signal: AbortSignal): Promise<void>;
   signal: AbortSignal;
 }
 
@@ -51,13 +51,13 @@ interface Reference {
 }
 
 export function createKeptReferences(options: KeptReferencesOptions): KeptReferences {
-  const { client, log, timers, signal, memoryFolder = mountMemory } = options;
+  const { client, log, timers, signal, memory } = options;
   const pods = new Map<string, { pod: Pod; references: ReadonlyMap<string, Reference> }>();
   /** By Pod UID: what is being written. */
   const writing = new Map<string, Promise<void>>();
 
   const folderOf = (uid: string, resource: FileSource): string =>
-    join(options.podDirectory(uid), KEPT_FOLDER, resource);
+    join(resource === 'secrets' ? memory.directory(uid) : options.podDirectory(uid), KEPT_FOLDER, resource);
   const fileOf = (uid: string, { resource, name }: Reference): string =>
     join(folderOf(uid, resource), encodeURIComponent(name));
 
@@ -71,8 +71,8 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
     });
     if (object === undefined || !pods.has(uid)) return;
     const folder = folderOf(uid, resource);
+    if (resource === 'secrets') await memory.ready();
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    if (resource === 'secrets') await memoryFolder(folder, signal);
     // No object has a name that begins with a dot.
     const unfinished = join(folder, '.new');
     await writeFile(unfinished, JSON.stringify(contentOf(object)), { mode: 0o600 });
@@ -157,8 +157,4 @@ function referencesOf({ metadata: { namespace }, spec }: Pod): Map<string, Refer
   if ((spec?.deferContainers ?? []).length > 0)
     for (const { name } of spec?.imagePullSecrets ?? []) add('secrets', name);
   return references;
-}
-
-async function mountMemory(folder: string, signal: AbortSignal): Promise<void> {
-  if (!(await isMountPoint(folder))) await mountTmpfs(folder, ['mode=0700'], signal);
 }

@@ -7,11 +7,11 @@ import { open, readFile, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { runCommand, runCommandOk } from '../platform/processes.ts';
 
-/** Mount points at or under the folder as real paths, the deepest and newest last. */
-export async function mountsUnder(folder: string): Promise<string[]> {
-  const place = await realPlace(folder);
+/** Mount points at or under the folders as real paths, the deepest and newest last. */
+export async function mountsUnder(...folders: string[]): Promise<string[]> {
+  const places = await Promise.all(folders.map(realPlace));
   const points = (await mounts()).map(({ point }) => point);
-  return points.filter((point) => point === place || point.startsWith(`${place}/`));
+  return points.filter((point) => places.some((place) => point === place || point.startsWith(`${place}/`)));
 }
 
 /** Asks the kernel of the one place, however many mounts there are. What is not there is none. */

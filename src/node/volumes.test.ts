@@ -6,6 +6,7 @@ import type { Pod } from '../api/generated/types.ts';
 import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject } from '../machinery/meta.ts';
+import { createPodMemory } from './volumes/pod-memory.ts';
 import { createVolumeManager, type VolumeManager } from './volumes.ts';
 
 const CONFIG_MAPS = { group: '', version: 'v1', resource: 'configmaps' };
@@ -31,7 +32,8 @@ afterEach(async () => {
 
 const managerOf = (): VolumeManager =>
   createVolumeManager({
-    ...{ rootDirectory: join(root, 'pods'), client: inProcessClient(backend), nodeName: 'n' },
+    ...{ rootDirectory: join(root, 'pods'), memory: createPodMemory(join(root, 'memory'), AbortSignal.abort()) },
+    ...{ client: inProcessClient(backend), nodeName: 'n' },
     ...{ timers, log: silentLog, onRetry: (uid) => retried.push(uid) },
     onFailure: (_, { message }) => failures.push(message),
   });

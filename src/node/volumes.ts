@@ -1,9 +1,9 @@
 /**
  * The volumes of the node's Pods: made before the containers, gone after them.
- * Boundary: one folder a Pod, <rootDirectory>/<pod UID>; reads objects through the client, mounts with mount(8).
+ * Boundary: one folder a Pod on disk, <rootDirectory>/<pod UID>, and one in memory; reads objects through the client, mounts with mount(8).
  * Invariants:
  *  1. mount() and unmount() may be repeated at any time, also after a crash in the middle.
- *  2. Nothing outside <rootDirectory> is ever removed; a folder with a live mount in it is not removed.
+ *  2. Nothing outside these folders is ever removed; a folder with a live mount in it is not removed.
  *  3. Files of configMap, secret, downwardAPI and projected volumes change all at once.
  *  4. A token in a volume is replaced before 80% of its life have passed.
  *  5. A change of what a mounted volume shows (a ConfigMap, a Secret, a field of the Pod) is written when it
@@ -26,6 +26,7 @@ import { KEPT_FOLDER } from './kept-references.ts';
 import type { ClaimSource } from './volumes/claim.ts';
 import type { VolumeImages } from './volumes/image.ts';
 import { dataReader, type IssuedToken, type PayloadSource } from './volumes/payload.ts';
+import type { PodMemory } from './volumes/pod-memory.ts';
 import {
   type FileSource,
   fileSourceKey,
@@ -35,7 +36,7 @@ import {
   showsPod,
 } from './volumes/references.ts';
 import { removeParts } from './volumes/removal.ts';
-import { folderOf, keepVolume, setUpVolume } from './volumes/set-up.ts';
+import { folderOf, keepVolume, type PodDirectories, setUpVolume } from './volumes/set-up.ts';
 import { createFailures, VolumeError } from './volumes/volume-error.ts';
 
 export interface VolumeManager {
@@ -59,6 +60,8 @@ export interface VolumeManager {
 export interface VolumeManagerOptions {
   /** <data-dir>/pods */
   rootDirectory: string;
+  /** Where Secrets and tokens are. */
+  memory: PodMemory;
   client: Client;
   timers: Timers;
   log: Log;
@@ -91,7 +94,7 @@ const MAX_AT_ONCE = 8;
 const RETRY_MILLIS = 30_000;
 
 export function createVolumeManager(options: VolumeManagerOptions): VolumeManager {
-  const { rootDirectory, client, timers, log } = options;
+  const { rootDirectory, memory, client, timers, log } = options;
   const mounted = new Map<string, MountedPod>();
   /** The last operation on each Pod's folder, and on each PersistentVolume: they run one after another. */
   const tails = new Map<string, Promise<unknown>>();
@@ -102,6 +105,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     if (!/^[A-Za-z0-9][A-Za-z0-9-]*$/.test(uid)) throw new Error(`not a Pod UID: ${JSON.stringify(uid)}`);
     return join(rootDirectory, uid);
   };
+  const directoriesOf = (uid: string): PodDirectories => ({ disk: podDirectory(uid), memory: memory.directory(uid) });
 
   function serially<T>(uid: string, operation: () => Promise<T>): Promise<T> {
     const result = (tails.get(uid) ?? Promise.resolve()).then(operation, operation);
@@ -131,10 +135,10 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     const source = sourceFor(entry);
     const volumes = (entry.pod.spec?.volumes ?? []).filter(kind);
     const results = await settleAtMost(MAX_AT_ONCE, volumes, async (volume) => {
-      const folder = (): string => folderOf(podDirectory(entry.pod.metadata.uid ?? ''), volume);
+      const folder = (): string => folderOf(directoriesOf(entry.pod.metadata.uid ?? ''), volume);
       const warn = (error: VolumeError): void => options.onFailure?.(entry.pod, error);
       try {
-        const place = { volume, folder: folder(), images: options.images, warn, alone };
+        const place = { volume, folder: folder(), images: options.images, memory, warn, alone };
         return await setUpVolume(source, place, signal);
       } catch (cause) {
         if (signal.aborted || cause instanceof OutcomeUnknownError) throw cause;
@@ -239,7 +243,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
   }
 
   async function removeFiles(podUid: string, parts: readonly string[], signal: AbortSignal): Promise<void> {
-    await removeParts({ folder: podDirectory(podUid), podUid, images: options.images }, parts, signal);
+    await removeParts({ ...directoriesOf(podUid), podUid, images: options.images }, parts, signal);
     // Others may have waited for its claims.
     for (const [other, { pod, failed }] of mounted)
       if (failed && claimNamesOf(pod).length > 0) options.onRetry?.(other);
@@ -288,7 +292,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
       const volume = pod.spec?.volumes?.find(({ name }) => name === volumeName);
       if (volume === undefined)
         throw new VolumeError(volumeName, `volume ${JSON.stringify(volumeName)} does not exist`);
-      return volume.hostPath?.path ?? folderOf(podDirectory(podUid), volume);
+      return volume.hostPath?.path ?? folderOf(directoriesOf(podUid), volume);
     },
     close() {
       closing.abort();

@@ -7,7 +7,8 @@ import { memoryBackend } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { createKeptReferences } from '../../src/node/kept-references.ts';
-import { isMountPoint } from '../../src/node/mounts.ts';
+import { unmountUnder } from '../../src/node/mounts.ts';
+import { createPodMemory } from '../../src/node/volumes/pod-memory.ts';
 import { createVolumeManager } from '../../src/node/volumes.ts';
 import { systemTimers } from '../../src/platform/node.ts';
 import { scratchFolder } from '../support/lifepod.ts';
@@ -23,9 +24,10 @@ test('a Secret is kept in memory, for the next agent too, and goes with the volu
   const backend = memoryBackend();
   const parts = { client: inProcessClient(backend), timers: systemTimers(), log: quiet, signal };
   const agent = () => {
-    const volumes = createVolumeManager({ ...parts, rootDirectory: path, nodeName: 'n' });
+    const memory = createPodMemory(join(path, 'memory'), signal);
+    const volumes = createVolumeManager({ ...parts, rootDirectory: path, memory, nodeName: 'n' });
     const { podDirectory } = volumes;
-    const kept = createKeptReferences({ ...parts, podDirectory, isStatic: () => false });
+    const kept = createKeptReferences({ ...parts, podDirectory, memory, isStatic: () => false });
     return { volumes: kept.guard(volumes), kept, close: () => volumes.close() };
   };
   try {
@@ -39,17 +41,17 @@ test('a Secret is kept in memory, for the next agent too, and goes with the volu
     first.close();
     backend.remove(SECRETS, 'default', 'database');
 
-    const folder = join(path, 'u1', 'kept');
-    expect(statfsSync(join(folder, 'secrets')).type).toBe(TMPFS_MAGIC);
+    const folder = join(path, 'memory', 'u1', 'kept', 'secrets');
+    expect(statfsSync(folder).type).toBe(TMPFS_MAGIC);
     const second = agent();
     await second.kept.keep(pod);
     expect(await second.kept.find(pod, 'secrets', 'database')).toMatchObject({ data: { password: 'cA==' } });
     await second.volumes.unmount('u1', signal);
-    expect(await isMountPoint(join(folder, 'secrets'))).toBe(false);
     expect(existsSync(folder)).toBe(false);
     expect(await second.kept.find(pod, 'secrets', 'database')).toBeUndefined();
     second.close();
   } finally {
+    await unmountUnder(path, signal);
     life.abort();
     await remove();
   }

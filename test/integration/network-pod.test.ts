@@ -17,6 +17,7 @@ import { readContainerLog } from '../../src/node/logs.ts';
 import { unmountUnder } from '../../src/node/mounts.ts';
 import { createEnvironmentSource } from '../../src/node/pod-environment.ts';
 import { readTerminationMessage } from '../../src/node/termination-message.ts';
+import { createPodMemory } from '../../src/node/volumes/pod-memory.ts';
 import { createVolumeManager, type VolumeManager } from '../../src/node/volumes.ts';
 import { systemTimers } from '../../src/platform/node.ts';
 import { startContainerd } from '../../src/runtime/containerd/containerd.ts';
@@ -132,6 +133,7 @@ beforeAll(async () => {
   });
   volumes = createVolumeManager({
     rootDirectory: join(where.dataDir, 'pods'),
+    memory: createPodMemory(join(where.dataDir, 'pods-memory'), signal),
     client,
     timers,
     log: silentLog,

@@ -10,6 +10,7 @@ import {
   readlink,
   rm,
   stat,
+  statfs,
   symlink,
   watch,
   writeFile,
@@ -27,12 +28,14 @@ import { prepareContainer } from '../../src/node/container-files.ts';
 import { bindMount, isMountPoint, mountsUnder, mountTmpfs, unmountUnder } from '../../src/node/mounts.ts';
 import type { VolumeImages } from '../../src/node/volumes/image.ts';
 import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
+import { createPodMemory } from '../../src/node/volumes/pod-memory.ts';
 import { createVolumeManager, type VolumeManager, type VolumeManagerOptions } from '../../src/node/volumes.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { removeTree } from '../../src/platform/remove-tree.ts';
 
 const ref = (resource: string) => ({ group: '', version: 'v1', resource });
 const { signal } = new AbortController();
+const TMPFS_MAGIC = 0x01021994;
 
 let root: string;
 let timers: ReturnType<typeof testTimers>;
@@ -67,6 +70,7 @@ afterEach(async () => {
 const managerOf = (more: Partial<VolumeManagerOptions> = {}): VolumeManager =>
   createVolumeManager({
     rootDirectory: join(root, 'pods'),
+    memory: createPodMemory(join(root, 'memory'), signal),
     client: inProcessClient(backend),
     timers,
     log: silentLog,
@@ -407,7 +411,7 @@ describe('projected', () => {
     const pod = podOf({ volumes: [accountVolume] });
     await manager.mount(pod, signal);
     const path = manager.hostPath('u-1', pod, 'kube-api-access');
-    expect(await mountsUnder(path)).toEqual([path]);
+    expect((await statfs(path)).type).toBe(TMPFS_MAGIC);
     const text = (name: string) => readFile(join(path, name), 'utf8');
     expect([await text('token'), await text('ca.crt'), await text('namespace')]).toEqual(['token-1', 'CERT', 'ns1']);
     expect(await mode(join(path, 'token'))).toBe('644');
@@ -520,7 +524,7 @@ describe('configMap, secret and downwardAPI', () => {
     });
     await manager.mount(pod, signal);
     const secret = manager.hostPath('u-1', pod, 's');
-    expect(await mountsUnder(secret)).toEqual([secret]);
+    expect((await statfs(secret)).type).toBe(TMPFS_MAGIC);
     expect(await readFile(join(secret, 'key'))).toEqual(Buffer.from([0, 255, 1]));
     const downward = manager.hostPath('u-1', pod, 'd');
     expect(await readFile(join(downward, 'labels'), 'utf8')).toBe('a="one \\"x\\""\nb="2"');
@@ -654,8 +658,45 @@ describe('unmount', () => {
     await manager.remove('u-1', signal);
     await manager.remove('u-1', signal);
     await expect(lstat(manager.podDirectory('u-1'))).rejects.toThrow('ENOENT');
-    expect(await mountsUnder(root)).toEqual([]);
+    const memory = join(root, 'memory');
+    expect(await mountsUnder(root)).toEqual([memory]);
+    expect(await readdir(memory)).toEqual([]);
     expect(await readdir(outside)).toEqual(['precious']);
+  });
+
+  it('with Secrets share one tmpfs, which is mounted anew where it is gone', async () => {
+    backend.set(ref('configmaps'), rootCa);
+    const pods = ['u-1', 'u-2'].map((uid) => {
+      const pod = podOf({ volumes: [accountVolume] });
+      return { ...pod, metadata: { ...pod.metadata, uid } };
+    });
+    const memory = join(root, 'memory');
+    await Promise.all(pods.map((pod) => manager.mount(pod, signal)));
+    expect(await mountsUnder(root)).toEqual([memory]);
+    expect(await mode(memory)).toBe('700');
+    await manager.remove('u-1', signal);
+    expect(await readdir(memory)).toEqual(['u-2']);
+    await unmountUnder(memory, signal);
+    await Promise.all(pods.map((pod) => manager.mount(pod, signal)));
+    expect(await mountsUnder(root)).toEqual([memory]);
+    for (const pod of pods) {
+      const token = join(manager.hostPath(pod.metadata.uid, pod, 'kube-api-access'), 'token');
+      expect((await statfs(token)).type).toBe(TMPFS_MAGIC);
+    }
+  });
+
+  it('stays while a container has mounted something in its Secret', async () => {
+    backend.set(ref('configmaps'), rootCa);
+    const pod = podOf({ volumes: [accountVolume] });
+    await manager.mount(pod, signal);
+    const inner = join(manager.hostPath('u-1', pod, 'kube-api-access'), 'inner');
+    await mkdir(inner);
+    await mountTmpfs(inner, [], signal);
+    const user = await open(join(inner, 'used'), 'w');
+    await expect(manager.unmount('u-1', signal)).rejects.toThrow(`cannot unmount ${inner}`);
+    await user.close();
+    await manager.unmount('u-1', signal);
+    expect(await readdir(join(root, 'memory'))).toEqual([]);
   });
 
   it('fails clearly while a mount is busy, and succeeds afterwards', async () => {

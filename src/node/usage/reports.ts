@@ -15,6 +15,7 @@ import { METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../../platform/
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, RuntimeUsage } from '../../runtime/runtime.ts';
 import { etcHostsFile, terminationMessagesFolder } from '../container-config.ts';
+import { podMemoryFolder } from '../volumes/pod-memory.ts';
 import { type DiskUse, folderUsage } from './folder-usage.ts';
 import { readDiskUsage, readMachineInterfaces, readMachineUsage, readProcessLimits } from './machine-usage.ts';
 import { createPodNetworks, logSize, type NodePod, type UsedContainer, type UsedPod, usedPods } from './node-pods.ts';
@@ -45,7 +46,11 @@ export function createNodeReports(options: NodeReportsOptions): NodeReports {
   const sampler = createSampler({ look, timers, signal: options.signal });
   const networks = createPodNetworks(runtime);
   const podsFolder = join(options.dataDir, 'pods');
-  const volumes = createVolumeReader(podsFolder, timers, options.signal);
+  const volumes = createVolumeReader(
+    (uid) => ({ disk: join(podsFolder, uid), memory: join(podMemoryFolder(options.dataDir), uid) }),
+    timers,
+    options.signal,
+  );
   const used = (sample: Sample): UsedPod[] => {
     const pods = usedPods(options.pods(), sample.containers);
     networks.keep(pods);

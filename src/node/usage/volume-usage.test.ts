@@ -20,7 +20,8 @@ const podWith = (...volumes: Volume[]): Pod => ({
   spec: { containers: [], volumes },
 });
 const cache = (): string => join(root, 'u/volumes/kubernetes.io~empty-dir/cache');
-const reader = () => createVolumeReader(root, timers, signal);
+const reader = () =>
+  createVolumeReader((uid) => ({ disk: join(root, uid), memory: join(root, 'memory', uid) }), timers, signal);
 
 test('the volumes of a Pod by name, with all that lies in them; not those of the node', async () => {
   mkdirSync(join(cache(), 'deep/er'), { recursive: true });

@@ -58,7 +58,7 @@ const exists = (path: string): Promise<boolean> =>
   );
 
 /** A tmpfs at the folder, unless one is there; 0 bytes: half of the memory, the kernel's default. */
-export async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSignal): Promise<void> {
+async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSignal): Promise<void> {
   await mkdir(folder, { recursive: true });
   if (await isMountPoint(folder)) return;
   await mountTmpfs(folder, ['mode=0777', ...(bytes === 0 ? [] : [`size=${bytes}`])], signal);

@@ -4,19 +4,23 @@ import { join } from 'node:path';
 import { removeTree } from '../../platform/remove-tree.ts';
 import { mountsUnder, unmountUnder } from '../mounts.ts';
 import { releaseImages, type VolumeImages } from './image.ts';
-import { EMPTY_DIRS } from './set-up.ts';
+import { EMPTY_DIRS, type PodDirectories } from './set-up.ts';
 
-/** `folder`: the Pod's; `parts` of it go, '.' for all of it. Rejects where something in it is still mounted. */
+/**
+ * Removes `parts` of the Pod's folder on disk ('': all of it), and all that the Pod has in memory. Rejects where something in
+ * either is still mounted.
+ */
 export async function removeParts(
-  { folder, podUid, images }: { folder: string; podUid: string; images: VolumeImages | undefined },
+  { disk, memory, podUid, images }: PodDirectories & { podUid: string; images: VolumeImages | undefined },
   parts: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  await unmountUnder(folder, signal);
-  await releaseImages(images, folder, podUid, signal);
-  const left = await mountsUnder(folder);
-  if (left.length > 0) throw new Error(`cannot remove ${folder}: ${left[0]} is still mounted`);
+  for (const each of [disk, memory]) await unmountUnder(each, signal);
+  await releaseImages(images, disk, podUid, signal);
+  const left = await mountsUnder(disk, memory);
+  if (left.length > 0) throw new Error(`cannot remove ${disk}: ${left[0]} is still mounted`);
   // Nothing else that is left there could containers change.
-  await removeTree(join(folder, EMPTY_DIRS));
-  for (const part of parts) await rm(join(folder, part), { recursive: true, force: true });
+  await removeTree(join(disk, EMPTY_DIRS));
+  await rm(memory, { recursive: true, force: true });
+  for (const part of parts) await rm(join(disk, part), { recursive: true, force: true });
 }

@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import type { Volume } from '../../api/generated/types.ts';
 import { keepPayload, type Payload, writePayload } from './atomic-writer.ts';
 import { type ClaimSource, setUpClaim } from './claim.ts';
-import { makeFolder, setUpEmptyDir, setUpMemoryFolder } from './empty-dir.ts';
+import { makeFolder, setUpEmptyDir } from './empty-dir.ts';
 import { setUpHostPath } from './host-path.ts';
 import { IMAGE_FOLDER, setUpImage, type VolumeImages } from './image.ts';
 import { collectConfigMap, collectDownward, collectProjected, collectSecret, type PayloadSource } from './payload.ts';
+import type { PodMemory } from './pod-memory.ts';
 import { VolumeError } from './volume-error.ts';
 
 const EMPTY_DIR_FOLDER = 'kubernetes.io~empty-dir';
@@ -31,27 +32,39 @@ const volumeKind = (volume: Volume): string =>
   Object.entries(volume).find(([key, value]) => key !== 'name' && value !== undefined && value !== null)?.[0] ??
   'emptyDir';
 
-export function folderOf(podDirectory: string, volume: Volume): string {
+/** Secrets and tokens do not touch the disk. */
+const isInMemory = ({ secret, projected }: Volume): boolean => secret !== undefined || projected !== undefined;
+
+/** The two folders of a Pod. */
+export interface PodDirectories {
+  disk: string;
+  memory: string;
+}
+
+export function folderOf({ disk, memory }: PodDirectories, volume: Volume): string {
   const kind = volumeKind(volume);
   const folder = folderNames[kind];
   if (folder === undefined) throw new VolumeError(volume.name, `volume kind ${JSON.stringify(kind)} is not supported`);
-  return join(podDirectory, 'volumes', folder, volume.name);
+  return join(isInMemory(volume) ? memory : disk, 'volumes', folder, volume.name);
 }
 
 export interface VolumePlace extends Pick<ClaimSource, 'warn' | 'alone'> {
   volume: Volume;
   folder: string;
   images: VolumeImages | undefined;
+  memory: PodMemory;
 }
 
 /** Sets one volume up; returns when its token is to be renewed. */
 export async function setUpVolume(
   source: PayloadSource,
-  { volume, folder, images, ...claims }: VolumePlace,
+  { volume, folder, images, memory, ...claims }: VolumePlace,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const { client, pod, facts } = source;
   const write = async (payload: Payload): Promise<void> => {
+    if (isInMemory(volume)) await memory.ready();
+    await makeFolder(folder);
     await writePayload(folder, payload, source.now(), pod.spec?.securityContext?.fsGroup);
   };
   if (volume.hostPath !== undefined) {
@@ -67,20 +80,15 @@ export async function setUpVolume(
       volume.projected.sources ?? [],
       volume.projected.defaultMode,
     );
-    // Secrets and tokens do not touch the disk.
-    await setUpMemoryFolder(folder, 0, signal);
     await write(files);
     return refreshAt;
   } else if (volume.secret !== undefined) {
     const files = await collectSecret(source, { ...volume.secret, name: volume.secret.secretName ?? '' });
-    await setUpMemoryFolder(folder, 0, signal);
     await write(files);
   } else if (volume.configMap !== undefined) {
     const files = await collectConfigMap(source, { ...volume.configMap, name: volume.configMap.name ?? '' });
-    await makeFolder(folder);
     await write(files);
   } else if (volume.downwardAPI !== undefined) {
-    await makeFolder(folder);
     await write(collectDownward(source, volume.downwardAPI.items ?? [], volume.downwardAPI.defaultMode));
   } else {
     await setUpEmptyDir(folder, volume.emptyDir ?? {}, { pod, allocatable: facts.allocatable }, signal);

@@ -1,0 +1,34 @@
+/**
+ * One tmpfs for the files of all Pods that must not reach the disk: Secrets and tokens. It is mounted once and not with each
+ * volume, because a start of mount(8) takes more of the event loop than all else that a volume needs.
+ */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isMountPoint, mountTmpfs } from '../mounts.ts';
+
+export const podMemoryFolder = (dataDir: string): string => join(dataDir, 'pods-memory');
+
+export interface PodMemory {
+  /** The Pod's folder in the tmpfs. Users make it after ready(), and remove it with the Pod. */
+  directory(podUid: string): string;
+  /** Mounts the tmpfs, unless it is mounted. */
+  ready(): Promise<void>;
+}
+
+/** `folder`: podMemoryFolder(). `signal` ends a mount that is under way; the tmpfs stays. */
+export function createPodMemory(folder: string, signal: AbortSignal): PodMemory {
+  let mounting: Promise<void> | undefined;
+  async function mountOnce(): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    if (!(await isMountPoint(folder))) await mountTmpfs(folder, ['mode=0700'], signal);
+  }
+  return {
+    directory: (podUid) => join(folder, podUid),
+    ready() {
+      mounting ??= mountOnce().finally(() => {
+        mounting = undefined;
+      });
+      return mounting;
+    },
+  };
+}
