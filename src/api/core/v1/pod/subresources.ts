@@ -16,12 +16,12 @@ import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './v
 
 /** The new status; labels, annotations and finalizers where the body has them; the rest stays. */
 function applyStatus(old: Pod, body: KubeObject): Pod {
-  const asked = structuredClone(body) as Pod;
+  const asked = structuredClone({ metadata: body.metadata, status: (body as Pod).status });
   const status = { ...asked.status };
   if (status.qosClass === undefined && old.status?.qosClass !== undefined) status.qosClass = old.status.qosClass;
   keepTermination(status, old);
   const { labels, annotations, finalizers } = asked.metadata;
-  const pod: Pod = { ...structuredClone(old), status };
+  const pod: Pod = { ...old, metadata: structuredClone(old.metadata), status };
   if (labels !== undefined) pod.metadata.labels = labels;
   if (annotations !== undefined) pod.metadata.annotations = annotations;
   if (finalizers !== undefined) pod.metadata.finalizers = finalizers;
