@@ -34,7 +34,7 @@ function executor(failing: Set<string>, failure = (name: string): Error => new E
   const ports = {
     client: { resource: () => ({}) },
     environment: async () => environment,
-    prepareSandbox: async () => undefined,
+    prepareSandbox: () => undefined,
     prepareContainer: async () => undefined,
     runtime: {
       runSandbox: () => call('sandbox', 's'),
@@ -45,6 +45,7 @@ function executor(failing: Set<string>, failure = (name: string): Error => new E
       },
       startContainer: () => call('start'),
       stopSandbox: () => call('stop'),
+      removeSandbox: () => call('remove'),
     },
     pullImage: () => call('pull'),
     timers: testTimers(),
@@ -54,8 +55,8 @@ function executor(failing: Set<string>, failure = (name: string): Error => new E
   const execute = createExecutor(ports);
   const entry = { name: 'entry', imageFrom: 'app' };
   const pod = podOf({ containers: [containerOf('app')], deferContainers: [entry] });
-  const run = (action: Parameters<typeof execute>[0]) => execute(action, pod, signal, () => undefined);
-  return { calls, configs, images, run };
+  const run = (action: Parameters<typeof execute>[0], of = pod) => execute(action, of, signal, () => undefined);
+  return { calls, configs, images, pod, run };
 }
 
 test('no container starts before the Pod has its limits, which are written once', async () => {
@@ -83,6 +84,15 @@ test('of a sandbox that another engine made they are written before the first co
   expect(calls.filter((call) => call !== 'status' && call !== 'create')).toEqual([
     ...['limits', 'start', 'stop', 'release', 'sandbox', 'limits', 'start'],
   ]);
+});
+
+test('the control group of a deleted Pod goes beside its sandbox: its end does not wait for that', async () => {
+  const { calls, pod, run } = executor(new Set());
+  const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T09:30:00Z' };
+  await run({ kind: 'stopSandbox', id: 's' }, { ...pod, metadata });
+  expect(calls).toEqual(['stop']);
+  await run({ kind: 'removeSandbox', id: 's' }, { ...pod, metadata });
+  expect(calls).toEqual(['stop', 'remove', 'release']);
 });
 
 test.each([

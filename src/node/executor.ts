@@ -63,7 +63,7 @@ export interface ExecutorPorts {
     signal: AbortSignal,
   ): Promise<PulledImage>;
   /** Makes the folder of the Pod's logs. */
-  prepareSandbox(config: SandboxConfig): Promise<void>;
+  prepareSandbox(config: SandboxConfig): void;
   /** An Event on the Pod. */
   warn(pod: Pod, reason: string, message: string): void;
   /** Of the Pods' control groups; absent: the runtime's own. */
@@ -128,10 +128,11 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
       case 'stopSandbox':
         await runtime.stopSandbox(action.id, signal);
         limited.delete(uid);
-        await ports.cgroups?.release(pod);
+        if (!isDeleted(pod)) await ports.cgroups?.release(pod);
         return {};
       case 'removeSandbox':
-        await runtime.removeSandbox(action.id, signal);
+        // The control group of a deleted Pod goes meanwhile.
+        await Promise.all([runtime.removeSandbox(action.id, signal), isDeleted(pod) && ports.cgroups?.release(pod)]);
         return {};
       case 'finalizeDeletion':
         return finalize(pod);
@@ -144,7 +145,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     const env = await ports.environment(pod, undefined, signal);
     const config = sandboxConfig(pod, attempt, env);
     for (const cut of podDnsConfig(pod, env.dns).cut) ports.warn(pod, 'DNSConfigForming', cut);
-    await ports.prepareSandbox(config);
+    ports.prepareSandbox(config);
     await Promise.all([runtime.runSandbox(config, signal), limit(pod)]);
     return {};
   }
@@ -247,4 +248,5 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
   }
 }
 
+const isDeleted = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -40,7 +40,7 @@ it('a probe runs within 50 ms of when it is due, under 100 Pods with two each', 
     },
     environment: async () => simulatedEnvironment,
     pullImage: (_pod, reference, _progress, signal) => pullAlone(runtime, timers, reference, signal),
-    ...{ prepareContainer: async () => undefined, prepareSandbox: async () => undefined, warn: () => undefined },
+    ...{ prepareContainer: async () => undefined, prepareSandbox: () => undefined, warn: () => undefined },
     removeRunFiles: async () => undefined,
     runProbe: async ({ metadata: { uid } }, { probe }) => {
       const key = `${uid} ${probe}`;

@@ -131,7 +131,7 @@ function executorOf(
     environment: async () => simulatedEnvironment,
     pullImage: (_pod, reference, _progress, signal) => pullAlone(runtime, timers, reference, signal),
     prepareContainer: async () => undefined,
-    prepareSandbox: async () => undefined,
+    prepareSandbox: () => undefined,
     warn: () => undefined,
     removeRunFiles: async () => undefined,
     runProbe: async (_pod, { id, container, probe }, signal) => {

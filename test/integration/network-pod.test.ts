@@ -163,7 +163,7 @@ beforeAll(async () => {
 
   await volumes.mount(pod, signal);
   const config = sandboxConfig(pod, 0, await environment(pod, undefined, signal));
-  await prepareSandbox(config);
+  prepareSandbox(config);
   sandboxId = await runtime.runSandbox(config, signal);
   cleanups.push(async () => {
     await runtime.stopSandbox(sandboxId, new AbortController().signal);
