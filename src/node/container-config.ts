@@ -23,6 +23,7 @@ import { podAddresses } from './downward.ts';
 import { containerEnvironment, type EnvironmentFacts } from './environment.ts';
 import { expandAll, expandStrict } from './expand.ts';
 import type { CgroupFacts } from './node-facts.ts';
+import { sandboxMetadata } from './sandbox-metadata.ts';
 
 /** What the configuration of one Pod's containers needs beside the Pod. */
 export interface PodEnvironment extends EnvironmentFacts {
@@ -118,8 +119,7 @@ export function sandboxConfig(pod: Pod, attempt: number, env: PodEnvironment): S
     attempt,
     hostname: hostNetwork ? '' : sandboxHostname(pod, env.dns.clusterDomain),
     logDirectory: podLogDirectory(pod, env.logsRoot),
-    labels: { ...pod.metadata.labels },
-    annotations: { ...pod.metadata.annotations },
+    ...sandboxMetadata(pod).shown,
     dns: podDnsConfig(pod, env.dns).config,
     portMappings: hostNetwork ? [] : portMappings(pod),
     ...(env.cgroupParent === undefined ? {} : { cgroupParent: env.cgroupParent }),

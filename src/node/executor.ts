@@ -18,6 +18,7 @@ import { podDnsConfig } from './dns-config.ts';
 import { checkImageName, pullFailure } from './images/failures.ts';
 import type { PulledImage } from './images/puller.ts';
 import type { PodCgroups } from './pod-cgroups.ts';
+import { sandboxMetadata } from './sandbox-metadata.ts';
 import { createStopInTime } from './stop-in-time.ts';
 import type { Outcome, WorkerPorts } from './worker-ports.ts';
 
@@ -145,6 +146,8 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     const env = await ports.environment(pod, undefined, signal);
     const config = sandboxConfig(pod, attempt, env);
     for (const cut of podDnsConfig(pod, env.dns).cut) ports.warn(pod, 'DNSConfigForming', cut);
+    const { cut } = sandboxMetadata(pod);
+    if (cut !== undefined) ports.warn(pod, 'SandboxMetadataCut', cut);
     ports.prepareSandbox(config);
     await Promise.all([runtime.runSandbox(config, signal), limit(pod)]);
     return {};

@@ -276,6 +276,14 @@ describe('a container', () => {
 });
 
 describe('scope', () => {
+  test('sandboxes are observed also where an answer of the runtime is larger than 16 MiB', async () => {
+    const annotations = { note: 'x'.repeat(6 * 1024 * 1024) };
+    const pods = [1, 2, 3].map(() => newSandbox({ annotations }));
+    for (const pod of pods) await real.runtime.runSandbox(pod, never);
+    const observed = await real.runtime.observeAll(never);
+    expect([...observed.keys()].sort()).toEqual(pods.map(({ pod: { uid } }) => uid).sort());
+  });
+
   test('two engines on one runtime do not see each other', async () => {
     const timers = real.where.options.timers;
     const endpoint = real.containerd.endpoint;

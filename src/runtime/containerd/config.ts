@@ -1,4 +1,5 @@
 /** containerd's configuration file (version 2, which 1.6 to 2.x read) for lifepod's private instance. */
+import { MAX_RESPONSE_BYTES } from '../cri/connection.ts';
 import type { ContainerdPaths } from './paths.ts';
 
 export interface ConfigOptions {
@@ -40,6 +41,7 @@ disabled_plugins = [${DISABLED_PLUGINS.map(text).join(', ')}]
 
 [grpc]
   address = ${text(paths.socket)}
+  max_send_message_size = ${MAX_RESPONSE_BYTES}
 
 [debug]
   level = "warn"

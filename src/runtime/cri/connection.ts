@@ -62,8 +62,8 @@ export const hasCode = (error: unknown, code: RuntimeErrorCode): boolean => call
 
 /** As long as upstream's kubelet waits for a runtime that hangs (runtimeRequestTimeout). */
 export const CALL_TIMEOUT_MILLIS = 120_000;
-/** Most a response may hold: containerd's own bound. */
-const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** Most a response may hold: a list of all sandboxes or containers has those of 12,500 Pods that have ended, too. */
+export const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 
 export interface Connection {
   /** Rejects with DeadlineExceeded after the time; 0: it may take as long as it takes. */
@@ -115,7 +115,7 @@ export function connect(endpoint: string, onCall?: CallListener): Connection {
   const types = loadDefinitions();
   const insecure: ChannelCredentials = credentials.createInsecure();
   const client = new Client(endpoint, insecure, {
-    'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
+    'grpc.max_receive_message_length': MAX_RESPONSE_BYTES,
     // The runtime is on this machine and back within a second of a crash.
     'grpc.initial_reconnect_backoff_ms': 20,
     'grpc.min_reconnect_backoff_ms': 20,
