@@ -295,9 +295,17 @@ describe('containerConfig', () => {
   it.each([
     ['../x', "unable to provision SubPath `../x`: must not contain '..'"],
     ['/x', 'error SubPath `/x` must not be an absolute path'],
+    ['a/'.repeat(2049), 'failed to prepare subPath for volumeMount "v" of container "c"'],
   ])('refuses the subPath %j', (subPath, message) => {
     const mounts = { volumeMounts: [{ name: 'v', mountPath: '/v', subPath }] };
     expect(() => build(mounts, { volumes: [{ name: 'v', emptyDir: {} }] })).toThrow(message);
+  });
+
+  it('does not expand a subPathExpr that is much longer than any path', () => {
+    const volumeMounts = [{ name: 'v', mountPath: '/v', subPathExpr: '$(MISSING)'.repeat(10_000) }];
+    expect(() => build({ volumeMounts }, { volumes: [{ name: 'v', emptyDir: {} }] })).toThrow(
+      'failed to prepare subPath for volumeMount "v" of container "c"',
+    );
   });
 
   const resources: [string, Partial<Container>, object][] = [

@@ -15,6 +15,7 @@ import type {
   SandboxConfig,
 } from '../runtime/runtime.ts';
 import { dottedSysctl } from '../scheduling/sysctls.ts';
+import { volumesByName } from './by-name.ts';
 import { ContainerConfigError } from './container-config-error.ts';
 import { containerResources } from './container-resources.ts';
 import { containerSecurity, groupsPolicy } from './container-security.ts';
@@ -202,7 +203,7 @@ function containerMounts(
   env: PodEnvironment,
 ): Mount[] {
   const relabel = env.seLinux ? { relabel: true } : {};
-  const volumes = new Map(pod.spec?.volumes?.map((volume) => [volume.name, volume]));
+  const volumes = volumesByName(pod);
   const mounts = (container.volumeMounts ?? []).map((mount, index): Mount => {
     const volume = volumes.get(mount.name);
     if (volume === undefined) {
@@ -213,7 +214,7 @@ function containerMounts(
     const { configMap, secret, projected, downwardAPI, image, persistentVolumeClaim } = volume;
     const isOfApi = [configMap, secret, projected, downwardAPI].some((source) => source !== undefined);
     const isReadOnly = isOfApi || image !== undefined || persistentVolumeClaim?.readOnly === true;
-    const subPath = mountSubPath(mount, lookup);
+    const subPath = mountSubPath(mount, container.name, lookup);
     return {
       hostPath:
         subPath === '' ? env.volumePath(mount.name) : subPathMount(env.podDirectory, mount.name, container.name, index),
@@ -253,16 +254,30 @@ function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMou
   return supported;
 }
 
-/** The path inside the volume, '' for the volume itself. Throws where it is absolute or leads out. */
-export function mountSubPath(mount: VolumeMount, lookup: (name: string) => string | undefined): string {
-  let path = mount.subPath ?? '';
-  if (mount.subPathExpr !== undefined && mount.subPathExpr !== '') {
+/** Linux opens no longer one. */
+const MAX_PATH_LENGTH = 4096;
+/** Of an expression that names such a path: its references may be longer than what they stand for. */
+const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
+
+/** The path inside the volume, '' for the volume itself. Throws where it is absolute, leads out or is too long. */
+export function mountSubPath(
+  { name, subPath = '', subPathExpr = '' }: VolumeMount,
+  container: string,
+  lookup: (name: string) => string | undefined,
+): string {
+  // In upstream's words, which do not tell why.
+  const what = `for volumeMount ${JSON.stringify(name)} of container ${JSON.stringify(container)}`;
+  const tooLong = (): Error => new ContainerConfigError(`failed to prepare subPath ${what}`);
+  if (subPathExpr.length > MAX_EXPRESSION_LENGTH) throw tooLong();
+  let path = subPath;
+  if (subPathExpr !== '') {
     try {
-      path = expandStrict(mount.subPathExpr, lookup);
+      path = expandStrict(subPathExpr, lookup);
     } catch (error) {
       throw new ContainerConfigError((error as Error).message);
     }
   }
+  if (path.length > MAX_PATH_LENGTH) throw tooLong();
   if (path.startsWith('/')) throw new ContainerConfigError(`error SubPath \`${path}\` must not be an absolute path`);
   if (path.split('/').includes('..'))
     throw new ContainerConfigError(`unable to provision SubPath \`${path}\`: must not contain '..'`);

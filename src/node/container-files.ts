@@ -58,7 +58,7 @@ export async function prepareContainer(
     makeMessageFile(terminationMessageFile(env.podDirectory, container.name, attempt));
   const variables = containerEnvironment(pod, container, env);
   for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
-    const subPath = mountSubPath(mount, (name) => variables.get(name));
+    const subPath = mountSubPath(mount, container.name, (name) => variables.get(name));
     if (subPath === '') continue;
     const target = subPathMount(env.podDirectory, mount.name, container.name, index);
     try {

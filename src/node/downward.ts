@@ -2,7 +2,6 @@
  * The downward API: a Pod's fields and a container's resources as text, for environment variables and for volumes. Pure.
  * Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behaviour).
  */
-import { containersOf } from '../api/core/v1/pod/containers.ts';
 import type {
   Container,
   EphemeralContainer,
@@ -12,6 +11,7 @@ import type {
   ResourceFieldSelector,
 } from '../api/generated/types.ts';
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../machinery/quantity.ts';
+import { containersByName } from './by-name.ts';
 
 /** What the Pod's object does not tell. */
 export interface DownwardFacts {
@@ -101,15 +101,6 @@ export function resourceFieldValue(
   return resource === 'cpu'
     ? dividedUp(amount, divisor, quantityMilli, 1000n)
     : dividedUp(amount, divisor, quantityValue, 1n);
-}
-
-const known = new WeakMap<Pod, Map<string, Container | EphemeralContainer>>();
-
-/** Kept with the Pod: each of its thousands of references may be to one of its thousands of containers. */
-function containersByName(pod: Pod): Map<string, Container | EphemeralContainer> {
-  const containers = known.get(pod) ?? new Map(containersOf(pod).map((container) => [container.name, container]));
-  known.set(pod, containers);
-  return containers;
 }
 
 const isReadable = (resource: string): boolean =>

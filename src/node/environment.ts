@@ -127,11 +127,25 @@ function found<T>(
   return object;
 }
 
-/** FOO_SERVICE_HOST and its family, for each Service with a cluster IP that the Pod shall see. */
-export function serviceVariables(pod: Pod, services: readonly Service[]): Map<string, string> {
-  const namespace = pod.metadata.namespace ?? '';
+type Variables = ReadonlyMap<string, string>;
+
+/** Of a list of Services the variables that were asked for last, or why no container can have them. */
+const known = new WeakMap<readonly Service[], { of: string; outcome: Variables | ContainerConfigError }>();
+
+/** Kept with the list: a namespace may have many thousands of ports, and a Pod thousands of containers. */
+function serviceVariables(pod: Pod, services: readonly Service[]): Variables {
+  const { namespace = '' } = pod.metadata;
   const links = pod.spec?.enableServiceLinks !== false;
-  const result = new Map<string, string>();
+  const of = `${namespace}/${links}`;
+  const before = known.get(services);
+  const outcome = before?.of === of ? before.outcome : variablesOf(visibleServices(namespace, links, services));
+  known.set(services, { of, outcome });
+  if (outcome instanceof ContainerConfigError) throw outcome;
+  return outcome;
+}
+
+/** Those with a cluster IP that a Pod of the namespace shall see. */
+function visibleServices(namespace: string, links: boolean, services: readonly Service[]): Service[] {
   const visible = services.filter((service) => {
     const ip = service.spec?.clusterIP ?? '';
     if (ip === '' || ip === 'None') return false;
@@ -139,8 +153,20 @@ export function serviceVariables(pod: Pod, services: readonly Service[]): Map<st
     return service.metadata.name === 'kubernetes' && service.metadata.namespace === 'default';
   });
   // The master's Service comes first so that one of the same name in the Pod's namespace replaces it.
-  visible.sort((a, b) => Number(a.metadata.namespace === namespace) - Number(b.metadata.namespace === namespace));
-  for (const service of visible) addService(result, service);
+  return visible.sort(
+    (a, b) => Number(a.metadata.namespace === namespace) - Number(b.metadata.namespace === namespace),
+  );
+}
+
+/** FOO_SERVICE_HOST and its family, for each Service. */
+function variablesOf(services: readonly Service[]): Variables | ContainerConfigError {
+  const result = new BoundedVariables();
+  try {
+    for (const service of services) addService(result, service);
+  } catch (error) {
+    if (error instanceof ContainerConfigError) return error;
+    throw error;
+  }
   return result;
 }
 

@@ -4,7 +4,6 @@
  * Boundary: no rule of a Pod's life is here. Every action may be repeated; an action's effect shows in the next
  * observation, beside what Outcome tells. An action whose call has an unknown outcome rejects with that OutcomeUnknownError.
  */
-import { containersOf } from '../api/core/v1/pod/containers.ts';
 import type { PullProgress } from '../api/core/v1/pod/pull-progress.ts';
 import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
@@ -13,6 +12,7 @@ import { isApiError } from '../machinery/status.ts';
 import type { Timers } from '../platform/platform.ts';
 import { type ContainerRuntime, type ImageInfo, OutcomeUnknownError, type SandboxConfig } from '../runtime/runtime.ts';
 import { ActionError, failsWith } from './action-error.ts';
+import { containersByName } from './by-name.ts';
 import { containerConfig, type PodEnvironment, sandboxConfig } from './container-config.ts';
 import { podDnsConfig } from './dns-config.ts';
 import { checkImageName, pullFailure } from './images/failures.ts';
@@ -198,7 +198,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     pod: Pod,
     signal: AbortSignal,
   ): Promise<Outcome> {
-    const container = containersOf(pod).find(({ name }) => name === action.container);
+    const container = containersByName(pod).get(action.container);
     if (container === undefined)
       throw new ActionError('CreateContainerConfigError', `no container ${action.container} in the spec`);
     const [env, info] = await Promise.all([

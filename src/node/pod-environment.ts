@@ -98,10 +98,16 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
     return found;
   }
 
+  /** The same list until one of them changes: what follows from it is kept with it. */
+  let services: readonly Service[] = [];
+
   /** Not before they have been read once: a container would never hear of those that are missing. Static Pods need no API. */
   async function knownServices(pod: Pod): Promise<readonly Service[]> {
     if (!options.isStatic(pod)) await options.services.synced;
-    return options.services.list();
+    const listed = options.services.list();
+    const isSame = listed.length === services.length && listed.every((service, index) => service === services[index]);
+    if (!isSame) services = listed;
+    return services;
   }
 
   const dnsFacts = (): DnsFacts => ({ clusterDns, clusterDomain, host: readNodeResolver(resolvConf) });
@@ -112,7 +118,7 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
     const references = container === undefined ? undefined : environmentReferences(container);
     const needsHandler = container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
     const className = needsHandler ? pod.spec?.runtimeClassName : undefined;
-    const [configMaps, secrets, services, runtimeClass] = await Promise.all([
+    const [configMaps, secrets, known, runtimeClass] = await Promise.all([
       readAll<ConfigMap>(pod, isEntry, 'configmaps', references?.configMaps ?? []),
       readAll<Secret>(pod, isEntry, 'secrets', references?.secrets ?? []),
       container === undefined ? [] : knownServices(pod),
@@ -125,7 +131,7 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
       hostIps: options.hostIps,
       podIps: options.podIps(pod),
       allocatable: options.allocatable,
-      services,
+      services: known,
       configMap: (name) => configMaps.get(name),
       secret: (name) => secrets.get(name),
       dns: dnsFacts(),

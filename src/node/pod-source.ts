@@ -7,6 +7,7 @@ import { containersOf } from '../api/core/v1/pod/containers.ts';
 import type { Container, Pod } from '../api/generated/types.ts';
 import type { ContainerState } from '../lifecycle/types.ts';
 import type { ContainerObservation, PodObservation } from '../runtime/runtime.ts';
+import { containersByName } from './by-name.ts';
 import { BACKOFF_ANNOTATION, containerLogPath, terminationMessageFile } from './container-config.ts';
 import { limitMessage, messageLimitBytes, readTerminationMessage } from './termination-message.ts';
 import type { RuntimeView } from './worker-ports.ts';
@@ -33,7 +34,7 @@ function readMessage(
   { podDirectory, logDirectory }: { podDirectory: string; logDirectory: string },
   signal: AbortSignal,
 ): Promise<string> {
-  const spec = containersOf(pod).find((each) => each.name === name);
+  const spec = containersByName(pod).get(name);
   return readTerminationMessage(
     {
       file: spec?.terminationMessagePath ? terminationMessageFile(podDirectory, name, attempt) : undefined,

@@ -21,6 +21,7 @@ import type { Log, Timer, Timers } from '../platform/platform.ts';
 import { settleAtMost } from '../platform/settle-at-most.ts';
 import { OutcomeUnknownError } from '../runtime/runtime.ts';
 import { claimNamesOf } from '../scheduling/volume-claims.ts';
+import { volumesByName } from './by-name.ts';
 import type { DownwardFacts } from './downward.ts';
 import { KEPT_FOLDER } from './kept-references.ts';
 import type { ClaimSource } from './volumes/claim.ts';
@@ -289,7 +290,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     unmount,
     remove,
     hostPath(podUid, pod, volumeName) {
-      const volume = pod.spec?.volumes?.find(({ name }) => name === volumeName);
+      const volume = volumesByName(pod).get(volumeName);
       if (volume === undefined)
         throw new VolumeError(volumeName, `volume ${JSON.stringify(volumeName)} does not exist`);
       return volume.hostPath?.path ?? folderOf(directoriesOf(podUid), volume);

@@ -3,10 +3,11 @@
  * Source: "Node-pressure Eviction", "Pod selection for kubelet eviction", and pkg/kubelet/eviction/helpers.go of v1.33
  * (order and wording).
  */
-import { type AnyContainer, containersOf } from '../../api/core/v1/pod/containers.ts';
+import type { AnyContainer } from '../../api/core/v1/pod/containers.ts';
 import { effectiveRequests, resourceQuantities, summedLimits } from '../../api/core/v1/pod/resources.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { formatQuantity, parseQuantity, type Quantity, quantityValue } from '../../machinery/quantity.ts';
+import { containersByName, volumesByName } from '../by-name.ts';
 import type { DiskUse } from '../usage/folder-usage.ts';
 import { amountOf, type Observations, resourceOf, type StarvedResource, type Threshold } from './thresholds.ts';
 
@@ -127,7 +128,7 @@ export function evictionMessage(
 const withResources = (pod: Pod, name: string): AnyContainer | undefined =>
   pod.spec?.ephemeralContainers?.some((each) => each.name === name) === true
     ? undefined
-    : containersOf(pod).find((each) => each.name === name);
+    : containersByName(pod).get(name);
 
 function containerUse(resource: StarvedResource, { memoryBytes, rootFs, logs }: ContainerUse): number | undefined {
   if (resource === 'memory') return memoryBytes;
@@ -169,7 +170,7 @@ export function brokenDiskLimit(pod: Pod, use: PodUse, { separateImages }: Disks
 }
 
 /** Those in memory and in huge pages take no disk. */
-const volumesOnDisk = ({ spec }: Pod, { volumes }: PodUse): DiskUse[] =>
+const volumesOnDisk = (pod: Pod, { volumes }: PodUse): DiskUse[] =>
   [...volumes]
-    .filter(([volume]) => (spec?.volumes?.find(({ name }) => name === volume)?.emptyDir?.medium ?? '') === '')
+    .filter(([volume]) => (volumesByName(pod).get(volume)?.emptyDir?.medium ?? '') === '')
     .map(([, use]) => use);

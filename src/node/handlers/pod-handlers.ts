@@ -2,11 +2,11 @@
  * The probes and hooks of Pods, as the worker asks for them: which container is meant, and how its handler is run. One without a
  * result rejects with an OutcomeUnknownError: the runtime did not answer, or the container ended under its probe.
  */
-import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Container, Pod } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type ContainerRuntime, OutcomeUnknownError } from '../../runtime/runtime.ts';
+import { containersByName } from '../by-name.ts';
 import type { ExecutorPorts } from '../executor.ts';
 import { limitStarts, type StartGate } from './exec-gate.ts';
 import { runHook } from './hook.ts';
@@ -26,7 +26,7 @@ export interface PodHandlerOptions extends Platform {
 export function createPodHandlers(options: PodHandlerOptions): Pick<ExecutorPorts, 'runProbe' | 'runHook'> {
   const { runtime, timers, log, events } = options;
   const targetOf = (pod: Pod, name: string, containerId: string): HandlerTarget => {
-    const container: Container | undefined = containersOf(pod).find((each) => each.name === name);
+    const container: Container | undefined = containersByName(pod).get(name);
     if (container === undefined) throw new Error(`no container ${name} in the spec`);
     return { pod, container, containerId, podIp: options.podIp(pod) ?? '' };
   };

@@ -7,13 +7,13 @@
  */
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { NodeDocument, NodeReports, NodeUsage } from '../../machinery/node-reports.ts';
 import { parseQuantity, quantityValue } from '../../machinery/quantity.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../../platform/metrics.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, RuntimeUsage } from '../../runtime/runtime.ts';
+import { containersByName } from '../by-name.ts';
 import { etcHostsFile, terminationMessagesFolder } from '../container-config.ts';
 import { podMemoryFolder } from '../volumes/pod-memory.ts';
 import { type DiskUse, folderUsage } from './folder-usage.ts';
@@ -147,7 +147,7 @@ export function nodeUsage(node: string, pair: SamplePair, pods: readonly UsedPod
 
 async function readContainer(pair: SamplePair, { pod, logDirectory }: UsedPod, container: UsedContainer) {
   const { name, startedAt, usage } = container;
-  const spec = containersOf(pod).find((one) => one.name === name);
+  const spec = containersByName(pod).get(name);
   const limit = parseQuantity(spec?.resources?.limits?.['memory'] ?? '');
   return {
     ...container,

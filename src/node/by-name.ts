@@ -1,0 +1,22 @@
+/** What of a Pod is named in other places of it, kept with the Pod: each of thousands of places may name one of thousands. */
+import { type AnyContainer, containersOf } from '../api/core/v1/pod/containers.ts';
+import type { Pod, Volume } from '../api/generated/types.ts';
+
+const containers = new WeakMap<Pod, ReadonlyMap<string, AnyContainer>>();
+const volumes = new WeakMap<Pod, ReadonlyMap<string, Volume>>();
+
+export const containersByName = (pod: Pod): ReadonlyMap<string, AnyContainer> =>
+  kept(containers, pod, () => containersOf(pod));
+
+export const volumesByName = (pod: Pod): ReadonlyMap<string, Volume> =>
+  kept(volumes, pod, () => pod.spec?.volumes ?? []);
+
+function kept<Named extends { name: string }>(
+  known: WeakMap<Pod, ReadonlyMap<string, Named>>,
+  pod: Pod,
+  list: () => readonly Named[],
+): ReadonlyMap<string, Named> {
+  const byName = known.get(pod) ?? new Map(list().map((each) => [each.name, each]));
+  known.set(pod, byName);
+  return byName;
+}
