@@ -30,10 +30,33 @@ export async function execProbe(
 export const combined = ({ stdout, stderr }: ExecResult): string => stdout + stderr;
 
 /**
+ * The most that a probe's command may have, before and after its references are expanded. It is expanded for each probe, and what
+ * comes of it is not kept: the memory of all that probes expand to would have no bound.
+ */
+const MAX_COMMAND_LENGTH = 256 * 1024;
+
+const known = new WeakMap<readonly EnvVar[], ReadonlyMap<string, string>>();
+
+/** Kept with the spec: a container may have 100,000 variables, and a probe each second. */
+function valuesOf(env: readonly EnvVar[]): ReadonlyMap<string, string> {
+  const values = known.get(env) ?? new Map(env.map(({ name, value }) => [name, value ?? '']));
+  known.set(env, values);
+  return values;
+}
+
+/**
  * A probe's command refers to the container's environment as its spec has it: what comes from elsewhere is empty.
- * Throws a ContainerConfigError where it is too large. Source: ExpandContainerCommandOnlyStatic of v1.33.
+ * Throws where it is too large. Source: ExpandContainerCommandOnlyStatic of v1.33.
  */
 export function expandCommand(command: readonly string[], env: readonly EnvVar[]): string[] {
-  const values = new Map(env.map(({ name, value }) => [name, value ?? '']));
-  return expandAll(command, (name) => values.get(name));
+  const values = valuesOf(env);
+  checkLength(command);
+  const expanded = expandAll(command, (name) => values.get(name));
+  checkLength(expanded);
+  return expanded;
+}
+
+function checkLength(command: readonly string[]): void {
+  const length = command.reduce((sum, word) => sum + word.length, 0);
+  if (length > MAX_COMMAND_LENGTH) throw new Error('the command of the probe is larger than 256 KiB');
 }
