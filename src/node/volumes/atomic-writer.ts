@@ -146,8 +146,8 @@ async function holds(folder: string, payload: Payload, fsGroup: number | undefin
 
 /** Makes the links that the user sees, and removes those of files that are no more. */
 async function linkNames(folder: string, names: ReadonlySet<string>): Promise<void> {
-  const present = await readdir(folder);
-  for (const name of names) if (!present.includes(name)) await symlink(join(DATA, name), join(folder, name));
+  const present = new Set(await readdir(folder));
+  for (const name of names) if (!present.has(name)) await symlink(join(DATA, name), join(folder, name));
   for (const name of present) {
     if (!name.startsWith('..') && !names.has(name)) await rm(join(folder, name), { recursive: true, force: true });
   }
