@@ -89,7 +89,7 @@ export function restartAfter(run: ContainerState, stops: PodView['stops']): Rest
 
 /** The newest run of the container that an ephemeral container targets. */
 const targetOf = (view: PodView, { spec }: ContainerView): ContainerState | undefined =>
-  view.all.find(({ name }) => name === (spec as EphemeralContainer).targetContainerName)?.current;
+  view.byName.get((spec as EphemeralContainer).targetContainerName ?? '')?.current;
 
 /** Why an ephemeral container cannot start: its target does not run. In the kubelet's words, where it has any. */
 export function missingTarget(view: PodView, container: ContainerView): string | undefined {

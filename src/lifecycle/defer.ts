@@ -24,6 +24,7 @@ export interface Entry {
 
 export interface DeferList {
   entries: readonly Entry[];
+  byContainer: ReadonlyMap<ContainerView, Entry>;
   turn: Entry | undefined; // The one that runs or is to run now; undefined: none is left, or the next one waits for app containers.
   open: boolean; // An entry has not ended.
   skipped: string | undefined; // Why no entry runs at all any more.
@@ -44,22 +45,26 @@ export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_END
 /** The list as the termination and what was observed make it; one entry after the other has its turn. `ended`: what has, by name. */
 export function listOf(view: PodView, termination: Termination, ended: Readonly<Record<string, EntryEnd>>): DeferList {
   const skipped = whySkipped(view);
+  const skip = new Set(view.pod.status?.termination?.skip);
+  // A start in flight may have run something to clean up; PostExit entries wait for the end of the app containers.
+  const [begin, run] = [[...view.init, ...view.apps].some(isBeginning), appsRun(view)];
   let turn: Entry | undefined;
   let isNext = true;
   const entries = view.defers.map((container): Entry => {
-    const entry = entryOf(view, container, termination);
+    const entry = entryOf(view, container, termination, skip);
     entry.end = recordedEnd(container) ?? ended[container.name];
     if (entry.end !== undefined || (!isNext && skipped === undefined)) return entry;
-    const waits = skipped === undefined && mustWait(view, entry);
+    const waits = skipped === undefined && ((begin && view.now < entry.stageEnd) || (run && isPostExit(entry.spec)));
     if (!waits) entry.end = endOfTurn(view, entry, termination, skipped);
     if (!waits && entry.end === undefined) turn ??= entry;
     isNext &&= entry.end !== undefined;
     return entry;
   });
-  return { entries, turn, open: entries.some(({ end }) => end === undefined), skipped };
+  const byContainer = new Map(entries.map((entry) => [entry.container, entry]));
+  return { entries, byContainer, turn, open: entries.some(({ end }) => end === undefined), skipped };
 }
 
-function entryOf({ now, pod }: PodView, container: ContainerView, so: Termination): Entry {
+function entryOf({ now }: PodView, container: ContainerView, so: Termination, skip: ReadonlySet<string>): Entry {
   const spec = container.spec as DeferContainer;
   const { name, timeoutSeconds = Number.POSITIVE_INFINITY } = spec;
   const since = so.turn?.entry === name ? so.turn.since : now;
@@ -67,13 +72,9 @@ function entryOf({ now, pod }: PodView, container: ContainerView, so: Terminatio
     ...{ container, spec, since, timeoutAt: since + timeoutSeconds * 1000, end: undefined },
     stageEnd: isPostExit(spec) ? so.deadline : so.preExitDeadline,
     late: isPostExit(spec) || so.preExitDeadline === so.deadline ? GRACE_PASSED : STAGE_ENDED,
-    givenUp: pod.status?.termination?.skip?.includes(name) === true,
+    givenUp: skip.has(name),
   };
 }
-
-/** A start in flight may have run something to clean up; PostExit entries wait for the end of the app containers. */
-const mustWait = (view: PodView, { spec, stageEnd }: Entry): boolean =>
-  (view.now < stageEnd && [...view.init, ...view.apps].some(isBeginning)) || (isPostExit(spec) && appsRun(view));
 
 /** A sidecar that is restarted while the list runs holds nothing up. */
 const isBeginning = (container: ContainerView): boolean =>

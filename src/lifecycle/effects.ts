@@ -36,6 +36,7 @@ export const retryAt = retryAfter(SHORT);
 export interface Plan extends Pick<Memory, 'stops' | 'signalledAt' | 'probes'> {
   actions: Action[];
   wakeAt: Millis | undefined;
+  killedAt: ReadonlyMap<string, Millis>; // By the ID of the run: when the kill is due that is asked for, or under way.
   pending(key: string): boolean; // Is the action of this key under way, or asked for now?
 }
 
@@ -63,5 +64,7 @@ export function reduce(view: PodView, effects: Iterable<Effect>): Plan {
     }
   }
   const wakeAt = times.filter((at) => at > now && Number.isFinite(at)).sort((a, b) => a - b)[0];
-  return { actions: [...actions.values()], wakeAt, stops, signalledAt, probes, pending };
+  const kills = [...actions.values(), ...view.observed.underWay].filter((action) => action.kind === 'stopContainer');
+  const killedAt = new Map(kills.reverse().map(({ id, deadline }) => [id, deadline]));
+  return { actions: [...actions.values()], wakeAt, killedAt, stops, signalledAt, probes, pending };
 }

@@ -220,11 +220,11 @@ function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): St
 /** What is under way for a container that is not to run any more is given up. */
 function* cancelPreparations(view: PodView, list: DeferList | undefined): Rule {
   const isOpen = list?.open === true && list.skipped === undefined;
-  const entries = isOpen ? list.entries.filter(({ end }) => end === undefined).map(({ spec }) => spec.name) : [];
-  const wanted = [...entries, ...(isOpen ? view.init.filter(({ sidecar }) => sidecar).map(({ name }) => name) : [])];
+  const open = isOpen ? list.entries.filter(({ end }) => end === undefined).map(({ container }) => container) : [];
+  const wanted = new Set([...open, ...view.init.filter(({ sidecar }) => isOpen && sidecar)].map(({ name }) => name));
   const starts = underWay(view, 'startContainer').filter(({ containerKind }) => containerKind === 'defer');
   for (const action of [...underWay(view, 'pullImage'), ...underWay(view, 'checkImage'), ...starts])
-    if (!wanted.includes(action.container)) yield act({ kind: 'cancel', key: actionKey(action) });
+    if (!wanted.has(action.container)) yield act({ kind: 'cancel', key: actionKey(action) });
   if (!isOpen && view.isUnderWay('mountVolumes')) yield act({ kind: 'cancel', key: 'mountVolumes' });
 }
 

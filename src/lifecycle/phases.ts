@@ -52,8 +52,7 @@ export function phaseOf(container: ContainerView, situation: Situation): Phase {
 
 function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   const { latest, current, nextAttempt } = container;
-  const { entries = [], turn } = end?.list ?? {};
-  const entry = entries.find((each) => each.container === container);
+  const entry = end?.list?.byContainer.get(container);
   if (entry === undefined) {
     // While the Pod runs, the status shows an image that could not be pulled in advance.
     const pull = imageFound(container, nextAttempt)?.state === 'present' ? undefined : pullPhase(container, view);
@@ -61,7 +60,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   }
   if (entry.end !== undefined) return { is: 'Ended', end: entry.end };
   if (isRunning(latest)) return { is: 'Running', run: latest };
-  if (turn !== entry) return waiting('PendingDefer');
+  if (end?.list?.turn !== entry) return waiting('PendingDefer');
   if (current !== undefined && nextTry(view, container).at > view.now) return backingOff(container, current, view);
   const failure = failureInTurn(view, entry) ?? view.failureOf('mountVolumes');
   return waiting(failure?.reason ?? 'ContainerCreating', failure?.message);

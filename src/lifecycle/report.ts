@@ -183,7 +183,7 @@ function pullBackOff(facts: Facts, failure: FailedAction, reference = '', key: s
 }
 
 function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerState, phase: Phase): void {
-  const { view, end, plan, normal, step } = facts;
+  const { end, plan, normal, step } = facts;
   const { id, startedAt, finishedAt = run.createdAt, exitCode = 137, reason, message } = run;
   const [stop, signal] = [plan.stops[id], plan.signalledAt[id]];
   if (!run.lost) normal('Created', `Created container: ${name}`, id);
@@ -194,8 +194,7 @@ function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerSt
   // Beside defer containers a run goes on while its Pod ends, until it is told to stop.
   const isEnding = isRunning(run) && end !== undefined && (end.list === undefined || signal !== undefined);
   if (stop !== undefined || isEnding) normal('Killing', stop?.message ?? `Stopping container ${name}`, id);
-  const kills = [...plan.actions, ...view.observed.underWay].filter((action) => action.kind === 'stopContainer');
-  const deadline = kills.find((kill) => kill.id === id)?.deadline;
+  const deadline = plan.killedAt.get(id);
   if (signal !== undefined) step('StopSignal', { at: signal, message: stop?.message, deadline });
   if (run.state !== 'exited') return;
   // The runtime may report the end of a short run before its start.
@@ -257,7 +256,7 @@ function entryBegins({ view, end, plan, step }: Facts, container: ContainerView)
 /** The turn ends with all its attempts; the end is final once the Pod's status has it. */
 function entryEnds({ view, end: podEnd, warning, step }: Facts, container: ContainerView): void {
   const { name, latest, recorded } = container;
-  const end = podEnd?.list?.entries.find((entry) => entry.container === container)?.end;
+  const end = podEnd?.list?.byContainer.get(container)?.end;
   const skipped = { key: `Defer/${name}/Skipped`, reason: 'Skipped' };
   if (view.input.removed && latest === undefined && recorded?.state?.terminated === undefined)
     step('DeferSkipped', { ...skipped, message: 'the Pod was deleted with a grace period of 0' });

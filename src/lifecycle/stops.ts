@@ -5,7 +5,7 @@
 import type { Millis } from '../machinery/time.ts';
 import { act, type Effect, type Rule, wake } from './effects.ts';
 import { actionKey, type ContainerState, type HookKind, runKey, type Stop } from './types.ts';
-import { type ContainerView, containerOf, type PodView, underWay } from './view.ts';
+import { type ContainerView, containerOf, type PodView } from './view.ts';
 
 /** The least time that processes get between signal and kill. Source: v1.33, kubelet. */
 export const MINIMUM_GRACE_MILLIS = 2000;
@@ -52,8 +52,8 @@ export function* endRun(view: PodView, run: ContainerState, end: Millis): Rule {
   yield { signal: run.id };
   const deadline = Math.max(end, (view.signalledAt[run.id] ?? view.now) + MINIMUM_GRACE_MILLIS);
   // A kill that was asked for before `end` moved later is given up.
-  for (const stop of underWay(view, 'stopContainer'))
-    if (stop.id === run.id && stop.deadline < deadline) yield act({ kind: 'cancel', key: actionKey(stop) });
+  for (const stop of view.kills.get(run.id) ?? [])
+    if (stop.deadline < deadline) yield act({ kind: 'cancel', key: actionKey(stop) });
   yield act({ kind: 'stopContainer', id: run.id, deadline });
 }
 

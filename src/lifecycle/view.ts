@@ -1,23 +1,11 @@
 /** A Pod as the rules see it: its containers in order, each with its runs and its image, and the current sandbox. */
-import type { AnyContainer } from '../api/core/v1/pod/containers.ts';
+import { type AnyContainer, containersOf } from '../api/core/v1/pod/containers.ts';
 import { recordedStatuses, shownId } from '../api/core/v1/pod/statuses.ts';
 import type { Container, ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
 import { defined } from '../machinery/defined.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
-import {
-  type Action,
-  type ActionOf,
-  actionKey,
-  type ContainerKind,
-  type ContainerState,
-  type FailedAction,
-  type ImageState,
-  type Input,
-  type Memory,
-  PROBE_KINDS,
-  runKey,
-  type SandboxState,
-} from './types.ts';
+import type { Action, ActionOf, ContainerKind, ContainerState, FailedAction, ImageState } from './types.ts';
+import { actionKey, type Input, type Memory, PROBE_KINDS, runKey, type SandboxState } from './types.ts';
 
 export interface ContainerView {
   spec: AnyContainer;
@@ -48,6 +36,8 @@ export interface PodView
   defers: readonly ContainerView[];
   ephemeral: readonly ContainerView[];
   all: readonly ContainerView[]; // init, then apps, defers, ephemeral
+  byName: ReadonlyMap<string, ContainerView>;
+  kills: ReadonlyMap<string, readonly ActionOf<'stopContainer'>[]>; // Those under way, by the ID of the run.
   sandbox: SandboxState | undefined; // The newest one, ready or not.
   initialized: boolean; // An app container was created in the sandbox, or all init containers were seen to succeed in it.
   isUnderWay(key: string): boolean;
@@ -68,8 +58,7 @@ export const underWay = <Kind extends Action['kind']>(view: Pick<PodView, 'obser
 export const isStarting = (view: PodView): boolean =>
   underWay(view, 'createSandbox').length > 0 || view.all.some(({ starting }) => starting);
 
-export const containerOf = (view: PodView, run: ContainerState): ContainerView | undefined =>
-  view.all.find(({ name }) => name === run.name);
+export const containerOf = ({ byName }: PodView, run: ContainerState) => byName.get(run.name);
 
 /** The field of the spec with the containers of a kind. */
 const fieldOf = (kind: ContainerKind) => (kind === 'app' ? 'containers' : (`${kind}Containers` as const));
@@ -78,10 +67,9 @@ const fieldOf = (kind: ContainerKind) => (kind === 'app' ? 'containers' : (`${ki
 const NOT_STARTING: ReadonlySet<string> = new Set(['PodRunning', 'PendingDefer', 'CrashLoopBackOff']);
 
 /** The attempt of a defer container that its status announces: it is about to start. */
-export function announcedAttempt({ spec, status }: Pod, recorded: ContainerStatus | undefined): number | undefined {
+export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | undefined): number | undefined {
   const reason = recorded?.state?.waiting?.reason;
-  const isDefer = spec?.deferContainers?.some(({ name }) => name === recorded?.name) === true;
-  if (!isDefer || status?.termination === undefined || reason === undefined) return undefined;
+  if (status?.termination === undefined || reason === undefined) return undefined;
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
@@ -114,17 +102,24 @@ function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, no
   };
 }
 
-function containerView(input: Input, kind: ContainerKind, spec: AnyContainer, sandbox?: SandboxState) {
+/** What is said of the containers, by their names: a Pod may have thousands. */
+const knownOf = ({ pod, observed }: Input) => ({
+  statuses: new Map(recordedStatuses(pod).map((status) => [status.name, status])),
+  specs: new Map(containersOf(pod).map((spec) => [spec.name, spec])),
+  runs: Map.groupBy(observed.containers, ({ name }) => name),
+  starts: Map.groupBy(underWay({ observed }, 'startContainer'), ({ container }) => container),
+});
+type Known = ReturnType<typeof knownOf>;
+
+function containerView(input: Input, known: Known, kind: ContainerKind, spec: AnyContainer, sandbox?: SandboxState) {
   const { pod, observed, now } = input;
   const { name } = spec;
-  const { containers = [], initContainers = [] } = pod.spec ?? {};
-  const recorded = recordedStatuses(pod).find((status) => status.name === name);
-  const runs = observed.containers
-    .filter((run) => run.name === name)
+  const recorded = known.statuses.get(name);
+  const runs = (known.runs.get(name) ?? [])
     .map((run) => asRecorded(run, recorded))
     .sort((a, b) => b.attempt - a.attempt);
   const hasRun = recorded?.containerID !== undefined || recorded?.lastState?.terminated !== undefined;
-  const announced = announcedAttempt(pod, recorded) === undefined ? 0 : 1;
+  const announced = kind === 'defer' && announcedAttempt(pod, recorded) !== undefined ? 1 : 0;
   const shownAttempt = recorded !== undefined && hasRun ? recorded.restartCount - announced : -1;
   const lastAttempt = runs[0]?.attempt ?? -1;
   // Once the Pod is cleared away nothing of it is lost.
@@ -133,7 +128,7 @@ function containerView(input: Input, kind: ContainerKind, spec: AnyContainer, sa
   if (lost !== undefined) runs.unshift(lost);
   const latest = runs[0];
   const { imageFrom } = spec as DeferContainer;
-  const source = [...containers, ...initContainers].find((each) => each.name === imageFrom) ?? spec;
+  const source = known.specs.get(imageFrom ?? '') ?? spec;
   const hasEnded = (attempt: number): boolean => runs.some((run) => run.attempt === attempt && run.state === 'exited');
   return {
     ...{ spec, name, kind, runs, latest, recorded },
@@ -143,7 +138,7 @@ function containerView(input: Input, kind: ContainerKind, spec: AnyContainer, sa
     imageState: observed.images[name],
     current: latest !== undefined && latest.sandboxId === sandbox?.id ? latest : undefined,
     nextAttempt: Math.max(lastAttempt, shownAttempt) + 1,
-    starting: underWay(input, 'startContainer').some((each) => each.container === name && !hasEnded(each.attempt)),
+    starting: (known.starts.get(name) ?? []).some(({ attempt }) => !hasEnded(attempt)),
   };
 }
 
@@ -153,19 +148,22 @@ export function viewOf(input: Input): PodView {
   const { spec } = pod;
   if (spec === undefined) throw new TypeError(`the Pod ${pod.metadata.name} has no spec`);
   const sandbox = observed.sandboxes.toSorted((a, b) => b.attempt - a.attempt)[0];
+  const about = knownOf(input);
   const viewsOf = (kind: ContainerKind): ContainerView[] =>
-    (spec[fieldOf(kind)] ?? []).map((each) => containerView(input, kind, each, sandbox));
+    (spec[fieldOf(kind)] ?? []).map((each) => containerView(input, about, kind, each, sandbox));
   const [init, apps, defers, ephemeral] = [viewsOf('init'), viewsOf('app'), viewsOf('defer'), viewsOf('ephemeral')];
   const known = new Set(observed.containers.flatMap(({ id }) => [id, ...PROBE_KINDS.map((kind) => runKey(id, kind))]));
   const ofKnown = <T>(record: Readonly<Record<string, T>>): Record<string, T> =>
     Object.fromEntries(Object.entries(record).filter(([key]) => known.has(key)));
   const keys = new Set(observed.underWay.map(actionKey));
   const failures = new Map(observed.failures.map((failure) => [actionKey(failure.action), failure]));
+  const all = [...init, ...apps, ...defers, ...ephemeral];
   return {
-    ...{ input, now, pod, spec, observed, init, apps, defers, ephemeral, sandbox },
+    ...{ input, now, pod, spec, observed, init, apps, defers, ephemeral, all, sandbox },
+    byName: new Map(all.map((each) => [each.name, each])),
+    kills: Map.groupBy(underWay(input, 'stopContainer'), ({ id }) => id),
     restartPolicy: (spec.restartPolicy ?? 'Always') as PodView['restartPolicy'],
     graceMillis: (spec.terminationGracePeriodSeconds ?? 30) * 1000,
-    all: [...init, ...apps, ...defers, ...ephemeral],
     initialized:
       sandbox !== undefined &&
       (memory.initializedInSandbox === sandbox.attempt || apps.some(({ current }) => current !== undefined)),

@@ -17,10 +17,13 @@ export const shownId = (shown: { containerID?: string } | undefined): string | u
  * For each container whose end the Pod's status shows: that run and those before, the oldest first. They are removed in this
  * order: otherwise an older run that is left would be taken for the last.
  */
-export const toldRuns = <Run extends { id: string; name: string; attempt: number }>(pod: Pod, runs: readonly Run[]) =>
-  recordedStatuses(pod).flatMap(({ name, state }) => {
-    const last = runs.find(({ id }) => id === shownId(state?.terminated));
+export function toldRuns<Run extends { id: string; name: string; attempt: number }>(pod: Pod, runs: readonly Run[]) {
+  const byId = new Map(runs.map((run) => [run.id, run]));
+  const byName = Map.groupBy(runs, ({ name }) => name);
+  return recordedStatuses(pod).flatMap(({ name, state }) => {
+    const last = byId.get(shownId(state?.terminated) ?? '');
     if (last === undefined) return [];
-    const told = runs.filter((run) => run.name === name && run.attempt <= last.attempt);
+    const told = (byName.get(name) ?? []).filter(({ attempt }) => attempt <= last.attempt);
     return [told.sort((a, b) => a.attempt - b.attempt)];
   });
+}
