@@ -26,6 +26,7 @@ import { createWorkerImages, showsImage } from './worker-images.ts';
 import { createWorkerOutages } from './worker-outages.ts';
 import type { Outcome, PodWorker, RuntimeView, WorkerPorts } from './worker-ports.ts';
 import { createWorkerResults } from './worker-results.ts';
+import { inTurns } from './worker-turns.ts';
 
 export type { PodWorker } from './worker-ports.ts';
 
@@ -88,11 +89,12 @@ export function startWorker(
   });
 
   /** What comes in while the runtime is asked does not wait for its answer: what it showed last holds until then. */
-  const wake = (): void => {
+  const wakeNow = (): void => {
     if (stepping || life.signal.aborted) return;
     if (!running) void run();
     else if (memory !== undefined) step();
   };
+  const wake = inTurns(() => pod, wakeNow);
 
   /** Observes as long as there is something to observe, and decides after each observation. */
   const run = async (): Promise<void> => {
