@@ -29,11 +29,12 @@ export function deadContainers({ pod, containers }: PodContainers): Run[][] {
       return runs.slice(0, alive < 0 ? runs.length : alive);
     });
   if (pod.metadata.deletionTimestamp !== undefined) return [];
+  const byName = Map.groupBy(containers, ({ name }) => name);
   return containers
     .filter(({ state }) => state === 'running')
     .map((running) =>
-      containers
-        .filter(({ name, attempt, state }) => state === 'exited' && name === running.name && attempt < running.attempt)
+      (byName.get(running.name) ?? [])
+        .filter(({ attempt, state }) => state === 'exited' && attempt < running.attempt)
         .sort((a, b) => a.attempt - b.attempt),
     );
 }
