@@ -26,7 +26,7 @@ import type { DownwardFacts } from './downward.ts';
 import { KEPT_FOLDER } from './kept-references.ts';
 import type { ClaimSource } from './volumes/claim.ts';
 import type { VolumeImages } from './volumes/image.ts';
-import { dataReader, type IssuedToken, type PayloadSource } from './volumes/payload.ts';
+import { dataReader, type IssuedToken, MAX_SHOWN_BYTES, type PayloadSource } from './volumes/payload.ts';
 import type { PodMemory } from './volumes/pod-memory.ts';
 import {
   type FileSource,
@@ -110,10 +110,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
 
   function serially<T>(uid: string, operation: () => Promise<T>): Promise<T> {
     const result = (tails.get(uid) ?? Promise.resolve()).then(operation, operation);
-    const tail = result.then(
-      () => undefined,
-      () => undefined,
-    );
+    const tail = result.catch(() => undefined);
     tails.set(uid, tail);
     void tail.then(() => {
       if (tails.get(uid) === tail) tails.delete(uid);
@@ -126,7 +123,8 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
   function sourceFor({ pod, tokens }: MountedPod): PayloadSource {
     const { nodeName, allocatable = {} } = options;
     const facts: DownwardFacts = { ...{ nodeName, allocatable }, hostIps: [], podIps: [] };
-    return { client, pod, facts, read: dataReader(client, pod), tokens, now: () => timers.now() };
+    const read = dataReader(client, pod);
+    return { client, pod, facts, read, room: { bytes: MAX_SHOWN_BYTES }, tokens, now: () => timers.now() };
   }
 
   /** Sets up the Pod's volumes of the kind. Rejects with the VolumeError of the first that cannot be had. */
@@ -264,9 +262,6 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
         return removeFiles(uid, parts, signal);
       });
     };
-  const unmount = removal(['volumes', 'volume-subpaths', KEPT_FOLDER]);
-  const remove = removal(['']);
-
   follow('configmaps');
   follow('secrets');
   return {
@@ -287,8 +282,8 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
         entry.pod = pod;
         await setUpSome(entry, showsPod, signal);
       }),
-    unmount,
-    remove,
+    unmount: removal(['volumes', 'volume-subpaths', KEPT_FOLDER]),
+    remove: removal(['']),
     hostPath(podUid, pod, volumeName) {
       const volume = volumesByName(pod).get(volumeName);
       if (volume === undefined)

@@ -30,9 +30,21 @@ export interface PayloadSource {
   facts: DownwardFacts;
   /** Of the Pod's namespace. */
   read: ReadData;
+  /** What is left of MAX_SHOWN_BYTES: the volumes of the Pod share it. */
+  room: { bytes: number };
   /** The Pod's tokens that are still good, by what was asked for; collectProjected() adds to them. */
   tokens: Map<string, IssuedToken>;
   now(): number;
+}
+
+/** What the files of all volumes of a Pod may show of objects: items can name one value many times, and Secrets take memory. */
+export const MAX_SHOWN_BYTES = 64 * 2 ** 20;
+
+/** Counts the files of one volume. Throws where the Pod's volumes have no room for them. */
+export function takeRoom({ room }: Pick<PayloadSource, 'room'>, files: ReadonlyMap<string, PayloadFile>): void {
+  for (const { data } of files.values()) room.bytes -= data.length;
+  if (room.bytes < 0)
+    throw new Error('the volumes of a Pod may show at most 64 MiB of ConfigMaps, Secrets and its own fields');
 }
 
 export interface IssuedToken {

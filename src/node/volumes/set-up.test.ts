@@ -1,12 +1,12 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Volume } from '../../api/generated/types.ts';
 import { writePayload } from './atomic-writer.ts';
-import type { PayloadSource } from './payload.ts';
-import { keepVolume } from './set-up.ts';
+import { MAX_SHOWN_BYTES, type PayloadSource } from './payload.ts';
+import { keepVolume, setUpVolume, type VolumePlace } from './set-up.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -39,6 +39,20 @@ it('a volume whose Secret is gone keeps its file, with its mode, but follows the
   expect(await readFile(join(folder, 'end/reason'), 'utf8')).toBe('Evicted');
   expect(await readFile(join(folder, 'password'), 'utf8')).toBe('kept');
   expect((await stat(join(folder, 'password'))).mode & 0o777).toBe(0o400);
+});
+
+it('the volumes of a Pod show 64 MiB of objects together, and nothing of a volume for which that is not enough', async () => {
+  const read = async () => new Map([['key', Buffer.alloc(2 ** 20)]]);
+  const shared = { ...source, read, room: { bytes: MAX_SHOWN_BYTES } };
+  const setUp = (name: string, files: number): Promise<unknown> => {
+    const items = Array.from({ length: files }, (_, i) => ({ key: 'key', path: `${i}` }));
+    const own: Volume = { name, configMap: { name: 'conf', items } };
+    const place = { volume: own, folder: join(folder, name) } as VolumePlace;
+    return setUpVolume(shared, place, new AbortController().signal);
+  };
+  await setUp('first', 60);
+  await expect(setUp('second', 5)).rejects.toThrow('the volumes of a Pod may show at most 64 MiB');
+  expect(await readdir(folder)).toEqual(['first']);
 });
 
 it('a volume that never had a file has none to keep', async () => {

@@ -6,7 +6,14 @@ import { type ClaimSource, setUpClaim } from './claim.ts';
 import { makeFolder, setUpEmptyDir } from './empty-dir.ts';
 import { setUpHostPath } from './host-path.ts';
 import { IMAGE_FOLDER, setUpImage, type VolumeImages } from './image.ts';
-import { collectConfigMap, collectDownward, collectProjected, collectSecret, type PayloadSource } from './payload.ts';
+import {
+  collectConfigMap,
+  collectDownward,
+  collectProjected,
+  collectSecret,
+  type PayloadSource,
+  takeRoom,
+} from './payload.ts';
 import type { PodMemory } from './pod-memory.ts';
 import { VolumeError } from './volume-error.ts';
 
@@ -63,6 +70,7 @@ export async function setUpVolume(
 ): Promise<number | undefined> {
   const { client, pod, facts } = source;
   const write = async (payload: Payload): Promise<void> => {
+    takeRoom(source, payload);
     if (isInMemory(volume)) await memory.ready();
     await makeFolder(folder);
     await writePayload(folder, payload, source.now(), pod.spec?.securityContext?.fsGroup);
