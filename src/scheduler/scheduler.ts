@@ -34,6 +34,7 @@ import type { Log, Timers } from '../platform/platform.ts';
 import { importantFirst, priorityOf, roomFor } from '../scheduling/preemption.ts';
 import { schedule } from '../scheduling/schedule.ts';
 import { isBound, SELECTED_NODE, unboundClaims, type VolumeFacts } from '../scheduling/volume-claims.ts';
+import { volumeIndex } from '../scheduling/volume-search.ts';
 import { mayFitBetter } from './node-changes.ts';
 
 export interface SchedulerOptions {
@@ -117,12 +118,28 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
   const claimClient = client.resource<PersistentVolumeClaim>(CLAIMS);
   const changed = { added: retryUnschedulable, updated: retryUnschedulable };
   const claims = createInformer(claimClient, { log, timers, signal }, changed);
-  const volumes = createInformer(client.resource<PersistentVolume>(VOLUMES), { log, timers, signal }, changed);
+  const index = volumeIndex();
+  const volumes = createInformer(
+    client.resource<PersistentVolume>(VOLUMES),
+    { log, timers, signal },
+    {
+      added(volume) {
+        index.put(volume);
+        retryUnschedulable();
+      },
+      updated(volume, old) {
+        index.remove(old);
+        index.put(volume);
+        retryUnschedulable();
+      },
+      deleted: index.remove,
+    },
+  );
   const classes = createInformer(client.resource<StorageClass>(STORAGE_CLASSES), { log, timers, signal }, changed);
   const storage: VolumeFacts = {
     claim: (namespace, name) => claims.get(namespace, name),
     volume: (name) => volumes.get(undefined, name),
-    volumes: () => volumes.list(),
+    search: () => index,
     storageClass: (name) => classes.get(undefined, name),
   };
   const queue = createWorkQueue({ name: 'scheduler', process: scheduleOne, log, timers, signal });

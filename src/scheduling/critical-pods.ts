@@ -52,19 +52,18 @@ const isSmaller = (a: Pod, b: Pod): boolean => {
 
 /** Of Pods that are enough together: few, and of those that help as much the smaller ones. */
 function fewOf(pods: readonly Pod[], shortage: Shortage): Pod[] {
-  const chosen: Pod[] = [];
-  for (let missing = shortage; missing.size > 0; missing = shortageAfter(shortage, chosen)) {
-    const left = pods.filter((pod) => !chosen.includes(pod));
-    const [first, ...others] = left;
+  const chosen = new Set<Pod>();
+  for (let missing = shortage; missing.size > 0; missing = shortageAfter(shortage, [...chosen])) {
+    const [first, ...others] = pods.filter((pod) => !chosen.has(pod));
     if (first === undefined) break;
     let best = first;
     for (const pod of others) {
       const nearer = distance(pod, missing) - distance(best, missing);
       if (nearer < 0 || (nearer === 0 && isSmaller(pod, best))) best = pod;
     }
-    chosen.push(best);
+    chosen.add(best);
   }
-  return chosen;
+  return [...chosen];
 }
 
 /**

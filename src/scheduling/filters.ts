@@ -51,12 +51,13 @@ const hostPorts: Filter = (pod, _node, podsOnNode) =>
   hostPortsTaken(pod, podsOnNode) ? ["node(s) didn't have free ports for the requested pod ports"] : [];
 
 /** Whether one of the Pod's ports of the node is that of another, which has not ended. */
-export function hostPortsTaken(pod: Pod, others: readonly Pod[]): boolean {
-  const taken = Map.groupBy(
-    others.filter((other) => !hasEnded(other)).flatMap(hostPortsOf),
-    ({ hostPort }) => hostPort,
-  );
-  return hostPortsOf(pod).some((port) => taken.get(port.hostPort)?.some((other) => portsClash(port, other)));
+export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
+  hostPortClash(others.filter((other) => !hasEnded(other)))(pod);
+
+/** Whether a Pod wants a port of the node that one of these has: for any number of Pods. */
+export function hostPortClash(pods: readonly Pod[]): (other: Pod) => boolean {
+  const taken = Map.groupBy(pods.flatMap(hostPortsOf), ({ hostPort }) => hostPort);
+  return (other) => hostPortsOf(other).some((port) => taken.get(port.hostPort)?.some((each) => portsClash(port, each)));
 }
 
 /** The node's ports must be free for defer containers as well, whenever the Pod ends: nobody could move it then. */

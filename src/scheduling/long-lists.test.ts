@@ -1,9 +1,20 @@
-/** Long lists of an object are compared in linear time. */
+/** Long lists of an object, and many objects, are compared in linear time. */
 import { expect, test } from 'vitest';
-import type { Pod, Taint, Toleration } from '../api/generated/types.ts';
+import { nodeOf } from '../api/core/v1/pod/pod-fixtures.ts';
+import type {
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  StorageClass,
+  Taint,
+  Toleration,
+} from '../api/generated/types.ts';
 import { hostPortsTaken } from './filters.ts';
 import { staysForSeconds } from './node-taints.ts';
+import { roomFor } from './preemption.ts';
 import { untoleratedTaint } from './requirements.ts';
+import { NO_PROVISIONER, type VolumeFacts, volumeReasons } from './volume-claims.ts';
+import { volumeIndex } from './volume-search.ts';
 
 /** Comparing all pairs takes several times STALL_MILLIS. */
 const COUNT = 20_000;
@@ -42,4 +53,57 @@ test('taints and tolerations', () => {
   expect(timeOf(() => untoleratedTaint(ofOtherEffect, taints))).toBeLessThan(STALL_MILLIS);
   const evicting: Taint[] = list((index) => ({ key: `k${index}`, effect: 'NoExecute' }));
   expect(timeOf(() => expect(staysForSeconds(tolerant, evicting)).toBeUndefined())).toBeLessThan(STALL_MILLIS);
+});
+
+const named = (name: string, rest: object = {}): Pod => {
+  const { metadata, ...other } = pod(rest);
+  return { ...other, metadata: { ...metadata, name, namespace: 'd', uid: name } };
+};
+const node = nodeOf('n', { allocatable: { cpu: '1000000', pods: '1000000' } });
+const claimsNamed = (prefix: string): object =>
+  list((index) => ({ name: `v${index}`, persistentVolumeClaim: { claimName: `${prefix}${index}` } }));
+const claimOf = (namespace: string, name: string, request = 1): PersistentVolumeClaim => ({
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { namespace, name },
+  spec: { accessModes: ['ReadWriteOncePod'], resources: { requests: { storage: String(request) } } },
+});
+const facts = (volumes: readonly PersistentVolume[], claim: VolumeFacts['claim'] = claimOf): VolumeFacts => {
+  const index = volumeIndex(volumes);
+  const storageClass = () => ({ provisioner: NO_PROVISIONER }) as StorageClass;
+  return { claim, volume: () => undefined, search: () => index, storageClass };
+};
+const volumesOfSizes = (): PersistentVolume[] =>
+  list((index) => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: `v${index}` },
+    spec: { accessModes: ['ReadWriteOncePod'], capacity: { storage: String(COUNT - index) } },
+    status: { phase: 'Available' },
+  }));
+
+test('claims of two Pods', () => {
+  const [one, other] = ['a', 'b'].map((prefix) => named(prefix, { volumes: claimsNamed(prefix) })) as [Pod, Pod];
+  const found = facts(volumesOfSizes());
+  expect(timeOf(() => expect(volumeReasons(one, node, [other], found)).toEqual([]))).toBeLessThan(STALL_MILLIS);
+  expect(volumeReasons(one, node, [one], found)).toHaveLength(1);
+});
+
+test('claims and volumes', () => {
+  const sizes = volumesOfSizes();
+  const request = (namespace: string, name: string) => claimOf(namespace, name, Number(name.slice(1)) + 1);
+  const wanting = named('a', { volumes: claimsNamed('c') });
+  const reasons = (volumes: PersistentVolume[]) => volumeReasons(wanting, node, [], facts(volumes, request));
+  expect(timeOf(() => expect(reasons(sizes)).toEqual([]))).toBeLessThan(STALL_MILLIS);
+  expect(reasons(sizes.slice(1))).toEqual(["node(s) didn't find available persistent volumes to bind"]);
+});
+
+test('Pods that may make way', () => {
+  const resources = { requests: { cpu: '1' } };
+  const spec = { containers: [{ name: 'a', image: 'b', resources }], nodeName: 'n' };
+  const lower = list((index) => named(`p${index}`, spec)).slice(0, COUNT / 4);
+  const important = named('important', { containers: [{ name: 'a', image: 'b', resources }], priority: 1 });
+  const full = nodeOf('n', { allocatable: { cpu: String(COUNT / 4), pods: '1000000' } });
+  const time = timeOf(() => expect(roomFor(important, [full], lower)?.victims).toEqual([lower.at(-1)]));
+  expect(time).toBeLessThan(STALL_MILLIS);
 });

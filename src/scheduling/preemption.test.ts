@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { containerOf, nodeOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
-import type { Pod, PodSpec } from '../api/generated/types.ts';
+import type { PersistentVolume, PersistentVolumeClaim, Pod, PodSpec } from '../api/generated/types.ts';
 import { roomFor } from './preemption.ts';
+import { BIND_COMPLETED, type VolumeFacts } from './volume-claims.ts';
+import { volumeIndex } from './volume-search.ts';
 
 let created = 0;
 const podWith = (name: string, cpu: string, priority: number, spec: Partial<PodSpec> = {}): Pod => {
@@ -53,6 +55,16 @@ test.each<[string, Pod, Pod[], string | undefined]>([
   ],
   ['who ends already makes room first', high('1'), [podWith('a', '1', 0), ending(podWith('b', '1', 5))], 'n: '],
   ['what has ended counts not', high('2'), [{ ...podWith('a', '2', 0), status: { phase: 'Failed' } }], 'n: '],
+  [
+    'one with the same port of the node goes, others stay',
+    high('500m', { containers: [containerOf('app', { ports: [{ containerPort: 1, hostPort: 80 }] })] }),
+    [80, 81].map((hostPort) =>
+      podWith(`port-${hostPort}`, '0', 0, {
+        containers: [containerOf('app', { ports: [{ containerPort: 1, hostPort }] })],
+      }),
+    ),
+    'n: port-80',
+  ],
   ['a mirror stays', high('1'), [mirror(podWith('a', '2', 0))], undefined],
 ])('%s', (_, pod, pods, expected) => {
   const room = roomFor(pod, [nodeOf('n')], pods);
@@ -65,4 +77,23 @@ test('of two nodes the one whose victims are less important, then fewer', () => 
   const room = (...pods: Pod[]) => roomFor(high('2'), nodes, pods)?.node;
   expect(room(podWith('a', '2', 5, on('m')), podWith('b', '2', 1, on('n')))).toBe('n');
   expect(room(podWith('a', '1', 0, on('m')), podWith('b', '1', 0, on('m')), podWith('c', '2', 0, on('n')))).toBe('n');
+});
+
+test('the Pod with the claim that one Pod only may use goes, others stay', () => {
+  const volumes = [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }];
+  const claim = (namespace: string, name: string): PersistentVolumeClaim => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { namespace, name, annotations: { [BIND_COMPLETED]: 'yes' } },
+    spec: { accessModes: ['ReadWriteOncePod'], volumeName: 'v' },
+  });
+  const volume = (name: string): PersistentVolume => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name },
+  });
+  const facts: VolumeFacts = { claim, volume, search: () => volumeIndex(), storageClass: () => undefined };
+  const pods = [podWith('with', '100m', 0, { volumes }), podWith('without', '100m', 0)];
+  const { victims } = roomFor(high('1', { volumes }), [nodeOf('n')], pods, facts) ?? {};
+  expect(victims?.map(({ metadata }) => metadata.name)).toEqual(['with']);
 });

@@ -5,7 +5,7 @@
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../api/core/v1/pod/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
-import { reasonsAgainst } from './schedule.ts';
+import { fitBeside } from './beside.ts';
 import { claimProblem, type VolumeFacts } from './volume-claims.ts';
 
 export interface Room {
@@ -34,14 +34,15 @@ export function roomFor(
     pods.filter((other) => !hasEnded(other)),
     (other) => other.spec?.nodeName ?? '',
   );
-  let best: Room | undefined;
+  let best: (Room & Cost) | undefined;
   for (const node of nodes) {
     const victims = victimsOn(pod, node, byNode.get(node.metadata.name) ?? [], volumes);
     if (victims === undefined) continue;
     const room = { node: node.metadata.name, victims };
-    if (best === undefined || compareRooms(room, best) < 0) best = room;
+    const priced = { ...room, ...costOf(room) };
+    if (best === undefined || compareRooms(priced, best) < 0) best = priced;
   }
-  return best;
+  return best && { node: best.node, victims: best.victims };
 }
 
 function victimsOn(
@@ -50,30 +51,37 @@ function victimsOn(
   podsOnNode: readonly Pod[],
   volumes: VolumeFacts | undefined,
 ): Pod[] | undefined {
-  const fitsBeside = (others: readonly Pod[]): boolean => reasonsAgainst(pod, node, others, volumes).length === 0;
   // The file of a static Pod would bring it back.
   const mayGo = (other: Pod): boolean => priorityOf(other) < priorityOf(pod) && !isMirrorPod(other);
   const lower = podsOnNode.filter(mayGo).sort(importantFirst);
-  const staying = podsOnNode.filter((other) => !lower.includes(other));
-  if (!fitsBeside(staying)) return undefined;
-  const isEnding = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
-  const victims: Pod[] = [];
-  for (const other of lower.filter((each) => !isEnding(each))) {
-    if (fitsBeside([...staying, other])) staying.push(other);
-    else victims.push(other);
+  const add = fitBeside(
+    pod,
+    node,
+    podsOnNode.filter((other) => !mayGo(other)),
+    volumes,
+  );
+  if (add === undefined) return undefined;
+  return lower.filter(({ metadata }) => metadata.deletionTimestamp === undefined).filter((other) => !add(other));
+}
+
+/** What a room costs. */
+interface Cost {
+  highest: number;
+  sum: number;
+  count: number;
+}
+
+function costOf({ victims }: Room): Cost {
+  const cost = { highest: Number.NEGATIVE_INFINITY, sum: 0, count: victims.length };
+  for (const victim of victims) {
+    cost.highest = Math.max(cost.highest, priorityOf(victim));
+    cost.sum += priorityOf(victim);
   }
-  return victims;
+  return cost;
 }
 
 /** Less than 0: the first one costs less. */
-function compareRooms(a: Room, b: Room): number {
-  const highest = ({ victims }: Room): number => Math.max(Number.NEGATIVE_INFINITY, ...victims.map(priorityOf));
-  const sum = ({ victims }: Room): number => victims.reduce((total, victim) => total + priorityOf(victim), 0);
+function compareRooms(a: Room & Cost, b: Room & Cost): number {
   const order = (x: number, y: number): number => (x === y ? 0 : x < y ? -1 : 1);
-  return (
-    order(highest(a), highest(b)) ||
-    order(sum(a), sum(b)) ||
-    order(a.victims.length, b.victims.length) ||
-    a.node.localeCompare(b.node)
-  );
+  return order(a.highest, b.highest) || order(a.sum, b.sum) || order(a.count, b.count) || a.node.localeCompare(b.node);
 }

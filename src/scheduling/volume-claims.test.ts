@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { containerOf, defaulted, nodeOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
 import type { PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../api/generated/types.ts';
 import { schedule } from './schedule.ts';
-import { BIND_COMPLETED, bestVolume, unboundClaims, type VolumeFacts } from './volume-claims.ts';
+import { BIND_COMPLETED, unboundClaims, type VolumeFacts } from './volume-claims.ts';
+import { volumeIndex } from './volume-search.ts';
 
 const claimOf = (spec: PersistentVolumeClaim['spec'] = {}, rest: Partial<PersistentVolumeClaim> = {}) =>
   ({
@@ -64,11 +65,29 @@ describe('the best volume for a claim', () => {
     ],
     ['is not released', claimOf(), [{ ...volumeOf('a', '1Gi'), status: { phase: 'Released' } }], undefined],
   ])('%s', (_what, claim, volumes, expected) => {
-    expect(bestVolume(claim, volumes)?.metadata.name).toBe(expected);
+    expect(volumeIndex(volumes).on(undefined)(claim)?.metadata.name).toBe(expected);
   });
   it('is on the node', () => {
     const volumes = [volumeOf('a', '1Gi', on('elsewhere')), volumeOf('b', '2Gi', on('n'))];
-    expect(bestVolume(claimOf(), volumes, nodeOf('n'))?.metadata.name).toBe('b');
+    expect(volumeIndex(volumes).on(nodeOf('n'))(claimOf())?.metadata.name).toBe('b');
+  });
+});
+
+describe('the index of volumes', () => {
+  it('follows them', () => {
+    const index = volumeIndex([volumeOf('a', '3Gi'), volumeOf('b', '2Gi')]);
+    const best = () => index.on(undefined)(claimOf())?.metadata.name;
+    expect(best()).toBe('b');
+    const kept = { ...volumeOf('b', '2Gi', { claimRef: { namespace: 'default', name: 'other' } }) };
+    index.remove(volumeOf('b', '2Gi'));
+    index.put(kept);
+    expect(best()).toBe('a');
+    index.remove(kept);
+    index.put(volumeOf('b', '1Gi'));
+    expect(best()).toBe('b');
+    index.remove(volumeOf('b', '1Gi'));
+    index.remove(volumeOf('a', '3Gi'));
+    expect(best()).toBeUndefined();
   });
 });
 
@@ -83,7 +102,7 @@ const facts = (
 ): VolumeFacts => ({
   claim: () => claim,
   volume: (name) => volumes.find(({ metadata }) => metadata.name === name),
-  volumes: () => volumes,
+  search: () => volumeIndex(volumes),
   storageClass: () => storageClass as StorageClass | undefined,
 });
 const unavailable = (why: string) => ({ message: `0/1 nodes are available: ${why}.` });

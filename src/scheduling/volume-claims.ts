@@ -11,9 +11,8 @@ import type {
   StorageClass,
   Volume,
 } from '../api/generated/types.ts';
-import { labelSelectorMatcher } from '../machinery/labels.ts';
 import { compareQuantities, parseQuantity, zeroQuantity } from '../machinery/quantity.ts';
-import { matchesNodeSelector } from './requirements.ts';
+import { type FindVolume, isReachable, type VolumeSearch } from './volume-search.ts';
 
 /** On a claim that waits for its first consumer: the node that the scheduler chose for that. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
@@ -26,7 +25,8 @@ export const NO_PROVISIONER = 'kubernetes.io/no-provisioner';
 export interface VolumeFacts {
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;
-  volumes(): readonly PersistentVolume[];
+  /** Among all volumes. */
+  search(): VolumeSearch;
   storageClass(name: string): StorageClass | undefined;
 }
 
@@ -41,39 +41,6 @@ export function claimNameOf(pod: Pod, volume: Volume): string | undefined {
 
 export const claimNamesOf = (pod: Pod): string[] =>
   (pod.spec?.volumes ?? []).map((volume) => claimNameOf(pod, volume)).filter((name) => name !== undefined);
-
-/** Whether the volume can be used on the node. */
-export const isReachable = ({ spec }: PersistentVolume, node: Node): boolean =>
-  spec?.nodeAffinity?.required === undefined || matchesNodeSelector(spec.nodeAffinity.required, node);
-
-const refersTo = ({ spec }: PersistentVolume, { metadata }: PersistentVolumeClaim): boolean =>
-  spec?.claimRef?.namespace === metadata.namespace &&
-  spec?.claimRef?.name === metadata.name &&
-  (spec.claimRef.uid === undefined || spec.claimRef.uid === '' || spec.claimRef.uid === metadata.uid);
-
-/** The volume that is kept for the claim, or else the smallest free one that satisfies it; on the node, where one is given. */
-export function bestVolume(
-  claim: PersistentVolumeClaim,
-  volumes: readonly PersistentVolume[],
-  node?: Node,
-): PersistentVolume | undefined {
-  const size = ({ spec }: PersistentVolume) => parseQuantity(spec?.capacity?.['storage'] ?? '0') ?? zeroQuantity;
-  const fitting = volumes.filter(
-    (volume) =>
-      volume.metadata.deletionTimestamp === undefined &&
-      (node === undefined || isReachable(volume, node)) &&
-      (refersTo(volume, claim) || (volume.spec?.claimRef === undefined && satisfies(volume, claim))),
-  );
-  return (
-    fitting.find((volume) => refersTo(volume, claim)) ??
-    fitting.sort((a, b) => compareQuantities(size(a), size(b)) || a.metadata.name.localeCompare(b.metadata.name))[0]
-  );
-}
-
-const satisfies = (volume: PersistentVolume, claim: PersistentVolumeClaim): boolean =>
-  volume.status?.phase === 'Available' &&
-  volumeMismatch(volume, claim) === undefined &&
-  (claim.spec?.selector === undefined || labelSelectorMatcher(claim.spec.selector)(volume.metadata.labels));
 
 /** What the claim asks for that the volume is not; a claim that names its volume asks for that as well. */
 export function volumeMismatch(
@@ -124,14 +91,29 @@ export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
 export const isOwnedBy = ({ metadata }: PersistentVolumeClaim, pod: Pod): boolean =>
   (metadata.ownerReferences ?? []).some(({ uid, controller }) => controller === true && uid === pod.metadata.uid);
 
+/** Those of the Pod's claims that it shares with no other Pod. */
+export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
+  new Set(
+    claimNamesOf(pod).filter((name) =>
+      facts.claim(pod.metadata.namespace ?? '', name)?.spec?.accessModes?.includes('ReadWriteOncePod'),
+    ),
+  );
+
 /** Why the Pod's claims keep it off the node. `podsOnNode`: those that have not ended. */
 export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], facts: VolumeFacts): string[] {
   const namespace = pod.metadata.namespace ?? '';
+  const exclusive = exclusiveClaims(pod, facts);
+  const taken = new Set(
+    exclusive.size === 0
+      ? []
+      : podsOnNode.filter(({ metadata }) => metadata.namespace === pod.metadata.namespace).flatMap(claimNamesOf),
+  );
+  let find: FindVolume | undefined;
   const reasons = new Set<string>();
-  for (const name of claimNamesOf(pod)) {
+  for (const name of new Set(claimNamesOf(pod))) {
     const claim = facts.claim(namespace, name);
     if (claim === undefined) continue;
-    if (claim.spec?.accessModes?.includes('ReadWriteOncePod') && podsOnNode.some((other) => uses(other, claim))) {
+    if (exclusive.has(name) && taken.has(name)) {
       reasons.add('node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode');
     }
     if (isBound(claim)) {
@@ -139,22 +121,21 @@ export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], 
       if (volume === undefined) {
         reasons.add('node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)');
       } else if (!isReachable(volume, node)) reasons.add('node(s) had volume node affinity conflict');
-    } else if (
-      bestVolume(claim, facts.volumes(), node) === undefined &&
-      facts.storageClass(claim.spec?.storageClassName ?? '')?.provisioner === NO_PROVISIONER
-    ) {
-      reasons.add("node(s) didn't find available persistent volumes to bind");
+    } else if (facts.storageClass(claim.spec?.storageClassName ?? '')?.provisioner === NO_PROVISIONER) {
+      find ??= facts.search().on(node);
+      if (find(claim) === undefined) reasons.add("node(s) didn't find available persistent volumes to bind");
     }
   }
   return [...reasons];
 }
 
 export const uses = (pod: Pod, { metadata }: PersistentVolumeClaim): boolean =>
-  pod.metadata.namespace === metadata.namespace && claimNamesOf(pod).includes(metadata.name);
+  pod.metadata.namespace === metadata.namespace &&
+  (pod.spec?.volumes ?? []).some((volume) => claimNameOf(pod, volume) === metadata.name);
 
 /** The Pod's claims that a node could not mount yet: it asks for the phase, which is written last. */
 export const unboundClaims = (pod: Pod, facts: VolumeFacts): PersistentVolumeClaim[] =>
-  claimNamesOf(pod)
+  [...new Set(claimNamesOf(pod))]
     .map((name) => facts.claim(pod.metadata.namespace ?? '', name))
     .filter((claim) => claim !== undefined)
     .filter((claim) => !isBound(claim) || claim.status?.phase !== 'Bound');

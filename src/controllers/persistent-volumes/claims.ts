@@ -3,7 +3,6 @@ import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../.
 import { isApiError } from '../../machinery/status.ts';
 import {
   BIND_COMPLETED,
-  bestVolume,
   isBound,
   NO_PROVISIONER,
   SELECTED_NODE,
@@ -38,7 +37,7 @@ export async function reconcileClaim(storage: Storage, claim: PersistentVolumeCl
     return;
   }
   const node = selected === undefined ? undefined : storage.nodes.get(undefined, selected);
-  const volume = bestVolume(claim, storage.volumes.list(), node);
+  const volume = storage.search.on(node)(claim);
   if (volume !== undefined) await bind(storage, volume, claim);
   else await provision(storage, claim, className, storageClass);
 }

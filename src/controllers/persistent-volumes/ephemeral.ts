@@ -41,10 +41,15 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
 }
 
 /** `uid`: of the Pod that is gone. */
-export async function deleteOwnClaims(namespace: string, uid: string, { claimClient, claims }: Storage): Promise<void> {
-  for (const { metadata } of claims.list()) {
-    const owned = (metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === uid);
-    if (metadata.namespace !== namespace || !owned || metadata.deletionTimestamp !== undefined) continue;
+export async function deleteOwnClaims(
+  namespace: string,
+  uid: string,
+  { claimClient, claims, claimsByOwner }: Storage,
+): Promise<void> {
+  for (const key of claimsByOwner.keysOf(uid)) {
+    const [ofNamespace, name] = key.split('/') as [string, string];
+    const metadata = claims.get(ofNamespace, name)?.metadata;
+    if (ofNamespace !== namespace || metadata === undefined || metadata.deletionTimestamp !== undefined) continue;
     try {
       await claimClient.delete(metadata.name, namespace, { preconditions: { uid: metadata.uid ?? '' } });
     } catch (error) {

@@ -16,13 +16,15 @@ import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
+import { volumeIndex } from '../../scheduling/volume-search.ts';
 import type { ControllerOptions } from '../controller.ts';
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '../resources.ts';
 import { reconcileClaim } from './claims.ts';
 import { deleteOwnClaims, ensureEphemeralClaims } from './ephemeral.ts';
+import { groupedKeys } from './grouped-keys.ts';
 import { localPathClass, type VolumeFolders, volumeNameFor } from './local-path.ts';
 import { unprotectClaim } from './protection.ts';
-import { claimKey, readNow, type Storage } from './storage.ts';
+import { claimKey, controllersOf, readNow, type Storage } from './storage.ts';
 import { reconcileVolume } from './volumes.ts';
 
 export async function startPersistentVolumes(options: ControllerOptions & { folders: VolumeFolders }): Promise<void> {
@@ -51,32 +53,52 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   const podQueue = queueOf('ephemeral-claims', syncPod);
   const folderQueue = queueOf('unused-folders', syncFolder);
 
+  const search = volumeIndex();
+  const claimsByVolume = groupedKeys<PersistentVolumeClaim>(
+    ({ metadata }) => claimKey(metadata),
+    ({ spec }) => [spec?.volumeName ?? ''],
+  );
+  const claimsByOwner = groupedKeys<PersistentVolumeClaim>(
+    ({ metadata }) => claimKey(metadata),
+    ({ metadata }) => controllersOf(metadata).map(({ uid }) => uid),
+  );
+  const volumesByClaim = groupedKeys<PersistentVolume>(
+    ({ metadata }) => metadata.name,
+    ({ spec }) => [spec?.claimRef?.uid ?? ''],
+  );
   const claimChanged = ({ metadata, spec }: PersistentVolumeClaim): void => {
     claimQueue.add(claimKey(metadata));
     if (spec?.volumeName) volumeQueue.add(spec.volumeName);
   };
   const claims = createInformer(claimClient, informing, {
     added(claim) {
+      claimsByVolume.put(claim);
+      claimsByOwner.put(claim);
       claimChanged(claim);
       // Its Pod may have gone while nobody looked.
-      const { namespace, ownerReferences = [] } = claim.metadata;
-      for (const { kind, name, uid, controller } of ownerReferences) {
-        if (kind === 'Pod' && controller === true) podQueue.add(`${namespace}/${name}/${uid}`);
+      const { namespace } = claim.metadata;
+      for (const { kind, name, uid } of controllersOf(claim.metadata)) {
+        if (kind === 'Pod') podQueue.add(`${namespace}/${name}/${uid}`);
       }
     },
-    updated: claimChanged,
+    updated(claim, old) {
+      claimsByVolume.remove(old);
+      claimsByOwner.remove(old);
+      claimsByVolume.put(claim);
+      claimsByOwner.put(claim);
+      claimChanged(claim);
+    },
     deleted(claim) {
+      claimsByVolume.remove(claim);
+      claimsByOwner.remove(claim);
       claimChanged(claim);
       if (!claim.spec?.volumeName) folderQueue.add(volumeNameFor(claim));
       // A volume may be kept for a claim that never heard of it.
-      for (const { metadata, spec } of volumes.list()) {
-        if (spec?.claimRef?.uid === claim.metadata.uid) volumeQueue.add(metadata.name);
-      }
+      for (const name of volumesByClaim.keysOf(claim.metadata.uid ?? '')) volumeQueue.add(name);
     },
   });
   const claimsOf = (volumeName: string): void => {
-    for (const { metadata, spec } of claims.list())
-      if ((spec?.volumeName ?? '') === volumeName) claimQueue.add(claimKey(metadata));
+    for (const key of claimsByVolume.keysOf(volumeName)) claimQueue.add(key);
   };
   const unboundAgain = (): void => claimsOf('');
   const volumeChanged = ({ metadata, spec }: PersistentVolume): void => {
@@ -88,9 +110,22 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
     }
   };
   const volumes = createInformer(volumeClient, informing, {
-    added: volumeChanged,
-    updated: volumeChanged,
-    deleted: ({ spec }) => {
+    added(volume) {
+      search.put(volume);
+      volumesByClaim.put(volume);
+      volumeChanged(volume);
+    },
+    updated(volume, old) {
+      search.remove(old);
+      volumesByClaim.remove(old);
+      search.put(volume);
+      volumesByClaim.put(volume);
+      volumeChanged(volume);
+    },
+    deleted(volume) {
+      search.remove(volume);
+      volumesByClaim.remove(volume);
+      const { spec } = volume;
       if (spec?.claimRef !== undefined) claimQueue.add(claimKey(spec.claimRef));
     },
   });
@@ -110,7 +145,18 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
     },
   });
   const events = createEventRecorder(client, { component: 'persistentvolume-controller', ...informing });
-  const storage: Storage = { claims, volumes, classes, nodes, claimClient, volumeClient, folders, events };
+  const storage: Storage = {
+    claims,
+    claimsByOwner,
+    volumes,
+    search,
+    classes,
+    nodes,
+    claimClient,
+    volumeClient,
+    folders,
+    events,
+  };
 
   await Promise.all([claims, volumes, classes, nodes, pods].map((informer) => informer.synced));
   if (classes.get(undefined, localPathClass.metadata.name) === undefined) await ensureClass();

@@ -3,13 +3,17 @@ import type { Node, PersistentVolume, PersistentVolumeClaim, StorageClass } from
 import type { ResourceClient } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import type { Informer } from '../../client/informer.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
+import type { KubeObject, ObjectMeta, OwnerReference } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
+import type { VolumeSearch } from '../../scheduling/volume-search.ts';
+import type { GroupedKeys } from './grouped-keys.ts';
 import type { VolumeFolders } from './local-path.ts';
 
 export interface Storage {
   claims: Informer<PersistentVolumeClaim>;
+  claimsByOwner: GroupedKeys<PersistentVolumeClaim>;
   volumes: Informer<PersistentVolume>;
+  search: VolumeSearch;
   classes: Informer<StorageClass>;
   nodes: Informer<Node>;
   claimClient: ResourceClient<PersistentVolumeClaim>;
@@ -19,6 +23,10 @@ export interface Storage {
 }
 
 export const claimKey = (of: { namespace?: string; name?: string }): string => `${of.namespace ?? ''}/${of.name ?? ''}`;
+
+/** The owners that manage the object. */
+export const controllersOf = ({ ownerReferences = [] }: ObjectMeta): OwnerReference[] =>
+  ownerReferences.filter(({ controller }) => controller === true);
 
 /** The object as it is in the API now, whatever the informer knows. */
 export async function readNow<T extends KubeObject>(

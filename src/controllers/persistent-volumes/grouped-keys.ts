@@ -1,0 +1,30 @@
+/** The keys of objects by what they refer to, so that no reference is searched for among all objects. */
+export interface GroupedKeys<T> {
+  put(object: T): void;
+  /** As it was put. */
+  remove(object: T): void;
+  keysOf(group: string): readonly string[];
+}
+
+export function groupedKeys<T>(
+  keyOf: (object: T) => string,
+  groupsOf: (object: T) => readonly string[],
+): GroupedKeys<T> {
+  const groups = new Map<string, Set<string>>();
+  return {
+    put(object) {
+      for (const group of groupsOf(object)) {
+        const keys = groups.get(group) ?? new Set();
+        groups.set(group, keys.add(keyOf(object)));
+      }
+    },
+    remove(object) {
+      for (const group of groupsOf(object)) {
+        const keys = groups.get(group);
+        keys?.delete(keyOf(object));
+        if (keys?.size === 0) groups.delete(group);
+      }
+    },
+    keysOf: (group) => [...(groups.get(group) ?? [])],
+  };
+}

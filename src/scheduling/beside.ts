@@ -1,0 +1,54 @@
+/**
+ * Whether a Pod still fits on a node while others are added beside it, one after the other: each is looked at once, so
+ * that many Pods are not compared with all those before them.
+ *
+ * Invariant: the answer is that of reasonsAgainst() with all that were added.
+ */
+import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
+import type { Node, Pod } from '../api/generated/types.ts';
+import { addQuantities, compareQuantities, quantityValue, zeroQuantity } from '../machinery/quantity.ts';
+import { hostPortClash } from './filters.ts';
+import { allocatableOf, requestedBy } from './node-resources.ts';
+import { reasonsAgainst } from './schedule.ts';
+import { claimNamesOf, exclusiveClaims, type VolumeFacts } from './volume-claims.ts';
+
+/** Adds another where the Pod fits beside it still; false where it does not. */
+export type AddBeside = (other: Pod) => boolean;
+
+/** undefined: the Pod does not fit beside these. They have not ended, as the others that are added. */
+export function fitBeside(
+  pod: Pod,
+  node: Node,
+  staying: readonly Pod[],
+  facts: VolumeFacts | undefined,
+): AddBeside | undefined {
+  if (reasonsAgainst(pod, node, staying, facts).length > 0) return undefined;
+  const allocatable = allocatableOf(node);
+  const maxPods = allocatable.get('pods');
+  const requests = effectiveRequests(pod);
+  const used = requestedBy(staying);
+  let count = BigInt(staying.length);
+  const takesPortOf = hostPortClash([pod]);
+  const exclusive = facts === undefined ? new Set() : exclusiveClaims(pod, facts);
+  return (other) => {
+    if (maxPods !== undefined && count + 2n > quantityValue(maxPods)) return false;
+    if (takesPortOf(other)) return false;
+    if (
+      exclusive.size > 0 &&
+      other.metadata.namespace === pod.metadata.namespace &&
+      claimNamesOf(other).some((name) => exclusive.has(name))
+    )
+      return false;
+    const after = [...effectiveRequests(other)].map(
+      ([name, more]) => [name, addQuantities(used.get(name) ?? zeroQuantity, more)] as const,
+    );
+    for (const [name, amount] of after) {
+      const request = requests.get(name) ?? zeroQuantity;
+      if (compareQuantities(request, zeroQuantity) <= 0) continue;
+      if (compareQuantities(addQuantities(amount, request), allocatable.get(name) ?? zeroQuantity) > 0) return false;
+    }
+    for (const [name, amount] of after) used.set(name, amount);
+    count++;
+    return true;
+  };
+}

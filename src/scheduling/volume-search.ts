@@ -1,0 +1,155 @@
+/**
+ * Finds the PersistentVolume for a claim among many: volumes and claims are not compared in pairs.
+ * Source: pkg/controller/volume/persistentvolume of v1.33 (behaviour).
+ */
+import type { Node, PersistentVolume, PersistentVolumeClaim } from '../api/generated/types.ts';
+import { labelSelectorMatcher } from '../machinery/labels.ts';
+import { compareQuantities, parseQuantity, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
+import { matchesNodeSelector } from './requirements.ts';
+
+/** Whether the volume can be used on the node. */
+export const isReachable = ({ spec }: PersistentVolume, node: Node): boolean =>
+  spec?.nodeAffinity?.required === undefined || matchesNodeSelector(spec.nodeAffinity.required, node);
+
+/** The volume that is kept for the claim, or else the smallest free one that satisfies it. */
+export type FindVolume = (claim: PersistentVolumeClaim) => PersistentVolume | undefined;
+
+export interface VolumeSearch {
+  /** Without a node: wherever the volume can be used. */
+  on(node: Node | undefined): FindVolume;
+}
+
+/** A search among volumes that come, change and go. A volume is removed as it was put. */
+export interface VolumeIndex extends VolumeSearch {
+  put(volume: PersistentVolume): void;
+  remove(volume: PersistentVolume): void;
+}
+
+interface Sized {
+  volume: PersistentVolume;
+  size: Quantity;
+}
+
+/** Free volumes that differ in size, labels and nodes only. */
+interface Shelf {
+  modes: ReadonlySet<string>;
+  /** By size, then by name. */
+  volumes: Sized[];
+}
+
+const quantityOf = (text = '0'): Quantity => parseQuantity(text) ?? zeroQuantity;
+const sized = (volume: PersistentVolume): Sized => ({
+  volume,
+  size: quantityOf(volume.spec?.capacity?.['storage']),
+});
+const placeOf = ({ namespace, name }: { namespace?: string; name?: string }): string =>
+  `${namespace ?? ''}/${name ?? ''}`;
+const contentOf = ({ storageClassName, volumeMode }: { storageClassName?: string; volumeMode?: string } = {}) =>
+  JSON.stringify([storageClassName ?? '', volumeMode ?? 'Filesystem']);
+const modesOf = ({ spec }: PersistentVolume): string => [...new Set(spec?.accessModes)].sort().join();
+
+/** The value of the key; a new one is put where there is none. */
+function ensure<K, V>(map: Map<K, V>, key: K, create: () => V): V {
+  const value = map.get(key) ?? create();
+  map.set(key, value);
+  return value;
+}
+
+export function volumeIndex(volumes: readonly PersistentVolume[] = []): VolumeIndex {
+  /** By the namespace and name of the claim, and the name of the volume. */
+  const kept = new Map<string, Map<string, PersistentVolume>>();
+  /** By class and volume mode, and the access modes, of which there are few sets. */
+  const free = new Map<string, Map<string, Shelf>>();
+  const isFree = ({ status }: PersistentVolume): boolean => status?.phase === 'Available';
+
+  function put(volume: PersistentVolume): void {
+    const { metadata, spec } = volume;
+    if (metadata.deletionTimestamp !== undefined) return;
+    if (spec?.claimRef !== undefined) {
+      ensure(kept, placeOf(spec.claimRef), () => new Map()).set(metadata.name, volume);
+    } else if (isFree(volume)) {
+      const shelves = ensure(free, contentOf(spec), () => new Map<string, Shelf>());
+      const modes = new Set(spec?.accessModes);
+      const shelf = ensure(shelves, modesOf(volume), () => ({ modes, volumes: [] }));
+      const item = sized(volume);
+      shelf.volumes.splice(
+        firstWhere(shelf.volumes, (each) => smallerFirst(each, item) >= 0),
+        0,
+        item,
+      );
+    }
+  }
+
+  function remove(volume: PersistentVolume): void {
+    const { metadata, spec } = volume;
+    if (spec?.claimRef !== undefined) {
+      const place = placeOf(spec.claimRef);
+      kept.get(place)?.delete(metadata.name);
+      if (kept.get(place)?.size === 0) kept.delete(place);
+      return;
+    }
+    const [content, modes] = [contentOf(spec), modesOf(volume)];
+    const shelf = free.get(content)?.get(modes);
+    if (shelf === undefined) return;
+    const item = sized(volume);
+    const at = firstWhere(shelf.volumes, (each) => smallerFirst(each, item) >= 0);
+    if (shelf.volumes[at]?.volume.metadata.name === metadata.name) shelf.volumes.splice(at, 1);
+    if (shelf.volumes.length === 0) free.get(content)?.delete(modes);
+    if (free.get(content)?.size === 0) free.delete(content);
+  }
+
+  for (const volume of volumes) put(volume);
+  return {
+    put,
+    remove,
+    on(node) {
+      const reachable = new Map<Shelf, Sized[]>();
+      const onNode = (shelf: Shelf): Sized[] =>
+        node === undefined
+          ? shelf.volumes
+          : ensure(reachable, shelf, () => shelf.volumes.filter(({ volume }) => isReachable(volume, node)));
+      return (claim) =>
+        [...(kept.get(placeOf(claim.metadata))?.values() ?? [])].find(
+          (volume) => isKeptFor(volume, claim) && (node === undefined || isReachable(volume, node)),
+        ) ?? smallest(free.get(contentOf(claim.spec))?.values() ?? [], onNode, claim);
+    },
+  };
+}
+
+const isKeptFor = ({ spec }: PersistentVolume, { metadata }: PersistentVolumeClaim): boolean =>
+  !spec?.claimRef?.uid || spec.claimRef.uid === metadata.uid;
+
+const smallerFirst = (a: Sized, b: Sized): number =>
+  compareQuantities(a.size, b.size) || a.volume.metadata.name.localeCompare(b.volume.metadata.name);
+
+function smallest(
+  shelves: Iterable<Shelf>,
+  volumesOf: (shelf: Shelf) => readonly Sized[],
+  { spec }: PersistentVolumeClaim,
+): PersistentVolume | undefined {
+  const request = quantityOf(spec?.resources?.requests?.['storage']);
+  const matches = spec?.selector === undefined ? undefined : labelSelectorMatcher(spec.selector);
+  let best: Sized | undefined;
+  for (const shelf of shelves) {
+    if (!(spec?.accessModes ?? []).every((mode) => shelf.modes.has(mode))) continue;
+    const volumes = volumesOf(shelf);
+    for (let at = firstWhere(volumes, ({ size }) => compareQuantities(size, request) >= 0); at < volumes.length; at++) {
+      const found = volumes[at] as Sized;
+      if (matches !== undefined && !matches(found.volume.metadata.labels)) continue;
+      if (best === undefined || smallerFirst(found, best) < 0) best = found;
+      break;
+    }
+  }
+  return best?.volume;
+}
+
+/** The index of the first volume for which it holds; it holds for all after that. */
+function firstWhere(volumes: readonly Sized[], holds: (item: Sized) => boolean): number {
+  let [from, to] = [0, volumes.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (holds(volumes[middle] as Sized)) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}
