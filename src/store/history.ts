@@ -35,14 +35,19 @@ export function eventsOf(
   return events.reverse();
 }
 
+/** Adds what the keys that changed in the record held before it. Records are to come oldest first. */
+export function addStateBefore(
+  state: Map<string, StoredValue | undefined>,
+  { changes }: HistoryRecord,
+  prefix: string,
+): void {
+  for (const { key, previous } of changes) if (key.startsWith(prefix) && !state.has(key)) state.set(key, previous);
+}
+
 /** What the keys that changed in the records held before the first of them. */
-export function stateBefore(records: readonly HistoryRecord[], prefix: string): Map<string, StoredValue | undefined> {
+export function stateBefore(records: Iterable<HistoryRecord>, prefix: string): Map<string, StoredValue | undefined> {
   const state = new Map<string, StoredValue | undefined>();
-  for (const { changes } of records) {
-    for (const { key, previous } of changes) {
-      if (key.startsWith(prefix) && !state.has(key)) state.set(key, previous);
-    }
-  }
+  for (const record of records) addStateBefore(state, record, prefix);
   return state;
 }
 

@@ -69,19 +69,19 @@ export function prefixEnd(prefix: string): string | undefined {
 }
 
 /**
- * Reads an older state: the newest one (ascending by key, after options.after) with the changed keys put back.
- * `changed` holds what each key that changed since then held.
+ * Reads an older state: the newest one (its keys ascending, after options.after) with the changed keys put back. Only the values that
+ * are returned are read. `changed` holds what each key that changed since then held.
  */
 export function rewoundRange(
-  newest: Iterable<StoredValue>,
+  newest: Iterable<string>,
+  read: (key: string) => StoredValue | undefined,
   changed: Map<string, StoredValue | undefined>,
-  options: RangeOptions,
+  { after, limit }: RangeOptions,
 ): { items: StoredValue[]; remaining: number } {
-  const restored = [...changed.values()].filter(
-    (kv) => kv !== undefined && (options.after === undefined || kv.key > options.after),
-  ) as StoredValue[];
-  const unchanged = [...newest].filter((kv) => !changed.has(kv.key));
-  const all = [...unchanged, ...restored].sort((a, b) => (a.key < b.key ? -1 : 1));
-  const items = options.limit ? all.slice(0, options.limit) : all;
-  return { items, remaining: all.length - items.length };
+  const keys = [...newest].filter((key) => !changed.has(key));
+  for (const [key, kv] of changed) if (kv !== undefined && (after === undefined || key > after)) keys.push(key);
+  keys.sort();
+  const shown = limit ? keys.slice(0, limit) : keys;
+  const items = shown.map((key) => changed.get(key) ?? read(key)).filter((kv) => kv !== undefined);
+  return { items, remaining: keys.length - shown.length };
 }

@@ -11,10 +11,11 @@
  *     forgets what is beyond that.
  */
 import type { Log } from '../../platform/platform.ts';
-import { eventsOf, type HistoryRecord, stateBefore } from '../history.ts';
+import { addStateBefore, eventsOf, type HistoryRecord } from '../history.ts';
 import {
   CompactedError,
   type RangeOptions,
+  type RangeResult,
   type StorageFullError,
   type Store,
   type StoredValue,
@@ -22,22 +23,13 @@ import {
   type Txn,
   type TxnResult,
 } from '../store.ts';
-import {
-  checkRevision,
-  checkTxn,
-  comparableKey,
-  evaluate,
-  eventKey,
-  eventRevision,
-  eventValue,
-  isKey,
-  prefixEnd,
-  rewoundRange,
-} from '../transaction.ts';
+import { checkRevision, checkTxn, evaluate, eventKey, eventValue, isKey, rewoundRange } from '../transaction.ts';
 import { createWatchers } from '../watchers.ts';
+import { type Batch, commit, type Waiting } from './batch.ts';
 import { commitFailure } from './commit-failure.ts';
 import { HistorySize } from './history-size.ts';
-import { fromChanges, fromStored, openTables, type Tables, toRecord, toStored } from './tables.ts';
+import { type Past, readPast } from './past.ts';
+import { boundsOf, openTables, type ReadTransaction, readRange, type Tables, toRecord, toStored } from './tables.ts';
 
 export interface LmdbStoreOptions {
   /** Made where it is not there (0700). */
@@ -45,20 +37,6 @@ export interface LmdbStoreOptions {
   /** How many revisions of history are kept for watches and older reads. */
   historyRevisions?: number;
   log?: Log;
-}
-
-type Waiting = (
-  | { kind: 'txn'; txn: Txn; resolve: (result: TxnResult) => void }
-  | { kind: 'compact'; revision: number; resolve: () => void }
-) & { reject: (error: Error) => void };
-
-/** What one LMDB transaction writes. */
-interface Batch {
-  revision: number;
-  compacted: number;
-  events: StoreEvent[];
-  /** Answers that hold once it is durable. */
-  answers: (() => void)[];
 }
 
 /** Rejects with one sentence where the folder holds something else, or cannot be read. */
@@ -103,36 +81,26 @@ class LmdbStore implements Store {
   async get(key: string, revision?: number): Promise<StoredValue | undefined> {
     this.checkOpen();
     if (revision === undefined) return this.read(key);
-    return this.snapshot((transaction, newest, compacted) => {
-      checkRevision(revision, compacted, newest);
-      const before = stateBefore(this.recordsAfter(revision, transaction), key);
-      return before.has(key) ? before.get(key) : this.read(key, transaction);
-    });
+    return this.snapshotOf(revision, key, (before, transaction) =>
+      before.has(key) ? before.get(key) : this.read(key, transaction),
+    );
   }
 
-  async range(options: RangeOptions): Promise<{ items: StoredValue[]; revision: number; remaining: number }> {
-    return this.snapshot((transaction, newest, compacted) => {
+  async range(options: RangeOptions): Promise<RangeResult> {
+    const { current } = this.tables;
+    // LMDB fails where it is asked for what cannot be a key.
+    const isEmpty = options.prefix !== '' && !isKey(options.prefix);
+    const present = this.snapshot((transaction, newest, compacted) => {
       const revision = options.revision ?? newest;
       checkRevision(revision, compacted, newest);
-      const { current } = this.tables;
-      // LMDB fails where it is asked for what cannot be a key.
-      if (options.prefix !== '' && !isKey(options.prefix)) return { items: [], revision, remaining: 0 };
-      const isAfter = options.after !== undefined && options.after >= options.prefix;
-      const after = isAfter && options.after !== undefined ? comparableKey(options.after) : undefined;
-      const bounds = { start: after ?? options.prefix, exclusiveStart: after !== undefined, transaction };
-      const end = prefixEnd(options.prefix);
-      const whole = end === undefined ? bounds : { ...bounds, end };
-      if (revision !== newest) {
-        const newestItems = current.getRange(whole).map(({ key, value }) => toStored(key, value));
-        const changed = stateBefore(this.recordsAfter(revision, transaction), options.prefix);
-        return { ...rewoundRange(newestItems, changed, options), revision };
-      }
-      const shown = options.limit ? { ...whole, limit: options.limit } : whole;
-      const items = [...current.getRange(shown)].map(({ key, value }) => toStored(key, value));
-      const last = items.at(-1);
-      const more = options.limit !== undefined && items.length === options.limit && last !== undefined;
-      const remaining = more ? current.getKeysCount({ ...whole, start: last.key, exclusiveStart: true }) : 0;
-      return { items, revision, remaining };
+      if (revision !== newest) return undefined;
+      return { ...(isEmpty ? { items: [], remaining: 0 } : readRange(current, options, transaction)), revision };
+    });
+    const { revision = this.newest, prefix } = options;
+    if (present !== undefined) return present;
+    return this.snapshotOf(revision, prefix, (changed, transaction) => {
+      const keys = isEmpty ? [] : current.getKeys({ ...boundsOf(options), transaction });
+      return { ...rewoundRange(keys, (key) => this.read(key, transaction), changed, options), revision };
     });
   }
 
@@ -175,6 +143,26 @@ class LmdbStore implements Store {
     return [...rows].map(({ key, value }) => toRecord(key, value));
   }
 
+  /** Reads with what the keys with the prefix held at an older revision, as far as they have changed since. */
+  private async snapshotOf<T>(
+    revision: number,
+    prefix: string,
+    body: (changed: Past['changed'], transaction: ReadTransaction) => T,
+  ): Promise<T> {
+    const past = await readPast(
+      this.tables,
+      revision,
+      () => this.newest,
+      prefix,
+      () => this.checkOpen(),
+    );
+    return this.snapshot((transaction, newest, compacted) => {
+      checkRevision(revision, compacted, newest);
+      for (const record of this.recordsAfter(past.read, transaction)) addStateBefore(past.changed, record, prefix);
+      return body(past.changed, transaction);
+    });
+  }
+
   /** Reads of one moment: a commit that lands between them is not seen, or not in part. */
   private snapshot<T>(body: (transaction: ReadTransaction, newest: number, compacted: number) => T): T {
     this.checkOpen();
@@ -213,7 +201,8 @@ class LmdbStore implements Store {
     let batch: Batch;
     try {
       batch = this.decide(taken);
-      if (batch.revision !== this.newest || batch.compacted !== this.compacted) await this.commit(batch);
+      if (batch.revision !== this.newest || batch.compacted !== this.compacted)
+        await commit(this.tables, batch, { newest: this.newest, compacted: this.compacted });
     } catch (error) {
       const failure = await this.recover(error);
       for (const waiting of taken) waiting.reject(failure);
@@ -254,29 +243,6 @@ class LmdbStore implements Store {
     return batch;
   }
 
-  /** Resolves when the batch is on the disk. */
-  private async commit(batch: Batch): Promise<void> {
-    const { root, current, history, meta } = this.tables;
-    const changes = Map.groupBy(batch.events, eventRevision);
-    await root.batch(() => {
-      for (const event of batch.events) {
-        if (event.type === 'put') current.put(event.kv.key, fromStored(event.kv));
-        else current.remove(event.key);
-      }
-      for (const [revision, events] of changes) {
-        // A batch larger than the history adds nothing that it would forget at once.
-        if (revision <= batch.compacted) continue;
-        history.put(revision, fromChanges(events.map((event) => ({ key: eventKey(event), previous: event.previous }))));
-      }
-      for (let revision = this.compacted + 1; revision <= Math.min(batch.compacted, this.newest); revision++) {
-        history.remove(revision);
-      }
-      meta.put('revision', batch.revision);
-      if (batch.compacted !== this.compacted) meta.put('compacted', batch.compacted);
-    });
-    root.resetReadTxn();
-  }
-
   /** After a failed commit: what to tell the writers; LMDB is opened anew where it may refuse to go on. */
   private async recover(error: unknown): Promise<StorageFullError> {
     const { failure, reopen } = await commitFailure(this.directory, error);
@@ -292,5 +258,3 @@ class LmdbStore implements Store {
     return failure;
   }
 }
-
-type ReadTransaction = ReturnType<Tables['current']['useReadTransaction']>;

@@ -10,11 +10,14 @@ import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { UserError } from '../../platform/files.ts';
 import type { HistoryRecord, UndoChange } from '../history.ts';
-import type { StoredValue } from '../store.ts';
+import type { RangeOptions, RangeResult, StoredValue } from '../store.ts';
+import { comparableKey, prefixEnd } from '../transaction.ts';
 import { diskFull } from './commit-failure.ts';
 
 type CurrentRow = [createRevision: number, modRevision: number, value: Uint8Array];
 type HistoryRow = ([key: string] | [key: string, ...CurrentRow])[];
+
+export type ReadTransaction = ReturnType<Tables['current']['useReadTransaction']>;
 
 export interface Tables {
   root: RootDatabase;
@@ -145,3 +148,26 @@ export const toRecord = (revision: number, row: HistoryRow): HistoryRecord => ({
 
 export const fromChanges = (changes: UndoChange[]): HistoryRow =>
   changes.map(({ key, previous }) => (previous === undefined ? [key] : [key, ...fromStored(previous)]));
+
+/** The keys with the prefix after `after`, as LMDB takes them. */
+export function boundsOf({ prefix, after }: RangeOptions): { start: string; exclusiveStart: boolean; end?: string } {
+  const isAfter = after !== undefined && after >= prefix;
+  const end = prefixEnd(prefix);
+  const start = isAfter ? comparableKey(after) : prefix;
+  return { start, exclusiveStart: isAfter, ...(end === undefined ? {} : { end }) };
+}
+
+/** What the table holds in the transaction. */
+export function readRange(
+  current: Tables['current'],
+  options: RangeOptions,
+  transaction: ReadTransaction,
+): Omit<RangeResult, 'revision'> {
+  const bounds = { ...boundsOf(options), transaction };
+  const shown = options.limit ? { ...bounds, limit: options.limit } : bounds;
+  const items = [...current.getRange(shown)].map(({ key, value }) => toStored(key, value));
+  const last = items.at(-1);
+  const more = options.limit !== undefined && items.length === options.limit && last !== undefined;
+  const remaining = more ? current.getKeysCount({ ...bounds, start: last.key, exclusiveStart: true }) : 0;
+  return { items, remaining };
+}

@@ -78,8 +78,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
         return { items, revision: at, remaining: found.length - shown.length };
       }
       const changed = stateBefore(recordsAfter(at), range.prefix);
-      const newest = found.map((key) => values.get(key) as StoredValue);
-      return { ...rewoundRange(newest, changed, range), revision: at };
+      return { ...rewoundRange(found, (key) => values.get(key), changed, range), revision: at };
     },
     async txn(txn) {
       checkTxn(txn);

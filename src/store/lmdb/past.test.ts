@@ -1,0 +1,77 @@
+/** Reads of an older revision go through the whole history since: others have their turns meanwhile. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { CompactedError, type Store } from '../store.ts';
+import { openLmdbStore } from './lmdb-store.ts';
+
+const WRITES = 100;
+
+let directory: string;
+let store: Store;
+let first: number;
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'lifepod-past-'));
+  store = await openLmdbStore({ directory });
+  for (let index = 0; index < WRITES; index++) await write(`/${index % 2}/${index % 10}`, String(index));
+  first = 1;
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await store.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const write = (key: string, value: string) =>
+  store.txn({ compare: [], puts: [{ key, value: new TextEncoder().encode(value) }] });
+
+/** Each look at the clock finds it 10 ms later: two records take a turn. */
+function slowClock(): void {
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => {
+    now += 10;
+    return now;
+  });
+}
+
+test('the event loop has turns while the history is read', async () => {
+  slowClock();
+  let turns = 0;
+  let over = false;
+  const turn = (): void => {
+    turns++;
+    if (!over) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const { items, remaining } = await store.range({ prefix: '/0/', revision: first + 4, limit: 2 });
+  over = true;
+  expect(items.map(({ key, value }) => [key, new TextDecoder().decode(value)])).toEqual([
+    ['/0/0', '0'],
+    ['/0/2', '2'],
+  ]);
+  expect(remaining).toBe(1);
+  expect(turns).toBeGreaterThan(WRITES / 4);
+});
+
+test('what is written meanwhile does not show', async () => {
+  slowClock();
+  const listed = store.range({ prefix: '/', revision: first + 1 });
+  const read = store.get('/0/0', first + 1);
+  await write('/0/0', 'new');
+  await write('/0/x', 'new');
+  expect((await listed).items.map(({ key }) => key)).toEqual(['/0/0', '/1/1']);
+  expect(new TextDecoder().decode((await read)?.value)).toBe('0');
+});
+
+test('a revision that is compacted meanwhile cannot be read', async () => {
+  slowClock();
+  const listed = store.range({ prefix: '/', revision: first });
+  await Promise.all([expect(listed).rejects.toThrow(CompactedError), store.compact(WRITES - 1)]);
+});
+
+test('a store that is closed meanwhile says so', async () => {
+  slowClock();
+  const listed = store.range({ prefix: '/', revision: first });
+  await Promise.all([expect(listed).rejects.toThrow(/is closed$/), store.close()]);
+});
