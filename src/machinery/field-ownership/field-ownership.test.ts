@@ -3,9 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '../json-value.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../meta.ts';
 import type { ApiError } from '../status.ts';
+import { compare } from './comparison.ts';
 import { difference, type FieldSet, intersection, pathsOf, union } from './field-set.ts';
 import { applyConfig, entriesAfterUpdate, type FieldWriter, firstEntries, givenEntries } from './managed-fields.ts';
-import { compare, type FieldType, fieldSetOf, merge, removeFields, repeatedItem } from './typed-value.ts';
+import { type FieldType, fieldSetOf, merge, removeFields, repeatedItem } from './typed-value.ts';
 
 const atomic: FieldType = { kind: 'atomic' };
 const struct = (fields: Record<string, FieldType>): FieldType => ({

@@ -44,30 +44,103 @@ export function isFieldSet(value: unknown): value is JsonObject {
   return true;
 }
 
-const isMember = (node: JsonObject): boolean => Object.hasOwn(node, SELF) || Object.keys(node).length === 0;
-const elementsOf = (node: JsonObject): string[] => Object.keys(node).filter((key) => key !== SELF);
+/** Nodes that have been found to have children, and many of them. Sets are not modified. */
+const large = new WeakSet<JsonObject>();
+const MANY_CHILDREN = 64;
+
+function isEmpty(node: JsonObject): boolean {
+  if (large.has(node)) return false;
+  const { length } = Object.keys(node);
+  if (length > MANY_CHILDREN) large.add(node);
+  return length === 0;
+}
+
+const isMember = (node: JsonObject): boolean => Object.hasOwn(node, SELF) || isEmpty(node);
+const elementsOf = (node: JsonObject): string[] => {
+  const keys = Object.keys(node);
+  return Object.hasOwn(node, SELF) ? keys.filter((key) => key !== SELF) : keys;
+};
 const childOf = (node: FieldSet, element: string): FieldSet =>
   node !== undefined && Object.hasOwn(node, element) ? (node[element] as JsonObject) : undefined;
 
-/** A node of these children; undefined where it says nothing. */
-export function nodeOf(member: boolean, children: Iterable<readonly [string, FieldSet]>): FieldSet {
-  const kept = [...children].filter((entry): entry is [string, JsonObject] => entry[1] !== undefined);
-  if (kept.length === 0) return member ? {} : undefined;
-  kept.sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(member ? [[SELF, {}], ...kept] : kept);
+/** The children of a node that is being made: it has them in their order. */
+export class NodeBuilder {
+  readonly #elements: string[] = [];
+  readonly #children: JsonObject[] = [];
+  #isSorted = true;
+
+  /** An element once. What says nothing is left out. */
+  add(element: string, child: FieldSet): void {
+    if (child === undefined) return;
+    const last = this.#elements.at(-1);
+    if (last !== undefined && last > element) this.#isSorted = false;
+    this.#elements.push(element);
+    this.#children.push(child);
+  }
+
+  /** undefined where it says nothing. */
+  node(member: boolean): FieldSet {
+    if (this.#elements.length === 0) return member ? {} : undefined;
+    const result: JsonObject = member ? { [SELF]: {} } : {};
+    const order = this.#isSorted
+      ? undefined
+      : this.#elements.map((_, at) => at).sort((a, b) => (this.#elementAt(a) < this.#elementAt(b) ? -1 : 1));
+    // An element has a prefix: none is __proto__.
+    for (let at = 0; at < this.#elements.length; at++) {
+      const from = order?.[at] ?? at;
+      result[this.#elementAt(from)] = this.#children[from] as JsonObject;
+    }
+    return result;
+  }
+
+  #elementAt(at: number): string {
+    return this.#elements[at] as string;
+  }
 }
 
 export const asMember = (node: FieldSet): JsonObject =>
   node === undefined || isMember(node) ? (node ?? {}) : { [SELF]: {}, ...node };
 
-const unionNodes = (a: JsonObject, b: JsonObject): FieldSet =>
-  nodeOf(
-    isMember(a) || isMember(b),
-    [...new Set([...elementsOf(a), ...elementsOf(b)])].map((element) => {
-      const [left, right] = [childOf(a, element), childOf(b, element)];
-      return [element, left !== undefined && right !== undefined ? unionNodes(left, right) : (left ?? right)];
-    }),
-  );
+/** The node with what `change` makes of its children; itself where that changes nothing. */
+function mapped(node: JsonObject, member: boolean, change: (child: JsonObject, element: string) => FieldSet): FieldSet {
+  const elements = elementsOf(node);
+  let builder: NodeBuilder | undefined;
+  for (let at = 0; at < elements.length; at++) {
+    const element = elements[at] as string;
+    const child = node[element] as JsonObject;
+    const kept = change(child, element);
+    if (builder === undefined && kept !== child) {
+      builder = new NodeBuilder();
+      for (const before of elements.slice(0, at)) builder.add(before, node[before] as JsonObject);
+    }
+    builder?.add(element, kept);
+  }
+  if (builder !== undefined) return builder.node(member);
+  if (elements.length === 0) return member ? node : undefined;
+  if (member === Object.hasOwn(node, SELF)) return node;
+  if (member) return asMember(node);
+  const { [SELF]: _, ...rest } = node;
+  return rest as JsonObject;
+}
+
+function unionNodes(a: JsonObject, b: JsonObject): JsonObject {
+  if (a === b) return a;
+  const builder = new NodeBuilder();
+  const [ofA, ofB] = [elementsOf(a), elementsOf(b)];
+  const add = (element: string): void => {
+    const [left, right] = [childOf(a, element), childOf(b, element)];
+    builder.add(element, left !== undefined && right !== undefined ? unionNodes(left, right) : (left ?? right));
+  };
+  // Both are mostly in order: so is the result then.
+  let at = 0;
+  for (const element of ofA) {
+    for (let next = ofB[at]; next !== undefined && next <= element; next = ofB[++at])
+      if (!Object.hasOwn(a, next)) add(next);
+    add(element);
+  }
+  for (const element of ofB.slice(at)) if (!Object.hasOwn(a, element)) add(element);
+  return builder.node(isMember(a) || isMember(b)) ?? {};
+}
 
 /** In halves: one after another, the many sets of many managers would be copied once for each. */
 export function union(...sets: FieldSet[]): FieldSet {
@@ -79,38 +152,26 @@ export function union(...sets: FieldSet[]): FieldSet {
 
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return undefined;
-  return nodeOf(
-    isMember(a) && isMember(b),
-    elementsOf(a).map((element) => [element, intersection(childOf(a, element), childOf(b, element))]),
-  );
+  return mapped(a, isMember(a) && isMember(b), (child, element) => intersection(child, childOf(b, element)));
 }
 
 /** The members of `a` that are none of `b`. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return a;
-  return nodeOf(
-    isMember(a) && !isMember(b),
-    elementsOf(a).map((element) => [element, difference(childOf(a, element), childOf(b, element))]),
-  );
+  return mapped(a, isMember(a) && !isMember(b), (child, element) => difference(child, childOf(b, element)));
 }
 
 /** The members of `a` that are neither in `b` nor below a member of it. */
 export function without(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return a;
   if (isMember(b)) return undefined;
-  return nodeOf(
-    isMember(a),
-    elementsOf(a).map((element) => [element, without(childOf(a, element), childOf(b, element))]),
-  );
+  return mapped(a, isMember(a), (child, element) => without(child, childOf(b, element)));
 }
 
 /** The members of `a` that `b` knows nothing of: neither them nor anything below. */
 export function unknownTo(a: FieldSet, b: FieldSet): FieldSet {
-  if (a === undefined) return undefined;
-  return nodeOf(
-    isMember(a) && b === undefined,
-    elementsOf(a).map((element) => [element, unknownTo(childOf(a, element), childOf(b, element))]),
-  );
+  if (a === undefined || b === undefined) return a;
+  return mapped(a, false, (child, element) => unknownTo(child, childOf(b, element)));
 }
 
 export const removes = (set: FieldSet, element: string): boolean => {
@@ -120,14 +181,28 @@ export const removes = (set: FieldSet, element: string): boolean => {
 
 export const below = childOf;
 
-/** As messages write them: `.spec.containers[name="app"].image`. Members of one level come before what is below them. */
-export function pathsOf(set: FieldSet, path = ''): string[] {
+/** How many members it has. */
+export function sizeOf(set: FieldSet): number {
+  if (set === undefined) return 0;
+  let size = 0;
+  for (const element of elementsOf(set)) size += (removes(set, element) ? 1 : 0) + sizeOf(childOf(set, element));
+  return size;
+}
+
+/** As messages write them: `.spec.containers[name="app"].image`. Members of one level come before what is below them. At most `limit`. */
+export function pathsOf(set: FieldSet, limit = Number.POSITIVE_INFINITY, path = ''): string[] {
   if (set === undefined) return [];
   const elements = elementsOf(set).sort();
-  return [
-    ...elements.filter((element) => removes(set, element)).map((element) => path + elementText(element)),
-    ...elements.flatMap((element) => pathsOf(childOf(set, element), path + elementText(element))),
-  ];
+  const paths: string[] = [];
+  for (const element of elements) {
+    if (paths.length >= limit) return paths;
+    if (removes(set, element)) paths.push(path + elementText(element));
+  }
+  for (const element of elements) {
+    if (paths.length >= limit) return paths;
+    paths.push(...pathsOf(childOf(set, element), limit - paths.length, path + elementText(element)));
+  }
+  return paths;
 }
 
 export function elementText(element: string): string {

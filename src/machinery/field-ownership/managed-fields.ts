@@ -9,6 +9,7 @@
 import { isJsonObject, type JsonObject, jsonEqual } from '../json-value.ts';
 import type { KubeObject, ManagedFieldsEntry, StatusCause } from '../meta.ts';
 import { ApiError } from '../status.ts';
+import { changes, compare } from './comparison.ts';
 import {
   difference,
   type FieldSet,
@@ -19,7 +20,7 @@ import {
   unknownTo,
   without,
 } from './field-set.ts';
-import { changes, compare, type FieldType, fieldSetOf, merge, removeFields } from './typed-value.ts';
+import { type FieldType, fieldSetOf, merge, removeFields } from './typed-value.ts';
 
 /** The writer of one change, and when. */
 export interface FieldWriter {

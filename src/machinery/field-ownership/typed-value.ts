@@ -5,7 +5,7 @@
  * Values are plain JSON without null; nothing is modified, and results may share parts with what came in.
  * Source: Server-Side Apply, "Merge strategy" (v1.33); sigs.k8s.io/structured-merge-diff (behaviour).
  */
-import { isJsonObject, type JsonObject, type JsonValue, jsonEqual, setOwn } from '../json-value.ts';
+import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json-value.ts';
 import { repeats } from '../repeats.ts';
 import {
   asMember,
@@ -14,9 +14,8 @@ import {
   type FieldSet,
   fieldElement,
   keyElement,
-  nodeOf,
+  NodeBuilder,
   removes,
-  union,
   valueElement,
 } from './field-set.ts';
 
@@ -32,31 +31,57 @@ export type FieldType =
 
 const atomic: FieldType = { kind: 'atomic' };
 
-type ListType = Extract<FieldType, { kind: 'listMap' | 'set' }>;
+export type FieldsType = Extract<FieldType, { kind: 'struct' | 'map' }>;
+export type ListType = Extract<FieldType, { kind: 'listMap' | 'set' }>;
+
+export const typeOfField = (type: FieldsType, name: string): FieldType | undefined =>
+  type.kind === 'map' ? type.values : type.field(name);
 
 /** The parts of a value that are fields of their own, by path element; undefined where it has none. */
-function partsOf(value: JsonValue | undefined, type: FieldType): Map<string, [JsonValue, FieldType]> | undefined {
-  if (value === undefined) return new Map();
-  if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(value)) {
-    const parts = new Map<string, [JsonValue, FieldType]>();
-    for (const [name, part] of Object.entries(value)) {
-      const of = type.kind === 'map' ? type.values : type.field(name);
-      if (of !== undefined && part !== undefined) parts.set(fieldElement(name), [part, of]);
-    }
-    return parts;
-  }
-  if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {
-    const items = type.kind === 'listMap' ? type.items : atomic;
-    // Of what is there twice, the first counts.
-    return new Map([...value].reverse().map((item) => [itemElement(item, type), [item, items]]));
-  }
+export function partsOf(value: JsonValue, type: FieldType): Iterable<[string, JsonValue, FieldType]> | undefined {
+  if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(value)) return fieldsOf(value, type);
+  if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) return itemsOf(value, type);
   return undefined;
+}
+
+function* fieldsOf(value: JsonObject, type: FieldsType): Generator<[string, JsonValue, FieldType]> {
+  for (const name of Object.keys(value)) {
+    const part = value[name];
+    const of = typeOfField(type, name);
+    if (of !== undefined && part !== undefined) yield [fieldElement(name), part, of];
+  }
+}
+
+function* itemsOf(value: readonly JsonValue[], type: ListType): Generator<[string, JsonValue, FieldType]> {
+  const items = itemTypeOf(type);
+  for (const [element, item] of byElement(value, type)) yield [element, item, items];
+}
+
+export const itemTypeOf = (type: ListType): FieldType => (type.kind === 'listMap' ? type.items : atomic);
+
+/** Of what is there twice, the first counts. */
+export function byElement(list: readonly JsonValue[], type: ListType): Map<string, JsonValue> {
+  const found = new Map<string, JsonValue>();
+  for (const item of list) {
+    const element = itemElement(item, type);
+    if (!found.has(element)) found.set(element, item);
+  }
+  return found;
+}
+
+/** The keys of a list in the order of their names. */
+const sortedKeys = new WeakMap<ListType, readonly string[]>();
+
+function keysOf(type: Extract<FieldType, { kind: 'listMap' }>): readonly string[] {
+  const keys = sortedKeys.get(type) ?? [...type.keys].sort();
+  sortedKeys.set(type, keys);
+  return keys;
 }
 
 function itemElement(item: JsonValue, type: ListType): string {
   if (type.kind === 'set') return valueElement(item);
   const keys: JsonObject = {};
-  for (const key of [...type.keys].sort()) {
+  for (const key of keysOf(type)) {
     const value = (isJsonObject(item) ? item[key] : undefined) ?? type.defaults[key];
     if (value !== undefined) keys[key] = value;
   }
@@ -69,133 +94,100 @@ const isItem = (type: FieldType): boolean => type.kind !== 'struct';
 export function fieldSetOf(value: JsonValue, type: FieldType): FieldSet {
   const parts = partsOf(value, type);
   if (parts === undefined) return {};
-  return nodeOf(
-    false,
-    [...parts].map(([element, [part, of]]) => {
-      const node = fieldSetOf(part, of);
-      const empty = isJsonObject(part) && Object.keys(part).length === 0;
-      return [element, isItem(type) || empty ? asMember(node) : node];
-    }),
-  );
+  const node = new NodeBuilder();
+  const items = isItem(type);
+  for (const [element, part, of] of parts) {
+    const child = fieldSetOf(part, of);
+    const empty = isJsonObject(part) && Object.keys(part).length === 0;
+    node.add(element, items || empty ? asMember(child) : child);
+  }
+  return node.node(false);
 }
 
 /** Why no such value may be applied: a list has what it may not have twice. Undefined where it is fine. */
-export function repeatedItem(value: JsonValue, type: FieldType, path = ''): string | undefined {
+export function repeatedItem(value: JsonValue, type: FieldType): string | undefined {
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {
     const elements = value.map((item) => itemElement(item, type));
     const again = repeats(elements);
     const repeated = elements.find((_, index) => again[index]);
-    if (repeated !== undefined) return `${path}: duplicate entries for key ${elementText(repeated)}`;
+    if (repeated !== undefined) return `: duplicate entries for key ${elementText(repeated)}`;
   }
-  for (const [element, [part, of]] of partsOf(value, type) ?? []) {
-    const found = repeatedItem(part, of, path + elementText(element));
-    if (found !== undefined) return found;
+  if (type.kind === 'atomic') return undefined;
+  for (const [element, part, of] of partsOf(value, type) ?? []) {
+    const found = of.kind === 'atomic' ? undefined : repeatedItem(part, of);
+    if (found !== undefined) return elementText(element) + found;
   }
   return undefined;
 }
 
-export interface Comparison {
-  added: FieldSet;
-  modified: FieldSet;
-  removed: FieldSet;
-}
-
-/** What came, changed and went from `old` to `now`. A whole that came or went is a member with all its parts. */
-export function compare(old: JsonValue | undefined, now: JsonValue | undefined, type: FieldType): Comparison {
-  return {
-    added: grown(old, now, type),
-    removed: grown(now, old, type),
-    modified: modified(old, now, type),
-  };
-}
-
-function grown(old: JsonValue | undefined, now: JsonValue | undefined, type: FieldType): FieldSet {
-  const parts = partsOf(now, type);
-  if (parts === undefined) return old === undefined ? {} : undefined;
-  const before = partsOf(old, type);
-  return nodeOf(
-    false,
-    [...parts].map(([element, [part, of]]) => {
-      const was = before?.get(element);
-      const node = grown(was?.[0], part, of);
-      return [element, was === undefined ? asMember(node) : node];
-    }),
-  );
-}
-
-function modified(old: JsonValue | undefined, now: JsonValue | undefined, type: FieldType): FieldSet {
-  if (old === undefined || now === undefined) return undefined;
-  const before = partsOf(old, type);
-  const parts = partsOf(now, type);
-  if (before === undefined || parts === undefined) return jsonEqual(old, now) ? undefined : {};
-  return nodeOf(
-    false,
-    [...parts].map(([element, [part, of]]) => [element, modified(before.get(element)?.[0], part, of)]),
-  );
-}
-
-/** `live` with what `config` says. */
+/** `live` with what `config` says; itself where that changes nothing. */
 export function merge(live: JsonValue | undefined, config: JsonValue, type: FieldType): JsonValue {
   if (live === undefined) return config;
   if (type.kind === 'listMap' || type.kind === 'set') {
     return Array.isArray(live) && Array.isArray(config) ? mergeLists(live, config, type) : config;
   }
   if (type.kind === 'atomic' || !isJsonObject(live) || !isJsonObject(config)) return config;
-  const result: JsonObject = { ...live };
-  for (const [name, value] of Object.entries(config)) {
-    const of = type.kind === 'map' ? type.values : (type.field(name) ?? atomic);
-    setOwn(result, name, merge(Object.hasOwn(live, name) ? live[name] : undefined, value, of));
+  let result = live;
+  for (const name of Object.keys(config)) {
+    const of = typeOfField(type, name) ?? atomic;
+    const was = Object.hasOwn(live, name) ? live[name] : undefined;
+    const merged = merge(was, config[name] as JsonValue, of);
+    if (merged === was) continue;
+    if (result === live) result = { ...live };
+    setOwn(result, name, merged);
   }
   return result;
 }
 
 /** In the order of `config`; what only `live` has stays before what it stood before. */
 function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], type: ListType): JsonValue[] {
-  const items = type.kind === 'listMap' ? type.items : atomic;
-  const element = (item: JsonValue): string => itemElement(item, type);
-  const wanted = new Set(config.map(element));
-  const found = new Map([...live].reverse().map((item) => [element(item), item]));
+  const items = itemTypeOf(type);
+  const elements = live.map((item) => itemElement(item, type));
+  const found = byElement(live, type);
+  const wanted = config.map((item) => itemElement(item, type));
+  const isWanted = new Set(wanted);
   const result: JsonValue[] = [];
   const merged = new Set<string>();
   let passed = 0;
-  for (const item of config) {
+  for (const [index, item] of config.entries()) {
     // What only `live` has, up to the next element that is still to come.
-    for (let next = live[passed]; next !== undefined; next = live[passed]) {
-      if (!wanted.has(element(next))) result.push(next);
-      else if (!merged.has(element(next))) break;
-      passed += 1;
+    for (; passed < live.length; passed++) {
+      const next = elements[passed] as string;
+      if (!isWanted.has(next)) result.push(live[passed] as JsonValue);
+      else if (!merged.has(next)) break;
     }
-    const at = element(item);
+    const at = wanted[index] as string;
     result.push(merge(found.get(at), item, items));
     merged.add(at);
   }
-  return [...result, ...live.slice(passed).filter((item) => !wanted.has(element(item)))];
+  for (; passed < live.length; passed++) {
+    if (!isWanted.has(elements[passed] as string)) result.push(live[passed] as JsonValue);
+  }
+  return result;
 }
 
 /** The value without these fields, whole; a list or map that loses its last one goes with it. */
 export function removeFields(value: JsonValue, fields: FieldSet, type: FieldType): JsonValue | undefined {
   if (fields === undefined) return value;
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {
-    const items = type.kind === 'listMap' ? type.items : atomic;
-    const kept = value.flatMap((item) => {
+    const items = itemTypeOf(type);
+    const kept: JsonValue[] = [];
+    for (const item of value) {
       const element = itemElement(item, type);
-      if (removes(fields, element)) return [];
-      return [removeFields(item, below(fields, element), items) ?? item];
-    });
+      if (!removes(fields, element)) kept.push(removeFields(item, below(fields, element), items) ?? item);
+    }
     return kept.length === 0 && value.length > 0 ? undefined : kept;
   }
   if ((type.kind !== 'struct' && type.kind !== 'map') || !isJsonObject(value)) return value;
   const result: JsonObject = {};
-  for (const [name, part] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
+    const part = value[name] as JsonValue;
     const element = fieldElement(name);
     if (removes(fields, element)) continue;
-    const of = type.kind === 'map' ? type.values : (type.field(name) ?? atomic);
-    const kept = removeFields(part, below(fields, element), of);
+    const inner = below(fields, element);
+    const kept = inner === undefined ? part : removeFields(part, inner, typeOfField(type, name) ?? atomic);
     if (kept !== undefined) setOwn(result, name, kept);
   }
   const emptied = type.kind === 'map' && Object.keys(result).length === 0 && Object.keys(value).length > 0;
   return emptied ? undefined : result;
 }
-
-/** Everything that came or changed. */
-export const changes = ({ added, modified: other }: Comparison): FieldSet => union(added, other);
