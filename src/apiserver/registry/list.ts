@@ -5,7 +5,6 @@
 import type { ListOptions } from '../../machinery/backend.ts';
 import type { KubeList, KubeObject, ListMeta } from '../../machinery/meta.ts';
 import { ApiError, badRequest, expired, methodNotAllowed, notFound } from '../../machinery/status.ts';
-import { workInTurns } from '../../platform/work-in-turns.ts';
 import { CompactedError } from '../../store/store.ts';
 import { objectKey } from '../cache/keys.ts';
 import { decodeStored, revisionOf } from '../cache/stored-object.ts';
@@ -160,7 +159,6 @@ async function readStored(
   const { namespace, selection, limit, revision } = request;
   const prefix = namespace ? objectKey(resource.prefix, namespace, '') : resource.prefix;
   const items: KubeObject[] = [];
-  const betweenItems = workInTurns();
   let after = request.after;
   for (;;) {
     const wanted = limit === 0 || selection.matches !== undefined ? CHUNK : limit - items.length;
@@ -169,7 +167,6 @@ async function readStored(
       .range({ prefix, after: afterKey, limit: wanted, revision })
       .catch((error: unknown) => Promise.reject(explainRange(error, request.after)));
     for (const [index, stored] of range.items.entries()) {
-      await betweenItems();
       after = stored.key.slice(resource.prefix.length);
       // The cache has decoded, and perhaps encoded, most of these.
       const cached = context.cache.get(stored.key);
