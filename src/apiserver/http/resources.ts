@@ -138,7 +138,10 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
   const type = objectMediaType(exchange.request);
   const options = write(exchange, route, 'UpdateOptions');
   const kind = expectedKind(route);
-  const object = await decodeObject(await server.bodies.read(exchange.request), type, kind);
+  const sent = await server.bodies.read(exchange.request);
+  const betweenSteps = workInTurns();
+  const object = await decodeObject(sent, type, kind);
+  await betweenSteps();
   const { namespace } = route;
   const name = nameOf(route);
   // A body of another kind is about the object of the path: it needs no name of its own.
@@ -176,7 +179,10 @@ async function patch(
 ): Promise<KubeObject> {
   const type = patchMediaType(exchange.request);
   const options = write(exchange, route, 'PatchOptions', type);
-  const body = await decodePatch(await server.bodies.read(exchange.request), type);
+  const sent = await server.bodies.read(exchange.request);
+  const betweenSteps = workInTurns();
+  const body = await decodePatch(sent, type);
+  await betweenSteps();
   return server.backend.patch(route.ref, route.namespace, nameOf(route), type, body, { ...options, onCreated });
 }
 

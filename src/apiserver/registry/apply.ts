@@ -11,6 +11,7 @@ import { repeatedItem } from '../../machinery/field-ownership/typed-value.ts';
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../../machinery/json-value.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { badRequest, conflict, isApiError, methodNotAllowed, notFound } from '../../machinery/status.ts';
+import { type BetweenSteps, runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
 import { decodeBody } from './body.ts';
 import type { RegistryContext } from './context.ts';
 import { createObject } from './create.ts';
@@ -34,7 +35,9 @@ export async function applyObject(
   const { kind } = resource;
   if (kind.createOnly) throw methodNotAllowed();
   const subresource = findSubresource(resource, options.subresource, 'patch');
-  const config = configOf(resource, body, at, options);
+  const betweenSteps = workInTurns();
+  const config = await configOf(resource, body, at, options, betweenSteps);
+  await betweenSteps();
   const type = fieldTypeOf(kind.schema);
   const ignored = notWritten(resource, options.subresource);
   const request = () => ({
@@ -45,10 +48,11 @@ export async function applyObject(
   });
   for (;;) {
     if ((await readCurrent(context, resource, keyOf(resource, at.namespace, at.name))) !== undefined) {
-      return changeObject({ context, resource, ...at, options, subresource }, (old) => {
+      return changeObject({ context, resource, ...at, options, subresource }, async (old, between) => {
         const tracked = old.metadata.managedFields ?? [];
         const owners = tracked.length > 0 ? tracked : firstEntries(old, type, resource.apiVersion, ignored);
-        const { object, entries } = applyConfig(old, owners, type, request());
+        await between();
+        const { object, entries } = await runInTurns(applyConfig(old, owners, type, request()), between);
         return { body: object as unknown as KubeObject, owners: entries };
       });
     }
@@ -58,7 +62,7 @@ export async function applyObject(
       const text = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
       throw conflict(resource.groupResource, at.name, text);
     }
-    const { object, entries } = applyConfig(undefined, [], type, request());
+    const { object, entries } = await runInTurns(applyConfig(undefined, [], type, request()), betweenSteps);
     try {
       const created = await createObject(
         context,
@@ -84,12 +88,13 @@ function notWritten({ kind }: Resource, subresource: string | undefined): FieldS
 }
 
 /** What the client said, and nothing else: each value in its canonical form. Throws 400 BadRequest. */
-function configOf(
+async function configOf(
   resource: Resource,
   body: unknown,
   at: { namespace: string | undefined; name: string },
   options: WriteOptions,
-): JsonObject {
+  betweenSteps: BetweenSteps,
+): Promise<JsonObject> {
   if (!isJsonObject(body)) throw badRequest('error decoding patch: the patch must be an object');
   const wrong = typeMetaError(body);
   if (wrong !== undefined) throw badRequest(`couldn't get version/kind; json parse error: ${wrong}`);
@@ -107,8 +112,10 @@ function configOf(
   if (at.namespace !== undefined) metadata['namespace'] ??= at.namespace;
   const given: JsonObject = { ...body, metadata };
   const decoded = decodeBody(resource, given as unknown as KubeObject, options);
+  await betweenSteps();
   checkSamePlace(decoded, at);
   const config = asGiven(decoded as unknown as JsonObject, given) as JsonObject;
+  await betweenSteps();
   const repeated = repeatedItem(config, fieldTypeOf(resource.kind.schema));
   if (repeated !== undefined) {
     const named = `${at.namespace === undefined ? '' : `${at.namespace}/`}${at.name}; ${resource.apiVersion}, Kind=${resource.kind.kind}`;

@@ -1,6 +1,7 @@
 /** Writes to the store: compare-and-swap on the object's revision, tried again on what another writer left. */
 import type { KubeObject } from '../../machinery/meta.ts';
-import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
+import { entityTooLarge, insufficientStorage, notFound, objectModified } from '../../machinery/status.ts';
+import { type BetweenSteps, workInTurns } from '../../platform/work-in-turns.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
 import { atRevision, decodeStored, deepFreeze, encodeStored, revisionOf } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
@@ -58,37 +59,50 @@ export interface Outcome {
   object: KubeObject;
 }
 
+/** How often a change that takes turns is tried: others may write meanwhile, again and again. Source: upstream's patch handler. */
+const MAX_LONG_ATTEMPTS = 5;
+
 /**
- * Applies `change` to the object until no other writer comes between. `change` may throw an ApiError; `settled` is called
- * after each attempt. Throws 404 where there is no such object.
+ * Applies `change` to the object until no other writer comes between. `change` may throw an ApiError, and awaits what it is
+ * given between its steps; `settled` is called after each attempt. Throws 404 where there is no such object, and 409 where others
+ * wrote each time that a long change was tried.
  */
 export async function modify(
   context: RegistryContext,
   resource: Resource,
   at: { key: string; name: string; dryRun: boolean | undefined },
-  change: (old: KubeObject) => Change,
+  change: (old: KubeObject, betweenSteps: BetweenSteps) => Change | Promise<Change>,
   settled: () => void = () => {},
 ): Promise<Outcome> {
   let stored = resource.kind.uncached ? await readCurrent(context, resource, at.key) : context.cache.get(at.key);
+  let longAttempts = 0;
   for (;;) {
     if (stored === undefined) throw notFound(resource.groupResource, at.name);
     const old = resource.fromStored(stored);
+    const turn = workInTurns();
+    let isLong = false;
+    const betweenSteps = async (): Promise<boolean> => {
+      const waited = await turn();
+      isLong ||= waited;
+      return waited;
+    };
     try {
-      const wanted = change(old);
+      const wanted = await change(old, betweenSteps);
       if (wanted.action === 'keep') return { action: 'keep', object: old };
       if (at.dryRun) return { action: wanted.action, object: wanted.action === 'put' ? wanted.object : old };
       const compare = [{ key: at.key, modRevision: revisionOf(stored) }];
-      const result = await transact(
-        context.store,
+      const write =
         wanted.action === 'delete'
-          ? { compare, deletes: [at.key] }
-          : { compare, puts: [{ key: at.key, value: encoded(resource, wanted.object) }] },
-      );
+          ? { deletes: [at.key] }
+          : { puts: [{ key: at.key, value: encoded(resource, wanted.object) }] };
+      await betweenSteps();
+      const result = await transact(context.store, { compare, ...write });
       if (result.succeeded) {
         const { action } = wanted;
         if (action === 'delete') return { action, object: atRevision(old, result.revision) };
         return { action, object: written(context, at.key, resource, wanted.object, result.revision) };
       }
+      if (isLong && ++longAttempts === MAX_LONG_ATTEMPTS) throw objectModified(resource.groupResource, at.name);
       const current = result.current[0];
       stored = current === undefined ? undefined : decodeStored(current);
     } finally {

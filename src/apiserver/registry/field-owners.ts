@@ -1,7 +1,12 @@
 /** Whose fields are whose: what the registry's writes do to metadata.managedFields. */
 import { fieldTypeOf } from '../../api/field-types.ts';
 import type { WriteOptions } from '../../machinery/backend.ts';
-import { entriesAfterUpdate, type FieldWriter, givenEntries } from '../../machinery/field-ownership/managed-fields.ts';
+import {
+  entriesAfterUpdate,
+  type FieldWriter,
+  givenEntries,
+  type Steps,
+} from '../../machinery/field-ownership/managed-fields.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { RegistryContext } from './context.ts';
@@ -32,13 +37,13 @@ export function setOwners({ metadata }: KubeObject, entries: readonly ManagedFie
  * The owners after a write that was no apply: none as long as nobody has applied the object on the server. `given` is
  * what the client sent as managedFields: kubectl moves the fields of client-side apply so.
  */
-export function ownersAfterUpdate(
+export function* ownersAfterUpdate(
   { kind }: Resource,
   old: KubeObject,
   object: KubeObject,
   writer: FieldWriter,
   given?: readonly ManagedFieldsEntry[],
-): ManagedFieldsEntry[] {
+): Steps<ManagedFieldsEntry[]> {
   const entries = givenEntries(given) ?? old.metadata.managedFields ?? [];
-  return entries.length === 0 ? [] : entriesAfterUpdate(entries, old, object, fieldTypeOf(kind.schema), writer);
+  return entries.length === 0 ? [] : yield* entriesAfterUpdate(entries, old, object, fieldTypeOf(kind.schema), writer);
 }

@@ -18,6 +18,7 @@ import {
   serviceUnavailable,
 } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
+import { runInTurns } from '../../platform/work-in-turns.ts';
 import { objectKey, resourcePrefix } from '../cache/keys.ts';
 import { decodeBody } from './body.ts';
 import { modify } from './commit.ts';
@@ -114,12 +115,13 @@ async function applyTo(
   const { apply, validate } = definition;
   if (apply === undefined) throw methodNotAllowed();
   const at = { key: keyOf(resource, namespace, name), name, dryRun: options.dryRun };
-  const { object: written } = await modify(context, resource, at, (old) => {
+  const { object: written } = await modify(context, resource, at, async (old, betweenSteps) => {
     const applied = apply(old, body, { now: context.timers.now() });
     const object = { ...applied, metadata: { ...applied.metadata } };
     const errors = validate?.(object, old) ?? [];
     if (errors.length > 0) throw invalidObject(resource.kind, name, errors);
-    setOwners(object, ownersAfterUpdate(resource, old, object, writerOf(context, resource, options, subresource)));
+    const writer = writerOf(context, resource, options, subresource);
+    setOwners(object, await runInTurns(ownersAfterUpdate(resource, old, object, writer), betweenSteps));
     return { action: 'put', object };
   });
   return written;

@@ -18,6 +18,7 @@ import {
   objectModified,
   pathNotFound,
 } from '../../machinery/status.ts';
+import { type BetweenSteps, runInTurns } from '../../platform/work-in-turns.ts';
 import { admitGrowth, admitPriorityClass } from './admission.ts';
 import { decodeBody, errorsOf } from './body.ts';
 import { type Change, modify } from './commit.ts';
@@ -121,7 +122,7 @@ interface NewBody {
 /** Changes the object into what `bodyFor` makes of it, with all steps of an update. */
 export async function changeObject(
   target: Omit<Request, 'key' | 'release'>,
-  bodyFor: (old: KubeObject) => NewBody,
+  bodyFor: (old: KubeObject, betweenSteps: BetweenSteps) => NewBody | Promise<NewBody>,
 ): Promise<KubeObject> {
   const { context, resource, namespace, name } = target;
   const options = { ...target.options, onWarning: onceEach(target.options.onWarning) };
@@ -132,9 +133,11 @@ export async function changeObject(
     context,
     resource,
     at,
-    (old) => {
+    async (old, betweenSteps) => {
       replaced = old;
-      return changeOf(request, bodyFor(old), old);
+      const body = await bodyFor(old, betweenSteps);
+      await betweenSteps();
+      return changeOf(request, body, old, betweenSteps);
     },
     () => {
       request.release();
@@ -157,20 +160,37 @@ function onceEach(onWarning: ((text: string) => void) | undefined): (text: strin
   };
 }
 
-function changeOf(request: Request, { body, owners, isWhole }: NewBody, old: KubeObject): Change {
+/** A large object keeps each step busy: others are answered in between. */
+async function changeOf(
+  request: Request,
+  { body, owners, isWhole }: NewBody,
+  old: KubeObject,
+  betweenSteps: BetweenSteps,
+): Promise<Change> {
   const { resource, options, subresource, context, refuse } = request;
   const own = decodeBody(resource, body, { ...options, subresource, refuse });
+  await betweenSteps();
   checkPreconditions(request, own.metadata, old.metadata);
   const { managedFields } = own.metadata;
   if (subresource === undefined) {
     if (isWhole) resource.kind.keepUnsent?.(own, old);
     resource.kind.defaults?.(own, old);
+    await betweenSteps();
   }
-  const object = subresource === undefined ? replaced(request, own, old) : applied(request, subresource, own, old);
+  const object = await (subresource === undefined
+    ? replaced(request, own, old, betweenSteps)
+    : applied(request, subresource, own, old, betweenSteps));
+  await betweenSteps();
   const writer = writerOf(context, resource, options, options.subresource);
-  setOwners(object, owners ?? ownersAfterUpdate(resource, old, object, writer, managedFields));
+  setOwners(
+    object,
+    owners ?? (await runInTurns(ownersAfterUpdate(resource, old, object, writer, managedFields), betweenSteps)),
+  );
+  await betweenSteps();
   if (removedByUpdate(resource, object, old, context.timers.now())) return { action: 'delete' };
-  return jsonEqual(object, old) ? { action: 'keep' } : { action: 'put', object };
+  const isSame = jsonEqual(object, old);
+  await betweenSteps();
+  return isSame ? { action: 'keep' } : { action: 'put', object };
 }
 
 function checkPreconditions({ resource, key, name }: Request, sent: ObjectMeta, old: ObjectMeta): void {
@@ -199,7 +219,12 @@ function keepSystemFields(metadata: ObjectMeta, old: ObjectMeta): void {
   delete metadata.managedFields;
 }
 
-function replaced(request: Request, object: KubeObject, old: KubeObject): KubeObject {
+async function replaced(
+  request: Request,
+  object: KubeObject,
+  old: KubeObject,
+  betweenSteps: BetweenSteps,
+): Promise<KubeObject> {
   const { context, resource, options } = request;
   const { kind } = resource;
   keepSystemFields(object.metadata, old.metadata);
@@ -207,8 +232,10 @@ function replaced(request: Request, object: KubeObject, old: KubeObject): KubeOb
   else object.metadata.generation = old.metadata.generation;
   if (isService(resource)) keepAllocated(object, old);
   kind.prepareForUpdate?.(object, old, { now: context.timers.now() });
+  await betweenSteps();
   admitPriorityClass(context, resource, object);
   const errors = errorsOf(() => kind.validateUpdate(object, old));
+  await betweenSteps();
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   admitGrowth(context, resource, object, old);
   for (const warning of kind.warnings?.(object, old) ?? []) options.onWarning?.(warning);
@@ -216,16 +243,18 @@ function replaced(request: Request, object: KubeObject, old: KubeObject): KubeOb
   return object;
 }
 
-function applied(
+async function applied(
   { context, resource }: Request,
   subresource: SubresourceDefinition,
   body: KubeObject,
   old: KubeObject,
-): KubeObject {
+  betweenSteps: BetweenSteps,
+): Promise<KubeObject> {
   if (subresource.apply === undefined) throw methodNotAllowed();
   const result = subresource.apply(old, body, { now: context.timers.now() });
   const object = { ...result, metadata: { ...result.metadata } };
   keepSystemFields(object.metadata, old.metadata);
+  await betweenSteps();
   const errors = errorsOf(() => subresource.validate?.(object, old) ?? []);
   if (errors.length > 0) throw invalidObject(resource.kind, object.metadata.name, errors);
   return object;

@@ -47,6 +47,16 @@ const writer = (manager: string, more: Partial<FieldWriter> = {}): FieldWriter =
   ...more,
 });
 
+const finish =
+  <A extends unknown[], T>(begin: (...args: A) => Generator<void, T>) =>
+  (...args: A): T => {
+    const steps = begin(...args);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  };
+
 /** An object with its owners, as a registry would keep it. */
 interface Kept {
   live: KubeObject | undefined;
@@ -54,7 +64,7 @@ interface Kept {
 }
 const nothing: Kept = { live: undefined, entries: [] };
 const apply = ({ live, entries }: Kept, by: string, config: JsonObject, force = false, time?: string): Kept => {
-  const result = applyConfig(live, entries, type, {
+  const result = finish(applyConfig)(live, entries, type, {
     config,
     writer: writer(by, time === undefined ? {} : { time }),
     force,
@@ -64,7 +74,7 @@ const apply = ({ live, entries }: Kept, by: string, config: JsonObject, force = 
 };
 const write = ({ live, entries }: Kept, by: string, object: JsonObject, more: Partial<FieldWriter> = {}): Kept => {
   const now = object as unknown as KubeObject;
-  return { live: now, entries: entriesAfterUpdate(entries, live as KubeObject, now, type, writer(by, more)) };
+  return { live: now, entries: finish(entriesAfterUpdate)(entries, live as KubeObject, now, type, writer(by, more)) };
 };
 const ownersOf = ({ entries }: Kept): Record<string, unknown> =>
   Object.fromEntries(entries.map(({ manager, operation, fieldsV1 }) => [`${manager} ${operation}`, fieldsV1]));

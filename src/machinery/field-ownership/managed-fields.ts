@@ -7,19 +7,10 @@
  * wording), which began so for objects older than the feature.
  */
 import { isJsonObject, type JsonObject, jsonEqual } from '../json-value.ts';
-import type { KubeObject, ManagedFieldsEntry, StatusCause } from '../meta.ts';
-import { ApiError } from '../status.ts';
+import type { KubeObject, ManagedFieldsEntry } from '../meta.ts';
 import { changes, compare } from './comparison.ts';
-import {
-  difference,
-  type FieldSet,
-  intersection,
-  isFieldSet,
-  pathsOf,
-  union,
-  unknownTo,
-  without,
-} from './field-set.ts';
+import { refuseConflicts } from './conflicts.ts';
+import { difference, type FieldSet, intersection, isFieldSet, union, unknownTo, without } from './field-set.ts';
 import { type FieldType, fieldSetOf, merge, removeFields } from './typed-value.ts';
 
 /** The writer of one change, and when. */
@@ -101,25 +92,63 @@ function sorted(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   return [...entries].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
+/** Updaters of one object. The oldest of more are one. Source: upstream's capManagers (behaviour). */
+const MAX_UPDATERS = 10;
+const ANCIENT_CHANGES = 'ancient-changes';
+
+/** The entries, those of the oldest updaters of an API version united until there are few enough. */
+function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
+  const updaters = entries.filter(({ operation }) => operation === 'Update');
+  let excess = updaters.length - MAX_UPDATERS;
+  if (excess <= 0) return [...entries];
+  const age = ({ time = '', manager = '', subresource = '' }: ManagedFieldsEntry): string =>
+    [manager === ANCIENT_CHANGES ? '' : time, manager, subresource].join('\n');
+  updaters.sort((a, b) => (age(a) < age(b) ? -1 : 1));
+  const united = new Map<string | undefined, ManagedFieldsEntry[]>();
+  for (const entry of updaters) {
+    const ofVersion = united.get(entry.apiVersion);
+    if (ofVersion === undefined) united.set(entry.apiVersion, [entry]);
+    else if (excess > 0) {
+      ofVersion.push(entry);
+      excess--;
+    }
+  }
+  const gone = new Set([...united.values()].filter(({ length }) => length > 1).flat());
+  const ancient = [...united.values()]
+    .filter(({ length }) => length > 1)
+    .flatMap((old): ManagedFieldsEntry[] => {
+      const { subresource: _, ...newest } = old.at(-1) as ManagedFieldsEntry;
+      return withSet({ ...newest, manager: ANCIENT_CHANGES }, union(...old.map(owned)));
+    });
+  return [...entries.filter((entry) => !gone.has(entry)), ...ancient];
+}
+
+/** Long work in steps: others may have their turn after each. */
+export type Steps<T> = Generator<void, T>;
+
 /** The entries after a write that was no apply: the writer owns what it changed, and nobody what is gone. */
-export function entriesAfterUpdate(
+export function* entriesAfterUpdate(
   entries: readonly ManagedFieldsEntry[],
   old: KubeObject,
   now: KubeObject,
   type: FieldType,
   writer: FieldWriter,
-): ManagedFieldsEntry[] {
+): Steps<ManagedFieldsEntry[]> {
   const comparison = compare(asJson(old), asJson(now), type);
+  yield;
   const changed = without(changes(comparison), SYSTEM_FIELDS);
   const removed = without(comparison.removed, SYSTEM_FIELDS);
   if (changed === undefined && removed === undefined) return [...entries];
   const own = entries.find((entry) => isOf(entry, writer, 'Update'));
   const others = entries.filter((entry) => entry !== own);
   const ownSet = difference(union(own === undefined ? undefined : owned(own), changed), removed);
-  return sorted([
-    ...others.flatMap((entry) => withSet(entry, difference(difference(owned(entry), changed), removed))),
-    ...entryOf(writer, 'Update', ownSet, own, changed !== undefined),
-  ]);
+  const left: ManagedFieldsEntry[] = [];
+  for (const entry of others) {
+    yield;
+    left.push(...withSet(entry, difference(difference(owned(entry), changed), removed)));
+  }
+  yield;
+  return sorted(withFewUpdaters([...left, ...entryOf(writer, 'Update', ownSet, own, changed !== undefined)]));
 }
 
 export interface Applied {
@@ -142,71 +171,48 @@ export interface ApplyRequest {
  * apply any more and nobody else owns are gone. `live` undefined: there is none yet. Throws 409 where others own what
  * would change.
  */
-export function applyConfig(
+export function* applyConfig(
   live: KubeObject | undefined,
   entries: readonly ManagedFieldsEntry[],
   type: FieldType,
   { config, writer, force, ignored }: ApplyRequest,
-): Applied {
+): Steps<Applied> {
   const unowned = union(SYSTEM_FIELDS, ignored);
   const set = without(fieldSetOf(config, type), unowned);
+  yield;
   const own = entries.find((entry) => isOf(entry, writer, 'Apply'));
   const others = entries.filter((entry) => entry !== own);
   const merged = live === undefined ? config : (merge(asJson(live), config, type) as JsonObject);
-  const stillOwned = union(set, ...others.map(owned));
-  const dropped = unknownTo(own === undefined ? undefined : owned(own), stillOwned);
-  const object = (removeFields(merged, dropped, type) ?? {}) as JsonObject;
-
+  yield;
+  const object = yield* withoutDropped(merged, type, own && owned(own), [set, ...others.map(owned)]);
+  yield;
   const comparison = compare(live === undefined ? undefined : asJson(live), object, type);
+  yield;
   const changed = without(changes(comparison), unowned);
-  const taken = others.map((entry) => ({ entry, fields: intersection(owned(entry), changed) }));
+  const taken: { entry: ManagedFieldsEntry; fields: FieldSet }[] = [];
+  for (const entry of others) {
+    yield;
+    taken.push({ entry, fields: intersection(owned(entry), changed) });
+  }
   if (!force) refuseConflicts(taken);
+  const left: ManagedFieldsEntry[] = [];
+  for (const { entry, fields } of taken) {
+    yield;
+    left.push(...withSet(entry, difference(difference(owned(entry), fields), comparison.removed)));
+  }
+  yield;
   const isChange = changed !== undefined || comparison.removed !== undefined;
-  return {
-    object,
-    entries: sorted([
-      ...taken.flatMap(({ entry, fields }) =>
-        withSet(entry, difference(difference(owned(entry), fields), comparison.removed)),
-      ),
-      ...entryOf(writer, 'Apply', set, own, isChange),
-    ]),
-  };
+  return { object, entries: sorted([...left, ...entryOf(writer, 'Apply', set, own, isChange)]) };
 }
 
-function ownerText({ manager = '', subresource, operation, apiVersion, time }: ManagedFieldsEntry): string {
-  const name = JSON.stringify(manager) + (subresource ? ` with subresource ${JSON.stringify(subresource)}` : '');
-  if (operation !== 'Update') return name;
-  return `${name} using ${apiVersion}${time === undefined ? '' : ` at ${time}`}`;
-}
-
-function refuseConflicts(taken: readonly { entry: ManagedFieldsEntry; fields: FieldSet }[]): void {
-  const conflicts = taken
-    .map(({ entry, fields }) => ({ owner: ownerText(entry), paths: pathsOf(fields) }))
-    .filter(({ paths }) => paths.length > 0)
-    .sort((a, b) => (a.owner < b.owner ? -1 : 1));
-  const count = conflicts.reduce((sum, { paths }) => sum + paths.length, 0);
-  const [first] = conflicts;
-  if (first === undefined) return;
-  const causes: StatusCause[] = conflicts.flatMap(({ owner, paths }) =>
-    paths.map((field) => ({ reason: 'FieldManagerConflict', message: `conflict with ${owner}`, field })),
-  );
-  const lines = conflicts.flatMap(({ owner, paths }) => [
-    `conflicts with ${owner}:`,
-    ...paths.map((path) => `- ${path}`),
-  ]);
-  throw new ApiError({
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Failure',
-    message:
-      count === 1
-        ? `Apply failed with 1 conflict: conflict with ${first.owner}: ${first.paths[0]}`
-        : `Apply failed with ${count} conflicts: ${lines.join('\n')}`,
-    reason: 'Conflict',
-    details: { causes },
-    code: 409,
-  });
+/** The object without what its applier had applied before and nobody owns any more. */
+function* withoutDropped(object: JsonObject, type: FieldType, before: FieldSet, owners: FieldSet[]): Steps<JsonObject> {
+  if (before === undefined) return object;
+  const stillOwned = union(...owners);
+  yield;
+  const dropped = unknownTo(before, stillOwned);
+  yield;
+  return (removeFields(object, dropped, type) ?? {}) as JsonObject;
 }
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
