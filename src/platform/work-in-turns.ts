@@ -1,20 +1,33 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-
 /** How long work, such as that on one request, may hold the event loop before others have their turn. */
 const TURN_MILLIS = 20;
 
 /** Resolves to whether others have had their turn. */
 export type BetweenSteps = () => Promise<boolean>;
 
+const waiting: (() => void)[] = [];
+
+/** Resolves in a turn of the event loop in which no other waiter resolves. Waiters have their turns in the order of their calls. */
+export function nextOwnTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(wakeOne);
+  });
+}
+
+function wakeOne(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(wakeOne);
+}
+
 /**
- * For long work of several steps: the function that it returns is awaited between two steps. It waits for the next turn of
- * the event loop where the steps since the last wait have taken more than 20 ms.
+ * For long work of several steps: the returned function is awaited between two steps. It waits for a turn of the event loop
+ * of its own where the steps since the last wait have taken more than 20 ms.
  */
 export function workInTurns(): BetweenSteps {
   let began = performance.now();
   return async () => {
     if (performance.now() - began < TURN_MILLIS) return false;
-    await nextTurn();
+    await nextOwnTurn();
     began = performance.now();
     return true;
   };
