@@ -17,7 +17,7 @@ export interface Comparison {
   removed: FieldSet;
 }
 
-/** All that a value has, each part as a member; {} where it has none. */
+/** All parts of a value, each as a member; {} where the value has no parts. */
 function whole(value: JsonValue, type: FieldType): FieldSet {
   const parts = partsOf(value, type);
   if (parts === undefined) return {};
@@ -26,7 +26,7 @@ function whole(value: JsonValue, type: FieldType): FieldSet {
   return node.node(false);
 }
 
-/** What came, changed and went from `old` to `now`. A whole that came or went is a member with all its parts. */
+/** The fields that were added, modified and removed from `old` to `now`. A whole value that was added or removed is a member with all its parts. */
 export function compare(old: JsonValue | undefined, now: JsonValue | undefined, type: FieldType): Comparison {
   if (old === undefined || now === undefined) {
     return {

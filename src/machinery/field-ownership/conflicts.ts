@@ -1,4 +1,4 @@
-/** What is told to who applies fields that others own. Source: apimachinery's managedfields of v1.33 (wording). */
+/** The error for an apply that would take fields from their owners. Source: apimachinery's managedfields of v1.33 (wording). */
 import type { ManagedFieldsEntry, StatusCause } from '../meta.ts';
 import { ApiError } from '../status.ts';
 import { type FieldSet, pathsOf, sizeOf } from './field-set.ts';

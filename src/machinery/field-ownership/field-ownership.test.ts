@@ -294,6 +294,24 @@ describe('another write of an applied object', () => {
     const system = thing({ replicas: 1 }, { resourceVersion: '2', uid: 'u' });
     expect(write(made, 'editor', system).entries).toEqual(made.entries);
   });
+
+  it('leaves ten updaters, also where it changes nothing', () => {
+    const made = apply(nothing, 'me', thing({ replicas: 1 }));
+    const updaters = Array.from({ length: 12 }, (_, index) => ({
+      manager: `m${index}`,
+      operation: 'Update',
+      apiVersion: 'v1',
+      time: `2026-01-01T00:00:${10 + index}Z`,
+      fieldsType: 'FieldsV1',
+      fieldsV1: { 'f:spec': { [`f:a${index}`]: {} } },
+    }));
+    const { entries } = write({ ...made, entries: [...made.entries, ...updaters] }, 'editor', thing({ replicas: 1 }));
+    expect(entries.map(({ manager }) => manager)).toEqual([
+      'me',
+      'ancient-changes',
+      ...Array.from({ length: 9 }, (_, index) => `m${3 + index}`),
+    ]);
+  });
 });
 
 describe('an object that was there before', () => {

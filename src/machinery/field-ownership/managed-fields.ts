@@ -120,7 +120,7 @@ function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsE
       const { subresource: _, ...newest } = old.at(-1) as ManagedFieldsEntry;
       return withSet({ ...newest, manager: ANCIENT_CHANGES }, union(...old.map(owned)));
     });
-  return [...entries.filter((entry) => !gone.has(entry)), ...ancient];
+  return sorted([...entries.filter((entry) => !gone.has(entry)), ...ancient]);
 }
 
 /** Long work in steps: others may have their turn after each. */
@@ -138,7 +138,7 @@ export function* entriesAfterUpdate(
   yield;
   const changed = without(changes(comparison), SYSTEM_FIELDS);
   const removed = without(comparison.removed, SYSTEM_FIELDS);
-  if (changed === undefined && removed === undefined) return [...entries];
+  if (changed === undefined && removed === undefined) return withFewUpdaters(entries);
   const own = entries.find((entry) => isOf(entry, writer, 'Update'));
   const others = entries.filter((entry) => entry !== own);
   const ownSet = difference(union(own === undefined ? undefined : owned(own), changed), removed);
@@ -148,7 +148,7 @@ export function* entriesAfterUpdate(
     left.push(...withSet(entry, difference(difference(owned(entry), changed), removed)));
   }
   yield;
-  return sorted(withFewUpdaters([...left, ...entryOf(writer, 'Update', ownSet, own, changed !== undefined)]));
+  return withFewUpdaters(sorted([...left, ...entryOf(writer, 'Update', ownSet, own, changed !== undefined)]));
 }
 
 export interface Applied {

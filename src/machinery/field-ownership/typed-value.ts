@@ -59,7 +59,7 @@ function* itemsOf(value: readonly JsonValue[], type: ListType): Generator<[strin
 
 export const itemTypeOf = (type: ListType): FieldType => (type.kind === 'listMap' ? type.items : atomic);
 
-/** Of what is there twice, the first counts. */
+/** The items by their elements. Where two items have the same element, the first one counts. */
 export function byElement(list: readonly JsonValue[], type: ListType): Map<string, JsonValue> {
   const found = new Map<string, JsonValue>();
   for (const item of list) {
