@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nextOwnTurn, turnClock, workInTurns } from './work-in-turns.ts';
+import { longWork, nextOwnTurn, turnClock, workInTurns } from './work-in-turns.ts';
 
 function work(): void {
   const end = performance.now() + 30;
@@ -42,4 +42,38 @@ test('each waiter has a turn of its own, in the order of the calls', async () =>
   await Promise.all([second, wait(2)]);
   isOver = true;
   expect(order).toEqual(['turn', 1, 'turn', 2, 'turn', 3]);
+});
+
+test('long work goes on one at a time, also after work that failed', async () => {
+  const steps: string[] = [];
+  const run = async (name: string, fails = false): Promise<void> => {
+    const { betweenSteps, end } = longWork();
+    try {
+      work();
+      for (const step of [1, 2]) {
+        await betweenSteps();
+        steps.push(`${name}${step}`);
+        work();
+      }
+      if (fails) throw new Error(name);
+    } finally {
+      end();
+    }
+  };
+  await Promise.all([expect(run('a', true)).rejects.toThrow('a'), run('b'), run('c')]);
+  expect(steps).toEqual(['a1', 'a2', 'b1', 'b2', 'c1', 'c2']);
+});
+
+test('short work does not wait for long work', async () => {
+  const long = longWork();
+  await long.begin();
+  const short = longWork();
+  expect(await short.betweenSteps()).toBe(false);
+  expect(short.waitsForOthers()).toBe(false);
+  work();
+  expect(short.waitsForOthers()).toBe(true);
+  expect(long.waitsForOthers()).toBe(false);
+  long.end();
+  expect(await short.betweenSteps()).toBe(true);
+  short.end();
 });

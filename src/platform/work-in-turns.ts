@@ -20,8 +20,8 @@ function wakeOne(): void {
 }
 
 /**
- * For long work of several steps: the returned function is awaited between two steps. It waits for a turn of the event loop
- * of its own where the steps since the last wait have taken more than 20 ms.
+ * Returns a function that long work awaits between two steps. Where the steps since the last wait have taken more than 20 ms,
+ * the function waits for a turn of the event loop of its own.
  */
 export function workInTurns(): BetweenSteps {
   let began = performance.now();
@@ -30,6 +30,76 @@ export function workInTurns(): BetweenSteps {
     await nextOwnTurn();
     began = performance.now();
     return true;
+  };
+}
+
+/** Lets its callers go on one at a time, in the order of their calls. */
+export interface OneAtATime {
+  /** Resolves to the function that lets the next one go on: it is called once, in any case. */
+  enter(): Promise<() => void>;
+  /** Whether a caller that enters now has to wait. */
+  isTaken(): boolean;
+}
+
+export function oneAtATime(): OneAtATime {
+  let entered = 0;
+  let last = Promise.resolve();
+  return {
+    async enter() {
+      const before = last;
+      let leave = (): void => {};
+      last = new Promise((resolve) => {
+        leave = resolve;
+      });
+      entered++;
+      await before;
+      return () => {
+        entered--;
+        leave();
+      };
+    },
+    isTaken: () => entered > 0,
+  };
+}
+
+export interface LongWork {
+  /** Waits for the slot and for a turn where the steps since the last wait have taken more than 20 ms. */
+  betweenSteps: BetweenSteps;
+  /** Waits for the slot and for a turn in any case. */
+  begin(): Promise<void>;
+  /** Whether `betweenSteps` would wait for other long work now. */
+  waitsForOthers(): boolean;
+  /** Gives the slot back: it is called in any case, also where the work fails. */
+  end(): void;
+}
+
+const slot = oneAtATime();
+
+/**
+ * Begins work that may take long and keep much memory. Only one such work goes on at a time: it takes the slot for long work
+ * before its first wait, and gives it back with `end`. Until then it must not wait for other long work, which could never begin.
+ */
+export function longWork(): LongWork {
+  let began = performance.now();
+  let leave: (() => void) | undefined;
+  const isTurnOver = (): boolean => performance.now() - began >= TURN_MILLIS;
+  const begin = async (): Promise<void> => {
+    leave ??= await slot.enter();
+    await nextOwnTurn();
+    began = performance.now();
+  };
+  return {
+    begin,
+    async betweenSteps() {
+      if (!isTurnOver()) return false;
+      await begin();
+      return true;
+    },
+    waitsForOthers: () => leave === undefined && slot.isTaken() && isTurnOver(),
+    end() {
+      leave?.();
+      leave = undefined;
+    },
   };
 }
 
