@@ -11,6 +11,7 @@
  *     forgets what is beyond that.
  */
 import type { Log } from '../../platform/platform.ts';
+import { oneAtATime } from '../../platform/work-in-turns.ts';
 import { addStateBefore, eventsOf, type HistoryRecord } from '../history.ts';
 import {
   CompactedError,
@@ -54,6 +55,8 @@ class LmdbStore implements Store {
   private readonly watchers = createWatchers();
   private waiting: Waiting[] = [];
   private writing: Promise<void> | undefined;
+  /** Reads of older revisions: each keeps up to 64 MiB of values until its end. */
+  private readonly pastReads = oneAtATime();
   private readonly historySize = new HistorySize();
   private newest = 0;
   private compacted = 0;
@@ -87,19 +90,21 @@ class LmdbStore implements Store {
   }
 
   async range(options: RangeOptions): Promise<RangeResult> {
-    const { current } = this.tables;
     // LMDB fails where it is asked for what cannot be a key.
     const isEmpty = options.prefix !== '' && !isKey(options.prefix);
     const present = this.snapshot((transaction, newest, compacted) => {
       const revision = options.revision ?? newest;
       checkRevision(revision, compacted, newest);
       if (revision !== newest) return undefined;
-      return { ...(isEmpty ? { items: [], remaining: 0 } : readRange(current, options, transaction)), revision };
+      return {
+        ...(isEmpty ? { items: [], remaining: 0 } : readRange(this.tables.current, options, transaction)),
+        revision,
+      };
     });
     const { revision = this.newest, prefix } = options;
     if (present !== undefined) return present;
     return this.snapshotOf(revision, prefix, (changed, transaction) => {
-      const keys = isEmpty ? [] : current.getKeys({ ...boundsOf(options), transaction });
+      const keys = isEmpty ? [] : this.tables.current.getKeys({ ...boundsOf(options), transaction });
       return { ...rewoundRange(keys, (key) => this.read(key, transaction), changed, options), revision };
     });
   }
@@ -149,18 +154,21 @@ class LmdbStore implements Store {
     prefix: string,
     body: (changed: Past['changed'], transaction: ReadTransaction) => T,
   ): Promise<T> {
-    const past = await readPast(
-      this.tables,
-      revision,
-      () => this.newest,
-      prefix,
-      () => this.checkOpen(),
-    );
-    return this.snapshot((transaction, newest, compacted) => {
-      checkRevision(revision, compacted, newest);
-      for (const record of this.recordsAfter(past.read, transaction)) addStateBefore(past.changed, record, prefix);
-      return body(past.changed, transaction);
-    });
+    const leave = await this.pastReads.enter();
+    try {
+      const tables = (): Tables => {
+        this.checkOpen();
+        return this.tables;
+      };
+      const past = await readPast(tables, revision, () => this.newest, prefix);
+      return this.snapshot((transaction, newest, compacted) => {
+        checkRevision(revision, compacted, newest);
+        for (const record of this.recordsAfter(past.read, transaction)) addStateBefore(past.changed, record, prefix);
+        return body(past.changed, transaction);
+      });
+    } finally {
+      leave();
+    }
   }
 
   /** Reads of one moment: a commit that lands between them is not seen, or not in part. */

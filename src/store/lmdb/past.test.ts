@@ -35,6 +35,15 @@ function slowClock(): void {
   });
 }
 
+/** Resolves when a read waits for its turn, to the function that gives it its turn. */
+function firstWait(): Promise<() => void> {
+  return new Promise((resolve) => {
+    vi.spyOn(globalThis, 'setImmediate').mockImplementationOnce(((callback: () => void) => {
+      resolve(callback);
+    }) as unknown as typeof setImmediate);
+  });
+}
+
 test('the event loop has turns while the history is read', async () => {
   slowClock();
   let turns = 0;
@@ -56,10 +65,18 @@ test('the event loop has turns while the history is read', async () => {
 
 test('what is written meanwhile does not show', async () => {
   slowClock();
+  const waits = firstWait();
+  let isOver = false;
   const listed = store.range({ prefix: '/', revision: first + 1 });
   const read = store.get('/0/0', first + 1);
+  void Promise.race([listed, read]).then(() => {
+    isOver = true;
+  });
+  const goOn = await waits;
   await write('/0/0', 'new');
   await write('/0/x', 'new');
+  expect([store.revision(), isOver]).toEqual([WRITES + 2, false]);
+  goOn();
   expect((await listed).items.map(({ key }) => key)).toEqual(['/0/0', '/1/1']);
   expect(new TextDecoder().decode((await read)?.value)).toBe('0');
 });
@@ -70,8 +87,32 @@ test('a revision that is compacted meanwhile cannot be read', async () => {
   await Promise.all([expect(listed).rejects.toThrow(CompactedError), store.compact(WRITES - 1)]);
 });
 
-test('a store that is closed meanwhile says so', async () => {
+test('a store that is closed meanwhile says so, also to those that wait', async () => {
   slowClock();
-  const listed = store.range({ prefix: '/', revision: first });
-  await Promise.all([expect(listed).rejects.toThrow(/is closed$/), store.close()]);
+  const reads = [store.range({ prefix: '/', revision: first }), store.range({ prefix: '/', revision: first + 1 })];
+  const isClosed = reads.map((read) => expect(read).rejects.toThrow(/is closed$/));
+  await Promise.all([...isClosed, store.close()]);
+});
+
+test('a store that is opened anew meanwhile is read on', async () => {
+  slowClock();
+  const waits = firstWait();
+  const listed = store.range({ prefix: '/', revision: first + 1 });
+  const goOn = await waits;
+  // As after a write that failed.
+  await (store as unknown as { recover(error: Error): Promise<Error> }).recover(new Error('EIO'));
+  goOn();
+  expect((await listed).items.map(({ key }) => key)).toEqual(['/0/0', '/1/1']);
+});
+
+test('one read after the other goes through the history', async () => {
+  slowClock();
+  const ended: number[] = [];
+  const read = async (index: number): Promise<void> => {
+    await store.get('/0/0', first + index);
+    ended.push(index);
+  };
+  // The later a read begins, the less it has to go through: beside the others it would end first.
+  await Promise.all([read(1), read(40), read(WRITES - 5)]);
+  expect(ended).toEqual([1, 40, WRITES - 5]);
 });
