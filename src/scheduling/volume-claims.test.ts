@@ -74,7 +74,7 @@ describe('the best volume for a claim', () => {
 });
 
 describe('the index of volumes', () => {
-  it('follows them', () => {
+  it('finds a volume as it is after it was changed or removed', () => {
     const index = volumeIndex([volumeOf('a', '3Gi'), volumeOf('b', '2Gi')]);
     const best = () => index.on(undefined)(claimOf())?.metadata.name;
     expect(best()).toBe('b');
@@ -88,6 +88,19 @@ describe('the index of volumes', () => {
     index.remove(volumeOf('b', '1Gi'));
     index.remove(volumeOf('a', '3Gi'));
     expect(best()).toBeUndefined();
+  });
+  it('knows which of them are on a node after changes', () => {
+    const index = volumeIndex([volumeOf('a', '3Gi', on('n')), volumeOf('b', '1Gi', on('other'))]);
+    const [n, other] = [nodeOf('n'), nodeOf('other')];
+    const best = (node = n) => index.on(node)(claimOf())?.metadata.name;
+    expect([best(), best(other), best()]).toEqual(['a', 'b', 'a']);
+    index.put(volumeOf('c', '2Gi', on('n')));
+    index.put(volumeOf('d', '1Gi', on('other')));
+    expect(best()).toBe('c');
+    index.remove(volumeOf('c', '2Gi', on('n')));
+    expect(best()).toBe('a');
+    index.remove(volumeOf('a', '3Gi', on('n')));
+    expect([best(), best(other)]).toEqual([undefined, 'b']);
   });
 });
 

@@ -35,6 +35,8 @@ interface Shelf {
   modes: ReadonlySet<string>;
   /** By size, then by name. */
   volumes: Sized[];
+  /** Those that can be used on the node that was asked for last. */
+  reachable: { node: Node; volumes: Sized[] } | undefined;
 }
 
 const quantityOf = (text = '0'): Quantity => parseQuantity(text) ?? zeroQuantity;
@@ -70,13 +72,11 @@ export function volumeIndex(volumes: readonly PersistentVolume[] = []): VolumeIn
     } else if (isFree(volume)) {
       const shelves = ensure(free, contentOf(spec), () => new Map<string, Shelf>());
       const modes = new Set(spec?.accessModes);
-      const shelf = ensure(shelves, modesOf(volume), () => ({ modes, volumes: [] }));
+      const shelf = ensure(shelves, modesOf(volume), () => ({ modes, volumes: [], reachable: undefined }));
       const item = sized(volume);
-      shelf.volumes.splice(
-        firstWhere(shelf.volumes, (each) => smallerFirst(each, item) >= 0),
-        0,
-        item,
-      );
+      insert(shelf.volumes, item);
+      if (shelf.reachable !== undefined && isReachable(volume, shelf.reachable.node))
+        insert(shelf.reachable.volumes, item);
     }
   }
 
@@ -92,8 +92,8 @@ export function volumeIndex(volumes: readonly PersistentVolume[] = []): VolumeIn
     const shelf = free.get(content)?.get(modes);
     if (shelf === undefined) return;
     const item = sized(volume);
-    const at = firstWhere(shelf.volumes, (each) => smallerFirst(each, item) >= 0);
-    if (shelf.volumes[at]?.volume.metadata.name === metadata.name) shelf.volumes.splice(at, 1);
+    takeOut(shelf.volumes, item);
+    if (shelf.reachable !== undefined) takeOut(shelf.reachable.volumes, item);
     if (shelf.volumes.length === 0) free.get(content)?.delete(modes);
     if (free.get(content)?.size === 0) free.delete(content);
   }
@@ -103,11 +103,7 @@ export function volumeIndex(volumes: readonly PersistentVolume[] = []): VolumeIn
     put,
     remove,
     on(node) {
-      const reachable = new Map<Shelf, Sized[]>();
-      const onNode = (shelf: Shelf): Sized[] =>
-        node === undefined
-          ? shelf.volumes
-          : ensure(reachable, shelf, () => shelf.volumes.filter(({ volume }) => isReachable(volume, node)));
+      const onNode = (shelf: Shelf): Sized[] => (node === undefined ? shelf.volumes : reachableOn(shelf, node));
       return (claim) =>
         [...(kept.get(placeOf(claim.metadata))?.values() ?? [])].find(
           (volume) => isKeptFor(volume, claim) && (node === undefined || isReachable(volume, node)),
@@ -121,6 +117,25 @@ const isKeptFor = ({ spec }: PersistentVolume, { metadata }: PersistentVolumeCla
 
 const smallerFirst = (a: Sized, b: Sized): number =>
   compareQuantities(a.size, b.size) || a.volume.metadata.name.localeCompare(b.volume.metadata.name);
+
+const placeIn = (volumes: readonly Sized[], item: Sized): number =>
+  firstWhere(volumes, (each) => smallerFirst(each, item) >= 0);
+
+function insert(volumes: Sized[], item: Sized): void {
+  volumes.splice(placeIn(volumes, item), 0, item);
+}
+
+function takeOut(volumes: Sized[], item: Sized): void {
+  const at = placeIn(volumes, item);
+  if (volumes[at]?.volume.metadata.name === item.volume.metadata.name) volumes.splice(at, 1);
+}
+
+function reachableOn(shelf: Shelf, node: Node): Sized[] {
+  if (shelf.reachable?.node !== node) {
+    shelf.reachable = { node, volumes: shelf.volumes.filter(({ volume }) => isReachable(volume, node)) };
+  }
+  return shelf.reachable.volumes;
+}
 
 function smallest(
   shelves: Iterable<Shelf>,

@@ -100,7 +100,16 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   const claimsOf = (volumeName: string): void => {
     for (const key of claimsByVolume.keysOf(volumeName)) claimQueue.add(key);
   };
-  const unboundAgain = (): void => claimsOf('');
+  let isUnboundAgain = false;
+  /** Once for all that changes in one turn of the event loop. */
+  const unboundAgain = (): void => {
+    if (isUnboundAgain) return;
+    isUnboundAgain = true;
+    setImmediate(() => {
+      isUnboundAgain = false;
+      claimsOf('');
+    });
+  };
   const volumeChanged = ({ metadata, spec }: PersistentVolume): void => {
     volumeQueue.add(metadata.name);
     if (spec?.claimRef !== undefined) claimQueue.add(claimKey(spec.claimRef));
