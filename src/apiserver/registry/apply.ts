@@ -48,13 +48,19 @@ export async function applyObject(
   });
   for (;;) {
     if ((await readCurrent(context, resource, keyOf(resource, at.namespace, at.name))) !== undefined) {
-      return changeObject({ context, resource, ...at, options, subresource }, async (old, between) => {
-        const tracked = old.metadata.managedFields ?? [];
-        const owners = tracked.length > 0 ? tracked : firstEntries(old, type, resource.apiVersion, ignored);
-        await between();
-        const { object, entries } = await runInTurns(applyConfig(old, owners, type, request()), between);
-        return { body: object as unknown as KubeObject, owners: entries };
-      });
+      try {
+        return await changeObject({ context, resource, ...at, options, subresource }, async (old, between) => {
+          const tracked = old.metadata.managedFields ?? [];
+          const owners = tracked.length > 0 ? tracked : firstEntries(old, type, resource.apiVersion, ignored);
+          await between();
+          const { object, entries } = await runInTurns(applyConfig(old, owners, type, request()), between);
+          return { body: object as unknown as KubeObject, owners: entries };
+        });
+      } catch (error) {
+        // It was deleted in between: it is to be made now.
+        if (subresource !== undefined || !isApiError(error, 'NotFound')) throw error;
+      }
+      continue;
     }
     if (subresource !== undefined) throw notFound(resource.groupResource, at.name);
     const { uid } = (config['metadata'] ?? {}) as { uid?: string };

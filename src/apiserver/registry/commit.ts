@@ -1,7 +1,7 @@
 /** Writes to the store: compare-and-swap on the object's revision, tried again on what another writer left. */
 import type { KubeObject } from '../../machinery/meta.ts';
-import { entityTooLarge, insufficientStorage, notFound, objectModified } from '../../machinery/status.ts';
-import { type BetweenSteps, workInTurns } from '../../platform/work-in-turns.ts';
+import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
+import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
 import { atRevision, decodeStored, deepFreeze, encodeStored, revisionOf } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
@@ -59,35 +59,69 @@ export interface Outcome {
   object: KubeObject;
 }
 
-/** How often a change that takes turns is tried: others may write meanwhile, again and again. Source: upstream's patch handler. */
-const MAX_LONG_ATTEMPTS = 5;
+/** How often others may come before a change that takes turns: after that it is made without them. */
+const MAX_OVERTAKEN = 5;
+
+/** What an attempt throws that turns out to be long while another long change is made. */
+const OTHERS_FIRST = Symbol('others first');
+
+const isTurnOver = turnClock();
+
+interface Place {
+  key: string;
+  name: string;
+  dryRun: boolean | undefined;
+}
+
+type MakeChange = (old: KubeObject, betweenSteps: BetweenSteps) => Change | Promise<Change>;
 
 /**
- * Applies `change` to the object until no other writer comes between. `change` may throw an ApiError, and awaits what it is
- * given between its steps; `settled` is called after each attempt. Throws 404 where there is no such object, and 409 where others
- * wrote each time that a long change was tried.
+ * Applies `change` to the object until no other writer comes between. `change` may throw an ApiError, and awaits `betweenSteps`
+ * between its steps. It must not create or change other objects: that could wait for the slot for long work, which it may hold
+ * itself. `settled` is called after each attempt. Throws 404 where there is no such object.
+ *
+ * Long changes are made one at a time. Those that wait are begun anew: they keep no copy of the object meanwhile.
  */
 export async function modify(
   context: RegistryContext,
   resource: Resource,
-  at: { key: string; name: string; dryRun: boolean | undefined },
-  change: (old: KubeObject, betweenSteps: BetweenSteps) => Change | Promise<Change>,
+  at: Place,
+  change: MakeChange,
   settled: () => void = () => {},
 ): Promise<Outcome> {
+  for (let begun = 1; ; begun++) {
+    // A change that took long only because the machine was busy does not the second time.
+    if (begun === 2 || isTurnOver()) await nextOwnTurn();
+    const work = longWork();
+    try {
+      if (begun > 2) await work.begin();
+      const inTurns = async (): Promise<boolean> => {
+        if (work.waitsForOthers()) throw OTHERS_FIRST;
+        return work.betweenSteps();
+      };
+      return await modifyInTurns(context, resource, at, change, settled, inTurns);
+    } catch (error) {
+      if (error !== OTHERS_FIRST) throw error;
+    } finally {
+      work.end();
+    }
+  }
+}
+
+async function modifyInTurns(
+  context: RegistryContext,
+  resource: Resource,
+  at: Place,
+  change: MakeChange,
+  settled: () => void,
+  inTurns: BetweenSteps,
+): Promise<Outcome> {
   let stored = resource.kind.uncached ? await readCurrent(context, resource, at.key) : context.cache.get(at.key);
-  let longAttempts = 0;
-  for (;;) {
+  for (let overtaken = 0; ; overtaken++) {
     if (stored === undefined) throw notFound(resource.groupResource, at.name);
     const old = resource.fromStored(stored);
-    const turn = workInTurns();
-    let isLong = false;
-    const betweenSteps = async (): Promise<boolean> => {
-      const waited = await turn();
-      isLong ||= waited;
-      return waited;
-    };
     try {
-      const wanted = await change(old, betweenSteps);
+      const wanted = await change(old, overtaken < MAX_OVERTAKEN ? inTurns : withoutTurns);
       if (wanted.action === 'keep') return { action: 'keep', object: old };
       if (at.dryRun) return { action: wanted.action, object: wanted.action === 'put' ? wanted.object : old };
       const compare = [{ key: at.key, modRevision: revisionOf(stored) }];
@@ -95,14 +129,12 @@ export async function modify(
         wanted.action === 'delete'
           ? { deletes: [at.key] }
           : { puts: [{ key: at.key, value: encoded(resource, wanted.object) }] };
-      await betweenSteps();
       const result = await transact(context.store, { compare, ...write });
       if (result.succeeded) {
         const { action } = wanted;
         if (action === 'delete') return { action, object: atRevision(old, result.revision) };
         return { action, object: written(context, at.key, resource, wanted.object, result.revision) };
       }
-      if (isLong && ++longAttempts === MAX_LONG_ATTEMPTS) throw objectModified(resource.groupResource, at.name);
       const current = result.current[0];
       stored = current === undefined ? undefined : decodeStored(current);
     } finally {
@@ -110,3 +142,5 @@ export async function modify(
     }
   }
 }
+
+const withoutTurns: BetweenSteps = async () => false;

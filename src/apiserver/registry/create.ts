@@ -8,7 +8,7 @@ import { pathSegmentErrors, pathSegmentPrefixErrors } from '../../machinery/name
 import { validateObjectMeta } from '../../machinery/object-meta.ts';
 import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
-import { workInTurns } from '../../platform/work-in-turns.ts';
+import { type BetweenSteps, longWork, workInTurns } from '../../platform/work-in-turns.ts';
 import { admitClaim, admitNamespace, admitPod, admitPriorityClass } from './admission.ts';
 import { decodeBody, errorsOf } from './body.ts';
 import { insert } from './commit.ts';
@@ -33,9 +33,9 @@ export async function createObject(
 ): Promise<KubeObject> {
   const { kind } = resource;
   // A large object keeps each step busy: others are answered in between.
-  const betweenSteps = workInTurns();
+  const turn = workInTurns();
   const object = decodeBody(resource, body, options);
-  await betweenSteps();
+  await turn();
   object.metadata.name ??= '';
   kind.defaults?.(object);
   placeInNamespace(resource, namespace, object);
@@ -46,6 +46,23 @@ export async function createObject(
   await admitPod(context, resource, object, options.user);
   admitClaim(context, resource, object);
   admitPriorityClass(context, resource, object);
+  // Only now: a Pod may wait for its ServiceAccount, which the slot for long work must not.
+  const work = longWork();
+  try {
+    return await createAdmitted(context, resource, object, options, work.betweenSteps);
+  } finally {
+    work.end();
+  }
+}
+
+async function createAdmitted(
+  context: RegistryContext,
+  resource: Resource,
+  object: KubeObject,
+  options: WriteOptions,
+  betweenSteps: BetweenSteps,
+): Promise<KubeObject> {
+  const { kind } = resource;
   const generated = !object.metadata.name && object.metadata.generateName;
   if (generated) object.metadata.name = generatedName(generated, context.randomBytes);
 

@@ -2,7 +2,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { PatchType } from '../../machinery/backend.ts';
 import type { ApiError } from '../../machinery/status.ts';
-import type { StoredValue } from '../../store/store.ts';
+import { longWork } from '../../platform/work-in-turns.ts';
+import { createMemoryStore } from '../../store/memory/memory-store.ts';
+import type { Store } from '../../store/store.ts';
 import { CONFIG_MAPS, configMap, failure, type Started, startRegistry } from './testing.ts';
 
 afterEach(() => {
@@ -54,31 +56,92 @@ describe('others have turns between the steps of', () => {
   });
 });
 
-test('a long change that others always come before is a conflict, and a short one is not', async () => {
+/** Another writer comes before each of the first 20 writes of the ConfigMap a. */
+function busyStore(): { store: Store; isBusy: (busy: boolean) => void; raced: () => number } {
+  const inner = createMemoryStore();
+  let left = 0;
+  let raced = 0;
+  const txn: Store['txn'] = async (wanted) => {
+    const key = wanted.compare[0]?.key ?? '';
+    const before = key.endsWith('/default/a') && left-- > 0 ? await inner.get(key) : undefined;
+    if (before !== undefined) {
+      raced++;
+      await inner.txn({ compare: [], puts: [{ key, value: before.value }] });
+    }
+    return inner.txn(wanted);
+  };
+  return {
+    store: { ...inner, txn },
+    isBusy: (busy) => {
+      left = busy ? 20 : 0;
+    },
+    raced: () => raced,
+  };
+}
+
+describe('a change that others come before again and again succeeds in the end', () => {
+  test.each([
+    ['a short one', () => {}],
+    ['a long one', slowClock],
+  ])('%s', async (_what, prepare) => {
+    const { store, isBusy, raced } = busyStore();
+    const started = await startRegistry({ store });
+    await apply(started, 'me', { x: '1' });
+    prepare();
+    isBusy(true);
+    expect(await patch(started, 'application/merge-patch+json', { x: '2' })).toMatchObject({ data: { x: '2' } });
+    expect(raced()).toBe(20);
+    expect(await started.registry.get(CONFIG_MAPS, 'default', 'a')).toMatchObject({ data: { x: '2' } });
+  });
+});
+
+test('long changes beside one another all succeed, also beside one that fails', async () => {
   const started = await startRegistry();
   await apply(started, 'me', { x: '1' });
-  const { items } = await started.store.range({ prefix: '' });
-  const written = items.find(({ key }) => key.endsWith('/default/a'));
-  expect(written).toBeDefined();
-  const { key, value } = written as StoredValue;
-  let writes = 0;
-  const race = async (x: string): Promise<unknown> => {
-    let over = false;
-    const patched = patch(started, 'application/merge-patch+json', { x }).finally(() => {
-      over = true;
-    });
-    patched.catch(() => {});
-    for (; !over && writes < 1000; writes++) {
-      await started.store.txn({ compare: [], puts: [{ key, value }] });
-      await new Promise(setImmediate);
-    }
-    return patched;
-  };
-  await race('2');
   slowClock();
-  writes = 0;
-  expect(await failure(race('3'))).toMatchObject({ code: 409, reason: 'Conflict' });
-  expect(writes).toBeLessThan(1000);
+  const names = Array.from({ length: 10 }, (_, index) => `k${index}`);
+  await Promise.all([
+    ...names.map((name) => patch(started, 'application/merge-patch+json', { [name]: '1' })),
+    failure(started.registry.patch(CONFIG_MAPS, 'default', 'a', 'application/merge-patch+json', { data: 1 }, {})),
+  ]);
+  const { data } = (await started.registry.get(CONFIG_MAPS, 'default', 'a')) as { data?: object };
+  expect(Object.keys(data ?? {}).sort()).toEqual([...names, 'x']);
+});
+
+test('a change of usual size does not wait for long ones', async () => {
+  const started = await startRegistry();
+  await apply(started, 'me', { x: '1' });
+  const long = longWork();
+  await long.begin();
+  await patch(started, 'application/merge-patch+json', { y: '1' });
+  slowClock();
+  let isOver = false;
+  const waiting = patch(started, 'application/merge-patch+json', { z: '1' }).finally(() => {
+    isOver = true;
+  });
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  expect(isOver).toBe(false);
+  long.end();
+  expect(await waiting).toMatchObject({ data: { x: '1', y: '1', z: '1' } });
+});
+
+test('an apply of an object that is deleted meanwhile makes it anew', async () => {
+  const inner = createMemoryStore();
+  let deletes = false;
+  const txn: Store['txn'] = async (wanted) => {
+    const key = wanted.compare[0]?.key ?? '';
+    if (deletes && key.endsWith('/default/a')) {
+      deletes = false;
+      await inner.txn({ compare: [], deletes: [key] });
+    }
+    return inner.txn(wanted);
+  };
+  const started = await startRegistry({ store: { ...inner, txn } });
+  const { metadata } = await apply(started, 'me', { x: '1' });
+  deletes = true;
+  const made = await apply(started, 'me', { x: '2' });
+  expect(made).toMatchObject({ data: { x: '2' } });
+  expect(made.metadata.uid).not.toBe(metadata.uid);
 });
 
 test('a thousand conflicts are listed, and the others counted', async () => {
@@ -93,7 +156,7 @@ test('a thousand conflicts are listed, and the others counted', async () => {
   expect(status.details?.causes).toHaveLength(1000);
 });
 
-test('of many updaters the oldest are one', async () => {
+test('the oldest of more than ten updaters are merged into ancient-changes', async () => {
   const started = await startRegistry();
   await apply(started, 'me', { x: '1' });
   for (let index = 0; index < 30; index++) {
