@@ -47,14 +47,14 @@ export function listOf(view: PodView, termination: Termination, ended: Readonly<
   const skipped = whySkipped(view);
   const skip = new Set(view.pod.status?.termination?.skip);
   // A start in flight may have run something to clean up; PostExit entries wait for the end of the app containers.
-  const [begin, run] = [[...view.init, ...view.apps].some(isBeginning), appsRun(view)];
+  const [starting, running] = [[...view.init, ...view.apps].some(isBeginning), appsRun(view)];
   let turn: Entry | undefined;
   let isNext = true;
   const entries = view.defers.map((container): Entry => {
     const entry = entryOf(view, container, termination, skip);
     entry.end = recordedEnd(container) ?? ended[container.name];
     if (entry.end !== undefined || (!isNext && skipped === undefined)) return entry;
-    const waits = skipped === undefined && ((begin && view.now < entry.stageEnd) || (run && isPostExit(entry.spec)));
+    const waits = !skipped && ((starting && view.now < entry.stageEnd) || (running && isPostExit(entry.spec)));
     if (!waits) entry.end = endOfTurn(view, entry, termination, skipped);
     if (!waits && entry.end === undefined) turn ??= entry;
     isNext &&= entry.end !== undefined;

@@ -36,7 +36,7 @@ export const retryAt = retryAfter(SHORT);
 export interface Plan extends Pick<Memory, 'stops' | 'signalledAt' | 'probes'> {
   actions: Action[];
   wakeAt: Millis | undefined;
-  killedAt: ReadonlyMap<string, Millis>; // By the ID of the run: when the kill is due that is asked for, or under way.
+  killedAt: ReadonlyMap<string, Millis>; // When the kill of a run, asked for or under way, is due; by the run's ID.
   pending(key: string): boolean; // Is the action of this key under way, or asked for now?
 }
 

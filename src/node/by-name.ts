@@ -1,12 +1,19 @@
-/** What of a Pod is named in other places of it, kept with the Pod: each of thousands of places may name one of thousands. */
+/** Finds the containers and volumes that a Pod names in other places. The maps are kept with the Pod, which may have thousands of each. */
 import { type AnyContainer, containersOf } from '../api/core/v1/pod/containers.ts';
 import type { Pod, Volume } from '../api/generated/types.ts';
 
 const containers = new WeakMap<Pod, ReadonlyMap<string, AnyContainer>>();
+const ephemeral = new WeakMap<Pod, ReadonlySet<AnyContainer>>();
 const volumes = new WeakMap<Pod, ReadonlyMap<string, Volume>>();
 
 export const containersByName = (pod: Pod): ReadonlyMap<string, AnyContainer> =>
   kept(containers, pod, () => containersOf(pod));
+
+export function ephemeralContainers(pod: Pod): ReadonlySet<AnyContainer> {
+  const all = ephemeral.get(pod) ?? new Set<AnyContainer>(pod.spec?.ephemeralContainers);
+  ephemeral.set(pod, all);
+  return all;
+}
 
 export const volumesByName = (pod: Pod): ReadonlyMap<string, Volume> =>
   kept(volumes, pod, () => pod.spec?.volumes ?? []);

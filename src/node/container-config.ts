@@ -254,9 +254,9 @@ function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMou
   return supported;
 }
 
-/** Linux opens no longer one. */
+/** Linux does not open a longer path. */
 const MAX_PATH_LENGTH = 4096;
-/** Of an expression that names such a path: its references may be longer than what they stand for. */
+/** The limit of an expression that gives such a path: its references may be longer than their values. */
 const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
 
 /** The path inside the volume, '' for the volume itself. Throws where it is absolute, leads out or is too long. */

@@ -16,7 +16,7 @@ import {
   readSync,
   writeFileSync,
 } from 'node:fs';
-import { chmod, type FileHandle, lstat, mkdir, open, readdir, realpath, rm } from 'node:fs/promises';
+import { chmod, type FileHandle, lstat, mkdir, open, readdir, realpath, rm, truncate } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import type { Container, EphemeralContainer, Pod } from '../api/generated/types.ts';
 import type { SandboxConfig } from '../runtime/runtime.ts';
@@ -53,7 +53,7 @@ export async function prepareContainer(
 ): Promise<void> {
   const logs = dirname(join(podLogDirectory(pod, env.logsRoot), containerLogPath(container.name, attempt)));
   mkdirSync(logs, { recursive: true, mode: 0o755 });
-  if (podAddresses(pod, env).length > 0) writeEtcHosts(pod, env);
+  if (podAddresses(pod, env).length > 0) await writeEtcHosts(pod, env);
   if ((container.terminationMessagePath ?? '') !== '')
     makeMessageFile(terminationMessageFile(env.podDirectory, container.name, attempt));
   const variables = containerEnvironment(pod, container, env);
@@ -97,12 +97,14 @@ export const createRunRemoval =
 const LOG = /^(\d+)\.log(?:\.|$)/;
 
 /** Written in place: running containers have the file mounted. */
-function writeEtcHosts(pod: Pod, env: PodEnvironment): void {
+async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
   const file = etcHostsFile(env.podDirectory);
   const hostFile = pod.spec?.hostNetwork === true ? readFileSync('/etc/hosts', 'utf8') : '';
   const text = etcHosts(pod, env, hostFile);
   // Who reads it at the moment finds it whole.
   if (holds(file, text)) return;
+  // A container may have made it of many gigabytes.
+  if (existsSync(file)) await truncate(file);
   mkdirSync(env.podDirectory, { recursive: true, mode: 0o750 });
   writeFileSync(file, text);
   chmodSync(file, 0o644);

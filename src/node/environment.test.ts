@@ -33,7 +33,7 @@ it('the containers of Pods share the variables of one list of Services', () => {
   expect(counts.looks).toBe(1);
 });
 
-it('Services whose variables no container can have are no longer looked at for each of them', () => {
+it('Services whose variables no container can have are looked at once, not for each container', () => {
   const { service, counts } = serviceWith(60_000);
   const services = [service];
   for (let index = 0; index < 50; index++)
@@ -41,6 +41,23 @@ it('Services whose variables no container can have are no longer looked at for e
       'larger than 6 MiB',
     );
   expect(counts.looks).toBe(1);
+});
+
+it('Pods of two namespaces that start in turns share the variables of one list of Services', () => {
+  const { service, counts } = serviceWith(100);
+  const services = [service];
+  for (let index = 0; index < 50; index++)
+    for (const namespace of ['default', 'other']) {
+      const pod = podOf();
+      const metadata = { ...pod.metadata, namespace };
+      containerEnvironment({ ...pod, metadata }, containerOf('c'), factsOf(services));
+    }
+  expect(counts.looks).toBe(1);
+});
+
+it('the values that a variable had before its last one count as well', () => {
+  const env = Array.from({ length: 7 }, () => ({ name: 'A', value: 'x'.repeat(2 ** 20) }));
+  expect(() => containerEnvironment(podOf(), containerOf('c', { env }), factsOf([]))).toThrow('larger than 6 MiB');
 });
 
 it('a Pod without service links does not have the variables that another has', () => {

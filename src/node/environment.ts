@@ -17,6 +17,7 @@ import type {
 import { ContainerConfigError } from './container-config-error.ts';
 import { type DownwardFacts, fieldValue, ownValue, resourceFieldValue } from './downward.ts';
 import { expand, MAX_PROCESS_BYTES, processTooLarge } from './expand.ts';
+import { putNewest } from './put-newest.ts';
 
 export interface EnvironmentFacts extends DownwardFacts {
   /** Of the Pod's namespace, and `kubernetes` of the namespace default. */
@@ -47,12 +48,14 @@ export function containerEnvironment(
   return result;
 }
 
-/** Throws a ContainerConfigError where all of them are larger than MAX_PROCESS_BYTES. */
+/**
+ * Throws a ContainerConfigError where all of them are larger than MAX_PROCESS_BYTES. A value that a later one replaces counts too:
+ * it had to be made.
+ */
 class BoundedVariables extends Map<string, string> {
   #bytes = 0;
   override set(name: string, value: string): this {
-    const old = this.get(name);
-    this.#bytes += value.length + (old === undefined ? name.length : -old.length);
+    this.#bytes += name.length + value.length;
     if (this.#bytes > MAX_PROCESS_BYTES) throw processTooLarge();
     return super.set(name, value);
   }
@@ -129,17 +132,20 @@ function found<T>(
 
 type Variables = ReadonlyMap<string, string>;
 
-/** Of a list of Services the variables that were asked for last, or why no container can have them. */
-const known = new WeakMap<readonly Service[], { of: string; outcome: Variables | ContainerConfigError }>();
+/** The variables that were made of a list of Services, by namespace and kind of Pod; or why no container can have them. */
+const known = new WeakMap<readonly Service[], Map<string, Variables | ContainerConfigError>>();
+/** Those of as many namespaces are kept: each may have 6 MiB. */
+const MAX_KEPT = 8;
 
 /** Kept with the list: a namespace may have many thousands of ports, and a Pod thousands of containers. */
 function serviceVariables(pod: Pod, services: readonly Service[]): Variables {
   const { namespace = '' } = pod.metadata;
   const links = pod.spec?.enableServiceLinks !== false;
   const of = `${namespace}/${links}`;
-  const before = known.get(services);
-  const outcome = before?.of === of ? before.outcome : variablesOf(visibleServices(namespace, links, services));
-  known.set(services, { of, outcome });
+  const kept = known.get(services) ?? new Map<string, Variables | ContainerConfigError>();
+  known.set(services, kept);
+  const outcome = kept.get(of) ?? variablesOf(visibleServices(namespace, links, services));
+  putNewest(kept, of, outcome, MAX_KEPT);
   if (outcome instanceof ContainerConfigError) throw outcome;
   return outcome;
 }

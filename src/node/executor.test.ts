@@ -86,13 +86,16 @@ test('of a sandbox that another engine made they are written before the first co
   ]);
 });
 
-test('the control group of a deleted Pod goes beside its sandbox: its end does not wait for that', async () => {
+test('the control group of a deleted Pod is removed at the same time as its last sandbox', async () => {
   const { calls, pod, run } = executor(new Set());
   const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T09:30:00Z' };
   await run({ kind: 'stopSandbox', id: 's' }, { ...pod, metadata });
   expect(calls).toEqual(['stop']);
   await run({ kind: 'removeSandbox', id: 's' }, { ...pod, metadata });
-  expect(calls).toEqual(['stop', 'remove', 'release']);
+  expect(calls.toSorted()).toEqual(['release', 'remove', 'stop']);
+  await run(start, { ...pod, metadata });
+  await run({ kind: 'removeSandbox', id: 'older' }, { ...pod, metadata });
+  expect(calls.filter((call) => call === 'release')).toHaveLength(1);
 });
 
 test.each([

@@ -132,8 +132,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
         if (!isDeleted(pod)) await ports.cgroups?.release(pod);
         return {};
       case 'removeSandbox':
-        // The control group of a deleted Pod goes meanwhile.
-        await Promise.all([runtime.removeSandbox(action.id, signal), isDeleted(pod) && ports.cgroups?.release(pod)]);
+        await removeSandbox(action.id, pod, signal);
         return {};
       case 'finalizeDeletion':
         return finalize(pod);
@@ -151,6 +150,14 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     ports.prepareSandbox(config);
     await Promise.all([runtime.runSandbox(config, signal), limit(pod)]);
     return {};
+  }
+
+  /** The control group of a deleted Pod is removed at the same time, unless the Pod has another sandbox. */
+  async function removeSandbox(id: string, pod: Pod, signal: AbortSignal): Promise<void> {
+    const isLast = isDeleted(pod) && !limited.has(pod.metadata.uid ?? '');
+    const release = isLast ? ports.cgroups?.release(pod) : undefined;
+    for (const result of await Promise.allSettled([runtime.removeSandbox(id, signal), release]))
+      if (result.status === 'rejected') throw result.reason;
   }
 
   async function image(

@@ -22,7 +22,7 @@ import type { VolumePort } from './executor.ts';
 import type { PodMemory } from './volumes/pod-memory.ts';
 import { type FileSource, fileSourceKey } from './volumes/references.ts';
 
-/** Of the Pod's folders, on disk and in memory; it goes with the Pod's volumes. */
+/** The name of a folder in the Pod's folders on disk and in memory. It is removed with the Pod's volumes. */
 export const KEPT_FOLDER = 'kept';
 
 export interface KeptReferences {
@@ -71,6 +71,8 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
     });
     if (object === undefined || !pods.has(uid)) return;
     const folder = folderOf(uid, resource);
+    // The removal of what unknown Pods have left begins with this folder.
+    await mkdir(options.podDirectory(uid), { recursive: true, mode: 0o750 });
     if (resource === 'secrets') await memory.ready();
     await mkdir(folder, { recursive: true, mode: 0o700 });
     // No object has a name that begins with a dot.

@@ -1,4 +1,4 @@
-/** The labels and annotations of a Pod that its sandbox has in the runtime: for the runtime's plugins, lifepod reads none of them. */
+/** The labels and annotations of a Pod that its sandbox has in the runtime. They are for the runtime's plugins; lifepod does not read them. */
 import type { Pod } from '../api/generated/types.ts';
 import type { SandboxConfig } from '../runtime/runtime.ts';
 

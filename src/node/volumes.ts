@@ -26,7 +26,7 @@ import type { DownwardFacts } from './downward.ts';
 import { KEPT_FOLDER } from './kept-references.ts';
 import type { ClaimSource } from './volumes/claim.ts';
 import type { VolumeImages } from './volumes/image.ts';
-import { dataReader, type IssuedToken, MAX_SHOWN_BYTES, type PayloadSource } from './volumes/payload.ts';
+import { dataReader, type IssuedToken, type PayloadSource, shownRoom } from './volumes/payload.ts';
 import type { PodMemory } from './volumes/pod-memory.ts';
 import {
   type FileSource,
@@ -124,7 +124,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     const { nodeName, allocatable = {} } = options;
     const facts: DownwardFacts = { ...{ nodeName, allocatable }, hostIps: [], podIps: [] };
     const read = dataReader(client, pod);
-    return { client, pod, facts, read, room: { bytes: MAX_SHOWN_BYTES }, tokens, now: () => timers.now() };
+    return { client, pod, facts, read, room: shownRoom(), tokens, now: () => timers.now() };
   }
 
   /** Sets up the Pod's volumes of the kind. Rejects with the VolumeError of the first that cannot be had. */
@@ -134,6 +134,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     const source = sourceFor(entry);
     const volumes = (entry.pod.spec?.volumes ?? []).filter(kind);
     const results = await settleAtMost(MAX_AT_ONCE, volumes, async (volume) => {
+      signal.throwIfAborted();
       const folder = (): string => folderOf(directoriesOf(entry.pod.metadata.uid ?? ''), volume);
       const warn = (error: VolumeError): void => options.onFailure?.(entry.pod, error);
       try {

@@ -664,7 +664,7 @@ describe('unmount', () => {
     expect(await readdir(outside)).toEqual(['precious']);
   });
 
-  it('with Secrets share one tmpfs, which is mounted anew where it is gone', async () => {
+  it('removes the Secrets of one Pod from the tmpfs that it shares with others', async () => {
     backend.set(ref('configmaps'), rootCa);
     const pods = ['u-1', 'u-2'].map((uid) => {
       const pod = podOf({ volumes: [accountVolume] });
@@ -685,7 +685,7 @@ describe('unmount', () => {
     }
   });
 
-  it('stays while a container has mounted something in its Secret', async () => {
+  it('fails while something that a container has mounted in its Secret is busy', async () => {
     backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
     await manager.mount(pod, signal);

@@ -7,7 +7,7 @@ import type { AnyContainer } from '../../api/core/v1/pod/containers.ts';
 import { effectiveRequests, resourceQuantities, summedLimits } from '../../api/core/v1/pod/resources.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { formatQuantity, parseQuantity, type Quantity, quantityValue } from '../../machinery/quantity.ts';
-import { containersByName, volumesByName } from '../by-name.ts';
+import { containersByName, ephemeralContainers, volumesByName } from '../by-name.ts';
 import type { DiskUse } from '../usage/folder-usage.ts';
 import { amountOf, type Observations, resourceOf, type StarvedResource, type Threshold } from './thresholds.ts';
 
@@ -124,11 +124,11 @@ export function evictionMessage(
   return message;
 }
 
-/** Of whatever kind but an ephemeral one, which cannot ask for resources. */
-const withResources = (pod: Pod, name: string): AnyContainer | undefined =>
-  pod.spec?.ephemeralContainers?.some((each) => each.name === name) === true
-    ? undefined
-    : containersByName(pod).get(name);
+/** Undefined for an ephemeral container: it cannot ask for resources. */
+function withResources(pod: Pod, name: string): AnyContainer | undefined {
+  const container = containersByName(pod).get(name);
+  return container === undefined || ephemeralContainers(pod).has(container) ? undefined : container;
+}
 
 function containerUse(resource: StarvedResource, { memoryBytes, rootFs, logs }: ContainerUse): number | undefined {
   if (resource === 'memory') return memoryBytes;

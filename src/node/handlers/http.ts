@@ -114,8 +114,8 @@ function open({ scheme, hostname, port }: Address): OpenConnection {
 }
 
 function openTls(host: string, port: number): Socket {
-  // Without the machine's authorities, and with keys of any size: nobody looks at the certificate. Not with DHE, as Go:
-  // the container chooses its numbers, and those of 10,000 bits take a second.
+  // The certificate is not checked, so it needs no authority and its key may have any size. DHE is left out, as in Go: the
+  // container chooses its numbers, and a computation with 10,000 bits takes a second.
   anyCertificate ??= createSecureContext({ ca: [], ciphers: 'DEFAULT:!DHE:@SECLEVEL=0' });
   const servername = isIP(host) === 0 ? host : '';
   return connectTls({ host, port, servername, secureContext: anyCertificate, rejectUnauthorized: false });

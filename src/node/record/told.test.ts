@@ -14,18 +14,19 @@ describe('fresh', () => {
     expect(createTold().fresh([probe, { ...next, type: 'ProbeFailing' }])).toHaveLength(2);
     expect(createTold().fresh([probe, { ...next, key: 'Probe/liveness/app/1@2' }])).toHaveLength(2);
   });
-  it('knows the last 10,000 steps of a long life, and no older ones', () => {
+  it('knows the first steps of a Pod however often its probe has changed since', () => {
     const told = createTold();
-    const steps = Array.from({ length: 10_001 }, (_, index) => ({
-      key: `Started/app/${index}`,
-      at: index,
-      type: 'Started',
+    const started = { key: 'Started/app/0', at: 0, type: 'Started' };
+    told.fresh([started]);
+    const type = (at: number): string => (at % 2 === 0 ? 'ProbePassing' : 'ProbeFailing');
+    const results = Array.from({ length: 20_000 }, (_, at) => ({
+      ...{ ...probe, type: type(at) },
+      key: `Probe/liveness/app/0@${at}`,
     }));
-    expect(told.fresh(steps)).toEqual(steps);
-    expect(told.fresh(steps.slice(1))).toEqual([]);
-    expect(told.fresh(steps.slice(0, 1))).toEqual(steps.slice(0, 1));
+    expect(told.fresh(results)).toHaveLength(20_000);
+    expect(told.fresh([started, ...results.slice(-10_000)])).toEqual([]);
   });
-  it('knows of the last 1000 subjects what was said of them', () => {
+  it('knows what the last step of each of 1000 probes said', () => {
     const told = createTold();
     const steps = (at: number) =>
       Array.from({ length: 1001 }, (_, index) => ({ ...probe, key: `Probe/liveness/app/${index}@${at}` }));

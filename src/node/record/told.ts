@@ -1,29 +1,34 @@
 /**
- * The steps of one Pod that its record has: only new ones are to be recorded. Of a long life the last ones are known, which are
- * those that a worker may tell of again.
+ * The steps of one Pod that its record has: only new ones are to be recorded. A new agent gives all steps that still hold once more,
+ * however old they are; the results of a probe, of which a Pod may have one a second, hold until the next one.
  */
 import type { Transition } from '../../lifecycle/types.ts';
+import { putNewest } from '../put-newest.ts';
 
 export interface Told {
   /** The steps that were not given before, in their order; from now on they were. */
   fresh(transitions: readonly Transition[]): Transition[];
 }
 
-/** Some hundred containers have no more steps that hold at one time. */
-const MAX_KEYS = 10_000;
+/** Steps that may hold for the rest of the Pod's life: those of thousands of containers, and of weeks of restarts. */
+const MAX_STEPS = 100_000;
+/** Results of probes and actions that failed: they have a time in their keys. */
+const MAX_RESULTS = 10_000;
 /** Probes and failed actions: the record may say again of one that is older what its last step says. */
 const MAX_SUBJECTS = 1000;
 
 export function createTold(): Told {
-  const keys = new Map<string, true>();
+  const steps = new Map<string, true>();
+  const results = new Map<string, true>();
   const last = new Map<string, Said>();
   return {
     fresh: (transitions) =>
       transitions.filter((transition) => {
-        const isKnown = keys.has(transition.key);
-        putNewest(keys, transition.key, true, MAX_KEYS);
-        if (isKnown) return false;
         const subject = subjectOf(transition);
+        const keys = subject === undefined ? steps : results;
+        const isKnown = keys.has(transition.key);
+        putNewest(keys, transition.key, true, subject === undefined ? MAX_STEPS : MAX_RESULTS);
+        if (isKnown) return false;
         if (subject === undefined) return true;
         const { type, reason, message } = transition;
         const said = { type, reason, message };
@@ -32,15 +37,6 @@ export function createTold(): Told {
         return !repeated;
       }),
   };
-}
-
-/** The oldest goes where there are more than `most`. */
-function putNewest<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
-  map.delete(key);
-  map.set(key, value);
-  if (map.size <= most) return;
-  const [oldest = ''] = map.keys();
-  map.delete(oldest);
 }
 
 /** The part of a key before its @ (see src/lifecycle/report.ts); undefined for keys without. */

@@ -30,21 +30,36 @@ export interface PayloadSource {
   facts: DownwardFacts;
   /** Of the Pod's namespace. */
   read: ReadData;
-  /** What is left of MAX_SHOWN_BYTES: the volumes of the Pod share it. */
-  room: { bytes: number };
+  /** How many bytes the volumes of the Pod may still show, on disk and in memory. */
+  room: Record<'disk' | 'memory', number>;
   /** The Pod's tokens that are still good, by what was asked for; collectProjected() adds to them. */
   tokens: Map<string, IssuedToken>;
   now(): number;
 }
 
-/** What the files of all volumes of a Pod may show of objects: items can name one value many times, and Secrets take memory. */
-export const MAX_SHOWN_BYTES = 64 * 2 ** 20;
+/** The limits of the files of all volumes of a Pod, in bytes: its items can name one value many times. */
+export const shownRoom = (): PayloadSource['room'] => ({ disk: MAX_READ_BYTES, memory: 16 * MEBIBYTE });
 
-/** Counts the files of one volume. Throws where the Pod's volumes have no room for them. */
-export function takeRoom({ room }: Pick<PayloadSource, 'room'>, files: ReadonlyMap<string, PayloadFile>): void {
-  for (const { data } of files.values()) room.bytes -= data.length;
-  if (room.bytes < 0)
-    throw new Error('the volumes of a Pod may show at most 64 MiB of ConfigMaps, Secrets and its own fields');
+const MEBIBYTE = 2 ** 20;
+/** The limit of the objects that all volumes of a Pod show, in bytes. */
+const MAX_READ_BYTES = 64 * MEBIBYTE;
+/** What a file takes beside its content, on disk and in memory. */
+const FILE_BYTES = 4096;
+
+/** Counts the files of one volume. Throws if the Pod's volumes have no room for them; they then have as much as before. */
+export function takeRoom(
+  { room }: Pick<PayloadSource, 'room'>,
+  files: ReadonlyMap<string, PayloadFile>,
+  place: 'disk' | 'memory',
+): void {
+  let bytes = 0;
+  for (const { data } of files.values()) bytes += data.length + FILE_BYTES;
+  if (bytes > room[place]) {
+    const what =
+      place === 'memory' ? '16 MiB of Secrets and projected volumes' : '64 MiB of ConfigMaps and its own fields';
+    throw new Error(`the volumes of a Pod may show at most ${what}, and each file counts 4 KiB more than its content`);
+  }
+  room[place] -= bytes;
 }
 
 export interface IssuedToken {
@@ -90,6 +105,7 @@ export async function collectSecret({ read }: PayloadSource, wanted: KeyedSource
 /** Reads and decodes an object once, however many volumes and sources of the Pod name it. */
 export function dataReader(client: Client, pod: Pod): ReadData {
   const known = new Map<string, ReturnType<ReadData>>();
+  let left = MAX_READ_BYTES;
   const get = async <T extends KubeObject>(kind: ObjectKind, name: string): Promise<T | undefined> => {
     try {
       const resource = client.resource<T>({ group: '', version: 'v1', resource: `${kind}s` });
@@ -101,7 +117,11 @@ export function dataReader(client: Client, pod: Pod): ReadData {
   };
   const read: ReadData = async (kind, name) => {
     const decoded = (values: Record<string, string> | undefined, encoding: 'utf8' | 'base64') =>
-      Object.entries(values ?? {}).map(([key, value]) => [key, Buffer.from(value, encoding)] as const);
+      Object.entries(values ?? {}).map(([key, value]) => {
+        left -= value.length;
+        if (left < 0) throw new Error('the volumes of a Pod may show objects of at most 64 MiB');
+        return [key, Buffer.from(value, encoding)] as const;
+      });
     if (kind === 'secret') {
       const secret = await get<Secret>(kind, name);
       return secret && new Map(decoded(secret.data, 'base64'));

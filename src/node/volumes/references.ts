@@ -38,13 +38,16 @@ export const downwardItems = ({ downwardAPI, projected }: Volume): DownwardAPIVo
 export const showsPod = (volume: Volume): boolean => downwardItems(volume).length > 0;
 
 /** Whether some volume shows other fields of the Pod than before. */
-export const showsChange = (before: Pod, after: Pod, facts: DownwardFacts): boolean =>
-  (after.spec?.volumes ?? []).flatMap(downwardItems).some(({ fieldRef }) => {
-    if (fieldRef === undefined) return false;
+export function showsChange(before: Pod, after: Pod, facts: DownwardFacts): boolean {
+  const items = (after.spec?.volumes ?? []).flatMap(downwardItems);
+  // Thousands of items may show the same annotations.
+  const fieldPaths = new Set(items.flatMap(({ fieldRef }) => fieldRef?.fieldPath ?? []));
+  return [...fieldPaths].some((fieldPath) => {
     try {
-      return fieldValue(fieldRef, before, facts) !== fieldValue(fieldRef, after, facts);
+      return fieldValue({ fieldPath }, before, facts) !== fieldValue({ fieldPath }, after, facts);
     } catch {
       // Not a field that can be shown: the volume is not mounted.
       return false;
     }
   });
+}

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Volume } from '../../api/generated/types.ts';
 import { writePayload } from './atomic-writer.ts';
-import { MAX_SHOWN_BYTES, type PayloadSource } from './payload.ts';
+import { type PayloadSource, shownRoom, takeRoom } from './payload.ts';
 import { keepVolume, setUpVolume, type VolumePlace } from './set-up.ts';
 
 let folder: string;
@@ -41,9 +41,9 @@ it('a volume whose Secret is gone keeps its file, with its mode, but follows the
   expect((await stat(join(folder, 'password'))).mode & 0o777).toBe(0o400);
 });
 
-it('the volumes of a Pod show 64 MiB of objects together, and nothing of a volume for which that is not enough', async () => {
+it('the volumes of a Pod show 64 MiB together; one for which that is not enough takes nothing from the others', async () => {
   const read = async () => new Map([['key', Buffer.alloc(2 ** 20)]]);
-  const shared = { ...source, read, room: { bytes: MAX_SHOWN_BYTES } };
+  const shared = { ...source, read, room: shownRoom() };
   const setUp = (name: string, files: number): Promise<unknown> => {
     const items = Array.from({ length: files }, (_, i) => ({ key: 'key', path: `${i}` }));
     const own: Volume = { name, configMap: { name: 'conf', items } };
@@ -53,6 +53,16 @@ it('the volumes of a Pod show 64 MiB of objects together, and nothing of a volum
   await setUp('first', 60);
   await expect(setUp('second', 5)).rejects.toThrow('the volumes of a Pod may show at most 64 MiB');
   expect(await readdir(folder)).toEqual(['first']);
+  await setUp('third', 3);
+});
+
+it('files in memory count 4 KiB more than their content', () => {
+  const files = (count: number) =>
+    new Map(Array.from({ length: count }, (_, i) => [`${i}`, { data: Buffer.from('x'), mode: 0o644 }]));
+  const room = shownRoom();
+  takeRoom({ room }, files(4000), 'memory');
+  expect(() => takeRoom({ room }, files(100), 'memory')).toThrow('at most 16 MiB of Secrets');
+  takeRoom({ room }, files(90), 'memory');
 });
 
 it('a volume that never had a file has none to keep', async () => {

@@ -70,8 +70,9 @@ export async function setUpVolume(
 ): Promise<number | undefined> {
   const { client, pod, facts } = source;
   const write = async (payload: Payload): Promise<void> => {
-    takeRoom(source, payload);
-    if (isInMemory(volume)) await memory.ready();
+    const place = isInMemory(volume) ? 'memory' : 'disk';
+    takeRoom(source, payload, place);
+    if (place === 'memory') await memory.ready();
     await makeFolder(folder);
     await writePayload(folder, payload, source.now(), pod.spec?.securityContext?.fsGroup);
   };
