@@ -1,12 +1,14 @@
 /** When the worker of a Pod decides on what comes in. */
 import type { Pod } from '../api/generated/types.ts';
+import { nextOwnTurn } from '../platform/work-in-turns.ts';
 
 /** A decision on so many containers takes a few milliseconds. */
 const MANY = 100;
 
 /**
- * `wake`, called at once; for a Pod of many containers once in a turn of the event loop, however much comes in: thousands of
- * actions may end in one turn, and a decision on thousands of containers takes a good part of a second.
+ * Returns a function that calls `wake`: at once, or for a Pod of many containers once in a turn of the event loop, however often
+ * it is called. Thousands of actions may end in one turn, and a decision on thousands of containers takes a good part of a
+ * second; no two such Pods have the same turn.
  */
 export function inTurns(pod: () => Pod, wake: () => void): () => void {
   let isWaiting = false;
@@ -14,7 +16,7 @@ export function inTurns(pod: () => Pod, wake: () => void): () => void {
     if (containerCount(pod()) <= MANY) return wake();
     if (isWaiting) return;
     isWaiting = true;
-    setImmediate(() => {
+    void nextOwnTurn().then(() => {
       isWaiting = false;
       wake();
     });
