@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pod } from '../src/api/generated/types.ts';
 import type { KubeObject } from '../src/machinery/meta.ts';
+import { podMemoryFolder } from '../src/node/volumes/pod-memory.ts';
 import { type BenchEngine, BUSYBOX, cpuMillis, residentMebibytes, startEngine } from './engine.ts';
 import { APP, createAndAwaitReady } from './pods.ts';
 
@@ -50,7 +51,12 @@ async function change({ client: { resource }, dataDir }: BenchEngine): Promise<n
   await resource(core('configmaps')).patch('shown', 'default', 'application/merge-patch+json', changed('data'));
   await resource(core('secrets')).patch('shown', 'default', 'application/merge-patch+json', changed('stringData'));
   const pods = join(dataDir, 'pods');
-  const files = ['configmap/map/key', 'secret/secret/key', 'projected/projected/map', 'projected/projected/secret'];
+  const files = [
+    join(pods, 'UID', 'volumes/kubernetes.io~configmap/map/key'),
+    ...['secret/secret/key', 'projected/projected/map', 'projected/projected/secret'].map((file) =>
+      join(podMemoryFolder(dataDir), 'UID', `volumes/kubernetes.io~${file}`),
+    ),
+  ];
   const waiting = new Set(
     (await readdir(pods)).flatMap((uid) => files.map((file) => join(pods, uid, 'volumes', `kubernetes.io~${file}`))),
   );
