@@ -12,7 +12,7 @@ import {
   unsupportedMediaType,
 } from '../../machinery/status.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
-import type { Unfinished } from './unfinished.ts';
+import type { Unfinished, UnfinishedPart } from './unfinished.ts';
 
 /** Upstream's limit of a request body. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
@@ -39,28 +39,38 @@ export interface ExpectedKind {
 export interface BodyReader {
   /**
    * Rejects with 413 RequestEntityTooLarge if the body is larger than BODY_LIMIT_BYTES, and with 429 TooManyRequests if all
-   * unfinished ones together are too large and this one is the largest. The rest of the body is then not read.
+   * unfinished ones together are too large and this one is the largest. The rest of the body is then not read. A body counts as
+   * unfinished until `use` has ended, which may keep what it decodes the body to.
    */
-  read(request: IncomingMessage): Promise<Buffer>;
+  read<T>(request: IncomingMessage, use: (body: Buffer) => Promise<T>): Promise<T>;
 }
 
 export function bodyReader(unfinished: Unfinished): BodyReader {
   return {
-    async read(request) {
+    async read(request, use) {
       if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) {
         throw requestEntityTooLarge(BODY_LIMIT_BYTES);
       }
       // Chunks are copied, because a chunk of one byte takes hundreds of bytes of memory.
       let body: Buffer = Buffer.alloc(0);
       let bytes = 0;
-      return await new Promise<Buffer>((resolve, reject) => {
-        const end = (): void => settle(() => resolve(body.subarray(0, bytes)));
-        const fail = (): void => settle(() => reject(badRequest('the request body ended early')));
+      const part = await new Promise<UnfinishedPart>((resolve, reject) => {
+        const end = (): void =>
+          settle(() => {
+            reading.complete();
+            resolve(reading);
+          });
+        const failWith = (error: Error): void =>
+          settle(() => {
+            reading.end();
+            reject(error);
+          });
+        const fail = (): void => failWith(badRequest('the request body ended early'));
         const refuse = (error: Error): void => {
           request.pause();
-          settle(() => reject(error));
+          failWith(error);
         };
-        const part = unfinished.begin(() => refuse(tooManyRequests('too much is being read', 1)));
+        const reading = unfinished.begin(() => refuse(tooManyRequests('too much is being read', 1)));
         const data = (chunk: Buffer): void => {
           if (bytes + chunk.length > BODY_LIMIT_BYTES) {
             refuse(requestEntityTooLarge(BODY_LIMIT_BYTES));
@@ -69,15 +79,19 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
           if (bytes + chunk.length > body.length) body = enlarged(body, bytes + chunk.length);
           chunk.copy(body, bytes);
           bytes += chunk.length;
-          part.add(chunk.length);
+          reading.add(chunk.length);
         };
         const settle = (finish: () => void): void => {
           request.off('data', data).off('end', end).off('close', fail).off('error', fail);
-          part.end();
           finish();
         };
         request.on('data', data).on('end', end).on('close', fail).on('error', fail);
       });
+      try {
+        return await use(body.subarray(0, bytes));
+      } finally {
+        part.end();
+      }
     },
   };
 }

@@ -121,45 +121,47 @@ function write(
 async function create(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
   const type = objectMediaType(exchange.request);
   const options = write(exchange, route, 'CreateOptions');
-  const body = await server.bodies.read(exchange.request);
-  const betweenSteps = workInTurns();
-  const object = await decodeObject(body, type, expectedKind(route));
-  await betweenSteps();
-  const { namespace, name } = route;
-  checkNamespace(
-    object,
-    namespace,
-    'the namespace of the provided object does not match the namespace sent on the request',
-  );
-  return server.backend.create(route.ref, namespace, object, { ...options, ...(name === undefined ? {} : { name }) });
+  return server.bodies.read(exchange.request, async (body) => {
+    const betweenSteps = workInTurns();
+    const object = await decodeObject(body, type, expectedKind(route));
+    await betweenSteps();
+    const { namespace, name } = route;
+    checkNamespace(
+      object,
+      namespace,
+      'the namespace of the provided object does not match the namespace sent on the request',
+    );
+    return server.backend.create(route.ref, namespace, object, { ...options, ...(name === undefined ? {} : { name }) });
+  });
 }
 
 async function update(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
   const type = objectMediaType(exchange.request);
   const options = write(exchange, route, 'UpdateOptions');
   const kind = expectedKind(route);
-  const sent = await server.bodies.read(exchange.request);
-  const betweenSteps = workInTurns();
-  const object = await decodeObject(sent, type, kind);
-  await betweenSteps();
-  const { namespace } = route;
-  const name = nameOf(route);
-  // A body of another kind is about the object of the path: it needs no name of its own.
-  const given = metadataOf(object).name || (kind === route.kind ? '' : name);
-  if (given !== name) {
-    throw badRequest(
-      given === ''
-        ? `the name of the object (${name} based on URL) was undeterminable: name must be provided`
-        : `the name of the object (${given}) does not match the name on the URL (${name})`,
+  return server.bodies.read(exchange.request, async (sent) => {
+    const betweenSteps = workInTurns();
+    const object = await decodeObject(sent, type, kind);
+    await betweenSteps();
+    const { namespace } = route;
+    const name = nameOf(route);
+    // A body of another kind is about the object of the path: it needs no name of its own.
+    const given = metadataOf(object).name || (kind === route.kind ? '' : name);
+    if (given !== name) {
+      throw badRequest(
+        given === ''
+          ? `the name of the object (${name} based on URL) was undeterminable: name must be provided`
+          : `the name of the object (${given}) does not match the name on the URL (${name})`,
+      );
+    }
+    checkNamespace(
+      object,
+      namespace,
+      `the namespace of the object (${metadataOf(object).namespace}) does not match the namespace on the request (${namespace})`,
     );
-  }
-  checkNamespace(
-    object,
-    namespace,
-    `the namespace of the object (${metadataOf(object).namespace}) does not match the namespace on the request (${namespace})`,
-  );
-  const metadata = { ...object.metadata, name, ...(namespace === undefined ? {} : { namespace }) };
-  return server.backend.update(route.ref, { ...object, metadata }, options);
+    const metadata = { ...object.metadata, name, ...(namespace === undefined ? {} : { namespace }) };
+    return server.backend.update(route.ref, { ...object, metadata }, options);
+  });
 }
 
 /** The metadata as far as it is an object: the registry says what is wrong with another one. */
@@ -179,15 +181,16 @@ async function patch(
 ): Promise<KubeObject> {
   const type = patchMediaType(exchange.request);
   const options = write(exchange, route, 'PatchOptions', type);
-  const sent = await server.bodies.read(exchange.request);
-  const betweenSteps = workInTurns();
-  const body = await decodePatch(sent, type);
-  await betweenSteps();
-  return server.backend.patch(route.ref, route.namespace, nameOf(route), type, body, { ...options, onCreated });
+  return server.bodies.read(exchange.request, async (sent) => {
+    const betweenSteps = workInTurns();
+    const body = await decodePatch(sent, type);
+    await betweenSteps();
+    return server.backend.patch(route.ref, route.namespace, nameOf(route), type, body, { ...options, onCreated });
+  });
 }
 
 async function readDeleteOptions(server: ServerContext, exchange: Exchange): Promise<DeleteOptions> {
-  const body = await decodeDeleteOptions(await server.bodies.read(exchange.request), exchange.request);
+  const body = await server.bodies.read(exchange.request, (sent) => decodeDeleteOptions(sent, exchange.request));
   return { ...deleteOptions(exchange.query, body), onWarning: onWarning(exchange) };
 }
 

@@ -35,3 +35,17 @@ test('a part that is larger than the limit is refused itself', () => {
   part.add(101);
   expect(refused).toBe(1);
 });
+
+test('a part that is complete counts until its end, and is not refused', () => {
+  const unfinished = unfinishedParts(100);
+  const refused: string[] = [];
+  const begin = (name: string) => unfinished.begin(() => refused.push(name));
+  const first = begin('first');
+  first.add(90);
+  first.complete();
+  begin('second').add(20);
+  expect(refused).toEqual(['second']);
+  first.end();
+  begin('third').add(20);
+  expect(refused).toEqual(['second']);
+});

@@ -1,4 +1,7 @@
-/** Counts the bytes of request bodies and WebSocket messages that are not complete yet. Those of all clients are bounded. */
+/**
+ * Counts the bytes of request bodies and WebSocket messages that are being read, and those of bodies whose requests are not answered
+ * yet. Those of all clients are bounded.
+ */
 
 /** The limit of all of them together. */
 const LIMIT_BYTES = 64 * 1024 * 1024;
@@ -11,6 +14,8 @@ export interface Unfinished {
 export interface UnfinishedPart {
   /** Has no effect after the part has ended. */
   add(bytes: number): void;
+  /** All of it has been read: it counts until its end, and is not refused any more. */
+  complete(): void;
   /** May be called again. */
   end(): void;
 }
@@ -22,9 +27,10 @@ interface Part {
 
 export function unfinishedParts(limit = LIMIT_BYTES): Unfinished {
   const parts = new Set<Part>();
+  const complete = new Set<Part>();
   let bytesOfAll = 0;
   const end = (part: Part): void => {
-    if (parts.delete(part)) bytesOfAll -= part.bytes;
+    if (parts.delete(part) || complete.delete(part)) bytesOfAll -= part.bytes;
   };
   const refuseLargest = (): void => {
     const largest = [...parts].reduce((most, part) => (part.bytes > most.bytes ? part : most));
@@ -40,7 +46,10 @@ export function unfinishedParts(limit = LIMIT_BYTES): Unfinished {
           if (!parts.has(part)) return;
           part.bytes += bytes;
           bytesOfAll += bytes;
-          while (bytesOfAll > limit) refuseLargest();
+          while (bytesOfAll > limit && parts.size > 0) refuseLargest();
+        },
+        complete() {
+          if (parts.delete(part)) complete.add(part);
         },
         end: () => end(part),
       };

@@ -42,6 +42,7 @@ function counted() {
           own += more;
           bytes += more;
         },
+        complete() {},
         end() {
           bytes -= own;
           own = 0;
