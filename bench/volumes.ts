@@ -57,9 +57,7 @@ async function change({ client: { resource }, dataDir }: BenchEngine): Promise<n
       join(podMemoryFolder(dataDir), 'UID', `volumes/kubernetes.io~${file}`),
     ),
   ];
-  const waiting = new Set(
-    (await readdir(pods)).flatMap((uid) => files.map((file) => join(pods, uid, 'volumes', `kubernetes.io~${file}`))),
-  );
+  const waiting = new Set((await readdir(pods)).flatMap((uid) => files.map((file) => file.replace('UID', uid))));
   while (waiting.size > 0) {
     for (const file of waiting) if ((await readFile(file, 'utf8')) === 'new') waiting.delete(file);
     await pause(5);

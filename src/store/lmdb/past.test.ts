@@ -83,8 +83,12 @@ test('what is written meanwhile does not show', async () => {
 
 test('a revision that is compacted meanwhile cannot be read', async () => {
   slowClock();
-  const listed = store.range({ prefix: '/', revision: first });
-  await Promise.all([expect(listed).rejects.toThrow(CompactedError), store.compact(WRITES - 1)]);
+  const waits = firstWait();
+  const isCompacted = expect(store.range({ prefix: '/', revision: first })).rejects.toThrow(CompactedError);
+  const goOn = await waits;
+  await store.compact(WRITES - 1);
+  goOn();
+  await isCompacted;
 });
 
 test('a store that is closed meanwhile says so, also to those that wait', async () => {
