@@ -247,6 +247,14 @@ describe('addresses and times', () => {
     const status = { podIP: '10.0.0.9', podIPs: [{ ip: '10.0.0.9' }] };
     expect(decided({ deleted: 30, runs: [app], observed: STOPPED, status }).status?.podIP).toBe('10.0.0.9');
   });
+  it('no container has ended before it started, where the runtime takes the time of a start late', () => {
+    const runs = [exited('app', 0, 5, { startedAt: at(6) })];
+    const { status } = decided({ spec: { restartPolicy: 'Never' }, runs });
+    expect(status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({
+      startedAt: stamp(6),
+      finishedAt: stamp(6),
+    });
+  });
   it('startTime is the time of the first decision, and stays', () => {
     expect(decided({}).status?.startTime).toBe(stamp(-100));
     expect(decided({ status: { phase: 'Pending', startTime: undefined } as never }).status?.startTime).toBe(stamp(0));

@@ -159,7 +159,7 @@ function terminatedState(run: ContainerState, runtimeName: string) {
     reason: run.reason || (exitCode === 0 ? 'Completed' : 'Error'),
     message: run.message || undefined,
     startedAt: startedAt === undefined ? undefined : formatTime(startedAt),
-    finishedAt: formatTime(run.finishedAt ?? run.createdAt),
+    finishedAt: formatTime(Math.max(run.finishedAt ?? run.createdAt, startedAt ?? 0)), // The runtime may take the time of a start late.
     containerID: `${runtimeName}://${run.id}`,
   });
 }
