@@ -142,7 +142,7 @@ describe.concurrent('volumes that show objects', () => {
     expect(await record.event('waiting', /FailedMount/)).toBe(`Warning FailedMount: ${missing}`);
     const waiting = await record.until(
       'waiting',
-      (each) => statusOf(each, 'app').state?.waiting?.message !== undefined,
+      (each) => each.status?.containerStatuses?.[0]?.state?.waiting?.message !== undefined,
     );
     expect(statusOf(waiting, 'app').state?.waiting).toEqual({ reason: 'ContainerCreating', message: missing });
 
