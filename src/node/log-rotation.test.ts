@@ -155,3 +155,24 @@ it('leaves alone what is written after the Pod is gone', async () => {
   expect(await wait()).toBe(100);
   expect(files()).toEqual(['0.log.gone', '1.log']);
 });
+
+it('the logs of thousands of containers are looked up, and not searched for', () => {
+  const count = 2000;
+  let looks = 0;
+  const logs = Array.from(
+    { length: count },
+    (_, index): WrittenLog => ({
+      get containerId() {
+        looks++;
+        return `c${index}`;
+      },
+      ...{ path: join(folder, `${index}.log`), ended: true },
+    }),
+  );
+  const { logs: follow } = rotation();
+  follow(...logs);
+  follow(...logs);
+  expect(looks).toBeLessThan(20 * count);
+  // None of them is looked at.
+  stop.abort();
+});

@@ -82,8 +82,9 @@ export function startLogRotation(options: RotationOptions): void {
       }
       if (each.ended && !keeper.ended) void finish(keeper, each.path);
     }
+    const present = new Set(logs.map(({ containerId }) => containerId));
     for (const [id, keeper] of keepers) {
-      if (logs.some(({ containerId }) => containerId === id)) continue;
+      if (present.has(id)) continue;
       keeper.stop();
       keepers.delete(id);
     }

@@ -58,10 +58,11 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
     observed(podUid, view) {
       const before = runsOf(podUid);
       const runs = view.containers;
+      const going = new Set(runs.filter(({ state }) => state !== 'exited').map(({ id }) => id));
       if (runs.length === 0 && view.sandboxes.length === 0) viewOf.delete(podUid);
       else viewOf.set(podUid, view);
       for (const { id } of before) {
-        if (runs.some((run) => run.id === id && run.state !== 'exited')) continue;
+        if (going.has(id)) continue;
         endings.get(id)?.resolve();
         endings.delete(id);
       }

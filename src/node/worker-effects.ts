@@ -1,5 +1,5 @@
 /** What the actions of a Pod's worker change in what the runtime shows of the Pod. */
-import type { Action } from '../lifecycle/types.ts';
+import type { Action, ContainerState } from '../lifecycle/types.ts';
 import type { Millis } from '../machinery/time.ts';
 import type { RuntimeView } from './worker-ports.ts';
 
@@ -39,20 +39,40 @@ export const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
 /** Written while the things that they are about go: an agent that begins anew sees by itself that nothing is left. */
 export const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 
+interface RunIndex {
+  byId: ReadonlyMap<string, ContainerState>;
+  /** The first of each, as attemptKey() names it. */
+  byAttempt: ReadonlyMap<string, ContainerState>;
+  exitedAttempts: ReadonlySet<string>;
+  /** The sandboxes with a container that has not exited. */
+  inUse: ReadonlySet<string>;
+}
+
+const indexes = new WeakMap<RuntimeView, RunIndex>();
+const attemptKey = ({ name, attempt }: Pick<ContainerState, 'name' | 'attempt'>): string => `${name}/${attempt}`;
+
+/** Kept with the view: thousands of actions may end between two observations of thousands of containers. */
+function indexOf(view: RuntimeView): RunIndex {
+  const { containers } = view;
+  const index = indexes.get(view) ?? {
+    byId: new Map(containers.map((run) => [run.id, run])),
+    byAttempt: new Map(containers.toReversed().map((run) => [attemptKey(run), run])),
+    exitedAttempts: new Set(containers.filter(({ state }) => state === 'exited').map(attemptKey)),
+    inUse: new Set(containers.filter(({ state }) => state !== 'exited').map(({ sandboxId }) => sandboxId)),
+  };
+  indexes.set(view, index);
+  return index;
+}
+
 /** Events may have brought the effect of an action before its answer. */
-export function shows({ sandboxes, containers }: RuntimeView, action: Action): boolean {
+export function shows(view: RuntimeView, action: Action): boolean {
   switch (action.kind) {
-    case 'startContainer': {
-      const { container, attempt } = action;
-      return containers.some((run) => run.name === container && run.attempt === attempt && run.state === 'exited');
-    }
+    case 'startContainer':
+      return indexOf(view).exitedAttempts.has(attemptKey({ name: action.container, attempt: action.attempt }));
     case 'stopContainer':
-      return containers.some(({ id, state }) => id === action.id && state === 'exited');
+      return indexOf(view).byId.get(action.id)?.state === 'exited';
     case 'stopSandbox':
-      return (
-        sandboxes.some(({ id, ready }) => id === action.id && !ready) &&
-        containers.every(({ sandboxId, state }) => sandboxId !== action.id || state === 'exited')
-      );
+      return view.sandboxes.some(({ id, ready }) => id === action.id && !ready) && !indexOf(view).inUse.has(action.id);
     default:
       return false;
   }
@@ -62,14 +82,16 @@ export function shows({ sandboxes, containers }: RuntimeView, action: Action): b
  * What is wrong with an action that succeeded, as an observation shows that was begun after its end; undefined: it had its effect.
  * An action without effect counts as failed, so that it backs off and is reported.
  */
-export function missingEffect({ sandboxes, containers }: RuntimeView, action: Action): string | undefined {
-  const sandbox = (id: string) => sandboxes.find((each) => each.id === id);
-  const container = (id: string) => containers.find((each) => each.id === id);
+export function missingEffect(view: RuntimeView, action: Action): string | undefined {
+  const sandbox = (id: string) => view.sandboxes.find((each) => each.id === id);
+  const container = (id: string) => indexOf(view).byId.get(id);
   switch (action.kind) {
     case 'createSandbox':
-      return sandboxes.some(({ attempt }) => attempt === action.attempt) ? undefined : 'the sandbox does not exist';
+      return view.sandboxes.some(({ attempt }) => attempt === action.attempt)
+        ? undefined
+        : 'the sandbox does not exist';
     case 'startContainer': {
-      const run = containers.find(({ name, attempt }) => name === action.container && attempt === action.attempt);
+      const run = indexOf(view).byAttempt.get(attemptKey({ name: action.container, attempt: action.attempt }));
       if (run === undefined) return `container ${action.container} does not exist`;
       return run.state === 'created' ? `container ${action.container} has not started` : undefined;
     }
