@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -6,7 +6,6 @@ import type { Pod } from '../api/generated/types.ts';
 import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject } from '../machinery/meta.ts';
-import { createPodMemory } from './volumes/pod-memory.ts';
 import { createVolumeManager, type VolumeManager } from './volumes.ts';
 
 const CONFIG_MAPS = { group: '', version: 'v1', resource: 'configmaps' };
@@ -27,12 +26,16 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   manager.close();
+  // After what is being written.
+  const { signal } = new AbortController();
+  await Promise.all((await readdir(join(root, 'pods'))).map((uid) => manager.remove(uid, signal)));
   await rm(root, { recursive: true, force: true });
 });
 
 const managerOf = (): VolumeManager =>
   createVolumeManager({
-    ...{ rootDirectory: join(root, 'pods'), memory: createPodMemory(join(root, 'memory'), AbortSignal.abort()) },
+    rootDirectory: join(root, 'pods'),
+    memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => {} },
     ...{ client: inProcessClient(backend), nodeName: 'n' },
     ...{ timers, log: silentLog, onRetry: (uid) => retried.push(uid) },
     onFailure: (_, { message }) => failures.push(message),
@@ -126,4 +129,89 @@ it('a rewrite is done when it resolves, and says so where no volume is mounted',
   await manager.mount(endingPod('now'), signal);
   await manager.rewrite(pod, signal);
   expect(await shown(pod)).toEqual(['Deleted', '2026-01-31T00:00:30.000000Z', '[]']);
+});
+
+const ITEMS = 100;
+const annotated = (texts: Record<string, string>, ...volumes: string[]): Pod => ({
+  ...podOf('large'),
+  metadata: { ...podOf('large').metadata, annotations: texts },
+  spec: {
+    containers: [],
+    volumes: volumes.map((name) => {
+      const fieldRef = { fieldPath: `metadata.annotations['${name}']` };
+      const items = Array.from({ length: ITEMS }, (_, index) => ({ path: `${name}${index}`, fieldRef }));
+      return { name, projected: { sources: [{ downwardAPI: { items } }, { configMap: { name: 'conf' } }] } };
+    }),
+  },
+});
+const LARGE = 'x'.repeat(100_000);
+const TOO_LARGE = 'x'.repeat(250_000);
+const lengths = (pod: Pod) =>
+  Promise.all(
+    (pod.spec?.volumes ?? []).map(async ({ name }) => {
+      const files = await readdir(manager.hostPath('large', pod, name));
+      expect(files.filter((file) => file.startsWith(name))).toHaveLength(ITEMS);
+      return (await stat(join(manager.hostPath('large', pod, name), `${name}0`))).size;
+    }),
+  );
+
+it('a volume that a change makes too large stays as it is, and is not read again before the next change', async () => {
+  const { signal } = new AbortController();
+  write('before');
+  await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
+  await manager.mount(annotated({ a: '' }, 'a'), signal);
+  const pod = annotated({ a: TOO_LARGE }, 'a');
+  manager.update(pod);
+  await vi.waitFor(() => expect(failures).toEqual([expect.stringContaining('may show at most 16 MiB')]));
+  expect(await lengths(pod)).toEqual([0]);
+  const reads = () => backend.calls.filter((call) => call.startsWith('get configmaps')).length;
+  const before = reads();
+  timers.advance(30_000);
+  // After what was begun by then.
+  await manager.mount(pod, signal);
+  expect(reads() - before).toBe(1);
+
+  manager.update(annotated({ a: 'small' }, 'a'));
+  await vi.waitFor(async () => expect(await lengths(pod)).toEqual(['small'.length]));
+});
+
+it('the files of volumes that stay as they are leave no room for others', async () => {
+  const { signal } = new AbortController();
+  write('before');
+  await manager.mount(annotated({ a: LARGE, b: '' }, 'a', 'b'), signal);
+  backend.remove(CONFIG_MAPS, 'a', 'conf');
+  const both = annotated({ a: LARGE, b: LARGE }, 'a', 'b');
+  await manager.rewrite(both, signal);
+  expect(await lengths(both)).toEqual([LARGE.length, 0]);
+});
+
+it('a volume without room is tried again once another has made room', async () => {
+  const set = (name: string, text: string): void => {
+    const data = { key: Buffer.from(text).toString('base64') };
+    const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'a' }, data };
+    backend.set({ ...CONFIG_MAPS, resource: 'secrets' }, object as KubeObject);
+  };
+  const volumes = ['a', 'b'].map((name) => {
+    const items = Array.from({ length: ITEMS }, (_, index) => ({ path: `${name}${index}`, key: 'key' }));
+    return { name, secret: { secretName: name, items } };
+  });
+  const pod: Pod = { ...podOf('large'), spec: { containers: [], volumes } };
+  const refused = (times: number) =>
+    vi.waitFor(() =>
+      expect(failures).toEqual(Array.from({ length: times }, () => expect.stringContaining('at most 16 MiB'))),
+    );
+  set('a', '');
+  set('b', LARGE);
+  await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch secrets'))).toBe(true));
+  await manager.mount(pod, new AbortController().signal);
+  set('a', LARGE);
+  await refused(1);
+  // The first is looked at before the second has become smaller.
+  set('b', '');
+  await refused(2);
+  expect((await lengths(pod))[0]).toBe(0);
+  await vi.waitFor(async () => {
+    timers.advance(30_000);
+    expect(await lengths(pod)).toEqual([LARGE.length, 0]);
+  });
 });

@@ -7,16 +7,15 @@
  *  3. Files of configMap, secret, downwardAPI and projected volumes change all at once.
  *  4. A token in a volume is replaced before 80% of its life have passed.
  *  5. A change of what a mounted volume shows (a ConfigMap, a Secret, a field of the Pod) is written when it
- *     is heard of; nothing is polled. What cannot be written leaves the volume as it was, and is tried again. So it is when
- *     an agent begins anew: a Pod keeps the files that it has, also when what they show is gone.
+ *     is heard of; nothing is polled. What cannot be written leaves the volume as it was, and is tried again: what is too large
+ *     with the next change, or once other volumes of the Pod have made room. So it is when an agent begins anew: a Pod keeps
+ *     the files that it has, also when what they show is gone.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod, Volume } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
-import { createInformer } from '../client/informer.ts';
 import { createWorkQueue } from '../client/work-queue.ts';
-import type { KubeObject } from '../machinery/meta.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
 import { settleAtMost } from '../platform/settle-at-most.ts';
 import { OutcomeUnknownError } from '../runtime/runtime.ts';
@@ -25,18 +24,13 @@ import { volumesByName } from './by-name.ts';
 import type { DownwardFacts } from './downward.ts';
 import { KEPT_FOLDER } from './kept-references.ts';
 import type { ClaimSource } from './volumes/claim.ts';
+import { followObjects } from './volumes/followed-objects.ts';
 import type { VolumeImages } from './volumes/image.ts';
-import { dataReader, type IssuedToken, type PayloadSource, shownRoom } from './volumes/payload.ts';
+import { dataReader, type PayloadSource } from './volumes/payload.ts';
 import type { PodMemory } from './volumes/pod-memory.ts';
-import {
-  type FileSource,
-  fileSourceKey,
-  shownObjects,
-  showsChange,
-  showsObjects,
-  showsPod,
-} from './volumes/references.ts';
+import { shownObjects, showsChange, showsObjects, showsPod } from './volumes/references.ts';
 import { removeParts } from './volumes/removal.ts';
+import { NoRoomError, shownRoom } from './volumes/room.ts';
 import { folderOf, keepVolume, type PodDirectories, setUpVolume } from './volumes/set-up.ts';
 import { createFailures, VolumeError } from './volumes/volume-error.ts';
 
@@ -87,7 +81,8 @@ interface MountedPod {
   failed: boolean;
   /** When its earliest token wants to be replaced, or a change that could not be written be tried again. */
   refreshAt: number;
-  tokens: Map<string, IssuedToken>;
+  /** What outlasts one setting up of the volumes. */
+  keeps: Pick<PayloadSource, 'tokens' | 'room'>;
 }
 
 /** Volumes of a Pod that are set up at the same time: each may start a program and hold a megabyte. */
@@ -120,11 +115,10 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
 
   const alone: ClaimSource['alone'] = (name, operation) => serially(`volume/${name}`, operation);
 
-  function sourceFor({ pod, tokens }: MountedPod): PayloadSource {
+  function sourceFor({ pod, keeps }: MountedPod): PayloadSource {
     const { nodeName, allocatable = {} } = options;
     const facts: DownwardFacts = { ...{ nodeName, allocatable }, hostIps: [], podIps: [] };
-    const read = dataReader(client, pod);
-    return { client, pod, facts, read, room: shownRoom(), tokens, now: () => timers.now() };
+    return { client, pod, facts, ...keeps, read: dataReader(client, pod), now: () => timers.now() };
   }
 
   /** Sets up the Pod's volumes of the kind. Rejects with the VolumeError of the first that cannot be had. */
@@ -143,13 +137,18 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
       } catch (cause) {
         if (signal.aborted || cause instanceof OutcomeUnknownError) throw cause;
         const error = cause instanceof VolumeError ? cause : new VolumeError(volume.name, (cause as Error).message);
-        if (showsObjects(volume) && (await keepVolume(source, volume, folder()))) return stays(entry, error);
-        throw failures.add(error);
+        if (!showsObjects(volume) || !(await keepVolume(source, volume, folder()))) throw failures.add(error);
+        const retryAt = stays(entry, error);
+        return cause instanceof NoRoomError ? () => (cause.fits() ? retryAt : undefined) : retryAt;
       }
     });
     const failure = failures.end(results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : [])));
     if (failure !== undefined) throw failure;
-    const times = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
+    // One that had no room may have some now that the others follow.
+    const times = results.map((result) => {
+      const time = result.status === 'fulfilled' ? result.value : undefined;
+      return typeof time === 'function' ? time() : time;
+    });
     refreshAt(entry, Math.min(...times.filter((time) => time !== undefined)));
   }
 
@@ -176,7 +175,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
       shows: shownObjects(pod),
       failed: false,
       refreshAt: Number.POSITIVE_INFINITY,
-      tokens: mounted.get(uid)?.tokens ?? new Map(),
+      keeps: mounted.get(uid)?.keeps ?? { tokens: new Map(), room: shownRoom() },
     };
     mounted.set(uid, entry);
     try {
@@ -207,22 +206,6 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     await setUpSome(entry, showsObjects, closing.signal).catch((error: Error) => {
       if (!closing.signal.aborted) refreshAt(entry, stays(entry, error));
     });
-  }
-
-  /** Only names are kept of the objects: what a volume shows is read when it is written. */
-  function follow(resource: FileSource): void {
-    const changed = ({ metadata }: KubeObject): void => {
-      const key = fileSourceKey(resource, metadata.namespace, metadata.name);
-      for (const [uid, entry] of mounted) if (entry.shows.has(key)) refreshes.add(uid);
-      options.onObject?.(key);
-    };
-    createInformer<KubeObject, KubeObject>(
-      client.resource({ group: '', version: 'v1', resource }),
-      { log, timers, signal: closing.signal },
-      { added: changed, updated: changed, deleted: changed },
-      ({ apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } }) =>
-        ({ apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } }) as KubeObject,
-    );
   }
 
   function arm(): void {
@@ -263,8 +246,10 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
         return removeFiles(uid, parts, signal);
       });
     };
-  follow('configmaps');
-  follow('secrets');
+  followObjects(client, { log, timers, signal: closing.signal }, (key) => {
+    for (const [uid, entry] of mounted) if (entry.shows.has(key)) refreshes.add(uid);
+    options.onObject?.(key);
+  });
   return {
     podDirectory,
     mount: (pod, signal) => serially(pod.metadata.uid ?? '', () => setUpAll(pod, signal)),

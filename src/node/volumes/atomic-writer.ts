@@ -52,18 +52,23 @@ export async function writePayload(folder: string, payload: Payload, now: number
   return !held;
 }
 
+export interface KeptFile extends Omit<PayloadFile, 'data'> {
+  size: number;
+  read(): Promise<Uint8Array>;
+}
+
 /** Returns the content, which stays: what was to replace it cannot be had. undefined: there is none. */
-export async function keepPayload(folder: string): Promise<Map<string, PayloadFile> | undefined> {
+export async function keepPayload(folder: string): Promise<Map<string, KeptFile> | undefined> {
   const names = await readdir(join(folder, DATA)).catch(() => undefined);
   if (names === undefined) return undefined;
   await linkNames(folder, new Set(names));
   const data = await realpath(join(folder, DATA));
-  const files = new Map<string, PayloadFile>();
+  const files = new Map<string, KeptFile>();
   for (const entry of await readdir(data, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
-    const { mode, uid } = await lstat(path);
-    files.set(relative(data, path), { data: await readFile(path), mode: mode & 0o7777, uid });
+    const { mode, uid, size } = await lstat(path);
+    files.set(relative(data, path), { ...{ mode: mode & 0o7777, uid, size }, read: () => readFile(path) });
   }
   return files;
 }

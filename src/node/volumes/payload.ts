@@ -18,6 +18,7 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type DownwardFacts, fieldValue, resourceFieldValue } from '../downward.ts';
 import type { PayloadFile } from './atomic-writer.ts';
+import { MAX_READ_BYTES, NoRoomError, type ShownRoom } from './room.ts';
 
 type ObjectKind = 'configmap' | 'secret';
 
@@ -30,36 +31,11 @@ export interface PayloadSource {
   facts: DownwardFacts;
   /** Of the Pod's namespace. */
   read: ReadData;
-  /** How many bytes the volumes of the Pod may still show, on disk and in memory. */
-  room: Record<'disk' | 'memory', number>;
+  /** For the files of all volumes of the Pod. */
+  room: ShownRoom;
   /** The Pod's tokens that are still good, by what was asked for; collectProjected() adds to them. */
   tokens: Map<string, IssuedToken>;
   now(): number;
-}
-
-/** The limits of the files of all volumes of a Pod, in bytes: its items can name one value many times. */
-export const shownRoom = (): PayloadSource['room'] => ({ disk: MAX_READ_BYTES, memory: 16 * MEBIBYTE });
-
-const MEBIBYTE = 2 ** 20;
-/** The limit of the objects that all volumes of a Pod show, in bytes. */
-const MAX_READ_BYTES = 64 * MEBIBYTE;
-/** What a file takes beside its content, on disk and in memory. */
-const FILE_BYTES = 4096;
-
-/** Counts the files of one volume. Throws if the Pod's volumes have no room for them; they then have as much as before. */
-export function takeRoom(
-  { room }: Pick<PayloadSource, 'room'>,
-  files: ReadonlyMap<string, PayloadFile>,
-  place: 'disk' | 'memory',
-): void {
-  let bytes = 0;
-  for (const { data } of files.values()) bytes += data.length + FILE_BYTES;
-  if (bytes > room[place]) {
-    const what =
-      place === 'memory' ? '16 MiB of Secrets and projected volumes' : '64 MiB of ConfigMaps and its own fields';
-    throw new Error(`the volumes of a Pod may show at most ${what}, and each file counts 4 KiB more than its content`);
-  }
-  room[place] -= bytes;
 }
 
 export interface IssuedToken {
@@ -119,7 +95,7 @@ export function dataReader(client: Client, pod: Pod): ReadData {
     const decoded = (values: Record<string, string> | undefined, encoding: 'utf8' | 'base64') =>
       Object.entries(values ?? {}).map(([key, value]) => {
         left -= value.length;
-        if (left < 0) throw new Error('the volumes of a Pod may show objects of at most 64 MiB');
+        if (left < 0) throw new NoRoomError('the volumes of a Pod may show objects of at most 64 MiB', () => false);
         return [key, Buffer.from(value, encoding)] as const;
       });
     if (kind === 'secret') {

@@ -12,6 +12,9 @@ export const fileSourceKey = (resource: FileSource, namespace: string | undefine
 export const showsObjects = (volume: Volume): boolean =>
   [volume.configMap, volume.secret, volume.downwardAPI, volume.projected].some((source) => source !== undefined);
 
+/** Secrets and tokens do not touch the disk. */
+export const isInMemory = ({ secret, projected }: Volume): boolean => secret !== undefined || projected !== undefined;
+
 /** Keys of the ConfigMaps and Secrets that the Pod's volumes show. */
 export function shownObjects({ metadata, spec }: Pod): Set<string> {
   const keys = new Set<string>();

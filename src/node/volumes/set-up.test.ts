@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Volume } from '../../api/generated/types.ts';
 import { writePayload } from './atomic-writer.ts';
-import { type PayloadSource, shownRoom, takeRoom } from './payload.ts';
+import type { PayloadSource } from './payload.ts';
+import { shownRoom } from './room.ts';
 import { keepVolume, setUpVolume, type VolumePlace } from './set-up.ts';
 
 let folder: string;
@@ -21,7 +22,7 @@ const volume: Volume = {
 };
 const termination = { reason: 'Evicted', startedAt: '', deadline: '' };
 const source = {
-  ...{ pod: podOf({}, { termination }), tokens: new Map(), now: () => 0 },
+  ...{ pod: podOf({}, { termination }), tokens: new Map(), room: shownRoom(), now: () => 0 },
   facts: { nodeName: 'n', hostIps: [], podIps: [], allocatable: {} },
 } as unknown as PayloadSource;
 
@@ -54,15 +55,6 @@ it('the volumes of a Pod show 64 MiB together; one for which that is not enough 
   await expect(setUp('second', 5)).rejects.toThrow('the volumes of a Pod may show at most 64 MiB');
   expect(await readdir(folder)).toEqual(['first']);
   await setUp('third', 3);
-});
-
-it('files in memory count 4 KiB more than their content', () => {
-  const files = (count: number) =>
-    new Map(Array.from({ length: count }, (_, i) => [`${i}`, { data: Buffer.from('x'), mode: 0o644 }]));
-  const room = shownRoom();
-  takeRoom({ room }, files(4000), 'memory');
-  expect(() => takeRoom({ room }, files(100), 'memory')).toThrow('at most 16 MiB of Secrets');
-  takeRoom({ room }, files(90), 'memory');
 });
 
 it('a volume that never had a file has none to keep', async () => {

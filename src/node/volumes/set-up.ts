@@ -6,15 +6,9 @@ import { type ClaimSource, setUpClaim } from './claim.ts';
 import { makeFolder, setUpEmptyDir } from './empty-dir.ts';
 import { setUpHostPath } from './host-path.ts';
 import { IMAGE_FOLDER, setUpImage, type VolumeImages } from './image.ts';
-import {
-  collectConfigMap,
-  collectDownward,
-  collectProjected,
-  collectSecret,
-  type PayloadSource,
-  takeRoom,
-} from './payload.ts';
+import { collectConfigMap, collectDownward, collectProjected, collectSecret, type PayloadSource } from './payload.ts';
 import type { PodMemory } from './pod-memory.ts';
+import { isInMemory } from './references.ts';
 import { VolumeError } from './volume-error.ts';
 
 const EMPTY_DIR_FOLDER = 'kubernetes.io~empty-dir';
@@ -38,9 +32,6 @@ const folderNames: Readonly<Record<string, string>> = {
 const volumeKind = (volume: Volume): string =>
   Object.entries(volume).find(([key, value]) => key !== 'name' && value !== undefined && value !== null)?.[0] ??
   'emptyDir';
-
-/** Secrets and tokens do not touch the disk. */
-const isInMemory = ({ secret, projected }: Volume): boolean => secret !== undefined || projected !== undefined;
 
 /** The two folders of a Pod. */
 export interface PodDirectories {
@@ -70,9 +61,8 @@ export async function setUpVolume(
 ): Promise<number | undefined> {
   const { client, pod, facts } = source;
   const write = async (payload: Payload): Promise<void> => {
-    const place = isInMemory(volume) ? 'memory' : 'disk';
-    takeRoom(source, payload, place);
-    if (place === 'memory') await memory.ready();
+    source.room.take(volume, sizesOf(payload));
+    if (isInMemory(volume)) await memory.ready();
     await makeFolder(folder);
     await writePayload(folder, payload, source.now(), pod.spec?.securityContext?.fsGroup);
   };
@@ -105,17 +95,31 @@ export async function setUpVolume(
   return undefined;
 }
 
+const sizesOf = (payload: Payload): number[] => [...payload.values()].map(({ data }) => data.length);
+
 /**
- * Keeps the files of a volume whose new ones cannot be had, but for those that show the Pod itself: they follow. Returns whether
- * there are any files.
+ * Keeps the files of a volume whose new ones cannot be had, but for those that show the Pod itself: they follow, where there is
+ * room for them. Returns whether there are any files.
  */
 export async function keepVolume(source: PayloadSource, volume: Volume, folder: string): Promise<boolean> {
-  const files = await keepPayload(folder);
-  if (files === undefined) return false;
+  const kept = await keepPayload(folder);
+  if (kept === undefined) return false;
+  const { room } = source;
+  room.keep(
+    volume,
+    [...kept.values()].map(({ size }) => size),
+  );
   const items = (volume.projected?.sources ?? []).flatMap(({ downwardAPI }) => downwardAPI?.items ?? []);
   if (items.length === 0) return true;
   const shown = collectDownward(source, items, volume.projected?.defaultMode);
-  for (const [path, file] of shown) files.set(path, file);
+  const others = [...kept].filter(([path]) => !shown.has(path));
+  const sizes = [...others.map(([, { size }]) => size), ...sizesOf(shown)];
+  if (!room.fits(volume, sizes)) return true;
+  room.keep(volume, sizes);
+  const files = new Map(shown);
+  for (const [path, { mode, uid, read }] of others) {
+    files.set(path, { data: await read(), mode, ...(uid === undefined ? {} : { uid }) });
+  }
   await writePayload(folder, files, source.now(), source.pod.spec?.securityContext?.fsGroup);
   return true;
 }

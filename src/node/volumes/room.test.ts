@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import type { Volume } from '../../api/generated/types.ts';
+import { NoRoomError, shownRoom } from './room.ts';
+
+const MEBIBYTE = 2 ** 20;
+const projected = (name: string): Volume => ({ name, projected: { sources: [] } });
+const onDisk: Volume = { name: 'on-disk', configMap: { name: 'conf' } };
+const sizes = (count: number, size = 1): number[] => Array.from({ length: count }, () => size);
+
+function refusal(take: () => void): NoRoomError {
+  try {
+    take();
+  } catch (error) {
+    if (error instanceof NoRoomError) return error;
+    throw error;
+  }
+  throw new Error('nothing was refused');
+}
+
+it('files in memory count 4 KiB more than their content', () => {
+  const room = shownRoom();
+  room.take(projected('a'), sizes(4000));
+  expect(() => room.take(projected('b'), sizes(100))).toThrow('at most 16 MiB of Secrets');
+  room.take(projected('b'), sizes(90));
+  room.take(onDisk, sizes(60, MEBIBYTE));
+});
+
+it('a volume counts once, with the files that it has now', () => {
+  const room = shownRoom();
+  for (let time = 0; time < 3; time++) room.take(projected('a'), sizes(10, MEBIBYTE));
+  const refused = refusal(() => room.take(projected('b'), sizes(8, MEBIBYTE)));
+  expect(refused.fits()).toBe(false);
+  room.take(projected('a'), sizes(5, MEBIBYTE));
+  expect(refused.fits()).toBe(true);
+});
+
+it('what a volume keeps counts also where it does not fit, and leaves the others what they have', () => {
+  const room = shownRoom();
+  room.take(projected('a'), sizes(10, MEBIBYTE));
+  room.keep(projected('b'), sizes(10, MEBIBYTE));
+  expect(() => room.take(projected('c'), sizes(1))).toThrow(NoRoomError);
+  room.take(projected('a'), sizes(9, MEBIBYTE));
+});
