@@ -129,10 +129,6 @@ export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], 
   return [...reasons];
 }
 
-export const uses = (pod: Pod, { metadata }: PersistentVolumeClaim): boolean =>
-  pod.metadata.namespace === metadata.namespace &&
-  (pod.spec?.volumes ?? []).some((volume) => claimNameOf(pod, volume) === metadata.name);
-
 /** The Pod's claims that a node could not mount yet: it asks for the phase, which is written last. */
 export const unboundClaims = (pod: Pod, facts: VolumeFacts): PersistentVolumeClaim[] =>
   [...new Set(claimNamesOf(pod))]

@@ -3,6 +3,7 @@ export interface GroupedKeys<T> {
   put(object: T): void;
   /** As it was put. */
   remove(object: T): void;
+  has(group: string): boolean;
   keysOf(group: string): readonly string[];
 }
 
@@ -25,6 +26,7 @@ export function groupedKeys<T>(
         if (keys?.size === 0) groups.delete(group);
       }
     },
+    has: (group) => groups.has(group),
     keysOf: (group) => [...(groups.get(group) ?? [])],
   };
 }

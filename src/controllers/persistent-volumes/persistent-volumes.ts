@@ -12,7 +12,7 @@
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../api/generated/types.ts';
 import { createEventRecorder } from '../../client/events.ts';
-import { createInformer } from '../../client/informer.ts';
+import { createInformer, type Informer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
@@ -23,7 +23,7 @@ import { reconcileClaim } from './claims.ts';
 import { deleteOwnClaims, ensureEphemeralClaims } from './ephemeral.ts';
 import { groupedKeys } from './grouped-keys.ts';
 import { localPathClass, type VolumeFolders, volumeNameFor } from './local-path.ts';
-import { unprotectClaim } from './protection.ts';
+import { createClaimProtection } from './protection.ts';
 import { claimKey, controllersOf, readNow, type Storage } from './storage.ts';
 import { reconcileVolume } from './volumes.ts';
 
@@ -143,11 +143,20 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   const podKey = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}/${metadata.uid}`;
   const hasEphemeral = ({ spec }: Pod): boolean =>
     (spec?.volumes ?? []).some(({ ephemeral }) => ephemeral !== undefined);
-  const pods = createInformer<Pod>(podClient, informing, {
+  const protection = createClaimProtection(claimClient, podClient, (namespace, name) => pods.get(namespace, name));
+  const pods: Informer<Pod> = createInformer<Pod>(podClient, informing, {
     added: (pod) => {
+      protection.put(pod);
       if (hasEphemeral(pod)) podQueue.add(podKey(pod));
     },
+    updated: (pod, old) => {
+      // Its volumes stay the same.
+      if (pod.spec?.nodeName === old.spec?.nodeName) return;
+      protection.remove(old);
+      protection.put(pod);
+    },
     deleted: (pod) => {
+      protection.remove(pod);
       if (hasEphemeral(pod)) podQueue.add(podKey(pod));
       const { namespace } = pod.metadata;
       for (const name of claimNamesOf(pod)) claimQueue.add(claimKey({ ...(namespace && { namespace }), name }));
@@ -175,7 +184,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
     const [namespace, name] = key.split('/') as [string, string];
     const claim = claims.get(namespace, name);
     if (claim === undefined) return;
-    if (claim.metadata.deletionTimestamp !== undefined) await unprotectClaim(claim, claimClient, podClient);
+    if (claim.metadata.deletionTimestamp !== undefined) await protection.release(claim);
     else await reconcileClaim(storage, claim);
   }
 

@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
+import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
+import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../resources.ts';
+import { startPersistentVolumes } from './persistent-volumes.ts';
+import { createClaimProtection } from './protection.ts';
+
+let backend: ReturnType<typeof memoryBackend>;
+let stop: AbortController;
+beforeEach(() => {
+  backend = memoryBackend();
+  stop = new AbortController();
+});
+afterEach(() => stop.abort());
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+const claim = (index: number): PersistentVolumeClaim => ({
+  ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim' },
+  metadata: {
+    ...{ name: `c${index}`, namespace: 'a', uid: `c${index}`, finalizers: [CLAIM_PROTECTION] },
+    deletionTimestamp: '2026-01-31T00:00:00Z',
+  },
+});
+const pod = (name: string, claims: readonly number[], nodeName?: string): Pod => ({
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a', uid: name } },
+  spec: {
+    ...(nodeName === undefined ? {} : { nodeName }),
+    containers: [],
+    volumes: claims.map((index) => ({ name: `v${index}`, persistentVolumeClaim: { claimName: `c${index}` } })),
+  },
+});
+const held = (): string[] =>
+  backend
+    .objects(PERSISTENT_VOLUME_CLAIMS)
+    .filter(({ metadata }) => metadata.finalizers?.includes(CLAIM_PROTECTION))
+    .map(({ metadata }) => metadata.name);
+const client = () => inProcessClient(backend);
+
+it('claims go once no Pod on a node uses them; the Pods are not read for each claim', async () => {
+  const count = 200;
+  for (const index of numbers(count)) backend.set(PERSISTENT_VOLUME_CLAIMS, claim(index));
+  backend.set(PODS, pod('first', numbers(count / 2), 'n'));
+  backend.set(PODS, pod('second', [0, 1], 'n'));
+  backend.set(PODS, pod('waits', numbers(count)));
+  void startPersistentVolumes({
+    ...{ client: client(), timers: testTimers(), log: silentLog, signal: stop.signal },
+    folders: {
+      ...{ nodeName: 'n', path: (name) => `/${name}` },
+      ...{ create: async () => {}, remove: async () => {}, removeUnused: async () => {} },
+    },
+  });
+  await vi.waitFor(() => expect(held()).toEqual(numbers(count / 2).map((index) => `c${index}`)));
+  backend.remove(PODS, 'a', 'first');
+  await vi.waitFor(() => expect(held()).toEqual(['c0', 'c1']));
+  // One is bound while its claim goes.
+  backend.set(PODS, pod('waits', numbers(count), 'n'));
+  backend.remove(PODS, 'a', 'second');
+  backend.set(PERSISTENT_VOLUME_CLAIMS, claim(count));
+  await vi.waitFor(() => expect(held()).toEqual(['c0', 'c1']));
+  backend.remove(PODS, 'a', 'waits');
+  await vi.waitFor(() => expect(held()).toEqual([]));
+  expect(backend.calls.filter((call) => call.startsWith('list pods')).length).toBeLessThan(count / 4);
+});
+
+it('a claim stays whose Pod the informer has not heard of, or of whose node', async () => {
+  const known = new Map<string, Pod>();
+  const protection = createClaimProtection(
+    client().resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS),
+    client().resource<Pod>(PODS),
+    (_, name) => known.get(name),
+  );
+  for (const index of numbers(4)) backend.set(PERSISTENT_VOLUME_CLAIMS, claim(index));
+  const hear = (each: Pod): void => {
+    known.set(each.metadata.name, each);
+    protection.put(each);
+  };
+  backend.set(PODS, pod('unheard', [0], 'n'));
+  hear(backend.set(PODS, pod('was bound', [1])) as Pod);
+  backend.set(PODS, pod('was bound', [1], 'n'));
+  hear(backend.set(PODS, pod('heard', [2], 'n')) as Pod);
+  await Promise.all(
+    (backend.objects(PERSISTENT_VOLUME_CLAIMS) as PersistentVolumeClaim[]).map((each) => protection.release(each)),
+  );
+  expect(held()).toEqual(['c0', 'c1', 'c2']);
+});
