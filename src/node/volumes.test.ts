@@ -131,6 +131,23 @@ it('a rewrite is done when it resolves, and says so where no volume is mounted',
   expect(await shown(pod)).toEqual(['Deleted', '2026-01-31T00:00:30.000000Z', '[]']);
 });
 
+it('a token is renewed though another volume was rewritten meanwhile', async () => {
+  const { signal } = new AbortController();
+  let tokens = 0;
+  backend.create = async (_, __, object) => ({ ...object, status: { token: `token-${++tokens}` } }) as KubeObject;
+  const withToken = (deadline?: string): Pod => {
+    const pod = endingPod('renewed', deadline);
+    const token = { name: 'token', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } };
+    return { ...pod, spec: { containers: [], volumes: [...(pod.spec?.volumes ?? []), token] } };
+  };
+  await manager.mount(withToken(), signal);
+  const pod = withToken('2026-01-31T00:00:30.000000Z');
+  await manager.rewrite(pod, signal);
+  timers.advance(3_000_000);
+  const file = join(manager.hostPath('renewed', pod, 'token'), 'token');
+  await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe('token-2'));
+});
+
 const ITEMS = 100;
 const annotated = (texts: Record<string, string>, ...volumes: string[]): Pod => ({
   ...podOf('large'),

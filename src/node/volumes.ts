@@ -266,7 +266,10 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
         const entry = mounted.get(pod.metadata.uid ?? '');
         if (entry === undefined) throw new Error('the volumes of the Pod are not mounted');
         entry.pod = pod;
+        const { refreshAt: before } = entry;
         await setUpSome(entry, showsPod, signal);
+        // Tokens are in other volumes as well.
+        refreshAt(entry, Math.min(before, entry.refreshAt));
       }),
     unmount: removal(['volumes', 'volume-subpaths', KEPT_FOLDER]),
     remove: removal(['']),
