@@ -311,34 +311,6 @@ describe('objects', () => {
   });
 });
 
-test('pipelined requests are answered in their order, also with errors', async () => {
-  const { host, port } = at.server;
-  const { certificate: cert, key } = at.pki.admin;
-  const socket = connect({ host, port, ca: at.pki.caCertificate, cert, key });
-  const get = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`;
-  socket.write(get('/api/v1/configmaps') + get(`${CONFIG_MAPS}/none`) + get('/healthz', 'Connection: close\r\n'));
-  let text = '';
-  for await (const chunk of socket) text += chunk;
-  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 200']);
-});
-
-test('pipelined requests wait for their turn, and are not handled once their connection has ended', async () => {
-  await using own = await startTestServer();
-  let gets = 0;
-  own.backend.get = async () => {
-    gets += 1;
-    return await new Promise(() => undefined);
-  };
-  const { certificate: cert, key } = own.pki.admin;
-  const socket = connect({ host: own.server.host, port: own.server.port, ca: own.pki.caCertificate, cert, key });
-  socket.on('error', () => undefined);
-  socket.write(`GET ${CONFIG_MAPS}/one HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(500));
-  await expect.poll(() => gets).toBe(1);
-  socket.destroy();
-  expect((await own.call('GET', '/healthz')).code).toBe(200);
-  expect(gets).toBe(1);
-});
-
 test('a request whose upgrade is ignored is answered, and its connection is closed', async () => {
   const { certificate: cert, key } = at.pki.admin;
   const socket = connect({ host: at.server.host, port: at.server.port, ca: at.pki.caCertificate, cert, key });
