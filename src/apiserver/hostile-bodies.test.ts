@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { kinds } from '../api/kinds.ts';
 import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileOthersAsk } from './hostile-fixture.ts';
-import { type Answer, readText, type TestServer } from './server-fixture.ts';
+import { type Answer, readText, startTestServer, type TestServer } from './server-fixture.ts';
 
 const APPLY = 'application/apply-patch+yaml';
 /** Just below the limit of a body. */
@@ -240,5 +240,56 @@ describe('bodies that do not end', () => {
     expect(answer.statusCode).toBe(400);
     expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
     outgoing.destroy();
+  });
+});
+
+describe('bodies of slow requests', () => {
+  const configMap = (name: string, length: number): string =>
+    JSON.stringify({ metadata: { name }, data: { a: 'x'.repeat(length) } });
+
+  /** A server on which creates do not end before `answer` is called, and one more large body than has room. */
+  async function startFullServer() {
+    const slow = await startTestServer();
+    const [isFull, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const create = slow.backend.create.bind(slow.backend);
+    const begun: string[] = [];
+    slow.backend.create = async (ref, namespace, object, options) => {
+      begun.push(object.metadata.name);
+      if (begun.length === 23) isFull.resolve();
+      if (object.metadata.name !== 'small') await answered.promise;
+      return create(ref, namespace, object, options);
+    };
+    const post = (name: string, length: number, signal?: AbortSignal): Promise<Answer> =>
+      slow.call('POST', CONFIG_MAPS, { body: configMap(name, length), ...(signal === undefined ? {} : { signal }) });
+    const full = Array.from({ length: 23 }, (_, index) => post(`full-${index}`, LARGE));
+    await isFull.promise;
+    return { ...slow, post, full, begun, answer: answered.resolve };
+  }
+
+  test('hold up large ones, which are read and wait for their turn, and no small ones', async () => {
+    await using slow = await startFullServer();
+    const large = Array.from({ length: 5 }, (_, index) => slow.post(`large-${index}`, LARGE));
+    for (let index = 0; index < 10; index++) {
+      expect((await slow.post('small', 60_000)).code).toBe(index === 0 ? 201 : 409);
+    }
+    expect(slow.begun.filter((name) => name.startsWith('large'))).toEqual([]);
+    slow.answer();
+    for (const { code } of await Promise.all([...slow.full, ...large])) expect(code).toBe(201);
+  });
+
+  test('do not hold up others where a client leaves while its body waits', async () => {
+    await using slow = await startFullServer();
+    const leave = new AbortController();
+    const left = slow.post('left', LARGE, leave.signal).catch(() => 'left');
+    const next = slow.post('next', 900_000);
+    // By the time these are answered, the server has read the body; later it has seen its client leave.
+    for (let index = 0; index < 5; index++) await slow.post('small', 60_000);
+    leave.abort();
+    expect(await left).toBe('left');
+    for (let index = 0; index < 5; index++) await slow.post('small', 60_000);
+    slow.answer();
+    expect((await next).code).toBe(201);
+    await Promise.all(slow.full);
+    expect(slow.begun).not.toContain('left');
   });
 });

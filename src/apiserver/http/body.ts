@@ -38,9 +38,10 @@ export interface ExpectedKind {
 /** Reads request bodies. */
 export interface BodyReader {
   /**
-   * Rejects with 413 RequestEntityTooLarge if the body is larger than BODY_LIMIT_BYTES, and with 429 TooManyRequests if all
-   * unfinished ones together are too large and this one is the largest. The rest of the body is then not read. A body counts as
-   * unfinished until `use` has ended, which may keep what it decodes the body to.
+   * Rejects with 413 RequestEntityTooLarge if the body is larger than BODY_LIMIT_BYTES, and with 429 TooManyRequests if all that
+   * are being read are together too large and this one is the largest. The rest of the body is then not read. A body counts as
+   * complete until `use` has ended, which may keep what it decodes the body to. A large body waits before `use` while too many
+   * bytes of complete ones are counted.
    */
   read<T>(request: IncomingMessage, use: (body: Buffer) => Promise<T>): Promise<T>;
 }
@@ -55,11 +56,12 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
       let body: Buffer = Buffer.alloc(0);
       let bytes = 0;
       const part = await new Promise<UnfinishedPart>((resolve, reject) => {
-        const end = (): void =>
-          settle(() => {
-            reading.complete();
-            resolve(reading);
-          });
+        const end = (): void => {
+          // Node.js emits close for a request that has been read, too.
+          request.off('close', fail);
+          request.socket.once('close', fail);
+          reading.complete(() => settle(() => resolve(reading)));
+        };
         const failWith = (error: Error): void =>
           settle(() => {
             reading.end();
@@ -83,6 +85,7 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
         };
         const settle = (finish: () => void): void => {
           request.off('data', data).off('end', end).off('close', fail).off('error', fail);
+          request.socket.off('close', fail);
           finish();
         };
         request.on('data', data).on('end', end).on('close', fail).on('error', fail);

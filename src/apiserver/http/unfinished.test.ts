@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { unfinishedParts } from './unfinished.ts';
 
 test('where all parts together are too large, the largest is refused', () => {
@@ -36,16 +36,80 @@ test('a part that is larger than the limit is refused itself', () => {
   expect(refused).toBe(1);
 });
 
-test('a part that is complete counts until its end, and is not refused', () => {
-  const unfinished = unfinishedParts(100);
-  const refused: string[] = [];
-  const begin = (name: string) => unfinished.begin(() => refused.push(name));
-  const first = begin('first');
-  first.add(90);
-  first.complete();
-  begin('second').add(20);
-  expect(refused).toEqual(['second']);
-  first.end();
-  begin('third').add(20);
-  expect(refused).toEqual(['second']);
+describe('complete parts', () => {
+  const KB = 1024;
+  /** Each part has the size in kB that its name ends with. */
+  function parts(limit: number) {
+    const unfinished = unfinishedParts(limit * KB);
+    const happened: string[] = [];
+    return {
+      /** What happened since the last call. */
+      happened: () => happened.splice(0),
+      begin(name: string) {
+        const part = unfinished.begin(() => happened.push(`${name} refused`));
+        part.add(Number(name.split(' ').at(-1)) * KB);
+        return { complete: () => part.complete(() => happened.push(`${name} complete`)), end: part.end };
+      },
+    };
+  }
+
+  test('are not refused, and leave all room to those that are being read', () => {
+    const { begin, happened } = parts(200);
+    begin('first 200').complete();
+    expect(happened()).toEqual(['first 200 complete']);
+    begin('second 150');
+    begin('third 50');
+    expect(happened()).toEqual([]);
+    begin('fourth 1');
+    expect(happened()).toEqual(['second 150 refused']);
+  });
+
+  test('have room up to the limit: others wait for it, the first come first', () => {
+    const { begin, happened } = parts(400);
+    const [first, second] = [begin('first 200'), begin('second 200')];
+    first.complete();
+    second.complete();
+    expect(happened()).toEqual(['first 200 complete', 'second 200 complete']);
+    const third = begin('third 201');
+    third.complete();
+    begin('fourth 100').complete();
+    first.end();
+    expect(happened()).toEqual([]);
+    second.end();
+    second.end();
+    expect(happened()).toEqual(['third 201 complete', 'fourth 100 complete']);
+  });
+
+  test('of at most 64 kB do not wait for room', () => {
+    const { begin, happened } = parts(200);
+    begin('first 200').complete();
+    begin('large 65').complete();
+    begin('small 64').complete();
+    begin('smaller 1').complete();
+    expect(happened()).toEqual(['first 200 complete', 'small 64 complete', 'smaller 1 complete']);
+  });
+
+  test('that wait for room are refused where others need theirs, and let the next go on', () => {
+    const { begin, happened } = parts(300);
+    begin('first 100').complete();
+    const second = begin('second 201');
+    second.complete();
+    begin('third 99').complete();
+    expect(happened()).toEqual(['first 100 complete']);
+    begin('fourth 1');
+    expect(happened()).toEqual(['third 99 complete', 'second 201 refused']);
+    second.complete();
+    second.end();
+    expect(happened()).toEqual([]);
+  });
+
+  test('whose clients leave while they wait let the next go on', () => {
+    const { begin, happened } = parts(300);
+    begin('first 200').complete();
+    const second = begin('second 150');
+    second.complete();
+    begin('third 100').complete();
+    second.end();
+    expect(happened()).toEqual(['first 200 complete', 'third 100 complete']);
+  });
 });

@@ -1,21 +1,29 @@
 /**
- * Counts the bytes of request bodies and WebSocket messages that are being read, and those of bodies whose requests are not answered
- * yet. Those of all clients are bounded.
+ * Counts the bytes of request bodies and WebSocket messages that are being read, and those of bodies that have been read and whose
+ * requests are not answered yet. The bytes of all clients are bounded, each of the two kinds for itself.
  */
 
-/** The limit of all of them together. */
+/** The limit of all parts that are being read, and that of all complete ones. */
 const LIMIT_BYTES = 64 * 1024 * 1024;
+/** Up to this size a complete part does not wait for room: large bodies do not hold up small ones. */
+const SMALL_BYTES = 64 * 1024;
 
 export interface Unfinished {
-  /** `refuse` is called if all parts together are larger than the limit and this one is the largest. The part has then ended. */
+  /**
+   * `refuse` is called if all parts that are being read are together larger than the limit and this one is the largest. The part
+   * has then ended.
+   */
   begin(refuse: () => void): UnfinishedPart;
 }
 
 export interface UnfinishedPart {
   /** Has no effect after the part has ended. */
   add(bytes: number): void;
-  /** All of it has been read: it counts until its end, and is not refused any more. */
-  complete(): void;
+  /**
+   * All of it has been read. Calls `proceed` once there is room for it among the complete parts, at once for a small one. From then
+   * on it is not refused, and counts there until its end. Until then it counts among those that are being read.
+   */
+  complete(proceed: () => void): void;
   /** May be called again. */
   end(): void;
 }
@@ -25,31 +33,74 @@ interface Part {
   refuse(): void;
 }
 
-export function unfinishedParts(limit = LIMIT_BYTES): Unfinished {
+/** A set of parts, and the sum of their bytes. */
+function countedParts() {
   const parts = new Set<Part>();
-  const complete = new Set<Part>();
-  let bytesOfAll = 0;
+  let bytes = 0;
+  return {
+    bytes: () => bytes,
+    has: (part: Part) => parts.has(part),
+    add(part: Part): void {
+      parts.add(part);
+      bytes += part.bytes;
+    },
+    remove(part: Part): void {
+      if (parts.delete(part)) bytes -= part.bytes;
+    },
+    grow(part: Part, by: number): void {
+      part.bytes += by;
+      bytes += by;
+    },
+    largest: () => [...parts].reduce((most, part) => (part.bytes > most.bytes ? part : most)),
+  };
+}
+
+export function unfinishedParts(limit = LIMIT_BYTES): Unfinished {
+  const reading = countedParts();
+  const complete = countedParts();
+  /** Those of `reading` that wait for room, the first come first, each with its `proceed`. */
+  const waiting = new Map<Part, () => void>();
+  const admit = (part: Part, proceed: () => void): void => {
+    waiting.delete(part);
+    reading.remove(part);
+    complete.add(part);
+    proceed();
+  };
+  const admitWaiting = (): void => {
+    for (const [part, proceed] of waiting) {
+      if (complete.bytes() + part.bytes > limit) return;
+      admit(part, proceed);
+    }
+  };
   const end = (part: Part): void => {
-    if (parts.delete(part) || complete.delete(part)) bytesOfAll -= part.bytes;
+    waiting.delete(part);
+    reading.remove(part);
+    complete.remove(part);
+    admitWaiting();
   };
   const refuseLargest = (): void => {
-    const largest = [...parts].reduce((most, part) => (part.bytes > most.bytes ? part : most));
+    const largest = reading.largest();
     end(largest);
     largest.refuse();
   };
   return {
     begin(refuse) {
       const part = { bytes: 0, refuse };
-      parts.add(part);
+      reading.add(part);
       return {
         add(bytes) {
-          if (!parts.has(part)) return;
-          part.bytes += bytes;
-          bytesOfAll += bytes;
-          while (bytesOfAll > limit && parts.size > 0) refuseLargest();
+          if (!reading.has(part)) return;
+          reading.grow(part, bytes);
+          while (reading.bytes() > limit) refuseLargest();
         },
-        complete() {
-          if (parts.delete(part)) complete.add(part);
+        complete(proceed) {
+          if (!reading.has(part)) return;
+          if (part.bytes <= SMALL_BYTES) {
+            admit(part, proceed);
+            return;
+          }
+          waiting.set(part, proceed);
+          admitWaiting();
         },
         end: () => end(part),
       };
