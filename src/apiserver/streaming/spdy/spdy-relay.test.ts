@@ -137,6 +137,42 @@ test('streams beyond 1024 at a time are refused one by one, until others end', a
   expect(toRuntime().at(-1)).toMatchObject({ type: 'synStream', streamId: id(1025) });
 });
 
+test('others have their turns between the frames of a client that opens 10,000 streams at once', async () => {
+  const { fromClient } = relay(PORTS);
+  const frames = Array.from({ length: 10_000 }, (_, index) => open(index * 2 + 1, 'data'));
+  let [turns, over] = [0, false];
+  const count = (): void => {
+    turns++;
+    if (!over) setImmediate(count);
+  };
+  setImmediate(count);
+  await fromClient(Buffer.concat(frames));
+  over = true;
+  expect(turns).toBeGreaterThan(1);
+});
+
+test('a client that sends one frame is not held up by one that sends many', async () => {
+  const [many, one] = [relay(PORTS), relay(PORTS)];
+  const frames = Array.from({ length: 10_000 }, (_, index) => open(index * 2 + 1, 'data'));
+  let over = false;
+  const passed = many.fromClient(Buffer.concat(frames)).then(() => {
+    over = true;
+  });
+  await new Promise(setImmediate);
+  await one.fromClient(open(1, 'data'));
+  expect(one.toRuntime()).toHaveLength(1);
+  expect(over).toBe(false);
+  await passed;
+});
+
+test('a client may send 1024 HEADERS frames', async () => {
+  const { fromClient, toRuntime } = relay();
+  const empty = control(8, '00000001 00 0400 fbff 00000000 00 0000 ffff');
+  await fromClient(Buffer.concat([open(1, 'stdin'), ...Array<Buffer>(1024).fill(empty)]));
+  expect(toRuntime()).toHaveLength(1);
+  await expect(fromClient(empty)).rejects.toThrow('more than 1024 HEADERS frames');
+});
+
 test('the stream with which a command starts waits for its turn', async () => {
   const turn = Promise.withResolvers<void>();
   const { fromClient, toRuntime } = relay({ ...COMMAND, start: { atStream: 2, turn: () => turn.promise } });

@@ -9,8 +9,10 @@
  *     in small frames, for streams that are open; resets and pings. Nothing else.
  *  2. A client gets whole frames, so that one of our own fits in between.
  *  3. Nothing is kept of a stream that both sides have ended, once the runtime has replied to it.
+ *  4. Others have a turn of the event loop when the frames of a client have taken 20 ms.
  */
 import type { Writable } from 'node:stream';
+import { workInTurns } from '../../../platform/work-in-turns.ts';
 import { ProtocolError } from '../protocol-error.ts';
 import { createSizeReader } from '../terminal-sizes.ts';
 import {
@@ -30,6 +32,8 @@ import { createHeaderReader, type HeaderReader } from './header-block.ts';
 
 /** Two for each connection of a port-forward. */
 const MAX_OPEN_STREAMS = 1024;
+/** Clients of streams send none; each has to be decompressed all the same. */
+const MAX_HEADERS_FRAMES = 1024;
 
 export interface RelayRules {
   /** The values of the header streamtype that are known. */
@@ -72,6 +76,8 @@ interface Relaying {
   types: Set<string>;
   /** The number of the client's last stream. */
   lastId: number;
+  /** How many HEADERS frames the client has sent. */
+  headersFrames: number;
   /** How many streams were opened at the runtime. */
   opened: number;
   replied: boolean;
@@ -86,14 +92,21 @@ export function createSpdyRelay(client: Writable, runtime: Writable, rules: Rela
     replies: new Map(),
     types: new Set(),
     lastId: 0,
+    headersFrames: 0,
     opened: 0,
     replied: false,
     closing: false,
   };
+  // One read has thousands of frames, and each one with headers takes 0.1 ms.
+  const betweenFrames = workInTurns();
   const [parseClient, parseRuntime] = [createFrameParser('the client'), createFrameParser('the container runtime')];
   return {
     async fromClient(bytes) {
-      for (const frame of parseClient(bytes)) await takeOfClient(relaying, frame);
+      for (const [index, frame] of parseClient(bytes).entries()) {
+        // The first frame does not wait, so that a client which sends little is not held up by those which send much.
+        if (index > 0) await betweenFrames();
+        await takeOfClient(relaying, frame);
+      }
     },
     async fromRuntime(bytes) {
       const frames = parseRuntime(bytes);
@@ -166,6 +179,10 @@ async function takeOfClient(relaying: Relaying, frame: Frame): Promise<void> {
     case 'headers':
       // Part of the compressed stream, so it has to be read; streams of containers have no headers after their first.
       known(relaying, frame.streamId);
+      relaying.headersFrames += 1;
+      if (relaying.headersFrames > MAX_HEADERS_FRAMES) {
+        throw new ProtocolError(`the client sent more than ${MAX_HEADERS_FRAMES} HEADERS frames`);
+      }
       relaying.readHeaders(frame.block);
       break;
     default:
