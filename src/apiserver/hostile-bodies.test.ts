@@ -277,6 +277,17 @@ describe('bodies of slow requests', () => {
     for (const { code } of await Promise.all([...slow.full, ...large])) expect(code).toBe(201);
   });
 
+  test('hold up no more large ones than have room: the others are refused while they wait', async () => {
+    await using slow = await startFullServer();
+    const large = Array.from({ length: 24 }, (_, index) => slow.post(`large-${index}`, LARGE));
+    expect(await Promise.race(large)).toMatchObject({ code: 429, json: { reason: 'TooManyRequests' } });
+    slow.answer();
+    const codes = (await Promise.all(large)).map(({ code }) => code);
+    expect(codes.filter((code) => code === 429)).toHaveLength(1);
+    expect(codes.filter((code) => code === 201)).toHaveLength(23);
+    await Promise.all(slow.full);
+  });
+
   test('do not hold up others where a client leaves while its body waits', async () => {
     await using slow = await startFullServer();
     const leave = new AbortController();
