@@ -54,7 +54,7 @@ const hostPorts: Filter = (pod, _node, podsOnNode) =>
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
   hostPortClash(others.filter((other) => !hasEnded(other)))(pod);
 
-/** Whether a Pod wants a port of the node that one of these has: for any number of Pods. */
+/** Returns a function that says whether a Pod wants a host port that one of these Pods has. It may be called for many Pods. */
 export function hostPortClash(pods: readonly Pod[]): (other: Pod) => boolean {
   const taken = Map.groupBy(pods.flatMap(hostPortsOf), ({ hostPort }) => hostPort);
   return (other) => hostPortsOf(other).some((port) => taken.get(port.hostPort)?.some((each) => portsClash(port, each)));

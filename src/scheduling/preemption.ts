@@ -64,7 +64,7 @@ function victimsOn(
   return lower.filter(({ metadata }) => metadata.deletionTimestamp === undefined).filter((other) => !add(other));
 }
 
-/** What a room costs. */
+/** What preempting the Pods of one node costs. */
 interface Cost {
   highest: number;
   sum: number;

@@ -91,7 +91,7 @@ export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
 export const isOwnedBy = ({ metadata }: PersistentVolumeClaim, pod: Pod): boolean =>
   (metadata.ownerReferences ?? []).some(({ uid, controller }) => controller === true && uid === pod.metadata.uid);
 
-/** Those of the Pod's claims that it shares with no other Pod. */
+/** Returns the claims of the Pod that no other Pod may use. */
 export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
   new Set(
     claimNamesOf(pod).filter((name) =>

@@ -38,7 +38,7 @@ export function compare(old: JsonValue | undefined, now: JsonValue | undefined, 
   return compareValues(old, now, type) ?? { added: undefined, modified: undefined, removed: undefined };
 }
 
-/** undefined where nothing differs. */
+/** Returns undefined if nothing differs. */
 function compareValues(old: JsonValue, now: JsonValue, type: FieldType): Comparison | undefined {
   if (old === now) return undefined;
   if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(old) && isJsonObject(now)) {

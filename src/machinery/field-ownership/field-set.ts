@@ -181,7 +181,7 @@ export const removes = (set: FieldSet, element: string): boolean => {
 
 export const below = childOf;
 
-/** How many members it has. */
+/** Counts the members of the set. */
 export function sizeOf(set: FieldSet): number {
   if (set === undefined) return 0;
   let size = 0;

@@ -92,7 +92,7 @@ function sorted(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   return [...entries].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** Updaters of one object. The oldest of more are one. Source: upstream's capManagers (behaviour). */
+/** The limit of an object's Update managers. The oldest of more than these are merged. Source: upstream's capManagers (behaviour). */
 const MAX_UPDATERS = 10;
 const ANCIENT_CHANGES = 'ancient-changes';
 

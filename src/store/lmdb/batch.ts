@@ -3,7 +3,7 @@ import type { StoreEvent, Txn, TxnResult } from '../store.ts';
 import { eventKey, eventRevision } from '../transaction.ts';
 import { fromChanges, fromStored, type Tables } from './tables.ts';
 
-/** Who waits for a commit. */
+/** A call that waits for a commit. */
 export type Waiting = (
   | { kind: 'txn'; txn: Txn; resolve: (result: TxnResult) => void }
   | { kind: 'compact'; revision: number; resolve: () => void }

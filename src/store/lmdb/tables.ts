@@ -157,7 +157,7 @@ export function boundsOf({ prefix, after }: RangeOptions): { start: string; excl
   return { start, exclusiveStart: isAfter, ...(end === undefined ? {} : { end }) };
 }
 
-/** What the table holds in the transaction. */
+/** Reads the keys and values of a range, as they are in the transaction. */
 export function readRange(
   current: Tables['current'],
   options: RangeOptions,
