@@ -23,7 +23,7 @@ import { type End, endingOf } from './stages.ts';
 import { statusOf } from './status.ts';
 import { postStartHooks, stopOfRun } from './stops.ts';
 import { activeDeadline } from './termination.ts';
-import type { Decision, Input, Journal, Stop } from './types.ts';
+import { type Decision, type Input, type Journal, runKey, type Stop } from './types.ts';
 import { type ContainerView, type PodView, viewOf } from './view.ts';
 
 export function decide(input: Input): Decision {
@@ -39,7 +39,8 @@ export function decide(input: Input): Decision {
 
   // 3. Report how it stands.
   const { events, steps } = reportOf(situation, plan, outcome.stopped);
-  const preStops = Object.fromEntries(Object.entries(view.observed.hooks).filter(([key]) => key.endsWith('/preStop')));
+  const keys = new Set(view.observed.containers.map(({ id }) => runKey(id, 'preStop')));
+  const preStops = Object.fromEntries(Object.entries(view.observed.hooks).filter(([key]) => keys.has(key)));
   const termination = end?.termination ?? input.memory.termination;
   const journal: Journal = { stops: plan.stops, preStops, ...(termination && { termination }) };
   return {

@@ -186,6 +186,12 @@ describe('Events of defer containers', () => {
       `Normal DeferStarted: The Pod ends (Deleted): defer containers run until ${stamp(30)}`,
     ]);
   });
+  it.each([
+    ['was only created', running('clean', { state: 'created', startedAt: undefined })],
+    ['could not be started', exited('clean', 128, 9, { startedAt: undefined, reason: 'StartError' })],
+  ])('neither comes where the only run of an entry %s', (_, run) => {
+    expect(about(decided(given({}, { runs: [run] }))).filter((line) => !line.includes('DeferContainer'))).toEqual([]);
+  });
   it.each<[string, Given, string]>([
     ['all succeeded', recorded('clean'), 'Normal DeferCompleted: All defer containers succeeded'],
     ['one failed', recorded('clean', 'Error', 1), 'Warning DeferCompleted: defer containers that failed: [clean]'],

@@ -95,7 +95,8 @@ function ending(facts: Facts, stopped: boolean): void {
   const signals = view.apps.flatMap(({ runs }) => runs.flatMap(({ id }) => plan.signalledAt[id] ?? []));
   if (signals.length > 0) step('AppsStopping', { at: Math.min(...signals) });
   const { entries = [], open, turn } = end.list ?? {};
-  const ran = entries.some(({ container }) => container.latest !== undefined);
+  // What was only created, or could not be started, has no time of a start.
+  const ran = entries.some(({ container }) => container.runs.some(({ startedAt }) => startedAt !== undefined));
   if (ran) normal('DeferStarted', `The Pod ends (${reason}): defer containers run until ${formatTime(deadline)}`);
   const until = formatTime(turn === undefined || isPostExit(turn.spec) ? deadline : preExitDeadline);
   const extended = `defer containers are still due: the grace period is extended until ${until}`;
@@ -217,8 +218,8 @@ function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, ru
     const isPending = plan.pending(actionKey({ kind: 'runHook', container: name, id, hook }));
     if (isPending || view.input.memory.recorded.has(`${key}/Began`))
       step('HookBegan', { key: `${key}/Began`, reason: hook });
-    const type = result?.failure === undefined ? 'HookDone' : 'HookFailed';
-    if (result !== undefined) step(type, { key: `${key}/Ended`, reason: hook });
+    if (result === undefined) continue;
+    step(result.failure === undefined ? 'HookDone' : 'HookFailed', { key: `${key}/Ended`, reason: hook });
   }
 }
 
@@ -238,8 +239,7 @@ function probes({ view, plan, warning, step }: Facts, run: ContainerState): void
     const passing = plan.probes[id]?.passing;
     if (passing === undefined || (passing === memory.probes[id]?.passing && memory.recorded.size > 0)) continue;
     const key = `Probe/${probe}/${run.name}/${run.attempt}@${view.now}`;
-    if (passing) step('ProbePassing', { key, reason: probe });
-    else step('ProbeFailing', { key, reason: probe, message: seen?.message });
+    step(passing ? 'ProbePassing' : 'ProbeFailing', { key, reason: probe, message: passing ? '' : seen?.message });
   }
 }
 

@@ -102,7 +102,7 @@ function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, no
   };
 }
 
-/** What is said of the containers, by their names: a Pod may have thousands. */
+/** What the input has about each container, by the container's name: a Pod may have thousands. */
 const knownOf = ({ pod, observed }: Input) => ({
   statuses: new Map(recordedStatuses(pod).map((status) => [status.name, status])),
   specs: new Map(containersOf(pod).map((spec) => [spec.name, spec])),
@@ -127,8 +127,7 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
   const lost = isLost && recorded && sandbox ? lostRun(recorded, shownAttempt, sandbox.id, now) : undefined;
   if (lost !== undefined) runs.unshift(lost);
   const latest = runs[0];
-  const { imageFrom } = spec as DeferContainer;
-  const source = known.specs.get(imageFrom ?? '') ?? spec;
+  const source = known.specs.get((spec as DeferContainer).imageFrom ?? '') ?? spec;
   const hasEnded = (attempt: number): boolean => runs.some((run) => run.attempt === attempt && run.state === 'exited');
   return {
     ...{ spec, name, kind, runs, latest, recorded },
