@@ -6,6 +6,8 @@ import { LATENCY_MILLIS, type Life, type LifeResult } from './life.ts';
 
 /** What was decided in time takes effect a call or two later. */
 export const SLACK_MILLIS = 4 * LATENCY_MILLIS;
+/** What a fault of the runtime costs at most: the longest back-off of an action, and its call. */
+export const RETRY_MILLIS = 12_000;
 export const slackOf = ({ startMillis = 0 }: Life): number => SLACK_MILLIS + startMillis;
 
 export const entriesOf = (life: Life): DeferContainer[] => life.pod.spec?.deferContainers ?? [];

@@ -14,6 +14,7 @@ import {
   leastReserve,
   losesSomething,
   outageMillis,
+  RETRY_MILLIS,
   reserveMillis,
   SLACK_MILLIS,
   slackOf,
@@ -39,6 +40,9 @@ const postExitTurns = (result: LifeResult, life: Life): Told[] => {
     return true;
   });
 };
+
+/** The reasons of an end that has no cause from outside. */
+const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExceeded']);
 
 /** Why an entry that never ran may be Skipped, and what must hold then. */
 const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
@@ -116,16 +120,18 @@ const properties: Record<string, Property> = {
     if (turn.outageSeconds >= (life.maxGracePeriodExtensionSeconds ?? 3600)) return;
     const whole = reserveMillis(life, first.reason, first.deadline - first.startedAt);
     // A later cause shortens the reserve with the rest, down to its least.
-    const reserve = causesOf(life) > 1 || first.reason !== 'Deleted' ? leastReserve(whole) : whole;
+    const laterCauses = causesOf(life) - (OWN_ENDS.has(first.reason) ? 0 : 1);
+    const reserve = laterCauses > 0 ? leastReserve(whole) : whole;
     // The end of the apps is seen, and what it means is written, before the turn comes.
     // Each look at the runtime that fails costs a retry of up to 10 s.
     const slack =
-      (5 + entriesOf(life).length) * SLACK_MILLIS + 4 * (life.statusMillis ?? 1) + (life.faults?.length ?? 0) * 12_000;
+      (5 + entriesOf(life).length) * SLACK_MILLIS +
+      4 * (life.statusMillis ?? 1) +
+      (life.faults?.length ?? 0) * RETRY_MILLIS;
     if (reserve > 0) expect(turn.deadline - turn.turn.since).toBeGreaterThanOrEqual(reserve - slack);
   },
 
-  'every container that is told to stop has 2 s': ({ trace }, life) => {
-    if (life.forcedAt !== undefined) return;
+  'every container that is told to stop has 2 s': ({ trace }) => {
     for (const exit of trace) {
       if (exit.what !== 'exit' || exit.cause !== 'kill') continue;
       const signal = trace.find(
@@ -185,7 +191,7 @@ const properties: Record<string, Property> = {
       8 * (life.statusMillis ?? 1) +
       slackOf(life) +
       (life.crashes?.length ?? 0) * 12_500 +
-      disturbances * 12_000 +
+      disturbances * RETRY_MILLIS +
       outageMillis(life, result);
     // By force there are 2 s, and 2 s more where a preStop hook took them.
     const forced = forcedSince(result, life) + 4000;
