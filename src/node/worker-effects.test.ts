@@ -16,6 +16,8 @@ const start: Action = {
 };
 const stopped: SandboxState = { ...sandbox, ready: false, stopped: true };
 const stopSandbox: Action = { kind: 'stopSandbox', id: 's' };
+const removeSandbox: Action = { kind: 'removeSandbox', id: 's' };
+const createSandbox: Action = { kind: 'createSandbox', attempt: 0 };
 
 it.each<[string, Action, ContainerState[], SandboxState[], string | undefined]>([
   ['a stopped container runs on', stop, [run('running')], [sandbox], 'container c still runs'],
@@ -24,8 +26,15 @@ it.each<[string, Action, ContainerState[], SandboxState[], string | undefined]>(
   ['a stopped container is gone', stop, [], [sandbox], undefined],
   ['a removed container is still there', remove, [run('exited')], [sandbox], 'container c still exists'],
   ['a removed container is gone', remove, [], [sandbox], undefined],
-  ['a stopped sandbox is ready', stopSandbox, [], [sandbox], expect.stringContaining('sandbox s') as never],
+  ['a stopped sandbox is ready', stopSandbox, [], [sandbox], 'sandbox s is still ready'],
   ['a stopped sandbox is not', stopSandbox, [], [stopped], undefined],
+  ['a removed sandbox is still there', removeSandbox, [], [stopped], 'sandbox s still exists'],
+  ['a removed sandbox is gone', removeSandbox, [], [], undefined],
+  ['a created sandbox does not exist', createSandbox, [], [], 'the sandbox does not exist'],
+  ['a created sandbox exists', createSandbox, [], [sandbox], undefined],
+  ['a started container does not exist', start, [], [sandbox], 'container app does not exist'],
+  ['a started container has not started', start, [run('created')], [sandbox], 'container app has not started'],
+  ['a started container runs', start, [run('running')], [sandbox], undefined],
 ])('%s', (_, action, containers, sandboxes, expected) => {
   expect(missingEffect({ containers, sandboxes }, action)).toEqual(expected);
 });

@@ -10,6 +10,7 @@ import { killContainerd } from '../support/containerd.ts';
 import { type Fleet, fleet } from '../support/defer-fleet.ts';
 import { deferPod, entry, gate, openGate, POST, TELLING } from '../support/defer-pods.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { recordPods } from '../support/pods.ts';
 
 let lifepod: Lifepod;
 beforeAll(async () => {
@@ -27,17 +28,18 @@ const podsOf = async ({ namespace }: Fleet): Promise<Pod[]> =>
   (await lifepod.get<{ items: Pod[] }>('pods', '-n', namespace)).items;
 const count = (log: readonly string[], line: string): number => log.filter((each) => each === line).length;
 
-test('the engine is dead past the deadline: apps get their stop signal, and PostExit entries run', async () => {
+test('the engine is dead past the deadline: apps get their stop signal, extensions are granted, PostExit entries run', async () => {
   const GRACE_SECONDS = 12;
-  const pods = await fleet(lifepod, 'late', 24);
-  // The last ones have no entries, but a hook.
-  const [early = [], slow = [], plain = []] = [0, 8, 16].map((from) => pods.names.slice(from, from + 8));
+  const pods = await fleet(lifepod, 'late', 32);
+  // The slow ones have extensions; the last ones have no entries, but a hook.
+  const [early, slow, plain] = [pods.names.slice(0, 4), pods.names.slice(4, 24), pods.names.slice(24)];
+  const extension = { deferContainerGracePeriodExtensionInterval: 3, deferContainerGracePeriodExtensionCount: 2 };
   const entries = [entry('pre', gate('pre')), entry('post', ':', { ...POST, timeoutSeconds: 4 })];
   await pods.start((name) => {
     const app = plain.includes(name) ? { ...TELLING, ...hook(`echo hook >>/work/log; ${gate('hook')}`) } : TELLING;
     return deferPod(lifepod, name, plain.includes(name) ? [] : entries, {
       app: [app],
-      spec: { terminationGracePeriodSeconds: GRACE_SECONDS },
+      spec: { terminationGracePeriodSeconds: GRACE_SECONDS, ...(slow.includes(name) ? extension : {}) },
     });
   });
   await pods.delete();
@@ -49,6 +51,7 @@ test('the engine is dead past the deadline: apps get their stop signal, and Post
   await until(deletedAt + (GRACE_SECONDS + 3) * 1000);
   open(plain, 'hook');
   await lifepod.up();
+  const record = await recordPods(lifepod, pods.namespace);
   await pods.gone();
   const problems = await pods.problems((log, { pre, post }) => {
     const isPlain = log.includes('hook');
@@ -62,6 +65,10 @@ test('the engine is dead past the deadline: apps get their stop signal, and Post
   });
   expect(problems).toEqual([]);
   for (const name of early) expect(pods.log(name)).toContain('end pre');
+  const extensionOf = (name: string): number =>
+    Math.max(...record.history(name).map(({ pod }) => pod.status?.termination?.extendedSeconds ?? 0));
+  record.end();
+  expect(pods.names.filter((name) => extensionOf(name) === 6)).toEqual(slow);
   for (const life of (await pods.lives()).values()) {
     const app = life.filter(({ container }) => container === 'app').map(({ type }) => type);
     expect(app.indexOf('StopSignal')).toBeGreaterThan(0);

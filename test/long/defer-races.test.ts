@@ -89,12 +89,18 @@ describe('containerd is killed, and Pods are deleted at once', () => {
         spec: { terminationGracePeriodSeconds: 60 },
       }),
     );
+    const record = await recordPods(lifepod, pods.namespace);
     for (let kill = 0; kill < KILLS; kill++) {
       const group = pods.names.slice(kill * DELETED_AFTER_EACH, (kill + 1) * DELETED_AFTER_EACH);
       killContainerd(lifepod);
       await pods.delete(group);
       await pods.gone(group);
     }
+    // Else containerd was back before the Pods needed it, which is no race.
+    const hadOutage = (name: string): boolean =>
+      record.history(name).some(({ pod }) => (pod.status?.termination?.outageSeconds ?? 0) > 0);
+    expect(pods.names.filter(hadOutage).length).toBeGreaterThanOrEqual(20);
+    record.end();
     const problems = await pods.problems((log, { pre, post }) => {
       const hooks = log.filter((line) => line === 'hook').length;
       const rest = log.filter((line) => line !== 'hook').join();

@@ -124,7 +124,10 @@ const outageSentences: readonly Sentence[] = [
       [outages, 'an extension that the Pod is entitled to is granted after it'],
       [played, 'e: no agent runs from 3 to 50'],
       [times, 'an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn'],
-      [onOutages, 'the engine is dead past the deadline: apps get their stop signal, and PostExit entries run'],
+      [
+        onOutages,
+        'the engine is dead past the deadline: apps get their stop signal, extensions are granted, PostExit entries run',
+      ],
       ['test/long/defer-races.test.ts', 'their entries run once each, and their preStop hooks run'],
     ],
   },
