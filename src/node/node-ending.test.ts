@@ -25,7 +25,7 @@ beforeEach(() => {
   ended = [];
   pressures = new Set();
   ending = createNodeEnding({
-    ...{ timers, log: silentLog, signal: new AbortController().signal, nodeName: 'n', workers },
+    ...{ timers, log: silentLog, signal: new AbortController().signal, nodeName: 'n', dataDir: root, workers },
     events: { event: () => undefined, flushed: async () => undefined },
     podDirectory: (uid) => join(root, uid),
     staticPods: { owns: ({ metadata }) => metadata.name.startsWith('static') },
@@ -84,6 +84,18 @@ it('a Pod that was over before is neither ended nor waited for', async () => {
   ending.cleared(runs('over'));
   expect(await ending.shutDown(periods)).toEqual([]);
   expect(ended).toEqual([]);
+});
+
+it('the room that a Pod has left is kept for the next end, but not while all Pods end', async () => {
+  const pod = runs('filler');
+  expect(readdirSync(root)).toEqual([]);
+  ending.cleared(pod);
+  expect(readdirSync(root)).toEqual(['ballast']);
+  rmSync(join(root, 'ballast'));
+  const shutdown = ending.shutDown(periods);
+  ending.cleared(pod);
+  await shutdown;
+  expect(readdirSync(root)).not.toContain('ballast');
 });
 
 it('a disk that takes no word keeps no Pod from ending', async () => {

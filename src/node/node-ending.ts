@@ -15,6 +15,7 @@ import type { Node, Pod } from '../api/generated/types.ts';
 import type { EventRecorder } from '../client/events.ts';
 import { nodeEndAfter } from '../lifecycle/termination.ts';
 import type { NodeEnd } from '../lifecycle/types.ts';
+import { keepBallast } from '../platform/ballast.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import type { Refusal } from '../scheduling/node-admission.ts';
 import { podLogDirectory } from './container-config.ts';
@@ -41,6 +42,7 @@ export interface NodeEndingOptions {
   log: Log;
   signal: AbortSignal;
   nodeName: string;
+  dataDir: string;
   events: EventRecorder;
   podDirectory(uid: string): string;
   workers: ReadonlyMap<string, PodWorker>;
@@ -154,6 +156,7 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
         ends.delete(uid);
       }
       eviction?.cleared(uid);
+      if (!shuttingDown) keepBallast(options.dataDir);
       overListener(uid);
     },
     emptied: (uid) => eviction?.emptied(uid),

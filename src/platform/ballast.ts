@@ -4,7 +4,7 @@
  */
 
 import { randomFillSync } from 'node:crypto';
-import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const BALLAST_BYTES = 2 ** 20;
@@ -16,12 +16,13 @@ const ballastPath = (dataDir: string): string => join(dataDir, 'ballast');
 /** Keeps the room where there is plenty. Never fails: an engine goes without. */
 export function keepBallast(dataDir: string): void {
   try {
+    if (existsSync(ballastPath(dataDir))) return;
     const { bavail, bsize } = statfsSync(dataDir);
     if (bavail * bsize < PLENTY_BYTES) return;
     // At random: a disk that compresses would keep no room for less.
-    writeFileSync(ballastPath(dataDir), randomFillSync(Buffer.alloc(BALLAST_BYTES)), { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') dropBallast(dataDir);
+    writeFileSync(ballastPath(dataDir), randomFillSync(Buffer.alloc(BALLAST_BYTES)), { mode: 0o600 });
+  } catch {
+    dropBallast(dataDir);
   }
 }
 
