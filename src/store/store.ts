@@ -26,7 +26,7 @@ export interface RangeOptions {
   prefix: string;
   /** Return keys strictly after this one. */
   after?: string;
-  /** At most this many; 0 or absent: all. */
+  /** At most this many, and no more once their values have 8 MiB together; 0 or absent: all. */
   limit?: number;
   /** Read as of this revision; absent: the newest. */
   revision?: number;

@@ -68,6 +68,27 @@ export function prefixEnd(prefix: string): string | undefined {
   return prefix.slice(0, last) + String.fromCharCode(prefix.charCodeAt(last) + 1);
 }
 
+/** What the values of a range with a limit take together, but for the last one. */
+const PAGE_BYTES = 8 * 1024 * 1024;
+
+/** The values of the entries, as many as a range with this limit gives: no more are read. */
+export function firstValues<Entry>(
+  entries: Iterable<Entry>,
+  read: (entry: Entry) => StoredValue | undefined,
+  limit = 0,
+): StoredValue[] {
+  const items: StoredValue[] = [];
+  let bytes = 0;
+  for (const entry of entries) {
+    const kv = read(entry);
+    if (kv === undefined) continue;
+    items.push(kv);
+    bytes += kv.value.length;
+    if (limit > 0 && (items.length === limit || bytes >= PAGE_BYTES)) break;
+  }
+  return items;
+}
+
 /**
  * Reads an older state: the newest one (its keys ascending, after options.after) with the changed keys put back. Only the values that
  * are returned are read. `changed` holds what each key that changed since then held.
@@ -81,7 +102,6 @@ export function rewoundRange(
   const keys = [...newest].filter((key) => !changed.has(key));
   for (const [key, kv] of changed) if (kv !== undefined && (after === undefined || key > after)) keys.push(key);
   keys.sort();
-  const shown = limit ? keys.slice(0, limit) : keys;
-  const items = shown.map((key) => changed.get(key) ?? read(key)).filter((kv) => kv !== undefined);
-  return { items, remaining: keys.length - shown.length };
+  const items = firstValues(keys, (key) => changed.get(key) ?? read(key), limit);
+  return { items, remaining: keys.length - items.length };
 }

@@ -154,6 +154,23 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     ]);
   });
 
+  test('a range with a limit ends where its values are large; without one it gives all', async () => {
+    const store = await create();
+    const large = 'x'.repeat(5 * 1024 * 1024);
+    for (const key of ['/a', '/b', '/c', '/d']) await store.txn(put(key, large));
+    const { revision } = await store.range({ prefix: '/' });
+    const keysOf = async (options: { limit?: number; after?: string; revision?: number }) => {
+      const { items, remaining } = await store.range({ prefix: '/', ...options });
+      return [items.map(({ key }) => key).join(), remaining];
+    };
+    await store.txn(put('/d', 'small'));
+    for (const at of [{}, { revision }]) {
+      expect(await keysOf({ ...at, limit: 4 })).toEqual(['/a,/b', 2]);
+      expect(await keysOf({ ...at, limit: 4, after: '/b' })).toEqual(['/c,/d', 0]);
+      expect(await keysOf(at)).toEqual(['/a,/b,/c,/d', 0]);
+    }
+  });
+
   test('listeners are called before the writer is answered', async () => {
     const store = await create();
     const seen: string[] = [];

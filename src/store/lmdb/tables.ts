@@ -11,7 +11,7 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 import { UserError } from '../../platform/files.ts';
 import type { HistoryRecord, UndoChange } from '../history.ts';
 import type { RangeOptions, RangeResult, StoredValue } from '../store.ts';
-import { comparableKey, prefixEnd } from '../transaction.ts';
+import { comparableKey, firstValues, prefixEnd } from '../transaction.ts';
 import { diskFull } from './commit-failure.ts';
 
 type CurrentRow = [createRevision: number, modRevision: number, value: Uint8Array];
@@ -164,10 +164,9 @@ export function readRange(
   transaction: ReadTransaction,
 ): Omit<RangeResult, 'revision'> {
   const bounds = { ...boundsOf(options), transaction };
-  const shown = options.limit ? { ...bounds, limit: options.limit } : bounds;
-  const items = [...current.getRange(shown)].map(({ key, value }) => toStored(key, value));
+  const items = firstValues(current.getRange(bounds), ({ key, value }) => toStored(key, value), options.limit);
   const last = items.at(-1);
-  const more = options.limit !== undefined && items.length === options.limit && last !== undefined;
-  const remaining = more ? current.getKeysCount({ ...bounds, start: last.key, exclusiveStart: true }) : 0;
+  const isPart = options.limit !== undefined && last !== undefined;
+  const remaining = isPart ? current.getKeysCount({ ...bounds, start: last.key, exclusiveStart: true }) : 0;
   return { items, remaining };
 }

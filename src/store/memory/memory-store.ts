@@ -3,7 +3,16 @@
  */
 import { eventsOf, type HistoryRecord, stateBefore } from '../history.ts';
 import { CompactedError, type Store, type StoredValue, type Txn, type TxnResult } from '../store.ts';
-import { checkRevision, checkTxn, evaluate, eventKey, eventValue, prefixEnd, rewoundRange } from '../transaction.ts';
+import {
+  checkRevision,
+  checkTxn,
+  evaluate,
+  eventKey,
+  eventValue,
+  firstValues,
+  prefixEnd,
+  rewoundRange,
+} from '../transaction.ts';
 import { createWatchers } from '../watchers.ts';
 
 export function createMemoryStore(options: { historyRevisions?: number } = {}): Store {
@@ -73,9 +82,8 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
       const from = range.after !== undefined && range.after >= range.prefix ? `${range.after}\0` : range.prefix;
       const found = keys.slice(position(from), end === undefined ? keys.length : position(end));
       if (at === revision) {
-        const shown = range.limit ? found.slice(0, range.limit) : found;
-        const items = shown.map((key) => values.get(key) as StoredValue);
-        return { items, revision: at, remaining: found.length - shown.length };
+        const items = firstValues(found, (key) => values.get(key), range.limit);
+        return { items, revision: at, remaining: found.length - items.length };
       }
       const changed = stateBefore(recordsAfter(at), range.prefix);
       return { ...rewoundRange(found, (key) => values.get(key), changed, range), revision: at };
