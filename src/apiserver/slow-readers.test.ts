@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import type { ResourceBackend } from '../machinery/backend.ts';
 import type { KubeObject } from '../machinery/meta.ts';
@@ -15,6 +17,13 @@ import { readText, recordingLog, type TestServer } from './server-fixture.ts';
 const MEBIBYTE = 1024 * 1024;
 /** Ten times what waits at most. */
 const MEMORY_BYTES = 640 * MEBIBYTE;
+
+/** What the heap has after a collection. */
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  return process.memoryUsage().heapUsed;
+}
 
 const text = 'x'.repeat(MEBIBYTE - 1000);
 const config = ref('configmaps');
@@ -46,12 +55,16 @@ test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Tab
   async (headers) => {
     await using at = await startHostileServer();
     await fill(at.registry, 30);
-    const before = process.memoryUsage().rss;
+    // The texts of objects are kept with them.
+    await at.call('GET', CONFIG_MAPS);
+    const [before, heapBefore] = [process.memoryUsage().rss, heapBytes()];
     const lists = await unread(at, `${CONFIG_MAPS}?includeObject=Object`, 50, headers);
     const { json, code } = await at.call('GET', CONFIG_MAPS);
     expect(code).toBe(200);
     expect(json.items).toHaveLength(30);
     expect(json.items[29].data.text).toBe(text);
+    // The list that was read has 30 MiB here; half of what a copy of one object for each of the others would take.
+    expect(heapBytes() - heapBefore).toBeLessThan((30 + 25) * MEBIBYTE);
     expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
     for (const list of lists) list.destroy();
   },

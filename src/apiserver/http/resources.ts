@@ -7,7 +7,7 @@ import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import { serveStream } from '../streaming/streams.ts';
 import { includeObjectOf, tableTexts } from '../tables/table.ts';
-import { PIECE_CHARS, sendBody, sendTexts } from './answers.ts';
+import { PIECE_CHARS, sendTexts } from './answers.ts';
 import {
   decodeDeleteOptions,
   decodeObject,
@@ -57,7 +57,7 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
       metadata: { ...(object.metadata.resourceVersion && { resourceVersion: object.metadata.resourceVersion }) },
     });
   }
-  return sendBody(exchange, code, 'application/json', `${encodeOnce(answer)}\n`);
+  return sendTexts(exchange, code, 'application/json', lineOf([encodeOnce(answer)]));
 }
 
 /** `onCreated` is called where a patch makes the object. */
@@ -226,13 +226,22 @@ function sendList(server: ServerContext, exchange: Exchange, route: ResourceRout
   if (objectForm(exchange.request.headers.accept) === 'table') {
     return sendTable(server, exchange, route, 200, list.items, list);
   }
-  return sendTexts(exchange, 200, 'application/json', listTexts(list));
+  return sendTexts(exchange, 200, 'application/json', lineOf(listTexts(list)));
 }
 
+function* lineOf(texts: Iterable<string>): Generator<string> {
+  yield* texts;
+  yield '\n';
+}
+
+/** The texts of objects are given as they are: a text that is put together with another is copied where it is cut into pieces. */
 function* listTexts({ items, ...head }: KubeList): Generator<string> {
   yield `${JSON.stringify(head).slice(0, -1)},"items":[`;
-  for (const [index, item] of items.entries()) yield index === 0 ? encodeOnce(item) : `,${encodeOnce(item)}`;
-  yield ']}\n';
+  for (const [index, item] of items.entries()) {
+    if (index > 0) yield ',';
+    yield encodeOnce(item);
+  }
+  yield ']}';
 }
 
 function sendTable(
@@ -248,5 +257,5 @@ function sendTable(
     context: { now: server.timers.now() },
     withColumns: true,
   });
-  return sendTexts(exchange, code, 'application/json', table);
+  return sendTexts(exchange, code, 'application/json', lineOf(table));
 }

@@ -25,21 +25,20 @@ const MIN_TIMEOUT_SECONDS = 1800;
 /** The array of the queue is made shorter after this number of events. */
 const FORGET_AFTER = 100;
 
-const line = (type: string, object: string): string[] => [`{"type":"${type}","object":`, object, '}\n'];
+const line = (type: string, object: Iterable<string>): string[] => [`{"type":"${type}","object":`, ...object, '}\n'];
 
 /** Encodes the events of one watch. */
 function eventEncoder(server: ServerContext, exchange: Exchange, route: ResourceRoute, form: ObjectForm) {
   const includeObject = includeObjectOf(exchange.query.get('includeObject'));
   let withColumns = true;
   return (event: WatchEvent): string[] => {
-    if (event.type === 'ERROR' || form === 'object') return line(event.type, encodeOnce(event.object));
+    if (event.type === 'ERROR' || form === 'object') return line(event.type, [encodeOnce(event.object)]);
     const { resourceVersion } = event.object.metadata;
     // A bookmark's object has nothing but its resourceVersion: there is no row to show.
     const rows: KubeObject[] = event.type === 'BOOKMARK' ? [] : [event.object];
     const metadata = resourceVersion === undefined ? {} : { resourceVersion };
     const context = { now: server.timers.now() };
-    const parts = tableTexts(route.kind, rows, metadata, { includeObject, context, withColumns });
-    const table = [...parts].join('').trimEnd();
+    const table = [...tableTexts(route.kind, rows, metadata, { includeObject, context, withColumns })];
     withColumns = false;
     return line(event.type, table);
   };

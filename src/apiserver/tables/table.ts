@@ -40,17 +40,16 @@ export interface TableOptions {
   withColumns: boolean;
 }
 
-function rowText(kind: KindDefinition, object: KubeObject, options: TableOptions): string {
-  const cells = JSON.stringify(kind.row(object, options.context));
-  if (options.includeObject === 'None') return `{"cells":${cells},"object":null}`;
-  const shown =
-    options.includeObject === 'Object'
-      ? encodeOnce(object)
-      : JSON.stringify({ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata });
-  return `{"cells":${cells},"object":${shown}}`;
+function shownText(object: KubeObject, { includeObject }: TableOptions): string {
+  if (includeObject === 'None') return 'null';
+  if (includeObject === 'Object') return encodeOnce(object);
+  return JSON.stringify({ kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata });
 }
 
-/** The JSON text of a Table with a row for each object, in parts: a row is made when it is asked for. */
+/**
+ * The JSON text of a Table with a row for each object, in parts: a row is made when it is asked for. The text of an object is a part
+ * of its own, which is not copied.
+ */
 export function* tableTexts(
   kind: KindDefinition,
   objects: readonly KubeObject[],
@@ -60,6 +59,10 @@ export function* tableTexts(
   const columns = options.withColumns ? columnDefinitions(kind) : null;
   const head = JSON.stringify({ kind: 'Table', apiVersion: 'meta.k8s.io/v1', metadata, columnDefinitions: columns });
   yield `${head.slice(0, -1)},"rows":[`;
-  for (const [index, object] of objects.entries()) yield `${index === 0 ? '' : ','}${rowText(kind, object, options)}`;
-  yield ']}\n';
+  for (const [index, object] of objects.entries()) {
+    yield `${index === 0 ? '' : ','}{"cells":${JSON.stringify(kind.row(object, options.context))},"object":`;
+    yield shownText(object, options);
+    yield '}';
+  }
+  yield ']}';
 }
