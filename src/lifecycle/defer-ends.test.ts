@@ -189,7 +189,7 @@ describe('an entry that does not start', () => {
     expect(decided(inTurn(OnFailure, { observed: failed(9, { count: 9 }) })).wakeAt).toBe(at(19));
   });
   it('a pull that failed ahead of its turn is tried again at once', () => {
-    expect(asked(decided(inTurn({}, { observed: failed(-1, { count: 9 }) })))).toEqual(['pullImage/clean/0/i']);
+    expect(asked(decided(inTurn({}, { observed: failed(-1, { count: 9 }), now: 1 })))).toEqual(['pullImage/clean/0/i']);
   });
   it('a start that failed ends an entry with Never', () => {
     const start = { kind: 'startContainer', sandboxId: 's0', image: 'i', imageId: 'sha', backoffSeconds: 1 } as const;
@@ -197,6 +197,21 @@ describe('an entry that does not start', () => {
     const failures = [{ action, at: at(9), count: 1, reason: 'RunContainerError', message: 'no' }];
     expect(endOf(inTurn({}, { observed: { failures } }))).toEqual(['Error', 128, 'RunContainerError: no']);
     expect(endOf(inTurn(OnFailure, { observed: { failures } }))).toBeUndefined();
+    // A new agent that found the container created tries its start once more.
+    const runs = [running('clean', { state: 'created', startedAt: undefined })];
+    const memory = { unstarted: new Set(['clean-0']) };
+    expect(endOf(inTurn({}, { observed: { failures }, runs, memory }))).toBeUndefined();
+  });
+  it('a run that was stopped because the list is skipped has the exit code of a process that was killed', () => {
+    const stop: Stop = { at: at(8), deadline: at(8), restart: false, entry: 'Skipped', message: 'no time' };
+    const given = { runs: [exited('clean', 3, 9)], memory: { stops: { 'clean-0': stop } } };
+    expect(endOf(inTurn({}, given))).toEqual(['Skipped', 137, 'no time']);
+  });
+  it('all but the last two runs of an entry are removed in its turn', () => {
+    const runs = [2, 1, 0].map((attempt) =>
+      attempt === 2 ? running('clean', { attempt }) : exited('clean', 1, attempt, { attempt }),
+    );
+    expect(asked(decided(inTurn(OnFailure, { runs })))).toEqual(['removeContainer/clean-0']);
   });
 });
 

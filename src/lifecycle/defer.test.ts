@@ -226,6 +226,13 @@ describe('a start in flight counts as started', () => {
     expect(skipOf({ ...given, now: 15 })).toBe('the PreExit stage had ended');
     expect(skipOf({ ...given, now: 15 }, 'post')).toBeUndefined();
   });
+  it('a start that the agent before asked for may be under way: its container is created', () => {
+    const initContainers = [container('init')];
+    const created = running('init', { state: 'created', startedAt: undefined });
+    const found: Given = { deleted: 30, spec: { ...listed(postExit('post')), initContainers }, runs: [created] };
+    expect(skipOf(found, 'post')).toBe('no container of the Pod had started');
+    expect(skipOf({ ...found, memory: { unstarted: new Set([created.id]) } }, 'post')).toBeUndefined();
+  });
   it('the Pod stays on the node while the start is under way', () => {
     const observed = { underWay: [appStart] };
     expect(asked(decided({ deleted: 0, spec: listed(entry('pre')), observed }))).toEqual([]);

@@ -106,6 +106,12 @@ describe('the order of waves beside defer containers', () => {
       'stopContainer/second-0/@30',
     ]);
   });
+  it('no sidecar is restarted once the grace period has passed', () => {
+    const runs = [...without('first'), exited('first', 1, 2), running('pre')];
+    const alone: Given = { ...given, spec: { ...given.spec, deferContainers: [entry('pre')] }, runs };
+    expect(asked(decided({ ...alone, now: 14 }))).toContain('startContainer/first/1');
+    expect(asked(decided({ ...alone, now: 31 }))).not.toContain('startContainer/first/1');
+  });
   it('the image of a sidecar that is restarted is looked for until the list has ended', () => {
     const look = { kind: 'checkImage', container: 'first', attempt: 1, image: 'i', mustExist: false } as const;
     const runs = [...without('first'), exited('first', 1, 4), running('pre')];

@@ -133,6 +133,8 @@ describe('in the end of a Pod', () => {
       'runProbe/proxy-0/liveness',
       'runProbe/clean-0/liveness',
     ]);
+    const overdue = decided({ ...given, deleted: 30, ending: ending(30, 30, { turn }), now: 31 });
+    expect(asked(overdue)).not.toContain('runProbe/proxy-0/liveness');
   });
   it('an entry whose liveness probe failed has 2 s between signal and kill', () => {
     const deferContainers = [entry('clean', { livenessProbe: PROBE })];

@@ -3,6 +3,7 @@ import { recordedTermination, type Termination } from '../api/core/v1/pod/termin
 import type { PodSpec } from '../api/generated/types.ts';
 import { decide } from './decide.ts';
 import {
+  announcedEntry,
   asked,
   at,
   decided,
@@ -50,6 +51,13 @@ describe('the status has the termination before anything begins', () => {
   const preStop = { lifecycle: { preStop: { exec: { command: ['true'] } } } };
   const spec = { ...LIST, containers: [{ name: 'app', image: 'i', ...preStop }] };
   const given: Given = { deleted: 30, runs: [app], spec };
+  it('nothing starts before the status has the later end of the PreExit stage', () => {
+    const so = { turn: { entry: 'pre', since: at(0) } };
+    const status = { deferContainerStatuses: [announcedEntry('pre')] };
+    const moved: Given = { deleted: 30, runs: [app], spec: LIST, ending: ending(30, 15, so), status, now: 3 };
+    expect(asked(decided(moved))).toEqual(['startContainer/pre/0']);
+    expect(asked(decided({ ...moved, memory: { termination: ending(30, 20, so) } }))).toEqual([]);
+  });
   it('nothing starts and nothing stops before the status has it', () => {
     const input = inputOf(given);
     const first = decide(input);
