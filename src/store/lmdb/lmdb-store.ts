@@ -27,7 +27,7 @@ import {
 import { checkRevision, checkTxn, evaluate, eventKey, eventValue, isKey, rewoundRange } from '../transaction.ts';
 import { createWatchers } from '../watchers.ts';
 import { type Batch, commit, type Waiting } from './batch.ts';
-import { commitFailure } from './commit-failure.ts';
+import { checkRoom, commitFailure } from './commit-failure.ts';
 import { HistorySize } from './history-size.ts';
 import { type Past, readPast } from './past.ts';
 import { boundsOf, openTables, type ReadTransaction, readRange, type Tables, toRecord, toStored } from './tables.ts';
@@ -209,8 +209,10 @@ class LmdbStore implements Store {
     let batch: Batch;
     try {
       batch = this.decide(taken);
-      if (batch.revision !== this.newest || batch.compacted !== this.compacted)
+      if (batch.revision !== this.newest || batch.compacted !== this.compacted) {
+        checkRoom(this.directory, batch.events);
         await commit(this.tables, batch, { newest: this.newest, compacted: this.compacted });
+      }
     } catch (error) {
       const failure = await this.recover(error);
       for (const waiting of taken) waiting.reject(failure);
