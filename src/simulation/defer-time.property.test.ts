@@ -41,9 +41,6 @@ const postExitTurns = (result: LifeResult, life: Life): Told[] => {
   });
 };
 
-/** The reasons of an end that has no cause from outside. */
-const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExceeded']);
-
 /** Why an entry that never ran may be Skipped, and what must hold then. */
 const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'not due on': ({ entry, reason }) => entry.onReasons?.includes(reason) === false,
@@ -120,8 +117,7 @@ const properties: Record<string, Property> = {
     if (turn.outageSeconds >= (life.maxGracePeriodExtensionSeconds ?? 3600)) return;
     const whole = reserveMillis(life, first.reason, first.deadline - first.startedAt);
     // A later cause shortens the reserve with the rest, down to its least.
-    const laterCauses = causesOf(life) - (OWN_ENDS.has(first.reason) ? 0 : 1);
-    const reserve = laterCauses > 0 ? leastReserve(whole) : whole;
+    const reserve = causesOf(life) > 1 || first.reason !== 'Deleted' ? leastReserve(whole) : whole;
     // The end of the apps is seen, and what it means is written, before the turn comes.
     // Each look at the runtime that fails costs a retry of up to 10 s.
     const slack =
