@@ -64,6 +64,16 @@ export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): nu
 export const causesOf = ({ deletions = [], nodeEnd, nextNodeEnd, forcedAt }: Life): number =>
   deletions.length + [nodeEnd, nextNodeEnd, forcedAt].filter((cause) => cause !== undefined).length;
 
+/** The reasons of an end that has no cause from outside. */
+export const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExceeded']);
+
+/** The grace period, in milliseconds, of the end with this reason in a life with at most one cause from outside. */
+export const graceMillisOf = ({ pod, deletions: [deletion] = [], nodeEnd }: Life, reason: string): number => {
+  const own = pod.spec?.terminationGracePeriodSeconds ?? 30;
+  if (OWN_ENDS.has(reason)) return own * 1000;
+  return 1000 * (deletion?.graceSeconds ?? Math.min(own, nodeEnd?.by.graceSeconds ?? own));
+};
+
 /** Each start with the names of what ran at that time. */
 export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; running: string[]; before: TraceEntry[] }[] {
   const running = new Set<string>();

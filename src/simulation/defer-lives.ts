@@ -138,8 +138,6 @@ export const deferLives = fc
       ...life,
       ...more,
       ...ill,
-      // The start of an agent that died takes effect before the next one looks.
-      ...(given.crashes.length + (ill.outages?.length ?? 0) > 0 ? { startMillis: undefined } : {}),
       edits: debuggers.map((_, i) => debugged(i + 1)),
       pod: {
         ...life.pod,

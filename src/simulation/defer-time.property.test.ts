@@ -8,11 +8,13 @@ import type { DeferContainer } from '../api/generated/types.ts';
 import {
   causesOf,
   entriesOf,
+  graceMillisOf,
   isApp,
   isCompanion,
   isPostExit,
   leastReserve,
   losesSomething,
+  OWN_ENDS,
   outageMillis,
   RETRY_MILLIS,
   reserveMillis,
@@ -115,9 +117,10 @@ const properties: Record<string, Property> = {
     if (first === undefined || turn?.turn === undefined || life.forcedAt !== undefined) return;
     // What the node may not add for an outage is lost, where the stage had begun before it.
     if (turn.outageSeconds >= (life.maxGracePeriodExtensionSeconds ?? 3600)) return;
-    const whole = reserveMillis(life, first.reason, first.deadline - first.startedAt);
+    const whole = reserveMillis(life, first.reason, graceMillisOf(life, first.reason));
     // A later cause shortens the reserve with the rest, down to its least.
-    const reserve = causesOf(life) > 1 || first.reason !== 'Deleted' ? leastReserve(whole) : whole;
+    const laterCauses = causesOf(life) - (OWN_ENDS.has(first.reason) ? 0 : 1);
+    const reserve = laterCauses > 0 ? leastReserve(whole) : whole;
     // The end of the apps is seen, and what it means is written, before the turn comes.
     // Each look at the runtime that fails costs a retry of up to 10 s.
     const slack =
@@ -164,8 +167,10 @@ const properties: Record<string, Property> = {
           const lastExit = result.trace.findLast(
             ({ at, what, name }) => what === 'exit' && !isPostExit(life, name) && !isCompanion(name) && at <= now.at,
           );
-          // Where no app ever ran the reserve counts from when that is known; it counts from no time in which no stage can begin.
-          const from = Math.max(lastExit?.at ?? now.at, now.startedAt, now.outagesCountedUntil);
+          // Where no app ever ran, or a run was lost, the reserve counts from when that is known; it counts from no time in which
+          // no stage can begin.
+          const exitedAt = losesSomething(life) ? now.at : (lastExit?.at ?? now.at);
+          const from = Math.max(exitedAt, now.startedAt, now.outagesCountedUntil);
           expect(now.deadline).toBeLessThanOrEqual(from + reserve + allowed + SLACK_MILLIS);
         }
         if (now.deadline < before.deadline - 1) shortened++;
