@@ -33,6 +33,7 @@ async function fill(backend: ResourceBackend, count: number): Promise<void> {
 }
 
 const records = ref('podrecords', 'lifepod.io');
+const RECORDS_PATH = '/apis/lifepod.io/v1/namespaces/default/podrecords';
 const record = (name: string): KubeObject => ({
   ...object('PodRecord', name, {
     podName: 'web',
@@ -73,14 +74,40 @@ test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Tab
 test('lists of what is in no cache count, and those for which most waits are cut', async () => {
   await using at = await startHostileServer();
   for (let index = 0; index < 10; index++) await at.registry.create(records, 'default', record(`r${index}`));
-  const path = '/apis/lifepod.io/v1/namespaces/default/podrecords';
-  const lists = await unread(at, path, 20);
+  const before = heapBytes();
+  const lists = await unread(at, RECORDS_PATH, 40);
   const cut = Promise.race(lists.map(closed));
-  const { json } = await at.call('GET', path);
+  const { json } = await at.call('GET', RECORDS_PATH);
   expect(json.items).toHaveLength(10);
+  // Values and texts of what may wait, twice over: 40 lists have 800 MiB of both.
+  expect(heapBytes() - before).toBeLessThan(256 * MEBIBYTE);
   for (const list of lists) list.resume();
   await cut;
   for (const list of lists) list.destroy();
+});
+
+test('a watch of what is in no cache begins with all of it, however much there is', async () => {
+  await using at = await startHostileServer();
+  for (let index = 0; index < 24; index++) await at.registry.create(records, 'default', record(`r${index}`));
+  const leave = new AbortController();
+  const reading = await at.open('GET', `${RECORDS_PATH}?watch=1`, { signal: leave.signal });
+  const over = closed(reading);
+  const lines = createInterface(reading)[Symbol.asyncIterator]();
+  for (let index = 0; index < 24; index++) expect(JSON.parse((await lines.next()).value ?? '{}').type).toBe('ADDED');
+  leave.abort();
+  await over;
+});
+
+test('watches of what is in no cache count with what they begin with', async () => {
+  await using at = await startHostileServer();
+  for (let index = 0; index < 10; index++) await at.registry.create(records, 'default', record(`r${index}`));
+  const before = heapBytes();
+  const watches = await unread(at, `${RECORDS_PATH}?watch=1`, 40);
+  const cut = Promise.race(watches.map(closed));
+  for (const watch of watches) watch.resume();
+  await cut;
+  expect(heapBytes() - before).toBeLessThan(256 * MEBIBYTE);
+  for (const watch of watches) watch.destroy();
 });
 
 test('a list whose pieces end within characters of four bytes arrives as it is', async () => {

@@ -42,6 +42,12 @@ export type WatchEvent<T extends KubeObject = KubeObject> =
   | { type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; object: T }
   | { type: 'ERROR'; object: Status };
 
+/**
+ * `initial`: the object is one of those that the watch begins with, which the cache has (`shared`), or which was read for this watch
+ * alone (`own`).
+ */
+export type WatchSink = (event: WatchEvent, initial?: 'shared' | 'own') => void;
+
 export interface WriteOptions {
   dryRun?: boolean;
   fieldManager?: string;
@@ -74,7 +80,7 @@ export interface ResourceBackend {
    * Calls `sink` for each event, in order, until `signal` aborts (resolves) or the watch ends by
    * itself (timeout, 410 as an ERROR event; resolves). Rejects where the watch cannot start.
    */
-  watch(ref: ResourceRef, options: WatchOptions, sink: (event: WatchEvent) => void, signal: AbortSignal): Promise<void>;
+  watch(ref: ResourceRef, options: WatchOptions, sink: WatchSink, signal: AbortSignal): Promise<void>;
   /** `subresource` such as 'binding': the body is that subresource's kind and the answer its own. */
   create(
     ref: ResourceRef,

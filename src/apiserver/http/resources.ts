@@ -4,7 +4,7 @@ import type { DeleteOptions, ListOptions, PatchType, WriteOptions } from '../../
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
-import { workInTurns } from '../../platform/work-in-turns.ts';
+import { oneAtATime, workInTurns } from '../../platform/work-in-turns.ts';
 import { serveStream } from '../streaming/streams.ts';
 import { includeObjectOf, tableTexts } from '../tables/table.ts';
 import { PIECE_CHARS, sendTexts } from './answers.ts';
@@ -37,13 +37,8 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   const form = objectForm(exchange.request.headers.accept);
   if (verb === 'watch') return serveWatch(server, exchange, route, form);
   if (verb === 'list') {
-    const options = listOptions(exchange.query, route.namespace);
-    const list =
-      kind.computed === undefined
-        ? await server.backend.list(route.ref, options)
-        : await listComputed(server, route, kind.computed, options);
-    if (!isShared(route, options)) await keepItems(exchange, list.items);
-    return sendList(server, exchange, route, list);
+    const list = await listItems(server, exchange, route);
+    return list === undefined ? undefined : sendList(server, exchange, route, list);
   }
   if (verb === 'deletecollection') return sendList(server, exchange, route, await deleteAll(server, exchange, route));
   let created = verb === 'create';
@@ -202,6 +197,30 @@ async function remove(server: ServerContext, exchange: Exchange, route: Resource
 async function deleteAll(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeList> {
   const options = await readDeleteOptions(server, exchange);
   return server.backend.deleteCollection(route.ref, { ...listOptions(exchange.query, route.namespace), ...options });
+}
+
+/** Lists whose items no other client shares are read one at a time: the items of one count before the next is read. */
+const ownLists = oneAtATime();
+
+/** undefined: the client has left. */
+async function listItems(
+  server: ServerContext,
+  exchange: Exchange,
+  route: ResourceRoute,
+): Promise<KubeList | undefined> {
+  const options = listOptions(exchange.query, route.namespace);
+  const { computed } = route.kind;
+  if (computed !== undefined) return listComputed(server, route, computed, options);
+  if (isShared(route, options)) return server.backend.list(route.ref, options);
+  const leave = await ownLists.enter();
+  try {
+    if (exchange.response.destroyed) return undefined;
+    const list = await server.backend.list(route.ref, options);
+    await keepItems(exchange, list.items);
+    return list;
+  } finally {
+    leave();
+  }
 }
 
 /** Whether the items of the list are the objects of the cache, which all lists share. */

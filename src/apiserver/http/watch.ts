@@ -4,7 +4,7 @@
  * Invariant: what waits for a slow client is bounded. Beyond the bound the connection is cut; the client then watches
  * again from the last resourceVersion that it got.
  */
-import type { WatchEvent } from '../../machinery/backend.ts';
+import type { WatchEvent, WatchSink } from '../../machinery/backend.ts';
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject, Status } from '../../machinery/meta.ts';
 import { ApiError, internalError } from '../../machinery/status.ts';
@@ -57,8 +57,8 @@ export async function serveWatch(
   const encode = eventEncoder(server, exchange, route, form);
   exchange.endWithServer();
   const writer = eventWriter(server, exchange, encode);
-  const sink = (event: WatchEvent): void => {
-    if (!signal.aborted && !response.destroyed) writer.add(event);
+  const sink: WatchSink = (event, initial) => {
+    if (!signal.aborted && !response.destroyed) writer.add(event, initial);
   };
   const watch = server.backend.watch(route.ref, { ...options, timeoutSeconds }, sink, signal);
   // Clients wait for the headers before they read, and there may be no event for long. A watch that cannot start says so
@@ -76,8 +76,9 @@ export async function serveWatch(
 }
 
 interface EventWriter {
-  add(event: WatchEvent): void;
-  /** Begins to write. The events that were added before are those that the watch begins with. */
+  /** Objects that the cache has count for nobody; with others that the watch begins with none is cut for their number alone. */
+  add: WatchSink;
+  /** Begins to write. */
   start(): void;
   /** Resolves when every event is written, or the connection is closed. */
   written(): Promise<void>;
@@ -86,7 +87,7 @@ interface EventWriter {
 /** An event waits as an object, which all watches share. It is encoded when the connection has room for it. */
 function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: WatchEvent) => string[]): EventWriter {
   const { response, outgoing } = exchange;
-  let queue: ({ event: WatchEvent; bytes: number } | undefined)[] = [];
+  let queue: ({ event: WatchEvent; bytes: number; initial: boolean } | undefined)[] = [];
   let first = 0;
   let pending = 0;
   let started = false;
@@ -99,7 +100,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
       // The array must not keep the object of an event that is written.
       queue[first] = undefined;
       first += 1;
-      pending -= next.bytes;
+      if (!next.initial) pending -= next.bytes;
       for (const piece of evenly(encode(next.event))) {
         if (!outgoing.write(piece)) await outgoing.ready();
       }
@@ -113,10 +114,10 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
     writing = false;
   };
   return {
-    add(event) {
-      const bytes = started ? encodeOnce(event.object).length : 0;
-      queue.push({ event, bytes });
-      pending += bytes;
+    add(event, initial) {
+      const bytes = initial === 'shared' ? 0 : encodeOnce(event.object).length;
+      queue.push({ event, bytes, initial: initial !== undefined });
+      if (initial === undefined) pending += bytes;
       if (bytes > 0) outgoing.keep(event.object, bytes);
       if (started && !writing) last = writeAll();
       if (pending <= MAX_PENDING_BYTES) return;

@@ -5,6 +5,7 @@
 import type { ListOptions } from '../../machinery/backend.ts';
 import type { KubeList, KubeObject, ListMeta } from '../../machinery/meta.ts';
 import { ApiError, badRequest, expired, methodNotAllowed, notFound } from '../../machinery/status.ts';
+import { workInTurns } from '../../platform/work-in-turns.ts';
 import { CompactedError } from '../../store/store.ts';
 import { objectKey } from '../cache/keys.ts';
 import { decodeStored, revisionOf } from '../cache/stored-object.ts';
@@ -159,6 +160,7 @@ async function readStored(
   const { namespace, selection, limit, revision } = request;
   const prefix = namespace ? objectKey(resource.prefix, namespace, '') : resource.prefix;
   const items: KubeObject[] = [];
+  const betweenSteps = workInTurns();
   let after = request.after;
   for (;;) {
     const wanted = limit === 0 || selection.matches !== undefined ? CHUNK : limit - items.length;
@@ -173,6 +175,7 @@ async function readStored(
       const object = cached !== undefined && revisionOf(cached) === stored.modRevision ? cached : decodeStored(stored);
       const served = resource.fromStored(object);
       if (selection.matches === undefined || selection.matches(served)) items.push(served);
+      await betweenSteps();
       const remaining = range.remaining + range.items.length - index - 1;
       if (limit > 0 && items.length === limit && remaining > 0) return { items, revision, last: after, remaining };
     }

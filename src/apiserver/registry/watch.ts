@@ -4,10 +4,11 @@
  * An object that begins to match the client's selectors is ADDED to it, one that stops to match is DELETED. Events are
  * shared between watchers, so that each is encoded once.
  */
-import type { WatchEvent, WatchOptions } from '../../machinery/backend.ts';
+import type { WatchEvent, WatchOptions, WatchSink } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { expired, methodNotAllowed } from '../../machinery/status.ts';
 import type { Timer } from '../../platform/platform.ts';
+import { oneAtATime, workInTurns } from '../../platform/work-in-turns.ts';
 import { objectKey } from '../cache/keys.ts';
 import { atRevision, deepFreeze } from '../cache/stored-object.ts';
 import { type CacheEvent, TooOldError } from '../cache/watch-cache.ts';
@@ -25,7 +26,7 @@ export async function watchObjects(
   context: RegistryContext,
   resource: Resource,
   options: WatchOptions,
-  sink: (event: WatchEvent) => void,
+  sink: WatchSink,
   signal: AbortSignal,
 ): Promise<void> {
   if (resource.kind.createOnly) throw methodNotAllowed();
@@ -34,21 +35,37 @@ export async function watchObjects(
   const revision = parseResourceVersion(options.resourceVersion);
   if (options.sendInitialEvents) await untilFresh(context, revision);
   const wantsPresent = options.sendInitialEvents ?? revision === 0;
-  const present = wantsPresent && resource.kind.uncached ? await readPresent(context, resource, options) : undefined;
+  const sent =
+    wantsPresent && resource.kind.uncached ? await sendUncached(context, resource, options, sink, signal) : undefined;
   if (signal.aborted) return;
-  await new Watcher(context, resource, options, selection, revision, sink, present).run(signal);
+  await new Watcher(context, resource, options, selection, revision, sink, sent).run(signal);
 }
 
-/** What an uncached kind has, and the revision at which it does. */
-interface Present {
-  objects: KubeObject[];
-  revision: number;
-}
+/** What is in no cache is read for one watch at a time: it counts as waiting for its client before the next is read. */
+const uncachedReads = oneAtATime();
 
-async function readPresent(context: RegistryContext, resource: Resource, options: WatchOptions): Promise<Present> {
-  const { namespace, labelSelector, fieldSelector } = options;
-  const { items, metadata } = await listObjects(context, resource, { namespace, labelSelector, fieldSelector });
-  return { objects: items, revision: Number(metadata.resourceVersion) };
+/** Sends what an uncached kind has; returns the revision at which it does. */
+async function sendUncached(
+  context: RegistryContext,
+  resource: Resource,
+  { namespace, labelSelector, fieldSelector }: WatchOptions,
+  sink: WatchSink,
+  signal: AbortSignal,
+): Promise<number> {
+  const leave = await uncachedReads.enter();
+  try {
+    if (signal.aborted) return 0;
+    const betweenSteps = workInTurns();
+    const { items, metadata } = await listObjects(context, resource, { namespace, labelSelector, fieldSelector });
+    for (const object of items) {
+      if (signal.aborted) break;
+      sink(initialEvent(object), 'own');
+      await betweenSteps();
+    }
+    return Number(metadata.resourceVersion);
+  } finally {
+    leave();
+  }
 }
 
 class Watcher {
@@ -57,8 +74,8 @@ class Watcher {
   readonly #options: WatchOptions;
   readonly #selection: Selection;
   readonly #revision: number;
-  readonly #sink: (event: WatchEvent) => void;
-  readonly #uncached: Present | undefined;
+  readonly #sink: WatchSink;
+  readonly #sent: number | undefined;
   readonly #cleanups: (() => void)[] = [];
   #ended = false;
   #resolve: () => void = () => {};
@@ -69,8 +86,9 @@ class Watcher {
     options: WatchOptions,
     selection: Selection,
     revision: number,
-    sink: (event: WatchEvent) => void,
-    uncached: Present | undefined,
+    sink: WatchSink,
+    /** The present of this revision has been sent. */
+    sent: number | undefined,
   ) {
     this.#context = context;
     this.#resource = resource;
@@ -78,7 +96,7 @@ class Watcher {
     this.#selection = selection;
     this.#revision = revision;
     this.#sink = sink;
-    this.#uncached = uncached;
+    this.#sent = sent;
   }
 
   run(signal: AbortSignal): Promise<void> {
@@ -97,19 +115,19 @@ class Watcher {
   /** Sends what the client wants of the present; returns the revision to follow from. */
   #start(namespace: string | undefined): number {
     const { sendInitialEvents } = this.#options;
-    const now = this.#uncached?.revision ?? this.#context.cache.revision();
+    const now = this.#sent ?? this.#context.cache.revision();
     if (sendInitialEvents === false) return this.#revision === 0 ? now : this.#revision;
     if (sendInitialEvents === undefined && this.#revision !== 0) return this.#revision;
-    for (const stored of this.#present(namespace)) {
+    for (const stored of this.#sent === undefined ? this.#present(namespace) : []) {
       const object = this.#resource.fromStored(stored);
-      if (this.#selection.matches === undefined || this.#selection.matches(object)) this.#send(initialEvent(object));
+      if (this.#selection.matches === undefined || this.#selection.matches(object))
+        this.#send(initialEvent(object), 'shared');
     }
     if (sendInitialEvents) this.#bookmark(now, { [INITIAL_EVENTS_END]: 'true' });
     return now;
   }
 
   #present(namespace: string | undefined): KubeObject[] {
-    if (this.#uncached !== undefined) return this.#uncached.objects;
     const { cache } = this.#context;
     const { prefix, kind } = this.#resource;
     const { name } = this.#selection;
@@ -144,8 +162,8 @@ class Watcher {
     else if (matchedBefore) this.#send(shared(event, this.#resource, 'DELETED'));
   }
 
-  #send(event: WatchEvent): void {
-    if (!this.#ended) this.#sink(event);
+  #send(event: WatchEvent, initial?: 'shared'): void {
+    if (!this.#ended) this.#sink(event, initial);
   }
 
   #bookmark(revision: number, annotations?: Record<string, string>): void {
