@@ -17,7 +17,7 @@ import type { Store, StoreEvent } from '../../store/store.ts';
 import { EventWindow } from './event-window.ts';
 import { type KeyParts, parseKey, REGISTRY_PREFIX } from './keys.ts';
 import { ObjectIndex } from './object-index.ts';
-import { atRevision, decodeStored } from './stored-object.ts';
+import { atRevision, decodeStored, heldBytes } from './stored-object.ts';
 
 /** Events kept of each resource. */
 const WINDOW_EVENTS = 1000;
@@ -64,6 +64,8 @@ export interface WatchCache {
     afterRevision: number,
     listener: (event: CacheEvent) => void,
   ): () => void;
+  /** About how much memory the objects take, or the one of this key (heldBytes). */
+  heldBytes(key?: string): number;
   /** Calls the listener after every change of anything. Returns the function that ends it. */
   onChange(listener: () => void): () => void;
   close(): void;
@@ -122,6 +124,9 @@ class StoreCache implements WatchCache {
   readonly #log: Log;
   readonly #resources = new Map<string, ResourceCache>();
   readonly #changeListeners = new Set<() => void>();
+  /** By key. */
+  readonly #heldBytes = new Map<string, number>();
+  #allHeldBytes = 0;
   readonly #queue: { resource: ResourceCache; event: CacheEvent }[] = [];
   readonly #loadedRevision: number;
   #dispatching = false;
@@ -152,7 +157,9 @@ class StoreCache implements WatchCache {
           remaining = 1;
           break;
         }
-        cache.#resource(parts.prefix).objects.set(stored.key, parts, decodeStored(stored));
+        const object = decodeStored(stored);
+        cache.#resource(parts.prefix).objects.set(stored.key, parts, object);
+        cache.#hold(stored.key, heldBytes(object, stored.value.length));
       }
     }
     cache.#endWatch = options.store.watch(REGISTRY_PREFIX, revision, (events) => cache.#apply(events));
@@ -194,6 +201,10 @@ class StoreCache implements WatchCache {
     return resource.add(namespace, { afterRevision: Math.max(replayed, this.#revision), listener });
   }
 
+  heldBytes(key?: string): number {
+    return key === undefined ? this.#allHeldBytes : (this.#heldBytes.get(key) ?? 0);
+  }
+
   onChange(listener: () => void): () => void {
     this.#changeListeners.add(listener);
     return () => this.#changeListeners.delete(listener);
@@ -211,6 +222,13 @@ class StoreCache implements WatchCache {
       this.#resources.set(prefix, resource);
     }
     return resource;
+  }
+
+  /** `bytes`: what the object of the key takes now, 0 once it is gone. */
+  #hold(key: string, bytes: number): void {
+    this.#allHeldBytes += bytes - this.heldBytes(key);
+    if (bytes === 0) this.#heldBytes.delete(key);
+    else this.#heldBytes.set(key, bytes);
   }
 
   /** The whole batch becomes visible before any listener runs; listeners that write cause no disorder. */
@@ -233,10 +251,12 @@ class StoreCache implements WatchCache {
     if (change.type === 'put') {
       const object = decodeStored(change.kv);
       const previous = isCached ? resource.objects.set(key, parts, object) : before;
+      if (isCached) this.#hold(key, heldBytes(object, change.kv.value.length));
       const type = previous === undefined ? 'ADDED' : 'MODIFIED';
       event = { type, namespace, revision: change.kv.modRevision, object, previous };
     } else {
       const previous = isCached ? resource.objects.delete(key, parts) : before;
+      this.#hold(key, 0);
       if (previous === undefined) return;
       const { revision } = change;
       event = { type: 'DELETED', namespace, revision, object: atRevision(previous, revision), previous };

@@ -1,9 +1,10 @@
 /** Writes to the store: compare-and-swap on the object's revision, tried again on what another writer left. */
+import type { UserInfo } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
-import { atRevision, decodeStored, deepFreeze, encodeStored, revisionOf } from '../cache/stored-object.ts';
+import { atRevision, decodeStored, deepFreeze, encodeStored, heldBytes, revisionOf } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
 import { readCurrent } from './list.ts';
 import type { Resource } from './resources.ts';
@@ -34,6 +35,29 @@ function written({ cache }: RegistryContext, key: string, resource: Resource, ob
   return deepFreeze(atRevision(object, revision));
 }
 
+interface Put {
+  key: string;
+  object: KubeObject;
+  value: Uint8Array;
+  user: UserInfo | undefined;
+}
+
+/** With room for what the object has more than the one before. */
+async function transactInRoom(
+  { store, cache, room }: RegistryContext,
+  { kind }: Resource,
+  { key, object, value, user }: Put,
+  txn: Txn,
+): Promise<TxnResult> {
+  if (kind.uncached) return transact(store, txn);
+  const leave = room.take(user, heldBytes(object, value.length) - cache.heldBytes(key));
+  try {
+    return await transact(store, txn);
+  } finally {
+    leave();
+  }
+}
+
 /** Undefined where the key is taken or one of `guards` does not hold any more. */
 export async function insert(
   context: RegistryContext,
@@ -41,12 +65,18 @@ export async function insert(
   key: string,
   object: KubeObject,
   guards: Compare[],
+  user: UserInfo | undefined,
 ): Promise<KubeObject | undefined> {
   const value = encoded(resource, object);
-  const result = await transact(context.store, {
-    compare: [{ key, modRevision: 0 }, ...guards],
-    puts: [{ key, value }],
-  });
+  const result = await transactInRoom(
+    context,
+    resource,
+    { key, object, value, user },
+    {
+      compare: [{ key, modRevision: 0 }, ...guards],
+      puts: [{ key, value }],
+    },
+  );
   return result.succeeded ? written(context, key, resource, object, result.revision) : undefined;
 }
 
@@ -71,6 +101,8 @@ interface Place {
   key: string;
   name: string;
   dryRun: boolean | undefined;
+  /** Who may let the object grow only where there is room; absent: a part of lifepod, or who deletes. */
+  user?: UserInfo | undefined;
 }
 
 type MakeChange = (old: KubeObject, betweenSteps: BetweenSteps) => Change | Promise<Change>;
@@ -125,11 +157,7 @@ async function modifyInTurns(
       if (wanted.action === 'keep') return { action: 'keep', object: old };
       if (at.dryRun) return { action: wanted.action, object: wanted.action === 'put' ? wanted.object : old };
       const compare = [{ key: at.key, modRevision: revisionOf(stored) }];
-      const write =
-        wanted.action === 'delete'
-          ? { deletes: [at.key] }
-          : { puts: [{ key: at.key, value: encoded(resource, wanted.object) }] };
-      const result = await transact(context.store, { compare, ...write });
+      const result = await write(context, resource, at, compare, wanted);
       if (result.succeeded) {
         const { action } = wanted;
         if (action === 'delete') return { action, object: atRevision(old, result.revision) };
@@ -141,6 +169,19 @@ async function modifyInTurns(
       settled();
     }
   }
+}
+
+function write(
+  context: RegistryContext,
+  resource: Resource,
+  { key, user }: Place,
+  compare: Compare[],
+  wanted: Exclude<Change, { action: 'keep' }>,
+): Promise<TxnResult> {
+  if (wanted.action === 'delete') return transact(context.store, { compare, deletes: [key] });
+  const { object } = wanted;
+  const value = encoded(resource, object);
+  return transactInRoom(context, resource, { key, object, value, user }, { compare, puts: [{ key, value }] });
 }
 
 const withoutTurns: BetweenSteps = async () => false;

@@ -4,6 +4,7 @@ import type { Store } from '../../store/store.ts';
 import type { WatchCache } from '../cache/watch-cache.ts';
 import type { TokenIssuer } from '../pki/tokens.ts';
 import type { ResourceIndex } from './resources.ts';
+import type { ObjectRoom } from './room.ts';
 import type { ServiceAllocator } from './service-allocator.ts';
 
 export interface RegistryContext {
@@ -13,6 +14,7 @@ export interface RegistryContext {
   timers: Timers;
   log: Log;
   services: ServiceAllocator;
+  room: ObjectRoom;
   randomBytes: (size: number) => Uint8Array;
   issueToken: TokenIssuer['issue'] | undefined;
 }

@@ -111,7 +111,7 @@ async function insertNew(
     // Nothing may appear in a namespace that begins to end in the same moment: its revision is part of the comparison.
     const guards = needsNamespace(resource) ? [admitNamespace(context, resource, object)] : [];
     if (options.dryRun) return object;
-    const created = await insert(context, resource, key, object, guards);
+    const created = await insert(context, resource, key, object, guards, options.user);
     if (created !== undefined) return created;
   }
 }

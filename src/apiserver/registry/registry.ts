@@ -25,6 +25,7 @@ import { createObject } from './create.ts';
 import { deleteObject, deleteObjects } from './delete.ts';
 import { getObject, listObjects } from './list.ts';
 import { indexResources } from './resources.ts';
+import { createObjectRoom } from './room.ts';
 import { createServiceAllocator } from './service-allocator.ts';
 import { createBinding, createSubresource } from './subresource.ts';
 import { patchObject, updateObject } from './update.ts';
@@ -39,6 +40,8 @@ export interface RegistryOptions {
   serviceCidr: string;
   /** Of UIDs, generated names and choices; absent: the system's. */
   randomBytes?: (size: number) => Uint8Array;
+  /** How much memory the objects may take; absent: a quarter of V8's heap at its largest. */
+  roomBytes?: number;
   /** Answers the token subresource of ServiceAccounts; absent: it is refused. */
   issueToken?: TokenIssuer['issue'];
 }
@@ -56,8 +59,9 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const resources = indexResources(options.kinds);
   const cache = await loadWatchCache({ store, log, uncached: resources.uncached });
   const services = createServiceAllocator(cache, options.serviceCidr, randomBytes);
+  const room = createObjectRoom(() => cache.heldBytes(), options.roomBytes);
   const { issueToken } = options;
-  const context: RegistryContext = { store, cache, resources, timers, log, services, randomBytes, issueToken };
+  const context: RegistryContext = { store, cache, resources, timers, log, services, room, randomBytes, issueToken };
   return { ...createBackend(context), revision: () => cache.revision(), close: () => cache.close() };
 }
 

@@ -114,7 +114,7 @@ async function applyTo(
 ): Promise<KubeObject> {
   const { apply, validate } = definition;
   if (apply === undefined) throw methodNotAllowed();
-  const at = { key: keyOf(resource, namespace, name), name, dryRun: options.dryRun };
+  const at = { key: keyOf(resource, namespace, name), name, dryRun: options.dryRun, user: options.user };
   const { object: written } = await modify(context, resource, at, async (old, betweenSteps) => {
     const applied = apply(old, body, { now: context.timers.now() });
     const object = { ...applied, metadata: { ...applied.metadata } };

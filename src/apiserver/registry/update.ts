@@ -127,7 +127,7 @@ export async function changeObject(
   const { context, resource, namespace, name } = target;
   const options = { ...target.options, onWarning: onceEach(target.options.onWarning) };
   const request: Request = { ...target, options, key: keyOf(resource, namespace, name), release: () => {} };
-  const at = { key: request.key, name, dryRun: options.dryRun };
+  const at = { key: request.key, name, dryRun: options.dryRun, user: options.user };
   let replaced: KubeObject | undefined;
   const { action, object } = await modify(
     context,
