@@ -4,13 +4,9 @@ import type { DeferContainer, Pod } from '../api/generated/types.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
 import type { Crash, Life } from './life.ts';
 import { misfortunes } from './misfortunes.ts';
-import { lives, probe, scripts, service } from './random-lives.ts';
+import { lives, oneIn, probe, scripts, service } from './random-lives.ts';
 
 const REASONS = ['Deleted', 'ScaledDown', 'Replaced', 'Evicted', 'NodeShutdown', 'Completed'] as const;
-
-/** Seldom given. */
-const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
-  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 
 const entry = fc
   .record(
@@ -20,10 +16,10 @@ const entry = fc
       livenessProbe: probe,
       image: fc.constantFrom('busybox:1.28', 'tool:1', 'missing:1'),
       /** Instead of the image. */
-      imageFrom: maybe(fc.constant('app-1')),
-      onReasons: maybe(fc.subarray<string>([...REASONS], { minLength: 1 })),
+      imageFrom: oneIn(4, fc.constant('app-1')),
+      onReasons: oneIn(4, fc.subarray<string>([...REASONS], { minLength: 1 })),
       /** Of PostExit entries. */
-      when: maybe(fc.constantFrom('Always', 'Succeeded', 'Failed')),
+      when: oneIn(4, fc.constantFrom('Always', 'Succeeded', 'Failed')),
       failurePolicy: fc.constantFrom('Ignore', 'FailPod'),
     },
     { requiredKeys: ['restartPolicy'] },
@@ -68,7 +64,7 @@ export const deferLives = fc
       prePullDeferImages: fc.boolean(),
       preStopPolicy: fc.constantFrom(undefined, 'Concurrent', 'AfterPreExit'),
       /** In hundredths of the grace period. */
-      reserve: fc.option(fc.integer({ min: 0, max: 99 }), { nil: undefined }),
+      reserve: oneIn(2, fc.integer({ min: 0, max: 99 })),
       deletions: fc.array(
         fc.record(
           {
@@ -84,13 +80,13 @@ export const deferLives = fc
         fc.record({ at: fc.integer({ min: 0, max: 130_000 }), entry: fc.constantFrom('defer-1', 'defer-2') }),
         { maxLength: 1 },
       ),
-      nodeEnd: fc.option(
+      nodeEnd: oneIn(
+        8,
         fc.record({
           at: fc.integer({ min: 0, max: 100_000 }),
           reason: fc.constantFrom('NodePressure' as const, 'NodeShutdown' as const, 'Preempted' as const),
           graceSeconds: fc.integer({ min: 0, max: 40 }),
         }),
-        { nil: undefined, freq: 8 },
       ),
       /** Beside those that the life has. */
       sidecars: fc.array(companion, { maxLength: 2 }),

@@ -58,8 +58,10 @@ const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
     !isPostExit(life, entry.name) &&
     (losesSomething(life) || !result.trace.some(isStartOf((name) => name.startsWith('app-')))),
   'the sandbox was lost': ({ entry, life }) => !isPostExit(life, entry.name) && losesSomething(life),
-  'the app containers did not succeed': ({ entry }) => entry.when === 'Succeeded',
-  'the app containers did not fail': ({ entry }) => entry.when === 'Failed',
+  'the app containers did not succeed': (skipped) =>
+    skipped.entry.when === 'Succeeded' && (losesSomething(skipped.life) || !didWell(skipped)),
+  'the app containers did not fail': (skipped) =>
+    skipped.entry.when === 'Failed' && (losesSomething(skipped.life) || didWell(skipped)),
   'the Pod was deleted with a grace period of 0': ({ life }) =>
     life.deletions?.some(({ graceSeconds }) => graceSeconds === 0) === true,
 };
@@ -78,6 +80,13 @@ const isStartOf =
   (is: (name: string) => boolean) =>
   ({ what, name }: { what: string; name: string }): boolean =>
     what === 'start' && is(name);
+
+/** Every app container ended with 0. */
+const didWell = ({ life, result, at }: Skipped): boolean =>
+  (life.pod.spec?.containers ?? []).every(
+    ({ name }) =>
+      result.trace.findLast((each) => each.what === 'exit' && each.name === name && each.at <= at)?.exitCode === 0,
+  );
 
 const showsAStart = ({ status }: LifeResult['statuses'][number]): boolean =>
   [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].some(({ state, lastState }) =>

@@ -7,6 +7,10 @@ import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
 import type { Life, LifeResult } from './pod-life.ts';
 import { simulatedPod } from './simulated-pod.ts';
 
+/** One in so many has it. fc.option() counts the other way round: its `freq` says how seldom nothing is given. */
+export const oneIn = <T>(lives: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ weight: lives - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
+
 const run = fc.record<RunScript>(
   {
     runMillis: fc.integer({ min: 0, max: 20_000 }),
@@ -29,7 +33,8 @@ export const probe = fc.record({
 });
 const hook = fc.constant({ exec: { command: ['do'] } });
 /** What app containers have beside their image. */
-const extras = fc.option(
+const extras = oneIn(
+  2,
   fc.record(
     {
       startupProbe: probe,
@@ -39,7 +44,6 @@ const extras = fc.option(
     },
     { requiredKeys: [] },
   ),
-  { nil: undefined },
 );
 
 /** A life whose end is fixed by its scripts alone, or one that is deleted, cut short or disturbed. */
@@ -50,7 +54,7 @@ export const lives = fc
     apps: fc.integer({ min: 1, max: 2 }),
     restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
     graceSeconds: fc.integer({ min: 0, max: 40 }),
-    activeDeadlineSeconds: fc.option(fc.integer({ min: 1, max: 100 }), { nil: undefined }),
+    activeDeadlineSeconds: oneIn(4, fc.integer({ min: 1, max: 100 })),
     initScripts: fc.array(scripts, { minLength: 3, maxLength: 3 }),
     appScripts: fc.array(fc.oneof(scripts, fc.tuple(service)), { minLength: 2, maxLength: 2 }),
     sidecarScript: fc.tuple(service),
@@ -58,8 +62,8 @@ export const lives = fc
       fc.record({ at: fc.integer({ min: 0, max: 120_000 }), graceSeconds: fc.integer({ min: 0, max: 40 }) }),
       { maxLength: 3 },
     ),
-    forcedAt: fc.option(fc.integer({ min: 0, max: 120_000 }), { nil: undefined, freq: 5 }),
-    sandboxLostAt: fc.option(fc.integer({ min: 0, max: 60_000 }), { nil: undefined, freq: 4 }),
+    forcedAt: oneIn(5, fc.integer({ min: 0, max: 120_000 })),
+    sandboxLostAt: oneIn(4, fc.integer({ min: 0, max: 60_000 })),
     crashes,
     faults: fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
     absentImages: fc.boolean(),
@@ -68,7 +72,7 @@ export const lives = fc
     failingEvery: fc.integer({ min: 0, max: 4 }),
     hookMillis: fc.integer({ min: 0, max: 10_000 }),
     hookFails: fc.boolean(),
-    initRecordsLostAt: fc.option(fc.integer({ min: 0, max: 60_000 }), { nil: undefined, freq: 2 }),
+    initRecordsLostAt: oneIn(4, fc.integer({ min: 0, max: 60_000 })),
   })
   .map((given): Life => {
     const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}-${i + 1}`);
@@ -109,9 +113,9 @@ export const stopping = fc
     restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
     sidecar: fc.boolean(),
     /** So short that what crashes cost changes nothing. */
-    stopMillis: fc.option(fc.integer({ min: 0, max: 1000 }), { nil: undefined }),
+    stopMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
     stopExitCode: fc.constantFrom(0, 1, 143),
-    hookMillis: fc.option(fc.integer({ min: 0, max: 1000 }), { nil: undefined }),
+    hookMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
     crashes,
   })
   .map(({ why, restartPolicy, sidecar, stopMillis, stopExitCode, hookMillis, crashes: given }): Life => {
