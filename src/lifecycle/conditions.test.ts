@@ -135,6 +135,11 @@ describe('Deferred', () => {
       ['False', 'DeferContainersSkipped', 'not due on Deleted'],
     ],
     [
+      'an entry was cut off by a grace period of 0',
+      { ...listed(one, endedEntry('two', 'Skipped', 137, 'the Pod was deleted with a grace period of 0')), deleted: 0 },
+      ['False', 'GracePeriodExceeded', 'defer containers that did not complete: [two]'],
+    ],
+    [
       'every entry was skipped, one for want of time',
       listed(
         endedEntry('one', 'Skipped', 137, 'not due on Deleted'),

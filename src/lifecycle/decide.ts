@@ -24,7 +24,7 @@ import { statusOf } from './status.ts';
 import { postStartHooks, stopOfRun } from './stops.ts';
 import { activeDeadline } from './termination.ts';
 import { type Decision, type Input, type Journal, runKey, type Stop } from './types.ts';
-import { type ContainerView, type PodView, viewOf } from './view.ts';
+import { type ContainerView, isMain, type PodView, viewOf } from './view.ts';
 
 export function decide(input: Input): Decision {
   // 1. What do probes, hooks and a changed image say about the runs there are? Does the Pod end, until when, and whose turn is it?
@@ -69,9 +69,8 @@ function learn(view: PodView): PodView {
   const learnedStop = (container: ContainerView): [string, Stop][] => {
     const run = container.current;
     if (run?.state !== 'running' || view.stops[run.id] !== undefined) return [];
-    const isMain = container.kind === 'app' || (container.kind === 'init' && !container.sidecar);
     const stop =
-      (isEnding && isMain ? undefined : stopOfProbes(counted, container, run)) ??
+      (isEnding && isMain(container) ? undefined : stopOfProbes(counted, container, run)) ??
       (isEnding ? undefined : stopOfRun(view, container, run));
     return stop === undefined ? [] : [[run.id, stop]];
   };

@@ -245,6 +245,13 @@ describe('the start of an entry', () => {
     expect(endOf(late)).toEqual(['DeadlineExceeded', 137, 'the PreExit stage had ended']);
     expect(asked(decided(late))).toContain('cancel/startContainer/clean/0');
   });
+  it('is awaited where a client has given the entry up, which is told to stop then', () => {
+    const skip = ['clean'];
+    expect(endOf({ ...inTurn({}, { observed }), skip })).toBeUndefined();
+    const started = decided({ ...inTurn({}, { runs: [running('clean')] }), skip });
+    expect(asked(started)).toContain('stopContainer/clean-0/@12');
+    expect(started.journal?.stops['clean-0']).toMatchObject({ entry: 'GivenUp', restart: false });
+  });
   it('is given up where the node has no time', () => {
     const nodeEnd = { reason: 'NodePressure', message: '', at: at(10), graceSeconds: 0 } as const;
     expect(endOf(inTurn({}, { observed, input: { nodeEnd } }))).toEqual(['Skipped', 137, 'the node had no time']);
@@ -329,6 +336,9 @@ describe('a lost sandbox', () => {
     expect(asked(decided({ ...post, observed: { sandboxes } }))).toEqual(['stopSandbox/s0']);
     const runs = [exited('app', 137, 1), running('clean')];
     expect(asked(decided({ ...post, runs, observed: { sandboxes } }))).toEqual(['stopContainer/clean-0/@12']);
+    const sidecar = { initContainers: [container('proxy', { restartPolicy: 'Always' })] };
+    const beside = { ...post, spec: { ...post.spec, ...sidecar }, runs: [exited('app', 0, 1), running('proxy')] };
+    expect(asked(decided({ ...beside, observed: { sandboxes } }))).toEqual(['stopContainer/proxy-0/@12']);
   });
   it('ends a PostExit entry whose stage is over', () => {
     expect(endOf({ ...post, observed: lost, now: 30 })).toEqual(['SandboxLost', 137, 'the sandbox was lost']);
@@ -349,6 +359,7 @@ describe('failurePolicy', () => {
     ['an entry that failed fails the Pod', ['Error', 1], {}, true],
     ['with Ignore it does not', ['Error', 1], { failurePolicy: 'Ignore' }, false],
     ['an entry that was given up fails the Pod', ['GivenUp', 137, 'given up'], {}, true],
+    ['an entry given up before its turn fails the Pod', ['Skipped', 137, 'given up'], { when: 'Failed' }, true],
     ['an entry at its deadline fails the Pod', ['DeadlineExceeded', 137], {}, true],
     ['an entry without time fails the Pod', ['Skipped', 137, 'the grace period had passed'], {}, true],
     ['an entry whose sandbox was lost fails the Pod', ['SandboxLost', 137, 'the sandbox was lost'], {}, true],

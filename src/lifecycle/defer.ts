@@ -9,7 +9,7 @@ import { type Millis, parseTime } from '../machinery/time.ts';
 import { imageActions, type Restart, restartAfter } from './containers.ts';
 import { isCompletion, isDue, isPostExit } from './termination.ts';
 import { actionKey, type ContainerState, type EntryEnd, type FailedAction } from './types.ts';
-import { type ContainerView, isLive, isRunning, type PodView, succeeded } from './view.ts';
+import { type ContainerView, isLive, isMain, isRunning, type PodView, succeeded } from './view.ts';
 
 export interface Entry {
   container: ContainerView;
@@ -38,16 +38,18 @@ export const SANDBOX_LOST = 'the sandbox was lost, and the app containers with i
 const GRACE_PASSED = 'the grace period had passed';
 const STAGE_ENDED = 'the PreExit stage had ended';
 const NODE_HAD_NO_TIME = 'the node had no time';
+const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 
 /** The messages of entries for which there was no time. */
-export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_ENDED, NODE_HAD_NO_TIME]);
+export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_ENDED, NODE_HAD_NO_TIME, NO_GRACE]);
 
 /** The list as the termination and what was observed make it; one entry after the other has its turn. `ended`: what has, by name. */
 export function listOf(view: PodView, termination: Termination, ended: Readonly<Record<string, EntryEnd>>): DeferList {
   const skipped = whySkipped(view);
   const skip = new Set(view.pod.status?.termination?.skip);
   // A start in flight may have run something to clean up; PostExit entries wait for the end of the app containers.
-  const [starting, running] = [[...view.init, ...view.apps].some(isBeginning), appsRun(view)];
+  const starting = [...view.init, ...view.apps].some(isBeginning);
+  const running = mainContainers(view).some(({ runs }) => runs.some(isRunning));
   let turn: Entry | undefined;
   let isNext = true;
   const entries = view.defers.map((container): Entry => {
@@ -81,13 +83,7 @@ const isBeginning = (container: ContainerView): boolean =>
   container.starting && (!container.sidecar || !hasBegun(container));
 
 /** Init and app containers, without sidecars. */
-export const mainContainers = ({ init, apps }: PodView): ContainerView[] => [
-  ...init.filter(({ sidecar }) => !sidecar),
-  ...apps,
-];
-
-/** A process of an app container lives, or one of an init container. */
-export const appsRun = (view: PodView): boolean => mainContainers(view).some(({ runs }) => runs.some(isRunning));
+export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter((each) => isMain(each));
 
 /** When the last process of an app container or a PreExit entry was gone: neither may use the reserve. */
 export const lastExit = (view: PodView): Millis => {
@@ -99,7 +95,7 @@ export const lastExit = (view: PodView): Millis => {
 function whySkipped(view: PodView): string | undefined {
   const { nodeEnd, pod, memory } = view.input;
   if (nodeEnd?.graceSeconds === 0) return NODE_HAD_NO_TIME;
-  if (pod.metadata.deletionGracePeriodSeconds === 0) return 'the Pod was deleted with a grace period of 0';
+  if (pod.metadata.deletionGracePeriodSeconds === 0) return NO_GRACE;
   // The start of a container that a new agent found created may still be under way in the runtime.
   const mayHaveBegun = (each: ContainerView): boolean =>
     each.starting || hasBegun(each) || each.runs.some(({ id }) => memory.unstarted.has(id));
@@ -159,14 +155,11 @@ const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Never') !=
 export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis): string | undefined =>
   at >= timeoutAt ? `Container ${spec.name} exceeded its timeoutSeconds` : at >= stageEnd ? late : undefined;
 
-type Ended = EntryEnd | undefined;
-
 /** How the entry whose turn it is ended, or undefined while it runs, is to run, or starts, which is awaited past timeoutSeconds. */
-function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string | undefined): Ended {
+function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string | undefined): EntryEnd | undefined {
   const { now, input } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
   const { latest: run } = container;
-  const inherited = run !== undefined && input.memory.unstarted.has(run.id);
   const never = { at: now, exitCode: NO_EXIT_CODE };
   if (run?.state === 'exited' && !container.starting) return endOfRun(view, entry, run, so, skipped);
   if (isRunning(run)) return undefined;
@@ -177,7 +170,7 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
     return now < stageEnd ? undefined : { ...never, reason: 'DeadlineExceeded', message: entry.late };
   const why = skipped ?? whyNot(view, entry, so);
   const failure = failureInTurn(view, entry);
-  const isLast = (!retries(entry) && !inherited) || now >= stageEnd;
+  const isLast = now >= stageEnd || !(retries(entry) || input.memory.unstarted.has(container.latest?.id ?? ''));
   if (failure !== undefined && isLast && why !== GIVEN_UP)
     return { at: failure.at, reason: 'Error', exitCode: 128, message: `${failure.reason}: ${failure.message}` };
   if (why !== undefined) return { ...never, reason: 'Skipped', message: why };
@@ -187,7 +180,7 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
 }
 
 /** How an entry ended whose last run has exited; undefined: it is tried again. */
-function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Termination, skipped?: string): Ended {
+function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Termination, skipped?: string) {
   const { now, stops } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
   const { finishedAt: at = now, exitCode = NO_EXIT_CODE } = run;
@@ -246,4 +239,5 @@ export function failureInTurn(view: PodView, { container, since }: Entry): Faile
 export const hasFailed = (view: PodView, { end, spec }: Entry, { reason }: Termination): boolean =>
   end !== undefined &&
   end.reason !== 'Completed' &&
-  !(end.reason === 'Skipped' && (!isDue(spec, reason) || whyNotWhen(view, spec) !== undefined));
+  !(end.reason === 'Skipped' && !isDue(spec, reason)) &&
+  !(end.reason === 'Skipped' && end.message !== GIVEN_UP && whyNotWhen(view, spec) !== undefined);

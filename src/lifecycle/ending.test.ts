@@ -18,7 +18,7 @@ import {
   settled,
   stamp,
 } from './fixtures.ts';
-import type { NodeEnd } from './types.ts';
+import type { FailedAction, NodeEnd } from './types.ts';
 
 const exec = { command: ['true'] };
 const hooked = { lifecycle: { preStop: { exec } } };
@@ -119,6 +119,27 @@ describe('the order of waves beside defer containers', () => {
     expect(asks({})).not.toContain('cancel/checkImage/first/1/i');
     expect(asks(recorded('pre', 'post'))).toContain('cancel/checkImage/first/1/i');
   });
+  it('the postStart hook of a sidecar that was restarted meanwhile runs', () => {
+    const initContainers = [sidecar('first', { lifecycle: { postStart: { exec } } })];
+    const restarted = running('first', { attempt: 1, id: 'first-1', createdAt: at(2), startedAt: at(2) });
+    const runs = [restarted, running('app'), running('pre')];
+    const hooked: Given = { ...given, spec: { ...given.spec, initContainers }, runs };
+    expect(asked(decided(hooked))).toEqual(['runHook/first-1/postStart']);
+    expect(asked(decided({ ...hooked, ...recorded('pre', 'post') }))).not.toContain('runHook/first-1/postStart');
+  });
+  it('a sidecar that is restarting holds no entry up', () => {
+    const start = {
+      kind: 'startContainer',
+      container: 'first',
+      containerKind: 'init',
+      attempt: 1,
+      image: 'i',
+    } as const;
+    const underWay = [{ ...start, sandboxId: 's0', imageId: 'sha', backoffSeconds: 10 }];
+    const runs = [...without('first'), exited('first', 1, 2)];
+    const status = { deferContainerStatuses: [announcedEntry('pre')] };
+    expect(asked(decided({ ...given, runs, status, observed: { underWay } }))).toEqual(['startContainer/pre/0']);
+  });
   it('a sidecar that never ran does not start in the end', () => {
     expect(asked(decided({ ...given, runs: [running('app'), running('pre')] }))).toEqual([]);
   });
@@ -162,6 +183,14 @@ describe('preStop hooks beside defer containers', () => {
     expect(asked(decided({ ...after, runs: [running('proxy'), exited('app', 0, 4)] }))).toEqual([
       'runHook/proxy-0/preStop',
     ]);
+  });
+  it('Concurrent: the hook of a sidecar that was restarted meanwhile starts when the sidecar stops', () => {
+    const restarted = running('proxy', { attempt: 1, createdAt: at(2), startedAt: at(2) });
+    const runs = [restarted, running('app'), running('pre')];
+    expect(asked(decided({ ...given({}), runs }))).toEqual(['runHook/app-0/preStop']);
+    const deferContainerStatuses = ['pre', 'post'].map((name) => endedEntry(name));
+    const after = { ...given({}), status: { deferContainerStatuses }, runs: [restarted, exited('app', 0, 4)] };
+    expect(asked(decided(after))).toEqual(['runHook/proxy-1/preStop']);
   });
   it('an app container is signalled when its own hook and the PreExit entries have ended', () => {
     const hooks = { 'app-0/preStop': {}, 'proxy-0/preStop': {} };
@@ -259,6 +288,12 @@ describe('what a Pod leaves', () => {
       asked(decided({ ...given, observed: { sandboxes: [], underWay: [{ kind: 'createSandbox', attempt: 0 }] } })),
     ).toEqual([]);
   });
+  it('no file is removed while volumes are being mounted', () => {
+    const observed = { ...STOPPED, underWay: [{ kind: 'mountVolumes' }], volumes: 'pending' } as const;
+    const asks = asked(decided({ ...given, observed }));
+    expect(asks).toContain('removeSandbox/s0');
+    expect(asks).not.toContain('removeFiles');
+  });
   it('a container without its sandbox is removed by itself', () => {
     expect(asked(decided({ ...given, observed: { sandboxes: [] } }))).toEqual(['removeContainer/app-0', 'removeFiles']);
   });
@@ -291,6 +326,10 @@ describe('what a Pod leaves', () => {
     const status = { containerStatuses: [state] };
     expect(asked(decided({ ...pressed, status }))).toEqual(['removeContainer/app-0']);
     expect(asked(decided({ ...pressed, status, runs: runs.slice(1) }))).toEqual(['removeContainer/app-1']);
+    const shutDown: NodeEnd = { ...nodeEnd, reason: 'NodeShutdown' };
+    expect(asked(decided({ ...pressed, status, input: { nodeEnd: shutDown } }))).toEqual([]);
+    const evictedLater = { ...pressed, status, input: { nodeEnd: { ...shutDown, evicted: true } as const } };
+    expect(asked(decided(evictedLater))).toEqual(['removeContainer/app-0']);
   });
 });
 
@@ -311,10 +350,26 @@ describe('the files of the downward API', () => {
     expect(asked(decided(given))).toEqual([write]);
     expect(asked(decided({ ...given, observed: { downward: formatMicroTime(at(0)) } }))).toEqual(BEGIN);
   });
+  it('are awaited where a new agent has not mounted them yet, until the mount fails', () => {
+    const observed = { volumes: 'pending', downward: undefined } as const;
+    expect(asked(decided({ ...given, observed }))).toEqual(['mountVolumes']);
+    const failure = { action: { kind: 'mountVolumes' }, at: at(-0.5), count: 1, reason: 'FailedMount', message: 'no' };
+    const failures = [failure as FailedAction];
+    expect(asked(decided({ ...given, observed: { ...observed, failures } }))).toEqual(['runHook/app-0/preStop']);
+  });
   it('hold nothing up once a rewrite failed', () => {
     const action = { kind: 'writeDownwardFiles', version: formatMicroTime(at(0)) } as const;
     const failures = [{ action, at: at(-0.5), count: 1, reason: 'Failed', message: 'no' }];
     expect(asked(decided({ ...given, observed: { failures } }))).toEqual(BEGIN);
+  });
+  it('hold nothing up from S on', () => {
+    const so = ending(30, 10, { turn: { entry: 'pre', since: at(0) } });
+    const late = { ...given, ending: so, spec: { ...given.spec, containers: [container('app')] }, now: 10 };
+    expect(asked(decided({ ...late, now: 9 }))).toEqual([write]);
+    expect(asked(decided(late))).toEqual([write, 'stopContainer/app-0/@12']);
+    const deferContainers = [postExit('pre')];
+    const inReserve = { ...late, spec: { ...late.spec, deferContainers }, runs: [exited('app', 0, 9)] };
+    expect(asked(decided(inReserve))).toEqual([write]);
   });
   it('are not written where no file shows the termination', () => {
     expect(asked(decided(shows('metadata.labels')))).toEqual(BEGIN);

@@ -22,11 +22,11 @@ import { advance, collectOldRuns, ensureImage, startRun } from './containers.ts'
 import { attemptOf, type DeferList, type Entry, GIVEN_UP, mainContainers, nextTry, outOfTime } from './defer.ts';
 import { act, type Rule, retryAt, wake } from './effects.ts';
 import type { End } from './stages.ts';
-import { endRun, kill, MINIMUM_GRACE_MILLIS, preStop } from './stops.ts';
+import { endRun, kill, MINIMUM_GRACE_MILLIS, postStartHooks, preStop } from './stops.ts';
 import { hasPostExitBegun, isDue, isPostExit } from './termination.ts';
 import { actionKey, type ContainerState, type Stop } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';
-import { announcedAttempt, containerOf, isLive, isRunning, isStarting, underWay } from './view.ts';
+import { announcedAttempt, containerOf, isLive, isMain, isRunning, isStarting, underWay } from './view.ts';
 
 interface Wave {
   runs: readonly ContainerState[];
@@ -50,7 +50,6 @@ function* walk(view: PodView, waves: readonly Wave[], overdueAt: Millis): Rule<b
   return first < 0;
 }
 
-/** The runs of the containers that have processes. */
 const live = (containers: readonly ContainerView[]): ContainerState[] =>
   containers.flatMap(({ runs }) => runs.filter(isRunning));
 
@@ -102,6 +101,8 @@ function overdueAt(view: PodView, { termination, list }: End): Millis {
   return isAwaited ? Number.POSITIVE_INFINITY : termination.deadline;
 }
 
+const isToRun = (list: DeferList | undefined): boolean => list?.open === true && list.skipped === undefined;
+
 /** The next steps of ending the Pod; true once no container and no sandbox runs. */
 export function* endPod(view: PodView, end: End): Rule<boolean> {
   const { list, held, termination } = end;
@@ -111,17 +112,18 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
   yield wake(termination.preExitDeadline);
   yield wake(turn?.timeoutAt ?? termination.deadline);
   if (held) return false;
-  const mayWait = list?.skipped === undefined && view.now < termination.preExitDeadline;
-  if (!(yield* downwardFiles(view)) && mayWait) return false;
-  if (turn !== undefined && view.sandbox?.ready !== true && view.now < turn.stageEnd && list?.skipped === undefined) {
+  // A new agent mounts them anew. A termination is too short for the back-off of pulls.
+  if (isToRun(list) && view.observed.volumes !== 'mounted') yield act({ kind: 'mountVolumes' }, retryAt);
+  const mayWait = list?.skipped === undefined && view.now < (turn?.stageEnd ?? termination.preExitDeadline);
+  if (!(yield* downwardFiles(view, isToRun(list))) && mayWait) return false;
+  if (turn !== undefined && view.sandbox?.ready !== true && view.now < turn.stageEnd && isToRun(list)) {
     yield* replaceSandbox(view, end);
     return false;
   }
   if (turn !== undefined) yield* advanceEntry(view, turn, list?.skipped);
   const overdue = overdueAt(view, end);
-  if (list?.open === true && list.skipped === undefined) {
-    // A new agent mounts them anew. A termination is too short for the back-off of pulls.
-    if (view.observed.volumes !== 'mounted') yield act({ kind: 'mountVolumes' }, retryAt);
+  if (isToRun(list)) {
+    yield* postStartHooks(view);
     for (const sidecar of view.now < overdue && view.sandbox?.ready ? view.init : [])
       if (sidecar.sidecar && sidecar.latest !== undefined) yield* advance(view, sidecar);
   }
@@ -140,14 +142,15 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
 }
 
 /** The files of the downward API show the termination before the first hook or entry starts; a failure holds nothing up. */
-function* downwardFiles({ spec, pod, observed, failureOf }: PodView): Rule<boolean> {
+function* downwardFiles({ spec, pod, observed, failureOf }: PodView, mounts: boolean): Rule<boolean> {
   const items = (spec.volumes ?? []).flatMap(({ downwardAPI, projected }) => [
     ...(downwardAPI?.items ?? []),
     ...(projected?.sources ?? []).flatMap((source) => source.downwardAPI?.items ?? []),
   ]);
   const version = pod.status?.termination?.startedAt;
   const isShown = items.some(({ fieldRef }) => fieldRef?.fieldPath.startsWith('status.termination.'));
-  if (!isShown || version === undefined || observed.downward === version || observed.volumes !== 'mounted') return true;
+  if (!isShown || version === undefined || observed.downward === version) return true;
+  if (observed.volumes !== 'mounted') return !mounts || failureOf('mountVolumes') !== undefined;
   const write = { kind: 'writeDownwardFiles', version } as const;
   yield act(write);
   return failureOf(actionKey(write)) !== undefined;
@@ -165,10 +168,12 @@ export function* replaceSandbox(view: PodView, end?: End): Rule {
   const { now, observed, sandbox, restartPolicy } = view;
   const remains = observed.containers.filter(isRunning);
   const stops = remains.map((run): [ContainerState, Stop] => {
-    // An entry that is to run again must not take the time of the list.
-    const millis = run.kind === 'defer' ? MINIMUM_GRACE_MILLIS : view.graceMillis;
     const restart = end === undefined && restartPolicy !== 'Never';
-    return [run, view.stops[run.id] ?? { at: now, deadline: now + millis, restart }];
+    const stop = view.stops[run.id] ?? { at: now, deadline: now + view.graceMillis, restart };
+    if (end === undefined) return [run, stop];
+    // What is left must not take the time of the list.
+    const most = isMain(containerOf(view, run)) ? end.termination.preExitDeadline : stop.at + MINIMUM_GRACE_MILLIS;
+    return [run, { ...stop, deadline: Math.min(stop.deadline, most) }];
   });
   for (const [run, stop] of stops) yield run.state === 'unknown' ? kill(run) : { run: run.id, stop };
   const last = Math.max(now, ...stops.map(([, { deadline }]) => deadline));
@@ -219,13 +224,13 @@ function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): St
 
 /** What is under way for a container that is not to run any more is given up. */
 function* cancelPreparations(view: PodView, list: DeferList | undefined): Rule {
-  const isOpen = list?.open === true && list.skipped === undefined;
-  const open = isOpen ? list.entries.filter(({ end }) => end === undefined).map(({ container }) => container) : [];
-  const wanted = new Set([...open, ...view.init.filter(({ sidecar }) => isOpen && sidecar)].map(({ name }) => name));
+  const open = (list?.entries ?? []).filter(({ end }) => end === undefined).map(({ container }) => container);
+  const further = isToRun(list) ? [...open, ...view.init.filter(({ sidecar }) => sidecar)] : [];
+  const wanted = new Set(further.map(({ name }) => name));
   const starts = underWay(view, 'startContainer').filter(({ containerKind }) => containerKind === 'defer');
   for (const action of [...underWay(view, 'pullImage'), ...underWay(view, 'checkImage'), ...starts])
     if (!wanted.has(action.container)) yield act({ kind: 'cancel', key: actionKey(action) });
-  if (!isOpen && view.isUnderWay('mountVolumes')) yield act({ kind: 'cancel', key: 'mountVolumes' });
+  if (!isToRun(list) && view.isUnderWay('mountVolumes')) yield act({ kind: 'cancel', key: 'mountVolumes' });
 }
 
 /** Removes what a stopped Pod leaves on the node; true once nothing is left. */

@@ -173,6 +173,18 @@ describe('a new agent and the attempts of an entry', () => {
       ...{ restartCount: 1, state: { waiting: { reason: 'ContainerCreating' } } },
     });
   });
+  it('an attempt that ended by itself with an exit code of its own has failed, though it was only announced', () => {
+    const decision = inTurn({ status: announced, runs: [exited('clean', 3, 9)] });
+    expect(entryState(decision, 'clean')?.terminated).toMatchObject({ reason: 'Error', exitCode: 3 });
+  });
+  it('an attempt that the agent before announced anew is tried once more, though its end shows as the last one', () => {
+    const { containerID, lastState } = { containerID: 'containerd://clean-0', lastState: 137 };
+    const terminated = { exitCode: lastState, reason: 'Error', containerID, finishedAt: stamp(9) };
+    const again = { ...announcedEntry('clean', 1), lastState: { terminated } };
+    const decision = inTurn({ status: { deferContainerStatuses: [again] }, runs: [exited('clean', 137, 9)] });
+    expect(endOf(decision)).toBeUndefined();
+    expect(asked(decision)).toEqual(['startContainer/clean/1']);
+  });
   it('an attempt that failed and that the status showed as running has failed', () => {
     const status = { deferContainerStatuses: [shown('clean')] };
     expect(endOf(inTurn({ status, runs: [exited('clean', 137, 9)] }))).toBe('Error');

@@ -1,6 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import type { PodSpec } from '../api/generated/types.ts';
-import { asked, at, container, decided, exited, type Given, running, sandbox } from './fixtures.ts';
+import {
+  asked,
+  at,
+  container,
+  decided,
+  ending,
+  entry,
+  exited,
+  type Given,
+  postExit,
+  running,
+  sandbox,
+} from './fixtures.ts';
 import type { ContainerKind } from './types.ts';
 
 const ONE_INIT = { initContainers: [container('init')], containers: [container('app')] };
@@ -133,6 +145,29 @@ describe('sandbox and volumes', () => {
       'stopContainer/app-0/@30',
     ]);
     expect(asked(decided({ observed, spec, runs: [exited('app', 143, -1)] }))).toEqual(['stopSandbox/s0']);
+  });
+  it.each([
+    ['OnFailure', true],
+    ['Never', false],
+  ])('what is ended with a lost sandbox runs again under %s: %s', (restartPolicy, restart) => {
+    const observed = { sandboxes: [sandbox(0, { ready: false })] };
+    const { journal } = decided({ observed, spec: { restartPolicy }, runs: [running('app')] });
+    expect(journal?.stops['app-0']?.restart).toBe(restart);
+  });
+  it('an app container that runs on in a lost sandbox has until S in the end of its Pod', () => {
+    const observed = { sandboxes: [sandbox(0, { ready: false })] };
+    const spec = { deferContainers: [entry('pre'), postExit('post')] };
+    const so = ending(30, 20, { turn: { entry: 'pre', since: at(0) } });
+    const runs = [running('app'), running('pre')];
+    expect(asked(decided({ observed, spec, deleted: 30, ending: so, runs, now: 5 }))).toEqual([
+      ...['stopContainer/app-0/@20', 'stopContainer/pre-0/@7'],
+    ]);
+  });
+  it('a run in the state unknown in a lost sandbox is killed before the sandbox is stopped', () => {
+    const observed = { sandboxes: [sandbox(0, { ready: false })] };
+    expect(asked(decided({ observed, runs: [running('app', { state: 'unknown' })] }))).toEqual([
+      'stopContainer/app-0/@-60',
+    ]);
   });
   it('sidecars in a lost sandbox stop after the app containers', () => {
     const spec = { initContainers: [container('proxy', { restartPolicy: 'Always' })] };

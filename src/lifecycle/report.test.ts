@@ -203,6 +203,12 @@ describe('Events of defer containers', () => {
       'Warning DeferContainerSkipped: Defer container clean does not run: not due on Deleted',
     ]);
   });
+  it('an entry that ran and had no time more was cut off', () => {
+    const cut = recorded('clean', 'Skipped', 137, 'the node had no time');
+    expect(about(decided(given({}, { ...cut, runs: [exited('clean', 137, 9)] })))).toContain(
+      'Warning DeferContainerSkipped: Defer container clean was cut off: the node had no time',
+    );
+  });
   const stops = {
     'clean-0': { at: at(8), deadline: at(8), restart: false, message: 'Container clean failed liveness probe' },
   };

@@ -263,7 +263,8 @@ function entryEnds({ view, end: podEnd, warning, step }: Facts, container: Conta
   if (end === undefined) return;
   const { reason, message, exitCode } = end;
   const cause = message === undefined ? `exit code ${exitCode}` : message.trimEnd();
-  if (reason === 'Skipped') warning('DeferContainerSkipped', `Defer container ${name} does not run: ${message}`);
+  const skip = latest?.startedAt === undefined ? 'does not run' : 'was cut off';
+  if (reason === 'Skipped') warning('DeferContainerSkipped', `Defer container ${name} ${skip}: ${message}`);
   else if (reason !== 'Completed')
     warning('DeferContainerFailed', `Defer container ${name} failed: ${reason}: ${cause}`);
   if (end.recorded === undefined) return;

@@ -98,6 +98,14 @@ describe('the status has the termination before anything begins', () => {
   });
 });
 
+it('decide() is asked again when timeoutSeconds of the entry have passed, at S, and at D', () => {
+  const wakeAt = (given: Given): number => secondsOf(decided(given).wakeAt ?? 0);
+  const timed = { deferContainers: [entry('pre', { timeoutSeconds: 9 }), postExit('post')] };
+  expect(wakeAt(inPreExit(timed, { now: 8 }))).toBe(9);
+  expect(wakeAt(inPreExit({}, { now: 8 }))).toBe(15);
+  expect(wakeAt(inPostExit({}, { now: 20 }))).toBe(30);
+});
+
 describe('the extension by count', () => {
   const spec = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
   const by = (extendedSeconds: number) => ({ so: { extendedSeconds } });
@@ -249,6 +257,19 @@ it('at S both kinds of extension keep R whole, also where the node allows less',
       expect(S).toBeGreaterThan(15);
       expect(D - S).toBe(15);
     }
+});
+
+it('once D has passed, the next entry of an extended PostExit stage is Skipped', () => {
+  const deferContainers = [postExit('post', { livenessProbe }), postExit('last', { livenessProbe })];
+  const spec = { deferContainerGracePeriodExtension: true, deferContainers };
+  const so = { deadline: at(31), extendedSeconds: 1, extendedStage: 'PostExit' } as const;
+  const stops = { 'post-0': { at: at(31), deadline: at(31), restart: false, entry: 'DeadlineExceeded' } } as const;
+  const runs = [gone, exited('post', 143, 33)];
+  const decision = decided(inPostExit(spec, { so, runs, status: {}, memory: { stops }, now: 33 }));
+  expect(endsOf(decision)).toEqual([15, 31]);
+  expect(entryState(decision, 'last')?.terminated).toMatchObject({
+    ...{ reason: 'Skipped', message: 'the grace period had passed' },
+  });
 });
 
 describe('no extension', () => {

@@ -33,7 +33,7 @@ export function endingOf(view: PodView, finished: boolean): End | undefined {
     const open = listOf(view, { ...so, deadline: NEVER, preExitDeadline: NEVER }, ended);
     so = extended(view, so, open);
     // The PostExit stage has its reserve before its time can have passed.
-    list = listOf(view, { ...so, deadline: NEVER }, ended);
+    list = listOf(view, hasPostExitBegun(view, so) ? so : { ...so, deadline: NEVER }, ended);
     ended = endsOf(list);
     so = extended(view, withTurn(view, so, list.turn), open);
     list = listOf(view, so, ended);
@@ -120,11 +120,10 @@ function moved(view: PodView, so: Termination, spec: DeferContainer, until: Mill
   return { ...later(view, so, millis), extendedSeconds: (had + millis) / 1000, extendedStage: stageOf(spec) };
 }
 
-/** What the node ends is never extended, nor a grace period of 0 or 1 s. */
+/** What the node ends is never extended, also where a critical Pod waits for it, nor a grace period of 0 or 1 s. */
 const isFixed = ({ input, pod, graceMillis }: PodView, { reason, nodeGracePeriodSeconds }: Termination): boolean =>
   ['NodePressure', 'NodeShutdown'].includes(reason) ||
-  input.nodeEnd !== undefined ||
-  nodeGracePeriodSeconds !== undefined ||
+  (input.nodeEnd ?? nodeGracePeriodSeconds) !== undefined ||
   (pod.metadata.deletionGracePeriodSeconds ?? graceMillis / 1000) <= 1;
 
 /** The probe that would move the end is due, or was asked and has not answered yet. */

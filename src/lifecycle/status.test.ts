@@ -162,6 +162,13 @@ describe('the states of entries', () => {
       expect(stateOf({ observed: failed(0, reason) })).toEqual({ waiting: { reason, message: 'no' } });
     expect(stateOf({ observed: failed(-2) })?.waiting?.reason).toBe('ImagePullBackOff');
   });
+  it('a failed pull shows as ImagePullBackOff from 1 s on, and as ErrImagePull again while it is tried again', () => {
+    const observed = failed(0);
+    expect(decided({ spec, runs: [app], observed }).wakeAt).toBe(at(1));
+    expect(stateOf({ observed, now: 1 })?.waiting?.reason).toBe('ImagePullBackOff');
+    const underWay = observed?.failures?.map(({ action }) => action) ?? [];
+    expect(stateOf({ observed: { ...observed, underWay }, now: 1 })?.waiting?.reason).toBe('ErrImagePull');
+  });
   it('an entry that waits for an earlier one has the reason PendingDefer', () => {
     expect(stateOf(ended, 'two')).toEqual({ waiting: { reason: 'PendingDefer' } });
   });

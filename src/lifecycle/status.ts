@@ -8,7 +8,7 @@ import type { ContainerStatus, PodStatus, PodTermination } from '../api/generate
 import { defined } from '../machinery/defined.ts';
 import { formatTime } from '../machinery/time.ts';
 import { conditionsOf } from './conditions.ts';
-import { attemptOf, hasFailed, mainContainers } from './defer.ts';
+import { attemptOf, hasFailed } from './defer.ts';
 import { isInitialized, type Phase, phaseOf, type Situation } from './phases.ts';
 import { isReady, isStarted } from './probes.ts';
 import { isCompletion, isFinal } from './termination.ts';
@@ -55,7 +55,7 @@ const listed = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined
 
 /** status.termination: a deadline that was moved counts once it is written there. */
 function terminationStatus(termination: Termination, view: PodView): PodTermination {
-  const containers = mainContainers(view).flatMap(({ name, kind, latest: run, recorded }) => {
+  const containers = [...view.init, ...view.apps].flatMap(({ name, kind, latest: run, recorded }) => {
     const ended = run?.state === 'exited' ? terminatedState(run, view.input.node.runtimeName) : undefined;
     const end = run === undefined ? recorded?.state?.terminated : ended;
     if (end?.finishedAt === undefined) return [];

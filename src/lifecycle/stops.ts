@@ -24,7 +24,7 @@ export const hasStarted = (view: PodView, container: ContainerView, run: Contain
 export function* postStartHooks(view: PodView): Rule {
   for (const container of view.all) {
     const { current: run, name } = container;
-    if (run?.state !== 'running' || view.stops[run.id] !== undefined) continue;
+    if (run?.state !== 'running' || (view.stops[run.id] ?? view.signalledAt[run.id]) !== undefined) continue;
     if (hookState(view, container, run, 'postStart') === 'due')
       yield act({ kind: 'runHook', container: name, id: run.id, hook: 'postStart' });
   }

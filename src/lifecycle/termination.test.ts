@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { DeferContainer, PodCondition, PodSpec } from '../api/generated/types.ts';
 import type { Given } from './fixtures.ts';
 import { at, container, decided, ending, entry, exited, postExit, running, secondsOf, stamp } from './fixtures.ts';
+import { nodeEndAfter } from './termination.ts';
 import type { NodeEnd } from './types.ts';
 
 const runs = [running('app')];
@@ -40,6 +41,9 @@ describe('the first cause', () => {
     const observed = { outages: [{ from: at(2), to: at(8) }] };
     expect(endsOf({ input: nodeEnd(10), now: 8, observed })).toEqual(['NodeShutdown', 16, 16]);
   });
+  it('no termination begins later than now, though the clock was set back after the decision of the node', () => {
+    expect(terminationOf({ input: nodeEnd(10, { at: at(60) }), now: 3 })?.startedAt).toBe(at(3));
+  });
   it('the first of several causes gives the reason', () => {
     expect(endsOf({ spec: deadline, deleted: 30 })?.[0]).toBe('DeadlineExceeded');
     expect(endsOf({ input: nodeEnd(10), deleted: 30 })?.[0]).toBe('NodeShutdown');
@@ -48,6 +52,21 @@ describe('the first cause', () => {
   it('the cause with the earliest end gives the end', () => {
     expect(endsOf({ spec: deadline, deleted: 5 })).toEqual(['DeadlineExceeded', 5, 5]);
     expect(endsOf({ input: nodeEnd(10), deleted: 5 })).toEqual(['NodeShutdown', 5, 5]);
+  });
+});
+
+describe('the node ends a Pod that it ends already', () => {
+  const first: NodeEnd = { reason: 'NodeShutdown', message: 'down', at: at(0), graceSeconds: 20 };
+  const pressed = { reason: 'NodePressure', message: 'low', graceSeconds: 5 } as const;
+  it('the first reason and message stay, with the shorter time from now on', () => {
+    expect(nodeEndAfter(first, pressed, at(3))).toEqual({ ...first, at: at(3), graceSeconds: 5, evicted: true });
+    const shutDown = { reason: 'NodeShutdown', message: 'down', graceSeconds: 5 } as const;
+    expect(nodeEndAfter({ ...first, reason: 'Preempted' }, shutDown, at(3))).toEqual({
+      ...{ ...first, reason: 'Preempted', at: at(3), graceSeconds: 5 },
+    });
+  });
+  it('a time that is no shorter changes nothing', () => {
+    expect(nodeEndAfter(first, { ...pressed, graceSeconds: 20 }, at(3))).toBe(first);
   });
 });
 

@@ -58,9 +58,11 @@ export const underWay = <Kind extends Action['kind']>(view: Pick<PodView, 'obser
 export const isStarting = (view: PodView): boolean =>
   underWay(view, 'createSandbox').length > 0 || view.all.some(({ starting }) => starting);
 
+export const isMain = (each?: ContainerView): boolean =>
+  each?.kind === 'app' || (each?.kind === 'init' && !each.sidecar);
+
 export const containerOf = ({ byName }: PodView, run: ContainerState) => byName.get(run.name);
 
-/** The field of the spec with the containers of a kind. */
 const fieldOf = (kind: ContainerKind) => (kind === 'app' ? 'containers' : (`${kind}Containers` as const));
 
 /** The reasons of a defer container that waits and is not about to start. */

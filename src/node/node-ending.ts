@@ -31,8 +31,8 @@ import type { StaticPods } from './static-pods/static-pods.ts';
 import type { VolumeManager } from './volumes.ts';
 import type { PodWorker } from './worker.ts';
 
-/** After which nothing is left of a Pod whose time is over, as a rule. */
-const KILL_SECONDS = 2;
+/** After which nothing is left of a Pod whose time is over: its last PreExit entry, its apps and its last PostExit entry have 2 s each. */
+const KILL_SECONDS = 6;
 const SHUTDOWN_MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
 
 const PREEMPTED_MESSAGE = 'Preempted in order to admit critical pod';

@@ -5,12 +5,10 @@
  * Invariant: between the stop signal and the kill of a container there are 2 s, however late the signal comes, unless its deadline
  * is not after its creation: so the core asks for a kill without a signal.
  */
+import { MINIMUM_GRACE_MILLIS } from '../lifecycle/stops.ts';
 import type { Millis } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
 import type { ContainerRuntime } from '../runtime/runtime.ts';
-
-/** Source: v1.33, kubelet (minimumGracePeriodInSeconds). */
-const LEAST_MILLIS = 2000;
 
 export type StopInTime = (podUid: string, id: string, deadline: Millis, signal: AbortSignal) => Promise<void>;
 
@@ -33,7 +31,7 @@ export function createStopInTime(
     if (isLate && (await isKill(podUid, id, deadline, signal))) return runtime.stopContainer(id, 0, signal);
     const first = signalledAt.get(id) ?? timers.now();
     signalledAt.set(id, first);
-    const killAt = Math.max(deadline, first + LEAST_MILLIS);
+    const killAt = Math.max(deadline, first + MINIMUM_GRACE_MILLIS);
     const graceSeconds = Math.max(0, Math.ceil((killAt - timers.now()) / 1000));
     // What it fails of, the stop with the grace does within the second.
     const kill = timers.at(killAt, () => void runtime.stopContainer(id, 0, signal).catch(() => undefined));
