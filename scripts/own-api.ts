@@ -165,7 +165,8 @@ export const OWN_TYPES: Readonly<Record<string, OwnType>> = {
       },
       outageSeconds: {
         shape: 'number',
-        description: 'How much later the deadline is because neither the agent nor the runtime answered, in seconds.',
+        description:
+          'How much later the deadline is because of times in which no agent ran or the runtime did not answer, in seconds.',
       },
       outagesCountedUntil: {
         shape: 'microtime',
@@ -243,7 +244,7 @@ export const OWN_FIELDS: Readonly<Record<string, Record<string, OwnField>>> = {
     deferContainerStatuses: {
       shape: { array: { ref: 'ContainerStatus' } },
       description:
-        'The state of each defer container. Waiting with reason PodRunning before the Pod ends, with PendingDefer until its turn comes; terminated with reason Skipped if its turn never came.',
+        'The state of each defer container. Waiting with reason PodRunning before the Pod ends, with PendingDefer until its turn comes; terminated with reason Skipped if it was not to run, or was cut off because the node had no time.',
     },
     termination: { shape: { ref: 'PodTermination' }, description: 'The end of the Pod, once it has begun.' },
   },

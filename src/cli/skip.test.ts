@@ -18,6 +18,11 @@ const entryStatus = (state: ContainerState, more: Partial<ContainerStatus> = {})
 
 test.each<[string, ContainerStatus | undefined, string]>([
   ['before its turn', entryStatus({ waiting: { reason: 'PendingDefer' } }), 'is given up: it will not run'],
+  [
+    'while it may be starting',
+    entryStatus({ waiting: { reason: 'ContainerCreating' } }),
+    'is given up: it is stopped if it starts',
+  ],
   ['without a status', undefined, 'is given up: it will not run'],
   ['while it runs', entryStatus({ running: {} }), 'is given up: it gets its stop signal now'],
   [

@@ -40,9 +40,11 @@ export async function skipEntry(client: Client, namespace: string, name: string,
 export function outcome({ metadata, status }: Pod, entry: string): string {
   const own = status?.deferContainerStatuses?.find(({ name }) => name === entry);
   const called = `defer container ${entry} of Pod ${metadata.name}`;
-  const { terminated, running } = own?.state ?? {};
+  const { terminated, running, waiting } = own?.state ?? {};
   if (terminated !== undefined) return `${called} had already ended (${terminated.reason}): nothing changes`;
   if (running !== undefined) return `${called} is given up: it gets its stop signal now`;
+  // The status announces an attempt before it starts: the start may be under way.
+  if (waiting?.reason === 'ContainerCreating') return `${called} is given up: it is stopped if it starts`;
   return `${called} is given up: it will not run${hasRun(own) ? ' again' : ''}`;
 }
 

@@ -334,6 +334,17 @@ explains({
     ],
     advice: /lifepod logs p -n n -c upload$/,
   },
+  'it has failed by itself and by an entry with failurePolicy FailPod': {
+    spec: { deferContainers: [{ ...container('upload'), failurePolicy: 'FailPod' }] },
+    status: {
+      phase: 'Failed',
+      reason: 'DeferContainerFailed',
+      containerStatuses: [status('app', { state: terminated(3, 'Error') })],
+      deferContainerStatuses: [status('upload', { state: terminated(1, 'Error') })],
+    },
+    sentence:
+      'p has failed: DeferContainerFailed; of its defer containers upload failed; the failurePolicy of upload is FailPod; container app ended with code 3.',
+  },
   'it took too long': {
     status: {
       phase: 'Failed',

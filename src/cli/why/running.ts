@@ -49,16 +49,18 @@ export function explainOutcome(subject: Living): Explanation | undefined {
       evidence,
       advice: `there is nothing to do; its object stays until it is deleted: kubectl delete pod ${name} -n ${namespace}`,
     };
-  if (reason === 'DeferContainerFailed') return failedByEntry(subject, entries, evidence);
   const sidecars = sidecarsOf(pod);
   const bad = ends.find(
     ({ kind, name: own, terminated }) => kind !== 'defer' && !sidecars.has(own) && terminated.exitCode !== 0,
   );
+  const badEnd =
+    bad === undefined
+      ? undefined
+      : `${called(bad)} ended with code ${bad.terminated.exitCode}${bad.terminated.reason === 'OOMKilled' ? ', killed for its memory limit' : ''}`;
+  if (reason === 'DeferContainerFailed') return failedByEntry(subject, entries, evidence, badEnd);
   const why = reason
     ? `${reason}${message ? `, ${oneLine(message)}` : ''}`
-    : bad === undefined
-      ? 'its containers did not end well'
-      : `${called(bad)} ended with code ${bad.terminated.exitCode}${bad.terminated.reason === 'OOMKilled' ? ', killed for its memory limit' : ''}`;
+    : (badEnd ?? 'its containers did not end well');
   return {
     sentence: `${name} has failed: ${why}${defers}.`,
     evidence: [...evidence, ...(bad === undefined ? [] : lastWords(subject, bad.name, bad.terminated.message))],
@@ -67,15 +69,15 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   };
 }
 
-/** Its app containers did well: an entry with failurePolicy FailPod did not. */
-function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: string[]): Explanation {
+/** An entry with failurePolicy FailPod did not end well. `badEnd`: how an init or app container failed as well. */
+function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: string[], badEnd = ''): Explanation {
   const { name, namespace, pod } = subject;
   const policies = new Map(pod.spec?.deferContainers?.map((entry) => [entry.name, entry.failurePolicy]));
   const deciding = entries.filter((end) => policies.get(end.name) === 'FailPod' && deferOutcome([end]) !== '');
   const names = deciding.map((end) => end.name);
   const [first] = deciding;
   return {
-    sentence: `${name} has failed: DeferContainerFailed${deferOutcome(entries)}${names.length === 0 ? '' : `; the failurePolicy of ${listed(names)} is FailPod`}.`,
+    sentence: `${name} has failed: DeferContainerFailed${deferOutcome(entries)}${names.length === 0 ? '' : `; the failurePolicy of ${listed(names)} is FailPod`}${badEnd && `; ${badEnd}`}.`,
     evidence: [...evidence, ...(first === undefined ? [] : lastWords(subject, first.name, first.message))],
     advice:
       first?.ran === true
