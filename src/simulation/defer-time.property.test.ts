@@ -26,11 +26,12 @@ import {
 import { deferLives } from './defer-lives.ts';
 import { outage } from './misfortunes.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';
-import { holdProperties, type Property } from './property-runs.ts';
+import { holdProperties, limitMillisOf, type Property } from './property-runs.ts';
 import { forcedSince } from './random-lives.ts';
 
 const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 1000);
 const seed = Number(process.env['LIFEPOD_SEED']);
+const limitMillis = limitMillisOf(numRuns);
 console.log(`defer properties of time: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 
 /** Each turn of a PostExit entry that the status showed, with the termination that showed it first. */
@@ -276,7 +277,9 @@ const disturbance = fc.record({
 describe('properties of the times of Pods with defer containers', () => {
   holdProperties(properties, deferLives, { numRuns, seed });
 
-  it('an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn', async () => {
+  it('an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn', {
+    timeout: limitMillis,
+  }, async () => {
     const outcome = ({ statuses }: LifeResult) =>
       statuses
         .at(-1)
@@ -303,5 +306,5 @@ describe('properties of the times of Pods with defer containers', () => {
       ),
       { numRuns: Math.ceil(numRuns / 2), seed },
     );
-  }, 600_000);
+  });
 });

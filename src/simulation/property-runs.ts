@@ -10,13 +10,15 @@ export interface Runs {
   seed: number;
 }
 
+/** A life takes some 30 ms on a quiet machine. */
+export const limitMillisOf = (numRuns: number): number => 300_000 + numRuns * 300;
+
 export function holdProperties(
   properties: Readonly<Record<string, Property>>,
   arbitrary: fc.Arbitrary<Life>,
   { numRuns, seed }: Runs,
 ): void {
-  // A life takes some 30 ms on a quiet machine.
-  const limitMillis = 300_000 + numRuns * 300;
+  const limitMillis = limitMillisOf(numRuns);
   let lived = 0;
   /** Which life was the first in which a property does not hold. */
   const broken = new Map<string, number>();
