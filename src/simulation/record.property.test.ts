@@ -49,10 +49,6 @@ const endsUnseen = ({ absences, start }: LifeResult, { forcedAt }: Life): boolea
   forcedAt !== undefined &&
   absences.some(({ from, to }) => start + forcedAt <= to && start + forcedAt >= from - UNWRITTEN_MILLIS);
 
-/** closeRecords() takes the record of a Pod whose object was forced out as closed, though the agent died before it had removed it. */
-const removals = ({ forcedAt, crashes = [] }: Life): number[] =>
-  forcedAt !== undefined && crashes.length > 0 ? [0, 1] : [1];
-
 const TYPES = { start: 'Started', exit: 'Exited', sandbox: 'SandboxReady' } as const;
 
 /** As `Started app-1#0 0 at 12`. */
@@ -93,7 +89,7 @@ describe('the record of every life', () => {
       if (record.length === 0) return expect(endsUnseen(result, life)).toBe(true);
       const began = record.filter((step) => step.type === 'TerminationBegan');
       if (!endsUnseen(result, life)) expect(began).toHaveLength(1);
-      expect(record.filter((step) => step.type === 'Removed').length).toBeOneOf(removals(life));
+      expect(record.filter((step) => step.type === 'Removed')).toHaveLength(1);
       for (const { name, state } of result.pod.status?.deferContainerStatuses ?? [])
         if (state?.terminated !== undefined && result.removedAt === undefined)
           expect(
@@ -127,7 +123,7 @@ describe('the record of every life', () => {
       expect(count('TerminationBegan')).toBeLessThanOrEqual(1);
       if (result.goneAt === undefined) return;
       if (record.length === 0) return expect(endsUnseen(result, life)).toBe(true);
-      expect(count('Removed')).toBeOneOf(removals(life));
+      expect(count('Removed')).toBe(1);
       expect(count('Gone')).toBe(result.removedAt === undefined ? 0 : 1);
       const began = record.find(({ type }) => type === 'TerminationBegan');
       if (!endsUnseen(result, life)) expect(began).toBeDefined();

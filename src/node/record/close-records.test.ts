@@ -36,7 +36,9 @@ test('a record without an end gets it where its Pod is nowhere any more', async 
   put('file', 0, 'Created');
   pod('pod-file', 'mirror', { [MIRROR_ANNOTATION]: 'file' });
   put('left', 0, 'Created');
-  put('whole', 0, 'Created', 'Gone');
+  put('forced', 0, 'Created', 'Scheduled', 'Gone');
+  put('unbound', 0, 'Created', 'Gone');
+  put('whole', 0, 'Created', 'Scheduled', 'Gone');
   put('whole', 1, 'Removed');
 
   const recorder = createPodRecorder(options);
@@ -53,7 +55,9 @@ test('a record without an end gets it where its Pod is nowhere any more', async 
     'here.0: Created',
     'file.0: Created',
     'left.0: Created',
-    'whole.0: Created Gone',
+    'forced.0: Created Scheduled Gone Removed',
+    'unbound.0: Created Gone',
+    'whole.0: Created Scheduled Gone',
     'whole.1: Removed',
   ]);
 });

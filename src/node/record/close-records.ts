@@ -12,6 +12,7 @@ import type { Millis } from '../../machinery/time.ts';
 import type { Log } from '../../platform/platform.ts';
 
 const PAGE_SIZE = 100;
+const OF_AN_END: ReadonlySet<string> = new Set(['Scheduled', 'Removed', 'Gone']);
 
 /** The steps of a Pod of which nothing is left, on its node and in the API. The agent that saw Removed may have died before it was written. */
 export const lastSteps = (at: Millis): Transition[] => ['Removed', 'Gone'].map((type) => ({ key: type, at, type }));
@@ -29,15 +30,18 @@ export interface CloseRecordsOptions {
 /** Resolves when all of them were looked at. */
 export async function closeRecords({ client, log, signal, isKnown, gone }: CloseRecordsOptions): Promise<void> {
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
-  /** By UID, those without an end so far: only who they are of is held of them. */
-  const open = new Map<string, Pod>();
-  const closed = new Set<string>();
+  /** By UID: of each record only whose it is, and which of the steps it has that tell whether it has its end. */
+  const lives = new Map<string, { pod: Pod; steps: Set<string> }>();
   const look = ({ metadata, podName, podUID, transitions }: PodRecord): void => {
-    if (transitions.some(({ type }) => type === 'Gone')) closed.add(podUID);
     const { namespace } = metadata;
     const pod = { name: podName, uid: podUID, ...(namespace && { namespace }) };
-    open.set(podUID, { apiVersion: 'v1', kind: 'Pod', metadata: pod });
+    const steps = lives.get(podUID)?.steps ?? new Set();
+    for (const { type } of transitions) if (OF_AN_END.has(type)) steps.add(type);
+    lives.set(podUID, { pod: { apiVersion: 'v1', kind: 'Pod', metadata: pod }, steps });
   };
+  /** Of a Pod that never had a node nothing is removed. */
+  const isClosed = (steps: ReadonlySet<string>): boolean =>
+    steps.has('Gone') && (steps.has('Removed') || !steps.has('Scheduled'));
   const isThere = async ({ metadata: { name, namespace, uid } }: Pod): Promise<boolean> => {
     try {
       const found = await pods.get(name, namespace);
@@ -54,8 +58,8 @@ export async function closeRecords({ client, log, signal, isKnown, gone }: Close
       if (!page.metadata.continue || signal.aborted) break;
       page = await records.list({ limit: PAGE_SIZE, continue: page.metadata.continue });
     }
-    for (const [uid, pod] of open)
-      if (!closed.has(uid) && !isKnown(uid) && !(await isThere(pod)) && !signal.aborted) gone(pod);
+    for (const [uid, { pod, steps }] of lives)
+      if (!isClosed(steps) && !isKnown(uid) && !(await isThere(pod)) && !signal.aborted) gone(pod);
   } catch (error) {
     if (!signal.aborted) log.warn('records of Pods that are gone stay open', { error: (error as Error).message });
   }
