@@ -76,6 +76,15 @@ describe('Ready', () => {
   });
 });
 
+it.each(['Completed', 'DeadlineExceeded', 'NodePressure', 'NodeShutdown'] as const)(
+  'Ready: a Pod with entries that ends for the reason %s is not ready, though its containers are',
+  (reason) => {
+    const so = ending(30, 30, { reason, turn: { entry: 'one', since: at(0) } });
+    const runs = [reason === 'Completed' ? exited('app', 0, 0) : app];
+    expect(verdict({ spec: LIST, runs, ending: so, now: 1 }, 'Ready')).toEqual(['False', 'PodTerminating']);
+  },
+);
+
 describe('Initialized', () => {
   const spec = { initContainers: [container('first'), container('second')] };
   it.each<[string, Given, string[]]>([

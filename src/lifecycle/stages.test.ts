@@ -259,6 +259,14 @@ it('at S both kinds of extension keep R whole, also where the node allows less',
     }
 });
 
+it('the next entry of an extended PostExit stage has time for its first probe too', () => {
+  const deferContainers = [postExit('post', { livenessProbe }), postExit('last', { livenessProbe })];
+  const spec = { deferContainerGracePeriodExtension: true, deferContainers };
+  const so = { deadline: at(31), extendedSeconds: 1, extendedStage: 'PostExit' } as const;
+  const decision = decided(inPostExit(spec, { so, runs: [gone, exited('post', 0, 30)], status: {}, now: 30 }));
+  expect(endsOf(decision)).toEqual([15, 33]);
+});
+
 it('once D has passed, the next entry of an extended PostExit stage is Skipped', () => {
   const deferContainers = [postExit('post', { livenessProbe }), postExit('last', { livenessProbe })];
   const spec = { deferContainerGracePeriodExtension: true, deferContainers };

@@ -50,6 +50,8 @@ const extensions: readonly Sentence[] = [
       [stages, 'the next entry of an extended stage has time for its first probe'],
       [stages, 'initialDelaySeconds of the next entry count for its minimum'],
       [stages, 'the next entry of an extended stage without a probe has 10 s'],
+      [stages, 'the next entry of an extended PostExit stage has time for its first probe too'],
+      [stages, 'once D has passed, the next entry of an extended PostExit stage is Skipped'],
       [stages, 'the next entry of a stage that was not extended has no minimum'],
       [stages, 'the first PostExit entry after an extended PreExit stage has its reserve, and no minimum'],
       [played, 'c: an extension by liveness'],

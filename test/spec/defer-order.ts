@@ -43,6 +43,7 @@ export const termination: readonly Sentence[] = [
     says: 'Where there is no deletionTimestamp (completion, deadline, pressure, shutdown) the Pod is not Ready from T0 on.',
     tests: [
       [conditions, 'a Pod with entries that ends without a deletion is not ready'],
+      [conditions, 'Ready: a Pod with entries that ends for the reason %s is not ready, though its containers are'],
       [order, 'without a deletionTimestamp the Pod is not Ready from T0 on'],
     ],
   },
