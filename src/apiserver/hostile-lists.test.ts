@@ -100,13 +100,28 @@ describe('an answer', () => {
     expect(json.message).toMatch(/, and more\]$/);
   });
 
-  test('to more errors than can be listed is 413', async () => {
+  test('holds the first thousand of more errors than a call takes arguments', async () => {
     const finalizers = list(200_000, () => '!');
     const { code, json } = await at.call('POST', CONFIG_MAPS, {
       body: JSON.stringify({ metadata: { name: 'a', finalizers } }),
     });
-    expect(code).toBe(413);
-    expect(json.message).toBe('Request entity too large: too many errors to list');
+    expect(code).toBe(422);
+    expect(json.details.causes).toHaveLength(1000);
+  });
+
+  test('does not show a long name with each error that is about it', async () => {
+    const items = list(1000, () => ({ key: 'k', path: 'p' }));
+    const sources = [{ secret: { name: 'a'.repeat(300_000), items } }];
+    const spec = { containers: [{ name: 'a', image: 'b' }], volumes: [{ name: 'v', projected: { sources } }] };
+    for (const [path, body] of [
+      [PODS, { metadata: { name: 'long' }, spec }],
+      [PODS.replace('pods', 'podtemplates'), { metadata: { name: 'long' }, template: { spec } }],
+    ] as const) {
+      const { code, text, json } = await at.call('POST', path, { body: JSON.stringify(body) });
+      expect(code).toBe(422);
+      expect(json.details.causes.at(-1).message).toMatch(/^Invalid value: "a+…": conflicting duplicate paths$/);
+      expect(text.length).toBeLessThan(3 * 1024 * 1024);
+    }
   });
 
   test('shows the owners of which too many are controllers once', async () => {

@@ -26,72 +26,109 @@ export interface FieldError {
 
 /** A body of 3 MiB can have hundreds of thousands of errors: an answer lists the first of them. */
 export const MAX_LISTED_ERRORS = 1000;
+/** Of the texts of the errors that an answer lists. */
+const MAX_LISTED_BYTES = 1024 * 1024;
 
-const shown = (value: unknown): string => {
-  if (typeof value === 'string') return JSON.stringify(value);
-  if (value === undefined || value === null) return 'null';
-  return JSON.stringify(value);
-};
+/** Of a value that an error shows, and of the path of a field. */
+const MAX_SHOWN_CHARACTERS = 4096;
+/** Of all that an error says after the path. Few errors show several values, such as all fields that an update changes. */
+const MAX_BODY_CHARACTERS = 64 * 1024;
+
+const cut = (text: string, characters: number): string =>
+  text.length > characters ? `${text.slice(0, characters)}…` : text;
+
+/** Long texts are cut before they are quoted: an object may have many errors that show the same one. */
+const shown = (value: unknown): string =>
+  value === undefined || value === null
+    ? 'null'
+    : typeof value === 'string'
+      ? JSON.stringify(cut(value, MAX_SHOWN_CHARACTERS))
+      : cut(JSON.stringify(value), MAX_SHOWN_CHARACTERS);
+
 const tail = (detail: string): string => (detail === '' ? '' : `: ${detail}`);
 
-export const required = (field: string, detail = ''): FieldError => ({
-  type: 'FieldValueRequired',
-  field,
-  body: `Required value${tail(detail)}`,
-});
+class EnoughErrors extends Error {}
 
-export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
-  type: 'FieldValueInvalid',
-  field,
-  body: `Invalid value: ${shown(value)}${tail(detail)}`,
-});
+/** The errors that the validation under way has made so far. */
+let made: FieldError[] | undefined;
 
-export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
-  type: 'FieldValueTypeInvalid',
-  field,
-  body: `Invalid value: ${shown(value)}${tail(detail)}`,
-});
+/**
+ * What is wrong, at most one error more than an answer lists: validation stops there, in whatever rule it is. Inside this call
+ * rules need not count their errors; lists of them are short enough to be passed as arguments.
+ */
+export function firstErrors(validate: () => FieldError[]): FieldError[] {
+  const outer = made;
+  const own: FieldError[] = [];
+  made = own;
+  try {
+    return validate();
+  } catch (error) {
+    if (error instanceof EnoughErrors) return own;
+    throw error;
+  } finally {
+    made = outer;
+  }
+}
 
-export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
-  type: 'FieldValueNotSupported',
-  field,
-  body: `Unsupported value: ${shown(value)}${
-    supported.length === 0 ? '' : `: supported values: ${supported.map(shown).join(', ')}`
-  }`,
-});
+/** Each error that is made counts: a rule makes none that it does not return. */
+function fieldError(type: FieldErrorType, field: string, body: string): FieldError {
+  const error = { type, field: cut(field, MAX_SHOWN_CHARACTERS), body: cut(body, MAX_BODY_CHARACTERS) };
+  made?.push(error);
+  if (made !== undefined && made.length > MAX_LISTED_ERRORS) throw new EnoughErrors();
+  return error;
+}
 
-export const duplicate = (field: string, value: unknown): FieldError => ({
-  type: 'FieldValueDuplicate',
-  field,
-  body: `Duplicate value: ${shown(value)}`,
-});
+export const required = (field: string, detail = ''): FieldError =>
+  fieldError('FieldValueRequired', field, `Required value${tail(detail)}`);
 
-export const forbidden = (field: string, detail: string): FieldError => ({
-  type: 'FieldValueForbidden',
-  field,
-  body: `Forbidden${tail(detail)}`,
-});
+export const invalid = (field: string, value: unknown, detail: string): FieldError =>
+  fieldError('FieldValueInvalid', field, `Invalid value: ${shown(value)}${tail(detail)}`);
 
-export const notFoundField = (field: string, value: unknown): FieldError => ({
-  type: 'FieldValueNotFound',
-  field,
-  body: `Not found: ${shown(value)}`,
-});
+export const typeInvalid = (field: string, value: unknown, detail: string): FieldError =>
+  fieldError('FieldValueTypeInvalid', field, `Invalid value: ${shown(value)}${tail(detail)}`);
 
-export const tooLong = (field: string, maxBytes: number): FieldError => ({
-  type: 'FieldValueTooLong',
-  field,
-  body: `Too long: may not be more than ${maxBytes} bytes`,
-});
+export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError =>
+  fieldError(
+    'FieldValueNotSupported',
+    field,
+    `Unsupported value: ${shown(value)}${
+      supported.length === 0 ? '' : `: supported values: ${supported.map(shown).join(', ')}`
+    }`,
+  );
 
-export const tooMany = (field: string, actual: number, max: number): FieldError => ({
-  type: 'FieldValueTooMany',
-  field,
-  body: `Too many: ${actual}: must have at most ${max} item${max === 1 ? '' : 's'}`,
-});
+export const duplicate = (field: string, value: unknown, detail = ''): FieldError =>
+  fieldError('FieldValueDuplicate', field, `Duplicate value: ${shown(value)}${tail(detail)}`);
+
+export const forbidden = (field: string, detail: string): FieldError =>
+  fieldError('FieldValueForbidden', field, `Forbidden${tail(detail)}`);
+
+export const notFoundField = (field: string, value: unknown): FieldError =>
+  fieldError('FieldValueNotFound', field, `Not found: ${shown(value)}`);
+
+export const tooLong = (field: string, maxBytes: number): FieldError =>
+  fieldError('FieldValueTooLong', field, `Too long: may not be more than ${maxBytes} bytes`);
+
+export const tooMany = (field: string, actual: number, max: number): FieldError =>
+  fieldError('FieldValueTooMany', field, `Too many: ${actual}: must have at most ${max} item${max === 1 ? '' : 's'}`);
 
 /** `spec.initContainers[0].name: Required value` */
 export const fieldErrorText = (error: FieldError): string => `${error.field}: ${error.body}`;
+
+/** The errors that an answer lists, and their texts as upstream joins them. */
+export function listErrors(all: readonly FieldError[]): { errors: FieldError[]; text: string } {
+  const errors: FieldError[] = [];
+  const texts: string[] = [];
+  let bytes = 0;
+  for (const error of all.slice(0, MAX_LISTED_ERRORS)) {
+    const text = fieldErrorText(error);
+    bytes += Buffer.byteLength(text);
+    if (bytes > MAX_LISTED_BYTES) break;
+    errors.push(error);
+    texts.push(text);
+  }
+  if (all.length > errors.length) texts.push('and more');
+  return { errors, text: texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]` };
+}
 
 export const fieldErrorCause = (error: FieldError): StatusCause => ({
   reason: error.type,

@@ -3,7 +3,7 @@
  * compiled to a function of labels.
  * Source: k8s.io/apimachinery/pkg/labels of v1.33 (grammar, behaviour and wording).
  */
-import { type FieldError, fieldErrorText, forbidden, invalid, MAX_LISTED_ERRORS, required } from './field-error.ts';
+import { type FieldError, fieldErrorText, forbidden, invalid, required } from './field-error.ts';
 import { labelValueErrors, qualifiedNameErrors } from './names.ts';
 import { badRequest } from './status.ts';
 
@@ -283,12 +283,10 @@ export function labelSelectorMatcher(selector: LabelSelectorObject | undefined):
 export function labelSelectorErrors(selector: LabelSelectorObject | undefined, path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(selector?.matchLabels ?? {})) {
-    if (errors.length > MAX_LISTED_ERRORS) return errors;
     errors.push(...qualifiedNameErrors(key).map((text) => invalid(`${path}.matchLabels`, key, text)));
     errors.push(...labelValueErrors(value).map((text) => invalid(`${path}.matchLabels`, value, text)));
   }
   for (const [index, { key, operator, values = [] }] of (selector?.matchExpressions ?? []).entries()) {
-    if (errors.length > MAX_LISTED_ERRORS) return errors;
     const at = `${path}.matchExpressions[${index}]`;
     if (operator === 'In' || operator === 'NotIn') {
       if (values.length === 0) {
@@ -303,7 +301,6 @@ export function labelSelectorErrors(selector: LabelSelectorObject | undefined, p
     }
     errors.push(...qualifiedNameErrors(key).map((text) => invalid(`${at}.key`, key, text)));
     for (const [valueIndex, value] of values.entries()) {
-      if (errors.length > MAX_LISTED_ERRORS) return errors;
       errors.push(...labelValueErrors(value).map((text) => invalid(`${at}.values[${valueIndex}]`, value, text)));
     }
   }

@@ -2,7 +2,7 @@
  * Rules of metadata that every kind shares.
  * Source: k8s.io/apimachinery/pkg/api/validation, objectmeta.go, of v1.33 (behaviour and wording).
  */
-import { type FieldError, forbidden, invalid, MAX_LISTED_ERRORS, required, tooLong } from './field-error.ts';
+import { type FieldError, forbidden, invalid, required, tooLong } from './field-error.ts';
 import type { ObjectMeta, OwnerReference } from './meta.ts';
 import { dns1123LabelErrors, labelValueErrors, type NameErrors, prefixErrors, qualifiedNameErrors } from './names.ts';
 
@@ -18,8 +18,6 @@ export function validateLabels(labels: Record<string, string> | undefined, field
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(labels ?? {})) {
     errors.push(...worded(field, key, qualifiedNameErrors(key)), ...worded(field, value, labelValueErrors(value)));
-    // No answer lists more, and each takes a while to word.
-    if (errors.length > MAX_LISTED_ERRORS) break;
   }
   return errors;
 }
@@ -28,7 +26,7 @@ export function validateAnnotations(annotations: Record<string, string> | undefi
   const errors: FieldError[] = [];
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations ?? {})) {
-    if (errors.length <= MAX_LISTED_ERRORS) errors.push(...worded(field, key, qualifiedNameErrors(key.toLowerCase())));
+    errors.push(...worded(field, key, qualifiedNameErrors(key.toLowerCase())));
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
   }
   if (bytes > ANNOTATIONS_LIMIT_BYTES) errors.push(tooLong(field, ANNOTATIONS_LIMIT_BYTES));

@@ -2,7 +2,7 @@
  * Failures of the API: one constructor a failure fixes code, reason, details and wording.
  * Source: k8s.io/apimachinery/pkg/api/errors (behaviour and wording).
  */
-import { type FieldError, fieldErrorCause, fieldErrorText, MAX_LISTED_ERRORS } from './field-error.ts';
+import { type FieldError, fieldErrorCause, listErrors } from './field-error.ts';
 import type { Status, StatusDetails } from './meta.ts';
 
 /** An expected failure of an API call; `status` is what the client gets. */
@@ -75,12 +75,9 @@ export const objectModified = (ref: GroupResource, name: string): ApiError =>
   conflict(ref, name, 'the object has been modified; please apply your changes to the latest version and try again');
 
 export function invalidObject(kind: { group: string; kind: string }, name: string, all: FieldError[]): ApiError {
-  const errors = all.slice(0, MAX_LISTED_ERRORS);
-  const texts = errors.map(fieldErrorText);
-  if (all.length > errors.length) texts.push('and more');
-  const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+  const { errors, text } = listErrors(all);
   const kindText = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`;
-  return failure(422, 'Invalid', `${kindText} ${JSON.stringify(name)} is invalid: ${list}`, {
+  return failure(422, 'Invalid', `${kindText} ${JSON.stringify(name)} is invalid: ${text}`, {
     ...(name === '' ? {} : { name }),
     ...(kind.group === '' ? {} : { group: kind.group }),
     kind: kind.kind,

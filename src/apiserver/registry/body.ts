@@ -2,9 +2,8 @@
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { decode, typeMetaError, unknownFieldText } from '../../api/schema.ts';
 import type { WriteOptions } from '../../machinery/backend.ts';
-import type { FieldError } from '../../machinery/field-error.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
-import { type ApiError, badRequest, entityTooLarge } from '../../machinery/status.ts';
+import { type ApiError, badRequest } from '../../machinery/status.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
 
 export interface DecodeOptions extends Pick<WriteOptions, 'fieldValidation' | 'onWarning'> {
@@ -40,15 +39,4 @@ export function decodeBody({ kind: own }: Resource, body: KubeObject, options: D
   if (fieldValidation === 'Warn') for (const text of unknown) onWarning?.(text);
   const object = value as unknown as KubeObject;
   return { ...object, apiVersion, kind, metadata: object.metadata ?? { name: '' } };
-}
-
-/** What validation finds. Throws 413 where it finds more than fits into one list. */
-export function errorsOf(validate: () => FieldError[]): FieldError[] {
-  try {
-    return validate();
-  } catch (error) {
-    // Lists of errors are joined by calls that take each as an argument, of which there can be some hundred thousand.
-    if (error instanceof RangeError) throw entityTooLarge('too many errors to list');
-    throw error;
-  }
 }

@@ -3,6 +3,7 @@
  * Source: upstream's rest.BeforeCreate and generic registry (behaviour).
  */
 import type { WriteOptions } from '../../machinery/backend.ts';
+import { firstErrors } from '../../machinery/field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
 import { pathSegmentErrors, pathSegmentPrefixErrors } from '../../machinery/names.ts';
 import { validateObjectMeta } from '../../machinery/object-meta.ts';
@@ -10,7 +11,7 @@ import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machin
 import { formatTime } from '../../machinery/time.ts';
 import { type BetweenSteps, longWork, workInTurns } from '../../platform/work-in-turns.ts';
 import { admitClaim, admitNamespace, admitPod, admitPriorityClass } from './admission.ts';
-import { decodeBody, errorsOf } from './body.ts';
+import { decodeBody } from './body.ts';
 import { insert } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { setOwners } from './field-owners.ts';
@@ -69,12 +70,12 @@ async function createAdmitted(
   const now = context.timers.now();
   kind.prepareForCreate?.(object, { now, ...(options.onWarning && { warn: options.onWarning }) });
   await betweenSteps();
-  let errors = errorsOf(() => kind.validateCreate(object));
+  let errors = firstErrors(() => kind.validateCreate(object));
   await betweenSteps();
   // Kinds with few rules of their own, as Events, still need a name that a path can end with. After the rules of the
   // kind, as upstream: theirs say more.
   const rules = { ...ANY_NAME, namespaced: kind.namespaced };
-  if (errors.length === 0) errors = errorsOf(() => validateObjectMeta(object.metadata, rules));
+  if (errors.length === 0) errors = firstErrors(() => validateObjectMeta(object.metadata, rules));
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   await betweenSteps();
   for (const warning of kind.warnings?.(object) ?? []) options.onWarning?.(warning);

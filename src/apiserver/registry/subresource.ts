@@ -8,6 +8,7 @@ import type {
 } from '../../api/generated/types.ts';
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import type { WriteOptions } from '../../machinery/backend.ts';
+import { firstErrors } from '../../machinery/field-error.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import {
   badRequest,
@@ -118,7 +119,7 @@ async function applyTo(
   const { object: written } = await modify(context, resource, at, async (old, betweenSteps) => {
     const applied = apply(old, body, { now: context.timers.now() });
     const object = { ...applied, metadata: { ...applied.metadata } };
-    const errors = validate?.(object, old) ?? [];
+    const errors = firstErrors(() => validate?.(object, old) ?? []);
     if (errors.length > 0) throw invalidObject(resource.kind, name, errors);
     const writer = writerOf(context, resource, options, subresource);
     setOwners(object, await runInTurns(ownersAfterUpdate(resource, old, object, writer), betweenSteps));

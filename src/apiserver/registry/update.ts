@@ -5,7 +5,7 @@
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { strategyFor } from '../../api/patch-strategy.ts';
 import type { PatchType, WriteOptions } from '../../machinery/backend.ts';
-import { invalid } from '../../machinery/field-error.ts';
+import { firstErrors, invalid } from '../../machinery/field-error.ts';
 import { goText, isJsonObject, jsonEqual } from '../../machinery/json-value.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../../machinery/meta.ts';
 import { applyPatch } from '../../machinery/patch.ts';
@@ -20,7 +20,7 @@ import {
 } from '../../machinery/status.ts';
 import { type BetweenSteps, runInTurns } from '../../platform/work-in-turns.ts';
 import { admitGrowth, admitPriorityClass } from './admission.ts';
-import { decodeBody, errorsOf } from './body.ts';
+import { decodeBody } from './body.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { isService } from './create.ts';
@@ -234,7 +234,7 @@ async function replaced(
   kind.prepareForUpdate?.(object, old, { now: context.timers.now() });
   await betweenSteps();
   admitPriorityClass(context, resource, object);
-  const errors = errorsOf(() => kind.validateUpdate(object, old));
+  const errors = firstErrors(() => kind.validateUpdate(object, old));
   await betweenSteps();
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
   admitGrowth(context, resource, object, old);
@@ -255,7 +255,7 @@ async function applied(
   const object = { ...result, metadata: { ...result.metadata } };
   keepSystemFields(object.metadata, old.metadata);
   await betweenSteps();
-  const errors = errorsOf(() => subresource.validate?.(object, old) ?? []);
+  const errors = firstErrors(() => subresource.validate?.(object, old) ?? []);
   if (errors.length > 0) throw invalidObject(resource.kind, object.metadata.name, errors);
   return object;
 }

@@ -9,7 +9,7 @@ import { podKind } from '../../api/core/v1/pod/index.ts';
 import { apiReferences } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { decode, unknownFieldText } from '../../api/schema.ts';
-import { fieldErrorText } from '../../machinery/field-error.ts';
+import { firstErrors, listErrors } from '../../machinery/field-error.ts';
 import { isJsonObject } from '../../machinery/json-value.ts';
 import { formatTime } from '../../machinery/time.ts';
 
@@ -101,10 +101,8 @@ const canonical = (value: unknown): string =>
 function complete(pod: Pod, now: number, warn: (sentence: string) => void): void {
   podKind.defaults?.(pod);
   podKind.prepareForCreate?.(pod, { now, warn });
-  const errors = podKind.validateCreate(pod).map(fieldErrorText);
-  if (errors.length > 0) {
-    throw new ManifestError(`invalid pod: ${errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`}`);
-  }
+  const errors = firstErrors(() => podKind.validateCreate(pod));
+  if (errors.length > 0) throw new ManifestError(`invalid pod: ${listErrors(errors).text}`);
   const [reference] = apiReferences(pod);
   if (reference !== undefined) throw new ManifestError(`static pods may not reference ${reference}`);
 }

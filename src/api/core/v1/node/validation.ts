@@ -36,8 +36,7 @@ function validateTaints(node: Node): FieldError[] {
     const errors = validateTaint(taint, field);
     const pair = `${taint.key}:${taint.effect}`;
     if (seen.has(pair)) {
-      const { body, ...error } = duplicate(field, taint);
-      errors.push({ ...error, body: `${body}: taints must be unique by key and effect pair` });
+      errors.push(duplicate(field, taint, 'taints must be unique by key and effect pair'));
     }
     seen.add(pair);
     return errors;

@@ -2,7 +2,7 @@
  * The PodTemplate: what Pods are to be made of. Its template is judged as a Pod is; what admission adds, a Pod gets when it is made.
  * Source: pkg/registry/core/podtemplate, pkg/apis/core/validation and pkg/printers of v1.33.
  */
-import { type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
+import { type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import type { Pod, PodSpec, PodTemplate } from '../../../generated/types.ts';
@@ -52,11 +52,11 @@ function validateTemplate(object: PodTemplate, old?: PodTemplate): FieldError[] 
   const pod = expanded(object);
   const isRead = !sameValue(object.template?.metadata?.annotations, old?.template?.metadata?.annotations);
   const faults = isRead ? faultsOf(object).filter(({ differs }) => old === undefined || !differs) : [];
-  const errors = [
+  const errors = firstErrors(() => [
     ...validatePod(pod),
     ...validateAppArmorMatch(pod),
     ...faults.map(({ path, text, cause }) => invalid(path, text, cause)),
-  ].map((error) => ({ ...error, field: pathInTemplate(error.field) }));
+  ]).map((error) => ({ ...error, field: pathInTemplate(error.field) }));
   if ((pod.spec?.ephemeralContainers ?? []).length > 0)
     errors.push(forbidden('template.spec.ephemeralContainers', 'ephemeral containers not allowed in pod template'));
   return errors;

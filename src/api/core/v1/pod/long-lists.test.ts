@@ -1,9 +1,11 @@
 /** Long lists of a Pod are read in linear time. */
 import { expect, test } from 'vitest';
+import { firstErrors } from '../../../../machinery/field-error.ts';
 import type { Pod, PodSpec } from '../../../generated/types.ts';
-import { containerOf, deferOf, podOf } from './pod-fixtures.ts';
+import { containerOf, defaulted, deferOf, podOf } from './pod-fixtures.ts';
 import { effectiveLimits, effectiveRequests, resourceTexts } from './resources.ts';
 import { validateDeferContainers } from './validate-defers.ts';
+import { validatePodCreate } from './validation.ts';
 import { podWarnings } from './warnings.ts';
 
 /** Going through all pairs takes several times STALL_MILLIS. */
@@ -45,6 +47,30 @@ test('resources of init containers beside those of a sidecar', () => {
     expect(resourceTexts(effectiveRequests(pod))).toEqual({ ...limits, cpu: '2999m' });
   });
   expect(time).toBeLessThan(STALL_MILLIS);
+});
+
+test('more errors than an answer lists', () => {
+  const keys = list(100_000, () => '');
+  const spread = { maxSkew: 1, topologyKey: 'a', whenUnsatisfiable: 'ScheduleAnyway', labelSelector: {} };
+  const finalizers = list(100_000, () => '');
+  for (const pod of [
+    podOf({ topologySpreadConstraints: [{ ...spread, matchLabelKeys: keys }] }),
+    podOf({ tolerations: keys.map(() => ({ operator: 'x' })) }),
+    podOf({ containers: [containerOf('a', { env: keys.map((name) => ({ name })) })] }),
+    { ...podOf(), metadata: { name: 'a', namespace: 'b', finalizers } },
+  ]) {
+    expect(firstErrors(() => validatePodCreate(defaulted(pod)))).toHaveLength(1001);
+  }
+});
+
+test('ports of a sidecar that app containers have as well are no errors', () => {
+  const ports = list(2000, (index) => ({ containerPort: 1, hostPort: index + 1 }));
+  const pod = podOf({
+    containers: [containerOf('a', { ports })],
+    initContainers: [containerOf('s', { ports, restartPolicy: 'Always' })],
+    deferContainers: [deferOf('d', { trigger: 'PostExit' })],
+  });
+  expect(firstErrors(() => validatePodCreate(defaulted(pod)))).toEqual([]);
 });
 
 test('a long name of a variable that is defined twice', () => {

@@ -74,6 +74,14 @@ function validatePorts(ports: readonly ContainerPort[] | undefined, path: string
   });
 }
 
+const hostPortKey = ({ protocol, hostIP = '', hostPort }: ContainerPort): string => `${protocol}/${hostIP}/${hostPort}`;
+
+/** The containers' ports of the node. */
+export const hostPortsOf = (containers: readonly Container[]): Set<string> =>
+  new Set(
+    containers.flatMap(({ ports }) => (ports ?? []).filter(({ hostPort }) => (hostPort ?? 0) !== 0).map(hostPortKey)),
+  );
+
 /** The ports that one of the containers wants though another has them. */
 export function validateHostPorts(containers: readonly Container[], path: string): FieldError[] {
   const taken = new Set<string>();
@@ -87,9 +95,9 @@ export function takeHostPorts(
   path: string,
   others: ReadonlySet<string> = new Set(),
 ): FieldError[] {
-  return (ports ?? []).flatMap(({ protocol, hostIP = '', hostPort }, index) => {
-    if (!hostPort) return [];
-    const key = `${protocol}/${hostIP}/${hostPort}`;
+  return (ports ?? []).flatMap((port, index) => {
+    if (!port.hostPort) return [];
+    const key = hostPortKey(port);
     if (taken.has(key) || others.has(key)) return [duplicate(`${path}.ports[${index}].hostPort`, key)];
     taken.add(key);
     return [];

@@ -12,10 +12,10 @@ import {
   required,
 } from '../../../../machinery/field-error.ts';
 import { repeats } from '../../../../machinery/repeats.ts';
-import type { Container, DeferContainer, PodSpec } from '../../../generated/types.ts';
+import type { DeferContainer, PodSpec } from '../../../generated/types.ts';
 import { isSidecar, runsBeforeExit } from './containers.ts';
 import { terminationReasons } from './termination-reasons.ts';
-import { type Surroundings, takeHostPorts, validateFields } from './validate-container-fields.ts';
+import { hostPortsOf, type Surroundings, takeHostPorts, validateFields } from './validate-container-fields.ts';
 import { validateProbesAndHooks } from './validate-probes.ts';
 import { deferEnvFieldPaths } from './validate-references.ts';
 import { choiceErrors, nonNegative, positive } from './validate-values.ts';
@@ -83,12 +83,6 @@ function validateCircumstances(entry: DeferContainer, path: string): FieldError[
     errors.push(invalid(`${path}.when`, when, "must be 'Always' when `trigger` is not 'PostExit'"));
   }
   return [...errors, ...choiceErrors(failurePolicy, `${path}.failurePolicy`, failurePolicies)];
-}
-
-function hostPortsOf(containers: readonly Container[]): Set<string> {
-  const taken = new Set<string>();
-  for (const container of containers) takeHostPorts(container, taken, '');
-  return taken;
 }
 
 /** The fields of the Pod beside the list. */

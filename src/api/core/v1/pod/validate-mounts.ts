@@ -2,7 +2,7 @@
 import { type FieldError, forbidden, invalid, notFoundField, notSupported } from '../../../../machinery/field-error.ts';
 import type { Volume, VolumeMount } from '../../../generated/types.ts';
 import type { AnyContainer } from './containers.ts';
-import { descendingPath, noBacksteps, requiredText } from './validate-values.ts';
+import { descendingPath, hasBacksteps, requiredText } from './validate-values.ts';
 
 export function validateMounts(
   container: AnyContainer,
@@ -98,7 +98,7 @@ export function validateDevices(
     }
     errors.push(...requiredText(devicePath, `${at}.devicePath`));
     if (paths.has(devicePath)) errors.push(invalid(`${at}.devicePath`, devicePath, 'must be unique'));
-    if (noBacksteps(devicePath ?? '', at).length > 0) {
+    if (hasBacksteps(devicePath ?? '')) {
       errors.push(invalid(`${at}.devicePath`, devicePath, "can not contain backsteps ('..')"));
     } else {
       paths.add(devicePath);

@@ -3,7 +3,7 @@
  * or lowered), more tolerations, fewer scheduling gates, and while it is gated, tighter node selection.
  * Source: ValidatePodUpdate and ValidatePodEphemeralContainersUpdate of v1.33.
  */
-import { type FieldError, forbidden, invalid, MAX_LISTED_ERRORS } from '../../../../machinery/field-error.ts';
+import { type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
 import { inclusiveRangeText } from '../../../../machinery/names.ts';
 import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import type { Container, NodeSelectorRequirement, Pod, PodSpec, Toleration } from '../../../generated/types.ts';
@@ -55,7 +55,7 @@ export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
     errors.push(
       forbidden(
         'spec',
-        `pod updates may not change fields other than ${updatableFields(oldSpec)}\n${changes.slice(0, MAX_LISTED_ERRORS).join('\n')}\n`,
+        `pod updates may not change fields other than ${updatableFields(oldSpec)}\n${changes.join('\n')}\n`,
       ),
     );
   }

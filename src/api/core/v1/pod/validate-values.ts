@@ -40,8 +40,10 @@ export const portErrors = (port: number | string | undefined, path: string): Fie
     ? nameErrors(port, path, portNameErrors)
     : portNumberErrors(port ?? 0).map((text) => invalid(path, port ?? 0, text));
 
+export const hasBacksteps = (value: string): boolean => value.split('/').includes('..');
+
 export const noBacksteps = (value: string, path: string): FieldError[] =>
-  value.split('/').includes('..') ? [invalid(path, value, "must not contain '..'")] : [];
+  hasBacksteps(value) ? [invalid(path, value, "must not contain '..'")] : [];
 
 /** Relative, and never above where it starts. */
 export const descendingPath = (value: string, path: string): FieldError[] => [
