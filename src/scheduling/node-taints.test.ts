@@ -23,3 +23,15 @@ test.each<[string, Taint[], Toleration[], number | undefined]>([
 ])('%s', (_, taints, tolerations, seconds) => {
   expect(staysForSeconds(podOf({ tolerations }), taints)).toBe(seconds);
 });
+
+test('tolerations are not looked at where there is no taint that drives away', () => {
+  const pod = podOf();
+  Object.defineProperty(pod.spec, 'tolerations', {
+    get: () => {
+      throw new Error('looked at');
+    },
+  });
+  expect(staysForSeconds(pod, [])).toBeUndefined();
+  expect(staysForSeconds(pod, [taint('a', 'NoSchedule')])).toBeUndefined();
+  expect(() => staysForSeconds(pod, [taint('a')])).toThrow('looked at');
+});

@@ -25,8 +25,26 @@ export const untoleratedTaint = (
   return taints.find((taint) => effects.includes(taint.effect) && tolerationOf(taint) === undefined);
 };
 
-/** Finds the Pod's first toleration of a taint. A toleration is compared only with taints of its key, of which a node has one for each effect. */
-export function tolerationFinder({ spec }: Pod): (taint: Taint) => Toleration | undefined {
+/**
+ * Finds the Pod's first toleration of a taint. A toleration is compared only with taints of its key, of which a node has one
+ * for each effect. The tolerations are looked through when the first taint is asked for: most nodes have none.
+ */
+export function tolerationFinder(pod: Pod): (taint: Taint) => Toleration | undefined {
+  let byKey: Map<string, RankedToleration[]> | undefined;
+  return (taint) => {
+    byKey ??= tolerationsByKey(pod);
+    return [taint.key, '']
+      .flatMap((key) => byKey?.get(key)?.find(({ toleration }) => tolerates(toleration, taint)) ?? [])
+      .sort((a, b) => a.rank - b.rank)[0]?.toleration;
+  };
+}
+
+interface RankedToleration {
+  toleration: Toleration;
+  rank: number;
+}
+
+function tolerationsByKey({ spec }: Pod): Map<string, RankedToleration[]> {
   const distinct = new Map<string, Toleration>();
   for (const toleration of spec?.tolerations ?? []) {
     const { key = '', operator = '', value = '', effect = '' } = toleration;
@@ -34,11 +52,7 @@ export function tolerationFinder({ spec }: Pod): (taint: Taint) => Toleration | 
     if (!distinct.has(id)) distinct.set(id, toleration);
   }
   const ranked = [...distinct.values()].map((toleration, rank) => ({ toleration, rank }));
-  const byKey = Map.groupBy(ranked, ({ toleration }) => toleration.key ?? '');
-  return (taint) =>
-    [taint.key, '']
-      .flatMap((key) => byKey.get(key)?.find(({ toleration }) => tolerates(toleration, taint)) ?? [])
-      .sort((a, b) => a.rank - b.rank)[0]?.toleration;
+  return Map.groupBy(ranked, ({ toleration }) => toleration.key ?? '');
 }
 
 /** nodeSelector and required node affinity both hold. */
