@@ -16,14 +16,17 @@ const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer'];
 export const isDefaultClass = ({ metadata }: StorageClass): boolean => metadata.annotations?.[DEFAULT_CLASS] === 'true';
 
 /** The name of the class for claims that name none: the newest of those marked so. */
-export const defaultClassName = (classes: readonly StorageClass[]): string | undefined =>
-  classes
-    .filter(isDefaultClass)
-    .sort(
-      (a, b) =>
-        (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
-        a.metadata.name.localeCompare(b.metadata.name),
-    )[0]?.metadata.name;
+export function defaultClassName(classes: readonly StorageClass[]): string | undefined {
+  let best: StorageClass | undefined;
+  for (const each of classes) if (isDefaultClass(each) && (best === undefined || precedes(each, best))) best = each;
+  return best?.metadata.name;
+}
+
+/** Of classes of the same age the first by name. */
+function precedes({ metadata: a }: StorageClass, { metadata: b }: StorageClass): boolean {
+  const [madeA, madeB] = [a.creationTimestamp ?? '', b.creationTimestamp ?? ''];
+  return madeA === madeB ? a.name < b.name : madeA > madeB;
+}
 
 function validate(storageClass: StorageClass): FieldError[] {
   const { provisioner = '', reclaimPolicy, volumeBindingMode } = storageClass;

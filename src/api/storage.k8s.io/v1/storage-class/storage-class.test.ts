@@ -52,4 +52,24 @@ it('the newest default class counts', () => {
     defaultClassName([old, of('new', '2026-01-02T00:00:00Z', isDefault), of('none', '2026-01-03T00:00:00Z', {})]),
   ).toBe('new');
   expect(defaultClassName([])).toBeUndefined();
+  const together = ['b', 'a-b', 'a.b', 'a'].map((name) => of(name, '2026-01-02T00:00:00Z', isDefault));
+  expect(defaultClassName([old, ...together])).toBe('a');
+  expect(defaultClassName([...together.reverse(), old])).toBe('a');
+});
+
+it('the default class is found without sorting them', () => {
+  let reads = 0;
+  const classes = Array.from({ length: 10_000 }, (_, index) => ({
+    ...{ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', provisioner: 'p' },
+    metadata: {
+      name: `c${index}`,
+      annotations: isDefault,
+      get creationTimestamp() {
+        reads++;
+        return '2026-01-01T00:00:00Z';
+      },
+    },
+  })) as unknown as StorageClass[];
+  expect(defaultClassName(classes)).toBe('c0');
+  expect(reads).toBeLessThan(3 * classes.length);
 });
