@@ -1,7 +1,7 @@
 /**
  * Cluster IPs and node ports of Services.
  *
- * What is taken is read off the Services in the cache each time, so nothing can leak or drift; only the addresses of
+ * What is taken follows the Services in the cache, event by event, so nothing can leak or drift; only the addresses of
  * writes under way are kept aside until these are through.
  *
  * Source: pkg/registry/core/service/storage, ipallocator and portallocator of v1.33 (behaviour and wording); KEP-3070
@@ -11,7 +11,7 @@ import type { Service, ServiceSpec } from '../../api/generated/types.ts';
 import { type FieldError, invalid } from '../../machinery/field-error.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { internalError, invalidObject } from '../../machinery/status.ts';
-import { resourcePrefix } from '../cache/keys.ts';
+import { objectKey, resourcePrefix } from '../cache/keys.ts';
 import type { WatchCache } from '../cache/watch-cache.ts';
 import { addressAt, offsetOf, parseServiceCidr, type ServiceRange } from './service-range.ts';
 
@@ -33,7 +33,35 @@ const needsNodePorts = (spec: Spec): boolean =>
   spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false);
 const addressesOf = (spec: Spec): string[] =>
   [spec.clusterIP ?? '', ...(spec.clusterIPs ?? [])].filter((ip) => ip !== '' && ip !== HEADLESS);
-const identity = (service: KubeObject): string => `${service.metadata.namespace}/${service.metadata.name}`;
+/** What others may not have as well: `10.96.0.10`, `30080`. */
+const usesOf = (service: KubeObject | undefined): string[] =>
+  service === undefined
+    ? []
+    : [
+        ...addressesOf(specOf(service)),
+        ...(specOf(service).ports ?? []).flatMap(({ nodePort }) => (nodePort ? [String(nodePort)] : [])),
+      ];
+
+/** Returns a function that says whether a Service other than this one has the address or the node port. */
+function followUses(cache: WatchCache): (service: KubeObject) => (use: string) => boolean {
+  const counts = new Map<string, number>();
+  const change = (service: KubeObject | undefined, by: 1 | -1): void => {
+    for (const use of usesOf(service)) {
+      const count = (counts.get(use) ?? 0) + by;
+      if (count === 0) counts.delete(use);
+      else counts.set(use, count);
+    }
+  };
+  for (const service of cache.list(SERVICES_PREFIX)) change(service, 1);
+  cache.subscribe(SERVICES_PREFIX, undefined, cache.revision(), ({ type, object, previous }) => {
+    change(previous, -1);
+    if (type !== 'DELETED') change(object, 1);
+  });
+  return ({ metadata: { namespace, name } }) => {
+    const own = Map.groupBy(usesOf(cache.get(objectKey(SERVICES_PREFIX, namespace, name))), (use) => use);
+    return (use) => (counts.get(use) ?? 0) > (own.get(use)?.length ?? 0);
+  };
+}
 
 export function createServiceAllocator(
   cache: WatchCache,
@@ -41,8 +69,8 @@ export function createServiceAllocator(
   randomBytes: (size: number) => Uint8Array,
 ): ServiceAllocator {
   const range = parseServiceCidr(serviceCidr);
-  const pendingAddresses = new Set<string>();
-  const pendingPorts = new Set<number>();
+  const usedBesides = followUses(cache);
+  const pending = new Set<string>();
   const random = (below: number): number => Buffer.from(randomBytes(4)).readUInt32BE() % below;
 
   return {
@@ -50,27 +78,23 @@ export function createServiceAllocator(
       const spec = (service as Service).spec;
       if (spec === undefined || spec.type === 'ExternalName') return () => {};
       const oldSpec = old === undefined ? {} : specOf(old);
-      const others = cache.list(SERVICES_PREFIX).filter((other) => identity(other) !== identity(service));
+      const isUsed = usedBesides(service);
+      const isTaken: IsTaken = (use) => isUsed(String(use)) || pending.has(String(use));
       const fail = (errors: FieldError[]) =>
         invalidObject({ group: '', kind: 'Service' }, service.metadata.name, errors);
-      const reserved = { addresses: [] as string[], ports: [] as number[] };
+      const reserved: string[] = [];
+      const reserve = (use: string): void => {
+        pending.add(use);
+        reserved.push(use);
+      };
       const release = (): void => {
-        for (const address of reserved.addresses) pendingAddresses.delete(address);
-        for (const port of reserved.ports) pendingPorts.delete(port);
+        for (const use of reserved) pending.delete(use);
       };
       try {
         fillFamilies(spec, oldSpec, fail);
-        const taken = new Set([...others.flatMap((other) => addressesOf(specOf(other))), ...pendingAddresses]);
-        const address = assignAddress(spec, oldSpec, { range, taken, random, fail });
-        if (address !== undefined) {
-          pendingAddresses.add(address);
-          reserved.addresses.push(address);
-        }
-        const ports = others.flatMap((other) => (specOf(other).ports ?? []).map((port) => port.nodePort ?? 0));
-        for (const port of assignNodePorts(spec, oldSpec, new Set([...ports, ...pendingPorts]), random, fail)) {
-          pendingPorts.add(port);
-          reserved.ports.push(port);
-        }
+        const address = assignAddress(spec, oldSpec, { range, isTaken, random, fail });
+        if (address !== undefined) reserve(address);
+        for (const port of assignNodePorts(spec, oldSpec, isTaken, random, fail)) reserve(String(port));
       } catch (error) {
         release();
         throw error;
@@ -80,6 +104,8 @@ export function createServiceAllocator(
   };
 }
 
+/** Whether another Service, also one whose write is under way, has the address or the node port. */
+type IsTaken = (use: string | number) => boolean;
 type Fail = (errors: FieldError[]) => Error;
 
 /** One address family is configured: IPv4. A headless Service without a selector may have endpoints of both. */
@@ -104,7 +130,7 @@ function fillFamilies(spec: ServiceSpec, old: Spec, fail: Fail): void {
 
 interface AddressChoice {
   range: ServiceRange;
-  taken: ReadonlySet<string>;
+  isTaken: IsTaken;
   random: (below: number) => number;
   fail: Fail;
 }
@@ -125,24 +151,24 @@ function assignAddress(spec: ServiceSpec, old: Spec, choice: AddressChoice): str
   return address === kept ? undefined : address;
 }
 
-function checkAddress(address: string, spec: ServiceSpec, { range, taken, fail }: AddressChoice): void {
+function checkAddress(address: string, spec: ServiceSpec, { range, isTaken, fail }: AddressChoice): void {
   const shown = spec.clusterIPs?.length ? spec.clusterIPs : [address];
   const refuse = (cause: string) =>
     fail([invalid('spec.clusterIPs', shown, `failed to allocate IP ${address}: ${cause}`)]);
   if (offsetOf(range, address) === undefined) {
     throw refuse(`the provided IP (${address}) is not in the valid range. The range of valid IPs is ${range.cidr}`);
   }
-  if (taken.has(address)) throw refuse('provided IP is already allocated');
+  if (isTaken(address)) throw refuse('provided IP is already allocated');
 }
 
 /** A random one of the upper part; where that is full, of the lower one, but those for `kubernetes` and the DNS. */
-function freeAddress({ range, taken, random }: AddressChoice): string {
+function freeAddress({ range, isTaken, random }: AddressChoice): string {
   const search = (from: number, size: number): string | undefined => {
     const start = size > 0 ? random(size) : 0;
     for (let step = 0; step < size; step++) {
       const offset = from + ((start + step) % size);
       const address = addressAt(range, offset);
-      if (!taken.has(address) && !range.reservedOffsets.has(offset)) return address;
+      if (!isTaken(address) && !range.reservedOffsets.has(offset)) return address;
     }
     return undefined;
   };
@@ -156,7 +182,7 @@ function freeAddress({ range, taken, random }: AddressChoice): string {
 function assignNodePorts(
   spec: ServiceSpec,
   old: Spec,
-  taken: Set<number>,
+  isTaken: IsTaken,
   random: (below: number) => number,
   fail: Fail,
 ): number[] {
@@ -165,27 +191,27 @@ function assignNodePorts(
   const own = new Set<number>();
   spec.ports?.forEach((port, index) => {
     const asked = port.nodePort || kept.get(`${port.protocol}/${port.port}`);
-    if (asked && !own.has(asked)) checkNodePort(asked, `spec.ports[${index}].nodePort`, taken, fail);
-    port.nodePort = asked || freeNodePort(taken, own, random);
+    if (asked && !own.has(asked)) checkNodePort(asked, `spec.ports[${index}].nodePort`, isTaken, fail);
+    port.nodePort = asked || freeNodePort(isTaken, own, random);
     own.add(port.nodePort);
   });
   return [...own];
 }
 
-function checkNodePort(port: number, field: string, taken: ReadonlySet<number>, fail: Fail): void {
+function checkNodePort(port: number, field: string, isTaken: IsTaken, fail: Fail): void {
   if (port < FIRST_NODE_PORT || port > LAST_NODE_PORT) {
     const range = `${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
     throw fail([invalid(field, port, `provided port is not in the valid range. The range of valid ports is ${range}`)]);
   }
-  if (taken.has(port)) throw fail([invalid(field, port, 'provided port is already allocated')]);
+  if (isTaken(port)) throw fail([invalid(field, port, 'provided port is already allocated')]);
 }
 
-function freeNodePort(taken: ReadonlySet<number>, own: ReadonlySet<number>, random: (below: number) => number): number {
+function freeNodePort(isTaken: IsTaken, own: ReadonlySet<number>, random: (below: number) => number): number {
   const size = LAST_NODE_PORT - FIRST_NODE_PORT + 1;
   const start = random(size);
   for (let step = 0; step < size; step++) {
     const port = FIRST_NODE_PORT + ((start + step) % size);
-    if (!taken.has(port) && !own.has(port)) return port;
+    if (!isTaken(port) && !own.has(port)) return port;
   }
   throw internalError('failed to allocate a nodePort: range is full');
 }

@@ -1,10 +1,13 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Service, ServiceSpec } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
+import { objectKey, resourcePrefix } from '../cache/keys.ts';
+import { loadWatchCache } from '../cache/watch-cache.ts';
 import { bootstrap } from './bootstrap.ts';
 import { createRegistry } from './registry.ts';
+import { createServiceAllocator } from './service-allocator.ts';
 import { parseServiceCidr } from './service-range.ts';
 import {
   failure,
@@ -183,6 +186,34 @@ describe('node ports', () => {
     const created = await registry.create(SERVICES, 'default', service('dns', { type: 'NodePort', ports }));
     expect(specOf(created).ports?.map((port) => port.nodePort)).toEqual([30_053, 30_053]);
   });
+});
+
+test('a write of a Service looks at no other; what others have changes with them', async () => {
+  const store = createMemoryStore();
+  const cache = await loadWatchCache({ store, log: strictLog });
+  const lists = vi.spyOn(cache, 'list');
+  const { admit } = createServiceAllocator(cache, SERVICE_CIDR, () => new Uint8Array(4));
+  const place = { namespace: 'default' };
+  const key = (name: string) => objectKey(resourcePrefix('', 'services'), 'default', name);
+  const asked = (name: string, nodePort: number) =>
+    service(name, { type: 'NodePort', clusterIP: '10.96.0.9', ports: [{ port: 80, nodePort }] }, place);
+  const put = async (name: string, nodePort: number) => {
+    const object = asked(name, nodePort);
+    const release = admit(object, cache.get(key(name)));
+    await store.txn({ compare: [], puts: [{ key: key(name), value: Buffer.from(JSON.stringify(object)) }] });
+    release();
+  };
+  await put('a', 30_001);
+  await put('a', 30_001);
+  expect(() => admit(asked('b', 30_002), undefined)).toThrow('provided IP is already allocated');
+  const other = (nodePort: number) => service('b', { type: 'NodePort', ports: [{ port: 80, nodePort }] }, place);
+  expect(() => admit(other(30_001), undefined)).toThrow('provided port is already allocated');
+  await put('a', 30_003);
+  admit(other(30_001), undefined)();
+  expect(() => admit(other(30_003), undefined)).toThrow('provided port is already allocated');
+  await store.txn({ compare: [], deletes: [key('a')] });
+  await put('b', 30_003);
+  expect(lists).toHaveBeenCalledTimes(1);
 });
 
 describe('bootstrap', () => {
