@@ -28,7 +28,7 @@ export function fitBeside(
   const requests = effectiveRequests(pod);
   const used = requestedBy(staying);
   let count = BigInt(staying.length);
-  const takesPortOf = hostPortClash([pod]);
+  const takesPortOf = hostPortClash(pod);
   const exclusive = facts === undefined ? new Set() : exclusiveClaims(pod, facts);
   return (other) => {
     if (maxPods !== undefined && count + 2n > quantityValue(maxPods)) return false;

@@ -52,12 +52,17 @@ const hostPorts: Filter = (pod, _node, podsOnNode) =>
 
 /** Whether one of the Pod's ports of the node is that of another, which has not ended. */
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
-  hostPortClash(others.filter((other) => !hasEnded(other)))(pod);
+  others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
 
-/** Returns a function that says whether a Pod wants a host port that one of these Pods has. It may be called for many Pods. */
-export function hostPortClash(pods: readonly Pod[]): (other: Pod) => boolean {
-  const taken = Map.groupBy(pods.flatMap(hostPortsOf), ({ hostPort }) => hostPort);
-  return (other) => hostPortsOf(other).some((port) => taken.get(port.hostPort)?.some((each) => portsClash(port, each)));
+/** Returns a function that says whether another Pod has a host port that this one wants. It may be called for many Pods. */
+export function hostPortClash(pod: Pod): (other: Pod) => boolean {
+  const wanted = new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
+  if (wanted.size === 0) return () => false;
+  const isWanted = (port: ContainerPort): boolean =>
+    addressOf(port) === EVERY_ADDRESS
+      ? wanted.has(portAt(port))
+      : wanted.has(portAt(port, addressOf(port))) || wanted.has(portAt(port, EVERY_ADDRESS));
+  return (other) => hostPortsOf(other).some(isWanted);
 }
 
 /** The node's ports must be free for defer containers as well, whenever the Pod ends: nobody could move it then. */
@@ -70,16 +75,11 @@ const hostPortsOf = (pod: Pod): ContainerPort[] =>
     .flatMap((container) => container.ports ?? [])
     .filter(({ hostPort }) => (hostPort ?? 0) > 0);
 
-const everyAddress = '0.0.0.0';
-
-function portsClash(a: ContainerPort, b: ContainerPort): boolean {
-  const [ipA, ipB] = [a.hostIP || everyAddress, b.hostIP || everyAddress];
-  return (
-    a.hostPort === b.hostPort &&
-    (a.protocol || 'TCP') === (b.protocol || 'TCP') &&
-    (ipA === ipB || ipA === everyAddress || ipB === everyAddress)
-  );
-}
+const EVERY_ADDRESS = '0.0.0.0';
+const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS;
+/** Without an address: the port at any address. */
+const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
+  [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
 
 /** Requests that fit beside those of the Pods already there. A request of zero always fits. */
 const resources: Filter = (pod, node, podsOnNode) => {

@@ -42,6 +42,25 @@ test('host ports of two Pods', () => {
   expect(hostPortsTaken(one, [one])).toBe(true);
 });
 
+test('host ports of one number at many addresses', () => {
+  let reads = 0;
+  const ports = (network: number) =>
+    list((index) => ({
+      ...{ containerPort: 1, hostPort: 80 },
+      get hostIP() {
+        reads++;
+        return `10.${network}.${index >> 8}.${index & 255}`;
+      },
+    }));
+  const [one, other] = [1, 2].map((network) => pod({ containers: [{ name: 'a', ports: ports(network) }] })) as [
+    Pod,
+    Pod,
+  ];
+  expect(hostPortsTaken(one, [other])).toBe(false);
+  expect(reads).toBeLessThan(10 * COUNT);
+  expect(hostPortsTaken(one, [other, one])).toBe(true);
+});
+
 test('taints and tolerations', () => {
   const taints: Taint[] = list((index) => ({ key: `k${index}`, value: 'v', effect: 'NoSchedule' }));
   const tolerations: Toleration[] = list((index) => ({ key: `k${COUNT - 1 - index}`, operator: 'Exists' }));
