@@ -38,7 +38,9 @@ function regexText(message: string, pattern: string, ...examples: string[]): str
   return `${message} (e.g. ${shown}regex used for validation is '${pattern}')`;
 }
 
-const longerThan = (value: string, max: number): boolean => value.length > max || Buffer.byteLength(value) > max;
+/** A character has at most three bytes. */
+const longerThan = (value: string, max: number): boolean =>
+  value.length > max || (3 * value.length > max && Buffer.byteLength(value) > max);
 
 const dns1123LabelText = regexText(
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",

@@ -53,6 +53,7 @@ function scaleToNano(digits: bigint, exponent: number): bigint {
 
 /** Undefined where the text is no quantity. Binary amounts are capped at 2^63-1, as upstream caps them. */
 export function parseQuantity(text: string): Quantity | undefined {
+  if (text === '0') return zeroQuantity;
   if (text.length > MAX_LENGTH) return undefined;
   const match = pattern.exec(text);
   if (match === null) return undefined;

@@ -8,7 +8,7 @@ import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, compareQuantities, quantityValue, zeroQuantity } from '../machinery/quantity.ts';
 import { hostPortClash } from './filters.ts';
-import { allocatableOf, requestedBy } from './node-resources.ts';
+import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';
 import { reasonsAgainst } from './schedule.ts';
 import { claimNamesOf, exclusiveClaims, type VolumeFacts } from './volume-claims.ts';
 
@@ -23,10 +23,9 @@ export function fitBeside(
   facts: VolumeFacts | undefined,
 ): AddBeside | undefined {
   if (reasonsAgainst(pod, node, staying, facts).length > 0) return undefined;
-  const allocatable = allocatableOf(node);
-  const maxPods = allocatable.get('pods');
-  const requests = effectiveRequests(pod);
-  const used = requestedBy(staying);
+  const maxPods = allocatableOf(node, 'pods');
+  const wanted = wantedBy(pod);
+  const used = new Map(wanted.map(([name]) => [name, requestedBy(staying, name)]));
   let count = BigInt(staying.length);
   const takesPortOf = hostPortClash(pod);
   const exclusive = facts === undefined ? new Set() : exclusiveClaims(pod, facts);
@@ -39,15 +38,15 @@ export function fitBeside(
       claimNamesOf(other).some((name) => exclusive.has(name))
     )
       return false;
-    const after = [...effectiveRequests(other)].map(
-      ([name, more]) => [name, addQuantities(used.get(name) ?? zeroQuantity, more)] as const,
-    );
-    for (const [name, amount] of after) {
-      const request = requests.get(name) ?? zeroQuantity;
-      if (compareQuantities(request, zeroQuantity) <= 0) continue;
-      if (compareQuantities(addQuantities(amount, request), allocatable.get(name) ?? zeroQuantity) > 0) return false;
+    const more = effectiveRequests(other);
+    const after = wanted.map(([name, request]) => {
+      const amount = addQuantities(used.get(name) ?? zeroQuantity, more.get(name) ?? zeroQuantity);
+      return { name, amount, needed: addQuantities(amount, request) };
+    });
+    for (const { name, needed } of after) {
+      if (compareQuantities(needed, allocatableOf(node, name) ?? zeroQuantity) > 0) return false;
     }
-    for (const [name, amount] of after) used.set(name, amount);
+    for (const { name, amount } of after) used.set(name, amount);
     count++;
     return true;
   };

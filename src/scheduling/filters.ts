@@ -3,10 +3,9 @@
  * Source: the filter plugins of v1.33's default scheduler profile, in their order (behaviour and wording).
  */
 import { hasEnded } from '../api/core/v1/pod/phase.ts';
-import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { ContainerPort, Node, Pod } from '../api/generated/types.ts';
-import { addQuantities, compareQuantities, quantityValue, zeroQuantity } from '../machinery/quantity.ts';
-import { allocatableOf, requestedBy } from './node-resources.ts';
+import { addQuantities, compareQuantities, quantityValue } from '../machinery/quantity.ts';
+import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';
 import { stateKeys, UNSCHEDULABLE } from './node-taints.ts';
 import { matchesNodeSelection, tolerates, untoleratedTaint } from './requirements.ts';
 
@@ -81,17 +80,21 @@ const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS
 const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
   [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
 
-/** Requests that fit beside those of the Pods already there. A request of zero always fits. */
+/** A Pod may ask for a hundred thousand resources that the node does not have: so many are named. */
+const MAX_REASONS = 100;
+
+/** Requests that fit beside those of the Pods already there. */
 const resources: Filter = (pod, node, podsOnNode) => {
-  const allocatable = allocatableOf(node);
   const reasons: string[] = [];
-  const maxPods = allocatable.get('pods');
+  const maxPods = allocatableOf(node, 'pods');
   if (maxPods !== undefined && BigInt(podsOnNode.length) + 1n > quantityValue(maxPods)) reasons.push('Too many pods');
-  const used = requestedBy(podsOnNode);
-  for (const [name, request] of effectiveRequests(pod)) {
-    if (compareQuantities(request, zeroQuantity) <= 0) continue;
-    const needed = addQuantities(used.get(name) ?? zeroQuantity, request);
-    if (compareQuantities(needed, allocatable.get(name) ?? zeroQuantity) > 0) reasons.push(`Insufficient ${name}`);
+  for (const [name, request] of wantedBy(pod)) {
+    const allocatable = allocatableOf(node, name);
+    const fits =
+      allocatable !== undefined &&
+      compareQuantities(addQuantities(requestedBy(podsOnNode, name), request), allocatable) <= 0;
+    if (!fits) reasons.push(`Insufficient ${name}`);
+    if (reasons.length === MAX_REASONS) break;
   }
   return reasons;
 };

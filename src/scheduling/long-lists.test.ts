@@ -10,9 +10,11 @@ import type {
   Toleration,
 } from '../api/generated/types.ts';
 import { hostPortsTaken } from './filters.ts';
+import { type Refusal, refusal } from './node-admission.ts';
 import { staysForSeconds } from './node-taints.ts';
 import { roomFor } from './preemption.ts';
 import { untoleratedTaint } from './requirements.ts';
+import { schedule } from './schedule.ts';
 import { NO_PROVISIONER, type VolumeFacts, volumeReasons } from './volume-claims.ts';
 import { volumeIndex } from './volume-search.ts';
 
@@ -59,6 +61,50 @@ test('host ports of one number at many addresses', () => {
   expect(hostPortsTaken(one, [other])).toBe(false);
   expect(reads).toBeLessThan(10 * COUNT);
   expect(hostPortsTaken(one, [other, one])).toBe(true);
+});
+
+/** `asked`: is called each time that the requests are read. */
+const requesting = (name: string, count: number, asked: () => void): Pod => {
+  const requests = Object.fromEntries(Array.from({ length: count }, (_, index) => [`x.y/r${index}`, '1']));
+  const ownKeys = (target: object) => {
+    asked();
+    return Reflect.ownKeys(target);
+  };
+  return named(name, { containers: [{ name: 'a', resources: { requests: new Proxy(requests, { ownKeys }) } }] });
+};
+
+test('requests are read once for all nodes and decisions', () => {
+  let reads = 0;
+  const nodes = ['a', 'b', 'c'].map((name) => nodeOf(name));
+  const bound = ['p', 'q'].map((name) => {
+    const other = requesting(name, 10, () => reads++);
+    return { ...other, spec: { ...other.spec, nodeName: 'a' } } as Pod;
+  });
+  const wanting = requesting('w', 10, () => reads++);
+  for (let decision = 0; decision < 3; decision++) {
+    schedule(wanting, nodes, bound);
+    schedule(named('small'), nodes, bound);
+    roomFor(wanting, nodes, bound);
+  }
+  expect(reads).toBe(3);
+});
+
+test('a Pod that lacks many resources says a hundred of them', () => {
+  const placement = schedule(
+    requesting('w', COUNT, () => undefined),
+    [nodeOf('n')],
+    [],
+  );
+  expect('message' in placement && placement.message.match(/Insufficient x\.y\/r\d+/g)).toHaveLength(100);
+});
+
+test('for a critical Pod that lacks many resources none makes way, and a hundred are said', () => {
+  const requests = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`hugepages-${index + 1}`, '1']));
+  const critical = named('critical', { containers: [{ name: 'a', resources: { requests } }] });
+  const side = { node: nodeOf('n'), others: [named('other')], isStatic: (pod: Pod) => pod === critical };
+  const refused = refusal(critical, { ...side, appArmorEnabled: true, strictGroups: true });
+  expect(refused).toMatchObject({ reason: 'UnexpectedAdmissionError' });
+  expect((refused as Refusal).message.match(/\(res: hugepages-/g)).toHaveLength(100);
 });
 
 test('taints and tolerations', () => {

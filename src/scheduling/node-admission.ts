@@ -6,7 +6,6 @@
 
 import { containersOf } from '../api/core/v1/pod/containers.ts';
 import { hasEnded } from '../api/core/v1/pod/phase.ts';
-import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import {
   addQuantities,
@@ -18,7 +17,7 @@ import {
 } from '../machinery/quantity.ts';
 import { isCritical, shortageAfter, victimsFor } from './critical-pods.ts';
 import { hostPortsTaken } from './filters.ts';
-import { allocatableOf, requestedBy } from './node-resources.ts';
+import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';
 import { matchesNodeSelection, untoleratedTaint } from './requirements.ts';
 import { sysctlRefusal } from './sysctls.ts';
 
@@ -103,16 +102,15 @@ const inPods = (count: number): Quantity => ({ nano: BigInt(count) * 1_000_000_0
 
 /** What the Pod requests beyond what is left, in the order in which it is told. */
 function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Shortfall> {
-  const allocatable = allocatableOf(node);
   const others = all.filter((other) => !hasEnded(other));
-  const used = requestedBy(others).set('pods', inPods(others.length));
-  const requests = effectiveRequests(pod).set('pods', inPods(1));
-  for (const name of inOrder(requests.keys())) {
-    const requested = requests.get(name) ?? zeroQuantity;
-    const capacity = allocatable.get(name);
-    const unknown = capacity === undefined && (isExtended(name) || name === 'pods');
-    if (compareQuantities(requested, zeroQuantity) <= 0 || unknown) continue;
-    const taken = used.get(name) ?? zeroQuantity;
+  const isKnown = (name: string): boolean =>
+    allocatableOf(node, name) !== undefined || !(isExtended(name) || name === 'pods');
+  const wanted = new Map(wantedBy(pod).filter(([name]) => isKnown(name)));
+  if (isKnown('pods')) wanted.set('pods', inPods(1));
+  for (const name of inOrder([...wanted.keys()])) {
+    const requested = wanted.get(name) ?? zeroQuantity;
+    const capacity = allocatableOf(node, name);
+    const taken = name === 'pods' ? inPods(others.length) : requestedBy(others, name);
     if (compareQuantities(addQuantities(taken, requested), capacity ?? zeroQuantity) > 0)
       yield { name, requested, used: taken, capacity: capacity ?? zeroQuantity };
   }
@@ -133,17 +131,22 @@ const resources: Check = (pod, side) => {
   };
 };
 
+/** Of the resources for which others would have to make way: for a Pod that lacks so many of them no room is made. */
+const MAX_MISSING = 100;
+
 function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   const missing = new Map<string, bigint>();
-  for (const { name, requested, used, capacity } of shortfalls(pod, side))
+  for (const { name, requested, used, capacity } of shortfalls(pod, side)) {
     missing.set(name, used.nano + requested.nano - capacity.nano);
+    if (missing.size === MAX_MISSING) break;
+  }
   if (missing.size === 0) return undefined;
   const others = side.others.filter((other) => !hasEnded(other));
   const [ending, staying] = [true, false].map((ends) =>
     others.filter((other) => (side.isEnding?.(other) ?? false) === ends),
   ) as [Pod[], Pod[]];
   const candidates = staying.filter((other) => !isCritical(other, side.isStatic(other)));
-  const victims = victimsFor(shortageAfter(missing, ending), candidates);
+  const victims = missing.size < MAX_MISSING ? victimsFor(shortageAfter(missing, ending), candidates) : undefined;
   if (victims !== undefined) return { victims };
   const lacks = [...shortageAfter(missing, [...ending, ...candidates])].map(
     ([name, nano]) => `(res: ${name}, q: ${counted(name, { nano, format: 'DecimalSI' })}), `,
@@ -158,8 +161,8 @@ function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
 const isExtended = (name: string): boolean => name.includes('/') && !name.includes('kubernetes.io/');
 
 const FIRST = ['pods', 'cpu', 'memory', 'ephemeral-storage'];
-const inOrder = (names: Iterable<string>): string[] => {
-  const all = [...names].sort();
+const inOrder = (names: readonly string[]): string[] => {
+  const all = names.toSorted();
   return [...FIRST.filter((name) => all.includes(name)), ...all.filter((name) => !FIRST.includes(name))];
 };
 

@@ -1,16 +1,19 @@
 /** What Pods take of a node, and what it has. Amounts are exact, in billionths of the unit. Source: v1.33. */
 import { hasEnded } from '../api/core/v1/pod/phase.ts';
-import { addResources, effectiveRequests, resourceQuantities } from '../api/core/v1/pod/resources.ts';
+import { effectiveRequests, resourceQuantity } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
-import type { Quantity } from '../machinery/quantity.ts';
+import { addQuantities, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 
-/** allocatable, or capacity where the node does not say. */
-export const allocatableOf = (node: Node): Map<string, Quantity> =>
-  resourceQuantities(node.status?.allocatable ?? node.status?.capacity);
+/** Of its allocatable resources, or of its capacity where the node does not say. */
+export const allocatableOf = ({ status }: Node, name: string): Quantity | undefined =>
+  resourceQuantity(status?.allocatable ?? status?.capacity, name);
 
-/** The sum of the Pods' effective requests. */
-export function requestedBy(pods: readonly Pod[]): Map<string, Quantity> {
-  const sum = new Map<string, Quantity>();
-  for (const pod of pods) if (!hasEnded(pod)) addResources(sum, effectiveRequests(pod));
-  return sum;
-}
+/** What the Pod asks a node for. A request of zero always fits. */
+export const wantedBy = (pod: Pod): [name: string, amount: Quantity][] =>
+  [...effectiveRequests(pod)].filter(([, { nano }]) => nano > 0n);
+
+/** The sum of the Pods' effective requests of one resource: they may have many that nobody asks for. */
+export const requestedBy = (pods: readonly Pod[], name: string): Quantity =>
+  pods
+    .filter((pod) => !hasEnded(pod))
+    .reduce((sum, pod) => addQuantities(sum, effectiveRequests(pod).get(name) ?? zeroQuantity), zeroQuantity);

@@ -13,12 +13,11 @@ const assumed: Readonly<Record<'cpu' | 'memory', Quantity>> = {
 
 /** 0 to 100: the mean over cpu and memory of the part that would be left free. */
 export function leastAllocatedScore(pod: Pod, node: Node, podsOnNode: readonly Pod[]): number {
-  const allocatable = allocatableOf(node);
   const pods = [...podsOnNode.filter((other) => !hasEnded(other)), pod];
   let score = 0n;
   let weights = 0n;
   for (const name of ['cpu', 'memory'] as const) {
-    const capacity = allocatable.get(name)?.nano ?? 0n;
+    const capacity = allocatableOf(node, name)?.nano ?? 0n;
     if (capacity === 0n) continue;
     weights++;
     const used = pods.reduce((sum, other) => sum + (effectiveRequests(other).get(name) ?? assumed[name]).nano, 0n);

@@ -4,7 +4,7 @@
  * (order and wording).
  */
 import type { AnyContainer } from '../../api/core/v1/pod/containers.ts';
-import { effectiveRequests, resourceQuantities, summedLimits } from '../../api/core/v1/pod/resources.ts';
+import { effectiveRequests, resourceQuantity, summedLimit } from '../../api/core/v1/pod/resources.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { formatQuantity, parseQuantity, type Quantity, quantityValue } from '../../machinery/quantity.ts';
 import { containersByName, ephemeralContainers, volumesByName } from '../by-name.ts';
@@ -116,7 +116,7 @@ export function evictionMessage(
   for (const [name, container] of use?.containers ?? []) {
     const used = containerUse(resource, container);
     const spec = withResources(pod, name);
-    const request = resourceQuantities(spec?.resources?.requests).get(resource);
+    const request = resourceQuantity(spec?.resources?.requests, resource);
     if (spec === undefined || used === undefined || used <= bytesOf(request)) continue;
     const asked = request === undefined ? '0' : formatQuantity(request);
     message += `Container ${name} was using ${binary(used)}, request is ${asked}, has larger consumption of ${resource}. `;
@@ -139,7 +139,7 @@ function containerUse(resource: StarvedResource, { memoryBytes, rootFs, logs }: 
 /** Whether its limits make it necessary to know what the Pod has on disk. */
 export const hasDiskLimits = (pod: Pod): boolean =>
   pod.spec?.volumes?.some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) === true ||
-  summedLimits(pod).has('ephemeral-storage');
+  summedLimit(pod, 'ephemeral-storage') !== undefined;
 
 /**
  * The message of the eviction where the Pod has more on disk than one of its limits allows. The limits that its containers
@@ -152,7 +152,7 @@ export function brokenDiskLimit(pod: Pod, use: PodUse, { separateImages }: Disks
     if ((use.volumes.get(name)?.bytes ?? 0) > bytesOf(limit))
       return `Usage of EmptyDir volume "${name}" exceeds the limit "${formatQuantity(limit)}". `;
   }
-  const ofPod = summedLimits(pod).get('ephemeral-storage');
+  const ofPod = summedLimit(pod, 'ephemeral-storage');
   const total = sum([
     ...[...use.containers.values()].map(({ rootFs, logs }) => (rootFs?.bytes ?? 0) + (logs?.bytes ?? 0)),
     ...volumesOnDisk(pod, use).map(({ bytes }) => bytes),
@@ -161,7 +161,7 @@ export function brokenDiskLimit(pod: Pod, use: PodUse, { separateImages }: Disks
   if (ofPod !== undefined && total > bytesOf(ofPod))
     return `Pod ephemeral local storage usage exceeds the total limit of containers ${formatQuantity(ofPod)}. `;
   for (const [name, { rootFs, logs }] of use.containers) {
-    const limit = resourceQuantities(withResources(pod, name)?.resources?.limits).get('ephemeral-storage');
+    const limit = resourceQuantity(withResources(pod, name)?.resources?.limits, 'ephemeral-storage');
     const used = (logs?.bytes ?? 0) + (separateImages ? 0 : (rootFs?.bytes ?? 0));
     if (limit !== undefined && limit.nano > 0n && used > bytesOf(limit))
       return `Container ${name} exceeded its local ephemeral storage limit "${formatQuantity(limit)}". `;

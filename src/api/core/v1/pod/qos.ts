@@ -1,7 +1,7 @@
 /** The quality-of-service class of a Pod. Source: Pod Quality of Service Classes, v1.33. */
 import { addQuantities, compareQuantities, type Quantity, zeroQuantity } from '../../../../machinery/quantity.ts';
 import type { Pod } from '../../../generated/types.ts';
-import { countedDefers, resourceQuantities } from './resources.ts';
+import { countedDefers, resourceQuantity } from './resources.ts';
 
 export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 
@@ -32,9 +32,8 @@ export function qosClass(pod: Pod): QosClass {
 /** How many of the counted resources the list sets above zero. */
 function addCounted(into: Map<string, Quantity>, texts: Record<string, string> | undefined): number {
   let found = 0;
-  const quantities = resourceQuantities(texts);
   for (const name of counted) {
-    const quantity = quantities.get(name);
+    const quantity = resourceQuantity(texts, name);
     if (quantity === undefined || compareQuantities(quantity, zeroQuantity) <= 0) continue;
     into.set(name, addQuantities(into.get(name) ?? zeroQuantity, quantity));
     found++;

@@ -10,21 +10,21 @@
  */
 import {
   addQuantities,
-  compareQuantities,
   formatQuantity,
   maxQuantity,
   parseQuantity,
   type Quantity,
-  zeroQuantity,
 } from '../../../../machinery/quantity.ts';
-import type { Container, DeferContainer, Pod, PodSpec } from '../../../generated/types.ts';
+import type { Container, DeferContainer, Pod, PodSpec, ResourceRequirements } from '../../../generated/types.ts';
 import { isSidecar, runsBeforeExit } from './containers.ts';
 
 /** Quantities by resource name (cpu in cores, memory in bytes). */
 export type ResourceQuantities = ReadonlyMap<string, Quantity>;
 
+type ResourceTexts = Readonly<Record<string, string>>;
+
 /** Of the texts that the API serves; what is no quantity is left out (validation refuses it). */
-export function resourceQuantities(texts: Readonly<Record<string, string>> | undefined): Map<string, Quantity> {
+export function resourceQuantities(texts: ResourceTexts | undefined): Map<string, Quantity> {
   const quantities = new Map<string, Quantity>();
   for (const [name, text] of Object.entries(texts ?? {})) {
     const quantity = parseQuantity(text);
@@ -33,16 +33,29 @@ export function resourceQuantities(texts: Readonly<Record<string, string>> | und
   return quantities;
 }
 
+/** Of one resource; the others, of which there may be a hundred thousand, are not read. */
+export const resourceQuantity = (texts: ResourceTexts | undefined, name: string): Quantity | undefined =>
+  texts !== undefined && Object.hasOwn(texts, name) ? parseQuantity(texts[name] ?? '') : undefined;
+
 /**
  * The defer containers that count in what the Pod requests and may use. One without requests and limits (amounts of zero
  * are none) runs in the Pod's control group beside what is there: it changes neither the class nor the effective resources.
  */
 export const countedDefers = ({ deferContainers = [] }: Pick<PodSpec, 'deferContainers'>): DeferContainer[] =>
-  deferContainers.filter(({ resources }) =>
-    [resources?.requests, resources?.limits].some((texts) =>
-      [...resourceQuantities(texts).values()].some((quantity) => compareQuantities(quantity, zeroQuantity) > 0),
-    ),
+  deferContainers.filter(({ resources }) => resources !== undefined && hasAmounts(resources));
+
+const withAmounts = new WeakMap<ResourceRequirements, boolean>();
+
+/** Remembered while the object lives, which must not change any more. */
+function hasAmounts(resources: ResourceRequirements): boolean {
+  const known = withAmounts.get(resources);
+  if (known !== undefined) return known;
+  const found = [resources.requests, resources.limits].some((texts) =>
+    Object.values(texts ?? {}).some((text) => (parseQuantity(text)?.nano ?? 0n) > 0n),
   );
+  withAmounts.set(resources, found);
+  return found;
+}
 
 /** The canonical texts, sorted by name. */
 export const resourceTexts = (quantities: ResourceQuantities): Record<string, string> =>
@@ -50,8 +63,11 @@ export const resourceTexts = (quantities: ResourceQuantities): Record<string, st
     [...quantities].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, quantity]) => [name, formatQuantity(quantity)]),
   );
 
-export function addResources(into: Map<string, Quantity>, more: ResourceQuantities): void {
-  for (const [name, quantity] of more) into.set(name, addQuantities(into.get(name) ?? zeroQuantity, quantity));
+function addResources(into: Map<string, Quantity>, more: ResourceQuantities): void {
+  for (const [name, quantity] of more) {
+    const current = into.get(name);
+    into.set(name, current === undefined ? quantity : addQuantities(current, quantity));
+  }
 }
 
 function raiseResources(into: Map<string, Quantity>, other: ResourceQuantities): void {
@@ -99,13 +115,28 @@ function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): 
   return running;
 }
 
-/** What the scheduler, the node and quotas count for the Pod. A container without a request counts its limit. */
-export function effectiveRequests(pod: Pod): Map<string, Quantity> {
-  const requests = aggregate(
-    pod,
-    ({ resources }) => new Map([...resourceQuantities(resources?.limits), ...resourceQuantities(resources?.requests)]),
-  );
+/** A container without a request requests its limit. */
+function requestsOf({ resources }: Container): ResourceQuantities {
+  const requests = resourceQuantities(resources?.requests);
+  for (const [name, text] of Object.entries(resources?.limits ?? {})) {
+    const limit = requests.has(name) ? undefined : parseQuantity(text);
+    if (limit !== undefined) requests.set(name, limit);
+  }
+  return requests;
+}
+
+const requestsOfPods = new WeakMap<Pod, ResourceQuantities>();
+
+/**
+ * What the scheduler, the node and quotas count for the Pod. Remembered while the Pod lives, which must not change any more:
+ * each decision of the scheduler asks for those of all Pods of a node.
+ */
+export function effectiveRequests(pod: Pod): ResourceQuantities {
+  const known = requestsOfPods.get(pod);
+  if (known !== undefined) return known;
+  const requests = aggregate(pod, requestsOf);
   addResources(requests, resourceQuantities(pod.spec?.overhead));
+  requestsOfPods.set(pod, requests);
   return requests;
 }
 
@@ -125,9 +156,18 @@ export function effectiveLimits(pod: Pod): Map<string, Quantity> {
 }
 
 /** The limits that containers have, where others have none as well: what upstream calls the limits of the Pod. */
-export function summedLimits(pod: Pod): Map<string, Quantity> {
-  const limits = aggregate(pod, ({ resources }) => resourceQuantities(resources?.limits));
-  for (const [name, quantity] of resourceQuantities(pod.spec?.overhead)) {
+export const summedLimits = (pod: Pod): Map<string, Quantity> => sumLimits(pod, resourceQuantities);
+
+/** That of one resource. */
+export const summedLimit = (pod: Pod, name: string): Quantity | undefined =>
+  sumLimits(pod, (texts) => {
+    const quantity = resourceQuantity(texts, name);
+    return new Map(quantity === undefined ? [] : [[name, quantity]]);
+  }).get(name);
+
+function sumLimits(pod: Pod, read: (texts: ResourceTexts | undefined) => ResourceQuantities): Map<string, Quantity> {
+  const limits = aggregate(pod, ({ resources }) => read(resources?.limits));
+  for (const [name, quantity] of read(pod.spec?.overhead)) {
     const limit = limits.get(name);
     if (limit !== undefined) limits.set(name, addQuantities(limit, quantity));
   }

@@ -12,7 +12,6 @@ import {
   compareQuantities,
   formatQuantity,
   parseQuantity,
-  type Quantity,
   quantityMilli,
   quantityValue,
   zeroQuantity,
@@ -24,8 +23,12 @@ const standardNames = new Set(['cpu', 'memory', 'ephemeral-storage']);
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
 /** Names without a prefix, and those under kubernetes.io, are Kubernetes's own. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
+const MAX_PREFIX_CHARACTERS = 253;
+/** Whether the quota of a qualified name has a qualified name as well: `requests.` before it. */
+const hasQuotaName = (name: string): boolean =>
+  !name.startsWith('requests.') && `requests.${name}`.indexOf('/') <= MAX_PREFIX_CHARACTERS;
 const isExtended = (name: string): boolean =>
-  !isNative(name) && !name.startsWith('requests.') && qualifiedNameErrors(`requests.${name}`).length === 0;
+  !isNative(name) && qualifiedNameErrors(name).length === 0 && hasQuotaName(name);
 /** An amount that the kernel can lend out more than once. */
 const isOvercommitable = (name: string): boolean => isNative(name) && !isHugePages(name);
 
@@ -37,7 +40,7 @@ function validateResourceName(name: string, path: string): FieldError[] {
       ? []
       : [invalid(path, name, 'must be a standard resource for containers')];
   }
-  return isNative(name) || isExtended(name)
+  return isNative(name) || hasQuotaName(name)
     ? []
     : [invalid(path, name, "doesn't follow extended resource name standard")];
 }
@@ -57,7 +60,7 @@ function validateAmount(name: string, text: string, path: string): FieldError[] 
   if (compareQuantities(quantity, zeroQuantity) < 0) {
     errors.push(invalid(path, formatQuantity(quantity), 'must be greater than or equal to 0'));
   }
-  if (isExtended(name) && quantityMilli(quantity) % 1000n !== 0n) {
+  if (quantityMilli(quantity) % 1000n !== 0n && isExtended(name)) {
     errors.push(invalid(path, formatQuantity(quantity), 'must be an integer'));
   }
   return errors;
@@ -65,8 +68,8 @@ function validateAmount(name: string, text: string, path: string): FieldError[] 
 
 /** Huge pages are lent out whole. The size is in the name: hugepages-2Mi. */
 function validateHugePages(name: string, text: string, path: string): FieldError[] {
-  const quantity = parseQuantity(String(text));
-  if (!isHugePages(name) || quantity === undefined) return [];
+  const quantity = isHugePages(name) ? parseQuantity(String(text)) : undefined;
+  if (quantity === undefined) return [];
   const size = parseQuantity(name.slice('hugepages-'.length));
   const bytes = size === undefined || quantityMilli(size) % 1000n !== 0n ? 0n : quantityValue(size);
   if (bytes > 0n && quantityValue(quantity) % bytes === 0n) return [];
@@ -80,6 +83,7 @@ export const validateResourceList = (list: Record<string, string> | undefined, p
     ...validateAmount(name, text, `${path}[${name}]`),
   ]);
 
+/** There may be a hundred thousand names: each is looked at once, though limits and requests have it. */
 export function validateResources(
   resources: ResourceRequirements | undefined,
   claimNames: ReadonlySet<string>,
@@ -87,15 +91,19 @@ export function validateResources(
 ): FieldError[] {
   const limits = resources?.limits ?? {};
   const requests = resources?.requests ?? {};
-  const errors = Object.entries(limits).flatMap(([name, text]) => [
-    ...validateResourceList({ [name]: text }, `${path}.limits`),
-    ...validateHugePages(name, text, `${path}.limits[${name}]`),
-  ]);
+  const errors: FieldError[] = [];
+  const goodNames = new Set<string>();
+  for (const [name, text] of Object.entries(limits)) {
+    const at = `${path}.limits[${name}]`;
+    const nameErrors = validateResourceName(name, at);
+    if (nameErrors.length === 0) goodNames.add(name);
+    errors.push(...nameErrors, ...validateAmount(name, text, at), ...validateHugePages(name, text, at));
+  }
   for (const [name, text] of Object.entries(requests)) {
-    errors.push(...validateResourceName(name, `${path}.requests[${name}]`));
-    errors.push(...validateAmount(name, text, `${path}.requests[${name}]`));
-    errors.push(...validateHugePages(name, text, `${path}.requests[${name}]`));
-    errors.push(...validateAgainstLimit(name, parseQuantity(String(text)), limits[name], path));
+    const at = `${path}.requests[${name}]`;
+    if (!goodNames.has(name)) errors.push(...validateResourceName(name, at));
+    errors.push(...validateAmount(name, text, at), ...validateHugePages(name, text, at));
+    errors.push(...validateAgainstLimit(name, text, limits[name], path));
   }
   const names = [...Object.keys(limits), ...Object.keys(requests)];
   if (names.some(isHugePages) && !names.some((name) => name === 'cpu' || name === 'memory')) {
@@ -105,12 +113,9 @@ export function validateResources(
   return errors;
 }
 
-function validateAgainstLimit(
-  name: string,
-  request: Quantity | undefined,
-  limitText: string | undefined,
-  path: string,
-): FieldError[] {
+function validateAgainstLimit(name: string, text: string, limitText: string | undefined, path: string): FieldError[] {
+  if (text === limitText) return [];
+  const request = parseQuantity(String(text));
   if (request === undefined) return [];
   if (limitText === undefined) {
     return isOvercommitable(name)
