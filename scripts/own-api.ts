@@ -43,7 +43,7 @@ const DEFER_SETTINGS: Record<string, OwnField> = {
   preStopPolicy: {
     shape: 'string',
     description:
-      'When the preStop hooks of app containers start. Concurrent: together with the first PreExit entry, when the termination begins. AfterPreExit: once the last PreExit entry has ended. Defaults to Concurrent.',
+      'When preStop hooks start. Concurrent: all together with the first PreExit entry, when the termination begins. AfterPreExit: those of app containers once the last PreExit entry has ended, that of a sidecar when the sidecar stops. Defaults to Concurrent.',
   },
   deferContainerGracePeriodExtension: {
     shape: 'boolean',
