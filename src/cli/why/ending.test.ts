@@ -208,6 +208,17 @@ explains({
     status: { deferContainerStatuses: [waiting('bye', 'ContainerCreating', '', { containerID: '' })] },
     sentence: /its defer container bye \(1 of 1\) is about to start, at the latest/,
   },
+  'a preStop hook of a sidecar, which the grace period bounds': {
+    metadata: DELETED,
+    spec: { initContainers: [{ ...container('proxy'), restartPolicy: 'Always' }] },
+    status: {
+      initContainerStatuses: [running('proxy')],
+      termination: { reason: 'Deleted', startedAt: time(8), preExitDeadline: time(-7), deadline: time(-22) },
+    },
+    steps: [...(ENDING ?? []), [7, 'HookBegan', { ...of('proxy'), reason: 'preStop' }]],
+    sentence:
+      /the preStop hook of init container proxy runs, for 7.00s now, at the latest until 12:00:22 UTC \(in 22.0s\)\.$/,
+  },
   'a preStop hook, which the reserve bounds': {
     metadata: DELETED,
     status: {

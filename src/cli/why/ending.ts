@@ -2,7 +2,7 @@
 import type { Container, CoreV1Event } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
-import { begun, hurry, isDeleted, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
+import { begun, deadlineOf, hurry, isDeleted, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
 import { explainTurn } from './entry-turn.ts';
 import {
   ago,
@@ -19,6 +19,7 @@ import {
   oneLine,
   type Shown,
   shownContainers,
+  sidecarsOf,
 } from './subject.ts';
 
 /** A process that listens to its stop signal has mostly ended by then. */
@@ -107,8 +108,10 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
   for (const shown of running) {
     const step = lastStep(subject, ['HookBegan', 'HookDone', 'HookFailed', 'StopSignal'], shown.name);
     if (step?.type !== 'HookBegan' || step.reason !== 'preStop') continue;
+    // The hook of a sidecar may take until the sidecar is to be gone.
+    const until = sidecarsOf(subject.pod).has(shown.name) ? deadlineOf(subject) : preExitDeadlineOf(subject);
     return {
-      sentence: `${still(subject)}: the preStop hook of ${called(shown)} runs, for ${forTime(step.at, now)} now${untilText(preExitDeadlineOf(subject), subject)}.`,
+      sentence: `${still(subject)}: the preStop hook of ${called(shown)} runs, for ${forTime(step.at, now)} now${untilText(until, subject)}.`,
       evidence: [...begun(subject), `step HookBegan (preStop), ${ago(step.at, now)}`],
       advice: hurry(subject),
     };
