@@ -2,16 +2,18 @@
  * Failures of the API: one constructor a failure fixes code, reason, details and wording.
  * Source: k8s.io/apimachinery/pkg/api/errors (behaviour and wording).
  */
+import { boundedStatus } from './error-text.ts';
 import { type FieldError, fieldErrorCause, listErrors } from './field-error.ts';
 import type { Status, StatusDetails } from './meta.ts';
 
-/** An expected failure of an API call; `status` is what the client gets. */
+/** An expected failure of an API call; `status` is what the client gets: its texts are bounded. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: Status;
   constructor(status: Status) {
-    super(status.message ?? status.reason ?? 'unknown');
-    this.status = status;
+    const sent = boundedStatus(status);
+    super(sent.message ?? sent.reason ?? 'unknown');
+    this.status = sent;
   }
   get code(): number {
     return this.status.code ?? 500;

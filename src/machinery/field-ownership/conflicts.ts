@@ -1,7 +1,10 @@
 /** The error for an apply that would take fields from their owners. Source: apimachinery's managedfields of v1.33 (wording). */
+import { listed } from '../error-text.ts';
 import type { ManagedFieldsEntry, StatusCause } from '../meta.ts';
 import { ApiError } from '../status.ts';
 import { type FieldSet, pathsOf, sizeOf } from './field-set.ts';
+
+const REASON = 'FieldManagerConflict';
 
 function ownerText({ manager = '', subresource, operation, apiVersion, time }: ManagedFieldsEntry): string {
   const name = JSON.stringify(manager) + (subresource ? ` with subresource ${JSON.stringify(subresource)}` : '');
@@ -9,28 +12,29 @@ function ownerText({ manager = '', subresource, operation, apiVersion, time }: M
   return `${name} using ${apiVersion}${time === undefined ? '' : ` at ${time}`}`;
 }
 
-/** More conflicts are counted, but not listed. */
-const MAX_LISTED_CONFLICTS = 1000;
+interface Conflict {
+  owner: string;
+  field: string;
+}
 
-/** Throws 409 Conflict where fields are taken from their owners. */
+function* conflictsOf(taken: readonly { owner: string; fields: FieldSet }[]): Generator<Conflict> {
+  for (const { owner, fields } of taken) for (const field of pathsOf(fields)) yield { owner, field };
+}
+
+/** Throws 409 Conflict where fields are taken from their owners. All conflicts are counted, the first of them listed. */
 export function refuseConflicts(taken: readonly { entry: ManagedFieldsEntry; fields: FieldSet }[]): void {
-  const conflicts = taken
-    .map(({ entry, fields }) => ({ owner: ownerText(entry), fields, size: sizeOf(fields) }))
-    .filter(({ size }) => size > 0)
-    .sort((a, b) => (a.owner < b.owner ? -1 : 1));
-  const count = conflicts.reduce((sum, { size }) => sum + size, 0);
+  const count = taken.reduce((sum, { fields }) => sum + sizeOf(fields), 0);
   if (count === 0) return;
-  const causes: StatusCause[] = [];
-  const lines: string[] = [];
-  for (const { owner, fields } of conflicts) {
-    const paths = pathsOf(fields, MAX_LISTED_CONFLICTS - causes.length);
-    if (paths.length === 0) break;
-    lines.push(`conflicts with ${owner}:`);
-    for (const field of paths) {
-      causes.push({ reason: 'FieldManagerConflict', message: `conflict with ${owner}`, field });
-      lines.push(`- ${field}`);
-    }
-  }
+  const byOwner = taken
+    .map(({ entry, fields }) => ({ owner: ownerText(entry), fields }))
+    .sort((a, b) => (a.owner < b.owner ? -1 : 1));
+  const shown = listed(conflictsOf(byOwner), ({ owner, field }) => REASON.length + owner.length + field.length);
+  const causes = shown.map(
+    ({ owner, field }): StatusCause => ({ reason: REASON, message: `conflict with ${owner}`, field }),
+  );
+  const lines = shown.flatMap(({ owner, field }, index) =>
+    owner === shown[index - 1]?.owner ? [`- ${field}`] : [`conflicts with ${owner}:`, `- ${field}`],
+  );
   if (count > causes.length) lines.push(`and ${count - causes.length} more`);
   const [only] = causes;
   throw new ApiError({

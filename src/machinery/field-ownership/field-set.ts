@@ -189,20 +189,12 @@ export function sizeOf(set: FieldSet): number {
   return size;
 }
 
-/** As messages write them: `.spec.containers[name="app"].image`. Members of one level come before what is below them. At most `limit`. */
-export function pathsOf(set: FieldSet, limit = Number.POSITIVE_INFINITY, path = ''): string[] {
-  if (set === undefined) return [];
+/** As messages write them: `.spec.containers[name="app"].image`. Members of one level come before what is below them. */
+export function* pathsOf(set: FieldSet, path = ''): Generator<string> {
+  if (set === undefined) return;
   const elements = elementsOf(set).sort();
-  const paths: string[] = [];
-  for (const element of elements) {
-    if (paths.length >= limit) return paths;
-    if (removes(set, element)) paths.push(path + elementText(element));
-  }
-  for (const element of elements) {
-    if (paths.length >= limit) return paths;
-    paths.push(...pathsOf(childOf(set, element), limit - paths.length, path + elementText(element)));
-  }
-  return paths;
+  for (const element of elements) if (removes(set, element)) yield path + elementText(element);
+  for (const element of elements) yield* pathsOf(childOf(set, element), path + elementText(element));
 }
 
 export function elementText(element: string): string {
