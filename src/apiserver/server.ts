@@ -10,7 +10,8 @@
  *  1. Every failure is answered with a metav1.Status; what was not expected is logged and answered without its details.
  *  2. Without a certificate of our authority a client gets 401, but for health and version.
  *  3. The work of a request ends with its client's connection.
- *  4. close() ends watches, followed logs and streams at once, and lets every other request have its answer.
+ *  4. No failure of a request ends the process: where none can be answered, the connection is closed.
+ *  5. close() ends watches, followed logs and streams at once, and lets every other request have its answer.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -22,17 +23,18 @@ import type { KindDefinition } from '../api/kind.ts';
 import type { ResourceBackend, UserInfo } from '../machinery/backend.ts';
 import type { NodeConnection } from '../machinery/node-connection.ts';
 import type { NodeReports } from '../machinery/node-reports.ts';
-import { ApiError, internalError, methodNotAllowed, pathNotFound, unauthorized } from '../machinery/status.ts';
+import { methodNotAllowed, pathNotFound, unauthorized } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
-import { sendBody, sendJson, sendStatus } from './http/answers.ts';
+import { sendBody, sendJson } from './http/answers.ts';
 import { authenticate } from './http/authenticate.ts';
 import { authorizePath, authorizeResource } from './http/authorize.ts';
 import { bodyReader } from './http/body.ts';
 import type { ServerContext } from './http/context.ts';
 import { createExchange, type Exchange } from './http/exchange.ts';
+import { sendFailure } from './http/failure.ts';
 import { type HealthChecks, serveHealth } from './http/health.ts';
 import { type OutgoingBudget, outgoingBudget } from './http/outgoing.ts';
 import { flag } from './http/query.ts';
@@ -41,7 +43,6 @@ import { serveResource } from './http/resources.ts';
 import { findPath, findRoute, pathSegments, type RouteIndex, routeIndex } from './http/routes.ts';
 import { isNext } from './http/turns.ts';
 import { unfinishedParts } from './http/unfinished.ts';
-import { discardBody } from './http/unread-body.ts';
 import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import type { Pki } from './pki/pki.ts';
@@ -84,6 +85,13 @@ export interface ApiServer {
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const host = options.host ?? '127.0.0.1';
   const requests = createRequestHandler(options);
+  const handle = (...[request, ...rest]: Parameters<RequestHandler['handle']>): void => {
+    // A rejection that nothing handles would end the process.
+    requests.handle(request, ...rest).catch((error: unknown) => {
+      request.socket.destroy();
+      options.log.error('request failed without an answer', { path: request.url, error: String(error) });
+    });
+  };
   const server = createServer(
     {
       cert: options.pki.serving.certificate,
@@ -97,11 +105,11 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
       shouldUpgradeCallback: upgradeFilter(options.kinds),
     },
-    (request, response) => void requests.handle(request, response),
+    (request, response) => handle(request, response),
   );
   server.on('upgrade', (request, connection, head) => {
     const socket = connection as Socket;
-    void requests.handle(request, answerOn(request, socket), { socket, head });
+    handle(request, answerOn(request, socket), { socket, head });
   });
   // Of a server that closes, a connection whose last answer is out has no further use.
   requests.onIdleWhileClosing = () => server.closeIdleConnections();
@@ -211,7 +219,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         outgoing: handling.outgoing.open(response, request.url ?? '/'),
         ...(upgrade === undefined ? {} : { upgrade }),
       });
-      await answer(handling, exchange).catch((error: unknown) => fail(handling, exchange, error));
+      await answer(handling, exchange).catch((error: unknown) => sendFailure(handling, exchange, error));
     },
     close() {
       closing = true;
@@ -273,24 +281,4 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
 
 function onlyGet(method: string): void {
   if (method !== 'GET') throw methodNotAllowed();
-}
-
-async function fail(handling: Handling, exchange: Exchange, error: unknown): Promise<void> {
-  const { response, method, path, signal } = exchange;
-  // The client is gone: nobody reads an answer.
-  if (signal.aborted && response.destroyed) return;
-  let failure = error;
-  if (!(error instanceof ApiError)) {
-    handling.log.error('request failed', { method, path, error: (error as Error)?.stack ?? String(error) });
-    failure = internalError('an unexpected failure was logged');
-  }
-  if (response.headersSent || response.socket === null) {
-    // Half an answer, or a stream: only a broken connection tells the client so.
-    response.destroy();
-    return;
-  }
-  const { status } = failure as ApiError;
-  if ((status.code === 413 || status.code === 429) && !exchange.request.complete)
-    return discardBody(exchange, status, handling.timers);
-  await sendStatus(exchange, status);
 }

@@ -113,13 +113,19 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
     first = 0;
     writing = false;
   };
+  const writeOn = (): void => {
+    last = writeAll().catch((error: unknown) => {
+      server.log.error('watch failed', { path: exchange.path, error: (error as Error)?.stack ?? String(error) });
+      response.destroy();
+    });
+  };
   return {
     add(event, initial) {
       const bytes = initial === 'shared' ? 0 : encodeOnce(event.object).length;
       queue.push({ event, bytes, initial: initial !== undefined });
       if (initial === undefined) pending += bytes;
       if (bytes > 0) outgoing.keep(event.object, bytes);
-      if (started && !writing) last = writeAll();
+      if (started && !writing) writeOn();
       if (pending <= MAX_PENDING_BYTES) return;
       server.log.warn('watch cut: the client reads too slowly', { path: exchange.path, pendingBytes: pending });
       // Its end aborts the signal, and that ends the watch.
@@ -127,7 +133,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
     },
     start() {
       started = true;
-      last = writeAll();
+      writeOn();
     },
     async written() {
       while (writing && !response.destroyed) await Promise.race([last, outgoing.ready(STALLED_MILLIS)]);

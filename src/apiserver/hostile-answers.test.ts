@@ -1,0 +1,62 @@
+/** Failures whose answers would be far longer than their requests, or that cannot be answered: only their connection may end. */
+import { expect, test } from 'vitest';
+import { MAX_ERROR_CHARS } from '../machinery/error-text.ts';
+import type { Status } from '../machinery/meta.ts';
+import { ApiError } from '../machinery/status.ts';
+import { OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileOthersAsk } from './hostile-fixture.ts';
+import { configMapKind, readText, startTestServer } from './server-fixture.ts';
+
+const CONFIG_MAP = '/api/v1/namespaces/default/configmaps/a';
+
+test('conflicts that repeat a long key a thousand times are answered in short', async () => {
+  await using at = await startHostileServer();
+  const list = Array.from({ length: 1000 }, (_, index) => `e${index}`);
+  const name = 'a'.repeat(300_000);
+  const spec = { containers: [{ name: 'app', image: 'b' }] };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'one' }, spec };
+  expect((await at.call('POST', PODS, { body: JSON.stringify(pod) })).code).toBe(201);
+  const env = Object.fromEntries(list.map((each) => [`k:{"name":"${each}"}`, {}]));
+  const fieldsV1 = { 'f:spec': { 'f:containers': { [`k:${JSON.stringify({ name })}`]: { 'f:env': env } } } };
+  const entry = { manager: 'other', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1 };
+  const patch = (type: string, query: string, body: object) =>
+    at.call('PATCH', `${PODS}/one${query}`, { body: JSON.stringify(body), headers: { 'content-type': type } });
+  const owned = await patch('application/merge-patch+json', '', { metadata: { managedFields: [entry] } });
+  expect(owned.code).toBe(200);
+  const container = { name, image: 'b', env: list.map((each) => ({ name: each, value: 'c' })) };
+  const { code, json, text, othersWaited } = await whileOthersAsk(at, () =>
+    patch('application/apply-patch+yaml', '?fieldManager=me', { ...pod, spec: { containers: [container] } }),
+  );
+  expect(code).toBe(409);
+  expect(json.message).toMatch(
+    /^Apply failed with 1000 conflicts: conflicts with "other" using v1:\n- \.spec\.containers/,
+  );
+  expect(text.length).toBeLessThan(3 * MAX_ERROR_CHARS);
+  expect(othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
+  expect(at.errors).toEqual([]);
+});
+
+test('a failure that cannot be answered ends its connection alone', async () => {
+  await using at = await startTestServer();
+  const unreadable = { kind: 'Status', code: 409, message: 'a', details: { uid: 1n } } as unknown as Status;
+  at.backend.get = async () => {
+    throw new ApiError(unreadable);
+  };
+  await expect(at.call('GET', CONFIG_MAP)).rejects.toThrow('socket hang up');
+  expect(at.errors).toMatchObject([{ message: 'request failed without an answer', fields: { path: CONFIG_MAP } }]);
+  expect((await at.call('GET', '/version')).code).toBe(200);
+});
+
+test('a watch whose events cannot be written ends alone', async () => {
+  const row = () => {
+    throw new Error('there is no row of it');
+  };
+  await using at = await startTestServer({ kinds: [{ ...configMapKind, row }] });
+  const watch = await at.open('GET', '/api/v1/configmaps?watch=1', {
+    headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+  });
+  const ended = at.backend.watchEnded();
+  at.backend.emit({ type: 'ADDED', object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } } });
+  await expect(readText(watch)).rejects.toThrow('aborted');
+  await ended;
+  expect(at.errors).toMatchObject([{ message: 'watch failed' }]);
+});

@@ -1,0 +1,31 @@
+/** The answer to a request that failed. */
+import { ApiError, internalError } from '../../machinery/status.ts';
+import { sendStatus } from './answers.ts';
+import type { ServerContext } from './context.ts';
+import type { Exchange } from './exchange.ts';
+import { discardBody } from './unread-body.ts';
+
+/** Answers with the Status of an ApiError. Other failures are logged, and answered without their details. */
+export async function sendFailure(
+  { log, timers }: Pick<ServerContext, 'log' | 'timers'>,
+  exchange: Exchange,
+  error: unknown,
+): Promise<void> {
+  const { response, method, path, signal } = exchange;
+  // The client is gone: nobody reads an answer.
+  if (signal.aborted && response.destroyed) return;
+  let failure = error;
+  if (!(error instanceof ApiError)) {
+    log.error('request failed', { method, path, error: (error as Error)?.stack ?? String(error) });
+    failure = internalError('an unexpected failure was logged');
+  }
+  if (response.headersSent || response.socket === null) {
+    // Half an answer, or a stream: only a broken connection tells the client so.
+    response.destroy();
+    return;
+  }
+  const { status } = failure as ApiError;
+  if ((status.code === 413 || status.code === 429) && !exchange.request.complete)
+    return discardBody(exchange, status, timers);
+  await sendStatus(exchange, status);
+}
