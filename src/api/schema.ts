@@ -144,9 +144,8 @@ const ownDecoder =
   };
 
 const quantityDecoder: Decoder = (value, context) => {
-  const result = canonicalQuantityValue(
-    typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value),
-  );
+  // Upstream reads the JSON of any other value as a quantity, which it never is.
+  const result = canonicalQuantityValue(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
   if ('value' in result) return result.value;
   noteFatal(context, result.error);
   return undefined;

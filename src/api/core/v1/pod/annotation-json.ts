@@ -1,6 +1,12 @@
-/** JSON in an annotation, read as encoding/json reads it: names of fields in any case, and null as nothing. */
+/**
+ * JSON in an annotation, read as encoding/json reads it: names of fields in any case, and null as nothing.
+ *
+ * It is read before the annotations are validated: what is longer than all of them may be, or nested deeper than a body, is not
+ * looked into.
+ */
 
-import type { JsonObject } from '../../../../machinery/json-value.ts';
+import { isDeeperThan, type JsonObject, MAX_DEPTH } from '../../../../machinery/json-value.ts';
+import { ANNOTATIONS_LIMIT_BYTES } from '../../../../machinery/object-meta.ts';
 import { decode, type Shape, schemaTypes } from '../../../schema.ts';
 
 export interface AnnotationJson {
@@ -17,12 +23,16 @@ export interface AnnotationJson {
  */
 export function readAnnotationJson(text: string, type: string, wrap?: string): AnnotationJson {
   const failed = (failure: string): AnnotationJson => ({ value: {}, unknownFields: [], failure });
+  if (Buffer.byteLength(text) > ANNOTATIONS_LIMIT_BYTES) {
+    return failed(`may not be more than ${ANNOTATIONS_LIMIT_BYTES} bytes`);
+  }
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch (error) {
     return failed((error as Error).message);
   }
+  if (isDeeperThan(MAX_DEPTH, parsed)) return failed('exceeded max depth');
   const given = wrap === undefined ? (parsed ?? {}) : { [wrap]: parsed };
   const { value, unknownFields, typeErrors } = decode(type, withFieldNames(given, { ref: type }));
   return typeErrors[0] === undefined ? { value, unknownFields } : failed(typeErrors[0]);

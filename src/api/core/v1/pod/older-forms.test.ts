@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { fieldErrorText } from '../../../../machinery/field-error.ts';
 import type { Container, ContainerStatus, DeferContainer, Pod } from '../../../generated/types.ts';
 import { podKind } from './index.ts';
@@ -66,6 +66,32 @@ describe('on create', () => {
       expect(error.startsWith(`metadata.annotations[${key}]: Invalid value`)).toBe(true);
       expect(error).toMatch(message);
     }
+  });
+
+  it.each([
+    ['a list', '[', ']'],
+    ['an object', '{"a":', '}'],
+  ])('levels without end in %s are an error at the annotation', (_, open, close) => {
+    const deep = `${open.repeat(10_000)}0${close.repeat(10_000)}`;
+    for (const key of [BETA, ALPHA]) {
+      const text = `[{"name":"a","image":"b","resources":{"limits":{"cpu":${deep}}}}]`;
+      const [error = '', ...others] = errorsOf(annotated({ [key]: text }));
+      expect(others).toEqual([]);
+      expect(error.startsWith(`metadata.annotations[${key}]: Invalid value`)).toBe(true);
+      expect(error.endsWith(': exceeded max depth')).toBe(true);
+    }
+  });
+
+  it('an annotation that is longer than all may be is not read', () => {
+    const text = `[{${'"a":0,'.repeat(50_000)}"name":"a"}]`;
+    const parse = vi.spyOn(JSON, 'parse');
+    const errors = errorsOf(annotated({ [BETA]: text }));
+    expect(parse.mock.calls.filter(([parsed]) => parsed === text)).toEqual([]);
+    parse.mockRestore();
+    expect(errors).toEqual([
+      'metadata.annotations: Too long: may not be more than 262144 bytes',
+      expect.stringMatching(/^metadata\.annotations\[.*\]: Invalid value: .*: may not be more than 262144 bytes$/),
+    ]);
   });
 
   it('a container that is not valid is an error of the field that it was read into', () => {
