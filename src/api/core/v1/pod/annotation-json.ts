@@ -54,6 +54,17 @@ export const differing = (path: string, text: string, field: string): FormFault 
   differs: true,
 });
 
+/** Per type, the names of its fields by these names in lower case. */
+const namesInAnyCase = new Map<string, ReadonlyMap<string, string>>();
+
+function fieldNames(type: string): ReadonlyMap<string, string> {
+  const known = namesInAnyCase.get(type);
+  if (known !== undefined) return known;
+  const names = new Map(Object.keys(schemaTypes[type] ?? {}).map((name) => [name.toLowerCase(), name]));
+  namesInAnyCase.set(type, names);
+  return names;
+}
+
 /** The value with the names of its fields as the schema writes them. */
 function withFieldNames(value: unknown, shape: Shape): unknown {
   if (typeof shape !== 'object' || typeof value !== 'object' || value === null) return value;
@@ -61,11 +72,11 @@ function withFieldNames(value: unknown, shape: Shape): unknown {
   if (Array.isArray(value)) return value;
   const entries = Object.entries(value);
   if ('map' in shape) return Object.fromEntries(entries.map(([key, item]) => [key, withFieldNames(item, shape.map)]));
-  const fields = schemaTypes[shape.ref] ?? {};
+  const names = fieldNames(shape.ref);
   return Object.fromEntries(
     entries.map(([key, item]) => {
-      const name = key in fields ? key : Object.keys(fields).find((each) => each.toLowerCase() === key.toLowerCase());
-      const field = name === undefined ? undefined : fields[name];
+      const name = names.get(key.toLowerCase());
+      const field = name === undefined ? undefined : schemaTypes[shape.ref]?.[name];
       return field === undefined ? [key, item] : [name, withFieldNames(item, field.shape)];
     }),
   );

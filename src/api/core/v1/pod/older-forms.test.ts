@@ -94,6 +94,17 @@ describe('on create', () => {
     ]);
   });
 
+  it('a field that nobody knows is not compared with all that there are', () => {
+    const fields = Array.from({ length: 10_000 }, (_, index) => `"A${index}":0`);
+    const pod = annotated({ [BETA]: `[{"name":"a","image":"b",${fields.join()}}]` });
+    const lowerCase = vi.spyOn(String.prototype, 'toLowerCase');
+    created(pod);
+    const times = lowerCase.mock.calls.length;
+    lowerCase.mockRestore();
+    // Once for each, and some for other texts.
+    expect(times).toBeLessThan(20_000);
+  });
+
   it('a container that is not valid is an error of the field that it was read into', () => {
     expect(errorsOf(annotated({ [BETA]: '[{"name": "Not_valid", "image": "x"}]' }))).toEqual([
       expect.stringMatching(/^spec\.initContainers\[0\]\.name: Invalid value: "Not_valid"/),
