@@ -1,4 +1,6 @@
 /** JSON values as a parser returns them, and the few questions that patches ask of them. */
+import { cutForError, MAX_ERROR_CHARS } from './error-text.ts';
+
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export interface JsonObject {
   [key: string]: JsonValue;
@@ -28,17 +30,38 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   return keys.every((key) => Object.hasOwn(b, key) && jsonEqual(a[key], b[key]));
 }
 
-/** As Go prints a decoded JSON value with %v; upstream's patch errors show values so. */
+/**
+ * As Go prints a decoded JSON value with %v; upstream's patch errors show values so. What is too long for an error is cut: the
+ * pieces are joined once, and not at each level.
+ */
 export function goText(value: JsonValue): string {
-  if (value === null) return '<nil>';
-  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`;
-  if (isJsonObject(value)) {
-    const entries = Object.keys(value)
-      .sort()
-      .map((key) => `${key}:${goText(value[key] as JsonValue)}`);
-    return `map[${entries.join(' ')}]`;
-  }
-  return String(value);
+  const pieces: string[] = [];
+  let chars = 0;
+  const write = (piece: string): void => {
+    pieces.push(piece);
+    chars += piece.length;
+  };
+  const writeValue = (part: JsonValue): void => {
+    if (chars > MAX_ERROR_CHARS) return;
+    if (Array.isArray(part)) writeParts('[', part, writeValue);
+    else if (isJsonObject(part)) {
+      writeParts('map[', Object.keys(part).sort(), (key) => {
+        write(`${key}:`);
+        writeValue(part[key] as JsonValue);
+      });
+    } else write(part === null ? '<nil>' : String(part));
+  };
+  const writeParts = <T>(start: string, parts: readonly T[], writePart: (part: T) => void): void => {
+    write(start);
+    for (const [index, part] of parts.entries()) {
+      if (chars > MAX_ERROR_CHARS) return;
+      if (index > 0) write(' ');
+      writePart(part);
+    }
+    write(']');
+  };
+  writeValue(value);
+  return cutForError(pieces.join(''));
 }
 
 /** More than any API object has, and few enough for every function here that calls itself for each level. */

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { MAX_ERROR_CHARS } from './error-text.ts';
+import { goText, type JsonValue } from './json-value.ts';
+
+test.each<[JsonValue, string]>([
+  [null, '<nil>'],
+  [1.5, '1.5'],
+  ['a b', 'a b'],
+  [[], '[]'],
+  [{}, 'map[]'],
+  [['a', null, [true]], '[a <nil> [true]]'],
+  [{ b: { c: 1 }, a: [2, 'x'] }, 'map[a:[2 x] b:map[c:1]]'],
+])('%j as Go prints it', (value, text) => {
+  expect(goText(value)).toBe(text);
+});
+
+test('a text that is too long for an error is cut, at any level', () => {
+  let value: JsonValue = { z: 'x'.repeat(MAX_ERROR_CHARS), zz: 'never read' };
+  for (let level = 0; level < 900; level++) value = { a: 'b', c: value };
+  const text = goText(value);
+  expect(text).toHaveLength(MAX_ERROR_CHARS + 3);
+  expect(text.startsWith('map[a:b c:map[a:b c:map[')).toBe(true);
+  expect(text.endsWith('xxx...')).toBe(true);
+});
+
+test('values behind the end of the text are not read', () => {
+  const value = { a: 'x'.repeat(MAX_ERROR_CHARS + 1) } as { a: string; b?: string };
+  Object.defineProperty(value, 'b', {
+    enumerable: true,
+    get: () => {
+      throw new Error('it is read');
+    },
+  });
+  expect(goText(value as JsonValue)).toHaveLength(MAX_ERROR_CHARS + 3);
+});
