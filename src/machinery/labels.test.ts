@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { labelSelectorErrors, labelSelectorMatcher, parseLabelRequirements, parseLabelSelector } from './labels.ts';
 import { isApiError } from './status.ts';
 
@@ -40,6 +40,37 @@ describe('parseLabelSelector', () => {
     ['tier,app in (web),!none', true],
   ])('%j matches: %j', (text, expected) => {
     expect(parseLabelSelector(text)(labels)).toBe(expected);
+  });
+
+  it('asks equal requirements once', () => {
+    const requirements = parseLabelRequirements(`${'!a,'.repeat(5000)}b in (x,y),b in (y,x),b=x,!a`);
+    expect(requirements).toEqual([
+      { key: 'a', operator: '!', values: [] },
+      { key: 'b', operator: 'in', values: ['x', 'y'] },
+      { key: 'b', operator: '=', values: ['x'] },
+    ]);
+  });
+
+  it('has 1000 requirements at most', () => {
+    const texts = Array.from({ length: 1001 }, (_, index) => `!a${index}`);
+    expect(parseLabelRequirements(texts.slice(1).join())).toHaveLength(1000);
+    expect(() => parseLabelRequirements(texts.join())).toThrow(
+      'labelSelector: Too many: 1001: must have at most 1000 items',
+    );
+  });
+
+  it('does not compare a label with each of many values', () => {
+    const values = Array.from({ length: 5000 }, (_, index) => `v${index}`);
+    const selectors = [parseLabelSelector(`a in (${values})`), parseLabelSelector(`a notin (${values})`)];
+    const includes = vi.spyOn(Array.prototype, 'includes');
+    const found = selectors.map((matches) => [matches({ a: 'v4999' }), matches({ a: 'x' }), matches({})]);
+    const calls = includes.mock.calls.length;
+    includes.mockRestore();
+    expect(found).toEqual([
+      [true, false, false],
+      [false, true, true],
+    ]);
+    expect(calls).toBe(0);
   });
 
   it.each([

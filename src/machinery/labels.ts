@@ -3,7 +3,7 @@
  * compiled to a function of labels.
  * Source: k8s.io/apimachinery/pkg/labels of v1.33 (grammar, behaviour and wording).
  */
-import { type FieldError, fieldErrorText, forbidden, invalid, required } from './field-error.ts';
+import { type FieldError, fieldErrorText, forbidden, invalid, required, tooMany } from './field-error.ts';
 import { labelValueErrors, qualifiedNameErrors } from './names.ts';
 import { badRequest } from './status.ts';
 
@@ -196,10 +196,27 @@ class Parser {
   }
 }
 
-/** The requirements of a selector's text, all of which must hold; throws ApiError (BadRequest). */
+/**
+ * The limit of the requirements of a selector's text. All of them are asked of each object of a list, and by each watch of each
+ * change; upstream has no limit.
+ */
+const MAX_REQUIREMENTS = 1000;
+
+/** Each requirement once. */
+function distinct(requirements: readonly LabelRequirement[]): LabelRequirement[] {
+  const byText = new Map<string, LabelRequirement>();
+  for (const each of requirements) byText.set(JSON.stringify([each.key, each.operator, ...each.values]), each);
+  return [...byText.values()];
+}
+
+/** The requirements of a selector's text, all of which must hold, each once; throws ApiError (BadRequest). */
 export function parseLabelRequirements(text: string): LabelRequirement[] {
   try {
-    return new Parser(text).parse().sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+    const requirements = distinct(new Parser(text).parse());
+    if (requirements.length > MAX_REQUIREMENTS) {
+      fail(fieldErrorText(tooMany('labelSelector', requirements.length, MAX_REQUIREMENTS)));
+    }
+    return requirements.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   } catch (error) {
     if (error instanceof SelectorSyntaxError) throw badRequest(error.message);
     throw error;
@@ -220,8 +237,11 @@ function compares(operator: 'gt' | 'lt', actual: string, bound: string): boolean
   return operator === 'gt' ? left > right : left < right;
 }
 
+const labelOf = (labels: Labels | undefined, key: string): string | undefined =>
+  labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
+
 export function matchesRequirement({ key, operator, values }: LabelRequirement, labels: Labels | undefined): boolean {
-  const actual = labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
+  const actual = labelOf(labels, key);
   switch (operator) {
     case '=':
     case '==':
@@ -240,10 +260,18 @@ export function matchesRequirement({ key, operator, values }: LabelRequirement, 
   }
 }
 
-const matcherOf =
-  (requirements: LabelRequirement[]): LabelMatcher =>
-  (labels) =>
-    requirements.every((requirement) => matchesRequirement(requirement, labels));
+/** A value is not compared with each of the many that a requirement may have. */
+function matcherOfOne(requirement: LabelRequirement): LabelMatcher {
+  const { key, operator } = requirement;
+  if (operator !== 'in' && operator !== 'notin') return (labels) => matchesRequirement(requirement, labels);
+  const values = new Set<string | undefined>(requirement.values);
+  return (labels) => values.has(labelOf(labels, key)) === (operator === 'in');
+}
+
+function matcherOf(requirements: readonly LabelRequirement[]): LabelMatcher {
+  const matchers = requirements.map(matcherOfOne);
+  return (labels) => matchers.every((matches) => matches(labels));
+}
 
 /** The matcher of a selector's text; the empty text matches everything. Throws ApiError (BadRequest). */
 export function parseLabelSelector(text: string): LabelMatcher {
@@ -276,7 +304,7 @@ export function labelSelectorMatcher(selector: LabelSelectorObject | undefined):
     if (known === undefined) return () => false;
     requirements.push({ key, operator: known, values });
   }
-  return matcherOf(requirements);
+  return matcherOf(distinct(requirements));
 }
 
 /** What is wrong with an object's LabelSelector. */

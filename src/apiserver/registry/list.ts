@@ -5,7 +5,7 @@
 import type { ListOptions } from '../../machinery/backend.ts';
 import type { KubeList, KubeObject, ListMeta } from '../../machinery/meta.ts';
 import { ApiError, badRequest, expired, methodNotAllowed, notFound } from '../../machinery/status.ts';
-import { workInTurns } from '../../platform/work-in-turns.ts';
+import { runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
 import { CompactedError } from '../../store/store.ts';
 import { objectKey } from '../cache/keys.ts';
 import { decodeStored, revisionOf } from '../cache/stored-object.ts';
@@ -21,6 +21,9 @@ const EXPIRED_CONTINUE_TEXT =
 
 /** Objects fetched from the store at once where all are wanted, or a selector leaves out an unknown part of them. */
 const CHUNK = 500;
+
+/** Objects of the cache that a selector is asked of in one step. */
+const SELECTED_AT_ONCE = 100;
 
 /** The key of an object of this resource. Throws 400 where a namespace is missing. */
 export function keyOf(resource: Resource, namespace: string | undefined, name: string): string {
@@ -102,7 +105,7 @@ async function readPage(
     return readStored(context, resource, { ...from, revision });
   }
   if (resource.kind.uncached === true) return readUncached(context, resource, from);
-  return readCached(context, resource, from);
+  return runInTurns(cachedPage(context, resource, from), workInTurns());
 }
 
 /** The present state of an uncached kind. */
@@ -127,11 +130,12 @@ interface PageRequest {
 const positionOf = (object: KubeObject): string =>
   object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name;
 
-function readCached(
+/** The present state of a cached kind. Takes more than one step only where a selector is asked of each of many objects. */
+export function* cachedPage(
   { cache }: RegistryContext,
   resource: Resource,
   { namespace, selection, limit }: PageRequest,
-): Page {
+): Generator<void, Page> {
   const revision = cache.revision();
   const serve = (object: KubeObject): KubeObject[] => {
     const served = resource.fromStored(object);
@@ -144,6 +148,7 @@ function readCached(
   const all = cache.list(resource.prefix, namespace);
   const items: KubeObject[] = [];
   for (const [index, object] of all.entries()) {
+    if (selection.matches !== undefined && index % SELECTED_AT_ONCE === SELECTED_AT_ONCE - 1) yield;
     if (limit > 0 && items.length === limit) {
       return { items, revision, last: positionOf(all[index - 1] as KubeObject), remaining: all.length - index };
     }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { ListOptions, WatchEvent, WatchOptions } from '../../machinery/backend.ts';
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -50,6 +50,36 @@ describe('list', () => {
   ])('%o', async (options, expected) => {
     const { registry } = await withConfigMaps();
     expect(names(await registry.list(CONFIG_MAPS, options))).toEqual(expected);
+  });
+
+  test.each<[string, (registry: Started['registry'], signal: AbortSignal) => Promise<unknown>]>([
+    ['a list', (registry) => registry.list(CONFIG_MAPS, { labelSelector: '!a' })],
+    [
+      'the begin of a watch',
+      (registry, signal) =>
+        new Promise((resolve) => {
+          const sink = ({ object }: WatchEvent) =>
+            (object as KubeObject).metadata.name === 'c999' && resolve(undefined);
+          void registry.watch(CONFIG_MAPS, { labelSelector: '!a', resourceVersion: '0' }, sink, signal);
+        }),
+    ],
+  ])('%s with a selector is looked through in turns', async (_, read) => {
+    const { registry } = await startRegistry();
+    for (let index = 0; index < 1000; index++) await registry.create(CONFIG_MAPS, 'default', configMap(`c${index}`));
+    // Each look at the clock is 30 ms later.
+    let now = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 30));
+    const end = new AbortController();
+    let over = false;
+    const reading = read(registry, end.signal).finally(() => {
+      over = true;
+    });
+    let turns = 0;
+    for (; !over; turns++) await new Promise(setImmediate);
+    await reading;
+    end.abort();
+    clock.mockRestore();
+    expect(turns).toBeGreaterThan(5);
   });
 
   test('Pods are selected by their node', async () => {

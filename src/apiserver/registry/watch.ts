@@ -8,12 +8,11 @@ import type { WatchEvent, WatchOptions, WatchSink } from '../../machinery/backen
 import type { KubeObject } from '../../machinery/meta.ts';
 import { expired, methodNotAllowed } from '../../machinery/status.ts';
 import type { Timer } from '../../platform/platform.ts';
-import { oneAtATime, workInTurns } from '../../platform/work-in-turns.ts';
-import { objectKey } from '../cache/keys.ts';
+import { oneAtATime, runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
 import { atRevision, deepFreeze } from '../cache/stored-object.ts';
 import { type CacheEvent, TooOldError } from '../cache/watch-cache.ts';
 import type { RegistryContext } from './context.ts';
-import { listObjects } from './list.ts';
+import { cachedPage, listObjects } from './list.ts';
 import { checkWatchOptions, parseResourceVersion, untilFresh } from './resource-version.ts';
 import type { Resource } from './resources.ts';
 import { parseSelection, type Selection } from './selection.ts';
@@ -35,10 +34,32 @@ export async function watchObjects(
   const revision = parseResourceVersion(options.resourceVersion);
   if (options.sendInitialEvents) await untilFresh(context, revision);
   const wantsPresent = options.sendInitialEvents ?? revision === 0;
-  const sent =
-    wantsPresent && resource.kind.uncached ? await sendUncached(context, resource, options, sink, signal) : undefined;
+  const namespace = resource.kind.namespaced ? options.namespace || selection.namespace : undefined;
+  let present: Present | undefined;
+  if (wantsPresent && resource.kind.uncached) {
+    present = { items: [], revision: await sendUncached(context, resource, options, sink, signal) };
+  } else if (wantsPresent) {
+    const steps = cachedPage(context, resource, { namespace, selection, limit: 0 });
+    const first = steps.next();
+    present = first.done ? first.value : await runInTurns(steps, workInTurns());
+  }
   if (signal.aborted) return;
-  await new Watcher(context, resource, options, selection, revision, sink, sent).run(signal);
+  await new Watcher(context, resource, options, { namespace, selection, revision }, sink).run(present, signal);
+}
+
+/** What a watch begins with. */
+interface Present {
+  /** What is to be sent of it. */
+  items: readonly KubeObject[];
+  /** The watch follows from there. */
+  revision: number;
+}
+
+interface Watched {
+  namespace: string | undefined;
+  selection: Selection;
+  /** 0: from what there is. */
+  revision: number;
 }
 
 /** What is in no cache is read for one watch at a time: it counts as waiting for its client before the next is read. */
@@ -72,72 +93,43 @@ class Watcher {
   readonly #context: RegistryContext;
   readonly #resource: Resource;
   readonly #options: WatchOptions;
-  readonly #selection: Selection;
-  readonly #revision: number;
+  readonly #watched: Watched;
   readonly #sink: WatchSink;
-  readonly #sent: number | undefined;
   readonly #cleanups: (() => void)[] = [];
   #ended = false;
   #resolve: () => void = () => {};
 
-  constructor(
-    context: RegistryContext,
-    resource: Resource,
-    options: WatchOptions,
-    selection: Selection,
-    revision: number,
-    sink: WatchSink,
-    /** The present of this revision has been sent. */
-    sent: number | undefined,
-  ) {
+  constructor(context: RegistryContext, resource: Resource, options: WatchOptions, watched: Watched, sink: WatchSink) {
     this.#context = context;
     this.#resource = resource;
     this.#options = options;
-    this.#selection = selection;
-    this.#revision = revision;
+    this.#watched = watched;
     this.#sink = sink;
-    this.#sent = sent;
   }
 
-  run(signal: AbortSignal): Promise<void> {
+  /** Does not keep the present, whose objects change while the watch goes on. */
+  run(present: Present | undefined, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       this.#resolve = resolve;
       const onAbort = (): void => this.#end();
       signal.addEventListener('abort', onAbort, { once: true });
       this.#cleanups.push(() => signal.removeEventListener('abort', onAbort));
-      const namespace = this.#resource.kind.namespaced
-        ? this.#options.namespace || this.#selection.namespace
-        : undefined;
-      this.#follow(namespace, this.#start(namespace));
+      this.#follow(this.#start(present));
     });
   }
 
   /** Sends what the client wants of the present; returns the revision to follow from. */
-  #start(namespace: string | undefined): number {
-    const { sendInitialEvents } = this.#options;
-    const now = this.#sent ?? this.#context.cache.revision();
-    if (sendInitialEvents === false) return this.#revision === 0 ? now : this.#revision;
-    if (sendInitialEvents === undefined && this.#revision !== 0) return this.#revision;
-    for (const stored of this.#sent === undefined ? this.#present(namespace) : []) {
-      const object = this.#resource.fromStored(stored);
-      if (this.#selection.matches === undefined || this.#selection.matches(object))
-        this.#send(initialEvent(object), 'shared');
-    }
-    if (sendInitialEvents) this.#bookmark(now, { [INITIAL_EVENTS_END]: 'true' });
-    return now;
+  #start(present: Present | undefined): number {
+    const { revision } = this.#watched;
+    if (present === undefined) return revision === 0 ? this.#context.cache.revision() : revision;
+    for (const object of present.items) this.#send(initialEvent(object), 'shared');
+    if (this.#options.sendInitialEvents) this.#bookmark(present.revision, { [INITIAL_EVENTS_END]: 'true' });
+    return present.revision;
   }
 
-  #present(namespace: string | undefined): KubeObject[] {
+  #follow(afterRevision: number): void {
     const { cache } = this.#context;
-    const { prefix, kind } = this.#resource;
-    const { name } = this.#selection;
-    if (!name || (kind.namespaced && !namespace)) return cache.list(prefix, namespace);
-    const object = cache.get(objectKey(prefix, namespace, name));
-    return object === undefined ? [] : [object];
-  }
-
-  #follow(namespace: string | undefined, afterRevision: number): void {
-    const { cache } = this.#context;
+    const { namespace } = this.#watched;
     if (this.#ended) return;
     try {
       this.#onEnd(cache.subscribe(this.#resource.prefix, namespace, afterRevision, (event) => this.#deliver(event)));
@@ -153,7 +145,7 @@ class Watcher {
 
   #deliver(event: CacheEvent): void {
     if (this.#ended) return;
-    const { matches } = this.#selection;
+    const { matches } = this.#watched.selection;
     const object = this.#resource.fromStored(event.object);
     const matchesNow = event.type !== 'DELETED' && (matches?.(object) ?? true);
     const matchedBefore =
