@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { LogOptions } from '../machinery/node-connection.ts';
 import { badRequest } from '../machinery/status.ts';
 import { makeAuthority, makeLeaf } from './pki/certificates.ts';
+import { manualTimers } from './registry/testing.ts';
 import { noNodes, readText, startTestServer, type TestServer } from './server-fixture.ts';
 
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
@@ -555,6 +556,24 @@ describe('logs', () => {
     response.once('error', () => undefined);
     leave.abort();
     await aborted;
+  });
+
+  test('wait for a reader that pauses, as a pager does', async () => {
+    const timers = manualTimers();
+    const text = Buffer.alloc(32 * 1024 * 1024, 'a');
+    await using own = await startTestServer({
+      timers,
+      nodes: {
+        ...noNodes,
+        async *logs() {
+          yield text;
+        },
+      },
+    });
+    own.backend.get = async () => pod(['a']);
+    const response = await own.open('GET', LOG);
+    timers.advance(3_600_000);
+    expect((await readText(response)).length).toBe(text.length);
   });
 
   test('of an unknown or unclear container are refused as upstream words it', async () => {

@@ -5,7 +5,7 @@ import type { LogOptions } from '../../machinery/node-connection.ts';
 import { badRequest, invalidObject } from '../../machinery/status.ts';
 import { parseTime } from '../../machinery/time.ts';
 import type { ServerContext } from './context.ts';
-import { drained, type Exchange, startAnswer } from './exchange.ts';
+import { type Exchange, startAnswer } from './exchange.ts';
 import { flag, integer } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 
@@ -70,7 +70,11 @@ export function chooseContainer(pod: Pod, asked: string | undefined): string {
   );
 }
 
-/** Rejects with an ApiError until the first bytes are sent; after that a failure cuts the connection. */
+/**
+ * Rejects with an ApiError until the first bytes are sent; after that a failure cuts the connection. A reader may pause, as a
+ * pager does: it keeps one piece of the log waiting, and is cut only where too much waits for all clients. Source: upstream
+ * gives logs, as watches, no deadline.
+ */
 export async function serveLogs(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { response, query } = exchange;
   const options = logOptions(query, route.name ?? '');
@@ -91,7 +95,7 @@ export async function serveLogs(server: ServerContext, exchange: Exchange, route
     startAnswer(exchange, 200, { 'Content-Type': 'text/plain' });
     response.flushHeaders();
     for (; next.done !== true && !response.destroyed; next = await iterator.next()) {
-      if (!exchange.outgoing.write(next.value)) await drained(response);
+      if (!exchange.outgoing.write(next.value)) await exchange.outgoing.ready();
     }
     if (!response.destroyed) response.end();
   } finally {
