@@ -350,6 +350,17 @@ export function typeMetaError(object: Readonly<Record<string, unknown>>): string
   return `json: cannot unmarshal ${kindOf(object[key])} into Go struct field .${key} of type string`;
 }
 
+/**
+ * Why the name or the namespace of what a client sent cannot be read: they are compared with the path before all else is decoded.
+ * Undefined where they can, or are absent.
+ */
+export function placeError({ metadata }: Readonly<Record<string, unknown>>): string | undefined {
+  if (!isJsonObject(metadata)) return undefined;
+  const key = ['name', 'namespace'].find((each) => typeof (metadata[each] ?? '') !== 'string');
+  if (key === undefined) return undefined;
+  return `json: cannot unmarshal ${kindOf(metadata[key])} into Go struct field ObjectMeta.metadata.${key} of type string`;
+}
+
 /** `unknown field "spec.foo"`: what a warning says and a strict decoding error lists. */
 export const unknownFieldText = (path: string): string => `unknown field ${JSON.stringify(path)}`;
 

@@ -62,7 +62,9 @@ function checkDocument(body: unknown): asserts body is Operation[] {
       throw badRequest(`json: cannot unmarshal ${goKind(operation)} into Go value of type jsonpatch.Operation`);
     }
     const { op, path, from } = operation;
-    if (typeof op !== 'string' || !operationNames.has(op)) throw refused(`Unexpected kind: ${op ?? 'unknown'}`);
+    if (typeof op !== 'string' || !operationNames.has(op)) {
+      throw refused(`Unexpected kind: ${typeof op === 'string' ? op : 'unknown'}`);
+    }
     if (typeof path !== 'string') throw refused(`${op} operation failed to decode path: missing value`);
     if ((op === 'move' || op === 'copy') && typeof from !== 'string') {
       throw refused(`${op} operation failed to decode from: missing value`);

@@ -1,6 +1,6 @@
 /** Bodies of requests: read up to the limit, decoded from JSON, YAML or protobuf, checked to be of the path's kind. */
 import type { IncomingMessage } from 'node:http';
-import { typeMetaError } from '../../api/schema.ts';
+import { decode, placeError, typeMetaError } from '../../api/schema.ts';
 import type { PatchType } from '../../machinery/backend.ts';
 import { isDeeperThan, MAX_DEPTH } from '../../machinery/json-value.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -187,12 +187,15 @@ async function parseObject(body: Buffer, type: ObjectType, expected: ExpectedKin
     throw unrecognized(`couldn't get version/kind; ${FORMATS[type]} parse error: ${firstLine(error)}`);
   }
   if (!isObject(parsed)) throw unrecognized("couldn't get version/kind; json parse error: the body is not an object");
-  const unfit = typeMetaError(parsed);
-  if (unfit !== undefined) throw unrecognized(`couldn't get version/kind; json parse error: ${unfit}`);
+  const wrong = typeMetaError(parsed);
+  if (wrong !== undefined) throw unrecognized(`couldn't get version/kind; json parse error: ${wrong}`);
   return parsed;
 }
 
 const groupVersion = (group: string, version: string): string => (group === '' ? version : `${group}/${version}`);
+
+const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): ApiError =>
+  badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${cause}`);
 
 /**
  * The object of a POST or PUT; an absent apiVersion or kind is that of the path.
@@ -209,11 +212,11 @@ export async function decodeObject(body: Buffer, type: ObjectType, expected: Exp
     );
   }
   if (kind !== expected.kind) {
-    throw badRequest(
-      `${kind} in version ${JSON.stringify(expected.version)} cannot be handled as a ${expected.kind}: ` +
-        `converting (${expected.version}.${kind}) to (${expected.version}.${expected.kind}): unknown conversion`,
-    );
+    const cause = `converting (${expected.version}.${kind}) to (${expected.version}.${expected.kind}): unknown conversion`;
+    throw unfit(expected, cause, String(kind));
   }
+  const wrong = placeError(parsed);
+  if (wrong !== undefined) throw unfit(expected, wrong);
   const metadata = parsed['metadata'] ?? {};
   return { ...parsed, apiVersion, kind, metadata } as KubeObject;
 }
@@ -248,5 +251,8 @@ export async function decodeDeleteOptions(
   if (parsed['kind'] !== undefined && parsed['kind'] !== 'DeleteOptions') {
     throw badRequest('decoded object cannot be converted to DeleteOptions');
   }
+  // What cannot be read must not count as absent: the client relies on its preconditions.
+  const [wrong] = decode(DELETE_OPTIONS.schema, parsed).typeErrors;
+  if (wrong !== undefined) throw unfit(DELETE_OPTIONS, wrong);
   return parsed;
 }

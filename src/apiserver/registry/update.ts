@@ -4,6 +4,7 @@
  */
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { strategyFor } from '../../api/patch-strategy.ts';
+import { placeError } from '../../api/schema.ts';
 import type { PatchType, WriteOptions } from '../../machinery/backend.ts';
 import { firstErrors, invalid } from '../../machinery/field-error.ts';
 import { goText, isJsonObject, jsonEqual } from '../../machinery/json-value.ts';
@@ -99,9 +100,10 @@ export async function patchObject(
   });
 }
 
-/** Source: upstream's checkName (wording). */
-export function checkSamePlace({ metadata }: KubeObject, at: { namespace: string | undefined; name: string }): void {
-  const { name = '', namespace = '' } = (metadata ?? {}) as Partial<ObjectMeta>;
+/** What is no text is refused where the object is decoded. Source: upstream's checkName (wording). */
+export function checkSamePlace(object: KubeObject, at: { namespace: string | undefined; name: string }): void {
+  if (placeError({ ...object }) !== undefined) return;
+  const { name = '', namespace = '' } = (object.metadata ?? {}) as Partial<ObjectMeta>;
   if (name !== at.name) {
     throw badRequest(`the name of the object (${name}) does not match the name on the URL (${at.name})`);
   }
