@@ -1,11 +1,11 @@
 /** Objects of the kinds, grown out of valid ones by the table of fields, and their bodies: JSON, YAML, protobuf, each damaged. */
 import fc from 'fast-check';
 import protobuf from 'protobufjs/minimal.js';
-import { stringify } from 'yaml';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { type Shape, schemaTypes } from '../../src/api/schema.ts';
 import { protobufFields } from '../../src/apiserver/protobuf/fields.ts';
-import { damaged, hostileText, hostileValue, mutated } from './hostile-values.ts';
+import { withOddMetadata } from './hostile-metadata.ts';
+import { asYaml, damaged, hostileText, hostileValue, isObject, merged, mutated } from './hostile-values.ts';
 
 /** Nothing runs of it: no node has such a label. */
 const podSpec = {
@@ -127,22 +127,6 @@ const objectOf = (type: string, depth: number): fc.Arbitrary<Record<string, unkn
         fc.record(Object.fromEntries(fields.map(([name, { shape }]) => [name, contentOf(shape, depth - 1)]))),
       );
 
-type Json = Record<string, unknown>;
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** The second within the first, elements of lists by their place. */
-function merged(old: unknown, added: unknown): unknown {
-  if (Array.isArray(old) && Array.isArray(added))
-    return Array.from({ length: Math.max(old.length, added.length) }, (_, at) =>
-      at >= added.length ? old[at] : merged(old[at], added[at]),
-    );
-  if (!isObject(old) || !isObject(added)) return added ?? old;
-  const result: Json = { ...old };
-  for (const [key, value] of Object.entries(added)) result[key] = merged(result[key], value);
-  return result;
-}
-
 export const apiVersionOf = ({ group, version }: KindDefinition): string =>
   group === '' ? version : `${group}/${version}`;
 
@@ -157,6 +141,9 @@ export const validObject = (kind: KindDefinition, name: string): object => ({
 /** An object that is valid but for what was put into it. */
 export function hostileObject(kind: KindDefinition, name: string): fc.Arbitrary<object> {
   const whole = validObject(kind, name);
+  const [isPod, isTemplate] = [kind.kind === 'Pod', kind.kind === 'PodTemplate'];
+  const [valid] = podSpec.containers;
+  const containers = fc.array(objectOf('Container', 3).map((added) => merged(valid, added)));
   const grown = fc
     .tuple(fc.constant(whole), objectOf(kind.schema, 5))
     .map(([old, added]) => merged(old, added) as object);
@@ -165,6 +152,7 @@ export function hostileObject(kind: KindDefinition, name: string): fc.Arbitrary<
     { weight: 3, arbitrary: mutated(whole) },
     { weight: 2, arbitrary: grown },
     { weight: 1, arbitrary: grown.chain(mutated) },
+    { weight: isPod || isTemplate ? 4 : 1, arbitrary: withOddMetadata(whole, isTemplate, containers) },
   );
 }
 
@@ -269,7 +257,7 @@ export const hostileBody = (kind: KindDefinition, name: string): fc.Arbitrary<Bo
       weight: 3,
       arbitrary: of(
         'application/yaml',
-        object.map((each) => Buffer.from(stringify(each))),
+        object.map((each) => Buffer.from(asYaml(each))),
       ),
     },
     {

@@ -1,10 +1,9 @@
 /** Requests to the API that no honest client sends: any path, query, headers and body, and bytes that are hardly HTTP. */
 import fc from 'fast-check';
-import { stringify } from 'yaml';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { kinds } from '../../src/api/kinds.ts';
 import { type Body, hostileBody, hostileObject, pathOf } from './hostile-objects.ts';
-import { damaged, hostileText, hostileValue } from './hostile-values.ts';
+import { asYaml, damaged, hostileText, hostileValue } from './hostile-values.ts';
 
 export interface HostileRequest {
   method: string;
@@ -44,6 +43,12 @@ const selector = fc.oneof(
     .array(fc.constantFrom('a', '=', '!', ',', '(', ')', ' in ', ' notin ', '>', '\\', ''), { maxLength: 40 })
     .map((parts) => parts.join('')),
 );
+/** As much as leaves room for the rest of a head. */
+const longSelector = fc.constantFrom(
+  '!a,'.repeat(1200).slice(0, -1),
+  `a notin (${Array.from({ length: 800 }, (_, index) => `b${index}`)})`,
+  `${Array.from({ length: 1100 }, (_, index) => `!a${index}`)}`,
+);
 const continueToken = fc.oneof(
   hostileValue.map((value) => Buffer.from(JSON.stringify(value) ?? '').toString('base64url')),
   fc
@@ -56,7 +61,7 @@ const continueToken = fc.oneof(
 );
 
 const PARAMETERS: Readonly<Record<string, fc.Arbitrary<string>>> = {
-  labelSelector: selector,
+  labelSelector: fc.oneof({ weight: 5, arbitrary: selector }, { weight: 1, arbitrary: longSelector }),
   fieldSelector: selector,
   continue: continueToken,
   limit: number,
@@ -182,7 +187,7 @@ function patchOf(kind: KindDefinition): fc.Arbitrary<Body> {
     const { spec } = whole as { spec?: object };
     return within ? { ...whole, spec: { ...spec, ...directive } } : { ...whole, ...directive };
   });
-  const apply = damaged(object.map((each) => Buffer.from(stringify(each))));
+  const apply = damaged(object.map((each) => Buffer.from(asYaml(each))));
   return fc.oneof(
     json('application/json-patch+json', fc.array(operation, { maxLength: 6 })),
     json('application/merge-patch+json', fc.oneof(object, hostileValue)),

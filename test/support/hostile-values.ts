@@ -1,5 +1,6 @@
 /** Values, texts and bytes that no honest client sends, as arbitraries of fast-check. */
 import fc from 'fast-check';
+import { stringify } from 'yaml';
 
 const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
@@ -56,7 +57,13 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
     .map(([unit, times]) => unit.repeat(times)),
 );
 
+/** In a body alone: no head has room for it. */
+const longText: fc.Arbitrary<string> = fc
+  .tuple(fc.constantFrom('a', 'a.', '😀', '"', '\u0001'), fc.constantFrom(30_000, 300_000))
+  .map(([unit, times]) => unit.repeat(times / unit.length));
+
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
+  { weight: 1, arbitrary: fc.oneof({ weight: 9, arbitrary: hostileText }, { weight: 1, arbitrary: longText }) },
   { weight: 4, arbitrary: fc.constantFrom(...VALUES).map((value) => JSON.parse(value) as unknown) },
   { weight: 2, arbitrary: hostileText },
   { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
@@ -161,3 +168,25 @@ export const damaged = (whole: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> =>
       fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: fc.array(damage, { maxLength: 3 }) }),
     )
     .map(([bytes, all]) => all.reduce(harm, bytes));
+
+export type Json = Record<string, unknown>;
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The second within the first, elements of lists by their place. */
+export function merged(old: unknown, added: unknown): unknown {
+  if (Array.isArray(old) && Array.isArray(added))
+    return Array.from({ length: Math.max(old.length, added.length) }, (_, at) =>
+      at >= added.length ? old[at] : merged(old[at], added[at]),
+    );
+  if (!isObject(old) || !isObject(added)) return added ?? old;
+  const result: Json = { ...old };
+  for (const [key, value] of Object.entries(added)) result[key] = merged(result[key], value);
+  return result;
+}
+
+/** JSON is YAML as well. The library overflows the stack for deep values, and takes long for large ones. */
+export function asYaml(value: unknown): string {
+  const json = JSON.stringify(value);
+  return json.length > 6000 ? json : stringify(value);
+}
