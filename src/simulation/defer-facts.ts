@@ -64,6 +64,12 @@ export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): nu
 export const causesOf = ({ deletions = [], nodeEnd, nextNodeEnd, forcedAt }: Life): number =>
   deletions.length + [nodeEnd, nextNodeEnd, forcedAt].filter((cause) => cause !== undefined).length;
 
+/** When the last process of an app container or a PreExit entry was gone, of those that were gone by then. */
+export const lastExitBefore = ({ trace }: LifeResult, life: Life, until: number): number | undefined =>
+  trace.findLast(
+    ({ at, what, name }) => what === 'exit' && !isPostExit(life, name) && !isCompanion(name) && at <= until,
+  )?.at;
+
 /** The reasons of an end that has no cause from outside. */
 export const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExceeded']);
 
