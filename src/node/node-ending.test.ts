@@ -66,8 +66,8 @@ it('one group after the other: the next when all of the one before are over, or 
   expect(ended.slice(2)).toEqual(['late 5']);
   ending.cleared(late);
   await Promise.resolve();
-  // It is killed by now, which takes a moment.
-  timers.advance(2_000);
+  // Its last containers are killed one after the other.
+  timers.advance(6_000);
   expect(await shutdown).toEqual([slow]);
 });
 
