@@ -71,6 +71,8 @@ export async function* followLog(
         current = await openCurrent(file.path);
         if (current !== undefined) await begin(current);
       }
+      // The runtime goes over to the new file: what the one before has when something is in the new one comes first.
+      const hasBegun = before === undefined || last || (await hasContent(current));
       if (before !== undefined) {
         const { position } = before;
         yield* readFrom(before);
@@ -80,7 +82,7 @@ export async function* followLog(
         }
       }
       // A record that is half written in the one file does not go on in the other.
-      if (current !== undefined && (before?.whole !== false || last)) {
+      if (current !== undefined && hasBegun && (before?.whole !== false || last)) {
         yield* readFrom(current);
         const next = await rotatedTo(current, file.path);
         if (next !== undefined) {
@@ -103,6 +105,9 @@ export async function* followLog(
     await current?.handle.close();
   }
 }
+
+const hasContent = async (cursor: Cursor | undefined): Promise<boolean> =>
+  cursor !== undefined && (cursor.position > 0 || (await cursor.handle.stat()).size > 0);
 
 interface Opened extends Cursor {
   /** What had been set aside when this file was the one being written, the oldest first, named as before compression. */
