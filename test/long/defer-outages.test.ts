@@ -29,12 +29,12 @@ const podsOf = async ({ namespace }: Fleet): Promise<Pod[]> =>
 const count = (log: readonly string[], line: string): number => log.filter((each) => each === line).length;
 
 test('the engine is dead past the deadline: apps get their stop signal, extensions are granted, PostExit entries run', async () => {
-  const GRACE_SECONDS = 12;
+  const GRACE_SECONDS = 20;
   const pods = await fleet(lifepod, 'late', 32);
   // The slow ones have extensions; the last ones have no entries, but a hook.
   const [early, slow, plain] = [pods.names.slice(0, 4), pods.names.slice(4, 24), pods.names.slice(24)];
   const extension = { deferContainerGracePeriodExtensionInterval: 3, deferContainerGracePeriodExtensionCount: 2 };
-  const entries = [entry('pre', gate('pre')), entry('post', ':', { ...POST, timeoutSeconds: 4 })];
+  const entries = [entry('pre', gate('pre')), entry('post', ':', { ...POST, timeoutSeconds: 8 })];
   await pods.start((name) => {
     const app = plain.includes(name) ? { ...TELLING, ...hook(`echo hook >>/work/log; ${gate('hook')}`) } : TELLING;
     return deferPod(lifepod, name, plain.includes(name) ? [] : entries, {
