@@ -259,6 +259,12 @@ describe('the start of an entry', () => {
 });
 
 describe('an entry that waits for its next attempt', () => {
+  it('has not been Skipped where that was made and did not start in time', () => {
+    const made = running('clean', { id: 'clean-1', attempt: 1, state: 'created', startedAt: undefined });
+    const given = inTurn(OnFailure, { runs: [exited('clean', 1, 4), made], now: 25 });
+    expect(endOf(given)).toEqual(['DeadlineExceeded', 137, 'the PreExit stage had ended']);
+    expect(endOf({ ...given, now: 10, skip: ['clean'] })).toEqual(['GivenUp', 137, 'given up']);
+  });
   it('did not end before the node had no time', () => {
     const nodeEnd = { reason: 'NodePressure', message: '', at: at(5), graceSeconds: 0 } as const;
     const given = inTurn(OnFailure, { runs: [exited('clean', 1, 4)], now: 5, input: { nodeEnd } });

@@ -30,8 +30,7 @@ export interface DeferList {
   skipped: string | undefined; // Why no entry runs at all any more.
 }
 
-/** Exit code of an entry that no process stands for. */
-const NO_EXIT_CODE = 137;
+const NO_EXIT_CODE = 137; // Of an entry that no process stands for.
 
 export const GIVEN_UP = 'given up';
 export const SANDBOX_LOST = 'the sandbox was lost, and the app containers with it';
@@ -40,7 +39,6 @@ const STAGE_ENDED = 'the PreExit stage had ended';
 const NODE_HAD_NO_TIME = 'the node had no time';
 const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 
-/** The messages of entries for which there was no time. */
 export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_ENDED, NODE_HAD_NO_TIME, NO_GRACE]);
 
 /** The list as the termination and what was observed make it; one entry after the other has its turn. `ended`: what has, by name. */
@@ -136,7 +134,6 @@ function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   return view.sandbox?.ready === true && present ? undefined : SANDBOX_LOST;
 }
 
-/** What has ended, by name. */
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
   Object.fromEntries((list?.entries ?? []).flatMap(({ spec, end }) => (end === undefined ? [] : [[spec.name, end]])));
 
@@ -173,7 +170,10 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   const isLast = now >= stageEnd || !(retries(entry) || input.memory.unstarted.has(container.latest?.id ?? ''));
   if (failure !== undefined && isLast && why !== GIVEN_UP)
     return { at: failure.at, reason: 'Error', exitCode: 128, message: `${failure.reason}: ${failure.message}` };
-  if (why !== undefined) return { ...never, reason: 'Skipped', message: why };
+  // Its next attempt was made, and never started.
+  const hasRun = skipped === undefined && container.runs.some(({ state }) => state === 'exited');
+  const cutOff = why === GIVEN_UP ? 'GivenUp' : why === SANDBOX_LOST ? 'SandboxLost' : 'DeadlineExceeded';
+  if (why !== undefined) return { ...never, reason: hasRun ? cutOff : 'Skipped', message: why };
   if (now < timeoutAt) return undefined;
   const message = failure?.message ?? `Container ${spec.name} did not start in its timeoutSeconds`;
   return { ...never, reason: 'DeadlineExceeded', message };
