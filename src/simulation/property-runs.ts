@@ -29,7 +29,9 @@ export function holdProperties(
         try {
           property(result, life);
         } catch {
-          if (!broken.has(name)) broken.set(name, lived);
+          if (broken.has(name)) continue;
+          broken.set(name, lived);
+          console.log(`seed ${seed}, life ${lived} breaks: ${name}`);
         }
       lived++;
     });
