@@ -134,6 +134,13 @@ describe('a new agent in the end of a Pod', () => {
     expect([asked(decision), endsAt(decision)]).toEqual([[], 40]);
     expect(decision.status?.termination?.extendedSeconds).toBe(10);
   });
+  it('moves the end of the PreExit stage too while no status shows a turn of a PostExit entry', () => {
+    const termination = ending(30, 30, { turn: { entry: 'after', since: at(2) }, deletionGracePeriodSeconds: 30 });
+    const after = { name: 'after', trigger: 'PostExit' };
+    const spec = { ...LIST, deferContainers: [...(LIST.deferContainers ?? []), after] };
+    const decision = inPod({ ...given, spec, observed: { outages } }, { stops: {}, termination });
+    expect(secondsOf(decision.memory.termination?.preExitDeadline ?? 0)).toBe(77);
+  });
   it('a deletion that came while no agent ran counts from now', () => {
     expect(endsAt(inPod({ deleted: 30, runs: [app], now: 50, observed: { outages } }))).toBe(80);
   });
