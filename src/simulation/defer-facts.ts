@@ -1,5 +1,6 @@
 /** What properties of the lives of Pods with defer containers look at. */
 import type { DeferContainer, PodTermination } from '../api/generated/types.ts';
+import { actionKey } from '../lifecycle/types.ts';
 import { parseTime } from '../machinery/time.ts';
 import type { TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult } from './life.ts';
@@ -91,6 +92,16 @@ export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; runni
     return [seen];
   });
 }
+
+/** When an agent asked for the start of this container last. */
+export const askedAt = ({ actions }: LifeResult, { name, attempt, at }: TraceEntry): number =>
+  actions.findLast((each) => each.at <= at && actionKey(each.action) === `startContainer/${name}/${attempt}`)?.at ?? at;
+
+/** The start took effect only once the agent that asked for it was gone and the next one had looked: nobody can know of it. */
+export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
+  const asked = askedAt(result, entry);
+  return result.absences.some(({ from, to }) => asked <= from && to <= entry.at);
+};
 
 export const hasReboot = ({ crashes = [], absences = [] }: Life): boolean =>
   [...crashes, ...absences].some(({ reboot }) => reboot === true);

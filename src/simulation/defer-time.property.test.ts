@@ -82,12 +82,14 @@ const isStartOf =
   ({ what, name }: { what: string; name: string }): boolean =>
     what === 'start' && is(name);
 
-/** Every app container ended with 0. */
+/** Every app container ended with 0, and none was to be started again. */
 const didWell = ({ life, result, at }: Skipped): boolean =>
-  (life.pod.spec?.containers ?? []).every(
-    ({ name }) =>
-      result.trace.findLast((each) => each.what === 'exit' && each.name === name && each.at <= at)?.exitCode === 0,
-  );
+  (life.pod.spec?.containers ?? []).every(({ name }) => {
+    const last = result.trace.findLast((each) => each.what === 'exit' && each.name === name && each.at <= at);
+    const isStart = ({ action, at: asked }: LifeResult['actions'][number]): boolean =>
+      action.kind === 'startContainer' && action.container === name && asked >= (last?.at ?? 0) && asked <= at;
+    return last?.exitCode === 0 && !result.actions.some(isStart);
+  });
 
 const showsAStart = ({ status }: LifeResult['statuses'][number]): boolean =>
   [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].some(({ state, lastState }) =>
