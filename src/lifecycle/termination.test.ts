@@ -1,7 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import type { DeferContainer, PodCondition, PodSpec } from '../api/generated/types.ts';
 import type { Given } from './fixtures.ts';
-import { at, container, decided, ending, entry, exited, postExit, running, secondsOf, stamp } from './fixtures.ts';
+import {
+  at,
+  container,
+  decided,
+  ending,
+  entry,
+  exited,
+  postExit,
+  running,
+  sandbox,
+  secondsOf,
+  stamp,
+} from './fixtures.ts';
 import { nodeEndAfter } from './termination.ts';
 import type { NodeEnd } from './types.ts';
 
@@ -261,5 +273,10 @@ describe('an outage', () => {
   it('counts for timeoutSeconds of an entry that ran meanwhile', () => {
     expect(resumed(3, 50, { runs: [...runs, running('pre')] })?.turn).toEqual(turn);
     expect(resumed(3, 50, { runs: [...runs, exited('pre', 0, 20)] })?.turn).toEqual(turn);
+  });
+  it('takes its time out of timeoutSeconds of an entry whose container the machine took with it', () => {
+    const observed = { sandboxes: [sandbox(0, { ready: false })] };
+    expect(resumed(3, 50, { runs: [exited('pre', 255, 49)], observed })?.turn).toEqual({ entry: 'pre', since: at(47) });
+    expect(resumed(3, 50, { runs: [exited('pre', 0, 49)], observed })?.turn).toEqual(turn);
   });
 });

@@ -127,10 +127,10 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   const had = Math.round((so.outageSeconds ?? 0) * 1000);
   const moved = Math.max(0, Math.min(to - begin, maxMoveMillis(view) - had));
   const { turn } = so;
-  const entry = view.defers.find(({ name }) => name === turn?.entry);
-  // An entry whose container ran meanwhile keeps its timeoutSeconds.
-  const ranOn = (entry?.latest?.finishedAt ?? 0) > begin || isRunning(entry?.latest);
-  const waited = ranOn ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, turn?.since ?? to)));
+  const run = view.defers.find(({ name }) => name === turn?.entry)?.latest;
+  // An entry whose container ran meanwhile keeps its timeoutSeconds, unless the machine failed under it.
+  const isOver = (run?.finishedAt ?? 0) > begin && (run?.exitCode === 0 || view.sandbox?.ready === true);
+  const waited = isOver || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, turn?.since ?? to)));
   return {
     ...later(view, so, moved, recordedTermination(view.pod)),
     outageSeconds: (had + moved) / 1000,

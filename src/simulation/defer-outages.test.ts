@@ -153,6 +153,15 @@ describe('an outage of the agent does not count', () => {
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated SandboxLost', 'terminated Completed']);
     expect(result.trace.filter(({ what }) => what === 'sandbox')).toHaveLength(2);
   });
+
+  it('a reboot takes no timeoutSeconds from the PostExit entry that ran: it runs again', async () => {
+    const result = await lifeOf([{ ...post, timeoutSeconds: 5 }, post], {
+      scripts: { 'defer-1': once(4000) },
+      absences: [{ at: 13_000, millis: 120_000, reboot: true }],
+    });
+    expect(steps(result, 'defer-1').at(-1)).toBe('defer-1 exits 0');
+    expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed']);
+  });
 });
 
 describe('an outage of the runtime does not count', () => {

@@ -160,6 +160,7 @@ const outageSentences: readonly Sentence[] = [
       [causes, 'counts for timeoutSeconds of an entry that ran meanwhile'],
       [outages, 'a preStop hook without a result runs again'],
       [outages, 'an entry whose container ran meanwhile keeps its timeoutSeconds'],
+      [outages, 'a reboot takes no timeoutSeconds from the PostExit entry that ran'],
     ],
   },
   {
