@@ -55,7 +55,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   const entry = end?.list?.byContainer.get(container);
   if (entry === undefined) {
     // While the Pod runs, the status shows an image that could not be pulled in advance.
-    const pull = imageFound(container, nextAttempt)?.state === 'present' ? undefined : pullPhase(container, view);
+    const pull = imageFound(container, nextAttempt)?.state === 'present' ? undefined : imagePhase(container, view);
     return pull === undefined || pull.reason === creating(view) ? waiting('PodRunning') : pull;
   }
   if (entry.end !== undefined) return { is: 'Ended', end: entry.end };
@@ -76,20 +76,20 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
     if (!wantsRestart(view, container, current)) return undefined;
     if (restartAfter(current, view.stops).at > view.now) return backingOff(container, current, view);
   }
-  const check = actionKey(imageActions(container, nextAttempt).check);
   const target = imageFound(container, nextAttempt)?.state === 'present' ? missingTarget(view, container) : undefined;
   return (
-    pullPhase(container, view) ??
-    failed(view.failureOf(check) ?? view.failureOf(`startContainer/${name}/${nextAttempt}`), view) ??
+    imagePhase(container, view) ??
+    failed(view.failureOf(`startContainer/${name}/${nextAttempt}`), view) ??
     (target === undefined ? hooked : waiting('CreateContainerConfigError', target))
   );
 }
 
-/** The pull of the next run's image: its progress, or its failure. */
-function pullPhase(container: ContainerView, view: PodView): Waiting | undefined {
-  const key = actionKey(imageActions(container, container.nextAttempt).pull);
-  const message = pullMessage(container.image, view.observed.pulls?.[key]);
-  return message === undefined ? failed(view.failureOf(key), view) : waiting(creating(view), message);
+/** The image of the next run: the progress of its pull, or how the pull or the look for it failed. */
+function imagePhase(container: ContainerView, view: PodView): Waiting | undefined {
+  const { pull, check } = imageActions(container, container.nextAttempt);
+  const message = pullMessage(container.image, view.observed.pulls?.[actionKey(pull)]);
+  if (message !== undefined) return waiting(creating(view), message);
+  return failed(view.failureOf(actionKey(pull)) ?? view.failureOf(actionKey(check)), view);
 }
 
 /** How a container waits for the next try of an action that failed. */

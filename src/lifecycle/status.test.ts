@@ -162,6 +162,15 @@ describe('the states of entries', () => {
       expect(stateOf({ observed: failed(0, reason) })).toEqual({ waiting: { reason, message: 'no' } });
     expect(stateOf({ observed: failed(-2) })?.waiting?.reason).toBe('ImagePullBackOff');
   });
+  it.each(['InvalidImageName', 'ImageInspectError', 'ErrImageNeverPull'])(
+    'an image that is not pulled ahead of the turn, for %s, shows in the entry',
+    (reason) => {
+      const mustExist = reason === 'ErrImageNeverPull';
+      const action = { kind: 'checkImage', container: 'one', attempt: 0, image: 'i', mustExist } as const;
+      const observed = { images: {}, failures: [{ action, at: at(-2), count: 1, reason, message: 'no' }] };
+      expect(stateOf({ observed })).toEqual({ waiting: { reason, message: 'no' } });
+    },
+  );
   it('a failed pull shows as ImagePullBackOff from 1 s on, and as ErrImagePull again while it is tried again', () => {
     const observed = failed(0);
     expect(decided({ spec, runs: [app], observed }).wakeAt).toBe(at(1));

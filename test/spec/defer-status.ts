@@ -26,6 +26,7 @@ const states: readonly Sentence[] = [
     tests: [
       [status, 'before the termination every entry waits with the reason PodRunning'],
       [status, 'an image that could not be pulled ahead of the turn shows in the entry'],
+      [status, 'an image that is not pulled ahead of the turn'],
       [inLives, 'before termination every entry waits with the reason PodRunning'],
       [why, 'it runs, but the images of two entries cannot be pulled'],
       [troubles, 'an image of an entry is missing'],

@@ -119,6 +119,7 @@ export const imageSentences: readonly Sentence[] = [
       [progress, 'an absent image of a defer container is pulled ahead of its turn'],
       [progress, 'prePullDeferImages false pulls no image of a defer container ahead of its turn'],
       [status, 'an image that could not be pulled ahead of the turn shows in the entry'],
+      [status, 'an image that is not pulled ahead of the turn'],
       [inLives, 'are pulled once the Pod runs'],
       [inLives, 'or only in their turn, with prePullDeferImages false'],
       [inLives, 'a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once'],
