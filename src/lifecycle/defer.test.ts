@@ -180,6 +180,10 @@ describe('an entry is skipped', () => {
       'the app containers did not fail',
     );
   });
+  it('a PostExit entry that is not due does not wait for the app containers', () => {
+    const notDue = listed(postExit('clean', { onReasons: ['Completed'] }));
+    expect(skipOf({ ...deletedPod(), spec: notDue, runs })).toBe('not due on Deleted');
+  });
   it('an entry is skipped at its turn, not before', () => {
     const two = listed(entry('one'), entry('clean', { onReasons: ['Completed'] }));
     expect(skipOf({ ...deletedPod('one'), spec: two, runs: [...runs, running('one')] })).toBeUndefined();

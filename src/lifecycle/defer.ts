@@ -54,7 +54,8 @@ export function listOf(view: PodView, termination: Termination, ended: Readonly<
     const entry = entryOf(view, container, termination, skip);
     entry.end = recordedEnd(container) ?? ended[container.name];
     if (entry.end !== undefined || (!isNext && skipped === undefined)) return entry;
-    const waits = !skipped && ((starting && view.now < entry.stageEnd) || (running && isPostExit(entry.spec)));
+    const forApps = running && isPostExit(entry.spec) && isDue(entry.spec, termination.reason);
+    const waits = !skipped && ((starting && view.now < entry.stageEnd) || forApps);
     if (!waits) entry.end = endOfTurn(view, entry, termination, skipped);
     if (!waits && entry.end === undefined) turn ??= entry;
     isNext &&= entry.end !== undefined;

@@ -45,6 +45,11 @@ describe('the phase', () => {
     ],
     ['the list is due', { ...deletedNow, spec: LIST, runs: [app] }, 'Terminating'],
     [
+      'no entry of the list is due for the reason',
+      { ...deletedNow, spec: { deferContainers: [postExit('clean', { onReasons: ['Completed'] })] }, runs: [app] },
+      'Running',
+    ],
+    [
       'the list is due after the exit work began',
       { spec: { ...LIST, ...Never }, runs: [exited('app', 0, 0)] },
       'Terminating',

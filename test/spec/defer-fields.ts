@@ -104,7 +104,10 @@ export const fieldSentences: readonly Sentence[] = [
   },
   {
     says: 'phase: Terminating # only while defer containers are due or running',
-    tests: [[status, 'the list is due']],
+    tests: [
+      [status, 'the list is due'],
+      [status, 'no entry of the list is due for the reason'],
+    ],
   },
   {
     says: 'conditions: [{type: Deferred, ...}] / deferContainerStatuses: [...] # one ContainerStatus per entry, as for init containers',
