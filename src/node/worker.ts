@@ -227,7 +227,7 @@ export function startWorker(
         deletionAnswered = isLast && !removed;
         if (deletionAnswered) failures.succeeded(key);
         // An image that is gone leaves a start without effect, and the outcome says so.
-        else end(outcome.image === undefined ? 'succeeded' : 'failed');
+        else end(action.kind === 'startContainer' && outcome.image !== undefined ? 'failed' : 'succeeded');
       },
       (error) => {
         if (abort.signal.aborted || life.signal.aborted) return end('failed');

@@ -350,4 +350,21 @@ describe('the life of a Pod in virtual time', () => {
       ...['Pulling 10', 'Pulling 10', 'PullFailed 20', 'PullFailed 20', 'Pulling 10020', 'Pulling 10020'],
     ]);
   });
+
+  it('a look for an image that failed shows no longer once another look has found it', async () => {
+    const { statuses, start } = await live({
+      pod: simulatedPod({ apps: ['app'] }),
+      scripts: { app: [{}] },
+      faults: [1],
+      mount: (tries) => (tries < 4 ? Promise.reject(new Error('no volume')) : Promise.resolve()),
+      limitMillis: 30_000,
+    });
+    const reasons = statuses.map(({ at, status }) => {
+      const { waiting } = status.containerStatuses?.[0]?.state ?? {};
+      return [Math.round((at - start) / 1000), waiting?.reason];
+    });
+    expect(reasons).toContainEqual([0, 'ImageInspectError']);
+    expect(reasons.filter(([seconds, reason]) => seconds !== 0 && reason === 'ImageInspectError')).toEqual([]);
+    expect(reasons.some(([seconds]) => seconds === 1)).toBe(true);
+  });
 });
