@@ -84,10 +84,12 @@ const isBeginning = (container: ContainerView): boolean =>
 /** Init and app containers, without sidecars. */
 export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter((each) => isMain(each));
 
-/** When the last process of an app container or a PreExit entry was gone: neither may use the reserve. */
+/** When the last process of an app container or a PreExit entry was gone: neither may use the reserve. What is lost is gone now. */
 export const lastExit = (view: PodView): Millis => {
   const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
-  return Math.max(0, ...before.flatMap(({ runs }) => runs.map(({ finishedAt = 0 }) => finishedAt)));
+  const ends = ({ latest, recorded, runs }: ContainerView): Millis[] =>
+    latest === undefined && recorded?.state?.running ? [view.now] : runs.map(({ finishedAt = 0 }) => finishedAt);
+  return Math.max(0, ...before.flatMap(ends));
 };
 
 /** No container has begun that needs an end, or there is no time at all for one. */
@@ -147,7 +149,7 @@ function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined 
   return { at, reason, exitCode, ...(message === undefined ? {} : { message }), recorded };
 }
 
-const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Never') !== 'Never';
+export const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Never') !== 'Never';
 
 /** Why the entry has no time left at `at`. */
 export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis): string | undefined =>

@@ -10,10 +10,8 @@ import type { HookResult, Input, Journal, Memory, Observed, ProbeMemory } from '
 import { runKey } from './types.ts';
 import { announcedAttempt, type ContainerView, succeeded, viewOf } from './view.ts';
 
-const NONE: ReadonlySet<string> = new Set();
-
 export const emptyMemory = (): Memory => ({
-  ...{ announced: NONE, recorded: NONE, interrupted: NONE, unstarted: NONE },
+  ...{ announced: new Set(), recorded: new Set(), interrupted: new Set(), unstarted: new Set() },
   ...{ probes: {}, stops: {}, signalledAt: {}, ended: {} },
 });
 

@@ -158,6 +158,12 @@ describe('the extension by count', () => {
     const stops = { 'pre-0': { at: at(14), deadline: at(14), restart: false, entry: 'GivenUp' } } as const;
     expect(endsOf(decided(inPreExit(spec, { memory: { stops } })))).toEqual([15, 30]);
   });
+  it('an entry whose run is stopped for its probe, and that is to run again, is still to run', () => {
+    const stops = { 'pre-0': { at: at(14), deadline: at(16), restart: true } } as const;
+    const deferContainers = [entry('pre', { restartPolicy: 'OnFailure' }), postExit('post')];
+    expect(endsOf(decided(inPreExit({ ...spec, deferContainers }, { memory: { stops } })))).toEqual([25, 40]);
+    expect(endsOf(decided(inPreExit(spec, { memory: { stops } })))).toEqual([15, 30]);
+  });
   it('the entry is not told to stop while the extension is being written', () => {
     const input = inputOf(inPreExit(spec));
     const first = decide(input);
@@ -378,6 +384,12 @@ describe('the reserve when the PostExit stage begins', () => {
     const node = { ips: [], runtimeName: 'containerd', maxGracePeriodExtensionSeconds: 10 };
     const observed = { outages: [{ from: at(5), to: at(105) }] };
     expect(endsOf(begins(20, { observed, now: 105, input: { node } }))).toEqual([25, 120]);
+  });
+  it('it counts from now where the runtime has lost an app container that the status shows as running', () => {
+    const app = { name: 'app', state: { running: { startedAt: undefined } }, containerID: 'containerd://app-0' };
+    const status = { containerStatuses: [app], deferContainerStatuses: [endedEntry('pre')] };
+    const runs = [exited('pre', 0, 18)];
+    expect(endsOf(begins(19, { runs, status: status as Given['status'], now: 21 }))).toEqual([15, 36]);
   });
   it('it is written before the entry is', () => {
     expect(asked(begins(19))).toEqual([]);

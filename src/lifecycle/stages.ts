@@ -5,7 +5,7 @@
 import { recordedTermination, type Stage, type Termination } from '../api/core/v1/pod/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
-import { type DeferList, type Entry, endsOf, lastExit, listOf } from './defer.ts';
+import { type DeferList, type Entry, endsOf, lastExit, listOf, retries } from './defer.ts';
 import { periodMillis, timeoutMillis } from './probes.ts';
 import { hasPostExitBegun, isDue, isPostExit, later, maxMoveMillis, terminationOf } from './termination.ts';
 import { actionKey, type ProbeMemory, runKey } from './types.ts';
@@ -73,9 +73,9 @@ function withTurn(view: PodView, before: Termination, turn: Entry | undefined): 
 /** It has not ended, and is not to be stopped or skipped now whatever the time of its stage. */
 const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry): boolean => {
   const { end, givenUp, timeoutAt, spec } = entry;
-  const run = entry.container.current;
-  const isStopped = isLive(run) && stops[run.id] !== undefined;
-  return end === undefined && !givenUp && now < timeoutAt && isDue(spec, reason) && !isStopped;
+  const stop = isLive(entry.container.current) ? stops[entry.container.current.id] : undefined;
+  const isLastRun = stop !== undefined && (stop.entry !== undefined || !retries(entry));
+  return end === undefined && !givenUp && now < timeoutAt && isDue(spec, reason) && !isLastRun;
 };
 
 /** A later end of the stage whose time has passed. `entries`: as they were, had their stages no end. */
