@@ -7,7 +7,7 @@ import type { Termination } from '../api/core/v1/pod/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
 import { imageActions, type Restart, restartAfter } from './containers.ts';
-import { isCompletion, isDue, isPostExit } from './termination.ts';
+import { hasPostExitBegun, isCompletion, isDue, isPostExit } from './termination.ts';
 import { actionKey, type ContainerState, type EntryEnd, type FailedAction } from './types.ts';
 import { type ContainerView, isLive, isMain, isRunning, type PodView, succeeded } from './view.ts';
 
@@ -131,10 +131,10 @@ function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): str
 /** A PreExit entry works on the apps. A Pod that completed by itself runs its whole list after them. */
 function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   if (!view.apps.some(hasBegun)) return 'no app container had started';
+  if (hasPostExitBegun(view, so)) return STAGE_ENDED; // The journal may have a turn that no status shows.
   if (isCompletion(so)) return undefined;
   const isCreated = view.apps.some(({ current }) => current !== undefined && current.state !== 'created');
-  const present = isCreated || view.sandbox?.attempt === 0;
-  return view.sandbox?.ready === true && present ? undefined : SANDBOX_LOST;
+  return view.sandbox?.ready === true && (isCreated || view.sandbox.attempt === 0) ? undefined : SANDBOX_LOST;
 }
 
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>

@@ -134,12 +134,17 @@ describe('a new agent in the end of a Pod', () => {
     expect([asked(decision), endsAt(decision)]).toEqual([[], 40]);
     expect(decision.status?.termination?.extendedSeconds).toBe(10);
   });
-  it('moves the end of the PreExit stage too while no status shows a turn of a PostExit entry', () => {
-    const termination = ending(30, 30, { turn: { entry: 'after', since: at(2) }, deletionGracePeriodSeconds: 30 });
-    const after = { name: 'after', trigger: 'PostExit' };
-    const spec = { ...LIST, deferContainers: [...(LIST.deferContainers ?? []), after] };
-    const decision = inPod({ ...given, spec, observed: { outages } }, { stops: {}, termination });
-    expect(secondsOf(decision.memory.termination?.preExitDeadline ?? 0)).toBe(77);
+  it.each<[string, Given]>([
+    ['its run failed', { runs: [exited('app', 0, 1), exited('clean', 1, 2)] }],
+    ['its run was lost', { runs: [exited('app', 0, 1)] }],
+  ])('the turn of a PostExit entry, which no status shows, does not go back to an entry before it: %s', (_, more) => {
+    const termination = ending(60, 60, { turn: { entry: 'after', since: at(2) }, deletionGracePeriodSeconds: 30 });
+    const clean = entry('clean', { restartPolicy: 'OnFailure' });
+    const spec = { deferContainers: [clean, entry('after', { trigger: 'PostExit' })] };
+    const status = { deferContainerStatuses: [shown('clean')] };
+    const decision = inPod({ ...given, ...more, spec, status }, { stops: {}, termination });
+    expect(decision.memory.termination?.turn?.entry).toBe('after');
+    expect(decision.memory.ended['clean']).toMatchObject({ reason: 'Error' });
   });
   it('a deletion that came while no agent ran counts from now', () => {
     expect(endsAt(inPod({ deleted: 30, runs: [app], now: 50, observed: { outages } }))).toBe(80);

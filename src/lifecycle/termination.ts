@@ -132,17 +132,17 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   const isOver = (run?.finishedAt ?? 0) > begin && (run?.exitCode === 0 || view.sandbox?.ready === true);
   const waited = isOver || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, turn?.since ?? to)));
   return {
-    ...later(view, so, moved, recordedTermination(view.pod)),
+    ...later(view, so, moved),
     ...{ outageSeconds: (had + moved) / 1000, outagesCountedUntil: to },
     ...(turn && { turn: { ...turn, since: turn.since + waited } }),
   };
 }
 
-/** With later ends: once the PostExit stage has begun, D alone moves. `shown`: as the status has it, where a turn may be undone. */
-export const later = (view: PodView, so: Termination, millis: Millis, shown = so): Termination => ({
+/** With later ends: once the PostExit stage has begun, D alone moves. */
+export const later = (view: PodView, so: Termination, millis: Millis): Termination => ({
   ...so,
   deadline: so.deadline + millis,
-  preExitDeadline: so.preExitDeadline + (hasPostExitBegun(view, shown) ? 0 : millis),
+  preExitDeadline: so.preExitDeadline + (hasPostExitBegun(view, so) ? 0 : millis),
 });
 
 /** The app containers completed by themselves, or an init container failed for good. */
