@@ -86,8 +86,8 @@ export class CompactedError extends Error {
 }
 
 /**
- * A write could not be made durable, mostly because the disk is full. Nothing of the transaction was stored; the
- * store goes on reading, and writing as soon as there is space again.
+ * A write could not be made durable, mostly because the disk is full. Nothing of the transaction was stored. The store goes on reading,
+ * deleting and making small updates, and writes as soon as there is space again.
  */
 export class StorageFullError extends Error {
   override readonly name = 'StorageFullError';

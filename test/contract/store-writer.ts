@@ -1,13 +1,22 @@
-/** A process that writes to an LMDB store until it is killed, and tells its parent each answer. */
+/**
+ * A process that writes to an LMDB store until it is killed, and tells its parent each answer. Arguments: the folder, the start of the
+ * keys, and how long the largest of the values is, a fifth of which are longer than a fiftieth of that.
+ */
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 
-const store = await openLmdbStore({ directory: process.argv[2] as string });
+const [folder = '', prefix = '/written/', longest = '500'] = process.argv.slice(2);
+const store = await openLmdbStore({ directory: folder });
 for (let i = 0; ; i += 3) {
   await Promise.all(
     [i, i + 1, i + 2].map(async (n) => {
-      const key = `/written/${n}`;
-      const result = await store.txn({ compare: [], puts: [{ key, value: Buffer.alloc(500, 120) }] });
-      process.send?.({ key, revision: result.revision });
+      const key = `${prefix}${n}`;
+      const length = Math.ceil((Number(longest) * ((n * 7919) % 1000)) / (n % 5 === 0 ? 1000 : 50_000));
+      try {
+        const { revision } = await store.txn({ compare: [], puts: [{ key, value: Buffer.alloc(length, 120) }] });
+        process.send?.({ key, revision });
+      } catch (error) {
+        process.send?.({ refused: (error as Error).message });
+      }
     }),
   );
 }

@@ -1,21 +1,14 @@
 /** One suite for every implementation of the Store. */
-import { execFileSync, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import {
-  CompactedError,
-  StorageFullError,
-  type Store,
-  type StoredValue,
-  type StoreEvent,
-  type Txn,
-} from '../../src/store/store.ts';
+import { CompactedError, type Store, type StoredValue, type StoreEvent, type Txn } from '../../src/store/store.ts';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (kv: StoredValue | undefined): string | undefined => kv && new TextDecoder().decode(kv.value);
@@ -460,74 +453,6 @@ describe('lmdb store on the disk', () => {
     await expect(openLmdbStore({ directory: join(directory, 'file') })).rejects.toThrow(
       /^cannot open the store in .*file: /,
     );
-  });
-
-  test('on a full disk it rejects, goes on reading, and writes again when there is space', async () => {
-    const disk = join(directory, 'disk');
-    const filler = join(disk, 'filler');
-    execFileSync('mkdir', [disk]);
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', disk]);
-    try {
-      const folder = join(disk, 'store');
-      const store = await openLmdbStore({ directory: folder });
-      writeFileSync(filler, Buffer.alloc(1_000_000));
-      const value = new Uint8Array(20_000).fill(65);
-      const acknowledged: string[] = [];
-      const events: string[] = [];
-      store.watch('', undefined, (batch) => events.push(...batch.map(keyOf)));
-      const failure = await (async () => {
-        for (let i = 0; ; i++) {
-          try {
-            await store.txn({ compare: [], puts: [{ key: `/k${i}`, value }] });
-            acknowledged.push(`/k${i}`);
-          } catch (error) {
-            return error as Error;
-          }
-        }
-      })();
-      expect(failure).toBeInstanceOf(StorageFullError);
-      expect(failure.message).toBe(
-        `cannot write to the store in ${folder}: the disk is full; free some space and try again`,
-      );
-      expect(acknowledged.length).toBeGreaterThan(5);
-      const big = { compare: [], puts: [{ key: '/big', value: new Uint8Array(500_000) }] };
-      const both = await Promise.allSettled([
-        store.txn(big),
-        store.txn({ ...put('/x', ''), compare: [{ key: '/big', modRevision: 0 }] }),
-      ]);
-      expect(both.map((each) => each.status)).toEqual(['rejected', 'rejected']);
-      expect((await store.range({ prefix: '/k' })).items.length).toBe(acknowledged.length);
-      expect(store.revision()).toBe(acknowledged.length);
-
-      await store.close();
-      const during = await openLmdbStore({ directory: folder });
-      expect((await during.range({ prefix: '' })).items.length).toBe(acknowledged.length);
-      during.watch('', undefined, (batch) => events.push(...batch.map(keyOf)));
-      await expect(during.txn(big)).rejects.toBeInstanceOf(StorageFullError);
-
-      truncateSync(filler, 0);
-      expect(await during.txn(big)).toEqual({ succeeded: true, revision: acknowledged.length + 1 });
-      expect(events).toEqual([...acknowledged, '/big']);
-      await during.close();
-      const again = await openLmdbStore({ directory: folder });
-      expect((await again.range({ prefix: '' })).items.map((kv) => kv.key).sort()).toEqual(
-        [...acknowledged, '/big'].sort(),
-      );
-      await again.close();
-    } finally {
-      execFileSync('umount', ['-l', disk]);
-    }
-  });
-
-  test('a full disk has no room for a new store, and says so', async () => {
-    const disk = join(directory, 'small');
-    execFileSync('mkdir', [disk]);
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
-    try {
-      await expect(openLmdbStore({ directory: join(disk, 'store') })).rejects.toBeInstanceOf(StorageFullError);
-    } finally {
-      execFileSync('umount', ['-l', disk]);
-    }
   });
 
   test('many concurrent writers share commits', async () => {

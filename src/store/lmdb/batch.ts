@@ -1,6 +1,7 @@
 /** What one LMDB transaction of the store writes. */
-import type { StoreEvent, Txn, TxnResult } from '../store.ts';
-import { eventKey, eventRevision } from '../transaction.ts';
+import type { StoredValue, StoreEvent, Txn, TxnResult } from '../store.ts';
+import { evaluate, eventKey, eventRevision, eventValue } from '../transaction.ts';
+import type { Commit } from './data-file.ts';
 import { fromChanges, fromStored, type Tables } from './tables.ts';
 
 /** A call that waits for a commit. */
@@ -18,12 +19,61 @@ export interface Batch {
   answers: (() => void)[];
 }
 
+/** The revisions before the batch. */
+export interface Before {
+  newest: number;
+  compacted: number;
+}
+
+export const commitOf = ({ events, revision, compacted }: Batch, before: Before): Commit => ({
+  events,
+  keepsHistory: compacted < revision,
+  forgotten: Math.min(compacted, before.newest) - before.compacted,
+});
+
+/** Runs the transactions one after another on the committed state, which `read` shows, and on what those before them write. */
+export function decide(
+  taken: Waiting[],
+  revision: number,
+  compacted: number,
+  read: (key: string) => StoredValue | undefined,
+): Batch {
+  const written = new Map<string, StoredValue | undefined>();
+  const lookup = (key: string): StoredValue | undefined => (written.has(key) ? written.get(key) : read(key));
+  const batch: Batch = { revision, compacted, events: [], answers: [] };
+  for (const waiting of taken) {
+    if (waiting.kind === 'compact') {
+      const { resolve, reject } = waiting;
+      if (waiting.revision > batch.revision) {
+        const text = `cannot compact to the future revision ${waiting.revision}, the newest is ${batch.revision}`;
+        reject(new Error(text));
+        continue;
+      }
+      batch.compacted = Math.max(batch.compacted, waiting.revision);
+      batch.answers.push(resolve);
+      continue;
+    }
+    const { result, events } = evaluate(waiting.txn, batch.revision, lookup);
+    for (const event of events) written.set(eventKey(event), eventValue(event));
+    batch.revision = result.revision;
+    batch.events.push(...events);
+    batch.answers.push(() => waiting.resolve(result));
+  }
+  return batch;
+}
+
+/** The growth that a full disk allows to an update: the status of a Pod that ends grows by as much. */
+const SMALL_GROWTH_BYTES = 4096;
+
+/** Whether the events need almost no space if the history does not keep the values that they replace. */
+export const needsLittle = (events: readonly StoreEvent[]): boolean =>
+  events.every((event) => {
+    if (event.type === 'delete') return true;
+    return event.kv.value.length <= (event.previous?.value.length ?? Number.NaN) + SMALL_GROWTH_BYTES;
+  });
+
 /** Resolves when the batch is on the disk. */
-export async function commit(
-  { root, current, history, meta }: Tables,
-  batch: Batch,
-  before: { newest: number; compacted: number },
-): Promise<void> {
+export async function commit({ root, current, history, meta }: Tables, batch: Batch, before: Before): Promise<void> {
   const changes = Map.groupBy(batch.events, eventRevision);
   await root.batch(() => {
     for (const event of batch.events) {

@@ -7,7 +7,9 @@
  * Invariants:
  *  1. One commit at a time; each is decided on what the last one left. A commit that fails has changed nothing.
  *  2. Revision counter, current values and history change in the same LMDB transaction.
- *  3. At most `historyRevisions` revisions of history are kept, and as many as fit into a number of bytes; each commit
+ *  3. A commit starts only if the data file has room for it (data-file.ts). On a full disk each write is a commit of its own, so that
+ *     a write that needs space fails alone. Deletions and small updates go on, and the history is forgotten to make room for them.
+ *  4. At most `historyRevisions` revisions of history are kept, and as many as fit into a number of bytes; each commit
  *     forgets what is beyond that.
  */
 import type { Log } from '../../platform/platform.ts';
@@ -24,13 +26,22 @@ import {
   type Txn,
   type TxnResult,
 } from '../store.ts';
-import { checkRevision, checkTxn, evaluate, eventKey, eventValue, isKey, rewoundRange } from '../transaction.ts';
+import { checkRevision, checkTxn, isKey, rewoundRange } from '../transaction.ts';
 import { createWatchers } from '../watchers.ts';
-import { type Batch, commit, type Waiting } from './batch.ts';
-import { checkRoom, commitFailure } from './commit-failure.ts';
+import { type Batch, type Before, commit, commitOf, decide, needsLittle, type Waiting } from './batch.ts';
+import { commitFailure, diskFull } from './commit-failure.ts';
 import { HistorySize } from './history-size.ts';
 import { type Past, readPast } from './past.ts';
-import { boundsOf, openTables, type ReadTransaction, readRange, type Tables, toRecord, toStored } from './tables.ts';
+import {
+  boundsOf,
+  openTables,
+  pageUse,
+  type ReadTransaction,
+  readRange,
+  type Tables,
+  toRecord,
+  toStored,
+} from './tables.ts';
 
 export interface LmdbStoreOptions {
   /** Made where it is not there (0700). */
@@ -46,6 +57,11 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   store.load();
   return store;
 }
+
+/** How many writes share a commit. */
+const MAX_SHARED = 500;
+/** How many records of the history are forgotten at once for the room that they take. */
+const FORGET_AT_ONCE = 500;
 
 class LmdbStore implements Store {
   private readonly directory: string;
@@ -198,9 +214,7 @@ class LmdbStore implements Store {
     // Those who call in the same turn share the first commit.
     await undefined;
     while (this.waiting.length > 0) {
-      const taken = this.waiting;
-      this.waiting = [];
-      await this.process(taken);
+      await this.process(this.waiting.splice(0, MAX_SHARED));
     }
     this.writing = undefined;
   }
@@ -210,44 +224,60 @@ class LmdbStore implements Store {
     try {
       batch = this.decide(taken);
       if (batch.revision !== this.newest || batch.compacted !== this.compacted) {
-        checkRoom(this.directory, batch.events);
-        await commit(this.tables, batch, { newest: this.newest, compacted: this.compacted });
+        if (!(await this.hasRoom(batch))) {
+          if (taken.length > 1) {
+            for (const each of taken) await this.process([each]);
+            return;
+          }
+          await this.fitIn(batch);
+        }
+        await this.commit(batch);
       }
     } catch (error) {
       const failure = await this.recover(error);
       for (const waiting of taken) waiting.reject(failure);
       return;
     }
-    this.newest = batch.revision;
-    this.compacted = batch.compacted;
-    this.historySize.add(batch.events);
-    this.historySize.forget(batch.compacted);
     this.watchers.dispatch(batch.events);
     for (const answer of batch.answers) answer();
   }
 
-  /** Runs the transactions one after another on the committed state and on what those before them write. */
-  private decide(taken: Waiting[]): Batch {
-    const written = new Map<string, StoredValue | undefined>();
-    const lookup = (key: string): StoredValue | undefined => (written.has(key) ? written.get(key) : this.read(key));
-    const batch: Batch = { revision: this.newest, compacted: this.compacted, events: [], answers: [] };
-    for (const waiting of taken) {
-      if (waiting.kind === 'compact') {
-        const { revision, resolve, reject } = waiting;
-        if (revision > batch.revision) {
-          reject(new Error(`cannot compact to the future revision ${revision}, the newest is ${batch.revision}`));
-          continue;
-        }
-        batch.compacted = Math.max(batch.compacted, revision);
-        batch.answers.push(resolve);
-        continue;
-      }
-      const { result, events } = evaluate(waiting.txn, batch.revision, lookup);
-      for (const event of events) written.set(eventKey(event), eventValue(event));
-      batch.revision = result.revision;
-      batch.events.push(...events);
-      batch.answers.push(() => waiting.resolve(result));
+  private async commit(batch: Batch): Promise<void> {
+    await commit(this.tables, batch, this.before());
+    this.newest = batch.revision;
+    this.compacted = batch.compacted;
+    this.historySize.add(batch.events);
+    this.historySize.forget(batch.compacted);
+  }
+
+  private before(): Before {
+    return { newest: this.newest, compacted: this.compacted };
+  }
+
+  private hasRoom(batch: Batch): Promise<boolean> {
+    return this.tables.file.makeRoom(commitOf(batch, this.before()), pageUse(this.tables));
+  }
+
+  /** Makes room for the batch by forgetting the history, if need be with what the batch adds to it. Throws a StorageFullError. */
+  private async fitIn(batch: Batch): Promise<void> {
+    while (this.compacted < this.newest) {
+      const compacted = Math.min(this.compacted + FORGET_AT_ONCE, this.newest);
+      const forget: Batch = { revision: this.newest, compacted, events: [], answers: [] };
+      if (!this.isSafe(forget)) throw diskFull(this.directory, undefined);
+      await this.commit(forget);
     }
+    batch.compacted = Math.max(batch.compacted, this.compacted);
+    if (await this.hasRoom(batch)) return;
+    batch.compacted = batch.revision;
+    if (!needsLittle(batch.events) || !this.isSafe(batch)) throw diskFull(this.directory, undefined);
+  }
+
+  private isSafe(batch: Batch): boolean {
+    return this.tables.file.isSafe(commitOf(batch, this.before()), pageUse(this.tables));
+  }
+
+  private decide(taken: Waiting[]): Batch {
+    const batch = decide(taken, this.newest, this.compacted, (key) => this.read(key));
     const excess = this.historySize.excess(batch.events);
     batch.compacted = Math.max(batch.compacted, batch.revision - this.historyRevisions, excess);
     return batch;

@@ -13,6 +13,7 @@ import type { HistoryRecord, UndoChange } from '../history.ts';
 import type { RangeOptions, RangeResult, StoredValue } from '../store.ts';
 import { comparableKey, firstValues, prefixEnd } from '../transaction.ts';
 import { diskFull } from './commit-failure.ts';
+import { DataFile, type PageUse } from './data-file.ts';
 
 type CurrentRow = [createRevision: number, modRevision: number, value: Uint8Array];
 type HistoryRow = ([key: string] | [key: string, ...CurrentRow])[];
@@ -20,6 +21,7 @@ type HistoryRow = ([key: string] | [key: string, ...CurrentRow])[];
 export type ReadTransaction = ReturnType<Tables['current']['useReadTransaction']>;
 
 export interface Tables {
+  file: DataFile;
   root: RootDatabase;
   current: Database<CurrentRow, string>;
   history: Database<HistoryRow, number>;
@@ -41,7 +43,7 @@ export async function openTables(directory: string): Promise<Tables> {
     const dataFile = join(directory, 'data.mdb');
     if ((await createFile(dataFile, 0)) || created) await syncFolder(directory);
     await checkDataFile(dataFile, directory);
-    return openEnvironment(directory);
+    return { ...openEnvironment(directory), file: new DataFile(dataFile) };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOSPC') throw diskFull(directory, error);
@@ -50,7 +52,7 @@ export async function openTables(directory: string): Promise<Tables> {
   }
 }
 
-function openEnvironment(directory: string): Tables {
+function openEnvironment(directory: string): Omit<Tables, 'file'> {
   const root = open({
     path: directory,
     noSubdir: false,
@@ -67,6 +69,32 @@ function openEnvironment(directory: string): Tables {
     history: root.openDB('history', { encoding: 'msgpack' }),
     meta: root.openDB('meta', { encoding: 'msgpack' }),
   };
+}
+
+interface TreeStats {
+  treeBranchPageCount: number;
+  treeLeafPageCount: number;
+  overflowPages: number;
+}
+
+/** Source: what getStats() of lmdb gives, which its types leave open. */
+interface Stats extends TreeStats {
+  lastPageNumber: number;
+  root: TreeStats;
+  free: TreeStats;
+}
+
+/** Which pages the file uses. The two first are LMDB's own. */
+export function pageUse({ root, current, history, meta }: Tables): PageUse {
+  const [{ lastPageNumber: last, root: main, free }, ...tables] = [root, current, history, meta].map(
+    (table) => table.getStats() as Stats,
+  ) as [Stats, ...Stats[]];
+  const used = [main, free, ...tables].reduce(
+    (sum, { treeBranchPageCount, treeLeafPageCount, overflowPages }) =>
+      sum + treeBranchPageCount + treeLeafPageCount + overflowPages,
+    2,
+  );
+  return { last, free: last + 1 - used };
 }
 
 /** Source: lmdb.h and mdb.c of the LMDB that the npm package brings: page header, then magic and version. */

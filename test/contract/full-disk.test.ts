@@ -1,0 +1,212 @@
+/** The LMDB store on disks that are full: in memory, and on ext4, which finds blocks for a file only when it writes it out. */
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
+import { StorageFullError, type Store, type Txn } from '../../src/store/store.ts';
+
+const MEBIBYTE = 2 ** 20;
+const put = (key: string, bytes: number): Txn => ({ compare: [], puts: [{ key, value: Buffer.alloc(bytes, 65) }] });
+const remove = (key: string): Txn => ({ compare: [], deletes: [key] });
+
+let scratch: string;
+let disk: string;
+/** The store's folder, and another file on its disk. */
+let folder: string;
+let filler: string;
+let opened: Store[];
+beforeEach(() => {
+  scratch = mkdtempSync(join(tmpdir(), 'lifepod-full-disk-'));
+  disk = join(scratch, 'disk');
+  folder = join(disk, 'store');
+  filler = join(disk, 'filler');
+  opened = [];
+  mkdirSync(disk);
+});
+afterEach(async () => {
+  for (const store of opened) await store.close();
+  execFileSync('umount', ['-l', disk]);
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+async function open(): Promise<Store> {
+  const store = await openLmdbStore({ directory: folder });
+  opened.push(store);
+  return store;
+}
+
+const inMemory = (mebibytes: number): void =>
+  void execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', disk]);
+
+function onExt4(mebibytes: number): void {
+  const image = join(scratch, 'image');
+  writeFileSync(image, '');
+  truncateSync(image, mebibytes * MEBIBYTE);
+  execFileSync('mkfs.ext4', ['-q', image]);
+  execFileSync('mount', ['-o', 'loop', image, disk]);
+}
+
+/** Writes values of each length until the store refuses to; returns their number. The data file has some room behind its reserve. */
+async function untilFull(store: Store, ...lengths: number[]): Promise<number> {
+  let count = 0;
+  for (const length of lengths) {
+    const fill = async (): Promise<void> => {
+      for (; ; count++) await store.txn(put(`/${count}`, length));
+    };
+    await expect(fill()).rejects.toBeInstanceOf(StorageFullError);
+  }
+  return count;
+}
+
+/** Returns false once the disk is full. */
+function fillMore(bytes: number): boolean {
+  try {
+    appendFileSync(filler, Buffer.alloc(bytes, 1));
+    return true;
+  } catch (error) {
+    expect((error as NodeJS.ErrnoException).code).toBe('ENOSPC');
+    return false;
+  }
+}
+
+type Answer = { key: string; revision: number } | { refused: string };
+
+/** Takes the answers of a writer, and fills the disk beside it, until the store has refused so many writes. */
+async function untilRefused(
+  writer: ChildProcess,
+  refusals: number,
+  onWritten: (key: string, revision: number) => void,
+) {
+  let isFilling = true;
+  let answers = 0;
+  let refused = 0;
+  await new Promise<void>((resolve, reject) => {
+    writer.once('exit', (code, signal) => reject(new Error(`the writer ended by itself: ${code ?? signal}`)));
+    writer.on('message', (answer: Answer) => {
+      if (++answers % 10 === 0 && isFilling) isFilling = fillMore(MEBIBYTE);
+      if ('key' in answer) return onWritten(answer.key, answer.revision);
+      expect(answer.refused).toContain('the disk is full; free some space and try again');
+      if (++refused === refusals) resolve();
+    });
+  });
+  writer.removeAllListeners('exit');
+}
+
+describe.each([
+  { name: 'tmpfs', mount: inMemory },
+  { name: 'ext4', mount: onExt4 },
+])('on $name', ({ mount }) => {
+  test('a writer that meets a full disk and is killed loses nothing, and nothing is corrupt', async () => {
+    mount(64);
+    const written = new Map<string, number>();
+    for (let round = 0; round < 2; round++) {
+      const writer = fork(new URL('./store-writer.ts', import.meta.url), [folder, `/${round}/`, '900000'], {
+        stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      });
+      // What LMDB itself says of a commit that failed.
+      let said = '';
+      writer.stderr?.on('data', (text: Buffer) => (said += text));
+      await untilRefused(writer, 20 + 37 * round, (key, revision) => written.set(key, revision));
+      const exited = once(writer, 'close');
+      writer.kill('SIGKILL');
+      await exited;
+      expect(said).toBe('');
+
+      const store = await open();
+      for (const [key, revision] of written) expect((await store.get(key))?.modRevision, key).toBe(revision);
+      await expect(store.txn(put('/more', 900_000))).rejects.toBeInstanceOf(StorageFullError);
+      await Promise.all([...written.keys()].map((key) => store.txn(remove(key))));
+      written.clear();
+      rmSync(filler);
+      const { revision } = await store.txn(put(`/after/${round}`, 900_000));
+      written.set(`/after/${round}`, revision);
+      await store.close();
+    }
+  });
+
+  test('where a store fills the disk alone, deletions make room for other writes', async () => {
+    mount(32);
+    const store = await open();
+    for (let time = 0; time < 3; time++) {
+      const count = await untilFull(store, 100_000);
+      expect(count).toBeGreaterThan(30);
+      const keys = Array.from({ length: count }, (_, index) => `/${index}`);
+      await Promise.all(keys.map((key) => store.txn(remove(key))));
+    }
+  });
+
+  test('on a full disk values are deleted, made smaller and grow a little, again and again', async () => {
+    mount(32);
+    let store = await open();
+    await store.txn(put('/first', 1));
+    while (fillMore(MEBIBYTE));
+    const count = await untilFull(store, 20_000, 10);
+    for (const again of [false, true]) {
+      if (again) {
+        await store.close();
+        store = await open();
+      }
+      await expect(store.txn(put('/new', 10))).rejects.toBeInstanceOf(StorageFullError);
+      await expect(store.txn(put('/0', 40_000))).rejects.toBeInstanceOf(StorageFullError);
+      for (let time = 1; time <= 60; time++) await store.txn(put('/0', 20_000 + (time % 4) * 1000));
+      await store.txn(put('/1', 5));
+      await store.txn(remove(again ? '/3' : '/2'));
+    }
+    expect((await store.range({ prefix: '' })).items).toHaveLength(count - 1);
+    rmSync(filler);
+    await store.txn(put('/new', 1_000_000));
+  });
+});
+
+test('a file with holes has them filled before LMDB writes', async () => {
+  inMemory(64);
+  const first = await open();
+  for (let index = 0; index < 10; index++) await first.txn(put(`/${index}`, 900_000));
+  await first.close();
+  execFileSync('fallocate', ['--dig-holes', join(folder, 'data.mdb')]);
+  const allocated = () => statSync(join(folder, 'data.mdb')).blocks * 512;
+  const { size } = statSync(join(folder, 'data.mdb'));
+  expect(allocated()).toBeLessThan(size);
+  while (fillMore(MEBIBYTE));
+  const store = await open();
+  await expect(store.txn(put('/new', 10))).rejects.toBeInstanceOf(StorageFullError);
+  expect((await store.range({ prefix: '' })).items).toHaveLength(10);
+  rmSync(filler);
+  await store.txn(put('/new', 10));
+  expect(allocated()).toBeGreaterThanOrEqual(size);
+});
+
+test('writes that come together on a full disk are refused each for itself', async () => {
+  inMemory(32);
+  const store = await open();
+  await store.txn(put('/a', 20_000));
+  while (fillMore(MEBIBYTE));
+  const count = await untilFull(store, 20_000, 10);
+  const heard: string[] = [];
+  store.watch('', undefined, (events) => heard.push(...events.map(({ type }) => type)));
+  const writes = [put('/b', 1000), put('/a', 20_001), put('/c', 1000), remove('/a')];
+  const outcomes = await Promise.allSettled(writes.map((txn) => store.txn(txn)));
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled']);
+  expect(heard).toEqual(['put', 'delete']);
+  expect(store.revision()).toBe(count + 3);
+});
+
+test('a full disk has no room for a new store, and says so', async () => {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
+  await expect(openLmdbStore({ directory: folder })).rejects.toThrow(
+    `cannot write to the store in ${folder}: the disk is full; free some space and try again`,
+  );
+  expect(statfsSync(disk).bfree).toBeGreaterThan(0);
+});
