@@ -42,6 +42,8 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
   /** A client upgrades its connection to a stream: the kind of the options, which come in the query, as PodExecOptions. */
   connects?: string;
+  /** A write of it ends the object, or brings its end nearer: it succeeds even if there is no room for objects. Its growth is bounded. */
+  ends?: boolean;
   /** What follows its name in the path is passed on. */
   subpaths?: boolean;
   /** Makes the new object of the old one and the body; throws ApiError. Pure. */

@@ -50,7 +50,8 @@ async function transactInRoom(
   txn: Txn,
 ): Promise<TxnResult> {
   if (kind.uncached) return transact(store, txn);
-  const leave = room.take(user, heldBytes(object, value.length) - cache.heldBytes(key));
+  const before = cache.heldBytes(key);
+  const leave = room.take(user, heldBytes(object, value.length) - before, before > 0);
   try {
     return await transact(store, txn);
   } finally {
@@ -101,7 +102,7 @@ interface Place {
   key: string;
   name: string;
   dryRun: boolean | undefined;
-  /** Who may let the object grow only where there is room; absent: a part of lifepod, or who deletes. */
+  /** This user may let the object grow only if there is room; absent: a part of lifepod, or a write that ends the object. */
   user?: UserInfo | undefined;
 }
 

@@ -1,6 +1,7 @@
 /**
- * The room that all objects have together: the cache keeps them in memory. Where it is used up, clients create nothing and let
- * nothing grow; they delete. Parts of lifepod write what they must: an engine starts and goes on where there is no room left.
+ * The room that all objects have together: the cache keeps them in memory. If it is used up, clients cannot create objects or let
+ * them grow, except by a little into a reserve. They can delete, evict and give up defer containers. Parts of lifepod write without a
+ * limit: an engine starts and goes on if there is no room left.
  */
 import { getHeapStatistics } from 'node:v8';
 import type { UserInfo } from '../../machinery/backend.ts';
@@ -9,26 +10,31 @@ import { insufficientStorage } from '../../machinery/status.ts';
 
 /** Half of it is for what requests need. Source of the limit: etcd has one of 2 GiB (--quota-backend-bytes). */
 const DEFAULT_ROOM_BYTES = Math.floor(getHeapStatistics().heap_size_limit / 4);
+/** This part of the room is kept for small updates, such as statuses and labels of objects that end. */
+const RESERVED_PART = 1 / 16;
+/** The memory that 4 KiB of a stored object take, as text and as some values. */
+const SMALL_GROWTH_BYTES = 16 * 1024;
 
 export interface ObjectRoom {
   /**
-   * Takes room for so many bytes more, until the function is called that it returns: then the cache has counted them, or they are not
-   * written. Throws 507 InsufficientStorage. Without a user, who is a part of lifepod, it takes none.
+   * Takes room for so many bytes more until the returned function is called: by then the cache has counted them, or they were not
+   * written. Throws 507 InsufficientStorage. An object that `exists` may grow a little into the reserve. Without a user, i.e. for a part
+   * of lifepod, it takes none.
    */
-  take(user: UserInfo | undefined, bytes: number): () => void;
+  take(user: UserInfo | undefined, bytes: number, exists: boolean): () => void;
 }
 
 /** `held`: the bytes of the objects that there are. */
 export function createObjectRoom(held: () => number, limit = DEFAULT_ROOM_BYTES): ObjectRoom {
   let taken = 0;
   return {
-    take(user, bytes) {
+    take(user, bytes, exists) {
       if (user === undefined || bytes <= 0) return () => {};
-      if (held() + taken + bytes > limit) {
+      const isSmall = exists && bytes <= SMALL_GROWTH_BYTES;
+      const most = isSmall ? limit : limit * (1 - RESERVED_PART);
+      if (held() + taken + bytes > most) {
         const sizes = `the objects take ${binarySize(held())} of memory, this one ${binarySize(bytes)} more`;
-        throw insufficientStorage(
-          `${sizes}, and the limit is ${binarySize(limit)}: delete objects that are not needed`,
-        );
+        throw insufficientStorage(`${sizes}, and the limit is ${binarySize(most)}: delete objects that are not needed`);
       }
       taken += bytes;
       return () => {

@@ -113,9 +113,14 @@ async function applyTo(
   body: KubeObject,
   options: WriteOptions,
 ): Promise<KubeObject> {
-  const { apply, validate } = definition;
+  const { apply, validate, ends } = definition;
   if (apply === undefined) throw methodNotAllowed();
-  const at = { key: keyOf(resource, namespace, name), name, dryRun: options.dryRun, user: options.user };
+  const at = {
+    key: keyOf(resource, namespace, name),
+    name,
+    dryRun: options.dryRun,
+    user: ends ? undefined : options.user,
+  };
   const { object: written } = await modify(context, resource, at, async (old, betweenSteps) => {
     const applied = apply(old, body, { now: context.timers.now() });
     const object = { ...applied, metadata: { ...applied.metadata } };

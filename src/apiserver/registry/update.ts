@@ -129,7 +129,8 @@ export async function changeObject(
   const { context, resource, namespace, name } = target;
   const options = { ...target.options, onWarning: onceEach(target.options.onWarning) };
   const request: Request = { ...target, options, key: keyOf(resource, namespace, name), release: () => {} };
-  const at = { key: request.key, name, dryRun: options.dryRun, user: options.user };
+  const user = target.subresource?.ends ? undefined : options.user;
+  const at = { key: request.key, name, dryRun: options.dryRun, user };
   let replaced: KubeObject | undefined;
   const { action, object } = await modify(
     context,

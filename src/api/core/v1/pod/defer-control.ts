@@ -49,6 +49,7 @@ const newlySkipped = (pod: Pod, old: Pod): string[] => {
 export const deferSubresource: SubresourceDefinition<Pod> = {
   bodyKind: CONTROL,
   verbs: ['update'],
+  ends: true,
   apply: giveUp,
   answer: ({ metadata: { name, namespace, uid, resourceVersion } }, body) => {
     const { skip } = body as DeferControl;

@@ -118,6 +118,7 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
   eviction: {
     bodyKind: { group: 'policy', version: 'v1', kind: 'Eviction', schema: 'Eviction' },
     verbs: ['create'],
+    ends: true,
     apply: markEvicted,
   },
   defer: deferSubresource,
