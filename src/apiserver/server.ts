@@ -168,6 +168,8 @@ interface Handling extends ServerContext {
 
 function createRequestHandler(options: ApiServerOptions): RequestHandler {
   const unfinished = unfinishedParts();
+  const outgoing = outgoingBudget(options);
+  const endDrops = options.backend.onDrop?.(outgoing.dropped);
   let closing = false;
   const shutdown = (): void => {
     if (closing) throw new Error('the server is closing');
@@ -177,7 +179,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     routes: routeIndex(options.kinds),
     documents: openApi(options.kinds, options.version),
     version: versionInfo(options.version),
-    outgoing: outgoingBudget(options),
+    outgoing,
     unfinished,
     bodies: bodyReader(unfinished),
     metrics: options.metrics ?? createMetrics(),
@@ -223,6 +225,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     },
     close() {
       closing = true;
+      endDrops?.();
       for (const abort of longRunning) abort.abort();
       for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
     },

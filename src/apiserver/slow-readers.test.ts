@@ -71,6 +71,29 @@ test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Tab
   },
 );
 
+test('slow lists hold no more than a budget of objects that were updated meanwhile', async () => {
+  await using at = await startHostileServer();
+  const names = Array.from({ length: 10 }, (_, index) => `c${index}`);
+  await fill(at.registry, names.length);
+  const before = heapBytes();
+  const open: IncomingMessage[] = [];
+  // Each list holds 10 MiB of its own.
+  for (let round = 0; round < 40; round++) {
+    open.push(...(await unread(at, CONFIG_MAPS, 1)));
+    for (const name of names) {
+      await at.registry.update(config, configMap(name, { text, round: String(round) }, { namespace: 'default' }));
+    }
+  }
+  const cut = Promise.race(open.map(closed));
+  // The budget, the event window and the cache.
+  expect(heapBytes() - before).toBeLessThan(256 * MEBIBYTE);
+  const { json } = await at.call('GET', CONFIG_MAPS);
+  expect(json.items[9].data.round).toBe('39');
+  for (const each of open) each.resume();
+  await cut;
+  for (const each of open) each.destroy();
+});
+
 test('lists of what is in no cache count, and those for which most waits are cut', async () => {
   await using at = await startHostileServer();
   for (let index = 0; index < 10; index++) await at.registry.create(records, 'default', record(`r${index}`));

@@ -110,4 +110,9 @@ export interface ResourceBackend {
     options?: DeleteOptions,
   ): Promise<KubeObject | Status>;
   deleteCollection(ref: ResourceRef, options: ListOptions & DeleteOptions): Promise<KubeList>;
+  /**
+   * Calls the listener with each object that the backend has given out and no longer holds itself. Returns the function that ends it.
+   * Absent: the backend holds no objects.
+   */
+  onDrop?(listener: (object: KubeObject) => void): () => void;
 }

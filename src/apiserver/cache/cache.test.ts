@@ -5,7 +5,7 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import type { Store } from '../../store/store.ts';
-import { EventWindow } from './event-window.ts';
+import { EventWindow, WindowBudget } from './event-window.ts';
 import { parseKey } from './keys.ts';
 import { encodeStored } from './stored-object.ts';
 import { loadWatchCache, type WatchCache } from './watch-cache.ts';
@@ -108,10 +108,10 @@ describe('subscribers', () => {
   test('do not keep the objects of events that the window has forgotten', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
-    const window = new EventWindow(1000, 0);
+    const window = new EventWindow(1000, 0, new WindowBudget());
     const objects = Array.from({ length: 20 }, (_, index) => {
       const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } };
-      window.push({ type: 'MODIFIED', namespace: 'a', revision: index + 1, object, previous: undefined }, 2 ** 20);
+      window.push({ type: 'MODIFIED', namespace: 'a', revision: index + 1, object, previous: undefined }, 2 ** 21);
       return new WeakRef(object);
     });
     // A WeakRef keeps its object alive until the end of the turn of the event loop that made it.
@@ -119,6 +119,21 @@ describe('subscribers', () => {
     collectGarbage();
     expect(window.after(12)?.map(({ revision }) => revision)).toEqual([13, 14, 15, 16, 17, 18, 19, 20]);
     expect(objects.map((each) => each.deref() !== undefined).indexOf(true)).toBe(12);
+  });
+
+  test('share a bound with those of other resources: the largest window forgets its oldest events', () => {
+    const budget = new WindowBudget(1000);
+    const [small, large] = [new EventWindow(100, 0, budget), new EventWindow(100, 0, budget)];
+    const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } };
+    const push = (window: EventWindow, revision: number, bytes: number): void =>
+      window.push({ type: 'MODIFIED', namespace: 'a', revision, object, previous: undefined }, bytes);
+    push(small, 1, 100);
+    for (let revision = 2; revision <= 5; revision++) push(large, revision, 300);
+    push(small, 6, 100);
+    expect(budget.bytes).toBeLessThanOrEqual(1000);
+    expect([small.oldestRevision, large.oldestRevision]).toEqual([0, 3]);
+    expect(large.after(3)?.map(({ revision }) => revision)).toEqual([4, 5]);
+    expect(large.after(2)).toBeUndefined();
   });
 
   test('hear of a transaction in whole, and in order although another one subscribes within', async () => {

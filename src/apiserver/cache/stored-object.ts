@@ -2,6 +2,7 @@
  * Objects as the store keeps them (UTF-8 JSON without resourceVersion) and as the cache holds them
  * (frozen, with the revision of their last write as resourceVersion).
  */
+import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { StoredValue } from '../../store/store.ts';
 
@@ -15,6 +16,7 @@ export function encodeStored(object: KubeObject): Uint8Array {
 
 export function decodeStored(stored: StoredValue): KubeObject {
   const object = JSON.parse(decoder.decode(stored.value)) as KubeObject;
+  storedLengths.set(object, stored.value.length);
   object.metadata.resourceVersion = String(stored.modRevision);
   return deepFreeze(object);
 }
@@ -25,6 +27,19 @@ const VALUE_BYTES = 64;
 /** About how much memory an object takes that the cache holds: its text, as values and as it is sent, and its structure. */
 export const heldBytes = (object: KubeObject, storedBytes: number): number =>
   2 * storedBytes + VALUE_BYTES * countValues(object);
+
+const storedLengths = new WeakMap<KubeObject, number>();
+const knownBytes = new WeakMap<KubeObject, number>();
+
+/** heldBytes of an object that does not change any more, computed once. */
+export function objectBytes(object: KubeObject): number {
+  let bytes = knownBytes.get(object);
+  if (bytes === undefined) {
+    bytes = heldBytes(object, storedLengths.get(object) ?? encodeOnce(object).length);
+    knownBytes.set(object, bytes);
+  }
+  return bytes;
+}
 
 function countValues(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 1;

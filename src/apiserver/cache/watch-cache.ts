@@ -14,10 +14,10 @@
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
-import { EventWindow } from './event-window.ts';
+import { WindowBudget } from './event-window.ts';
 import { type KeyParts, parseKey, REGISTRY_PREFIX } from './keys.ts';
-import { ObjectIndex } from './object-index.ts';
-import { atRevision, decodeStored, heldBytes } from './stored-object.ts';
+import { ResourceCache } from './resource-cache.ts';
+import { atRevision, decodeStored, objectBytes } from './stored-object.ts';
 
 /** Events kept of each resource. */
 const WINDOW_EVENTS = 1000;
@@ -68,46 +68,12 @@ export interface WatchCache {
   heldBytes(key?: string): number;
   /** Calls the listener after every change of anything. Returns the function that ends it. */
   onChange(listener: () => void): () => void;
+  /** Calls the listener with each object that the cache no longer holds, after an update or a deletion. Returns the function that ends it. */
+  onDrop(listener: DropListener): () => void;
   close(): void;
 }
 
-interface Subscriber {
-  afterRevision: number;
-  listener: (event: CacheEvent) => void;
-}
-
-/** One resource: its objects, its window, its subscribers by namespace ('' for those of all namespaces). */
-class ResourceCache {
-  readonly objects: ObjectIndex;
-  readonly window: EventWindow;
-  readonly #everywhere = new Set<Subscriber>();
-  readonly #byNamespace = new Map<string, Set<Subscriber>>();
-
-  constructor(prefix: string, windowEvents: number, revision: number) {
-    this.objects = new ObjectIndex(prefix);
-    this.window = new EventWindow(windowEvents, revision);
-  }
-
-  add(namespace: string | undefined, subscriber: Subscriber): () => void {
-    if (namespace === undefined) {
-      this.#everywhere.add(subscriber);
-      return () => this.#everywhere.delete(subscriber);
-    }
-    const inNamespace = this.#byNamespace.get(namespace) ?? new Set();
-    this.#byNamespace.set(namespace, inNamespace.add(subscriber));
-    return () => {
-      inNamespace.delete(subscriber);
-      if (inNamespace.size === 0 && this.#byNamespace.get(namespace) === inNamespace) {
-        this.#byNamespace.delete(namespace);
-      }
-    };
-  }
-
-  *subscribersOf(event: CacheEvent): Iterable<Subscriber> {
-    yield* this.#everywhere;
-    yield* this.#byNamespace.get(event.namespace) ?? [];
-  }
-}
+type DropListener = (prefix: string, object: KubeObject) => void;
 
 export interface WatchCacheOptions {
   store: Store;
@@ -124,6 +90,8 @@ class StoreCache implements WatchCache {
   readonly #log: Log;
   readonly #resources = new Map<string, ResourceCache>();
   readonly #changeListeners = new Set<() => void>();
+  readonly #dropListeners = new Set<DropListener>();
+  readonly #windows = new WindowBudget();
   /** By key. */
   readonly #heldBytes = new Map<string, number>();
   #allHeldBytes = 0;
@@ -159,7 +127,7 @@ class StoreCache implements WatchCache {
         }
         const object = decodeStored(stored);
         cache.#resource(parts.prefix).objects.set(stored.key, parts, object);
-        cache.#hold(stored.key, heldBytes(object, stored.value.length));
+        cache.#hold(stored.key, objectBytes(object));
       }
     }
     cache.#endWatch = options.store.watch(REGISTRY_PREFIX, revision, (events) => cache.#apply(events));
@@ -210,6 +178,11 @@ class StoreCache implements WatchCache {
     return () => this.#changeListeners.delete(listener);
   }
 
+  onDrop(listener: DropListener): () => void {
+    this.#dropListeners.add(listener);
+    return () => this.#dropListeners.delete(listener);
+  }
+
   close(): void {
     this.#endWatch();
   }
@@ -218,7 +191,7 @@ class StoreCache implements WatchCache {
     let resource = this.#resources.get(prefix);
     if (resource === undefined) {
       const events = this.#uncached.has(prefix) ? UNCACHED_WINDOW_EVENTS : this.#windowEvents;
-      resource = new ResourceCache(prefix, Math.min(events, this.#windowEvents), this.#loadedRevision);
+      resource = new ResourceCache(prefix, Math.min(events, this.#windowEvents), this.#loadedRevision, this.#windows);
       this.#resources.set(prefix, resource);
     }
     return resource;
@@ -251,7 +224,7 @@ class StoreCache implements WatchCache {
     if (change.type === 'put') {
       const object = decodeStored(change.kv);
       const previous = isCached ? resource.objects.set(key, parts, object) : before;
-      if (isCached) this.#hold(key, heldBytes(object, change.kv.value.length));
+      if (isCached) this.#hold(key, objectBytes(object));
       const type = previous === undefined ? 'ADDED' : 'MODIFIED';
       event = { type, namespace, revision: change.kv.modRevision, object, previous };
     } else {
@@ -261,7 +234,13 @@ class StoreCache implements WatchCache {
       const { revision } = change;
       event = { type: 'DELETED', namespace, revision, object: atRevision(previous, revision), previous };
     }
-    resource.window.push(event, (change.type === 'put' ? change.kv : change.previous)?.value.length ?? 0);
+    resource.window.push(
+      event,
+      objectBytes(event.type === 'DELETED' ? (event.previous ?? event.object) : event.object),
+    );
+    if (isCached && event.previous !== undefined) {
+      for (const listener of this.#dropListeners) listener(parts.prefix, event.previous);
+    }
     this.#queue.push({ resource, event });
   }
 

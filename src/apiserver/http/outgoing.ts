@@ -5,16 +5,18 @@
  * waits for several watchers counts once: they share the object and its text.
  */
 import type { ServerResponse } from 'node:http';
+import type { KubeObject } from '../../machinery/meta.ts';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
 import { drained } from './exchange.ts';
+import { createHeldObjects, type Holder } from './held-objects.ts';
 
 /** The budget of all clients together. */
 const BUDGET_BYTES = 64 * 1024 * 1024;
 /** A client that reads nothing of an answer for this time is cut. Source: --request-timeout of v1.33. */
 export const STALLED_MILLIS = 60_000;
 
-/** One answer's part of the budget. */
-export interface Outgoing {
+/** One answer's part of the budget. It holds objects of the cache until its end, or until they are released. */
+export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   /** Writes to the connection. Returns false if the caller must await ready() before the next write. */
   write(data: string | Uint8Array): boolean;
   /** Resolves when the connection takes more, or is closed. A client that reads nothing for `within` milliseconds is cut. */
@@ -36,11 +38,14 @@ interface Client extends Outgoing {
 
 export interface OutgoingBudget {
   open(response: ServerResponse, path: string): Outgoing;
+  /** The cache has dropped the object: from now on answers hold it alone. */
+  dropped(object: KubeObject): void;
   /** The bytes that wait now. */
   bytes(): number;
 }
 
 export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, limit = BUDGET_BYTES): OutgoingBudget {
+  const objects = createHeldObjects();
   const clients = new Set<Client>();
   /** How many keep the object. */
   const kept = new Map<object, number>();
@@ -87,6 +92,7 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
     const lengths = new Map<object, number>();
     const forget = (): void => {
       if (!clients.delete(client)) return;
+      holder.releaseAll();
       total -= buffered;
       buffered = 0;
       for (const [object, times] of [...own]) {
@@ -94,7 +100,14 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
       }
       lengths.clear();
     };
+    const holder = objects.open((heldBytes) => {
+      log.warn('answer cut: the client reads too slowly', { path, heldBytes });
+      forget();
+      response.destroy();
+    });
     const client: Client = {
+      hold: holder.hold,
+      release: holder.release,
       waiting: () => ownBytes + buffered,
       refresh,
       cut() {
@@ -136,5 +149,5 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
     response.once('close', forget);
     return client;
   };
-  return { open, bytes: () => total };
+  return { open, dropped: objects.dropped, bytes: () => total };
 }

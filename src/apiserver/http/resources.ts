@@ -5,6 +5,7 @@ import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import { oneAtATime, workInTurns } from '../../platform/work-in-turns.ts';
+import { objectBytes } from '../cache/stored-object.ts';
 import { serveStream } from '../streaming/streams.ts';
 import { includeObjectOf, tableTexts } from '../tables/table.ts';
 import { PIECE_CHARS, sendTexts } from './answers.ts';
@@ -45,6 +46,7 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   const answer = await answerOne(server, exchange, route, () => {
     created = true;
   });
+  if (answer.kind === kind.kind) exchange.outgoing.hold(answer as KubeObject);
   const code = created ? 201 : 200;
   if (form === 'table' && answer.kind === kind.kind) {
     const object = answer as KubeObject;
@@ -211,7 +213,11 @@ async function listItems(
   const options = listOptions(exchange.query, route.namespace);
   const { computed } = route.kind;
   if (computed !== undefined) return listComputed(server, route, computed, options);
-  if (isShared(route, options)) return server.backend.list(route.ref, options);
+  if (isShared(route, options)) {
+    const list = await server.backend.list(route.ref, options);
+    for (const item of list.items) exchange.outgoing.hold(item);
+    return list;
+  }
   const leave = await ownLists.enter();
   try {
     if (exchange.response.destroyed) return undefined;
@@ -231,9 +237,8 @@ const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
 async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {
   let chars = 0;
   for (const item of items) {
-    const { length } = encodeOnce(item);
-    outgoing.keep(item, length);
-    chars += length;
+    outgoing.keep(item, objectBytes(item));
+    chars += encodeOnce(item).length;
     if (response.destroyed) return;
     if (chars < PIECE_CHARS) continue;
     chars = 0;

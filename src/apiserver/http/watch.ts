@@ -8,6 +8,7 @@ import type { WatchEvent, WatchSink } from '../../machinery/backend.ts';
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject, Status } from '../../machinery/meta.ts';
 import { ApiError, internalError } from '../../machinery/status.ts';
+import { objectBytes } from '../cache/stored-object.ts';
 import { includeObjectOf, tableTexts } from '../tables/table.ts';
 import { evenly } from './answers.ts';
 import type { ServerContext } from './context.ts';
@@ -105,6 +106,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
         if (!outgoing.write(piece)) await outgoing.ready();
       }
       if (next.bytes > 0) outgoing.drop(next.event.object, next.bytes);
+      else outgoing.release(next.event.object as KubeObject);
       if (first < FORGET_AFTER) continue;
       queue = queue.slice(first);
       first = 0;
@@ -121,10 +123,11 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
   };
   return {
     add(event, initial) {
-      const bytes = initial === 'shared' ? 0 : encodeOnce(event.object).length;
+      const bytes = initial === 'shared' ? 0 : objectBytes(event.object as KubeObject);
       queue.push({ event, bytes, initial: initial !== undefined });
       if (initial === undefined) pending += bytes;
       if (bytes > 0) outgoing.keep(event.object, bytes);
+      else outgoing.hold(event.object as KubeObject);
       if (started && !writing) writeOn();
       if (pending <= MAX_PENDING_BYTES) return;
       server.log.warn('watch cut: the client reads too slowly', { path: exchange.path, pendingBytes: pending });

@@ -104,5 +104,10 @@ function createBackend(context: RegistryContext): ResourceBackend {
     async deleteCollection(ref, options) {
       return deleteObjects(context, resources.find(ref), options);
     },
+    onDrop(listener) {
+      return context.cache.onDrop((prefix, object) => {
+        for (const served of resources.served(prefix, object)) listener(served);
+      });
+    },
   };
 }

@@ -14,6 +14,8 @@ export interface Resource {
   /** An object of the cache in this kind's form: the same object each time. */
   fromStored(object: KubeObject): KubeObject;
   toStored(object: KubeObject): KubeObject;
+  /** What fromStored() has made of the object, if it was asked. */
+  served(object: KubeObject): KubeObject | undefined;
 }
 
 export interface ResourceIndex {
@@ -21,25 +23,31 @@ export interface ResourceIndex {
   readonly uncached: ReadonlySet<string>;
   /** Throws 404 where there is no such resource. */
   find(ref: ResourceRef): Resource;
+  /** The forms in which an object of this prefix has been served. */
+  served(prefix: string, object: KubeObject): KubeObject[];
 }
 
 export const apiVersionOf = (group: string, version: string): string =>
   group === '' ? version : `${group}/${version}`;
 
 /** Another form of a stored kind, converted once an object. */
-function memoized(convert: (object: KubeObject) => KubeObject): (object: KubeObject) => KubeObject {
+function memoized(convert: (object: KubeObject) => KubeObject): Pick<Resource, 'fromStored' | 'served'> {
   const known = new WeakMap<KubeObject, KubeObject>();
-  return (object) => {
-    let converted = known.get(object);
-    if (converted === undefined) {
-      converted = convert(object);
-      known.set(object, converted);
-    }
-    return converted;
+  return {
+    served: (object) => known.get(object),
+    fromStored(object) {
+      let converted = known.get(object);
+      if (converted === undefined) {
+        converted = convert(object);
+        known.set(object, converted);
+      }
+      return converted;
+    },
   };
 }
 
 const same = (object: KubeObject): KubeObject => object;
+const UNCONVERTED = { fromStored: same, toStored: same, served: same };
 
 export function indexResources(kinds: readonly KindDefinition[]): ResourceIndex {
   const byRef = new Map<string, Resource>();
@@ -53,12 +61,13 @@ export function indexResources(kinds: readonly KindDefinition[]): ResourceIndex 
       groupResource: { group: kind.group, resource: kind.plural },
       apiVersion: apiVersionOf(kind.group, kind.version),
       prefix: resourcePrefix(stored.group, stored.plural),
-      fromStored: storage === undefined ? same : memoized(storage.fromStored),
-      toStored: storage === undefined ? same : storage.toStored,
+      ...(storage === undefined ? UNCONVERTED : { ...memoized(storage.fromStored), toStored: storage.toStored }),
     });
   }
+  const byPrefix = Map.groupBy(byRef.values(), ({ prefix }) => prefix);
   return {
     uncached: new Set([...byRef.values()].filter(({ kind }) => kind.uncached === true).map(({ prefix }) => prefix)),
+    served: (prefix, object) => (byPrefix.get(prefix) ?? []).flatMap((resource) => resource.served(object) ?? []),
     find(ref) {
       const resource = byRef.get(`${ref.group}/${ref.version}/${ref.resource}`);
       if (resource === undefined) throw pathNotFound();

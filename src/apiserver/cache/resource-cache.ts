@@ -1,0 +1,42 @@
+/** One resource of the watch cache. */
+import { EventWindow, type WindowBudget } from './event-window.ts';
+import { ObjectIndex } from './object-index.ts';
+import type { CacheEvent } from './watch-cache.ts';
+
+export interface Subscriber {
+  afterRevision: number;
+  listener: (event: CacheEvent) => void;
+}
+
+/** Its objects, its window, its subscribers: those of all namespaces, and those of one by its name. */
+export class ResourceCache {
+  readonly objects: ObjectIndex;
+  readonly window: EventWindow;
+  readonly #everywhere = new Set<Subscriber>();
+  readonly #byNamespace = new Map<string, Set<Subscriber>>();
+
+  constructor(prefix: string, windowEvents: number, revision: number, budget: WindowBudget) {
+    this.objects = new ObjectIndex(prefix);
+    this.window = new EventWindow(windowEvents, revision, budget);
+  }
+
+  add(namespace: string | undefined, subscriber: Subscriber): () => void {
+    if (namespace === undefined) {
+      this.#everywhere.add(subscriber);
+      return () => this.#everywhere.delete(subscriber);
+    }
+    const inNamespace = this.#byNamespace.get(namespace) ?? new Set();
+    this.#byNamespace.set(namespace, inNamespace.add(subscriber));
+    return () => {
+      inNamespace.delete(subscriber);
+      if (inNamespace.size === 0 && this.#byNamespace.get(namespace) === inNamespace) {
+        this.#byNamespace.delete(namespace);
+      }
+    };
+  }
+
+  *subscribersOf(event: CacheEvent): Iterable<Subscriber> {
+    yield* this.#everywhere;
+    yield* this.#byNamespace.get(event.namespace) ?? [];
+  }
+}
