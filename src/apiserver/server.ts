@@ -36,6 +36,7 @@ import type { ServerContext } from './http/context.ts';
 import { createExchange, type Exchange } from './http/exchange.ts';
 import { sendFailure } from './http/failure.ts';
 import { type HealthChecks, serveHealth } from './http/health.ts';
+import { boundConnections, DEFAULT_LIMITS, type Limits, places } from './http/limits.ts';
 import { type OutgoingBudget, outgoingBudget } from './http/outgoing.ts';
 import { flag } from './http/query.ts';
 import { createRequestMetrics } from './http/request-metrics.ts';
@@ -73,6 +74,8 @@ export interface ApiServerOptions {
   readyChecks?: HealthChecks;
   /** What /metrics tells; the server's own figures are added. Absent: those alone. */
   metrics?: Metrics;
+  /** Absent: DEFAULT_LIMITS */
+  limits?: Limits;
 }
 
 export interface ApiServer {
@@ -107,6 +110,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     },
     (request, response) => handle(request, response),
   );
+  boundConnections(server, options.limits ?? DEFAULT_LIMITS, options.log);
   server.on('upgrade', (request, connection, head) => {
     const socket = connection as Socket;
     handle(request, answerOn(request, socket), { socket, head });
@@ -169,6 +173,7 @@ interface Handling extends ServerContext {
 function createRequestHandler(options: ApiServerOptions): RequestHandler {
   const unfinished = unfinishedParts();
   const outgoing = outgoingBudget(options);
+  const limits = options.limits ?? DEFAULT_LIMITS;
   const endDrops = options.backend.onDrop?.(outgoing.dropped);
   let closing = false;
   const shutdown = (): void => {
@@ -180,6 +185,8 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     documents: openApi(options.kinds, options.version),
     version: versionInfo(options.version),
     outgoing,
+    watches: places(limits.watches),
+    streams: places(limits.streams),
     unfinished,
     bodies: bodyReader(unfinished),
     metrics: options.metrics ?? createMetrics(),

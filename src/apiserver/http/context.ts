@@ -5,6 +5,7 @@ import type { NodeConnection } from '../../machinery/node-connection.ts';
 import type { NodeReports } from '../../machinery/node-reports.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { BodyReader } from './body.ts';
+import type { Places } from './limits.ts';
 import type { Unfinished } from './unfinished.ts';
 
 export interface ServerContext {
@@ -16,4 +17,7 @@ export interface ServerContext {
   readonly bodies: BodyReader;
   /** Counts the messages of WebSockets together with the bodies. */
   readonly unfinished: Unfinished;
+  readonly watches: Places;
+  /** Of logs, exec, attach and port-forward. */
+  readonly streams: Places;
 }

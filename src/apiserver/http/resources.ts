@@ -30,13 +30,15 @@ import { serveWatch } from './watch.ts';
 /** Answers one request for a resource. Rejects with an ApiError, before anything was answered. */
 export async function serveResource(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { kind, verb, subresource } = route;
-  if (verb === 'get' && subresource === 'log' && kind.plural === 'pods') return serveLogs(server, exchange, route);
+  if (verb === 'get' && subresource === 'log' && kind.plural === 'pods') {
+    return server.streams.within(() => serveLogs(server, exchange, route));
+  }
   if (route.subpath !== undefined) return serveNodeProxy(server, exchange, route);
   if (subresource !== undefined && kind.subresources[subresource]?.connects !== undefined) {
-    return serveStream(server, exchange, route);
+    return server.streams.within(() => serveStream(server, exchange, route));
   }
   const form = objectForm(exchange.request.headers.accept);
-  if (verb === 'watch') return serveWatch(server, exchange, route, form);
+  if (verb === 'watch') return server.watches.within(() => serveWatch(server, exchange, route, form));
   if (verb === 'list') {
     const list = await listItems(server, exchange, route);
     return list === undefined ? undefined : sendList(server, exchange, route, list);

@@ -1,0 +1,99 @@
+/** Clients that hold open more than the server allows. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { expect, test } from 'vitest';
+import type { KubeObject } from '../machinery/meta.ts';
+import { DEFAULT_LIMITS } from './http/limits.ts';
+import { noNodes, startTestServer, type TestServer } from './server-fixture.ts';
+
+const PODS = '/api/v1/namespaces/default/pods';
+const TOO_MANY = {
+  kind: 'Status',
+  status: 'Failure',
+  reason: 'TooManyRequests',
+  message: 'Too many requests, please try again later.',
+  details: { retryAfterSeconds: 1 },
+  code: 429,
+};
+
+const start = (limits: Partial<typeof DEFAULT_LIMITS>, more: object = {}): Promise<TestServer> =>
+  startTestServer({ limits: { ...DEFAULT_LIMITS, ...limits }, ...more });
+
+test('a watch more than there may be is refused until another ends', async () => {
+  await using at = await start({ watches: 2 });
+  const leave = new AbortController();
+  const first = await at.open('GET', `${PODS}?watch=1`, { signal: leave.signal });
+  first.on('error', () => undefined);
+  await at.open('GET', `${PODS}?watch=1`);
+  const refused = await at.call('GET', `${PODS}?watch=1`);
+  expect(refused).toMatchObject({ code: 429, headers: { 'retry-after': '1' }, json: TOO_MANY });
+  expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
+  const ended = at.backend.watchEnded();
+  leave.abort();
+  await ended;
+  expect((await at.open('GET', `${PODS}?watch=1`)).statusCode).toBe(200);
+});
+
+test('a log or a stream more than there may be is refused, by HTTP also where an upgrade is asked for', async () => {
+  const goOn = new AbortController();
+  const nodes = {
+    ...noNodes,
+    async *logs() {
+      yield Buffer.from('a line\n');
+      await once(goOn.signal, 'abort');
+    },
+  };
+  await using at = await start({ streams: 1 }, { nodes });
+  const pod = { metadata: { name: 'p', uid: 'u' }, spec: { nodeName: 'n', containers: [{ name: 'app' }] } };
+  const ref = { group: '', version: 'v1', resource: 'pods' };
+  await at.backend.create(ref, 'default', { apiVersion: 'v1', kind: 'Pod', ...pod } as KubeObject);
+  const log = await at.open('GET', `${PODS}/p/log?follow=true`);
+  expect(log.statusCode).toBe(200);
+  expect(await at.call('GET', `${PODS}/p/log`)).toMatchObject({ code: 429, json: TOO_MANY });
+  const upgrade = { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4.channel.k8s.io' };
+  for (const path of ['exec?command=a&stdout=true', 'attach?stdout=true', 'portforward']) {
+    const refused = await at.call('POST', `${PODS}/p/${path}`, { headers: upgrade });
+    expect(refused).toMatchObject({ code: 429, headers: { 'retry-after': '1' }, json: TOO_MANY });
+  }
+  const over = once(log.resume(), 'end');
+  goOn.abort();
+  await over;
+  const again = await at.open('GET', `${PODS}/p/log?follow=true`);
+  expect(again.statusCode).toBe(200);
+});
+
+const closed = (socket: Socket): Promise<unknown> => once(socket.on('error', () => undefined).resume(), 'close');
+
+test('of handshakes that do not end the oldest is closed, and others are served', async () => {
+  await using at = await start({ handshakes: 3 });
+  const { host, port } = at.server;
+  const silent: Socket[] = [];
+  for (let index = 0; index < 3; index++) {
+    const socket = connect(port, host);
+    await once(socket, 'connect');
+    silent.push(socket);
+  }
+  const gone = closed(silent[0] as Socket);
+  expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
+  await gone;
+  expect(silent.slice(1).some((socket) => socket.closed)).toBe(false);
+  for (const socket of silent) socket.destroy();
+});
+
+test('connections beyond the limit are closed, and idle ones with them, so that the next client is served', async () => {
+  await using at = await start({ connections: 3 });
+  const { host, port } = at.server;
+  const open = async (): Promise<TLSSocket> => {
+    const socket = connectTls({ host, port, ca: at.pki.caCertificate });
+    await once(socket, 'secureConnect');
+    socket.write(`GET /healthz HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+    await once(socket, 'data');
+    return socket;
+  };
+  const idle = await Promise.all([open(), open(), open()]);
+  const ended = Promise.all(idle.map(closed));
+  await closed(connect(port, host));
+  await ended;
+  expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
+});
