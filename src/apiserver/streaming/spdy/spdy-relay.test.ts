@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { ProtocolError } from '../protocol-error.ts';
 import { createFrameParser, dataHead, type Frame, goAway, ping, rstStream, synReply, synStream } from './frames.ts';
 import { createHeaderReader } from './header-block.ts';
@@ -9,8 +9,10 @@ import { createSpdyRelay, type RelayRules } from './spdy-relay.ts';
 const COMMAND: RelayRules = { types: ['error', 'stdin', 'stdout', 'stderr', 'resize'], once: true };
 const PORTS: RelayRules = { types: ['error', 'data'], once: false };
 
+afterEach(() => void vi.restoreAllMocks());
+
 /** A relay, and what it has written to either side. */
-function relay(rules = COMMAND) {
+function relay(rules = COMMAND, maxStreams?: number) {
   const side = () => {
     const written: Buffer[] = [];
     const near = new Writable({
@@ -22,7 +24,7 @@ function relay(rules = COMMAND) {
     return { near, frames: (): Frame[] => createFrameParser('the relay')(Buffer.concat(written.splice(0))) };
   };
   const [client, runtime] = [side(), side()];
-  const { fromClient, fromRuntime, refuse } = createSpdyRelay(client.near, runtime.near, rules);
+  const { fromClient, fromRuntime, refuse } = createSpdyRelay(client.near, runtime.near, rules, maxStreams);
   return { fromClient, fromRuntime, refuse, toClient: client.frames, toRuntime: runtime.frames };
 }
 
@@ -135,6 +137,71 @@ test('streams beyond 1024 at a time are refused one by one, until others end', a
   await fromRuntime(data(1, '', true));
   await fromClient(open(id(1025), 'data', false));
   expect(toRuntime().at(-1)).toMatchObject({ type: 'synStream', streamId: id(1025) });
+});
+
+/** The frames of one connection that is forwarded, as kubectl sends them: the data stream is reset, not ended. */
+const forwarded = (index: number): { opened: Buffer; answered: Buffer; reset: Buffer } => {
+  const [error, both] = [index * 4 + 1, { port: '80', requestid: String(index) }];
+  return {
+    opened: Buffer.concat([
+      synStream(error, { streamtype: 'error', ...both }, { first: index === 0, fin: true }),
+      synStream(error + 2, { streamtype: 'data', ...both }, { first: false }),
+    ]),
+    answered: Buffer.concat([synReply(error, { first: index === 0 }), data(error, '', true)]),
+    reset: rstStream(error + 2, 5),
+  };
+};
+
+test('a client may forward and reset 5000 connections one after the other', async () => {
+  const { fromClient, fromRuntime, toClient, toRuntime } = relay(PORTS);
+  let count = 0;
+  for (let index = 0; index < 5000; index++) {
+    const { opened, answered, reset } = forwarded(index);
+    await fromClient(opened);
+    // The runtime ends the error stream after the reset, or before.
+    await fromClient(index % 2 === 0 ? reset : ping(1));
+    await fromRuntime(answered);
+    await fromClient(index % 2 === 1 ? reset : ping(1));
+    count += toRuntime().filter(({ type }) => type === 'synStream').length;
+  }
+  expect(count).toBe(10_000);
+  expect(toClient().filter(({ type }) => type === 'rstStream')).toEqual([]);
+});
+
+test.each<[string, (index: number) => { opened: Buffer; reset: Buffer }]>([
+  ['of one type', (index) => ({ opened: open(index * 2 + 1, 'data'), reset: rstStream(index * 2 + 1, 5) })],
+  [
+    'error and data',
+    (index) => {
+      const { opened, reset } = forwarded(index);
+      return { opened, reset: Buffer.concat([reset, rstStream(index * 4 + 1, 5)]) };
+    },
+  ],
+])('streams that the client resets (%s) count as open for as long as the runtime may keep them', async (_what, of) => {
+  const now = vi.spyOn(performance, 'now').mockReturnValue(0);
+  const { fromClient, toClient, toRuntime } = relay(PORTS);
+  const opens = (): number => toRuntime().filter(({ type }) => type === 'synStream').length;
+  for (let index = 0; index < 3000; index++) {
+    const { opened, reset } = of(index);
+    await fromClient(Buffer.concat([opened, reset]));
+  }
+  expect(opens()).toBeLessThanOrEqual(2048);
+  expect(toClient().at(-1)).toMatchObject({ type: 'rstStream', status: 3 });
+  now.mockReturnValue(30_000);
+  await fromClient(of(3000).opened);
+  expect(opens()).toBeGreaterThan(0);
+});
+
+test('a connection has a bound of streams over its whole life', async () => {
+  const { fromClient, fromRuntime, toRuntime } = relay(PORTS, 4);
+  for (const index of [0, 1]) {
+    const { opened, answered, reset } = forwarded(index);
+    await fromClient(opened);
+    await fromRuntime(answered);
+    await fromClient(reset);
+  }
+  expect(toRuntime().filter(({ type }) => type === 'synStream')).toHaveLength(4);
+  await expect(fromClient(forwarded(2).opened)).rejects.toThrow('more than 4 streams on a connection');
 });
 
 test('others have their turns between the frames of a client that opens 10,000 streams at once', async () => {

@@ -5,8 +5,8 @@
  * frame of 20 bytes would end it, and with it the streams of all containers. So nothing of a client reaches it as it came.
  *
  * Invariants:
- *  1. The runtime gets streams with new numbers in rising order and of known types, at most MAX_OPEN_STREAMS at a time; DATA
- *     in small frames, for streams that are open; resets and pings. Nothing else.
+ *  1. The runtime gets streams with new numbers in rising order and of known types; DATA in small frames, for streams that are
+ *     open; resets and pings. Nothing else. It keeps at most MAX_OPEN_STREAMS at a time, reset ones included.
  *  2. A client gets whole frames, so that one of our own fits in between.
  *  3. Nothing is kept of a stream that both sides have ended, once the runtime has replied to it.
  *  4. Others have a turn of the event loop when the frames of a client have taken 20 ms.
@@ -29,9 +29,15 @@ import {
   synStream,
 } from './frames.ts';
 import { createHeaderReader, type HeaderReader } from './header-block.ts';
+import { type JoinedStream, type ResetStreams, resetStreams } from './reset-streams.ts';
 
 /** Two for each connection of a port-forward. */
 const MAX_OPEN_STREAMS = 1024;
+/**
+ * containerd keeps more than 1 kB of each stream, also of one that has ended, until its connection ends. These are 131,072
+ * forwarded connections.
+ */
+const MAX_STREAMS = 262_144;
 /** Clients of streams send none; each has to be decompressed all the same. */
 const MAX_HEADERS_FRAMES = 1024;
 
@@ -59,6 +65,7 @@ export interface SpdyRelay {
 interface OpenStream {
   /** Returns the bytes of the client's data that go to the runtime: whole terminal sizes on a resize stream, else all. */
   content(bytes: Uint8Array): Uint8Array;
+  joined: JoinedStream;
   clientEnded: boolean;
   runtimeEnded: boolean;
 }
@@ -70,6 +77,8 @@ interface Relaying {
   rules: RelayRules;
   readHeaders: HeaderReader;
   streams: Map<number, OpenStream>;
+  resets: ResetStreams;
+  maxStreams: number;
   /** For each stream to which the runtime has not replied yet. */
   replies: Map<number, PromiseWithResolvers<void>>;
   /** Those of all streams that the client has opened. */
@@ -84,11 +93,17 @@ interface Relaying {
   closing: boolean;
 }
 
-export function createSpdyRelay(client: Writable, runtime: Writable, rules: RelayRules): SpdyRelay {
+export function createSpdyRelay(
+  client: Writable,
+  runtime: Writable,
+  rules: RelayRules,
+  maxStreams = MAX_STREAMS,
+): SpdyRelay {
   const relaying: Relaying = {
-    ...{ client, runtime, rules },
+    ...{ client, runtime, rules, maxStreams },
     readHeaders: createHeaderReader(),
     streams: new Map(),
+    resets: resetStreams(),
     replies: new Map(),
     types: new Set(),
     lastId: 0,
@@ -139,15 +154,19 @@ async function open(relaying: Relaying, frame: Extract<Frame, { type: 'synStream
   if (rules.once && types.has(type)) throw new ProtocolError(`the client opened a second stream of type ${type}`);
   types.add(type);
   relaying.lastId = streamId;
-  if (streams.size >= MAX_OPEN_STREAMS) {
+  if (streams.size + relaying.resets.count() >= MAX_OPEN_STREAMS) {
     send(client, rstStream(streamId, RST_STATUS.refusedStream));
     return;
+  }
+  if (relaying.opened >= relaying.maxStreams) {
+    throw new ProtocolError(`the client opened more than ${relaying.maxStreams} streams on a connection`);
   }
   relaying.opened += 1;
   if (relaying.opened === rules.start?.atStream) await rules.start.turn();
   if (relaying.closing) return;
   const content = type === 'resize' ? createSizeReader() : asItIs;
-  streams.set(streamId, { content, clientEnded: fin, runtimeEnded: false });
+  const joined = relaying.resets.opened(streamId, headers);
+  streams.set(streamId, { content, joined, clientEnded: fin, runtimeEnded: false });
   relaying.replies.set(streamId, Promise.withResolvers());
   send(runtime, synStream(streamId, Object.fromEntries(headers), { first: relaying.opened === 1, fin }));
 }
@@ -164,13 +183,17 @@ async function takeOfClient(relaying: Relaying, frame: Frame): Promise<void> {
       if (stream.clientEnded) throw new ProtocolError(`the client sent data after the end of stream ${frame.streamId}`);
       sendData(runtime, frame.streamId, stream.content(frame.bytes), frame.fin);
       stream.clientEnded = frame.fin;
-      forgetEnded(streams, frame.streamId, stream);
+      forgetEnded(relaying, frame.streamId, stream);
       break;
     }
-    case 'rstStream':
-      known(relaying, frame.streamId);
-      if (streams.delete(frame.streamId)) send(runtime, rstStream(frame.streamId, frame.status));
+    case 'rstStream': {
+      const stream = known(relaying, frame.streamId);
+      if (stream === undefined) break;
+      streams.delete(frame.streamId);
+      relaying.resets.reset(stream.joined);
+      send(runtime, rstStream(frame.streamId, frame.status));
       break;
+    }
     case 'ping':
       send(runtime, ping(frame.id));
       break;
@@ -200,7 +223,7 @@ function takeOfRuntime(relaying: Relaying, frame: Frame): void {
       send(client, synReply(frame.streamId, { first: !relaying.replied, fin: frame.fin }));
       relaying.replied = true;
       stream.runtimeEnded ||= frame.fin;
-      forgetEnded(streams, frame.streamId, stream);
+      forgetEnded(relaying, frame.streamId, stream);
       break;
     }
     case 'data': {
@@ -209,13 +232,17 @@ function takeOfRuntime(relaying: Relaying, frame: Frame): void {
       if (stream === undefined) break;
       sendData(client, frame.streamId, frame.bytes, frame.fin);
       stream.runtimeEnded ||= frame.fin;
-      forgetEnded(streams, frame.streamId, stream);
+      forgetEnded(relaying, frame.streamId, stream);
       break;
     }
-    case 'rstStream':
+    case 'rstStream': {
       replied(relaying, frame.streamId);
-      if (streams.delete(frame.streamId)) send(client, rstStream(frame.streamId, frame.status));
+      const stream = streams.get(frame.streamId);
+      if (stream === undefined) break;
+      forget(relaying, frame.streamId, stream);
+      send(client, rstStream(frame.streamId, frame.status));
       break;
+    }
     case 'ping':
       send(client, ping(frame.id));
       break;
@@ -238,8 +265,13 @@ function known({ streams, lastId }: Relaying, streamId: number): OpenStream | un
   throw new ProtocolError(`the client named stream ${streamId}, which it did not open`);
 }
 
-function forgetEnded(streams: Map<number, OpenStream>, streamId: number, stream: OpenStream): void {
-  if (stream.clientEnded && stream.runtimeEnded) streams.delete(streamId);
+function forgetEnded(relaying: Relaying, streamId: number, stream: OpenStream): void {
+  if (stream.clientEnded && stream.runtimeEnded) forget(relaying, streamId, stream);
+}
+
+function forget({ streams, resets }: Relaying, streamId: number, stream: OpenStream): void {
+  streams.delete(streamId);
+  resets.ended(stream.joined);
 }
 
 function send(side: Writable, frame: Uint8Array): void {

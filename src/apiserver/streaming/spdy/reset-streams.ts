@@ -1,0 +1,69 @@
+/**
+ * Counts the streams that a client has reset and that the container runtime still keeps.
+ *
+ * containerd joins the two streams of a forwarded connection, error and data, by their request. It waits 30 s for the second one,
+ * also where the client has reset the first one. Once it has both, it ends the error stream when it has ended the connection. So a
+ * reset data stream whose error stream is open, or has ended, leaves nothing that is not counted otherwise: kubectl resets the data
+ * stream of every connection.
+ * Source: containerd 1.6 pkg/cri/streaming/portforward/httpstream.go.
+ */
+
+/** How long a stream counts after its reset. Source: DefaultConfig.StreamCreationTimeout of containerd's streaming server. */
+const KEPT_MILLIS = 30_000;
+
+/** What is known of one stream. */
+export interface JoinedStream {
+  readonly type: string;
+  readonly request: string;
+  /** Whether the other stream of its request has been opened. */
+  joined: boolean;
+}
+
+export interface ResetStreams {
+  opened(streamId: number, headers: ReadonlyMap<string, string>): JoinedStream;
+  /** The client has reset the stream. */
+  reset(stream: JoinedStream): void;
+  /** The stream has ended, and the runtime keeps nothing of it. */
+  ended(stream: JoinedStream): void;
+  /** How many reset streams the runtime may still keep. */
+  count(): number;
+}
+
+export function resetStreams(): ResetStreams {
+  /** The streams that are not joined, by their requests. */
+  const single = new Map<string, JoinedStream>();
+  /** The oldest reset first. */
+  const kept: { stream: JoinedStream; until: number }[] = [];
+  const ended = (stream: JoinedStream): void => {
+    if (single.get(stream.request) === stream) single.delete(stream.request);
+  };
+  return {
+    opened(streamId, headers) {
+      const type = headers.get('streamtype') ?? '';
+      // Old clients name no request. containerd takes the numbers of their streams.
+      const request = headers.get('requestid') || String(type === 'data' ? streamId - 2 : streamId);
+      const stream: JoinedStream = { type, request, joined: false };
+      const other = single.get(request);
+      if (other === undefined) single.set(request, stream);
+      else if (other.type !== type) {
+        other.joined = true;
+        stream.joined = true;
+        single.delete(request);
+      }
+      return stream;
+    },
+    reset(stream) {
+      if (stream.joined && stream.type === 'data') return;
+      kept.push({ stream, until: performance.now() + KEPT_MILLIS });
+    },
+    ended,
+    count() {
+      const now = performance.now();
+      for (let first = kept[0]; first !== undefined && first.until <= now; first = kept[0]) {
+        ended(first.stream);
+        kept.shift();
+      }
+      return kept.length;
+    },
+  };
+}
