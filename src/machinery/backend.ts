@@ -75,7 +75,8 @@ export interface UserInfo {
 
 export interface ResourceBackend {
   get(ref: ResourceRef, namespace: string | undefined, name: string): Promise<KubeObject>;
-  list(ref: ResourceRef, options: ListOptions): Promise<KubeList>;
+  /** Rejects when `signal` aborts, where the list is read in more than one step. */
+  list(ref: ResourceRef, options: ListOptions, signal?: AbortSignal): Promise<KubeList>;
   /**
    * Calls `sink` for each event, in order, until `signal` aborts (resolves) or the watch ends by
    * itself (timeout, 410 as an ERROR event; resolves). Rejects where the watch cannot start.

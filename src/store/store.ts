@@ -30,6 +30,8 @@ export interface RangeOptions {
   limit?: number;
   /** Read as of this revision; absent: the newest. */
   revision?: number;
+  /** Ends a read of an older revision that goes on or waits for others: it rejects. */
+  signal?: AbortSignal;
 }
 
 export interface RangeResult {

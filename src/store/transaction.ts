@@ -89,19 +89,48 @@ export function firstValues<Entry>(
   return items;
 }
 
+/** The newest state of a range. */
+export interface NewestState {
+  /** In ascending order, from the begin of the range on: only as many are taken as are needed. */
+  keys: Iterable<string>;
+  read(key: string): StoredValue | undefined;
+  has(key: string): boolean;
+  /** How many keys of the range come after the key. */
+  countAfter(key: string): number;
+}
+
 /**
- * Reads an older state: the newest one (its keys ascending, after options.after) with the changed keys put back. Only the values that
- * are returned are read. `changed` holds what each key that changed since then held.
+ * Reads an older state: the newest one with the changed keys put back. Only the keys and values that are returned are read.
+ * `changed` holds what each key that changed since then held.
  */
 export function rewoundRange(
-  newest: Iterable<string>,
-  read: (key: string) => StoredValue | undefined,
+  newest: NewestState,
   changed: Map<string, StoredValue | undefined>,
   { after, limit }: RangeOptions,
 ): { items: StoredValue[]; remaining: number } {
-  const keys = [...newest].filter((key) => !changed.has(key));
-  for (const [key, kv] of changed) if (kv !== undefined && (after === undefined || key > after)) keys.push(key);
-  keys.sort();
-  const items = firstValues(keys, (key) => changed.get(key) ?? read(key), limit);
-  return { items, remaining: keys.length - items.length };
+  const changedKeys = [...changed.keys()].filter((key) => after === undefined || key > after).sort();
+  const unchanged = keysWithout(newest.keys, changed);
+  const read = (key: string): StoredValue | undefined => (changed.has(key) ? changed.get(key) : newest.read(key));
+  const items = firstValues(merged(unchanged, changedKeys), read, limit);
+  const last = limit ? items.at(-1)?.key : undefined;
+  if (last === undefined) return { items, remaining: 0 };
+  let remaining = newest.countAfter(last);
+  for (const key of changedKeys) {
+    if (key > last) remaining += Number(changed.get(key) !== undefined) - Number(newest.has(key));
+  }
+  return { items, remaining };
+}
+
+function* keysWithout(keys: Iterable<string>, changed: ReadonlyMap<string, unknown>): Generator<string> {
+  for (const key of keys) if (!changed.has(key)) yield key;
+}
+
+/** The keys of both, which are ascending and have none in common, in ascending order. */
+function* merged(left: Iterable<string>, right: readonly string[]): Generator<string> {
+  let at = 0;
+  for (const key of left) {
+    while (at < right.length && (right[at] as string) < key) yield right[at++] as string;
+    yield key;
+  }
+  yield* right.slice(at);
 }

@@ -203,8 +203,14 @@ async function deleteAll(server: ServerContext, exchange: Exchange, route: Resou
   return server.backend.deleteCollection(route.ref, { ...listOptions(exchange.query, route.namespace), ...options });
 }
 
-/** Lists whose items no other client shares are read one at a time: the items of one count before the next is read. */
+/**
+ * Lists whose items no other client shares are read one at a time: the items of one count before the next is read. Those that the
+ * store reads as one page do not wait for those that may go through everything.
+ */
 const ownLists = oneAtATime();
+const ownPages = oneAtATime();
+/** kubectl asks for 500 objects at a time. */
+const MAX_PAGE = 500;
 
 /** undefined: the client has left. */
 async function listItems(
@@ -216,14 +222,14 @@ async function listItems(
   const { computed } = route.kind;
   if (computed !== undefined) return listComputed(server, route, computed, options);
   if (isShared(route, options)) {
-    const list = await server.backend.list(route.ref, options);
+    const list = await server.backend.list(route.ref, options, exchange.signal);
     for (const item of list.items) exchange.outgoing.hold(item);
     return list;
   }
-  const leave = await ownLists.enter();
+  const leave = await (isOnePage(options) ? ownPages : ownLists).enter();
   try {
     if (exchange.response.destroyed) return undefined;
-    const list = await server.backend.list(route.ref, options);
+    const list = await server.backend.list(route.ref, options, exchange.signal);
     await keepItems(exchange, list.items);
     return list;
   } finally {
@@ -234,6 +240,10 @@ async function listItems(
 /** Whether the items of the list are the objects of the cache, which all lists share. */
 const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
   kind.uncached !== true && options.continue === undefined && options.resourceVersionMatch !== 'Exact';
+
+/** Whether the list takes no more from the store than one page of bounded size, of which it leaves out nothing. */
+const isOnePage = ({ limit = 0, labelSelector, fieldSelector }: ListOptions): boolean =>
+  limit > 0 && limit <= MAX_PAGE && !labelSelector && !fieldSelector;
 
 /** Counts the items of a list that no other client shares, until its answer is complete. */
 async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {

@@ -19,8 +19,11 @@ const EXPIRED_TEXT = 'The resourceVersion for the provided list is too old.';
 const EXPIRED_CONTINUE_TEXT =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
-/** Objects fetched from the store at once where all are wanted, or a selector leaves out an unknown part of them. */
-const CHUNK = 500;
+/**
+ * Objects fetched from the store at once where all are wanted, or a selector leaves out an unknown part of them. For each such
+ * chunk of an older revision the store reads the history since.
+ */
+const CHUNK = 2000;
 
 /** Objects of the cache that a selector is asked of in one step. */
 const SELECTED_AT_ONCE = 100;
@@ -67,11 +70,12 @@ export async function listObjects(
   context: RegistryContext,
   resource: Resource,
   options: ListOptions,
+  signal?: AbortSignal,
 ): Promise<KubeList> {
   if (resource.kind.createOnly) throw methodNotAllowed();
   checkListOptions(options);
   const selection = parseSelection(resource.kind, options);
-  const page = await readPage(context, resource, selection, options);
+  const page = await readPage(context, resource, selection, options, signal);
   const metadata: ListMeta = { resourceVersion: String(page.revision) };
   if (page.last !== undefined) {
     metadata.continue = encodeContinue({ revision: page.revision, after: page.last });
@@ -85,9 +89,10 @@ async function readPage(
   resource: Resource,
   selection: Selection,
   options: ListOptions,
+  signal: AbortSignal | undefined,
 ): Promise<Page> {
   const namespace = resource.kind.namespaced ? options.namespace || selection.namespace : undefined;
-  const from = { namespace, selection, limit: options.limit ?? 0 };
+  const from = { namespace, selection, limit: options.limit ?? 0, signal };
   if (options.continue) {
     if (options.resourceVersion && options.resourceVersion !== '0') {
       throw badRequest('specifying resource version is not allowed when using continue');
@@ -124,6 +129,7 @@ interface PageRequest {
   selection: Selection;
   /** 0: all */
   limit: number;
+  signal?: AbortSignal | undefined;
 }
 
 /** The place of an object among those of its resource: `default/web-1`. */
@@ -162,16 +168,17 @@ async function readStored(
   resource: Resource,
   request: PageRequest & { revision: number; after?: string },
 ): Promise<Page> {
-  const { namespace, selection, limit, revision } = request;
+  const { namespace, selection, limit, revision, signal } = request;
   const prefix = namespace ? objectKey(resource.prefix, namespace, '') : resource.prefix;
   const items: KubeObject[] = [];
   const betweenSteps = workInTurns();
   let after = request.after;
   for (;;) {
-    const wanted = limit === 0 || selection.matches !== undefined ? CHUNK : limit - items.length;
+    const isPage = limit > 0 && selection.matches === undefined;
+    const wanted = isPage ? Math.min(CHUNK, limit - items.length) : CHUNK;
     const afterKey = after === undefined ? undefined : `${resource.prefix}${after}`;
     const range = await context.store
-      .range({ prefix, after: afterKey, limit: wanted, revision })
+      .range({ prefix, after: afterKey, limit: wanted, revision, signal })
       .catch((error: unknown) => Promise.reject(explainRange(error, request.after)));
     for (const [index, stored] of range.items.entries()) {
       after = stored.key.slice(resource.prefix.length);
@@ -180,11 +187,13 @@ async function readStored(
       const object = cached !== undefined && revisionOf(cached) === stored.modRevision ? cached : decodeStored(stored);
       const served = resource.fromStored(object);
       if (selection.matches === undefined || selection.matches(served)) items.push(served);
-      await betweenSteps();
+      if (await betweenSteps()) signal?.throwIfAborted();
       const remaining = range.remaining + range.items.length - index - 1;
       if (limit > 0 && items.length === limit && remaining > 0) return { items, revision, last: after, remaining };
     }
     if (range.remaining === 0) return { items, revision };
+    // The objects are large: the page has fewer of them than were asked for.
+    if (isPage && range.items.length < wanted) return { items, revision, last: after, remaining: range.remaining };
   }
 }
 

@@ -72,8 +72,8 @@ function createBackend(context: RegistryContext): ResourceBackend {
     async get(ref, namespace, name) {
       return getObject(context, resources.find(ref), namespace, name);
     },
-    async list(ref, options) {
-      return listObjects(context, resources.find(ref), options);
+    async list(ref, options, signal) {
+      return listObjects(context, resources.find(ref), options, signal);
     },
     async watch(ref, options, sink, signal) {
       return watchObjects(context, resources.find(ref), options, sink, signal);

@@ -148,3 +148,19 @@ test('they are written while their namespace ends, and after it', async () => {
   const left = (await registry.list(RECORDS, { namespace: 'going' })).items.map(({ metadata }) => metadata.name);
   expect(left).toEqual(['a', 'b', 'c']);
 });
+
+test('a page of large objects has fewer of them than were asked for', async () => {
+  const started = await startRegistry();
+  const { registry } = started;
+  for (const name of ['a', 'b', 'c']) {
+    const large = record(name);
+    const [step] = large.transitions;
+    await registry.create(RECORDS, 'default', {
+      ...large,
+      transitions: [{ ...step, message: 'x'.repeat(5e6) }],
+    } as PodRecord);
+  }
+  const page = await registry.list(RECORDS, { limit: 3 });
+  expect([page.items.length, page.metadata.remainingItemCount]).toEqual([2, 1]);
+  expect(await names(started, { limit: 3, continue: page.metadata.continue })).toEqual(['c']);
+});

@@ -77,7 +77,8 @@ async function sendUncached(
   try {
     if (signal.aborted) return 0;
     const betweenSteps = workInTurns();
-    const { items, metadata } = await listObjects(context, resource, { namespace, labelSelector, fieldSelector });
+    const options = { namespace, labelSelector, fieldSelector };
+    const { items, metadata } = await listObjects(context, resource, options, signal);
     for (const object of items) {
       if (signal.aborted) break;
       sink(initialEvent(object), 'own');

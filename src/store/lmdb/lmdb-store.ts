@@ -33,14 +33,14 @@ import { commitFailure, diskFull } from './commit-failure.ts';
 import { HistorySize } from './history-size.ts';
 import { type Past, readPast } from './past.ts';
 import {
-  boundsOf,
+  newestState,
   openTables,
   pageUse,
   type ReadTransaction,
   readRange,
+  readValue,
   type Tables,
   toRecord,
-  toStored,
 } from './tables.ts';
 
 export interface LmdbStoreOptions {
@@ -100,7 +100,7 @@ class LmdbStore implements Store {
   async get(key: string, revision?: number): Promise<StoredValue | undefined> {
     this.checkOpen();
     if (revision === undefined) return this.read(key);
-    return this.snapshotOf(revision, key, (before, transaction) =>
+    return this.snapshotOf({ revision, prefix: key }, (before, transaction) =>
       before.has(key) ? before.get(key) : this.read(key, transaction),
     );
   }
@@ -119,10 +119,12 @@ class LmdbStore implements Store {
     });
     const { revision = this.newest, prefix } = options;
     if (present !== undefined) return present;
-    return this.snapshotOf(revision, prefix, (changed, transaction) => {
-      const keys = isEmpty ? [] : this.tables.current.getKeys({ ...boundsOf(options), transaction });
-      return { ...rewoundRange(keys, (key) => this.read(key, transaction), changed, options), revision };
-    });
+    return this.snapshotOf({ revision, prefix, signal: options.signal }, (changed, transaction) => ({
+      ...(isEmpty
+        ? { items: [], remaining: 0 }
+        : rewoundRange(newestState(this.tables.current, options, transaction), changed, options)),
+      revision,
+    }));
   }
 
   async txn(txn: Txn): Promise<TxnResult> {
@@ -154,9 +156,7 @@ class LmdbStore implements Store {
   }
 
   private read(key: string, transaction?: ReadTransaction): StoredValue | undefined {
-    if (!isKey(key)) return undefined;
-    const row = this.tables.current.get(key, transaction === undefined ? undefined : { transaction });
-    return row === undefined ? undefined : toStored(key, row);
+    return readValue(this.tables.current, key, transaction);
   }
 
   private recordsAfter(revision: number, transaction: ReadTransaction): HistoryRecord[] {
@@ -166,8 +166,7 @@ class LmdbStore implements Store {
 
   /** Reads with what the keys with the prefix held at an older revision, as far as they have changed since. */
   private async snapshotOf<T>(
-    revision: number,
-    prefix: string,
+    { revision, prefix, signal }: { revision: number; prefix: string; signal?: AbortSignal | undefined },
     body: (changed: Past['changed'], transaction: ReadTransaction) => T,
   ): Promise<T> {
     const leave = await this.pastReads.enter();
@@ -176,7 +175,7 @@ class LmdbStore implements Store {
         this.checkOpen();
         return this.tables;
       };
-      const past = await readPast(tables, revision, () => this.newest, prefix);
+      const past = await readPast(tables, revision, () => this.newest, prefix, signal);
       return this.snapshot((transaction, newest, compacted) => {
         checkRevision(revision, compacted, newest);
         for (const record of this.recordsAfter(past.read, transaction)) addStateBefore(past.changed, record, prefix);

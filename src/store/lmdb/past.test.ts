@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { CompactedError, type Store } from '../store.ts';
+import { CompactedError, type Store, type StoredValue } from '../store.ts';
+import { rewoundRange } from '../transaction.ts';
 import { openLmdbStore } from './lmdb-store.ts';
 
 const WRITES = 100;
@@ -119,4 +120,46 @@ test('one read after the other goes through the history', async () => {
   // The later a read begins, the less it has to go through: beside the others it would end first.
   await Promise.all([read(1), read(40), read(WRITES - 5)]);
   expect(ended).toEqual([1, 40, WRITES - 5]);
+});
+
+test('a read whose client leaves ends, also one that waits for its turn', async () => {
+  slowClock();
+  const waits = firstWait();
+  const [left, second] = [new AbortController(), new AbortController()];
+  const reads = [left, second].map(({ signal }) => store.range({ prefix: '/', revision: first, signal }));
+  const ended = reads.map((read) => expect(read).rejects.toThrow('aborted'));
+  const goOn = await waits;
+  second.abort();
+  left.abort();
+  vi.restoreAllMocks();
+  goOn();
+  await Promise.all(ended);
+  expect((await store.range({ prefix: '/', revision: first + 1 })).items).toHaveLength(2);
+});
+
+test('a page of an older revision reads no more keys than it has', async () => {
+  let taken = 0;
+  function* keys() {
+    for (let index = 0; index < 1000; index++) {
+      taken++;
+      yield `/${String(index).padStart(4, '0')}`;
+    }
+  }
+  const value = (key: string): StoredValue => ({ key, createRevision: 1, modRevision: 1, value: new Uint8Array() });
+  const newest = {
+    ...{ keys: keys(), read: value },
+    has: (key: string) => !key.endsWith('x'),
+    countAfter: (key: string) => 999 - Number(key.slice(1)),
+  };
+  // After the older revision 0001 was changed, 0003 made, and 0001x and 0500x deleted.
+  const changed = new Map([
+    ['/0500x', value('/0500x')],
+    ['/0003', undefined],
+    ['/0001x', value('/0001x')],
+    ['/0001', value('/0001')],
+  ]);
+  const { items, remaining } = rewoundRange(newest, changed, { prefix: '/', limit: 4 });
+  expect(items.map(({ key }) => key)).toEqual(['/0000', '/0001', '/0001x', '/0002']);
+  expect(remaining).toBe(997);
+  expect(taken).toBeLessThan(10);
 });

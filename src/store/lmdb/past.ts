@@ -14,17 +14,19 @@ export interface Past {
 /**
  * Reads the values of the keys with the prefix at an older revision, as far as they have changed since. Records never change; where
  * one has been forgotten, reading ends. `tables` is called before each record, as the store may have been opened anew; it throws
- * where the store has been closed.
+ * where the store has been closed. Rejects when the signal aborts.
  */
 export async function readPast(
   tables: () => Tables,
   after: number,
   newest: () => number,
   prefix: string,
+  signal?: AbortSignal,
 ): Promise<Past> {
   const betweenRecords = workInTurns();
   const past: Past = { changed: new Map(), read: after };
   while (past.read < newest()) {
+    signal?.throwIfAborted();
     const revision = past.read + 1;
     const row = tables().history.get(revision);
     if (row === undefined) break;

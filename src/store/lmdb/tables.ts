@@ -11,7 +11,7 @@ import { type Database, open, type RootDatabase } from 'lmdb';
 import { UserError } from '../../platform/files.ts';
 import type { HistoryRecord, UndoChange } from '../history.ts';
 import type { RangeOptions, RangeResult, StoredValue } from '../store.ts';
-import { comparableKey, firstValues, prefixEnd } from '../transaction.ts';
+import { comparableKey, firstValues, isKey, type NewestState, prefixEnd } from '../transaction.ts';
 import { diskFull } from './commit-failure.ts';
 import { DataFile, type PageUse } from './data-file.ts';
 
@@ -183,6 +183,32 @@ export function boundsOf({ prefix, after }: RangeOptions): { start: string; excl
   const end = prefixEnd(prefix);
   const start = isAfter ? comparableKey(after) : prefix;
   return { start, exclusiveStart: isAfter, ...(end === undefined ? {} : { end }) };
+}
+
+export function readValue(
+  current: Tables['current'],
+  key: string,
+  transaction?: ReadTransaction,
+): StoredValue | undefined {
+  if (!isKey(key)) return undefined;
+  const row = current.get(key, transaction === undefined ? undefined : { transaction });
+  return row === undefined ? undefined : toStored(key, row);
+}
+
+/** The state of a range in the transaction, to be rewound. */
+export function newestState(
+  current: Tables['current'],
+  options: RangeOptions,
+  transaction: ReadTransaction,
+): NewestState {
+  const bounds = { ...boundsOf(options), transaction };
+  return {
+    keys: current.getKeys(bounds),
+    read: (key) => readValue(current, key, transaction),
+    // Reads in the transaction: it is the one of this turn of the event loop.
+    has: (key) => current.doesExist(key),
+    countAfter: (key) => current.getKeysCount({ ...bounds, start: key, exclusiveStart: true }),
+  };
 }
 
 /** Reads the keys and values of a range, as they are in the transaction. */

@@ -86,7 +86,13 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
         return { items, revision: at, remaining: found.length - items.length };
       }
       const changed = stateBefore(recordsAfter(at), range.prefix);
-      return { ...rewoundRange(found, (key) => values.get(key), changed, range), revision: at };
+      const newest = {
+        keys: found,
+        read: (key: string) => values.get(key),
+        has: (key: string) => values.has(key),
+        countAfter: (key: string) => found.length - (position(`${key}\0`) - position(from)),
+      };
+      return { ...rewoundRange(newest, changed, range), revision: at };
     },
     async txn(txn) {
       checkTxn(txn);

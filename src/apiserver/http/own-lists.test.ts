@@ -1,0 +1,33 @@
+/** Lists that the store reads for one client alone: long ones hold up no pages, and end when their client leaves. */
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import type { ListOptions } from '../../machinery/backend.ts';
+import { mapBackend, startTestServer } from '../server-fixture.ts';
+
+const LISTS = '/api/v1/namespaces/default/configmaps?continue=abc';
+
+test('a page is read beside a long list, which ends when its client leaves', async () => {
+  const backend = mapBackend();
+  const began = Promise.withResolvers<AbortSignal>();
+  await using at = await startTestServer({
+    backend: {
+      ...backend,
+      async list(ref, options: ListOptions, signal?: AbortSignal) {
+        if (options.labelSelector === undefined) return backend.list(ref, options);
+        if (signal === undefined) throw new Error('a list without a signal');
+        began.resolve(signal);
+        await once(signal, 'abort');
+        throw signal.reason;
+      },
+    },
+  });
+  const client = new AbortController();
+  const long = at.call('GET', `${LISTS}&labelSelector=a`, { signal: client.signal });
+  const left = expect(long).rejects.toThrow('aborted');
+  const signal = await began.promise;
+  expect((await at.call('GET', `${LISTS}&limit=500`)).code).toBe(200);
+  expect(signal.aborted).toBe(false);
+  const aborted = once(signal, 'abort');
+  client.abort();
+  await Promise.all([left, aborted]);
+});
