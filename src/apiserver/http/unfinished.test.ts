@@ -36,6 +36,22 @@ test('a part that is larger than the limit is refused itself', () => {
   expect(refused).toBe(1);
 });
 
+test('so many small parts are complete at a time; the others wait, and count as being read', () => {
+  const unfinished = unfinishedParts(100, 2);
+  const happened: string[] = [];
+  const parts = ['a', 'b', 'c', 'd'].map((name) => {
+    const part = unfinished.begin(() => happened.push(`${name} refused`));
+    part.add(40);
+    part.complete(() => happened.push(name));
+    return part;
+  });
+  expect(happened).toEqual(['a', 'b']);
+  unfinished.begin(() => undefined).add(30);
+  expect(happened.splice(0)).toEqual(['a', 'b', 'c refused']);
+  parts[0]?.end();
+  expect(happened).toEqual(['d']);
+});
+
 describe('complete parts', () => {
   const KB = 1024;
   /** Each part has the size in kB that its name ends with. */

@@ -7,6 +7,8 @@
 const LIMIT_BYTES = 64 * 1024 * 1024;
 /** Up to this size a complete part does not wait for room: large bodies do not hold up small ones. */
 const SMALL_BYTES = 64 * 1024;
+/** How many small parts are complete at a time: 64 MiB together. Upstream carries out 200 mutating requests at a time. */
+const MAX_SMALL = 1024;
 
 export interface Unfinished {
   /**
@@ -20,8 +22,8 @@ export interface UnfinishedPart {
   /** Has no effect after the part has ended. */
   add(bytes: number): void;
   /**
-   * All of it has been read. Calls `proceed` once there is room for it among the complete parts, at once for a small one. From then
-   * on it is not refused, and counts there until its end. Until then it counts among those that are being read.
+   * All of it has been read. Calls `proceed` once there is room for it among the complete parts. A small one waits for no large
+   * ones. From then on it is not refused, and counts there until its end. Until then it counts among those that are being read.
    */
   complete(proceed: () => void): void;
   /** May be called again. */
@@ -40,6 +42,7 @@ function countedParts() {
   return {
     bytes: () => bytes,
     has: (part: Part) => parts.has(part),
+    count: () => parts.size,
     add(part: Part): void {
       parts.add(part);
       bytes += part.bytes;
@@ -55,28 +58,40 @@ function countedParts() {
   };
 }
 
-export function unfinishedParts(limit = LIMIT_BYTES): Unfinished {
-  const reading = countedParts();
-  const complete = countedParts();
-  /** Those of `reading` that wait for room, the first come first, each with its `proceed`. */
+/** Complete parts, and those that wait until there is room for them. */
+function completeParts(hasRoom: (parts: ReturnType<typeof countedParts>, part: Part) => boolean) {
+  const parts = countedParts();
+  /** The first come first, each with what is called once there is room. */
   const waiting = new Map<Part, () => void>();
-  const admit = (part: Part, proceed: () => void): void => {
-    waiting.delete(part);
-    reading.remove(part);
-    complete.add(part);
-    proceed();
-  };
   const admitWaiting = (): void => {
     for (const [part, proceed] of waiting) {
-      if (complete.bytes() + part.bytes > limit) return;
-      admit(part, proceed);
+      if (!hasRoom(parts, part)) return;
+      waiting.delete(part);
+      parts.add(part);
+      proceed();
     }
   };
+  return {
+    add(part: Part, proceed: () => void): void {
+      waiting.set(part, proceed);
+      admitWaiting();
+    },
+    remove(part: Part): void {
+      waiting.delete(part);
+      parts.remove(part);
+      admitWaiting();
+    },
+  };
+}
+
+export function unfinishedParts(limit = LIMIT_BYTES, maxSmall = MAX_SMALL): Unfinished {
+  const reading = countedParts();
+  const small = completeParts(({ count }) => count() < maxSmall);
+  const large = completeParts(({ bytes }, part) => bytes() + part.bytes <= limit);
   const end = (part: Part): void => {
-    waiting.delete(part);
     reading.remove(part);
-    complete.remove(part);
-    admitWaiting();
+    small.remove(part);
+    large.remove(part);
   };
   const refuseLargest = (): void => {
     const largest = reading.largest();
@@ -95,12 +110,10 @@ export function unfinishedParts(limit = LIMIT_BYTES): Unfinished {
         },
         complete(proceed) {
           if (!reading.has(part)) return;
-          if (part.bytes <= SMALL_BYTES) {
-            admit(part, proceed);
-            return;
-          }
-          waiting.set(part, proceed);
-          admitWaiting();
+          (part.bytes <= SMALL_BYTES ? small : large).add(part, () => {
+            reading.remove(part);
+            proceed();
+          });
         },
         end: () => end(part),
       };

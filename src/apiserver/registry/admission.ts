@@ -19,7 +19,6 @@ import type {
   Pod,
   PriorityClass,
   RuntimeClass,
-  ServiceAccount,
   StorageClass,
 } from '../../api/generated/types.ts';
 import { defaultClassName } from '../../api/storage.k8s.io/v1/storage-class/index.ts';
@@ -32,15 +31,12 @@ import { revisionOf } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
 import { randomSuffix } from './random-names.ts';
 import type { Resource } from './resources.ts';
+import { awaitServiceAccount } from './service-account.ts';
 
 const NAMESPACES_PREFIX = resourcePrefix('', 'namespaces');
 const PRIORITY_CLASSES_PREFIX = resourcePrefix('scheduling.k8s.io', 'priorityclasses');
 const RUNTIME_CLASSES_PREFIX = resourcePrefix('node.k8s.io', 'runtimeclasses');
-const SERVICE_ACCOUNTS_PREFIX = resourcePrefix('', 'serviceaccounts');
 const STORAGE_CLASSES_PREFIX = resourcePrefix('storage.k8s.io', 'storageclasses');
-
-/** How long a new Pod waits for its ServiceAccount: a new namespace gets one a moment later. */
-const SERVICE_ACCOUNT_WAIT_MILLIS = 2000;
 
 /** Why an object is to stay, whoever deletes it; undefined: it need not. */
 export function permanence({ kind }: Resource, name: string): string | undefined {
@@ -90,7 +86,7 @@ export async function admitPod(
   }
   const { name = '', generateName = '', namespace = '' } = pod.metadata;
   const accountName = serviceAccountNameOf(pod);
-  const account = await serviceAccount(context, namespace, accountName);
+  const account = await awaitServiceAccount(context, namespace, accountName);
   if (account === undefined) {
     const cause = `error looking up service account ${namespace}/${accountName}: serviceaccount "${accountName}" not found`;
     throw forbidden(groupResource, name || generateName, cause);
@@ -136,26 +132,4 @@ export function admitGrowth({ cache }: RegistryContext, resource: Resource, obje
   const key = objectKey(STORAGE_CLASSES_PREFIX, undefined, claim.spec?.storageClassName ?? '');
   const cause = growthRefusal(claim, old as PersistentVolumeClaim, cache.get(key) as StorageClass | undefined);
   if (cause !== undefined) throw forbidden(groupResource, claim.metadata.name, cause);
-}
-
-function serviceAccount(
-  { cache, timers }: RegistryContext,
-  namespace: string,
-  name: string,
-): Promise<ServiceAccount | undefined> {
-  const key = objectKey(SERVICE_ACCOUNTS_PREFIX, namespace, name);
-  const find = (): ServiceAccount | undefined => cache.get(key) as ServiceAccount | undefined;
-  const found = find();
-  if (found !== undefined) return Promise.resolve(found);
-  return new Promise((resolve) => {
-    const settle = (): void => {
-      unsubscribe();
-      timer.cancel();
-      resolve(find());
-    };
-    const unsubscribe = cache.subscribe(SERVICE_ACCOUNTS_PREFIX, namespace, cache.revision(), () => {
-      if (find() !== undefined) settle();
-    });
-    const timer = timers.at(timers.now() + SERVICE_ACCOUNT_WAIT_MILLIS, settle);
-  });
 }

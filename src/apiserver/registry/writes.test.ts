@@ -222,6 +222,23 @@ describe('namespaces and ServiceAccounts', () => {
   });
 });
 
+test('of more than 256 Pods that wait for their ServiceAccounts the first is refused at once', async () => {
+  const { registry, timers } = await startRegistry();
+  const ended: number[] = [];
+  const creating = Array.from({ length: 258 }, (_, index) =>
+    registry.create(PODS, 'default', pod(`p${index}`, { serviceAccountName: 'robot' })).then(
+      () => ended.push(index),
+      () => ended.push(-index),
+    ),
+  );
+  await Promise.all(creating.slice(0, 2));
+  expect(ended).toEqual([-0, -1]);
+  await registry.create(SERVICE_ACCOUNTS, 'default', object('ServiceAccount', 'robot'));
+  await Promise.all(creating);
+  expect(ended.slice(2).sort((a, b) => a - b)).toEqual(Array.from({ length: 256 }, (_, index) => index + 2));
+  timers.advance(2000);
+});
+
 describe('update', () => {
   test('replaces, keeps what belongs to the system, and compares the resourceVersion', async () => {
     const { registry } = await startRegistry();
