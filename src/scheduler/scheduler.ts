@@ -36,6 +36,7 @@ import { schedule } from '../scheduling/schedule.ts';
 import { isBound, SELECTED_NODE, unboundClaims, type VolumeFacts } from '../scheduling/volume-claims.ts';
 import { volumeIndex } from '../scheduling/volume-search.ts';
 import { mayFitBetter } from './node-changes.ts';
+import { createUnschedulable } from './unschedulable.ts';
 
 export interface SchedulerOptions {
   client: Client;
@@ -63,8 +64,10 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
   const assumed = new Map<string, Pod>();
   /** Nodes where others make way for a Pod, by its UID. */
   const nominated = new Map<string, string>();
-  /** Keys of Pods that fitted nowhere when last tried. */
-  const unschedulable = new Set<string>();
+  const unschedulable = createUnschedulable({
+    pod: (key) => pods.get(...parts(key)),
+    tryAgain: (key) => queue.add(key),
+  });
   let ready = false;
 
   const isOurs = (pod: Pod): boolean =>
@@ -82,10 +85,6 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
     unschedulable.delete(keyOf(pod));
     nominated.delete(pod.metadata.uid as string);
   };
-  const retryUnschedulable = (): void => {
-    const waiting = [...unschedulable].map((key) => pods.get(...parts(key))).filter((pod) => pod !== undefined);
-    for (const pod of waiting.sort(importantFirst)) queue.add(keyOf(pod));
-  };
 
   const pods = createInformer(
     podClient,
@@ -95,13 +94,13 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       updated(pod, old) {
         // The status of a Pod, which is written often, does not change where it fits.
         if (!old.spec?.nodeName && !isDeepStrictEqual(pod.spec, old.spec)) consider(pod);
-        if (hasEnded(pod) && !hasEnded(old)) retryUnschedulable();
+        if (hasEnded(pod) && !hasEnded(old)) unschedulable.retryAll();
       },
       deleted(pod) {
         assumed.delete(pod.metadata.uid as string);
         const hadRoom = nominated.has(pod.metadata.uid as string);
         forget(pod);
-        if (pod.spec?.nodeName || hadRoom) retryUnschedulable();
+        if (pod.spec?.nodeName || hadRoom) unschedulable.retryAll();
       },
     },
   );
@@ -109,15 +108,16 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
     client.resource<Node>(NODES),
     { log, timers, signal },
     {
-      added: retryUnschedulable,
+      added: unschedulable.retryAll,
       updated(node, old) {
-        if (mayFitBetter(node, old)) retryUnschedulable();
+        if (mayFitBetter(node, old)) unschedulable.retryAll();
       },
     },
   );
   const claimClient = client.resource<PersistentVolumeClaim>(CLAIMS);
-  const changed = { added: retryUnschedulable, updated: retryUnschedulable };
-  const claims = createInformer(claimClient, { log, timers, signal }, changed);
+  const claimChanged = ({ metadata }: PersistentVolumeClaim): void =>
+    unschedulable.retryWithClaim(metadata.namespace as string, metadata.name);
+  const claims = createInformer(claimClient, { log, timers, signal }, { added: claimChanged, updated: claimChanged });
   const index = volumeIndex();
   const volumes = createInformer(
     client.resource<PersistentVolume>(VOLUMES),
@@ -125,17 +125,21 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
     {
       added(volume) {
         index.put(volume);
-        retryUnschedulable();
+        unschedulable.retryWithClaims();
       },
       updated(volume, old) {
         index.remove(old);
         index.put(volume);
-        retryUnschedulable();
+        unschedulable.retryWithClaims();
       },
       deleted: index.remove,
     },
   );
-  const classes = createInformer(client.resource<StorageClass>(STORAGE_CLASSES), { log, timers, signal }, changed);
+  const classes = createInformer(
+    client.resource<StorageClass>(STORAGE_CLASSES),
+    { log, timers, signal },
+    { added: unschedulable.retryWithClaims, updated: unschedulable.retryWithClaims },
+  );
   const storage: VolumeFacts = {
     claim: (namespace, name) => claims.get(namespace, name),
     volume: (name) => volumes.get(undefined, name),

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import type { Pod } from '../api/generated/types.ts';
+import { createUnschedulable } from './unschedulable.ts';
+
+const pod = (name: string, spec: object = {}): Pod =>
+  ({ metadata: { name, namespace: 'a' }, spec: { containers: [], ...spec } }) as unknown as Pod;
+const withClaim = (name: string, claimName: string): Pod =>
+  pod(name, { volumes: [{ name: 'v', persistentVolumeClaim: { claimName } }] });
+const withEphemeral = (name: string): Pod => pod(name, { volumes: [{ name: 'v', ephemeral: {} }] });
+
+function setUp(...all: Pod[]) {
+  const pods = new Map(all.map((each) => [`a/${each.metadata.name}`, each]));
+  const tried: string[] = [];
+  let looks = 0;
+  const unschedulable = createUnschedulable({
+    pod(key) {
+      looks++;
+      return pods.get(key);
+    },
+    tryAgain: (key) => tried.push(key.slice(2)),
+  });
+  for (const key of pods.keys()) unschedulable.add(key);
+  const after = async (change: () => void): Promise<string> => {
+    change();
+    await new Promise(setImmediate);
+    return tried.splice(0).join(' ');
+  };
+  return { ...unschedulable, after, looks: () => looks };
+}
+
+test('only Pods that use a claim are tried again when the claim changes', async () => {
+  const { after, retryWithClaim } = setUp(pod('x'), withClaim('y', 'c'), withClaim('z', 'd'), withEphemeral('e'));
+  expect(await after(() => retryWithClaim('a', 'c'))).toBe('y');
+  expect(await after(() => retryWithClaim('a', 'e-v'))).toBe('e');
+  expect(await after(() => retryWithClaim('b', 'c'))).toBe('');
+});
+
+test('Pods without claims are not tried again when a volume or a class changes', async () => {
+  const { after, retryWithClaims, retryWithClaim } = setUp(pod('x'), withClaim('y', 'c'), withEphemeral('e'));
+  expect(await after(retryWithClaims)).toBe('y e');
+  expect(await after(() => retryWithClaim('a', 'none'))).toBe('');
+});
+
+test('one turn of many changes looks at each Pod once, the most important first', async () => {
+  const { after, looks, retryAll, retryWithClaims, retryWithClaim } = setUp(
+    ...[pod('low', { priority: 1 }), pod('high', { priority: 9 }), pod('middle', { priority: 5 })],
+  );
+  const changes = (): void => {
+    for (let index = 0; index < 1000; index++) {
+      retryWithClaim('a', `claim-${index}`);
+      retryWithClaims();
+      retryAll();
+    }
+  };
+  expect(await after(changes)).toBe('high middle low');
+  expect(looks()).toBe(3);
+});
