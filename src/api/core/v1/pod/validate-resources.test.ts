@@ -5,7 +5,7 @@ import { parseQuantity } from '../../../../machinery/quantity.ts';
 import { containerOf, podOf } from './pod-fixtures.ts';
 import { qosClass } from './qos.ts';
 import { summedLimit } from './resources.ts';
-import { validateResources } from './validate-resources.ts';
+import { validateResourceList, validateResources } from './validate-resources.ts';
 
 vi.mock('../../../../machinery/names.ts', { spy: true });
 vi.mock('../../../../machinery/quantity.ts', { spy: true });
@@ -14,11 +14,34 @@ const COUNT = 1000;
 const many = (): Record<string, string> =>
   Object.fromEntries(Array.from({ length: COUNT }, (_, index) => [`example.com/r${index}`, '5']));
 
-test('a name that limits and requests have is judged once, each amount read once', () => {
+test('a name that limits and requests have is judged once, an amount that both have read once', () => {
   vi.clearAllMocks();
   expect(validateResources({ limits: many(), requests: many() }, new Set(), 'resources')).toEqual([]);
   expect(qualifiedNameErrors).toHaveBeenCalledTimes(COUNT);
-  expect(parseQuantity).toHaveBeenCalledTimes(2 * COUNT);
+  expect(parseQuantity).toHaveBeenCalledTimes(COUNT);
+});
+
+test('more than 1000 names are too many, and none of them is looked at', () => {
+  const list = { ...many(), 'a b': 'c' };
+  vi.clearAllMocks();
+  expect(validateResources({ limits: list, requests: list }, new Set(), 'resources').map(fieldErrorText)).toEqual([
+    'resources.limits: Too many: 1001: must have at most 1000 items',
+    'resources.requests: Too many: 1001: must have at most 1000 items',
+  ]);
+  expect(validateResourceList(list, 'overhead').map(fieldErrorText)).toEqual([
+    'overhead: Too many: 1001: must have at most 1000 items',
+  ]);
+  expect(qualifiedNameErrors).not.toHaveBeenCalled();
+});
+
+test('huge pages need cpu or memory, named in limits or in requests', () => {
+  const hugePages = { 'hugepages-2Mi': '4Mi' };
+  const errors = (resources: object) => validateResources(resources, new Set(), 'resources').map(fieldErrorText);
+  expect(errors({ limits: hugePages, requests: hugePages })).toEqual([
+    'resources: Forbidden: HugePages require cpu or memory',
+  ]);
+  expect(errors({ limits: hugePages, requests: { ...hugePages, cpu: '1' } })).toEqual([]);
+  expect(errors({ limits: { ...hugePages, memory: '1Gi' }, requests: hugePages })).toEqual([]);
 });
 
 test('the class of a Pod, and one of its limits, are computed without its other resources', () => {

@@ -6,6 +6,7 @@ import {
   invalid,
   notFoundField,
   required,
+  tooMany,
 } from '../../../../machinery/field-error.ts';
 import { qualifiedNameErrors } from '../../../../machinery/names.ts';
 import {
@@ -19,6 +20,8 @@ import {
 import type { ResourceRequirements } from '../../../generated/types.ts';
 import { nameErrors } from './validate-values.ts';
 
+/** A machine has a few. Upstream bounds them by the size of an object alone. */
+const MAX_NAMES = 1000;
 const standardNames = new Set(['cpu', 'memory', 'ephemeral-storage']);
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
 /** Names without a prefix, and those under kubernetes.io, are Kubernetes's own. */
@@ -77,38 +80,55 @@ function validateHugePages(name: string, text: string, path: string): FieldError
   return [invalid(path, shown, `${shown} is not positive integer multiple of ${name}`)];
 }
 
-export const validateResourceList = (list: Record<string, string> | undefined, path: string): FieldError[] =>
-  Object.entries(list ?? {}).flatMap(([name, text]) => [
+function countErrors(list: Record<string, string> | undefined, path: string): FieldError[] {
+  const count = Object.keys(list ?? {}).length;
+  return count > MAX_NAMES ? [tooMany(path, count, MAX_NAMES)] : [];
+}
+
+export function validateResourceList(list: Record<string, string> | undefined, path: string): FieldError[] {
+  const errors = countErrors(list, path);
+  if (errors.length > 0) return errors;
+  return Object.entries(list ?? {}).flatMap(([name, text]) => [
     ...validateResourceName(name, `${path}[${name}]`),
     ...validateAmount(name, text, `${path}[${name}]`),
   ]);
+}
 
-/** There may be a hundred thousand names: each is looked at once, though limits and requests have it. */
+/** A request that is equal to its limit, as those are that defaults bring, is looked at no further, and a name once. */
 export function validateResources(
   resources: ResourceRequirements | undefined,
   claimNames: ReadonlySet<string>,
   path: string,
 ): FieldError[] {
-  const limits = resources?.limits ?? {};
-  const requests = resources?.requests ?? {};
-  const errors: FieldError[] = [];
-  const goodNames = new Set<string>();
-  for (const [name, text] of Object.entries(limits)) {
+  const errors = [
+    ...countErrors(resources?.limits, `${path}.limits`),
+    ...countErrors(resources?.requests, `${path}.requests`),
+  ];
+  if (errors.length > 0) return errors;
+  const limits = new Map(Object.entries(resources?.limits ?? {}));
+  const [goodNames, goodLimits] = [new Set<string>(), new Set<string>()];
+  let isBaseNamed = limits.has('cpu') || limits.has('memory');
+  let isHugePagesNamed = false;
+  for (const [name, text] of limits) {
+    isHugePagesNamed ||= isHugePages(name);
     const at = `${path}.limits[${name}]`;
     const nameErrors = validateResourceName(name, at);
     if (nameErrors.length === 0) goodNames.add(name);
-    errors.push(...nameErrors, ...validateAmount(name, text, at), ...validateHugePages(name, text, at));
+    const found = [...nameErrors, ...validateAmount(name, text, at), ...validateHugePages(name, text, at)];
+    if (found.length === 0) goodLimits.add(name);
+    else errors.push(...found);
   }
-  for (const [name, text] of Object.entries(requests)) {
+  for (const [name, text] of Object.entries(resources?.requests ?? {})) {
+    const limit = limits.get(name);
+    if (text === limit && goodLimits.has(name)) continue;
+    isBaseNamed ||= name === 'cpu' || name === 'memory';
+    isHugePagesNamed ||= isHugePages(name);
     const at = `${path}.requests[${name}]`;
     if (!goodNames.has(name)) errors.push(...validateResourceName(name, at));
     errors.push(...validateAmount(name, text, at), ...validateHugePages(name, text, at));
-    errors.push(...validateAgainstLimit(name, text, limits[name], path));
+    errors.push(...validateAgainstLimit(name, text, limit, path));
   }
-  const names = [...Object.keys(limits), ...Object.keys(requests)];
-  if (names.some(isHugePages) && !names.some((name) => name === 'cpu' || name === 'memory')) {
-    errors.push(forbidden(path, 'HugePages require cpu or memory'));
-  }
+  if (isHugePagesNamed && !isBaseNamed) errors.push(forbidden(path, 'HugePages require cpu or memory'));
   errors.push(...validateClaims(resources, claimNames, `${path}.claims`));
   return errors;
 }
