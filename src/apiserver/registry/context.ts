@@ -5,6 +5,7 @@ import type { WatchCache } from '../cache/watch-cache.ts';
 import type { TokenIssuer } from '../pki/tokens.ts';
 import type { ResourceIndex } from './resources.ts';
 import type { ObjectRoom } from './room.ts';
+import type { SelectorRoom } from './selector-room.ts';
 import type { ServiceAllocator } from './service-allocator.ts';
 
 export interface RegistryContext {
@@ -15,6 +16,7 @@ export interface RegistryContext {
   log: Log;
   services: ServiceAllocator;
   room: ObjectRoom;
+  selectors: SelectorRoom;
   randomBytes: (size: number) => Uint8Array;
   issueToken: TokenIssuer['issue'] | undefined;
 }

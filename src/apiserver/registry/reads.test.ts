@@ -331,6 +331,21 @@ describe('watch', () => {
     expect(watching(started, { ...match, sendInitialEvents: false }).events).toEqual([]);
   });
 
+  test('watches have so much room for long selectors together; short ones are not refused', async () => {
+    const started = await startRegistry();
+    const labelSelector = Array.from({ length: 1000 }, (_, index) => `!label-of-a-long-selector-${index}`).join();
+    const enough = new AbortController();
+    const watch = (options: WatchOptions): Promise<void> =>
+      started.registry.watch(CONFIG_MAPS, options, () => undefined, enough.signal);
+    const count = Math.floor(2 ** 20 / labelSelector.length);
+    const watches = Array.from({ length: count }, () => watch({ labelSelector }));
+    expect(await failure(watch({ labelSelector }))).toMatchObject({ code: 429, reason: 'TooManyRequests' });
+    watches.push(watch({ labelSelector: '!a,b!=c' }));
+    enough.abort();
+    await Promise.all(watches);
+    expect(await watch({ labelSelector })).toBe(undefined);
+  });
+
   test.each<[WatchOptions, number, string]>([
     [{ fieldSelector: 'data.x=1' }, 400, 'field label not supported: data.x'],
     [

@@ -26,6 +26,7 @@ import { deleteObject, deleteObjects } from './delete.ts';
 import { getObject, listObjects } from './list.ts';
 import { indexResources } from './resources.ts';
 import { createObjectRoom } from './room.ts';
+import { createSelectorRoom } from './selector-room.ts';
 import { createServiceAllocator } from './service-allocator.ts';
 import { createBinding, createSubresource } from './subresource.ts';
 import { patchObject, updateObject } from './update.ts';
@@ -61,7 +62,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const services = createServiceAllocator(cache, options.serviceCidr, randomBytes);
   const room = createObjectRoom(() => cache.heldBytes(), options.roomBytes);
   const { issueToken } = options;
-  const context: RegistryContext = { store, cache, resources, timers, log, services, room, randomBytes, issueToken };
+  const selectors = createSelectorRoom();
+  const context = { store, cache, resources, timers, log, services, room, selectors, randomBytes, issueToken };
   return { ...createBackend(context), revision: () => cache.revision(), close: () => cache.close() };
 }
 

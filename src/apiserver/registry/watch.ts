@@ -30,6 +30,21 @@ export async function watchObjects(
 ): Promise<void> {
   if (resource.kind.createOnly) throw methodNotAllowed();
   checkWatchOptions(options);
+  const leave = context.selectors.take(options);
+  try {
+    await watchSelected(context, resource, options, sink, signal);
+  } finally {
+    leave();
+  }
+}
+
+async function watchSelected(
+  context: RegistryContext,
+  resource: Resource,
+  options: WatchOptions,
+  sink: WatchSink,
+  signal: AbortSignal,
+): Promise<void> {
   const selection = parseSelection(resource.kind, options);
   const revision = parseResourceVersion(options.resourceVersion);
   if (options.sendInitialEvents) await untilFresh(context, revision);
