@@ -1,11 +1,18 @@
 /** Failures whose answers would be far longer than their requests, or that cannot be answered: only their connection may end. */
 import { expect, test } from 'vitest';
 import { MAX_ERROR_CHARS } from '../machinery/error-text.ts';
-import type { Status } from '../machinery/meta.ts';
+import type { KubeObject, Status } from '../machinery/meta.ts';
 import { ApiError } from '../machinery/status.ts';
 import { OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileOthersAsk } from './hostile-fixture.ts';
 import { configMapKind, readText, startTestServer } from './server-fixture.ts';
 
+/** As with a text of more characters than a string can have. */
+const unwritable = (kind: string): object => ({
+  ...{ kind, code: 409, message: 'a', metadata: { name: 'a' } },
+  toJSON() {
+    throw new RangeError('Invalid string length');
+  },
+});
 const CONFIG_MAP = '/api/v1/namespaces/default/configmaps/a';
 
 test('conflicts that repeat a long key a thousand times are answered in short', async () => {
@@ -35,14 +42,19 @@ test('conflicts that repeat a long key a thousand times are answered in short', 
   expect(at.errors).toEqual([]);
 });
 
-test('a failure that cannot be answered ends its connection alone', async () => {
+test.each<[string, string, () => Error | object]>([
+  ['a failure', 'failure cannot be written', () => new ApiError(unwritable('Status') as unknown as Status)],
+  ['an object', 'request failed', () => unwritable('ConfigMap')],
+])('%s whose text cannot be made is answered with 500', async (_what, logged, make) => {
   await using at = await startTestServer();
-  const unreadable = { kind: 'Status', code: 409, message: 'a', details: { uid: 1n } } as unknown as Status;
   at.backend.get = async () => {
-    throw new ApiError(unreadable);
+    const made = make();
+    if (made instanceof Error) throw made;
+    return made as KubeObject;
   };
-  await expect(at.call('GET', CONFIG_MAP)).rejects.toThrow('socket hang up');
-  expect(at.errors).toMatchObject([{ message: 'request failed without an answer', fields: { path: CONFIG_MAP } }]);
+  const { code, json } = await at.call('GET', CONFIG_MAP);
+  expect([code, json.kind, json.reason]).toEqual([500, 'Status', 'InternalError']);
+  expect(at.errors).toMatchObject([{ message: logged, fields: { path: CONFIG_MAP } }]);
   expect((await at.call('GET', '/version')).code).toBe(200);
 });
 

@@ -28,7 +28,8 @@ export interface NodeUsage extends ResourceUsage {
 
 export interface NodeDocument {
   contentType: string;
-  text: string;
+  /** One after the other. The document of all Pods may be longer than a string can be. */
+  texts: Iterable<string>;
 }
 
 export interface NodeReports {

@@ -38,7 +38,7 @@ beforeEach(async () => {
       usage: async () => usage,
       async document(node, path) {
         if (node !== 'n') throw serviceUnavailable(`no connection to the node ${JSON.stringify(node)}`);
-        return path === '/stats/summary' ? { contentType: 'application/json', text: '{"node":{}}\n' } : undefined;
+        return path === '/stats/summary' ? { contentType: 'application/json', texts: ['{"node":{}}\n'] } : undefined;
       },
     },
   });

@@ -5,6 +5,8 @@ import type { ServerContext } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import { discardBody } from './unread-body.ts';
 
+const UNEXPECTED = 'an unexpected failure was logged';
+
 /** Answers with the Status of an ApiError. Other failures are logged, and answered without their details. */
 export async function sendFailure(
   { log, timers }: Pick<ServerContext, 'log' | 'timers'>,
@@ -17,7 +19,7 @@ export async function sendFailure(
   let failure = error;
   if (!(error instanceof ApiError)) {
     log.error('request failed', { method, path, error: (error as Error)?.stack ?? String(error) });
-    failure = internalError('an unexpected failure was logged');
+    failure = internalError(UNEXPECTED);
   }
   if (response.headersSent || response.socket === null) {
     // Half an answer, or a stream: only a broken connection tells the client so.
@@ -27,5 +29,11 @@ export async function sendFailure(
   const { status } = failure as ApiError;
   if ((status.code === 413 || status.code === 429) && !exchange.request.complete)
     return discardBody(exchange, status, timers);
-  await sendStatus(exchange, status);
+  try {
+    await sendStatus(exchange, status);
+  } catch (cause) {
+    if (response.headersSent) throw cause;
+    log.error('failure cannot be written', { method, path, error: (cause as Error)?.stack ?? String(cause) });
+    await sendStatus(exchange, internalError(UNEXPECTED).status);
+  }
 }

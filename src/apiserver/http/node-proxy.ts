@@ -1,6 +1,6 @@
 /** The proxy subresource of Nodes: documents of the node's own server. Source: v1.33 "Proxies", kubelet's HTTP endpoints. */
 import { isApiError, notFound, serviceUnavailable } from '../../machinery/status.ts';
-import { sendBody, sendText } from './answers.ts';
+import { sendText, sendTexts } from './answers.ts';
 import type { ServerContext } from './context.ts';
 import type { Exchange } from './exchange.ts';
 import type { ResourceRoute } from './routes.ts';
@@ -18,5 +18,5 @@ export async function serveNodeProxy(server: ServerContext, exchange: Exchange, 
         : error;
     });
   if (document === undefined) return sendText(exchange, 404, '404 page not found\n');
-  return sendBody(exchange, 200, document.contentType, document.text);
+  return sendTexts(exchange, 200, document.contentType, document.texts);
 }

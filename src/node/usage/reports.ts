@@ -7,6 +7,7 @@
  */
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { encodeOnce } from '../../machinery/encode.ts';
 import type { NodeDocument, NodeReports, NodeUsage } from '../../machinery/node-reports.ts';
 import { parseQuantity, quantityValue } from '../../machinery/quantity.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
@@ -57,15 +58,14 @@ export function createNodeReports(options: NodeReportsOptions): NodeReports {
     return pods;
   };
 
-  const text = (content: string): NodeDocument => ({ contentType: METRICS_CONTENT_TYPE, text: content });
+  const text = (content: string): NodeDocument => ({ contentType: METRICS_CONTENT_TYPE, texts: [content] });
   const json = (body: unknown): NodeDocument => ({
     contentType: 'application/json',
-    text: `${JSON.stringify(body)}\n`,
+    texts: [`${JSON.stringify(body)}\n`],
   });
   const documents: Readonly<Record<string, (signal: AbortSignal) => Promise<NodeDocument>>> = {
-    '/healthz': async () => ({ contentType: 'text/plain; charset=utf-8', text: 'ok' }),
-    '/pods': async () =>
-      json({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: options.pods().map(({ pod }) => pod) }),
+    '/healthz': async () => ({ contentType: 'text/plain; charset=utf-8', texts: ['ok'] }),
+    '/pods': async () => ({ contentType: 'application/json', texts: podListTexts(options.pods()) }),
     '/metrics': async () => {
       const claims = await volumes.claims(options.pods().map(({ pod }) => pod));
       return text(metricsText([...(await metrics.families()), ...volumeMetrics(claims)]));
@@ -162,4 +162,13 @@ async function ownFiles(podFolder: string, signal: AbortSignal): Promise<DiskUse
   const hosts = await folderUsage(etcHostsFile(podFolder), signal);
   const messages = await folderUsage(terminationMessagesFolder(podFolder), signal);
   return { bytes: hosts.bytes + messages.bytes, inodes: hosts.inodes + messages.inodes };
+}
+
+function* podListTexts(pods: readonly NodePod[]): Generator<string> {
+  yield '{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[';
+  for (const [index, { pod }] of pods.entries()) {
+    if (index > 0) yield ',';
+    yield encodeOnce(pod);
+  }
+  yield ']}\n';
 }
