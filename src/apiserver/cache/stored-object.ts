@@ -14,37 +14,42 @@ export function encodeStored(object: KubeObject): Uint8Array {
   return encoder.encode(JSON.stringify({ ...object, metadata }));
 }
 
-export function decodeStored(stored: StoredValue): KubeObject {
+export const decodeStored = (stored: StoredValue): KubeObject => decodeHeld(stored).object;
+
+/** The object, and about how much memory it takes that the cache holds. */
+export function decodeHeld(stored: StoredValue): { object: KubeObject; bytes: number } {
   const object = JSON.parse(decoder.decode(stored.value)) as KubeObject;
-  storedLengths.set(object, stored.value.length);
   object.metadata.resourceVersion = String(stored.modRevision);
-  return deepFreeze(object);
+  const bytes = heldBytes(countValues(object, Object.freeze), stored.value.length);
+  knownBytes.set(object, bytes);
+  return { object, bytes };
 }
 
 /** What each value in an object takes in V8's heap, about, with its field. Measured with objects of many small fields. */
 const VALUE_BYTES = 64;
 
 /** About how much memory an object takes that the cache holds: its text, as values and as it is sent, and its structure. */
-export const heldBytes = (object: KubeObject, storedBytes: number): number =>
-  2 * storedBytes + VALUE_BYTES * countValues(object);
+export const heldBytes = (values: number, storedBytes: number): number => 2 * storedBytes + VALUE_BYTES * values;
 
-const storedLengths = new WeakMap<KubeObject, number>();
 const knownBytes = new WeakMap<KubeObject, number>();
 
 /** heldBytes of an object that does not change any more, computed once. */
 export function objectBytes(object: KubeObject): number {
   let bytes = knownBytes.get(object);
   if (bytes === undefined) {
-    bytes = heldBytes(object, storedLengths.get(object) ?? encodeOnce(object).length);
+    bytes = heldBytes(countValues(object), encodeOnce(object).length);
     knownBytes.set(object, bytes);
   }
   return bytes;
 }
 
-function countValues(value: unknown): number {
+/** Calls `visit` for each object and list, where it is given. A large map is walked twice as fast by its keys as by its values. */
+export function countValues(value: unknown, visit?: (value: object) => void): number {
   if (typeof value !== 'object' || value === null) return 1;
   let count = 1;
-  for (const inner of Array.isArray(value) ? value : Object.values(value)) count += countValues(inner);
+  if (Array.isArray(value)) for (const item of value) count += countValues(item, visit);
+  else for (const key of Object.keys(value)) count += countValues((value as Record<string, unknown>)[key], visit);
+  visit?.(value);
   return count;
 }
 

@@ -1,10 +1,19 @@
 /** Writes to the store: compare-and-swap on the object's revision, tried again on what another writer left. */
+import { MAX_VALUES } from '../../api/schema.ts';
 import type { UserInfo } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
-import { atRevision, decodeStored, deepFreeze, encodeStored, heldBytes, revisionOf } from '../cache/stored-object.ts';
+import {
+  atRevision,
+  countValues,
+  decodeStored,
+  deepFreeze,
+  encodeStored,
+  heldBytes,
+  revisionOf,
+} from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
 import { readCurrent } from './list.ts';
 import type { Resource } from './resources.ts';
@@ -42,7 +51,10 @@ interface Put {
   user: UserInfo | undefined;
 }
 
-/** With room for what the object has more than the one before. */
+/**
+ * With room for what the object has more than the one before. Throws 413 RequestEntityTooLarge where a client lets it grow beyond
+ * the values that a body may have: the fields with owners count as well.
+ */
 async function transactInRoom(
   { store, cache, room }: RegistryContext,
   { kind }: Resource,
@@ -51,7 +63,12 @@ async function transactInRoom(
 ): Promise<TxnResult> {
   if (kind.uncached) return transact(store, txn);
   const before = cache.heldBytes(key);
-  const leave = room.take(user, heldBytes(object, value.length) - before, before > 0);
+  const values = countValues(object);
+  const growth = heldBytes(values, value.length) - before;
+  if (user !== undefined && growth > 0 && values > MAX_VALUES) {
+    throw entityTooLarge(`the object would have more than ${MAX_VALUES} values, those of its managedFields included`);
+  }
+  const leave = room.take(user, growth, before > 0);
   try {
     return await transact(store, txn);
   } finally {

@@ -172,3 +172,24 @@ test('of those that come at once no more are written than there is room for', as
   expect(written).toBeGreaterThan(5);
   expect(written).toBeLessThan(11);
 });
+
+test('an object of a client has 300,000 values with those of its managedFields; lifepod may let it grow', async () => {
+  const { registry } = await startRegistry();
+  const large = configMap(
+    'large',
+    Object.fromEntries(Array.from({ length: 151_000 }, (_, index) => [`k${index}`, ''])),
+  );
+  const apply = (by: object) =>
+    registry.patch(CONFIG_MAPS, 'default', 'large', 'application/apply-patch+yaml', large, {
+      fieldManager: 'me',
+      ...by,
+    });
+  expect(await failure(apply({ user }))).toMatchObject({
+    code: 413,
+    message: expect.stringContaining('more than 300000 values, those of its managedFields included'),
+  });
+  await apply({});
+  // It may shrink, though it is still too large.
+  const fewer = { data: { k0: null } };
+  await registry.patch(CONFIG_MAPS, 'default', 'large', 'application/merge-patch+json', fewer, { user });
+}, 60_000);
