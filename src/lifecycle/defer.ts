@@ -131,10 +131,10 @@ function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): str
 /** A PreExit entry works on the apps. A Pod that completed by itself runs its whole list after them. */
 function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   if (!view.apps.some(hasBegun)) return 'no app container had started';
-  if (hasPostExitBegun(view, so)) return STAGE_ENDED; // The journal may have a turn that no status shows.
-  if (isCompletion(so)) return undefined;
+  const over = hasPostExitBegun(view, so) ? STAGE_ENDED : undefined; // The journal may have a turn that no status shows.
+  if (isCompletion(so)) return over;
   const isCreated = view.apps.some(({ current }) => current !== undefined && current.state !== 'created');
-  return view.sandbox?.ready === true && (isCreated || view.sandbox.attempt === 0) ? undefined : SANDBOX_LOST;
+  return view.sandbox?.ready === true && (isCreated || view.sandbox.attempt === 0) ? over : SANDBOX_LOST;
 }
 
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>

@@ -49,8 +49,11 @@ const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'not due on': ({ entry, reason }) => entry.onReasons?.includes(reason) === false,
   'given up': ({ entry, life }) => life.skips?.some((skip) => skip.entry === entry.name) === true,
   'the grace period had passed': ({ told, at }) => at >= told.deadline - SLACK_MILLIS,
+  // Or the agent before had begun the next stage, and died before it wrote how the entry had ended.
   'the PreExit stage had ended': ({ entry, told, at, life }) =>
-    !isPostExit(life, entry.name) && at >= told.preExitDeadline - SLACK_MILLIS,
+    !isPostExit(life, entry.name) &&
+    (at >= told.preExitDeadline - SLACK_MILLIS ||
+      ((life.crashes ?? []).length > 0 && told.turn !== undefined && isPostExit(life, told.turn.entry))),
   'the node had no time': ({ life }) => life.nodeEnd?.by.graceSeconds === 0,
   // Nobody can know of a start whose record was lost before any status showed it.
   'no container of the Pod had started': ({ life, result }) =>
