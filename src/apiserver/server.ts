@@ -47,6 +47,7 @@ import { unfinishedParts } from './http/unfinished.ts';
 import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import type { Pki } from './pki/pki.ts';
+import { createStreamRoom } from './streaming/spdy/stream-room.ts';
 import { upgradeFilter } from './streaming/streams.ts';
 import { answerOn, takeable, type UpgradingConnection } from './streaming/upgrading-connection.ts';
 
@@ -187,6 +188,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
     outgoing,
     watches: places(limits.watches),
     streams: places(limits.streams),
+    forwarded: createStreamRoom(limits.forwarded),
     unfinished,
     bodies: bodyReader(unfinished),
     metrics: options.metrics ?? createMetrics(),

@@ -4,6 +4,7 @@ import type { ResourceBackend } from '../../machinery/backend.ts';
 import type { NodeConnection } from '../../machinery/node-connection.ts';
 import type { NodeReports } from '../../machinery/node-reports.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { StreamRoom } from '../streaming/spdy/stream-room.ts';
 import type { BodyReader } from './body.ts';
 import type { Places } from './limits.ts';
 import type { Unfinished } from './unfinished.ts';
@@ -20,4 +21,5 @@ export interface ServerContext {
   readonly watches: Places;
   /** Of logs, exec, attach and port-forward. */
   readonly streams: Places;
+  readonly forwarded: StreamRoom;
 }

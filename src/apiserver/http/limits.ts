@@ -12,9 +12,17 @@ export interface Limits {
   watches: number;
   /** Logs, exec, attach and port-forward. */
   streams: number;
+  /** SPDY streams of forwarded connections, of which each has two. */
+  forwarded: number;
 }
 
-export const DEFAULT_LIMITS: Limits = { connections: 4096, handshakes: 256, watches: 2048, streams: 512 };
+export const DEFAULT_LIMITS: Limits = {
+  connections: 4096,
+  handshakes: 256,
+  watches: 2048,
+  streams: 512,
+  forwarded: 8192,
+};
 
 /** Source: upstream's max-in-flight filter of v1.33, which asks its clients to come again after a second. */
 const RETRY_SECONDS = 1;

@@ -32,16 +32,19 @@ export function attachOptions(query: URLSearchParams, pod: Pod, containerName: s
 }
 
 const MAX_PORT = 65_535;
+/** The runtime forwards all of them at once, each in a thread of its own. */
+const MAX_PORTS = 1000;
 
 /** Throws 400 BadRequest. Only WebSocket clients of the old form name the ports here. */
 export function portForwardPorts(query: URLSearchParams): number[] {
-  return query
+  const values = query
     .getAll('ports')
     .flatMap((value) => value.split(','))
-    .filter((value) => value !== '')
-    .map((value) => {
-      const port = Number(value);
-      if (/^\d+$/.test(value) && port >= 1 && port <= MAX_PORT) return port;
-      throw badRequest(`unable to parse ${JSON.stringify(value)} as a port`);
-    });
+    .filter((value) => value !== '');
+  if (values.length > MAX_PORTS) throw badRequest(`at most ${MAX_PORTS} ports may be forwarded on a connection`);
+  return values.map((value) => {
+    const port = Number(value);
+    if (/^\d+$/.test(value) && port >= 1 && port <= MAX_PORT) return port;
+    throw badRequest(`unable to parse ${JSON.stringify(value)} as a port`);
+  });
 }

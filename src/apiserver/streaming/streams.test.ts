@@ -602,6 +602,27 @@ describe('port-forward', () => {
     expect(asked).toEqual([]);
   });
 
+  test('of the old form is refused with more than 1000 ports, and while the runtime forwards too many', async () => {
+    const ports = (count: number): string => `${FORWARD}?ports=${Array.from({ length: count }, () => 80).join(',')}`;
+    expect((await open(ports(1001), 'v4.channel.k8s.io')).refusal).toMatchObject({
+      json: { message: 'at most 1000 ports may be forwarded on a connection' },
+    });
+    let underWay = 0;
+    const { promise: enough, resolve } = Promise.withResolvers<void>();
+    const portForward = (...query: unknown[]): Promise<never> => {
+      underWay += 1;
+      if (underWay === 5) resolve();
+      const signal = query.at(-1) as AbortSignal;
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    };
+    Object.assign(nodes, { portForward });
+    for (let connection = 0; connection < 5; connection++) {
+      open(ports(1000), 'v4.channel.k8s.io').catch(() => undefined);
+    }
+    await enough;
+    expect((await open(ports(1), 'v4.channel.k8s.io')).refusal).toMatchObject({ code: 429 });
+  });
+
   test.each(['0', 'x', '65536', '-1'])('refuses port %s', async (port) => {
     expect(await upgradeSpdy(`${FORWARD}?ports=${port}`)).toMatchObject({ code: 400, json: { reason: 'BadRequest' } });
   });

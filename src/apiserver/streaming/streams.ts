@@ -23,7 +23,7 @@ import type { WebSocket } from 'ws';
 import type { Pod } from '../../api/generated/types.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { StreamEndpoint, StreamSelection } from '../../machinery/node-connection.ts';
-import { badRequest, serviceUnavailable } from '../../machinery/status.ts';
+import { badRequest, serviceUnavailable, tooManyRequests } from '../../machinery/status.ts';
 import type { ServerContext } from '../http/context.ts';
 import type { Exchange, Upgrade } from '../http/exchange.ts';
 import { chooseContainer } from '../http/logs.ts';
@@ -37,6 +37,7 @@ import { ProtocolError } from './protocol-error.ts';
 import { connectToRuntime, connectWebSocket, spdyUpgrade, type UpgradedConnection } from './runtime-connection.ts';
 import { createSpdyConnection } from './spdy/spdy-connection.ts';
 import { createSpdyRelay } from './spdy/spdy-relay.ts';
+import type { StreamRoom } from './spdy/stream-room.ts';
 import { acceptWebSocket, checkHandshake, closeForProtocol, offeredProtocols, olderProtocol } from './web-socket.ts';
 
 const TUNNEL_PREFIX = 'SPDY/3.1+';
@@ -72,6 +73,8 @@ interface Wanted {
   streams?: StreamSelection;
   /** Present for exec. */
   start?: CommandStart;
+  /** Of a port-forward of the old form. */
+  ports?: readonly number[];
 }
 
 /** Rejects with an ApiError, before anything was answered; resolves when the stream has ended. */
@@ -159,7 +162,23 @@ async function serveWebSocket(stream: Stream): Promise<void> {
     const webSocket = await accept(stream, `${TUNNEL_PREFIX}${chosen}`, runtime.socket);
     return relay(stream, messageStream(webSocket, false), runtime, (message) => closeForProtocol(webSocket, message));
   }
-  const older = olderProtocol(offered, streams !== undefined);
+  return inRoom(server.forwarded, 2 * (wanted.ports ?? []).length, () => serveOlder(stream, offered));
+}
+
+/** With each port, the runtime forwards one connection. It does so as soon as there is a connection. */
+async function inRoom(room: StreamRoom, count: number, serve: () => Promise<void>): Promise<void> {
+  if (count > 0 && room.isFull()) throw tooManyRequests('Too many requests, please try again later.', 1);
+  const leave = room.enter(() => count);
+  try {
+    await serve();
+  } finally {
+    leave();
+  }
+}
+
+async function serveOlder(stream: Stream, offered: readonly string[]): Promise<void> {
+  const { server, exchange, wanted } = stream;
+  const older = olderProtocol(offered, wanted.streams !== undefined);
   const runtime = await connect(inTurn(stream), (url, signal) => connectWebSocket(url, older, signal));
   const webSocket = await accept(stream, offered.length === 0 ? undefined : older, runtime);
   const [client, far] = [messageStream(webSocket, true), messageStream(runtime, true)];
@@ -188,7 +207,10 @@ function relay(
     // The runtime starts the command when all streams are open.
     ...(start === undefined ? {} : { start: { atStream: types.length, turn: () => start.turn(signal) } }),
     output: () => start?.started(),
+    // A command has a few streams and a turn; a port-forward has two for each connection.
+    ...(streams === undefined ? { room: server.forwarded } : {}),
   });
+  signal.addEventListener('abort', frames.ended, { once: true });
   return join(client, runtime.socket, server.timers, exchange.signal, {
     ...frames,
     failed(error) {
@@ -218,7 +240,7 @@ function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRout
   if (route.subresource === 'portforward') {
     const ports = portForwardPorts(query);
     checkHost();
-    return { connect: (signal) => nodes.portForward(ref, ports, signal) };
+    return { ports, connect: (signal) => nodes.portForward(ref, ports, signal) };
   }
   const container = chooseContainer(pod, query.get('container') ?? undefined);
   checkHost();

@@ -5,6 +5,7 @@ import { ProtocolError } from '../protocol-error.ts';
 import { createFrameParser, dataHead, type Frame, goAway, ping, rstStream, synReply, synStream } from './frames.ts';
 import { createHeaderReader } from './header-block.ts';
 import { createSpdyRelay, type RelayRules } from './spdy-relay.ts';
+import { createStreamRoom } from './stream-room.ts';
 
 const COMMAND: RelayRules = { types: ['error', 'stdin', 'stdout', 'stderr', 'resize'], once: true };
 const PORTS: RelayRules = { types: ['error', 'data'], once: false };
@@ -24,8 +25,8 @@ function relay(rules = COMMAND, maxStreams?: number) {
     return { near, frames: (): Frame[] => createFrameParser('the relay')(Buffer.concat(written.splice(0))) };
   };
   const [client, runtime] = [side(), side()];
-  const { fromClient, fromRuntime, refuse } = createSpdyRelay(client.near, runtime.near, rules, maxStreams);
-  return { fromClient, fromRuntime, refuse, toClient: client.frames, toRuntime: runtime.frames };
+  const { fromClient, fromRuntime, refuse, ended } = createSpdyRelay(client.near, runtime.near, rules, maxStreams);
+  return { fromClient, fromRuntime, refuse, ended, toClient: client.frames, toRuntime: runtime.frames };
 }
 
 const open = (id: number, type: string, first = id === 1, fin = false): Buffer =>
@@ -36,6 +37,18 @@ const control = (type: number, payload: string): Buffer => {
   const bytes = Buffer.from(payload.replaceAll(' ', ''), 'hex');
   return Buffer.concat([Buffer.of(0x80, 3, 0, type, 0, 0, 0, bytes.length), bytes]);
 };
+
+test('all connections have a number of open streams together: further ones are refused until one ends', async () => {
+  const rules = { ...PORTS, room: createStreamRoom(3) };
+  const [first, second] = [relay(rules), relay(rules)];
+  await first.fromClient(Buffer.concat([open(1, 'error'), open(3, 'data', false)]));
+  await second.fromClient(Buffer.concat([open(1, 'error'), open(3, 'data', false)]));
+  expect(second.toRuntime()).toHaveLength(1);
+  expect(second.toClient()).toEqual([{ type: 'rstStream', streamId: 3, status: 3 }]);
+  first.ended();
+  await second.fromClient(open(5, 'data', false));
+  expect(second.toRuntime()).toHaveLength(1);
+});
 
 test('streams, data, resets and pings go through, written anew', async () => {
   const { fromClient, fromRuntime, toClient, toRuntime } = relay(PORTS);

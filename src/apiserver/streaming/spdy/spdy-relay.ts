@@ -30,6 +30,7 @@ import {
 } from './frames.ts';
 import { createHeaderReader, type HeaderReader } from './header-block.ts';
 import { type JoinedStream, type ResetStreams, resetStreams } from './reset-streams.ts';
+import type { StreamRoom } from './stream-room.ts';
 
 /** Two for each connection of a port-forward. */
 const MAX_OPEN_STREAMS = 1024;
@@ -50,6 +51,8 @@ export interface RelayRules {
   start?: { atStream: number; turn(): Promise<void> };
   /** Called when the runtime sends the first data. */
   output?(): void;
+  /** What all connections have together. */
+  room?: StreamRoom;
 }
 
 export interface SpdyRelay {
@@ -60,6 +63,8 @@ export interface SpdyRelay {
   replied(): Promise<unknown>;
   /** Says to the client that it broke the protocol. */
   refuse(): void;
+  /** The connection has ended: its streams do not count any more. */
+  ended(): void;
 }
 
 interface OpenStream {
@@ -112,6 +117,7 @@ export function createSpdyRelay(
     replied: false,
     closing: false,
   };
+  const leave = rules.room?.enter(() => openStreams(relaying));
   // One read has thousands of frames, and each one with headers takes 0.1 ms.
   const betweenFrames = workInTurns();
   const [parseClient, parseRuntime] = [createFrameParser('the client'), createFrameParser('the container runtime')];
@@ -134,8 +140,12 @@ export function createSpdyRelay(
       return Promise.all([...relaying.replies.values()].map(({ promise }) => promise));
     },
     refuse: () => send(client, goAway(0, GO_AWAY_STATUS.protocolError)),
+    ended: () => leave?.(),
   };
 }
+
+/** How many streams the runtime may keep. */
+const openStreams = ({ streams, resets }: Relaying): number => streams.size + resets.count();
 
 const asItIs = (bytes: Uint8Array): Uint8Array => bytes;
 
@@ -154,7 +164,7 @@ async function open(relaying: Relaying, frame: Extract<Frame, { type: 'synStream
   if (rules.once && types.has(type)) throw new ProtocolError(`the client opened a second stream of type ${type}`);
   types.add(type);
   relaying.lastId = streamId;
-  if (streams.size + relaying.resets.count() >= MAX_OPEN_STREAMS) {
+  if (openStreams(relaying) >= MAX_OPEN_STREAMS || rules.room?.isFull()) {
     send(client, rstStream(streamId, RST_STATUS.refusedStream));
     return;
   }
