@@ -80,7 +80,7 @@ const properties: Record<string, Property> = {
       if (!isEntry(entry.name)) continue;
       // A later cause may move the end of its stage while it is being started.
       const asked = askedAt(result, entry);
-      const inForce = told.findLast(({ at }) => at <= asked + SLACK_MILLIS);
+      const inForce = told.findLast(({ at }) => at <= asked);
       expect(inForce).toBeDefined();
       const until = isPostExit(life, entry.name) ? inForce?.deadline : inForce?.preExitDeadline;
       expect(asked).toBeLessThanOrEqual((until ?? 0) + SLACK_MILLIS);
