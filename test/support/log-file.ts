@@ -13,6 +13,14 @@ export const untilLogHas = (log: string, line: string, count = 1): Promise<void>
     () => `${log} did not get "${line}":\n${linesOf(log).join('\n')}`,
   );
 
+/** Once there are so many lines in the file, which must exist. */
+export const untilLogHasLines = (log: string, count: number): Promise<void> =>
+  until(
+    log,
+    () => linesOf(log).length >= count,
+    () => `${log} did not get ${count} lines:\n${linesOf(log).join('\n')}`,
+  );
+
 /** Once these are the files in the folder, which must exist. */
 export const untilFolderHas = (folder: string, files: readonly string[]): Promise<void> =>
   until(
