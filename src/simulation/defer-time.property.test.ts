@@ -63,7 +63,7 @@ const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
     (losesSomething(life) || !result.trace.some(isStartOf((name) => name.startsWith('app-')))),
   'the sandbox was lost': ({ entry, life }) => !isPostExit(life, entry.name) && losesSomething(life),
   'the app containers did not succeed': (skipped) =>
-    skipped.entry.when === 'Succeeded' && (losesSomething(skipped.life) || !didWell(skipped)),
+    skipped.entry.when === 'Succeeded' && (losesSomething(skipped.life) || !didWell(skipped) || wasToRunAgain(skipped)),
   'the app containers did not fail': (skipped) =>
     skipped.entry.when === 'Failed' && (losesSomething(skipped.life) || didWell(skipped)),
   'the Pod was deleted with a grace period of 0': ({ life }) =>
@@ -85,14 +85,22 @@ const isStartOf =
   ({ what, name }: { what: string; name: string }): boolean =>
     what === 'start' && is(name);
 
-/** Every app container ended with 0, and none was to be started again. */
+/** Every app container ended with 0. */
 const didWell = ({ life, result, at }: Skipped): boolean =>
-  (life.pod.spec?.containers ?? []).every(({ name }) => {
-    const last = result.trace.findLast((each) => each.what === 'exit' && each.name === name && each.at <= at);
-    const isStart = ({ action, at: asked }: LifeResult['actions'][number]): boolean =>
-      action.kind === 'startContainer' && action.container === name && asked >= (last?.at ?? 0) && asked <= at;
-    return last?.exitCode === 0 && !result.actions.some(isStart);
+  (life.pod.spec?.containers ?? []).every(({ name }) => lastExitOf(result, name, at)?.exitCode === 0);
+
+/** An app container was to run again, and did not: it may have failed to start. */
+const wasToRunAgain = ({ life, result, at }: Skipped): boolean =>
+  (life.pod.spec?.containers ?? []).some(({ name }) => {
+    const ended = lastExitOf(result, name, at)?.at ?? 0;
+    return result.actions.some(
+      ({ action, at: asked }) =>
+        action.kind === 'startContainer' && action.container === name && asked >= ended && asked <= at,
+    );
   });
+
+const lastExitOf = ({ trace }: LifeResult, name: string, until: number) =>
+  trace.findLast((each) => each.what === 'exit' && each.name === name && each.at <= until);
 
 const showsAStart = ({ status }: LifeResult['statuses'][number]): boolean =>
   [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].some(({ state, lastState }) =>
