@@ -25,7 +25,7 @@ export function createUnschedulable({ pod: find, tryAgain }: UnschedulableOption
   const keys = new Set<string>();
   let looks = false;
   let wanted: 'all' | 'withClaims' | 'named' = 'named';
-  /** Of the changed claims: `namespace/name`. */
+  /** The keys (`namespace/name`) of the claims that have changed. */
   const claims = new Set<string>();
 
   const isWanted = (pod: Pod): boolean => {

@@ -48,7 +48,7 @@ afterAll(async () => {
 
 const signal = AbortSignal.timeout(170_000);
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** What the containers noted, once there are so many lines: a container may be ready before it writes. */
+/** Returns the lines that the containers wrote, once there are `count` of them: a container may be ready before it writes. */
 async function left(name: string, count: number): Promise<string[]> {
   const log = join(lifepod.dataDir, name, 'log');
   await untilLogHasLines(log, count);

@@ -14,15 +14,11 @@ export function encodeStored(object: KubeObject): Uint8Array {
   return encoder.encode(JSON.stringify({ ...object, metadata }));
 }
 
-export const decodeStored = (stored: StoredValue): KubeObject => decodeHeld(stored).object;
-
-/** The object, and about how much memory it takes that the cache holds. */
-export function decodeHeld(stored: StoredValue): { object: KubeObject; bytes: number } {
+export function decodeStored(stored: StoredValue): KubeObject {
   const object = JSON.parse(decoder.decode(stored.value)) as KubeObject;
   object.metadata.resourceVersion = String(stored.modRevision);
-  const bytes = heldBytes(countValues(object, Object.freeze), stored.value.length);
-  knownBytes.set(object, bytes);
-  return { object, bytes };
+  knownBytes.set(object, heldBytes(countValues(object, Object.freeze), stored.value.length));
+  return object;
 }
 
 /** What each value in an object takes in V8's heap, about, with its field. Measured with objects of many small fields. */

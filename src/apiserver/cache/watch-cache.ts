@@ -17,7 +17,7 @@ import type { Store, StoreEvent } from '../../store/store.ts';
 import { WindowBudget } from './event-window.ts';
 import { type KeyParts, parseKey, REGISTRY_PREFIX } from './keys.ts';
 import { ResourceCache } from './resource-cache.ts';
-import { atRevision, decodeHeld, decodeStored, objectBytes } from './stored-object.ts';
+import { atRevision, decodeStored, objectBytes } from './stored-object.ts';
 
 /** Events kept of each resource. */
 const WINDOW_EVENTS = 1000;
@@ -125,9 +125,9 @@ class StoreCache implements WatchCache {
           remaining = 1;
           break;
         }
-        const { object, bytes } = decodeHeld(stored);
+        const object = decodeStored(stored);
         cache.#resource(parts.prefix).objects.set(stored.key, parts, object);
-        cache.#hold(stored.key, bytes);
+        cache.#hold(stored.key, objectBytes(object));
       }
     }
     cache.#endWatch = options.store.watch(REGISTRY_PREFIX, revision, (events) => cache.#apply(events));
@@ -222,9 +222,9 @@ class StoreCache implements WatchCache {
     const before = isCached || change.previous === undefined ? undefined : decodeStored(change.previous);
     let event: CacheEvent;
     if (change.type === 'put') {
-      const { object, bytes } = decodeHeld(change.kv);
+      const object = decodeStored(change.kv);
       const previous = isCached ? resource.objects.set(key, parts, object) : before;
-      if (isCached) this.#hold(key, bytes);
+      if (isCached) this.#hold(key, objectBytes(object));
       const type = previous === undefined ? 'ADDED' : 'MODIFIED';
       event = { type, namespace, revision: change.kv.modRevision, object, previous };
     } else {

@@ -27,6 +27,9 @@ export const DEFAULT_LIMITS: Limits = {
 /** Source: upstream's max-in-flight filter of v1.33, which asks its clients to come again after a second. */
 const RETRY_SECONDS = 1;
 
+/** The answer to a request for which there is no room now. */
+export const busy = () => tooManyRequests('Too many requests, please try again later.', RETRY_SECONDS);
+
 /** The places of one kind of long requests. */
 export interface Places {
   /** Runs the request in a place. Rejects with 429 TooManyRequests if all are taken. */
@@ -37,7 +40,7 @@ export function places(limit: number): Places {
   let taken = 0;
   return {
     async within(request) {
-      if (taken >= limit) throw tooManyRequests('Too many requests, please try again later.', RETRY_SECONDS);
+      if (taken >= limit) throw busy();
       taken += 1;
       try {
         await request();

@@ -23,9 +23,10 @@ import type { WebSocket } from 'ws';
 import type { Pod } from '../../api/generated/types.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { StreamEndpoint, StreamSelection } from '../../machinery/node-connection.ts';
-import { badRequest, serviceUnavailable, tooManyRequests } from '../../machinery/status.ts';
+import { badRequest, serviceUnavailable } from '../../machinery/status.ts';
 import type { ServerContext } from '../http/context.ts';
 import type { Exchange, Upgrade } from '../http/exchange.ts';
+import { busy } from '../http/limits.ts';
 import { chooseContainer } from '../http/logs.ts';
 import type { ResourceRoute } from '../http/routes.ts';
 import { RUNTIME_PROTOCOL, translateChannels } from './channels.ts';
@@ -73,7 +74,7 @@ interface Wanted {
   streams?: StreamSelection;
   /** Present for exec. */
   start?: CommandStart;
-  /** Of a port-forward of the old form. */
+  /** The ports that a port-forward of the old form names in its request. */
   ports?: readonly number[];
 }
 
@@ -167,7 +168,7 @@ async function serveWebSocket(stream: Stream): Promise<void> {
 
 /** With each port, the runtime forwards one connection. It does so as soon as there is a connection. */
 async function inRoom(room: StreamRoom, count: number, serve: () => Promise<void>): Promise<void> {
-  if (count > 0 && room.isFull()) throw tooManyRequests('Too many requests, please try again later.', 1);
+  if (count > 0 && room.isFull()) throw busy();
   const leave = room.enter(() => count);
   try {
     await serve();

@@ -1,4 +1,4 @@
-/** What a failed commit of LMDB means. */
+/** Translates the failure of an LMDB commit into the error that its writers get. */
 import { statfs } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { StorageFullError } from '../store.ts';

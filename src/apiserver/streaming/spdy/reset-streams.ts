@@ -11,7 +11,7 @@
 /** How long a stream counts after its reset. Source: DefaultConfig.StreamCreationTimeout of containerd's streaming server. */
 const KEPT_MILLIS = 30_000;
 
-/** What is known of one stream. */
+/** A stream that the client has opened. */
 export interface JoinedStream {
   readonly type: string;
   readonly request: string;
