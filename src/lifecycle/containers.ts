@@ -17,11 +17,9 @@ export function* advance(view: PodView, container: ContainerView): Rule {
     // A run of an earlier sandbox: a container that had ended for good stays ended.
     if (kind === 'ephemeral' ? container.nextAttempt > 0 : kind === 'app' && hasEndedForGood(view, container)) return;
     yield* start(view, container, container.nextAttempt, latest?.backoffSeconds ?? 0);
-  } else if (current.state === 'unknown') {
-    yield kill(current);
-  } else if (current.state === 'created') {
-    yield* start(view, container, current.attempt, current.backoffSeconds);
-  } else if (current.state === 'running') {
+  } else if (current.state === 'unknown') yield kill(current);
+  else if (current.state === 'created') yield* start(view, container, current.attempt, current.backoffSeconds);
+  else if (current.state === 'running') {
     const stop = view.stops[current.id];
     if (stop !== undefined) yield* endRun(view, current, stop.deadline);
   } else if (wantsRestart(view, container, current)) {

@@ -42,13 +42,13 @@ export function decide(input: Input): Decision {
   const keys = new Set(view.observed.containers.map(({ id }) => runKey(id, 'preStop')));
   const preStops = Object.fromEntries(Object.entries(view.observed.hooks).filter(([key]) => keys.has(key)));
   const termination = end?.termination ?? input.memory.termination;
-  const journal: Journal = { stops: plan.stops, preStops, ...(termination && { termination }) };
+  const ended = endsOf(end?.list);
+  const journal: Journal = { stops: plan.stops, preStops, ended, ...(termination && { termination }) };
   return {
     actions: plan.actions,
     status: input.removed ? undefined : statusOf(situation, outcome.stopped),
     memory: {
-      ...{ ...input.memory, ...journal },
-      ...{ probes: plan.probes, signalledAt: plan.signalledAt, ended: endsOf(end?.list) },
+      ...{ ...input.memory, ...journal, probes: plan.probes, signalledAt: plan.signalledAt },
       ...{ announced: new Set(events.keys()), recorded: new Set(steps.keys()) },
       ...(isInitialized(situation) && view.sandbox && { initializedInSandbox: view.sandbox.attempt }),
     },
@@ -122,6 +122,7 @@ function* imagePullStatus({ observed }: PodView): Rule {
 
 /** The journal holds what the next agent needs to go on; a run that is gone is no news. */
 const hasNews = (now: Journal, before: Journal): boolean =>
-  Object.keys(now.stops).some((id) => before.stops[id] === undefined) ||
-  Object.keys(now.preStops ?? {}).some((key) => before.preStops?.[key] === undefined) ||
-  JSON.stringify(now.termination) !== JSON.stringify(before.termination);
+  JSON.stringify(now.termination) !== JSON.stringify(before.termination) ||
+  (['stops', 'preStops', 'ended'] as const).some((field) =>
+    Object.keys(now[field] ?? {}).some((key) => before[field]?.[key] === undefined),
+  );

@@ -7,7 +7,7 @@ import type { Termination } from '../api/core/v1/pod/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
 import { imageActions, type Restart, restartAfter } from './containers.ts';
-import { hasPostExitBegun, isCompletion, isDue, isPostExit } from './termination.ts';
+import { isCompletion, isDue, isPostExit } from './termination.ts';
 import { actionKey, type ContainerState, type EntryEnd, type FailedAction } from './types.ts';
 import { type ContainerView, isLive, isMain, isRunning, type PodView, succeeded } from './view.ts';
 
@@ -131,14 +131,14 @@ function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): str
 /** A PreExit entry works on the apps. A Pod that completed by itself runs its whole list after them. */
 function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   if (!view.apps.some(hasBegun)) return 'no app container had started';
-  const over = hasPostExitBegun(view, so) ? STAGE_ENDED : undefined; // The journal may have a turn that no status shows.
-  if (isCompletion(so)) return over;
+  if (isCompletion(so)) return undefined;
   const isCreated = view.apps.some(({ current }) => current !== undefined && current.state !== 'created');
-  return view.sandbox?.ready === true && (isCreated || view.sandbox.attempt === 0) ? over : SANDBOX_LOST;
+  return view.sandbox?.ready === true && (isCreated || view.sandbox.attempt === 0) ? undefined : SANDBOX_LOST;
 }
 
+/** The ends that the status does not have, by name. */
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
-  Object.fromEntries((list?.entries ?? []).flatMap(({ spec, end }) => (end === undefined ? [] : [[spec.name, end]])));
+  Object.fromEntries(list?.entries.flatMap(({ spec, end }) => (!end || end.recorded ? [] : [[spec.name, end]])) ?? []);
 
 /** The end that the status has. The runtime knows its time to the millisecond. */
 function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined {

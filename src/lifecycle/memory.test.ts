@@ -137,14 +137,26 @@ describe('a new agent in the end of a Pod', () => {
   it.each<[string, Given]>([
     ['its run failed', { runs: [exited('app', 0, 1), exited('clean', 1, 2)] }],
     ['its run was lost', { runs: [exited('app', 0, 1)] }],
-  ])('the turn of a PostExit entry, which no status shows, does not go back to an entry before it: %s', (_, more) => {
-    const termination = ending(60, 60, { turn: { entry: 'after', since: at(2) }, deletionGracePeriodSeconds: 30 });
+    ['its image could not be pulled', { runs: [exited('app', 0, 1)], observed: { images: {} } }],
+  ])('an entry ends as the journal says, which gave the turn to the next one: %s', (_, more) => {
     const clean = entry('clean', { restartPolicy: 'OnFailure' });
     const spec = { deferContainers: [clean, entry('after', { trigger: 'PostExit' })] };
     const status = { deferContainerStatuses: [shown('clean')] };
-    const decision = inPod({ ...given, ...more, spec, status }, { stops: {}, termination });
+    const termination = ending(60, 60, { turn: { entry: 'after', since: at(2) }, deletionGracePeriodSeconds: 30 });
+    const ended = { clean: { at: at(2), reason: 'Error', exitCode: 128, message: 'ErrImagePull: no such image' } };
+    const decision = inPod({ ...given, ...more, spec, status }, { stops: {}, termination, ended });
     expect(decision.memory.termination?.turn?.entry).toBe('after');
-    expect(decision.memory.ended['clean']).toMatchObject({ reason: 'Error' });
+    expect(entryState(decision, 'clean')?.terminated).toMatchObject({ reason: 'Error', message: ended.clean.message });
+  });
+  it('the end of an entry is written to the journal before the status has it, and is no news once the status has', () => {
+    const termination = ending(60, 60, { turn: { entry: 'clean', since: at(1) }, deletionGracePeriodSeconds: 30 });
+    const spec = { deferContainers: [entry('clean')] };
+    const runs = [running('app'), exited('clean', 1, 2)];
+    const status = { deferContainerStatuses: [shown('clean')] };
+    const first = inPod({ ...given, spec, runs, status }, { stops: {}, termination });
+    expect(first.journal?.ended).toMatchObject({ clean: { reason: 'Error', exitCode: 1 } });
+    const next = decide(written(first.input, first));
+    expect([next.memory.ended, next.journal]).toEqual([{}, undefined]);
   });
   it('a deletion that came while no agent ran counts from now', () => {
     expect(endsAt(inPod({ deleted: 30, runs: [app], now: 50, observed: { outages } }))).toBe(80);

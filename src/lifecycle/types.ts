@@ -150,11 +150,13 @@ export interface Stop {
   entry?: 'DeadlineExceeded' | 'GivenUp' | 'Skipped'; // The reason with which a defer container ends then.
 }
 
-/**
- * What the node keeps of a Pod for the next agent, beside its status and the runtime. It is written before any action begins. Stops
- * by container ID; the results of preStop hooks by runKey.
- */
-export type Journal = { stops: Record<string, Stop>; preStops?: Record<string, HookResult>; termination?: Termination };
+/** What the node keeps of a Pod for the next agent, beside its status and the runtime. It is written before any action begins. */
+export interface Journal {
+  stops: Record<string, Stop>; // By container ID.
+  preStops?: Record<string, HookResult>; // Results of preStop hooks, by runKey.
+  ended?: Readonly<Record<string, EntryEnd>>; // How defer containers ended, by name, until the status has it.
+  termination?: Termination;
+}
 
 /** How a defer container ended. */
 export interface EntryEnd {
@@ -183,7 +185,7 @@ export interface Memory extends Journal {
   initializedInSandbox?: number; // Attempt of the sandbox in which all init containers have succeeded.
   probes: Readonly<Record<string, ProbeMemory>>; // By runKey.
   signalledAt: Readonly<Record<string, Millis>>; // When a run was first to get its stop signal, by container ID.
-  ended: Readonly<Record<string, EntryEnd>>; // How defer containers ended, by name, until the status has it.
+  ended: Readonly<Record<string, EntryEnd>>;
   interrupted: ReadonlySet<string>; // IDs of defer containers' runs whose start the agent before may have cut off.
   unstarted: ReadonlySet<string>; // IDs of runs that this agent found created: their start may be under way.
 }

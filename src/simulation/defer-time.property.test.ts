@@ -28,6 +28,7 @@ import { outage } from './misfortunes.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';
 import { holdProperties, limitMillisOf, type Property } from './property-runs.ts';
 import { forcedSince } from './random-lives.ts';
+import { SIGN_OF_LIFE_MILLIS } from './simulated-agent.ts';
 
 const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 1000);
 const seed = Number(process.env['LIFEPOD_SEED']);
@@ -48,12 +49,9 @@ const postExitTurns = (result: LifeResult, life: Life): Told[] => {
 const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'not due on': ({ entry, reason }) => entry.onReasons?.includes(reason) === false,
   'given up': ({ entry, life }) => life.skips?.some((skip) => skip.entry === entry.name) === true,
-  'the grace period had passed': ({ told, at }) => at >= told.deadline - SLACK_MILLIS,
-  // Or the agent before had begun the next stage, and died before it wrote how the entry had ended.
-  'the PreExit stage had ended': ({ entry, told, at, life }) =>
-    !isPostExit(life, entry.name) &&
-    (at >= told.preExitDeadline - SLACK_MILLIS ||
-      ((life.crashes ?? []).length > 0 && told.turn !== undefined && isPostExit(life, told.turn.entry))),
+  'the grace period had passed': (skipped) => hadPassed(skipped, skipped.told.deadline),
+  'the PreExit stage had ended': (skipped) =>
+    !isPostExit(skipped.life, skipped.entry.name) && hadPassed(skipped, skipped.told.preExitDeadline),
   'the node had no time': ({ life }) => life.nodeEnd?.by.graceSeconds === 0,
   // Nobody can know of a start whose record was lost before any status showed it.
   'no container of the Pod had started': ({ life, result }) =>
@@ -79,6 +77,17 @@ interface Skipped {
   life: Life;
   result: LifeResult;
 }
+
+/** When the end was shown; or when an agent died that may have written the end to its journal, before the outage moved the time. */
+const hadPassed = ({ at, result: { absences } }: Skipped, deadline: number): boolean => {
+  const earlier = absences.filter(({ to }) => to <= at);
+  return [at, ...earlier.map(({ from }) => from)].some((decided) => {
+    const since = earlier.filter(({ from }) => from >= decided);
+    // An outage counts from the last sign of life of the agent before.
+    const moved = since.reduce((sum, { from, to }) => sum + to - from + SIGN_OF_LIFE_MILLIS, 0);
+    return decided >= deadline - moved - SLACK_MILLIS;
+  });
+};
 
 const isStartOf =
   (is: (name: string) => boolean) =>

@@ -1,7 +1,7 @@
 /**
  * Properties of the lives of Pods with defer containers, over random lists, scripts, deletions, losses, runtime faults and outages,
  * and agent crashes between any two actions: their order and their ends. Their times are in defer-time.property.test.ts.
- * LIFEPOD_DEFER_RUNS sets the number of lives, each of which is held to every property (`npm run test:long`: 10,000),
+ * LIFEPOD_DEFER_RUNS sets the number of lives, each of which is held to every property (`npm run test:long`: 2,000),
  * LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';

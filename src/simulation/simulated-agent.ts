@@ -21,7 +21,7 @@ import type { SimulatedApi } from './simulated-api.ts';
 import { slowRecord } from './slow-record.ts';
 
 /** How often an agent gives a sign of life. Source: the renewal of the node's Lease. */
-const SIGN_OF_LIFE_MILLIS = 10_000;
+export const SIGN_OF_LIFE_MILLIS = 10_000;
 const ABSENT_MILLIS = 50;
 const never = new AbortController().signal;
 
