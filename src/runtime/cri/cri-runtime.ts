@@ -25,6 +25,7 @@ import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, type Labels, POD_UID_LABEL } from 
 import { createObserver, type Observer } from './observer.ts';
 import { pullProgress } from './pull-progress.ts';
 import { containerMessage, sandboxMessage } from './requests.ts';
+import { shareEvents } from './shared-events.ts';
 import { featuresOf, notReady, readStatus } from './status.ts';
 import { streamCalls } from './streams.ts';
 import { usageCalls } from './usage.ts';
@@ -59,6 +60,10 @@ export async function connectRuntime(
     );
     return { name: answer.runtimeName, version: answer.runtimeVersion, apiVersion: answer.runtimeApiVersion };
   };
+  const { name: runtimeName } = await version(new AbortController().signal).catch((error: unknown) => {
+    connection.close();
+    throw error;
+  });
   const surroundings: Surroundings = { connection, facts, observer, scope, timers: options.timers };
   const runtime: ContainerRuntime & ContainerStreams & RuntimeUsage = {
     version,
@@ -72,7 +77,9 @@ export async function connectRuntime(
       execSync(connection, options.timers, { id, command, timeoutMillis }, signal),
     observeAll: async (signal) => stamps.readAll(await observer.observeAll(signal)),
     observe: async (podUid, signal) => stamps.read(podUid, await observer.observe(podUid, signal)),
-    events: (listener, signal) => followEvents({ ...options, connection, facts, observer, scope }, listener, signal),
+    events: shareEvents((...follower) =>
+      followEvents({ ...options, connection, facts, observer, scope, runtimeName }, ...follower),
+    ),
     imageChanges: (listener, signal) => followImages({ ...options, connection }, listener, signal),
     imageStatus: (reference, signal) => imageStatus(connection, reference, signal),
     pullImage: (reference, credential, signal) => pullImage(connection, reference, credential, signal),
@@ -83,15 +90,9 @@ export async function connectRuntime(
     removeImage: (id, signal) => removeImage(connection, id, signal),
     close: async () => connection.close(),
   };
-  try {
-    const { name } = await version(new AbortController().signal);
-    if (name === 'containerd')
-      Object.assign(runtime, imageMountCalls(connection, options.timers), garbageCalls(connection));
-  } catch (error) {
-    connection.close();
-    throw error;
-  }
-  return runtime;
+  return runtimeName === 'containerd'
+    ? Object.assign(runtime, imageMountCalls(connection, options.timers), garbageCalls(connection))
+    : runtime;
 }
 
 type SandboxCalls = Pick<ContainerRuntime, 'runSandbox' | 'stopSandbox' | 'removeSandbox'>;

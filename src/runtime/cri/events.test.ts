@@ -1,4 +1,4 @@
-/** CRI's own event stream, against a server of it: the containerd of Debian 12 does not have the call. */
+/** Which stream of events is followed, against a server that has both: the containerd of Debian 12 has its own one only. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { systemTimers } from '../../platform/node.ts';
 import type { Log } from '../../platform/platform.ts';
 import type { ContainerRuntime, RuntimeEvent } from '../runtime.ts';
@@ -24,13 +24,18 @@ const log: Log = {
   error: () => undefined,
   child: () => log,
 };
-const definition = loadSync(fileURLToPath(new URL('cri.proto', import.meta.url)));
+const definition = loadSync(
+  ['cri.proto', 'containerd-events.proto'].map((file) => fileURLToPath(new URL(file, import.meta.url))),
+);
+const service = (name: string): ServiceDefinition => definition[name] as unknown as ServiceDefinition;
 
+type Answer = (error: null, response: object) => void;
 type Stream = ServerWritableStream<object, object>;
 
 let folder: string;
 let server: Server;
 let streams: Stream[];
+let subscriptions: Stream[];
 let told: RuntimeEvent[];
 let wake: () => void;
 let runtime: ContainerRuntime;
@@ -47,19 +52,30 @@ async function toldCount(count: number): Promise<RuntimeEvent[]> {
   return told;
 }
 
-beforeEach(async () => {
+/** A runtime of that name, with CRI's stream of events and containerd's. */
+async function connectTo(runtimeName: string): Promise<void> {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-cri-events-'));
   streams = [];
+  subscriptions = [];
   told = [];
   wake = () => undefined;
   server = new Server();
   const calls: UntypedServiceImplementation = {
-    Version: (_call: unknown, answer: (error: null, response: object) => void) =>
-      answer(null, { runtimeName: 'test', runtimeVersion: '1', runtimeApiVersion: 'v1' }),
-    Status: (_call: unknown, answer: (error: null, response: object) => void) => answer(null, {}),
+    Version: (_call: unknown, answer: Answer) =>
+      answer(null, { runtimeName, runtimeVersion: '1', runtimeApiVersion: 'v1' }),
+    Status: (_call: unknown, answer: Answer) => answer(null, {}),
+    ListContainers: (_call: unknown, answer: Answer) => answer(null, {}),
+    ListPodSandbox: (_call: unknown, answer: Answer) => answer(null, {}),
     GetContainerEvents: (stream: Stream) => void streams.push(stream),
   };
-  server.addService(definition['runtime.v1.RuntimeService'] as unknown as ServiceDefinition, calls);
+  server.addService(service('runtime.v1.RuntimeService'), calls);
+  server.addService(service('containerd.services.events.v1.Events'), {
+    Subscribe: (stream: Stream) => void subscriptions.push(stream),
+    Publish: ({ request }: { request: object }, answer: Answer) => {
+      for (const stream of subscriptions) stream.write({ ...request, namespace: 'k8s.io' });
+      answer(null, {});
+    },
+  });
   const endpoint = `unix://${join(folder, 'cri.sock')}`;
   await new Promise<void>((resolve, reject) =>
     server.bindAsync(endpoint, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())),
@@ -71,11 +87,15 @@ beforeEach(async () => {
     namespaceLabels: { 'lifepod.io/instance': 'mine' },
   });
   end = new AbortController();
-  ended = runtime.events((event) => {
+  ended = listen();
+}
+
+const listen = (): Promise<void> =>
+  runtime.events((event) => {
     told.push(event);
     wake();
   }, end.signal);
-});
+
 afterEach(async () => {
   end.abort();
   await ended;
@@ -90,7 +110,18 @@ const event = (uid: string, labels: Record<string, string>): object => ({
 });
 const mine = { 'lifepod.io/attempt': '0', 'lifepod.io/instance': 'mine' };
 
+test('one subscription to the events of containerd serves all listeners, and none is made to those of CRI', async () => {
+  await connectTo('containerd');
+  await toldCount(1);
+  const second = listen();
+  expect(await toldCount(2)).toEqual([{ type: 'resync' }, { type: 'resync' }]);
+  expect([subscriptions.length, streams.length]).toEqual([1, 0]);
+  end.abort();
+  await second;
+});
+
 test('changes of own Pods are told, of others not', async () => {
+  await connectTo('cri-o');
   expect(await toldCount(1)).toEqual([{ type: 'resync' }]);
   streams[0]?.write(event('kubelet', {}));
   streams[0]?.write(event('other', { ...mine, 'lifepod.io/instance': 'other' }));
@@ -99,6 +130,7 @@ test('changes of own Pods are told, of others not', async () => {
 });
 
 test('a stream that is cut is opened anew, with a resync', async () => {
+  await connectTo('cri-o');
   await toldCount(1);
   streams[0]?.end();
   expect(await toldCount(2)).toEqual([{ type: 'resync' }, { type: 'resync' }]);

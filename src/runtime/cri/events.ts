@@ -1,6 +1,6 @@
 /**
- * The runtime's events as "this Pod changed". CRI's own stream where the runtime has it (CRI-O, containerd from 1.7), else
- * containerd's events service.
+ * The runtime's events as "this Pod changed": those of containerd's own events service, or of CRI's stream from another runtime
+ * (CRI-O). containerd has CRI's stream too, from 1.7 on, but gives each event there to one of its callers only.
  *
  * Invariants:
  * 1. `resync` is said once events cannot be missed any more and CRI answers: at the start and after every cut.
@@ -9,7 +9,7 @@
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { RuntimeEvent } from '../runtime.ts';
 import { catchUpExits } from './catch-up.ts';
-import { type Connection, CRI_NAMESPACE, delay, hasCode, runtimeInitialized } from './connection.ts';
+import { type Connection, CRI_NAMESPACE, delay, runtimeInitialized } from './connection.ts';
 import { containerFacts, type Facts, sandboxFacts } from './facts.ts';
 import { isOurs, type Labels, podUidOf } from './labels.ts';
 import type { Observer } from './observer.ts';
@@ -44,12 +44,20 @@ export interface EventSource {
   scope: Labels;
   log: Log;
   timers: Timers;
+  /** Version.runtimeName */
+  runtimeName: string;
 }
 
 type Listener = (event: RuntimeEvent) => void;
 
-/** Resolves when `signal` aborts. */
-export async function followEvents(source: EventSource, listener: Listener, signal: AbortSignal): Promise<void> {
+/** Resolves when `signal` aborts. `cut`: called whenever the stream has ended before that. */
+export async function followEvents(
+  source: EventSource,
+  listener: Listener,
+  cut: () => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const follow = source.runtimeName === 'containerd' ? followContainerd : followCri;
   let wait = FIRST_RECONNECT_MILLIS;
   const resync = (): void => {
     wait = FIRST_RECONNECT_MILLIS;
@@ -57,12 +65,10 @@ export async function followEvents(source: EventSource, listener: Listener, sign
   };
   while (!signal.aborted) {
     try {
-      await followCri(source, listener, resync, signal).catch((error) => {
-        if (!hasCode(error, 'Unimplemented')) throw error;
-        return followContainerd(source, listener, resync, signal);
-      });
+      await follow(source, listener, resync, signal);
     } catch (error) {
       if (signal.aborted) return;
+      cut();
       source.log.warn('the stream of runtime events ended; connecting again', { error: String(error) });
       await delay(wait, source.timers, signal).catch(() => undefined);
       wait = Math.min(wait * 2, LONGEST_RECONNECT_MILLIS);
@@ -95,7 +101,7 @@ async function followCri(source: EventSource, listener: Listener, resync: () => 
   await whileBeginning(
     (either) => connection.stream(`${CRI}/GetContainerEvents`, {}, onEvent, either),
     async (either) => {
-      // The stream says nothing until something happens: a runtime that lacks the call has said so by the second answer.
+      // The stream says nothing until something happens: it has begun, or failed, by the second answer.
       await runtimeInitialized(connection, timers, either);
       await runtimeInitialized(connection, timers, either);
       resync();

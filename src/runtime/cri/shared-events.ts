@@ -1,0 +1,59 @@
+/**
+ * One stream of the runtime's events for all listeners of a process: containerd 1.7 gives each of CRI's events to one subscriber only,
+ * and each stream costs the runtime.
+ */
+import type { RuntimeEvent } from '../runtime.ts';
+
+type Listener = (event: RuntimeEvent) => void;
+
+/** Follows the events until the signal aborts. `cut`: called when the stream has ended and is opened anew. */
+export type Follow = (listener: Listener, cut: () => void, signal: AbortSignal) => Promise<void>;
+
+interface Stream {
+  listeners: Set<Listener>;
+  synced: boolean; // Nothing is missed since the last resync.
+  end: AbortController;
+  ended: Promise<void>;
+}
+
+/** The stream is open while there is a listener. One that comes later gets a resync of its own. Resolves when `signal` aborts. */
+export function shareEvents(follow: Follow): (listener: Listener, signal: AbortSignal) => Promise<void> {
+  let current: Stream | undefined;
+  const open = (): Stream => {
+    const [listeners, end] = [new Set<Listener>(), new AbortController()];
+    const stream: Stream = { listeners, end, synced: false, ended: Promise.resolve() };
+    const tellAll = (event: RuntimeEvent): void => {
+      if (event.type === 'resync') stream.synced = true;
+      for (const listener of [...listeners]) listener(event);
+    };
+    const cut = (): void => {
+      stream.synced = false;
+    };
+    stream.ended = follow(tellAll, cut, end.signal);
+    return stream;
+  };
+  return async (listener, signal) => {
+    if (signal.aborted) return;
+    const stream = current ?? open();
+    current = stream;
+    // The same function may listen twice.
+    const own: Listener = (event) => listener(event);
+    stream.listeners.add(own);
+    const leave = (): void => {
+      stream.listeners.delete(own);
+      if (stream.listeners.size > 0) return;
+      if (current === stream) current = undefined;
+      stream.end.abort();
+    };
+    const left = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    if (stream.synced) listener({ type: 'resync' });
+    try {
+      await Promise.race([left, stream.ended]);
+    } finally {
+      leave();
+      if (stream.listeners.size === 0) await stream.ended;
+    }
+  };
+}
