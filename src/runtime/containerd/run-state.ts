@@ -64,12 +64,25 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
 }
 
 /** A shim removes its socket when it ends, but not when it is killed. Its address stands in its bundle. */
-function removeShimSockets(paths: ContainerdPaths): void {
+export function removeShimSockets(paths: Pick<ContainerdPaths, 'state'>): void {
   const bundles = join(paths.state, 'io.containerd.runtime.v2.task', CRI_NAMESPACE);
   if (!existsSync(bundles)) return;
   for (const id of readdirSync(bundles)) {
-    const address = readTextIfPresent(join(bundles, id, 'address'))?.trim();
+    const address = shimAddress(join(bundles, id));
     if (address?.startsWith('unix://')) rmSync(address.slice('unix://'.length), { force: true });
+  }
+}
+
+/** containerd 2.x has it in bootstrap.json, with the protocol of the shim; the ones before it in a file of its own. */
+function shimAddress(bundle: string): string | undefined {
+  const alone = readTextIfPresent(join(bundle, 'address'));
+  if (alone !== undefined) return alone.trim();
+  try {
+    const { address } = JSON.parse(readTextIfPresent(join(bundle, 'bootstrap.json')) ?? '{}') as { address?: unknown };
+    return typeof address === 'string' ? address : undefined;
+  } catch {
+    // containerd was killed while it wrote it.
+    return undefined;
   }
 }
 

@@ -4,14 +4,14 @@ import type { Connection } from './connection.ts';
 import { imageMountCalls } from './image-mounts.ts';
 
 test.each([
-  ['native', '{"containerd":{"snapshotter":"native"}}'],
-  ['overlayfs', '{}'],
-])("an image's files are asked of the snapshotter %s, by which the runtime has unpacked them", async (name, config) => {
+  ['native', '/var/lib/containerd/io.containerd.snapshotter.v1.native'],
+  ['overlayfs', '/somewhere/else'],
+])("an image's files are asked of the snapshotter %s, whose folder is %s", async (name, mountpoint) => {
   const asked: [string, string | undefined][] = [];
   const unary = async (method: string, request: { snapshotter?: string }): Promise<unknown> => {
     const call = method.split('/')[1] ?? '';
     asked.push([call, request.snapshotter]);
-    if (call === 'Status') return { info: { config } };
+    if (call === 'ImageFsInfo') return { imageFilesystems: [{ fsId: { mountpoint } }] };
     if (call === 'ImageStatus') return { info: { info: '{"chainID":"sha256:top"}' } };
     return { mounts: [{ type: 'bind', source: '/s', options: [] }] };
   };
@@ -21,7 +21,7 @@ test.each([
   await calls.releaseImageMounts('k', signal);
   expect(asked).toEqual([
     ['ImageStatus', undefined],
-    ['Status', undefined],
+    ['ImageFsInfo', undefined],
     ['View', name],
     ['Remove', name],
   ]);

@@ -6,10 +6,12 @@ import { formatTime } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, RuntimeMount } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
-import { readStatus, snapshotterOf } from './status.ts';
+import { imageFolder } from './images.ts';
 
 const SNAPSHOTS = 'containerd.services.snapshots.v1.Snapshots';
-/** What the CRI plugin unpacks images into, unless it is told otherwise; since containerd 2.0 it does not tell of that. */
+/** The folder of the snapshotter that the CRI plugin unpacks images into, by which every containerd names it. */
+const SNAPSHOTTER_FOLDER = /\/io\.containerd\.snapshotter\.v1\.([^/]+)$/;
+/** What it is unless the plugin is configured otherwise. */
 const DEFAULT_SNAPSHOTTER = 'overlayfs';
 
 type ImageMountCalls = Required<Pick<ContainerRuntime, 'imageMounts' | 'releaseImageMounts'>>;
@@ -17,7 +19,7 @@ type ImageMountCalls = Required<Pick<ContainerRuntime, 'imageMounts' | 'releaseI
 export function imageMountCalls(connection: Connection, timers: Timers): ImageMountCalls {
   let known: string | undefined;
   const snapshotter = async (signal: AbortSignal): Promise<string> => {
-    known ??= snapshotterOf(await readStatus(connection, true, signal)) ?? DEFAULT_SNAPSHOTTER;
+    known ??= SNAPSHOTTER_FOLDER.exec((await imageFolder(connection, signal)) ?? '')?.[1] ?? DEFAULT_SNAPSHOTTER;
     return known;
   };
   return {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RuntimeStatus } from './responses.ts';
-import { featuresOf, sandboxImageOf, snapshotterOf } from './status.ts';
+import { featuresOf, sandboxImageOf } from './status.ts';
 
 const older: RuntimeStatus = { status: null, runtimeHandlers: [], features: null, info: {} };
 
@@ -32,13 +32,4 @@ test.each([
   [{}, undefined],
 ])('the sandbox image in %j', (info, image) => {
   expect(sandboxImageOf({ ...older, info: info as Record<string, string> })).toBe(image);
-});
-
-test.each([
-  [{ config: '{"containerd":{"snapshotter":"native"}}' }, 'native'],
-  [{ config: '{"containerd":{"snapshotter":""}}' }, undefined],
-  [{ config: '{}' }, undefined],
-  [{ config: 'storage_driver = "overlay"' }, undefined],
-])('the snapshotter in %j', (info, snapshotter) => {
-  expect(snapshotterOf({ ...older, info })).toBe(snapshotter);
 });

@@ -27,23 +27,15 @@ export const featuresOf = ({ features, runtimeHandlers }: RuntimeStatus): Runtim
         })),
       };
 
-/** What containerd says of its configuration in a verbose Status; another runtime has it in a form of its own, or none. */
-interface ContainerdConfig {
-  sandboxImage?: string;
-  containerd?: { snapshotter?: string };
-}
-
-function configOf({ info }: RuntimeStatus): ContainerdConfig {
+/**
+ * The image of sandboxes, by what containerd before 2.0 says of its configuration in a verbose Status; undefined where the runtime
+ * does not tell. containerd 2.x pins that image instead.
+ */
+export function sandboxImageOf({ info }: RuntimeStatus): string | undefined {
   try {
-    return (JSON.parse(info['config'] ?? '{}') as ContainerdConfig | null) ?? {};
+    return (JSON.parse(info['config'] ?? '{}') as { sandboxImage?: string } | null)?.sandboxImage || undefined;
   } catch {
-    return {};
+    // Another runtime's configuration, in a form of its own.
+    return undefined;
   }
 }
-
-/** The image of sandboxes; undefined where the runtime does not tell. */
-export const sandboxImageOf = (status: RuntimeStatus): string | undefined => configOf(status).sandboxImage || undefined;
-
-/** What images are unpacked into; undefined where the runtime does not tell. */
-export const snapshotterOf = (status: RuntimeStatus): string | undefined =>
-  configOf(status).containerd?.snapshotter || undefined;

@@ -1,0 +1,37 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { removeShimSockets } from './run-state.ts';
+
+let state: string;
+beforeEach(() => {
+  state = mkdtempSync(join(tmpdir(), 'lifepod-run-state-'));
+});
+afterEach(() => rmSync(state, { recursive: true, force: true }));
+
+test.each([
+  ['address, as containerd before 2.0 writes it', 'address', (socket: string) => `unix://${socket}\n`],
+  [
+    'bootstrap.json, as containerd 2.x writes it',
+    'bootstrap.json',
+    (socket: string) => JSON.stringify({ version: 3, address: `unix://${socket}`, protocol: 'ttrpc' }),
+  ],
+])('the socket of a killed shim is removed by the address in its %s', (_, file, contents) => {
+  const [socket, bundle] = [join(state, 's'), join(state, 'io.containerd.runtime.v2.task/k8s.io/shim')];
+  writeFileSync(socket, '');
+  mkdirSync(bundle, { recursive: true });
+  writeFileSync(join(bundle, file), contents(socket));
+  removeShimSockets({ state });
+  expect(existsSync(socket)).toBe(false);
+});
+
+test.each(['', '{', 'null', '{"address":1}', '{"address":"tcp://a"}'])(
+  'a bootstrap.json that holds %j names no socket',
+  (contents) => {
+    const bundle = join(state, 'io.containerd.runtime.v2.task/k8s.io/shim');
+    mkdirSync(bundle, { recursive: true });
+    writeFileSync(join(bundle, 'bootstrap.json'), contents);
+    expect(() => removeShimSockets({ state })).not.toThrow();
+  },
+);
