@@ -3,14 +3,20 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureDataDir, UserError } from '../platform/files.ts';
+import { systemTimers } from '../platform/node.ts';
+import type { Timers } from '../platform/platform.ts';
 import { IMAGE_FLAGS } from './image-settings.ts';
 import { checkMachine } from './machine.ts';
+import type { Waiting } from './node-ready.ts';
 import { nodeOptionFlags } from './node-settings.ts';
 import { type UpOptions, usesPrivateContainerd } from './settings.ts';
-import { printReady, type ReadyEngine, type StartReport } from './up.ts';
+import { printReady, printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
 /** At a start, a longer log becomes lifepod.log.1. */
 const LONG_LOG_BYTES = 10 * 1024 * 1024;
+
+/** A node that is not ready for so long, and says why, needs its user. */
+const PATIENCE_MILLIS = 60_000;
 
 const MAIN = process.argv[1] ?? '';
 
@@ -33,7 +39,7 @@ export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   try {
-    const report = await startReport(child);
+    const report = await startReport(child, systemTimers(), printWaiting);
     if (report === undefined) throw new UserError(`the engine ended before it was ready: its log is ${logPath}`);
     if ('error' in report) throw new UserError(report.error);
     return report.ready;
@@ -73,11 +79,38 @@ function openLog(path: string): number {
   return openSync(path, 'a', 0o600);
 }
 
-/** undefined: it ended without a word. */
-function startReport(child: ChildProcess): Promise<StartReport | undefined> {
-  return new Promise((resolve, reject) => {
-    child.once('message', (message) => resolve(message as StartReport));
+type StartedProcess = Pick<ChildProcess, 'on' | 'once' | 'kill'>;
+
+/**
+ * undefined: it ended without a word. A process whose node is not ready in time, and that has said why, is ended; the error then says
+ * it. One that says nothing, on a slow machine, is waited for.
+ */
+export function startReport(
+  child: StartedProcess,
+  timers: Timers,
+  waiting: Waiting,
+): Promise<{ ready: ReadyEngine } | { error: string } | undefined> {
+  let why: string | undefined;
+  let isLate = false;
+  let given: string | undefined;
+  const giveUp = (): void => {
+    if (!isLate || why === undefined || given !== undefined) return;
+    given = `the node is not ready after ${PATIENCE_MILLIS / 1000} s: ${why}`;
+    child.kill('SIGTERM');
+  };
+  const timer = timers.at(timers.now() + PATIENCE_MILLIS, () => {
+    isLate = true;
+    giveUp();
+  });
+  const reported = new Promise<{ ready: ReadyEngine } | { error: string } | undefined>((resolve, reject) => {
+    child.on('message', (message: StartReport) => {
+      if (!('waiting' in message)) return resolve(given === undefined ? message : undefined);
+      why = message.waiting;
+      waiting(why);
+      giveUp();
+    });
     child.once('exit', () => resolve(undefined));
     child.once('error', reject);
   });
+  return reported.finally(() => timer.cancel()).then((report) => (given === undefined ? report : { error: given }));
 }

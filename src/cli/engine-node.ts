@@ -1,7 +1,5 @@
 /** What the engine hands to the node and its status alike: the pressure that it is under, and that the machine shuts down. */
 import { existsSync } from 'node:fs';
-import type { Node } from '../api/generated/types.ts';
-import type { Client } from '../client/client.ts';
 import type { NodeAgent } from '../node/agent.ts';
 import type { NodeAgentOptions } from '../node/agent-options.ts';
 import { createNodePressure, type NodePressure } from '../node/eviction/pressure.ts';
@@ -108,21 +106,4 @@ export function createShutdown(settings: Settings, timers: Timers): Shutdown {
       recordShutdown(settings.dataDir, { podsLeft });
     },
   };
-}
-
-const NODES = { group: '', version: 'v1', resource: 'nodes' };
-
-/** Resolves when the node is Ready in the API. */
-export async function nodeReady(client: Client, name: string, signal: AbortSignal): Promise<void> {
-  const enough = new AbortController();
-  await client.resource<Node>(NODES).watch(
-    { fieldSelector: `metadata.name=${name}` },
-    (event) => {
-      if (event.type === 'ERROR') return;
-      const conditions = event.object.status?.conditions ?? [];
-      if (conditions.some(({ type, status }) => type === 'Ready' && status === 'True')) enough.abort();
-    },
-    AbortSignal.any([signal, enough.signal]),
-  );
-  signal.throwIfAborted();
 }

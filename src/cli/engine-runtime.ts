@@ -9,6 +9,7 @@ import type { Platform } from '../platform/platform.ts';
 import { type Containerd, startContainerd } from '../runtime/containerd/containerd.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { findShims } from '../runtime/containerd/process-table.ts';
+import { hasCode } from '../runtime/cri/connection.ts';
 import { connectRuntime } from '../runtime/cri/cri-runtime.ts';
 import type { Labels } from '../runtime/cri/labels.ts';
 import { type RuntimeConfig, readRuntimeConfig } from '../runtime/cri/runtime-config.ts';
@@ -83,7 +84,11 @@ export function connectOwnRuntime(
   const namespaceLabels = instanceLabels(dataDir);
   return connectRuntime({ endpoint, ...platform, namespaceLabels, ...(metrics && { metrics }) }).catch(
     (error: Error) => {
-      throw new UserError(`the container runtime at ${endpoint} does not answer: ${error.message}`);
+      throw new UserError(
+        hasCode(error, 'Unimplemented')
+          ? `the container runtime at ${endpoint} offers no CRI v1: take "cri" out of disabled_plugins in its configuration (containerd: /etc/containerd/config.toml), and restart it`
+          : `the container runtime at ${endpoint} does not answer: ${error.message}`,
+      );
     },
   );
 }

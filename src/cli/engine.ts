@@ -44,7 +44,6 @@ import {
   checkResolvConf,
   createShutdown,
   nodeCapacity,
-  nodeReady,
   openPressure,
 } from './engine-node.ts';
 import { startRuntime } from './engine-runtime.ts';
@@ -52,6 +51,7 @@ import { resolveImageSettings } from './image-settings.ts';
 import { type LateNode, lateNode } from './late-node.ts';
 import { checkMachine, checkPortFree } from './machine.ts';
 import { machineAddresses, openNodeAddress } from './node-address.ts';
+import { nodeReady, type Waiting } from './node-ready.ts';
 import { resolveNodeOptions, terminatedPods } from './node-settings.ts';
 import { parseRecordLimits } from './record-settings.ts';
 import {
@@ -85,9 +85,14 @@ export interface Engine {
 
 /**
  * Resolves when the node is Ready. Rejects with a UserError where it cannot start; then nothing of it is left but what
- * an earlier one had started. `signal` ends it.
+ * an earlier one had started. `signal` ends it; `waiting` hears why the node is not Ready.
  */
-export async function startEngine(options: UpOptions, platform: Platform, signal: AbortSignal): Promise<Engine> {
+export async function startEngine(
+  options: UpOptions,
+  platform: Platform,
+  signal: AbortSignal,
+  waiting: Waiting,
+): Promise<Engine> {
   checkMachine(() => usesPrivateContainerd(options));
   ensureDataDir(options.dataDir);
   const settings = resolveSettings(options, readEngineRecord(options.dataDir));
@@ -102,7 +107,7 @@ export async function startEngine(options: UpOptions, platform: Platform, signal
     checkDataFormat(settings.dataDir);
     await checkPortFree(HOST, settings.port);
     writeEngineRecord(settings.dataDir, recordOf(settings, settings.port));
-    const { port, agent, shutDownNode } = await startParts(settings, platform, closers, signal);
+    const { port, agent, shutDownNode } = await startParts(settings, platform, closers, signal, waiting);
     flushCompileCache();
     keepBallast(settings.dataDir);
     return {
@@ -147,6 +152,7 @@ async function startParts(
   platform: Platform,
   closers: AsyncDisposableStack,
   stopping: AbortSignal,
+  waiting: Waiting,
 ): Promise<{ port: number; agent: NodeAgent; shutDownNode: Engine['shutDownNode'] }> {
   const ending = new AbortController();
   const signal = AbortSignal.any([stopping, ending.signal]);
@@ -225,7 +231,7 @@ async function startParts(
   pressure.onChange(() => void reporter.check());
   agent.onImagesChange(reporter.imagesChanged);
   closers.defer(() => agent.flushed());
-  await nodeReady(client, settings.nodeName, signal);
+  await nodeReady(settings.nodeName, { ...loops, waiting });
   return { port, agent, shutDownNode: () => shutdown.begin(reporter, agent) };
 }
 

@@ -7,7 +7,7 @@ import { kubeconfigPath, type UpOptions } from './settings.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
 /** What the process of an engine tells the one that started it. */
-export type StartReport = { ready: ReadyEngine } | { error: string };
+export type StartReport = { ready: ReadyEngine } | { error: string } | { waiting: string };
 
 export interface ReadyEngine {
   server: string;
@@ -40,7 +40,10 @@ export async function up(options: UpOptions): Promise<void> {
   const platform = { timers: systemTimers(), log: createLog({ level: options.logLevel ?? 'info' }) };
   let engine: Engine;
   try {
-    engine = await startEngine(options, platform, stopping.signal);
+    engine = await startEngine(options, platform, stopping.signal, (why) => {
+      if (process.send === undefined) printWaiting(why);
+      else process.send({ waiting: why } satisfies StartReport);
+    });
   } catch (error) {
     // What was under way fails in its own words when it is stopped.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
@@ -74,6 +77,9 @@ function report(message: StartReport): Promise<void> {
     });
   });
 }
+
+export const printWaiting = (why: string): void =>
+  void process.stderr.write(`lifepod waits for the node to be ready: ${why}\n`);
 
 /** Words for a person on standard error; on standard output what a shell can evaluate. */
 export function printReady(dataDir: string, { server, nodeName, startMillis }: ReadyEngine): void {

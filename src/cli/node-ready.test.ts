@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { memoryBackend, testTimers } from '../client/testing.ts';
+import { inProcessClient } from '../client/typed-client.ts';
+import { nodeReady, withRemedy } from './node-ready.ts';
+
+const NODES = { group: '', version: 'v1', resource: 'nodes' };
+const node = (status: string, message: string) => ({
+  ...{ apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } },
+  status: { conditions: [{ type: 'Ready', status, message }] },
+});
+
+function start() {
+  const [backend, timers, said, stop] = [memoryBackend(), testTimers(), [] as string[], new AbortController()];
+  const options = { client: inProcessClient(backend), timers, signal: stop.signal };
+  const ready = nodeReady('n', { ...options, waiting: (why) => said.push(why) });
+  return { backend, timers, said, stop, ready };
+}
+/** What was begun by what came before has been done. */
+const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+test('why a node is not ready is said after 5 s, and again when it changes; a node that is ready ends the wait', async () => {
+  const { backend, timers, said, ready } = start();
+  backend.set(NODES, node('False', 'one'));
+  await settled();
+  timers.advance(4999);
+  expect(said).toEqual([]);
+  timers.advance(1);
+  expect(said).toEqual(['one']);
+  for (const message of ['one', 'two']) backend.set(NODES, node('False', message));
+  await settled();
+  expect(said).toEqual(['one', 'two']);
+  backend.set(NODES, node('True', ''));
+  await ready;
+  timers.advance(60_000);
+  expect(said).toEqual(['one', 'two']);
+});
+
+test('a node that has not reported is said to have not', async () => {
+  const { timers, said, stop, ready } = start();
+  timers.advance(5000);
+  expect(said).toEqual(['the node has not reported yet']);
+  stop.abort(new Error('stopped'));
+  await expect(ready).rejects.toThrow('stopped');
+});
+
+test('what containerd says without a CNI configuration comes with what to do', () => {
+  const message =
+    'container runtime network not ready: NetworkReady is false: NetworkPluginNotReady: Network plugin returns error: cni plugin not initialized';
+  expect(withRemedy(message)).toMatch(/^container runtime .*initialized; put a CNI configuration into /);
+  expect(withRemedy('PLEG is not healthy')).toBe('PLEG is not healthy');
+});

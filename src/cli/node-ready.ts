@@ -1,0 +1,67 @@
+/** The wait for the node at a start, and what is said while it lasts. */
+import type { Node } from '../api/generated/types.ts';
+import type { Client } from '../client/client.ts';
+import type { Millis } from '../machinery/time.ts';
+import type { Timers } from '../platform/platform.ts';
+
+const NODES = { group: '', version: 'v1', resource: 'nodes' };
+const SAID_AFTER_MILLIS: Millis = 5_000;
+
+/** Parts of what a runtime or the node says, and what its user can do about it. */
+const REMEDIES: readonly [RegExp, string][] = [
+  [
+    /cni (plugin|config)|NetworkPluginNotReady/i,
+    'put a CNI configuration into the folder that the runtime reads, /etc/cni/net.d unless it is told otherwise: README has one under "On a machine\'s own runtime"',
+  ],
+];
+
+/** Hears why the node is not Ready: the first time 5 s after the start, then at each change. */
+export type Waiting = (why: string) => void;
+
+interface ReadyOptions {
+  client: Pick<Client, 'resource'>;
+  timers: Timers;
+  signal: AbortSignal;
+  waiting: Waiting;
+}
+
+/** Resolves when the node is Ready in the API. */
+export async function nodeReady(name: string, { client, timers, signal, waiting }: ReadyOptions): Promise<void> {
+  const enough = new AbortController();
+  let why = 'the node has not reported yet';
+  let said: string | undefined;
+  let isLate = false;
+  const say = (): void => {
+    if (!isLate || why === said) return;
+    said = why;
+    waiting(why);
+  };
+  const timer = timers.at(timers.now() + SAID_AFTER_MILLIS, () => {
+    isLate = true;
+    say();
+  });
+  try {
+    await client.resource<Node>(NODES).watch(
+      { fieldSelector: `metadata.name=${name}` },
+      (event) => {
+        if (event.type === 'ERROR') return;
+        const ready = event.object.status?.conditions?.find(({ type }) => type === 'Ready');
+        if (ready?.status === 'True') enough.abort();
+        else if (ready?.message !== undefined) {
+          why = withRemedy(ready.message);
+          say();
+        }
+      },
+      AbortSignal.any([signal, enough.signal]),
+    );
+  } finally {
+    timer.cancel();
+  }
+  signal.throwIfAborted();
+}
+
+/** One sentence: what is wrong, and what to do where that is known. */
+export function withRemedy(message: string): string {
+  const remedy = REMEDIES.find(([part]) => part.test(message))?.[1];
+  return remedy === undefined ? message : `${message}; ${remedy}`;
+}
