@@ -1,0 +1,24 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { expect, test } from 'vitest';
+import { nodePlatform } from '../platform/node.ts';
+import { connectOwnRuntime } from './engine-runtime.ts';
+
+test('a containerd whose CRI plugin is off is named as such, with what to change', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-no-cri-'));
+  const endpoint = `unix://${join(folder, 'c.sock')}`;
+  const server = new Server();
+  try {
+    await new Promise<void>((resolve, reject) =>
+      server.bindAsync(endpoint, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())),
+    );
+    await expect(connectOwnRuntime(endpoint, folder, nodePlatform('error'))).rejects.toThrow(
+      `the container runtime at ${endpoint} offers no CRI v1: take "cri" out of disabled_plugins`,
+    );
+  } finally {
+    server.forceShutdown();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
