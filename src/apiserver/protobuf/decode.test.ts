@@ -229,3 +229,16 @@ test('a list of more elements than an object may have is refused while it is rea
   const containers = Buffer.concat(Array.from({ length: 300_001 }, () => container));
   expect(() => decode(wrapped('v1', 'Pod', [[2, containers]]))).toThrow('the object has more than 300000 values');
 });
+
+test('the values of all lists, maps and messages of a body count together', () => {
+  const tooMany = 'the object has more than 300000 values';
+  const repeated = (field: number, content: Uint8Array, times: number): Buffer =>
+    Buffer.concat(Array.from({ length: times }, () => message([[field, content]])));
+  const empty = new Uint8Array();
+  const manyArguments = repeated(2, repeated(4, empty, 1000), 301);
+  expect(() => decode(wrapped('v1', 'Pod', [[2, manyArguments]]))).toThrow(tooMany);
+  const manySpecs = Array.from({ length: 300_001 }, (): Field => [2, empty]);
+  expect(() => decode(wrapped('v1', 'Pod', manySpecs))).toThrow(tooMany);
+  const manyLabels = repeated(11, empty, 300_001);
+  expect(() => decode(wrapped('v1', 'Pod', [[1, manyLabels]]))).toThrow(tooMany);
+});

@@ -59,6 +59,11 @@ function embedded(message: Message, number: number): Message {
   return made;
 }
 
+/** How many messages, list elements and map entries of one body have been read. */
+interface Count {
+  values: number;
+}
+
 const sub = (reader: Reader): Reader => new Reader(reader.bytes());
 const integer = (reader: Reader): number => Number(reader.int64().toString());
 
@@ -108,19 +113,19 @@ function scalar(reader: Reader, shape: string): unknown {
   }
 }
 
-function value(reader: Reader, shape: Shape): unknown {
+function value(reader: Reader, shape: Shape, count: Count): unknown {
   if (typeof shape === 'string') return scalar(reader, shape);
-  if ('ref' in shape) return readMessage(sub(reader), messageOf(shape.ref), {});
+  if ('ref' in shape) return readMessage(sub(reader), messageOf(shape.ref), {}, count);
   throw new Error('a list or map within a list or map');
 }
 
-function entry(reader: Reader, shape: Shape): [string, unknown] {
+function entry(reader: Reader, shape: Shape, count: Count): [string, unknown] {
   let key = '';
   let content: unknown;
   while (reader.pos < reader.len) {
     const tag = reader.uint32();
     if (tag >>> 3 === 1) key = reader.string();
-    else if (tag >>> 3 === 2) content = value(reader, shape);
+    else if (tag >>> 3 === 2) content = value(reader, shape, count);
     else reader.skipType(tag & 7);
   }
   return [key, content ?? (shape === 'string' || shape === 'bytes' ? '' : undefined)];
@@ -132,45 +137,49 @@ const isZero = (content: unknown): boolean =>
   content === false ||
   (typeof content === 'object' && content !== null && Object.keys(content).length === 0);
 
-/** An element may take one byte only. Throws 413 RequestEntityTooLarge. */
-function append(list: unknown[], element: unknown): void {
-  if (list.length === MAX_VALUES) throw entityTooLarge(`the object has more than ${MAX_VALUES} values`);
-  list.push(element);
+/** Each may take two bytes only, and no field name. Throws 413 RequestEntityTooLarge. */
+function add(count: Count): void {
+  count.values += 1;
+  if (count.values > MAX_VALUES) throw entityTooLarge(`the object has more than ${MAX_VALUES} values`);
 }
 
-function readField(reader: Reader, wireType: number, field: Field, into: Json): void {
+function readField(reader: Reader, wireType: number, field: Field, into: Json, count: Count): void {
   const { name, schema, pointer } = field;
   const { shape } = schema;
   if (typeof shape === 'object' && 'array' in shape) {
     into[name] ??= [];
     const list = into[name] as unknown[];
-    const packed = wireType === LENGTH_DELIMITED && (shape.array === 'integer' || shape.array === 'boolean');
-    if (!packed) {
-      append(list, value(reader, shape.array));
-      return;
-    }
-    for (const elements = sub(reader); elements.pos < elements.len; ) append(list, value(elements, shape.array));
+    const { array: element } = shape;
+    const packed = wireType === LENGTH_DELIMITED && (element === 'integer' || element === 'boolean');
+    const append = (from: Reader): void => {
+      add(count);
+      list.push(value(from, element, count));
+    };
+    if (!packed) append(reader);
+    else for (const elements = sub(reader); elements.pos < elements.len; ) append(elements);
     return;
   }
   if (typeof shape === 'object' && 'map' in shape) {
-    const [key, content] = entry(sub(reader), shape.map);
+    add(count);
+    const [key, content] = entry(sub(reader), shape.map, count);
     into[name] ??= {};
     setOwn(into[name] as JsonObject, key, content as JsonValue);
     return;
   }
-  const content = value(reader, shape);
+  if (typeof shape === 'object') add(count);
+  const content = value(reader, shape, count);
   // Go writes its zero values, which JSON leaves out.
   if (content === undefined || (!pointer && isZero(content))) return;
   into[name] = content;
 }
 
-function readMessage(reader: Reader, message: Message, into: Json): Json {
+function readMessage(reader: Reader, message: Message, into: Json, count: Count): Json {
   while (reader.pos < reader.len) {
     const tag = reader.uint32();
     const field = message.get(tag >>> 3);
     if (field === undefined) reader.skipType(tag & 7);
-    else if (field instanceof Map) readMessage(sub(reader), field, into);
-    else readField(reader, tag & 7, field, into);
+    else if (field instanceof Map) readMessage(sub(reader), field, into, count);
+    else readField(reader, tag & 7, field, into, count);
   }
   return into;
 }
@@ -199,5 +208,5 @@ export function decodeProtobuf(
   const schema = schemaOf(apiVersion, kind);
   // An object of a kind that is not expected is not read any further: its kind is what will be refused.
   if (schema === undefined) return { apiVersion, kind };
-  return readMessage(new Reader(raw), messageOf(schema), { apiVersion, kind });
+  return readMessage(new Reader(raw), messageOf(schema), { apiVersion, kind }, { values: 0 });
 }
