@@ -47,3 +47,10 @@ test('a beginning is refused where it grows piece by piece as well', () => {
     for (let count = 0; count < 100; count++) read(Buffer.from('{"Width":1111'));
   }).toThrow('the size of a terminal has more than 1024 bytes');
 });
+
+test('more sizes than anyone needs are refused before they are read', () => {
+  const read = createSizeReader();
+  const size = '{"Width":1,"Height":2}';
+  expect(read(Buffer.from(size.repeat(5000)))).toHaveLength(5000 * (size.length + 1));
+  expect(() => read(Buffer.from(size.repeat(6000)))).toThrow('have more than 131072 bytes in one message');
+});
