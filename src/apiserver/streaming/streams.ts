@@ -5,7 +5,7 @@
  *   SPDY/3.1                          frame by frame (spdy-relay.ts)
  *   WebSocket, v5 or v4 channels      translated to SPDY streams (channels.ts)
  *   WebSocket, SPDY/3.1+PROTOCOL      port-forward's tunnel: its messages carry the bytes of SPDY, and are read as those
- *   WebSocket, older subprotocols     message by message: runtimes speak them
+ *   WebSocket, older subprotocols     message by message (older-messages.ts): runtimes speak them
  * Boundary: who may do it was decided before; which run of a container is meant is the node's.
  *
  * Invariants:
@@ -33,6 +33,7 @@ import { RUNTIME_PROTOCOL, translateChannels } from './channels.ts';
 import { type CommandStart, createCommandStart } from './command-start.ts';
 import { join } from './join.ts';
 import { countMessages, messageStream } from './messages.ts';
+import { olderMessages } from './older-messages.ts';
 import { attachOptions, execOptions, portForwardPorts } from './options.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { connectToRuntime, connectWebSocket, spdyUpgrade, type UpgradedConnection } from './runtime-connection.ts';
@@ -185,16 +186,31 @@ async function serveOlder(stream: Stream, offered: readonly string[]): Promise<v
   const [client, far] = [messageStream(webSocket, true), messageStream(runtime, true)];
   // The first message has a channel and nothing else: it comes before the command starts.
   far.on('data', (message: string | Buffer) => message.length > 1 && wanted.start?.started());
-  return join(client, far, server.timers, exchange.signal);
+  return join(client, far, server.timers, exchange.signal, {
+    fromClient: olderMessages({ name: older, command: wanted.streams !== undefined }, far),
+    fromRuntime: (message) => void (client.writable && client.write(message)),
+    replied: async () => undefined,
+    failed: refusal(stream, (message) => closeForProtocol(webSocket, message)),
+  });
 }
+
+/** What is called where the bytes of a client cannot be taken. `explain` says to the client how it broke the protocol. */
+const refusal =
+  ({ server, exchange }: Stream, explain: (message: string) => void) =>
+  (error: Error): void => {
+    if (!(error instanceof ProtocolError)) return;
+    server.log.warn('the connection of a client was ended', { path: exchange.path, error: error.message });
+    explain(error.message);
+  };
 
 /** `explain` says to the client how it broke the protocol, where its connection has words for it. */
 function relay(
-  { server, exchange, wanted }: Stream,
+  stream: Stream,
   client: Duplex,
   runtime: UpgradedConnection,
   explain: (message: string) => void,
 ): Promise<void> {
+  const { server, exchange, wanted } = stream;
   const ended = new AbortController();
   client.once('close', () => ended.abort());
   runtime.socket.once('close', () => ended.abort());
@@ -214,12 +230,10 @@ function relay(
   signal.addEventListener('abort', frames.ended, { once: true });
   return join(client, runtime.socket, server.timers, exchange.signal, {
     ...frames,
-    failed(error) {
-      if (!(error instanceof ProtocolError)) return;
-      server.log.warn('the connection of a client was ended', { path: exchange.path, error: error.message });
+    failed: refusal(stream, (message) => {
       frames.refuse();
-      explain(error.message);
-    },
+      explain(message);
+    }),
   });
 }
 

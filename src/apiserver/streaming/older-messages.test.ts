@@ -1,0 +1,85 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { noNodes, startTestServer, type TestServer } from '../server-fixture.ts';
+
+const EXEC = '/api/v1/namespaces/default/pods/p/exec?container=app&command=cat&stdin=true&stdout=true&tty=true';
+const SIZE = '{"Width":80,"Height":24}';
+
+let runtime: WebSocketServer;
+let server: TestServer;
+
+beforeEach(async () => {
+  runtime = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  await once(runtime, 'listening');
+  const url = `http://127.0.0.1:${(runtime.address() as AddressInfo).port}/exec/token`;
+  const nodes = { ...noNodes, exec: async () => ({ url }), execTurn: async () => () => undefined };
+  server = await startTestServer({ nodes });
+  const spec = { nodeName: 'n', containers: [{ name: 'app' }] };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, spec };
+  await server.backend.create({ group: '', version: 'v1', resource: 'pods' }, 'default', pod as KubeObject);
+});
+
+afterEach(async () => {
+  for (const client of runtime.clients) client.terminate();
+  runtime.close();
+  await server[Symbol.asyncDispose]();
+});
+
+/** A client, and all that the runtime gets of it until its end. */
+async function open(protocol: string) {
+  const { ca, cert, key } = {
+    ca: server.pki.caCertificate,
+    cert: server.pki.admin.certificate,
+    key: server.pki.admin.key,
+  };
+  const client = new WebSocket(`wss://${server.server.host}:${server.server.port}${EXEC}`, protocol, { ca, cert, key });
+  const [peer] = (await once(runtime, 'connection')) as [WebSocket];
+  const messages: Buffer[] = [];
+  peer.on('message', (message) => messages.push(message as Buffer));
+  const received = once(peer, 'close').then(() => messages);
+  const code = once(client, 'close').then(([number]) => number as number);
+  await once(client, 'open');
+  return { client, received, code };
+}
+
+const base64 = (channel: string, text: string): string => `${channel}${Buffer.from(text).toString('base64')}`;
+const binary = (channel: string, text: string): Buffer => Buffer.from(`${String.fromCharCode(Number(channel))}${text}`);
+const protocols = [
+  ['channel.k8s.io', binary],
+  ['v4.base64.channel.k8s.io', base64],
+] as const;
+
+test.each(protocols)(
+  '%s: the sizes of a terminal reach the runtime whole, and input as it is',
+  async (name, encode) => {
+    const { client, received } = await open(name);
+    client.send(encode('4', SIZE.slice(0, 9)));
+    client.send(encode('4', SIZE.slice(9)));
+    client.send(encode('0', '{"Width":'));
+    client.close();
+    expect(await received).toEqual(
+      [encode('4', `${SIZE}\n`), encode('0', '{"Width":')].map((each) => Buffer.from(each)),
+    );
+  },
+);
+
+test.each(protocols)('%s: a size that does not end breaks the protocol', async (name, encode) => {
+  const { client, received, code } = await open(name);
+  client.send(encode('4', `{"Width":80,"more":"${'x'.repeat(2000)}`));
+  expect(await code).toBe(1002);
+  expect(await received).toEqual([]);
+});
+
+test.each(protocols)('%s: the runtime keeps small messages alone', async (name, encode) => {
+  const { client, received } = await open(name);
+  const text = 'input '.repeat(50_000);
+  client.send(encode('0', text));
+  client.close();
+  const messages = await received;
+  const whole = Buffer.concat([Buffer.from(encode('0', '')), ...messages.map((message) => message.subarray(1))]);
+  expect(whole).toEqual(Buffer.from(encode('0', text)));
+  for (const message of messages) expect(message.length).toBeLessThanOrEqual(32 * 1024 + 1);
+});

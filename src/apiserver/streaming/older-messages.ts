@@ -1,0 +1,45 @@
+/**
+ * The messages of clients in the older subprotocols of WebSocket, as the container runtime gets them. The first byte of a message is
+ * its channel; in the base64 subprotocols, the channel is a digit and the rest is base64.
+ *
+ * The runtime keeps a message until its reader has taken it, and reads the sizes of a terminal until one is whole. So it gets small
+ * messages, and sizes that were read before (terminal-sizes.ts).
+ */
+import type { Writable } from 'node:stream';
+import { CHANNEL } from './channels.ts';
+import { drainedOrClosed } from './drained.ts';
+import { createSizeReader } from './terminal-sizes.ts';
+
+/** A multiple of 4: base64 is cut between its groups. Where a message ends means nothing within a channel. */
+const MAX_CONTENT_BYTES = 32 * 1024;
+
+export interface OlderProtocol {
+  name: string;
+  /** It is that of a command, whose channel 4 carries the sizes of its terminal. */
+  command: boolean;
+}
+
+/** Returns what writes a message to the runtime; it rejects with a ProtocolError, and must not be used after that. */
+export function olderMessages(
+  { name, command }: OlderProtocol,
+  runtime: Writable,
+): (message: Uint8Array | string) => Promise<void> {
+  const isBase64 = name.includes('base64');
+  const resize = isBase64 ? String(CHANNEL.resize).charCodeAt(0) : CHANNEL.resize;
+  const sizesOf = createSizeReader();
+  const sizesIn = (content: Buffer): Buffer =>
+    isBase64
+      ? Buffer.from(sizesOf(Buffer.from(content.toString('latin1'), 'base64')).toString('base64'))
+      : sizesOf(content);
+  return async (message) => {
+    const bytes = Buffer.from(message as Uint8Array);
+    const [channel] = bytes;
+    const isSize = command && channel === resize;
+    const content = isSize ? sizesIn(bytes.subarray(1)) : bytes.subarray(1);
+    for (let from = 0; from < content.length && runtime.writable; from += MAX_CONTENT_BYTES) {
+      const piece = Buffer.concat([bytes.subarray(0, 1), content.subarray(from, from + MAX_CONTENT_BYTES)]);
+      // Text stays text.
+      if (!runtime.write(typeof message === 'string' ? piece.toString() : piece)) await drainedOrClosed(runtime);
+    }
+  };
+}
