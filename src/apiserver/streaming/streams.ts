@@ -31,6 +31,7 @@ import { chooseContainer } from '../http/logs.ts';
 import type { ResourceRoute } from '../http/routes.ts';
 import { RUNTIME_PROTOCOL, translateChannels } from './channels.ts';
 import { type CommandStart, createCommandStart } from './command-start.ts';
+import { inPieces } from './in-pieces.ts';
 import { join } from './join.ts';
 import { countMessages, messageStream } from './messages.ts';
 import { olderMessages } from './older-messages.ts';
@@ -230,6 +231,7 @@ function relay(
   signal.addEventListener('abort', frames.ended, { once: true });
   return join(client, runtime.socket, server.timers, exchange.signal, {
     ...frames,
+    fromClient: inPieces(frames.fromClient, runtime.socket),
     failed: refusal(stream, (message) => {
       frames.refuse();
       explain(message);
