@@ -29,7 +29,12 @@ function joined() {
   const [runtime, nearRuntime] = duplexPair();
   const abort = new AbortController();
   const { timers, pass } = manualTimers();
-  const ended = join(nearClient, nearRuntime, timers, abort.signal);
+  const ended = join(nearClient, nearRuntime, timers, abort.signal, {
+    fromClient: (chunk) => void (nearRuntime.writable && nearRuntime.write(chunk)),
+    fromRuntime: (chunk) => void (nearClient.writable && nearClient.write(chunk)),
+    replied: async () => undefined,
+    failed: () => undefined,
+  });
   // A connection that is cut ends at its other end.
   nearClient.once('close', () => client.destroy());
   nearRuntime.once('close', () => runtime.destroy());

@@ -18,13 +18,6 @@ export interface Passing {
   failed(error: Error): void;
 }
 
-const asItIs = (client: Duplex, runtime: Duplex): Passing => ({
-  fromClient: (chunk) => void (runtime.writable && runtime.write(chunk)),
-  fromRuntime: (chunk) => void (client.writable && client.write(chunk)),
-  replied: async () => undefined,
-  failed: () => undefined,
-});
-
 /**
  * Resolves when both sides are closed; never rejects. What one side sent before it ended still reaches the other. `signal`
  * cuts the runtime's side; the client then gets what is under way, and the end.
@@ -34,7 +27,7 @@ export function join(
   runtime: Duplex,
   timers: Timers,
   signal: AbortSignal,
-  passing: Passing = asItIs(client, runtime),
+  passing: Passing,
 ): Promise<void> {
   const closeSoon = (side: Duplex): void => {
     const cut = timers.at(timers.now() + LINGER_MILLIS, () => side.destroy());
