@@ -14,8 +14,8 @@ const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
-/** What a Pod may do in the last moments before the simulation stops without that an agent has looked. */
-const UNSEEN_MILLIS = 15_000;
+/** What a Pod may do in the last moments before the simulation stops without that an agent has looked, or had an answer. */
+const unseenMillis = ({ outages = [] }: Life): number => outages.reduce((sum, { millis }) => sum + millis, 15_000);
 /** What an agent decided so shortly before its death may not have been written. */
 const UNWRITTEN_MILLIS = 100;
 
@@ -55,12 +55,14 @@ const TYPES = { start: 'Started', exit: 'Exited', sandbox: 'SandboxReady' } as c
 const lineOf = (type: string, name: string, attempt: number | undefined, exitCode: number | undefined, at: number) =>
   `${type} ${name}#${attempt} ${exitCode ?? ''} at ${at}`;
 
-const stepsOfTrace = ({ trace, goneAt, now }: LifeResult): string[] =>
-  trace.flatMap(({ what, name, attempt, exitCode, at }) =>
-    (what === 'start' || what === 'exit' || what === 'sandbox') && (goneAt !== undefined || at < now - UNSEEN_MILLIS)
+const stepsOfTrace = ({ trace, goneAt, now }: LifeResult, life: Life): string[] => {
+  const seenUntil = goneAt === undefined ? now - unseenMillis(life) : Number.POSITIVE_INFINITY;
+  return trace.flatMap(({ what, name, attempt, exitCode, at }) =>
+    (what === 'start' || what === 'exit' || what === 'sandbox') && at < seenUntil
       ? [lineOf(TYPES[what], name, attempt, exitCode, at)]
       : [],
   );
+};
 
 const stepsOfRecord = (record: Transition[]): string[] =>
   record
@@ -69,10 +71,10 @@ const stepsOfRecord = (record: Transition[]): string[] =>
 
 describe('the record of every life', () => {
   it('tells each sandbox, start and exit of the runtime once, at its time, with its exit code', () =>
-    holds(({ result, record }) => {
+    holds(({ result, record, life }) => {
       const told = stepsOfRecord(record);
       expect(new Set(told).size).toBe(told.length);
-      expect(told).toEqual(expect.arrayContaining(stepsOfTrace(result)));
+      expect(told).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
       const happened = new Set(result.trace.map(({ at }) => at));
       for (const { type, at } of record) if (type === 'Started' || type === 'Exited') expect(happened).toContain(at);
     }));
@@ -81,7 +83,7 @@ describe('the record of every life', () => {
     holds(({ result, record, life }) => {
       const told = stepsOfRecord(record);
       expect(new Set(told).size).toBe(told.length);
-      expect(told).toEqual(expect.arrayContaining(stepsOfTrace(result)));
+      expect(told).toEqual(expect.arrayContaining(stepsOfTrace(result, life)));
       // A grace period of 0 tells that the node has said its last word: the next agent has none to add.
       const isSaid = life.deletions?.some(({ graceSeconds }) => graceSeconds === 0);
       if (result.goneAt === undefined || isSaid) return;
@@ -99,8 +101,8 @@ describe('the record of every life', () => {
   );
 
   it('has the order of the runtime by its times', () =>
-    holds(({ result, record }) => {
-      const order = stepsOfTrace(result);
+    holds(({ result, record, life }) => {
+      const order = stepsOfTrace(result, life);
       const told = stepsOfRecord(record).filter((line) => order.includes(line));
       const timeOf = (line: string): number => Number(line.split(' at ')[1]);
       // What happens in one moment has no order.
@@ -162,10 +164,10 @@ describe('the record of every life', () => {
 
   describe('with defer containers', () => {
     it('tells each sandbox, start and exit once, at its time', () =>
-      holds(({ result, record }) => {
+      holds(({ result, record, life }) => {
         const told = stepsOfRecord(record);
         expect(new Set(told).size).toBe(told.length);
-        const order = stepsOfTrace(result);
+        const order = stepsOfTrace(result, life);
         expect([...told].filter((line) => order.includes(line)).sort()).toEqual([...order].sort());
       }, deferLives));
 
@@ -188,11 +190,11 @@ describe('the record of every life', () => {
       }, deferLives));
 
     it('tells of each deadline that the status told', () =>
-      holds(({ result, record }) => {
+      holds(({ result, record, life }) => {
         const deadlines = record.filter(({ type }) => type === 'DeadlineSet').map(({ deadline }) => deadline);
         const until = result.removedAt ?? result.now;
         for (const { at, status } of result.statuses)
-          if (status.termination !== undefined && status.phase === 'Terminating' && at < until - UNSEEN_MILLIS)
+          if (status.termination !== undefined && status.phase === 'Terminating' && at < until - unseenMillis(life))
             expect(deadlines).toContain(Date.parse(status.termination.deadline));
       }, deferLives));
   });
