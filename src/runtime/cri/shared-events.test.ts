@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RuntimeEvent } from '../runtime.ts';
 import { shareEvents } from './shared-events.ts';
 
-/** A stream that the test speaks for. */
+/** A stream whose events the test sends. */
 function streamed() {
   const opened: { tell: (event: RuntimeEvent) => void; cut: () => void; signal: AbortSignal }[] = [];
   const events = shareEvents((tell, cut, signal) => {
@@ -25,7 +25,7 @@ function streamed() {
 const resync: RuntimeEvent = { type: 'resync' };
 const changed: RuntimeEvent = { type: 'changed', podUid: 'uid' };
 
-test('all listeners hear one stream; one that comes later is told at once to look', () => {
+test('all listeners share one stream; a listener that joins later gets a resync at once', () => {
   const { opened, listen } = streamed();
   const first = listen();
   opened[0]?.tell(resync);
@@ -38,7 +38,7 @@ test('all listeners hear one stream; one that comes later is told at once to loo
   ]);
 });
 
-test('one that comes while the stream is cut is told to look once the stream is open again', () => {
+test('a listener that joins while the stream is cut gets a resync once the stream is open again', () => {
   const { opened, listen } = streamed();
   listen();
   opened[0]?.tell(resync);
@@ -47,6 +47,14 @@ test('one that comes while the stream is cut is told to look once the stream is 
   expect(second.told).toEqual([]);
   opened[0]?.tell(resync);
   expect(second.told).toEqual([resync]);
+});
+
+test('a listener gets no event once its signal has aborted', () => {
+  const { opened, listen } = streamed();
+  const [first, second] = [listen(), listen()];
+  void first.leave();
+  opened[0]?.tell(changed);
+  expect([first.told, second.told]).toEqual([[], [changed]]);
 });
 
 test('the stream ends with its last listener, and the next one opens another', async () => {

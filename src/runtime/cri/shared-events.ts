@@ -1,6 +1,6 @@
 /**
- * One stream of the runtime's events for all listeners of a process: containerd 1.7 gives each of CRI's events to one subscriber only,
- * and each stream costs the runtime.
+ * One stream of the events of Pods for all listeners in a process: each stream costs the runtime work, and a listener that joins later
+ * must not miss anything.
  */
 import type { RuntimeEvent } from '../runtime.ts';
 
@@ -36,8 +36,9 @@ export function shareEvents(follow: Follow): (listener: Listener, signal: AbortS
     if (signal.aborted) return;
     const stream = current ?? open();
     current = stream;
-    // The same function may listen twice.
-    const own: Listener = (event) => listener(event);
+    const own: Listener = (event) => {
+      if (!signal.aborted) listener(event);
+    };
     stream.listeners.add(own);
     const leave = (): void => {
       stream.listeners.delete(own);
