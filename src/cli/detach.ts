@@ -15,7 +15,7 @@ import { printReady, printWaiting, type ReadyEngine, type StartReport } from './
 /** At a start, a longer log becomes lifepod.log.1. */
 const LONG_LOG_BYTES = 10 * 1024 * 1024;
 
-/** A node that is not ready for so long, and says why, needs its user. */
+/** How long a start waits for a node that reports why it is not ready. */
 const PATIENCE_MILLIS = 60_000;
 
 const MAIN = process.argv[1] ?? '';
@@ -82,8 +82,8 @@ function openLog(path: string): number {
 type StartedProcess = Pick<ChildProcess, 'on' | 'once' | 'kill'>;
 
 /**
- * undefined: it ended without a word. A process whose node is not ready in time, and that has said why, is ended; the error then says
- * it. One that says nothing, on a slow machine, is waited for.
+ * undefined: the process ended without a report. A process that has reported why its node is not ready is ended after 60 s, and the
+ * error contains the reason. A process that reports nothing, on a slow machine, is waited for.
  */
 export function startReport(
   child: StartedProcess,

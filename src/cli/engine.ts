@@ -85,7 +85,7 @@ export interface Engine {
 
 /**
  * Resolves when the node is Ready. Rejects with a UserError where it cannot start; then nothing of it is left but what
- * an earlier one had started. `signal` ends it; `waiting` hears why the node is not Ready.
+ * an earlier one had started. `signal` ends it; `waiting` is called with the reason why the node is not Ready.
  */
 export async function startEngine(
   options: UpOptions,

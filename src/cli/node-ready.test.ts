@@ -15,10 +15,10 @@ function start() {
   const ready = nodeReady('n', { ...options, waiting: (why) => said.push(why) });
   return { backend, timers, said, stop, ready };
 }
-/** What was begun by what came before has been done. */
+/** Resolves once the watch has delivered the events that were sent before. */
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-test('why a node is not ready is said after 5 s, and again when it changes; a node that is ready ends the wait', async () => {
+test('reports the reason after 5 s and again when it changes, and resolves once the node is Ready', async () => {
   const { backend, timers, said, ready } = start();
   backend.set(NODES, node('False', 'one'));
   await settled();
@@ -35,7 +35,7 @@ test('why a node is not ready is said after 5 s, and again when it changes; a no
   expect(said).toEqual(['one', 'two']);
 });
 
-test('a node that has not reported is said to have not', async () => {
+test('reports that the node has not reported yet', async () => {
   const { timers, said, stop, ready } = start();
   timers.advance(5000);
   expect(said).toEqual(['the node has not reported yet']);
@@ -43,9 +43,9 @@ test('a node that has not reported is said to have not', async () => {
   await expect(ready).rejects.toThrow('stopped');
 });
 
-test('what containerd says without a CNI configuration comes with what to do', () => {
+test('adds what to do to the message of a containerd without a CNI configuration', () => {
   const message =
     'container runtime network not ready: NetworkReady is false: NetworkPluginNotReady: Network plugin returns error: cni plugin not initialized';
-  expect(withRemedy(message)).toMatch(/^container runtime .*initialized; put a CNI configuration into /);
+  expect(withRemedy(message)).toMatch(/^container runtime .*initialized; write a CNI configuration to /);
   expect(withRemedy('PLEG is not healthy')).toBe('PLEG is not healthy');
 });

@@ -1,4 +1,4 @@
-/** The wait for the node at a start, and what is said while it lasts. */
+/** Waits for the node at the start of the engine, and reports why it is not ready. */
 import type { Node } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -7,15 +7,15 @@ import type { Timers } from '../platform/platform.ts';
 const NODES = { group: '', version: 'v1', resource: 'nodes' };
 const SAID_AFTER_MILLIS: Millis = 5_000;
 
-/** Parts of what a runtime or the node says, and what its user can do about it. */
+/** Patterns in the message of the condition Ready, and what the user can do about each. */
 const REMEDIES: readonly [RegExp, string][] = [
   [
     /cni (plugin|config)|NetworkPluginNotReady/i,
-    'put a CNI configuration into the folder that the runtime reads, /etc/cni/net.d unless it is told otherwise: README has one under "On a machine\'s own runtime"',
+    'write a CNI configuration to the folder that the runtime reads, by default /etc/cni/net.d: README has an example in the section "On a machine\'s own runtime"',
   ],
 ];
 
-/** Hears why the node is not Ready: the first time 5 s after the start, then at each change. */
+/** Called with the reason why the node is not Ready: first 5 s after the start, then at each change. */
 export type Waiting = (why: string) => void;
 
 interface ReadyOptions {

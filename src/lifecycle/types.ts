@@ -150,7 +150,7 @@ export interface Stop {
   entry?: 'DeadlineExceeded' | 'GivenUp' | 'Skipped'; // The reason with which a defer container ends then.
 }
 
-/** What the node keeps of a Pod for the next agent, beside its status and the runtime. It is written before any action begins. */
+/** What the node stores of a Pod for the next agent and no status or runtime shows. It is written before any action begins. */
 export interface Journal {
   stops: Record<string, Stop>; // By container ID.
   preStops?: Record<string, HookResult>; // Results of preStop hooks, by runKey.

@@ -78,7 +78,7 @@ interface Skipped {
   result: LifeResult;
 }
 
-/** When the end was shown; or when an agent died that may have written the end to its journal, before the outage moved the time. */
+/** The deadline had passed when the status showed the end, or when an agent died that may have written the end to its journal. */
 const hadPassed = ({ at, result: { absences } }: Skipped, deadline: number): boolean => {
   const earlier = absences.filter(({ to }) => to <= at);
   return [at, ...earlier.map(({ from }) => from)].some((decided) => {

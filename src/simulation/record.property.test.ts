@@ -14,7 +14,7 @@ const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
-/** What a Pod may do in the last moments before the simulation stops without that an agent has looked, or had an answer. */
+/** How long before the end of the simulation an event may be missing from the record: no agent has looked, or the runtime was silent. */
 const unseenMillis = ({ outages = [] }: Life): number => outages.reduce((sum, { millis }) => sum + millis, 15_000);
 /** What an agent decided so shortly before its death may not have been written. */
 const UNWRITTEN_MILLIS = 100;

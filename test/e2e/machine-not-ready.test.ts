@@ -32,7 +32,7 @@ test('up says what is missing and what to do, and is ready once it is there', as
       if (line.startsWith('lifepod waits')) writeFileSync(cni, configuration);
     }
     expect(lines).toEqual([
-      expect.stringMatching(/^lifepod waits for the node to be ready: .*cni plugin not initialized; put a CNI /),
+      expect.stringMatching(/^lifepod waits for the node to be ready: .*cni plugin not initialized; write a CNI /),
       expect.stringMatching(/^lifepod .* is ready after /),
     ]);
     expect(await ended).toEqual([0, null]);

@@ -137,7 +137,7 @@ const isZero = (content: unknown): boolean =>
   content === false ||
   (typeof content === 'object' && content !== null && Object.keys(content).length === 0);
 
-/** Each may take two bytes only, and no field name. Throws 413 RequestEntityTooLarge. */
+/** Counts one more value, which may take only two bytes of the body. Throws 413 RequestEntityTooLarge. */
 function add(count: Count): void {
   count.values += 1;
   if (count.values > MAX_VALUES) throw entityTooLarge(`the object has more than ${MAX_VALUES} values`);

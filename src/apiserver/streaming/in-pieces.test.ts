@@ -5,7 +5,7 @@ import { inPieces } from './in-pieces.ts';
 import { ping } from './spdy/frames.ts';
 import { createSpdyRelay } from './spdy/spdy-relay.ts';
 
-test('of a message with many small frames, the rest waits until the runtime takes more', async () => {
+test('a message with many small frames is read no further until the runtime takes more', async () => {
   let written = 0;
   const firstIsTaken = Promise.withResolvers<void>();
   const runtime = new Writable({
@@ -29,7 +29,7 @@ test('of a message with many small frames, the rest waits until the runtime take
   expect(written).toBe(message.length);
 });
 
-test('the pieces that come after one that cannot be taken are left', async () => {
+test('no piece is read after one that is refused', async () => {
   const taken: number[] = [];
   const take = async (bytes: Uint8Array): Promise<void> => {
     taken.push(bytes.length);

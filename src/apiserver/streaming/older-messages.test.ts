@@ -73,7 +73,7 @@ test.each(protocols)('%s: a size that does not end breaks the protocol', async (
   expect(await received).toEqual([]);
 });
 
-test.each(protocols)('%s: the runtime keeps small messages alone', async (name, encode) => {
+test.each(protocols)('%s: a long message reaches the runtime in pieces of 32 KiB at most', async (name, encode) => {
   const { client, received } = await open(name);
   const text = 'input '.repeat(50_000);
   client.send(encode('0', text));

@@ -195,7 +195,7 @@ async function serveOlder(stream: Stream, offered: readonly string[]): Promise<v
   });
 }
 
-/** What is called where the bytes of a client cannot be taken. `explain` says to the client how it broke the protocol. */
+/** Handles an error while a client's bytes are read: a ProtocolError is logged, and `explain` reports it to the client. */
 const refusal =
   ({ server, exchange }: Stream, explain: (message: string) => void) =>
   (error: Error): void => {

@@ -48,7 +48,7 @@ test('a beginning is refused where it grows piece by piece as well', () => {
   }).toThrow('the size of a terminal has more than 1024 bytes');
 });
 
-test('more sizes than anyone needs are refused before they are read', () => {
+test('a message with more than 128 KiB of sizes is refused before it is parsed', () => {
   const read = createSizeReader();
   const size = '{"Width":1,"Height":2}';
   expect(read(Buffer.from(size.repeat(5000)))).toHaveLength(5000 * (size.length + 1));

@@ -3,7 +3,7 @@ import { ProtocolError } from './protocol-error.ts';
 
 /** A runtime reads until an object is whole, however long it is. Clients send some 30 bytes. */
 const MAX_SIZE_BYTES = 1024;
-/** Of the sizes that are read at once: some 6,000, which take 5 ms. */
+/** The most bytes of sizes in one message: some 6,000 sizes, which take 5 ms to read. */
 const MAX_READ_BYTES = 128 * 1024;
 const MAX_EDGE = 65_535;
 

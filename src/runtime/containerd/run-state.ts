@@ -73,7 +73,7 @@ export function removeShimSockets(paths: Pick<ContainerdPaths, 'state'>): void {
   }
 }
 
-/** containerd 2.x has it in bootstrap.json, with the protocol of the shim; the ones before it in a file of its own. */
+/** containerd 2.x writes it to bootstrap.json, with the protocol of the shim; containerd 1.x writes it to a file named address. */
 function shimAddress(bundle: string): string | undefined {
   const alone = readTextIfPresent(join(bundle, 'address'));
   if (alone !== undefined) return alone.trim();

@@ -9,9 +9,9 @@ import { type Connection, hasCode } from './connection.ts';
 import { imageFolder } from './images.ts';
 
 const SNAPSHOTS = 'containerd.services.snapshots.v1.Snapshots';
-/** The folder of the snapshotter that the CRI plugin unpacks images into, by which every containerd names it. */
+/** The folder of the image file system: its name contains that of the snapshotter that the CRI plugin uses. */
 const SNAPSHOTTER_FOLDER = /\/io\.containerd\.snapshotter\.v1\.([^/]+)$/;
-/** What it is unless the plugin is configured otherwise. */
+/** The plugin's default. */
 const DEFAULT_SNAPSHOTTER = 'overlayfs';
 
 type ImageMountCalls = Required<Pick<ContainerRuntime, 'imageMounts' | 'releaseImageMounts'>>;
