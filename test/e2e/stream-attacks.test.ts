@@ -193,6 +193,16 @@ describe('over WebSocket', () => {
   });
 
   test.each([
+    ['channel.k8s.io', Buffer.alloc(64 * 1024, '\x04{"Width":')],
+    ['base64.channel.k8s.io', `4${Buffer.alloc(48 * 1024, '{"Width":').toString('base64')}`],
+  ])('the size of a terminal that never ends, in the older subprotocol %s', async (protocol, message) => {
+    const { socket, closed } = await open(TERMINAL, protocol);
+    socket.send(message);
+    const [code, reason] = await closed;
+    expect([code, reason.toString()]).toEqual([1002, 'the size of a terminal has more than 1024 bytes']);
+  });
+
+  test.each([
     ['channel.k8s.io', (text: string) => Buffer.from(`\0${text}`), (message: Buffer) => message.toString('utf8', 1)],
     [undefined, (text: string) => Buffer.from(`\0${text}`), (message: Buffer) => message.toString('utf8', 1)],
     [

@@ -35,9 +35,19 @@ const spdyFrame: fc.Arbitrary<Buffer> = fc.oneof(
     .map(([id, bytes, length]) => spdyData(id, Buffer.from(bytes), length)),
 );
 
+/** Messages of the base64 subprotocols: a digit, then base64 or what is none. */
+const base64Message: fc.Arbitrary<Uint8Array> = fc
+  .tuple(fc.constantFrom('0', '4', '9', ''), fc.oneof(fc.base64String({ maxLength: 80 }), fc.string({ maxLength: 80 })))
+  .map(([channel, text]) => Buffer.from(`${channel}${text}`).subarray(0, 100));
+
 /** A frame of the client, masked with zeros. */
 const webSocketFrame: fc.Arbitrary<Buffer> = fc
-  .tuple(fc.constantFrom(0x80, 0x00, 0xf0), fc.nat(15), fc.uint8Array({ maxLength: 100 }), fc.boolean())
+  .tuple(
+    fc.constantFrom(0x80, 0x00, 0xf0),
+    fc.nat(15),
+    fc.oneof(fc.uint8Array({ maxLength: 100 }), base64Message),
+    fc.boolean(),
+  )
   .map(([flags, code, payload, masked]) =>
     Buffer.concat([
       Buffer.of(flags + code, (masked ? 0x80 : 0) + payload.length),
@@ -46,7 +56,10 @@ const webSocketFrame: fc.Arbitrary<Buffer> = fc
     ]),
   );
 
-const SUBPROTOCOLS = ['v4.channel.k8s.io', 'v5.channel.k8s.io', 'channel.k8s.io', 'SPDY/3.1+portforward.k8s.io', 'x'];
+const SUBPROTOCOLS = [
+  ...['v4.channel.k8s.io', 'v5.channel.k8s.io', 'channel.k8s.io', 'base64.channel.k8s.io', 'v4.base64.channel.k8s.io'],
+  ...['SPDY/3.1+portforward.k8s.io', 'x'],
+];
 
 const framesOf = (frame: fc.Arbitrary<Buffer>): fc.Arbitrary<string> =>
   damaged(fc.array(frame, { maxLength: 6 }).map((frames) => Buffer.concat(frames))).map((bytes) =>

@@ -1,7 +1,14 @@
+import { once } from 'node:events';
+import { request } from 'node:https';
+import type { Socket } from 'node:net';
 import { PassThrough, Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { expect, test } from 'vitest';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { whileOthersAsk } from '../hostile-fixture.ts';
+import { noNodes, startTestServer } from '../server-fixture.ts';
 import { inPieces } from './in-pieces.ts';
+import { startRuntime } from './runtime-fixture.ts';
 import { ping } from './spdy/frames.ts';
 import { createSpdyRelay } from './spdy/spdy-relay.ts';
 
@@ -37,4 +44,45 @@ test('no piece is read after one that is refused', async () => {
   };
   await expect(inPieces(take, new PassThrough())(Buffer.alloc(200_000))).rejects.toThrow('not this one');
   expect(taken).toEqual([65_536, 65_536]);
+});
+
+test('while a tunnelled message of 31 MiB of small frames goes to the runtime, others are answered', async () => {
+  await using runtime = await startRuntime();
+  const nodes = { ...noNodes, portForward: async () => ({ url: runtime.url }) };
+  await using server = await startTestServer({ nodes });
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, spec: { nodeName: 'n' } };
+  await server.backend.create({ group: '', version: 'v1', resource: 'pods' }, 'default', pod as KubeObject);
+  const { caCertificate: ca, admin } = server.pki;
+  const asked = request({
+    ...{ host: server.server.host, port: server.server.port, ca, cert: admin.certificate, key: admin.key },
+    path: '/api/v1/namespaces/default/pods/p/portforward',
+    headers: {
+      ...{ Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' },
+      'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+      'Sec-WebSocket-Protocol': 'SPDY/3.1+portforward.k8s.io',
+    },
+  }).end();
+  const [, client] = (await once(asked, 'upgrade')) as [unknown, Socket];
+  client.on('error', () => undefined);
+  const peer = await runtime.next();
+  const frames = Buffer.concat(Array<Buffer>(2_700_000).fill(ping(1)));
+  // One binary message, masked with zeros.
+  const head = Buffer.alloc(14);
+  head.writeUInt16BE(0x82ff);
+  head.writeBigUInt64BE(BigInt(frames.length), 2);
+  let received = 0;
+  const all = new Promise<void>((resolve) => {
+    peer.socket.removeAllListeners('data').on('data', (bytes: Buffer) => {
+      received += bytes.length;
+      if (received === frames.length) resolve();
+    });
+  });
+  const { othersWaited } = await whileOthersAsk(server, async () => {
+    client.write(Buffer.concat([head, frames]));
+    await all;
+    return server.call('GET', '/healthz');
+  });
+  client.destroy();
+  // Ten times what others wait for the pieces; they wait 700 ms for the message as a whole.
+  expect(othersWaited).toBeLessThan(450);
 });
