@@ -32,6 +32,7 @@ import { sendBody, sendJson } from './http/answers.ts';
 import { authenticate } from './http/authenticate.ts';
 import { authorizePath, authorizeResource } from './http/authorize.ts';
 import { bodyReader } from './http/body.ts';
+import { answerClientErrors } from './http/client-errors.ts';
 import type { ServerContext } from './http/context.ts';
 import { createExchange, type Exchange } from './http/exchange.ts';
 import { sendFailure } from './http/failure.ts';
@@ -111,6 +112,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     },
     (request, response) => handle(request, response),
   );
+  answerClientErrors(server, options.timers);
   boundConnections(server, options.limits ?? DEFAULT_LIMITS, options.log);
   server.on('upgrade', (request, connection, head) => {
     const socket = connection as Socket;

@@ -38,6 +38,9 @@ export async function isNext(connection: Socket, response: ServerResponse): Prom
   return !response.destroyed && !connection.destroyed;
 }
 
+/** Whether the answer to a request of the connection is not complete. */
+export const waitsForAnswer = (connection: Socket): boolean => (lines.get(connection)?.answers.size ?? 0) > 0;
+
 function begin(connection: Socket): Line {
   const line: Line = { answers: new Set(), lastIsComplete: Promise.resolve() };
   lines.set(connection, line);
