@@ -27,8 +27,8 @@ export async function sendFailure(
     return;
   }
   const { status } = failure as ApiError;
-  if ((status.code === 413 || status.code === 429) && !exchange.request.complete)
-    return discardBody(exchange, status, timers);
+  const isLast = status.code === 413 || status.code === 429 || response.getHeader('Connection') === 'close';
+  if (isLast && !exchange.request.complete) return discardBody(exchange, status, timers);
   try {
     await sendStatus(exchange, status);
   } catch (cause) {

@@ -1,4 +1,4 @@
-/** An answer to a request whose body is too large to be read. */
+/** An answer to a request whose body is not read, and after which the connection is closed. */
 import type { Status } from '../../machinery/meta.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { type Exchange, startAnswer } from './exchange.ts';
