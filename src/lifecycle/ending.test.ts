@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { type Termination, terminationRecord } from '../api/core/v1/pod/termination.ts';
 import type { Container, PodSpec } from '../api/generated/types.ts';
 import { formatMicroTime } from '../machinery/time.ts';
 import {
@@ -369,7 +370,20 @@ describe('the files of the downward API', () => {
     expect(asked(decided(late))).toEqual([write, 'stopContainer/app-0/@12']);
     const deferContainers = [postExit('pre')];
     const inReserve = { ...late, spec: { ...late.spec, deferContainers }, runs: [exited('app', 0, 9)] };
-    expect(asked(decided(inReserve))).toEqual([write]);
+    expect(asked(decided(inReserve))).toEqual([`${write}/0`]);
+  });
+  it('are written again before a PostExit entry, with the ends that its announcement came with', () => {
+    const deferContainers = [postExit('pre')];
+    const ends = [
+      { name: 'app', kind: 'app', exitCode: 0, restartCount: 0, reason: 'Completed', finishedAt: stamp(1) },
+    ];
+    const after: Given = { ...given, spec: { ...given.spec, deferContainers }, runs: [exited('app', 0, 1)] };
+    const termination = { ...terminationRecord(decided(after).memory.termination as Termination), containers: ends };
+    const announced = { ...after, status: { ...after.status, termination } };
+    const version = formatMicroTime(at(0));
+    expect(asked(decided({ ...announced, observed: { downward: version } }))).toEqual([`${write}/1`]);
+    expect(asked(decided({ ...announced, observed: { downward: `${version}/0` } }))).toEqual([`${write}/1`]);
+    expect(asked(decided({ ...announced, observed: { downward: `${version}/1` } }))).toEqual(['startContainer/pre/0']);
   });
   it('are not written where no file shows the termination', () => {
     expect(asked(decided(shows('metadata.labels')))).toEqual(BEGIN);

@@ -115,7 +115,7 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
   // A new agent mounts them anew. A termination is too short for the back-off of pulls.
   if (isToRun(list) && view.observed.volumes !== 'mounted') yield act({ kind: 'mountVolumes' }, retryAt);
   const mayWait = list?.skipped === undefined && view.now < (turn?.stageEnd ?? termination.preExitDeadline);
-  if (!(yield* downwardFiles(view, isToRun(list))) && mayWait) return false;
+  if (!(yield* downwardFiles(view, list)) && mayWait) return false;
   if (turn !== undefined && view.sandbox?.ready !== true && view.now < turn.stageEnd && isToRun(list)) {
     yield* replaceSandbox(view, end);
     return false;
@@ -141,16 +141,17 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
   return isStopped;
 }
 
-/** The files of the downward API show the termination before the first hook or entry starts; a failure holds nothing up. */
-function* downwardFiles({ spec, pod, observed, failureOf }: PodView, mounts: boolean): Rule<boolean> {
+/** The files show the termination before a hook or entry starts, and ends before a PostExit entry; a failure holds nothing up. */
+function* downwardFiles({ spec, pod, observed, failureOf }: PodView, list: DeferList | undefined): Rule<boolean> {
   const items = (spec.volumes ?? []).flatMap(({ downwardAPI, projected }) => [
     ...(downwardAPI?.items ?? []),
     ...(projected?.sources ?? []).flatMap((source) => source.downwardAPI?.items ?? []),
   ]);
-  const version = pod.status?.termination?.startedAt;
+  const { startedAt = '', containers = [] } = pod.status?.termination ?? {};
+  const version = list?.turn && isPostExit(list.turn.spec) ? `${startedAt}/${containers.length}` : startedAt;
   const isShown = items.some(({ fieldRef }) => fieldRef?.fieldPath.startsWith('status.termination.'));
-  if (!isShown || version === undefined || observed.downward === version) return true;
-  if (observed.volumes !== 'mounted') return !mounts || failureOf('mountVolumes') !== undefined;
+  if (!isShown || startedAt === '' || observed.downward === version) return true;
+  if (observed.volumes !== 'mounted') return !isToRun(list) || failureOf('mountVolumes') !== undefined;
   const write = { kind: 'writeDownwardFiles', version } as const;
   yield act(write);
   return failureOf(actionKey(write)) !== undefined;
