@@ -27,10 +27,9 @@ export function checkPodGroups(
   { podPidsLimit, containerRuntimeEndpoint }: Pick<Settings, 'podPidsLimit' | 'containerRuntimeEndpoint'>,
   driver: 'cgroupfs' | 'systemd' | undefined,
 ): void {
-  if (podPidsLimit < 0 || driver === 'cgroupfs') return;
-  const cause = driver === 'systemd' ? 'leaves control groups to systemd' : 'does not tell how it makes control groups';
+  if (podPidsLimit < 0 || driver !== undefined) return;
   throw new UserError(
-    `--pod-pids-limit ${podPidsLimit} cannot be kept: the runtime at ${containerRuntimeEndpoint} ${cause}; start with --pod-pids-limit -1, or without --container-runtime-endpoint`,
+    `--pod-pids-limit ${podPidsLimit} cannot be kept: the runtime at ${containerRuntimeEndpoint} does not tell how it makes control groups; start with --pod-pids-limit -1, or without --container-runtime-endpoint`,
   );
 }
 
@@ -49,7 +48,9 @@ export const agentSettings = (settings: Settings, runtime: EngineRuntime) =>
     terminatingPhase: hasTerminatingPhase(settings),
     maxParallelImagePulls: settings.maxParallelImagePulls,
     imageGarbage: { policy: garbagePolicyOf(settings), keep: runtime.sandboxImages },
-    ...(runtime.cgroupDriver === 'cgroupfs' ? { podCgroups: { podPidsLimit: settings.podPidsLimit } } : {}),
+    ...(runtime.cgroupDriver === undefined
+      ? {}
+      : { podCgroups: { podPidsLimit: settings.podPidsLimit, driver: runtime.cgroupDriver } }),
     allowedUnsafeSysctls: allowedSysctls(settings),
     resolvConf: settings.resolvConf,
   }) satisfies Partial<NodeAgentOptions>;

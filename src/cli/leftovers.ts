@@ -4,8 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { tearDownNetwork } from '../network/bridge.ts';
-import { cgroupRootOf } from '../node/pod-cgroups.ts';
-import { openCgroups } from '../platform/cgroups.ts';
+import { removePodCgroups } from '../node/pod-cgroups.ts';
 import type { Platform } from '../platform/platform.ts';
 import { runCommandOk } from '../platform/processes.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
@@ -72,10 +71,7 @@ export function residentBytes(pid: number): number {
 /** Ends the runtime, unmounts, removes the network and the control groups: nothing of the data folder is left on the machine. Safe to repeat. */
 export async function clearMachine(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
   await clearRunState({ dataDir, ...platform });
-  await Promise.all([
-    tearDownNetwork({ dataDir, instance: dataDir, signal }),
-    openCgroups().then((cgroups) => cgroups.remove(cgroupRootOf(dataDir))),
-  ]);
+  await Promise.all([tearDownNetwork({ dataDir, instance: dataDir, signal }), removePodCgroups(dataDir)]);
   const mounts = mountsOf(dataDir);
   if (mounts.length > 0) await runCommandOk('umount', ['--lazy', ...mounts], { signal });
 }

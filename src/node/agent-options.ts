@@ -9,6 +9,7 @@ import type { UsagePorts } from './eviction/usage.ts';
 import type { GarbagePolicy } from './images/garbage-collection.ts';
 import type { RotationLimits } from './log-rotation.ts';
 import type { Capacity } from './machine.ts';
+import type { PodCgroupSettings } from './pod-cgroups.ts';
 
 export interface NodeAgentOptions extends Platform {
   client: Client;
@@ -33,10 +34,7 @@ export interface NodeAgentOptions extends Platform {
   /** In place of ROTATION_LIMITS. */
   logRotation?: Partial<RotationLimits>;
   /** Absent: the runtime puts containers where it likes. */
-  podCgroups?: {
-    /** The most processes and threads of a Pod; -1: as many as the node allows. */
-    podPidsLimit: number;
-  };
+  podCgroups?: PodCgroupSettings;
   /** parseAllowedSysctls(); absent: none but the safe ones. */
   allowedUnsafeSysctls?: readonly string[];
   /** The resolver configuration that Pods take from the node; absent or '': the machine's. */

@@ -13,7 +13,10 @@ const info: ImageInfo = { id: 'i', tags: [], digests: [], sizeBytes: 1 };
 const sandbox = { kind: 'createSandbox', attempt: 0 } as const;
 
 /** An executor whose calls are told, and fail where they are told to. */
-function executor(failing: Set<string>, failure = (name: string): Error => new Error(`${name} fails`)) {
+function executor(
+  failing: Set<string>,
+  { precedesSandbox = false, failure = (name: string): Error => new Error(`${name} fails`) } = {},
+) {
   const calls: string[] = [];
   const configs: ContainerConfig[] = [];
   const call = async <T>(name: string, answer?: T): Promise<T> => {
@@ -50,7 +53,7 @@ function executor(failing: Set<string>, failure = (name: string): Error => new E
     pullImage: () => call('pull'),
     timers: testTimers(),
     volumes: { rewrite: () => call('rewrite') },
-    cgroups: { create: () => call('limits'), release: () => call('release') },
+    cgroups: { precedesSandbox, create: () => call('limits'), release: () => call('release') },
   } as unknown as ExecutorPorts;
   const execute = createExecutor(ports);
   const entry = { name: 'entry', imageFrom: 'app' };
@@ -86,6 +89,19 @@ test('of a sandbox that another engine made they are written before the first co
   ]);
 });
 
+test('where the runtime would make the group without limits, they are written before the sandbox', async () => {
+  const failing = new Set(['limits']);
+  const { calls, run } = executor(failing, { precedesSandbox: true });
+  await expect(run(sandbox)).rejects.toThrow('limits fails');
+  expect(calls).toEqual(['limits']);
+  failing.clear();
+  await run(sandbox);
+  await run(start);
+  expect(calls.filter((call) => call !== 'status' && call !== 'create')).toEqual([
+    ...['limits', 'limits', 'sandbox', 'start'],
+  ]);
+});
+
 test('the control group of a deleted Pod is removed at the same time as its last sandbox', async () => {
   const { calls, pod, run } = executor(new Set());
   const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T09:30:00Z' };
@@ -108,7 +124,7 @@ test.each([
   ['stop', { kind: 'stopSandbox', id: 's' }],
 ] as const)('an unknown outcome of the call %s stays one, with no reason of a failure', async (name, action) => {
   const unknown = new OutcomeUnknownError('rpc error: code = Unavailable desc = connect ECONNREFUSED');
-  const { run } = executor(new Set([name]), () => unknown);
+  const { run } = executor(new Set([name]), { failure: () => unknown });
   await expect(run(action)).rejects.toBe(unknown);
 });
 

@@ -68,7 +68,7 @@ export interface ExecutorPorts {
   /** An Event on the Pod. */
   warn(pod: Pod, reason: string, message: string): void;
   /** Of the Pods' control groups; absent: the runtime's own. */
-  cgroups?: Pick<PodCgroups, 'create' | 'release'>;
+  cgroups?: Pick<PodCgroups, 'create' | 'release' | 'precedesSandbox'>;
 }
 
 export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
@@ -148,7 +148,10 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     const { cut } = sandboxMetadata(pod);
     if (cut !== undefined) ports.warn(pod, 'SandboxMetadataCut', cut);
     ports.prepareSandbox(config);
-    await Promise.all([runtime.runSandbox(config, signal), limit(pod)]);
+    if (ports.cgroups?.precedesSandbox === true) {
+      await limit(pod);
+      await runtime.runSandbox(config, signal);
+    } else await Promise.all([runtime.runSandbox(config, signal), limit(pod)]);
     return {};
   }
 

@@ -9,6 +9,8 @@ it('the group of a Pod that begins while the orphans are removed stays', async (
   const podCgroups = await createPodCgroups({
     cgroups: {
       version: 2,
+      isMadeByRuntimeToo: false,
+      parentName: (path) => path,
       set: async () => undefined,
       children: async (path) => groups[path] ?? [],
       removeEmpty: async () => undefined,

@@ -2,7 +2,8 @@
  * The tree of control groups of the Pods: <root>/kubepods, in it a group for each Guaranteed Pod and the groups burstable
  * and besteffort with those of theirs, in each Pod's group the containers', which the runtime makes.
  *
- * Boundary: what a Pod may use is container-resources.ts's rule, how the kernel is told platform/cgroups.ts's.
+ * Boundary: what a Pod may use is container-resources.ts's rule, how the kernel is told platform/cgroups.ts's, how systemd is
+ * told platform/slices.ts's.
  * Invariants:
  *  1. One root a data folder: engines side by side have nothing in common.
  *  2. A Pod's group is there before its first container, and goes when nothing of the Pod is left; what an engine that
@@ -15,9 +16,17 @@ import { hasEnded } from '../api/core/v1/pod/phase.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { type Cgroups, openCgroups } from '../platform/cgroups.ts';
 import type { Log } from '../platform/platform.ts';
+import { openSlices, sliceName } from '../platform/slices.ts';
 import { cpuShares, MIN_SHARES, podCpuRequest, podLimits, qosClass } from './container-resources.ts';
 import { readHugepages } from './hugepages.ts';
 import type { Capacity } from './machine.ts';
+
+export interface PodCgroupSettings {
+  /** The most processes and threads of a Pod; -1: as many as the node allows. */
+  podPidsLimit: number;
+  /** Of the runtime. */
+  driver: 'cgroupfs' | 'systemd';
+}
 
 export interface PodCgroupsOptions {
   cgroups: Cgroups;
@@ -34,9 +43,11 @@ export interface PodCgroupsOptions {
 export interface PodCgroups {
   /** For the runtime: where the Pod's containers are to be made. */
   parentOf(pod: Pod): string;
+  /** create() has to be done before the runtime makes the sandbox. */
+  precedesSandbox: boolean;
   /** The Pod is there, and may have begun to run before this engine did: it counts, unless it has ended. */
   add(pod: Pod): void;
-  /** Makes the Pod's group; the Pod counts. May run while the runtime makes the sandbox in it. */
+  /** Makes the Pod's group; the Pod counts. May run while the runtime makes the sandbox in it, unless precedesSandbox. */
   create(pod: Pod): Promise<void>;
   /** Nothing of the Pod runs: its group goes, and it counts no more. A next sandbox has it made again. */
   release(pod: Pod): Promise<void>;
@@ -55,10 +66,11 @@ export async function openPodCgroups(options: {
   dataDir: string;
   log: Log;
   capacity: Capacity;
-  podCgroups?: { podPidsLimit: number };
+  podCgroups?: PodCgroupSettings;
 }): Promise<PodCgroups | undefined> {
   if (options.podCgroups === undefined) return undefined;
-  const [cgroups, hugepages] = await Promise.all([openCgroups(), readHugepages()]);
+  const open = options.podCgroups.driver === 'systemd' ? openSlices : openCgroups;
+  const [cgroups, hugepages] = await Promise.all([open(), readHugepages()]);
   const hugepageSizes = [...hugepages.keys()];
   return createPodCgroups({
     cgroups,
@@ -68,6 +80,14 @@ export async function openPodCgroups(options: {
     podPidsLimit: options.podCgroups.podPidsLimit,
     log: options.log,
   });
+}
+
+/** Nothing of the Pods of the data folder's engine is left, whatever the driver of its runtime was. */
+export async function removePodCgroups(dataDir: string): Promise<void> {
+  const root = cgroupRootOf(dataDir);
+  const cgroups = await openCgroups();
+  await cgroups.remove(root);
+  if ((await cgroups.children('/')).includes(sliceName(root))) await (await openSlices(cgroups)).remove(root);
 }
 
 const POD_GROUP = /^pod(?<uid>.+)$/;
@@ -124,7 +144,8 @@ export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodC
   if (!(await cgroups.children(kubepods)).includes(basename(folders.Burstable)))
     await cgroups.set(folders.Burstable, { cpuShares: MIN_SHARES });
   return {
-    parentOf: groupOf,
+    parentOf: (pod) => cgroups.parentName(groupOf(pod)),
+    precedesSandbox: cgroups.isMadeByRuntimeToo,
     add(pod) {
       if (!hasEnded(pod)) count(pod);
     },

@@ -28,6 +28,10 @@ export interface CgroupLimits {
 
 export interface Cgroups {
   version: 1 | 2;
+  /** The runtime makes the group, without limits, where it is not there before its first container. */
+  isMadeByRuntimeToo: boolean;
+  /** How the runtime is told of the group that it is to make containers' groups in. */
+  parentName(path: string): string;
   /** Makes the group and those above it where they are missing, and sets the limits that are given. */
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** The names of the groups right below; empty where there is no such group. */
@@ -53,6 +57,8 @@ export function limitsSwap(root = CGROUP_ROOT): boolean {
   return entries.some((entry) => entry.isDirectory() && existsSync(join(root, entry.name, 'memory.swap.max')));
 }
 
+const CGROUPFS = { isMadeByRuntimeToo: false, parentName: (path: string): string => path };
+
 /** Controllers of version 1 that limits are set with; the runtime makes the groups of the others. */
 const V1_CONTROLLERS = ['cpu', 'memory', 'pids', 'hugetlb'];
 
@@ -72,6 +78,7 @@ async function openV1(root: string): Promise<Cgroups> {
     ),
   ];
   return {
+    ...CGROUPFS,
     version: 1,
     async set(path, limits) {
       await Promise.all(
@@ -128,6 +135,7 @@ async function openV2(root: string): Promise<Cgroups> {
     ]),
   ];
   return {
+    ...CGROUPFS,
     version: 2,
     async set(path, limits) {
       let folder = root;

@@ -1,5 +1,5 @@
 /** What a runtime that lifepod did not start was configured with: how it makes control groups, and what its sandboxes are of. */
-import { connect } from './connection.ts';
+import { type Connection, connect, hasCode } from './connection.ts';
 import { readStatus, sandboxImageOf } from './status.ts';
 
 interface ContainerdConfig {
@@ -16,16 +16,33 @@ export interface RuntimeConfig {
 }
 
 /**
- * Of the runtime's default handler; undefined where the runtime does not tell. Source: what containerd says of its
- * configuration in a verbose Status; before 2.0 nothing else tells.
+ * Of the runtime's default handler; undefined where the runtime does not tell. Sources: CRI's RuntimeConfig (KEP-4033: containerd
+ * from 2.0, CRI-O from 1.28); what an older containerd says of its configuration in a verbose Status.
  */
 export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): Promise<RuntimeConfig> {
   const connection = connect(endpoint);
   try {
     const status = await readStatus(connection, true, signal);
-    return { cgroupDriver: driverOf(status.info['config']), sandboxImage: sandboxImageOf(status) };
+    const cgroupDriver = (await readDriver(connection, signal)) ?? driverOf(status.info['config']);
+    return { cgroupDriver, sandboxImage: sandboxImageOf(status) };
   } finally {
     connection.close();
+  }
+}
+
+/** By CRI's RuntimeConfig; undefined where the runtime has no such call, or nothing to say. */
+async function readDriver(connection: Connection, signal: AbortSignal): Promise<'cgroupfs' | 'systemd' | undefined> {
+  try {
+    const { linux } = await connection.unary<{ linux: { cgroupDriver: 'SYSTEMD' | 'CGROUPFS' } | null }>(
+      'runtime.v1.RuntimeService/RuntimeConfig',
+      {},
+      signal,
+    );
+    if (linux === null) return undefined;
+    return linux.cgroupDriver === 'SYSTEMD' ? 'systemd' : 'cgroupfs';
+  } catch (error) {
+    if (hasCode(error, 'Unimplemented')) return undefined;
+    throw error;
   }
 }
 
