@@ -141,7 +141,7 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
   return isStopped;
 }
 
-/** The files show the termination before a hook or entry starts, and ends before a PostExit entry; a failure holds nothing up. */
+/** The files show the termination before a hook or entry starts, and how apps ended before a PostExit entry; failures do not block. */
 function* downwardFiles({ spec, pod, observed, failureOf }: PodView, list: DeferList | undefined): Rule<boolean> {
   const items = (spec.volumes ?? []).flatMap(({ downwardAPI, projected }) => [
     ...(downwardAPI?.items ?? []),

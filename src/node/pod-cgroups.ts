@@ -2,8 +2,8 @@
  * The tree of control groups of the Pods: <root>/kubepods, in it a group for each Guaranteed Pod and the groups burstable
  * and besteffort with those of theirs, in each Pod's group the containers', which the runtime makes.
  *
- * Boundary: what a Pod may use is container-resources.ts's rule, how the kernel is told platform/cgroups.ts's, how systemd is
- * told platform/slices.ts's.
+ * Boundary: container-resources.ts decides what a Pod may use; platform/cgroups.ts writes the kernel's files, and
+ * platform/slices.ts calls systemd.
  * Invariants:
  *  1. One root a data folder: engines side by side have nothing in common.
  *  2. A Pod's group is there before its first container, and goes when nothing of the Pod is left; what an engine that
@@ -24,7 +24,7 @@ import type { Capacity } from './machine.ts';
 export interface PodCgroupSettings {
   /** The most processes and threads of a Pod; -1: as many as the node allows. */
   podPidsLimit: number;
-  /** Of the runtime. */
+  /** The cgroup driver of the container runtime. */
   driver: 'cgroupfs' | 'systemd';
 }
 
@@ -43,7 +43,7 @@ export interface PodCgroupsOptions {
 export interface PodCgroups {
   /** For the runtime: where the Pod's containers are to be made. */
   parentOf(pod: Pod): string;
-  /** create() has to be done before the runtime makes the sandbox. */
+  /** create() has to end before the runtime makes the sandbox. */
   precedesSandbox: boolean;
   /** The Pod is there, and may have begun to run before this engine did: it counts, unless it has ended. */
   add(pod: Pod): void;
@@ -82,7 +82,7 @@ export async function openPodCgroups(options: {
   });
 }
 
-/** Nothing of the Pods of the data folder's engine is left, whatever the driver of its runtime was. */
+/** Removes the groups of all Pods of the data folder's engine, of either cgroup driver. */
 export async function removePodCgroups(dataDir: string): Promise<void> {
   const root = cgroupRootOf(dataDir);
   const cgroups = await openCgroups();

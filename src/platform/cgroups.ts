@@ -28,9 +28,9 @@ export interface CgroupLimits {
 
 export interface Cgroups {
   version: 1 | 2;
-  /** The runtime makes the group, without limits, where it is not there before its first container. */
+  /** The runtime makes a group without limits where it finds none: set() has to come before the first container. */
   isMadeByRuntimeToo: boolean;
-  /** How the runtime is told of the group that it is to make containers' groups in. */
+  /** The group as CRI's `cgroup_parent` names it: its path, or the name of its slice. */
   parentName(path: string): string;
   /** Makes the group and those above it where they are missing, and sets the limits that are given. */
   set(path: string, limits: CgroupLimits): Promise<void>;

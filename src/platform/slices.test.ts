@@ -1,4 +1,4 @@
-/** Names and properties; real slices need systemd: `npm run test:machines`. */
+/** Names and properties of slices: pure. */
 import { expect, test } from 'vitest';
 import { limitProperties, sliceName, slicePath } from './slices.ts';
 

@@ -1,7 +1,8 @@
 /**
  * Control groups as slices of systemd, for a runtime whose cgroup driver is systemd: `/lifepod-1a2b/kubepods` is the unit
- * lifepod_1a2b-kubepods.slice, in the group /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice. systemd is told of each slice and
- * its limits, so that it does not take them back; what it has no property for is written into the kernel's files.
+ * lifepod_1a2b-kubepods.slice, in the group /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice. Each slice is a unit with the limits
+ * as its properties, so that systemd does not reset them. All limits are written into the kernel's files as well: systemd makes a
+ * group a moment after it has answered, and has no property for huge pages.
  *
  * Boundary: paths and limits are those of cgroups.ts.
  * Invariants: those of cgroups.ts. The units are transient: they leave no file when they are stopped.
@@ -88,13 +89,13 @@ export async function openSlices(cgroups?: Cgroups): Promise<Cgroups> {
   };
 }
 
-/** It ends with what is in it, not when the machine begins to shut down: then the engine ends the Pods. */
+/** Without default dependencies systemd does not stop the slice when a shutdown begins: the engine ends the Pods first. */
 const SLICE_PROPERTIES: readonly Property[] = [
   ['Description', 's', 'Pods of lifepod'],
   ['DefaultDependencies', 'b', 'false'],
 ];
 
-/** They enable the controllers in the groups of all slices above. */
+/** Accounting enables the controllers in the groups of all slices above. */
 const accounting = (version: 1 | 2): Property[] =>
   ['CPUAccounting', 'MemoryAccounting', 'TasksAccounting', version === 2 ? 'IOAccounting' : 'BlockIOAccounting'].map(
     (name) => [name, 'b', 'true'],
@@ -123,7 +124,7 @@ const textOf = (properties: readonly Property[]): string[] => [String(properties
 const startSlice = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('StartTransientUnit', 'ssa(sv)a(sa(sv))', [name, 'replace', ...textOf(properties), '0']);
 
-/** Until the unit stops. */
+/** The properties hold until the unit stops. */
 const setProperties = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('SetUnitProperties', 'sba(sv)', [name, 'true', ...textOf(properties)]);
 

@@ -16,8 +16,8 @@ export interface RuntimeConfig {
 }
 
 /**
- * Of the runtime's default handler; undefined where the runtime does not tell. Sources: CRI's RuntimeConfig (KEP-4033: containerd
- * from 2.0, CRI-O from 1.28); what an older containerd says of its configuration in a verbose Status.
+ * Reads the configuration of the runtime's default handler; what the runtime does not tell is undefined. Sources: CRI's
+ * RuntimeConfig (KEP-4033; containerd from 2.0); what an older containerd says of its configuration in a verbose Status.
  */
 export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): Promise<RuntimeConfig> {
   const connection = connect(endpoint);
@@ -30,7 +30,7 @@ export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): 
   }
 }
 
-/** By CRI's RuntimeConfig; undefined where the runtime has no such call, or nothing to say. */
+/** Asks CRI's RuntimeConfig; undefined where the runtime does not have this call, or leaves the driver out. */
 async function readDriver(connection: Connection, signal: AbortSignal): Promise<'cgroupfs' | 'systemd' | undefined> {
   try {
     const { linux } = await connection.unary<{ linux: { cgroupDriver: 'SYSTEMD' | 'CGROUPFS' } | null }>(
