@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing to run and test lifepod, and says what and why. Quiet and fast where all is there.
-# With --for-tests it also installs what only the tests need, and checks what it does not install itself.
+# With --for-tests it also installs what only the tests need, and checks what it does not install itself; with --for-machines,
+# what builds and runs the virtual machines of the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,6 +58,12 @@ missing_packages() {
   done < <(requirements)
   [ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] ||
     echo "containernetworking-plugins: connects Pods to the network (CNI)"
+  if [ "$purpose" = --for-machines ]; then
+    find_program qemu-system-x86_64 || echo "qemu-system-x86: runs the virtual machines"
+    find_program mmdebstrap || echo "mmdebstrap: installs Debian in them"
+    find_program mke2fs || echo "e2fsprogs: makes their disks"
+    find_program ssh || echo "openssh-client: runs commands in them"
+  fi
   [ "$purpose" = --for-tests ] || return 0
   find_program docker-registry || echo "docker-registry: what the tests pull images from, on loopback"
   find_program skopeo || echo "skopeo: fills that registry"
@@ -111,6 +118,11 @@ generated_is_current() {
     [ ! node_modules/@kubernetes/client-node/package.json -nt src/api/generated/types.ts ]
 }
 
+if [ "$purpose" = --for-machines ]; then
+  [ "$(id -u)" = 0 ] || fail "the disks of the virtual machines are made as root: run this as root"
+  [ "$(uname -m)" = x86_64 ] || fail "the virtual machines are for x64"
+  command -v apt-get >/dev/null || fail "the virtual machines are built with Debian's apt, which this machine does not have"
+fi
 if [ "$purpose" = --for-tests ]; then
   [ "$(id -u)" = 0 ] || fail "the tests start containers: run them as root"
   find_program kubectl || fail "kubectl is missing: install it (https://kubernetes.io/docs/tasks/tools), the tests use it"

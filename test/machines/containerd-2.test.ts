@@ -1,0 +1,3 @@
+import { machineTests } from './machine-tests.ts';
+
+machineTests('2');

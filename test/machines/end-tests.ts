@@ -1,0 +1,74 @@
+/** The end of Pods: by a delete, by a reboot with README's units, by `down`; and what is left of them. */
+import { expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { pod } from '../support/manifests.ts';
+import type { Machine } from './machine.ts';
+import { limitTest, outOfMemoryTest } from './pod-tests.ts';
+import { apply, ENDPOINT, PRINT_LEFTOVERS, traceOf, untilReady, untilUnitReady, wholeLife } from './scripts.ts';
+
+const STATIC = 'resident-machine';
+
+export function endTests(machine: () => Machine): void {
+  test('a delete runs PreExit and PostExit entries in their order', async () => {
+    await machine().ok(`: >${traceOf('life')}; kubectl delete pod life >/dev/null`);
+    expect(await machine().ok(`cat ${traceOf('life')}`)).toBe('before\nstop\nafter\n');
+  });
+
+  test('a reboot ends Pods gracefully, and static Pods begin anew', async () => {
+    const resident = JSON.stringify(pod('resident'));
+    await machine().ok(`
+      echo '${resident}' >/var/lib/lifepod/manifests/resident.json
+      ${apply(wholeLife('last'))}
+      ${untilReady('last')}
+      timeout 240 grep -qm 1 pod/${STATIC} < <(exec kubectl get pods -w -o name)
+      ${untilReady(STATIC)}`);
+    const started = `kubectl get pod ${STATIC} -o jsonpath='{.status.startTime}'`;
+    const before = await machine().ok(started);
+    await machine().reboot();
+    await machine().ok(untilUnitReady('since=$(date -d "$(uptime -s)" +%s)'));
+    expect(await machine().ok(`cat ${traceOf('last')}`)).toBe('init\napp\nbefore\nstop\nafter\n');
+    const { status } = JSON.parse(await machine().ok('kubectl get pod last -o json')) as Pod;
+    expect([status?.phase, status?.reason]).toEqual(['Failed', 'Terminated']);
+    await machine().ok(untilReady(STATIC));
+    expect(await machine().ok(started)).not.toBe(before);
+    expect(await machine().ok('systemctl is-active lifepod lifepod-shutdown containerd')).toBe(
+      'active\nactive\nactive\n',
+    );
+  });
+
+  test('after down nothing is left', async () => {
+    await machine().ok(`${apply(wholeLife('gone'))}\n${untilReady('gone')}\nlifepod down`);
+    expect(await machine().ok(PRINT_LEFTOVERS)).toBe('');
+    expect(await machine().ok('ctr -n k8s.io containers ls -q')).toBe('');
+    expect(await machine().ok(`cat ${traceOf('gone')}`)).toBe('init\napp\nbefore\nstop\nafter\n');
+  });
+
+  test('the engine starts on the same containerd with the driver cgroupfs', async () => {
+    await machine().ok(`
+      systemctl disable --now --quiet lifepod lifepod-shutdown
+      rm -rf /var/lib/lifepod /var/tmp/trace
+      sed -i 's/SystemdCgroup = true/SystemdCgroup = false/' /etc/containerd/config.toml
+      systemctl restart containerd
+      lifepod up --detach --container-runtime-endpoint ${ENDPOINT} >/dev/null`);
+  });
+  smokeTests(machine, 'cgroupfs');
+
+  test('the engine starts with a private containerd', async () => {
+    await machine().ok(`
+      systemctl disable --now --quiet containerd
+      rm -rf /var/lib/lifepod /var/tmp/trace
+      lifepod up --detach >/dev/null
+      lifepod image load /opt/lifepod/images/busybox.tar`);
+  });
+  smokeTests(machine, 'private');
+}
+
+function smokeTests(machine: () => Machine, name: string): void {
+  limitTest(machine, name);
+  outOfMemoryTest(machine, 2);
+  test(`of ${name} down leaves nothing`, async () => {
+    await machine().ok('lifepod down');
+    expect(await machine().ok(PRINT_LEFTOVERS)).toBe('');
+    expect(await machine().ok(`cat ${traceOf(name)}`)).toBe('init\napp\nbefore\nstop\nafter\n');
+  });
+}

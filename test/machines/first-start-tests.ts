@@ -1,0 +1,60 @@
+/** The first start on a machine's containerd: what is missing is said in a sentence; with README's sections followed it runs. */
+import { expect, test } from 'vitest';
+import type { Machine } from './machine.ts';
+import { CNI_CONFIGURATION, cniConfiguration, containerdConfiguration, systemdUnits } from './readme.ts';
+import { ENDPOINT, untilUnitReady } from './scripts.ts';
+
+const OPTIONS = `--container-runtime-endpoint ${ENDPOINT} \
+  --eviction-hard 'memory.available<600Mi' --eviction-pressure-transition-period 0s`;
+const IMPORT_SANDBOX_IMAGE = (name: string): string =>
+  `ctr -n k8s.io images import /opt/lifepod/images/pause.tar >/dev/null && ctr -n k8s.io images tag localhost/pause:1 ${name} >/dev/null`;
+
+export function firstStartTests(machine: () => Machine): void {
+  test("with Debian's default configuration up says what is missing, and gives up after 60 s", async () => {
+    const { code, stderr } = await machine().run(`systemctl start containerd && lifepod up --detach ${OPTIONS}`);
+    expect(stderr).toMatch(/^lifepod waits for the node to be ready: .*cni plugin not initialized; write a CNI /m);
+    expect(stderr).toMatch(/^lifepod: the node is not ready after 60 s: .*; write a CNI configuration /m);
+    expect(code).toBe(1);
+  });
+
+  test("with Docker's default configuration up says what to change", async () => {
+    await machine().ok(`
+      cp /etc/containerd/config.toml /root/debian.toml
+      echo 'disabled_plugins = ["cri"]' >/etc/containerd/config.toml
+      systemctl restart containerd`);
+    const { code, stderr } = await machine().run('lifepod up --detach');
+    expect(stderr).toMatch(/^lifepod: .*offers no CRI v1: take "cri" out of disabled_plugins in its configuration/m);
+    expect(code).toBe(1);
+  });
+
+  test('without a sandbox image up names it; once it is loaded the node is Ready', async () => {
+    await machine().ok(`${cniConfiguration()}\n${containerdConfiguration()}\nsystemctl restart containerd`);
+    const output = await machine().run(`
+      rm -f /tmp/up; mkfifo /tmp/up
+      (lifepod up --detach 2>&1 >/dev/null; echo "code $?") >/tmp/up &
+      while read -r line; do
+        echo "$line"
+        image=$(grep -oE '[^ "]+/pause:[0-9.]+' <<<"$line" | head -n 1)
+        if [ -n "$image" ]; then ${IMPORT_SANDBOX_IMAGE('$image')}; fi
+      done </tmp/up`);
+    expect(output.stdout).toMatch(
+      /^lifepod waits for the node to be ready: .*sandbox image.*\/pause:.*ctr -n k8s\.io images import/m,
+    );
+    expect(output.stdout).toMatch(/^lifepod .* is ready after .*\ncode 0$/m);
+  });
+
+  test("README's units run it", async () => {
+    await machine().ok(systemdUnits());
+    await machine().ok(`
+      lifepod image load /opt/lifepod/images/busybox.tar
+      engine=$(grep -oE '^[0-9]+' /var/lib/lifepod/lock)
+      kill $engine; timeout 60 tail --pid=$engine -f /dev/null
+      ${untilUnitReady('systemctl daemon-reload; systemctl enable --now --quiet containerd lifepod lifepod-shutdown')}`);
+    expect(
+      await machine().ok('systemctl is-active lifepod lifepod-shutdown; systemctl show lifepod -P NRestarts'),
+    ).toBe('active\nactive\n0\n');
+    expect(await machine().ok(`test -s ${CNI_CONFIGURATION}; kubectl get nodes --no-headers`)).toMatch(
+      /^machine +Ready /,
+    );
+  });
+}

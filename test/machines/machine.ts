@@ -1,0 +1,150 @@
+/**
+ * A virtual machine with systemd, cgroup v2 and containerd, under qemu. Its processor is emulated, so that it runs wherever qemu
+ * can be installed; its disk is discarded when it stops; its network leads nowhere but to ssh, from the host's loopback.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { inject } from 'vitest';
+import { type CommandResult, runCommand, runCommandOk } from '../../src/platform/processes.ts';
+import { freePort } from '../support/registry.ts';
+
+/** 1.7: of Debian 13; 2: the newest that Debian has. */
+export type ContainerdVersion = '1.7' | '2';
+
+export interface Machine {
+  /** Runs a script of bash as root. Rejects after `seconds`, 300 by default. */
+  run(script: string, seconds?: number): Promise<CommandResult>;
+  /** As run(), but rejects where the script fails; resolves with its standard output. */
+  ok(script: string, seconds?: number): Promise<string>;
+  /** `systemctl reboot`; resolves when the machine is up again. */
+  reboot(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const BUILD = join(import.meta.dirname, 'build-machine.sh');
+const BOOT_MILLIS = 300_000;
+
+/** Builds the image where the cache of the user does not have it, in place of one of an older script; resolves with its folder. */
+async function machineImage(version: ContainerdVersion): Promise<string> {
+  const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'lifepod/machines');
+  const digest = createHash('sha256').update(readFileSync(BUILD)).digest('hex').slice(0, 8);
+  const folder = join(cache, `containerd-${version}-${digest}`);
+  if (existsSync(folder)) return folder;
+  mkdirSync(cache, { recursive: true });
+  const unfinished = mkdtempSync(join(cache, 'unfinished-'));
+  try {
+    await runCommandOk('bash', [BUILD, version, unfinished]);
+    for (const name of readdirSync(cache))
+      if (name.startsWith(`containerd-${version}-`)) rmSync(join(cache, name), { recursive: true, force: true });
+    renameSync(unfinished, folder);
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+/** Boots a machine that has the package in /opt/lifepod/package, its commands on the PATH, and images in /opt/lifepod/images. */
+export async function startMachine(version: ContainerdVersion): Promise<Machine> {
+  const image = await machineImage(version);
+  const port = await freePort();
+  const qemu = spawn('setpriv', ['--pdeathsig', 'KILL', 'qemu-system-x86_64', ...qemuOptions(image, port)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const console = followConsole(qemu);
+  const scratch = mkdtempSync(join(tmpdir(), 'lifepod-ssh-'));
+  const ssh = [
+    ...['-i', join(image, 'key'), '-p', String(port), '-S', join(scratch, 'connection')],
+    ...['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR'].flatMap(option),
+    ...['ServerAliveInterval=20', 'ServerAliveCountMax=6'].flatMap(option),
+    'root@127.0.0.1',
+  ];
+  const run: Machine['run'] = (script, seconds = 300) =>
+    runCommand('ssh', [...ssh, 'bash', '-s'], {
+      input: `export KUBECONFIG=/var/lib/lifepod/kubeconfig\n${script}\n`,
+      signal: AbortSignal.timeout(seconds * 1000),
+    });
+  /** One connection for all commands: a new one takes seconds. Its process goes on in the background. */
+  const connect = async (): Promise<void> => {
+    const [code] = await once(spawn('ssh', ['-M', '-N', '-f', ...ssh], { stdio: 'ignore' }), 'exit');
+    if (code !== 0) throw new Error(`ssh does not reach the virtual machine: exit code ${code}`);
+  };
+  const disconnect = (): Promise<unknown> => runCommand('ssh', ['-O', 'exit', ...ssh]);
+  const machine: Machine = {
+    run,
+    async ok(script, seconds) {
+      const { code, stdout, stderr } = await run(`set -eo pipefail\n${script}`, seconds);
+      if (code !== 0) throw new Error(`exit code ${code} of\n${script}\n${stdout}${stderr}`);
+      return stdout;
+    },
+    async reboot() {
+      const ready = console.ready();
+      await run('systemctl reboot');
+      await disconnect();
+      await ready;
+      await connect();
+    },
+    async stop() {
+      await disconnect();
+      const ended = once(qemu, 'exit');
+      if (qemu.exitCode === null && qemu.kill('SIGKILL')) await ended;
+      rmSync(scratch, { recursive: true, force: true });
+    },
+  };
+  try {
+    await console.ready();
+    await connect();
+    await machine.ok(
+      'mkdir /opt/lifepod && tar -C /opt/lifepod -xf /dev/vdb && ln -s /opt/lifepod/package/node_modules/.bin/lifepod /usr/local/bin/',
+    );
+    return machine;
+  } catch (error) {
+    await machine.stop();
+    throw error;
+  }
+}
+
+const option = (text: string): string[] => ['-o', text];
+
+/** -cx16: without it guests crash now and then under this emulation; la57 and pku cost time. */
+const qemuOptions = (image: string, port: number): string[] => [
+  ...['-accel', 'tcg,thread=multi', '-cpu', 'max,-cx16,-la57,-pku', '-smp', '2', '-m', '2048', '-nodefaults'],
+  ...['-display', 'none', '-serial', 'stdio', '-device', 'virtio-rng-pci'],
+  ...['-kernel', join(image, 'vmlinuz'), '-initrd', join(image, 'initrd.img')],
+  ...['-append', 'root=/dev/vda console=ttyS0 panic=-1 net.ifnames=0 quiet'],
+  ...['-drive', `file=${join(image, 'disk.img')},format=raw,if=virtio,cache=unsafe,snapshot=on`],
+  ...['-drive', `file=${inject('packageArchive')},format=raw,if=virtio,readonly=on`],
+  ...['-netdev', `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${port}-:22`, '-device', 'virtio-net-pci,netdev=net'],
+];
+
+/** The machine writes the line machine-ready to its console when ssh listens. */
+function followConsole(qemu: ChildProcess): { ready(): Promise<void> } {
+  const lines: string[] = [];
+  let waiting: { resolve(): void; reject(error: Error): void } | undefined;
+  const fail = (why: string): void =>
+    waiting?.reject(new Error(`${why}; its console:\n${lines.slice(-20).join('\n')}`));
+  if (qemu.stdout !== null) {
+    createInterface({ input: qemu.stdout }).on('line', (line) => {
+      lines.push(line);
+      if (line.includes('machine-ready')) waiting?.resolve();
+    });
+  }
+  qemu.once('exit', (code, signal) => fail(`the virtual machine ended (${signal ?? code})`));
+  return {
+    async ready() {
+      const late = setTimeout(() => fail('the virtual machine is not up'), BOOT_MILLIS);
+      try {
+        await new Promise<void>((resolve, reject) => {
+          waiting = { resolve, reject };
+        });
+      } finally {
+        clearTimeout(late);
+        waiting = undefined;
+      }
+    },
+  };
+}

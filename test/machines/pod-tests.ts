@@ -1,0 +1,87 @@
+/** Pods on a machine with cgroup v2 and systemd: ends, limits in the kernel's files, probes, memory used up, eviction. */
+import { expect, test } from 'vitest';
+import { cpuWeight } from '../../src/platform/cgroups.ts';
+import { pod } from '../support/manifests.ts';
+import type { Machine } from './machine.ts';
+import { apply, printStatus, traceOf, untilReady, wholeLife } from './scripts.ts';
+
+const MEBIBYTE = 2 ** 20;
+const ENDED = 8;
+
+export const names = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+
+/** Prints a file of the Pod's group and of the groups in it, as `depth value`. */
+const printGroupFile = (name: string, file: string): string => `
+  uid=$(kubectl get pod ${name} -o jsonpath='{.metadata.uid}')
+  group=$(find /sys/fs/cgroup -type d -path '*lifepod*' \\( -name "*pod$uid" -o -name "*pod\${uid//-/_}.slice" \\))
+  for path in "$group" "$group"/*/; do echo $(cat "$path/${file}"); done | sort -u`;
+
+export function podTests(machine: () => Machine): void {
+  test('the ends of all Pods arrive', async () => {
+    const pods = names('short', ENDED).map((name) =>
+      pod(name, { labels: { set: 'short' }, app: [{ name: 'app', script: 'true' }], spec: { restartPolicy: 'Never' } }),
+    );
+    await machine().ok(`${apply(...pods)}
+      kubectl wait --for=jsonpath='{.status.phase}'=Succeeded pod -l set=short --timeout=240s >/dev/null
+      kubectl delete pod -l set=short >/dev/null`);
+  });
+
+  limitTest(machine, 'life');
+
+  test('a failing liveness probe restarts the container', async () => {
+    await machine().ok(`
+      touch ${traceOf('life')}.sick
+      kubectl wait --for=jsonpath='{.status.containerStatuses[0].restartCount}'=1 pod/life --timeout=240s >/dev/null
+      rm ${traceOf('life')}.sick
+      ${untilReady('life')}`);
+    expect(await machine().ok(`cat ${traceOf('life')}`)).toBe('init\napp\nstop\napp\n');
+  });
+
+  outOfMemoryTest(machine, ENDED);
+
+  test('under memory pressure a Pod is evicted', async () => {
+    const volumes = [{ name: 'memory', emptyDir: { medium: 'Memory' } }];
+    const script = 'dd if=/dev/zero of=/memory/file bs=1M count=1200; sleep 3600';
+    const hog = pod('hog', {
+      app: [{ name: 'app', script, volumeMounts: [{ name: 'memory', mountPath: '/memory' }] }],
+      spec: { volumes, terminationGracePeriodSeconds: 1 },
+    });
+    const out = await machine().ok(`${apply(hog)}
+      kubectl wait --for=jsonpath='{.status.phase}'=Failed pod/hog --timeout=240s >/dev/null
+      kubectl get pod hog -o jsonpath='{.status.reason}: {.status.message}'
+      kubectl delete pod hog >/dev/null
+      kubectl wait --for=condition=MemoryPressure=False node/machine --timeout=120s >/dev/null`);
+    expect(out).toMatch(/^Evicted: The node was low on resource: memory/);
+    expect(await machine().ok(printStatus('life', 'containerStatuses', '.restartCount'))).toBe('1\n');
+  });
+}
+
+export function limitTest(machine: () => Machine, name: string): void {
+  test(`the Pod ${name} has its limits in the files of cgroup v2`, async () => {
+    await machine().ok(`${apply(wholeLife(name))}\n${untilReady(name)}`, 400);
+    const values = async (file: string) => (await machine().ok(printGroupFile(name, file))).trim().split('\n');
+    const memory = String(64 * MEBIBYTE);
+    expect(await values('memory.max')).toEqual(expect.arrayContaining([memory]));
+    expect(await values('cpu.max')).toEqual(expect.arrayContaining(['20000 100000']));
+    expect(await values('cpu.weight')).toEqual(expect.arrayContaining([String(cpuWeight(102))]));
+  });
+}
+
+/** Each of them uses up its memory as soon as it starts. */
+export function outOfMemoryTest(machine: () => Machine, count: number): void {
+  test(`${count} containers whose memory is used up at once end as OOMKilled`, async () => {
+    const greedy = names('greedy', count).map((name) =>
+      pod(name, {
+        labels: { set: 'greedy' },
+        app: [{ name: 'app', script: 'tail /dev/zero', resources: { limits: { memory: '16Mi' } } }],
+        spec: { restartPolicy: 'Never' },
+      }),
+    );
+    const reasons = await machine().ok(`${apply(...greedy)}
+      kubectl wait --for=jsonpath='{.status.phase}'=Failed pod -l set=greedy --timeout=240s >/dev/null
+      kubectl get pods -l set=greedy -o jsonpath='{.items[*].status.containerStatuses[0].state.terminated.reason}'
+      kubectl delete pod -l set=greedy >/dev/null`);
+    expect(reasons.split(' ')).toEqual(greedy.map(() => 'OOMKilled'));
+  });
+}

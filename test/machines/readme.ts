@@ -1,0 +1,46 @@
+/** What README's sections on machines tell a user to write, taken from its text. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { REPOSITORY } from '../support/lifepod.ts';
+
+const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
+
+/** The blocks of code in a section, each with its language. */
+function blocksOf(section: string): { language: string; text: string }[] {
+  const [, text] = README.split(`\n## ${section}\n`);
+  if (text === undefined) throw new Error(`README has no section "${section}"`);
+  const [own = ''] = text.split('\n## ');
+  return [...own.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language = '', code = '']) => ({ language, text: code }));
+}
+
+/** A script that writes the file; its folder must exist. */
+const writes = (path: string, text: string): string => `cat >${path} <<'END_OF_FILE'\n${text}END_OF_FILE`;
+
+/** A script that writes each file of a block that begins with its path as a comment. */
+function filesOf(section: string, language: string): string {
+  const files = blocksOf(section)
+    .filter((block) => block.language === language)
+    .flatMap(({ text }) => text.split(/^(?=# \/)/m));
+  return files
+    .map((file) => {
+      const path = /^# (\/\S+)\n/.exec(file)?.[1];
+      if (path === undefined) throw new Error(`a ${language} block of "${section}" does not begin with a path`);
+      return writes(path, file);
+    })
+    .join('\n');
+}
+
+const RUNTIME = "On a machine's own runtime";
+
+export const CNI_CONFIGURATION = '/etc/cni/net.d/10-pods.conflist';
+
+export function cniConfiguration(): string {
+  const [json] = blocksOf(RUNTIME).filter(({ language }) => language === 'json');
+  if (json === undefined || !README.includes(CNI_CONFIGURATION)) throw new Error('README has no CNI configuration');
+  return `mkdir -p /etc/cni/net.d\n${writes(CNI_CONFIGURATION, json.text)}`;
+}
+
+/** containerd's configuration: its driver of control groups is systemd. */
+export const containerdConfiguration = (): string => filesOf(RUNTIME, 'toml');
+
+export const systemdUnits = (): string => filesOf('When the machine starts and shuts down', 'ini');

@@ -1,0 +1,71 @@
+/** Scripts for the shell of a virtual machine: they wait on events, and print what a test compares. */
+import { pod } from '../support/manifests.ts';
+
+export const ENDPOINT = 'unix:///run/containerd/containerd.sock';
+
+/** The folder of the machine that containers write their lines to. */
+const TRACE = '/var/tmp/trace';
+
+const FORGIVING = { timeoutSeconds: 60, periodSeconds: 1, failureThreshold: 3 };
+
+/** For the spec of a Pod, and for a container of it: /trace is a folder of the machine. */
+export const traced = {
+  volumes: [{ name: 'trace', hostPath: { path: TRACE, type: 'DirectoryOrCreate' } }],
+  mount: { volumeMounts: [{ name: 'trace', mountPath: '/trace' }] },
+};
+
+/** Containers of the Pod `name` append to this file of the machine. */
+export const traceOf = (name: string): string => `${TRACE}/${name}`;
+
+const append = (name: string, line: string): string => `echo ${line} >>/trace/${name}`;
+
+/** A Pod that has a whole life: each container writes its line to the trace, the app another one when it is told to stop. */
+export function wholeLife(name: string): object {
+  const own = (container: string, script: string) => ({ name: container, script, ...traced.mount });
+  return pod(name, {
+    init: [own('init', append(name, 'init'))],
+    app: [
+      {
+        ...own(
+          'app',
+          `trap "${append(name, 'stop')}; exit 0" TERM; ${append(name, 'app')}; while :; do sleep 3600 & wait $!; done`,
+        ),
+        resources: { requests: { cpu: '100m', memory: '32Mi' }, limits: { cpu: '200m', memory: '64Mi' } },
+        readinessProbe: { exec: { command: ['test', '-s', `/trace/${name}`] }, ...FORGIVING },
+        livenessProbe: {
+          exec: { command: ['test', '!', '-e', `/trace/${name}.sick`] },
+          ...FORGIVING,
+          failureThreshold: 1,
+        },
+      },
+    ],
+    defer: [own('before', append(name, 'before')), { ...own('after', append(name, 'after')), trigger: 'PostExit' }],
+    spec: { volumes: traced.volumes, terminationGracePeriodSeconds: 120 },
+  });
+}
+
+export const apply = (...items: object[]): string =>
+  `kubectl apply -f - >/dev/null <<'MANIFESTS'\n${JSON.stringify({ apiVersion: 'v1', kind: 'List', items })}\nMANIFESTS`;
+
+export const untilReady = (name: string): string =>
+  `kubectl wait --for=condition=Ready pod/${name} --timeout=240s >/dev/null`;
+
+/** Prints a field of each run of the Pod's container, as kubectl's JSON path names it below the status of the container. */
+export const printStatus = (name: string, list: string, field: string): string =>
+  `kubectl get pod ${name} -o jsonpath='{.status.${list}[*]${field}}'; echo`;
+
+/** Runs the commands; ends once the unit has said in its journal that the engine is ready. */
+export const untilUnitReady = (commands: string): string => `
+  since=$(date +%s)
+  ${commands}
+  timeout 240 grep -qm 1 'is ready after' < <(exec journalctl -f -u lifepod -o cat --since "@$since" 2>/dev/null)`;
+
+/** What is left of lifepod and its Pods on the machine; prints nothing where all is gone. */
+export const PRINT_LEFTOVERS = `
+  pgrep -af 'containerd-shim|lifepod/src|lifepod/dist|catatonit' || true
+  find /sys/fs/cgroup -type d -name '*lifepod[-_]*' -o -type d -name 'kubepods*' | grep -v 'lifepod.*\\.service$' || true
+  systemctl list-units --all --plain --no-legend 'lifepod_*' 'cri-containerd-*'
+  ls /run/systemd/transient 2>/dev/null | grep -E 'lifepod_|cri-containerd' || true
+  grep -E '/var/lib/lifepod|/run/netns/cni-|containerd/io.containerd.runtime' /proc/self/mountinfo || true
+  ip -o link | grep -E 'veth|lifepod' || true
+  ls /var/lib/cni/networks/pods 2>/dev/null | grep -E '^[0-9]+\\.' || true`;
