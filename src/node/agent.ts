@@ -32,7 +32,7 @@ import { createNodeEnding, type NodeEnding } from './node-ending.ts';
 import { readNodeFacts } from './node-facts.ts';
 import { startOrphanRemoval } from './orphans.ts';
 import { createEnvironmentSource } from './pod-environment.ts';
-import { createMessageReader, podFromRecords, runtimeView } from './pod-source.ts';
+import { createPodLook, podFromRecords } from './pod-source.ts';
 import { closeRecords } from './record/close-records.ts';
 import { createPodRecorder } from './record/recorder.ts';
 import { createRunLookup } from './run-lookup.ts';
@@ -159,13 +159,12 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   const journals = createKeptJournal(podDirectory, options);
   const start = (pod: Pod, removed: boolean): void => {
     const uid = pod.metadata.uid ?? '';
-    const logDirectory = podLogDirectory(pod, logsRoot);
-    const readMessages = createMessageReader({ podDirectory: podDirectory(uid), logDirectory });
+    const folders = { podDirectory: podDirectory(uid), logDirectory: podLogDirectory(pod, logsRoot) };
+    const look = createPodLook({ ...folders, ...{ uid, runtime, log }, oomKills: podCgroups?.oomKills });
     const observe = async (of: Pod, abort: AbortSignal): Promise<RuntimeView> => {
-      const seen = await runtime.observe(uid, abort);
-      const ips = seen.sandboxes.find(({ ready }) => ready)?.ips;
+      const view = await look(of, abort);
+      const ips = view.sandboxes.find(({ ready }) => ready)?.ips;
       if (ips !== undefined) sandboxIps.set(uid, ips);
-      const view = runtimeView(seen, await readMessages(of, seen.containers, abort));
       runs.observed(uid, view);
       if (view.containers.length === 0) ending.emptied(uid);
       return view;

@@ -13,6 +13,7 @@ it('the group of a Pod that begins while the orphans are removed stays', async (
       parentName: (path) => path,
       set: async () => undefined,
       children: async (path) => groups[path] ?? [],
+      oomKills: async () => undefined,
       removeEmpty: async () => undefined,
       async remove(path) {
         removed.push(path);

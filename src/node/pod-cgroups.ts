@@ -14,7 +14,7 @@ import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { hasEnded } from '../api/core/v1/pod/phase.ts';
 import type { Pod } from '../api/generated/types.ts';
-import { type Cgroups, openCgroups } from '../platform/cgroups.ts';
+import { type Cgroups, type OomKills, openCgroups } from '../platform/cgroups.ts';
 import type { Log } from '../platform/platform.ts';
 import { openSlices, sliceName } from '../platform/slices.ts';
 import { cpuShares, MIN_SHARES, podCpuRequest, podLimits, qosClass } from './container-resources.ts';
@@ -49,6 +49,8 @@ export interface PodCgroups {
   add(pod: Pod): void;
   /** Makes the Pod's group; the Pod counts. May run while the runtime makes the sandbox in it, unless precedesSandbox. */
   create(pod: Pod): Promise<void>;
+  /** In the containers of the Pod; undefined where the kernel does not count them, or the Pod has no group. */
+  oomKills(pod: Pod): Promise<OomKills | undefined>;
   /** Nothing of the Pod runs: its group goes, and it counts no more. A next sandbox has it made again. */
   release(pod: Pod): Promise<void>;
   /** Nothing of the Pod is left; who still lives in its group is killed. */
@@ -153,6 +155,7 @@ export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodC
       count(pod);
       await cgroups.set(groupOf(pod), podLimits(pod, hugepageSizes, podPidsLimit));
     },
+    oomKills: (pod) => cgroups.oomKills(groupOf(pod)),
     async release(pod) {
       forget(pod);
       await cgroups.removeEmpty(groupOf(pod));

@@ -6,11 +6,34 @@ import { join } from 'node:path';
 import { containersOf } from '../api/core/v1/pod/containers.ts';
 import type { Container, Pod } from '../api/generated/types.ts';
 import type { ContainerState } from '../lifecycle/types.ts';
-import type { ContainerObservation, PodObservation } from '../runtime/runtime.ts';
+import type { Log } from '../platform/platform.ts';
+import type { ContainerObservation, ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
 import { containersByName } from './by-name.ts';
 import { BACKOFF_ANNOTATION, containerLogPath, terminationMessageFile } from './container-config.ts';
+import { createOomReader, type OomReaderOptions } from './oom-kills.ts';
 import { limitMessage, messageLimitBytes, readTerminationMessage } from './termination-message.ts';
 import type { RuntimeView } from './worker-ports.ts';
+
+export interface PodLookOptions {
+  uid: string;
+  podDirectory: string;
+  logDirectory: string;
+  runtime: Pick<ContainerRuntime, 'observe'>;
+  /** PodCgroups.oomKills(); absent: Pods have no groups. */
+  oomKills?: OomReaderOptions['kills'] | undefined;
+  log: Log;
+}
+
+/** What the runtime has of one Pod, each time that it is called. */
+export function createPodLook(options: PodLookOptions) {
+  const { uid, podDirectory, runtime, oomKills = async () => undefined, log } = options;
+  const readMessages = createMessageReader(options);
+  const withOomKills = createOomReader({ podDirectory, kills: oomKills, log });
+  return async (pod: Pod, signal: AbortSignal): Promise<RuntimeView> => {
+    const seen = await withOomKills(pod, await runtime.observe(uid, signal));
+    return runtimeView(seen, await readMessages(pod, seen.containers, signal));
+  };
+}
 
 /** Reads the messages of one Pod's ended runs, its own or the runtime's; each run is asked about once. */
 export function createMessageReader(folders: { podDirectory: string; logDirectory: string }) {

@@ -102,6 +102,25 @@ test.each([
   expect(limitsSwap(root)).toBe(true);
 });
 
+test.each([
+  ['a kernel that counts groups', 'low 0\nmax 7\noom 2\noom_kill 5\noom_group_kill 1\n', 1, 'group'],
+  ['an older kernel', 'low 0\nhigh 0\nmax 7\noom 2\noom_kill 5\n', 5, 'process'],
+])('version 2 tells how often memory ran out: %s', async (_, events, count, unit) => {
+  write('cgroup.controllers', 'memory');
+  const cgroups = await openCgroups(root);
+  expect(await cgroups.oomKills('/a')).toBe(undefined);
+  write('a/memory.events', events);
+  const kills = await cgroups.oomKills('/a');
+  expect(kills).toEqual({ groupId: expect.stringMatching(/^\d+$/), count, unit });
+  write('b/memory.events', events);
+  expect((await cgroups.oomKills('/b'))?.groupId).not.toBe(kills?.groupId);
+});
+
+test('version 1 does not tell how often memory ran out', async () => {
+  write('memory/a/memory.oom_control', 'oom_kill_disable 0\nunder_oom 0\noom_kill 1\n');
+  expect(await (await openCgroups(root)).oomKills('/a')).toBe(undefined);
+});
+
 test('limits that are not given are left as they are', async () => {
   write('cgroup.controllers', 'cpu memory');
   const cgroups = await openCgroups(root);

@@ -8,7 +8,7 @@
  * Sources: the kernel's documents on cgroup v1 and v2; the weight of shares is upstream's (pkg/kubelet/cm, v1.33).
  */
 import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from './files.ts';
@@ -26,6 +26,15 @@ export interface CgroupLimits {
   hugepageBytes?: Readonly<Record<string, number>>;
 }
 
+/** How often the kernel has killed in a group, or in those below it, because memory ran out, since the group was made. */
+export interface OomKills {
+  /** Another group that is made at the same path later has another one. */
+  groupId: string;
+  count: number;
+  /** What a kill is: a group that ends as a whole (memory.oom.group; counted from Linux 5.17 on), or a process. */
+  unit: 'group' | 'process';
+}
+
 export interface Cgroups {
   version: 1 | 2;
   /** The runtime makes a group without limits where it finds none: set() has to come before the first container. */
@@ -36,6 +45,8 @@ export interface Cgroups {
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** The names of the groups right below; empty where there is no such group. */
   children(path: string): Promise<string[]>;
+  /** undefined in version 1, which does not count the kills of the groups below, and where there is no such group. */
+  oomKills(path: string): Promise<OomKills | undefined>;
   /** Removes the group and those below, as far as nobody lives in them. */
   removeEmpty(path: string): Promise<void>;
   /** Kills whoever lives in the group or below, and removes it. Rejects where they do not end. */
@@ -90,6 +101,7 @@ async function openV1(root: string): Promise<Cgroups> {
         }),
       );
     },
+    oomKills: async () => undefined,
     ...removals(hierarchies),
   };
 }
@@ -147,7 +159,23 @@ async function openV2(root: string): Promise<Cgroups> {
       for (const [controller, file, value] of filesOf(limits))
         if (value !== undefined && controllers.includes(controller)) await writeFile(join(folder, file), String(value));
     },
+    oomKills: (path) => readOomKills(join(root, path)),
     ...removals([root], (folder) => enabled.delete(folder)),
+  };
+}
+
+async function readOomKills(folder: string): Promise<OomKills | undefined> {
+  const [text, found] = await Promise.all([
+    readFile(join(folder, 'memory.events'), 'utf8').catch(gone),
+    stat(folder, { bigint: true }).catch(gone),
+  ]);
+  if (text === undefined || found === undefined) return undefined;
+  const events = new Map(text.split('\n').map((line) => line.split(' ') as [event: string, count: string]));
+  const groups = events.get('oom_group_kill');
+  return {
+    groupId: String(found.ino),
+    count: Number(groups ?? events.get('oom_kill') ?? 0),
+    unit: groups === undefined ? 'process' : 'group',
   };
 }
 

@@ -77,6 +77,7 @@ export async function openSlices(cgroups?: Cgroups): Promise<Cgroups> {
         .filter((name) => name.startsWith(prefix) && name.endsWith('.slice'))
         .map((name) => unescaped(name.slice(prefix.length, -'.slice'.length)));
     },
+    oomKills: (path) => groups.oomKills(slicePath(path)),
     async removeEmpty(path) {
       await groups.removeEmpty(slicePath(path));
       if (!(await exists(path))) await stop(path);
