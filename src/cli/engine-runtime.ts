@@ -2,6 +2,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { networkNames } from '../network/bridge.ts';
+import { notReadyWithoutSandboxImage } from '../node/images/sandbox-image.ts';
 import { UserError } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { lowerOomScore, SHIM_OOM_SCORE } from '../platform/oom-score.ts';
@@ -30,7 +31,7 @@ export interface EngineRuntime {
   cgroupDriver: RuntimeConfig['cgroupDriver'];
   /** Of the sandboxes that it makes: their images stay. */
   sandboxImages: string[];
-  /** Called when the private containerd has ended, or is back. */
+  /** Called when the private containerd has ended or is back, and when a machine's runtime may have got its sandbox image. */
   onChange(listener: () => void): void;
 }
 
@@ -54,12 +55,16 @@ export async function startRuntime(
     containerd === undefined
       ? await readRuntimeConfig(endpoint, signal)
       : { cgroupDriver: 'cgroupfs', sandboxImage: SANDBOX_IMAGE };
+  const { cgroupDriver, sandboxImage: image } = config;
+  const listeners: (() => void)[] = [];
+  const changed = (): void => listeners.forEach((listener) => void listener());
+  const check = { runtime: { ...runtime }, image, cgroupDriver, timers: platform.timers, signal, changed };
+  if (containerd === undefined) runtime.notReady = notReadyWithoutSandboxImage(check);
   return {
-    runtime,
-    name,
-    cgroupDriver: config.cgroupDriver,
-    sandboxImages: config.sandboxImage === undefined ? [] : [config.sandboxImage],
+    ...{ runtime, name, cgroupDriver },
+    sandboxImages: image === undefined ? [] : [image],
     onChange(listener) {
+      listeners.push(listener);
       containerd?.onExit(listener);
       const tell = (event: RuntimeEvent): void => {
         if (event.type === 'resync') listener();

@@ -13,6 +13,10 @@ const REMEDIES: readonly [RegExp, string][] = [
     /cni (plugin|config)|NetworkPluginNotReady/i,
     'write a CNI configuration to the folder that the runtime reads, by default /etc/cni/net.d: README has an example in the section "On a machine\'s own runtime"',
   ],
+  [
+    /no sandbox image/,
+    "load it (containerd: 'ctr -n k8s.io images import FILE'), or name another one as sandbox image in the runtime's configuration",
+  ],
 ];
 
 /** Called with the reason why the node is not Ready: first 5 s after the start, then at each change. */

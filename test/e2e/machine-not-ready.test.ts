@@ -1,4 +1,4 @@
-/** An engine on a containerd that has no CNI configuration yet, as Debian installs it. */
+/** An engine on a containerd that cannot run Pods yet: without a CNI configuration, as Debian installs it, or without its sandbox image. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,40 +6,142 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { chooseFreeRanges } from '../../src/cli/cidr.ts';
-import { startContainerd } from '../../src/runtime/containerd/containerd.ts';
-import { loadImages, scratch } from '../integration/containerd-fixture.ts';
+import { type Containerd, type ContainerdOptions, startContainerd } from '../../src/runtime/containerd/containerd.ts';
+import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
+import { loadImageArchives } from '../../src/runtime/images/load.ts';
+import { makePauseArchive } from '../../src/runtime/images/local-images.ts';
+import { loadImages, quiet, type Scratch, scratch } from '../integration/containerd-fixture.ts';
 import { LAUNCHER, launch, scratchFolder } from '../support/lifepod.ts';
+import { startRegistry } from '../support/registry.ts';
 
-test('up says what is missing and what to do, and is ready once it is there', async () => {
-  const machine = scratch();
+interface Machine {
+  where: Scratch;
+  containerd: Containerd;
+  dataDir: string;
+  /** `lifepod up --detach`: the exit code, and the lines on standard error, each given to `seen`. */
+  up(seen?: (line: string) => unknown): Promise<{ code: number; lines: string[] }>;
+}
+
+/** Ends and removes everything afterwards. */
+async function withMachine(
+  change: (where: Scratch) => Partial<ContainerdOptions>,
+  run: (machine: Machine) => Promise<void>,
+): Promise<void> {
+  const where = scratch();
   const own = scratchFolder();
-  const cni = join(machine.options.cniConfDir, '10-test.conflist');
-  const configuration = readFileSync(cni);
-  rmSync(cni);
-  const containerd = await startContainerd(machine.options);
+  let containerd: Containerd | undefined;
   try {
-    await loadImages(machine, containerd.endpoint);
-    const { podCidr, serviceCidr } = await chooseFreeRanges();
-    const options = ['--port', '0', '--pod-cidr', podCidr, '--service-cidr', serviceCidr];
-    const runtime = ['--container-runtime-endpoint', containerd.endpoint];
-    const up = spawn(LAUNCHER, ['up', '--detach', '--data-dir', own.path, ...options, ...runtime], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    const ended = once(up, 'exit');
-    const lines: string[] = [];
-    for await (const line of createInterface({ input: up.stderr })) {
-      lines.push(line);
-      if (line.startsWith('lifepod waits')) writeFileSync(cni, configuration);
-    }
-    expect(lines).toEqual([
-      expect.stringMatching(/^lifepod waits for the node to be ready: .*cni plugin not initialized; write a CNI /),
-      expect.stringMatching(/^lifepod .* is ready after /),
-    ]);
-    expect(await ended).toEqual([0, null]);
+    containerd = await startContainerd({ ...where.options, ...change(where) });
+    const { endpoint } = containerd;
+    const up: Machine['up'] = async (seen) => {
+      const { podCidr, serviceCidr } = await chooseFreeRanges();
+      const options = ['--port', '0', '--pod-cidr', podCidr, '--service-cidr', serviceCidr];
+      const args = ['up', '--detach', '--data-dir', own.path, ...options, '--container-runtime-endpoint', endpoint];
+      const child = spawn(LAUNCHER, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+      const ended = once(child, 'exit');
+      const lines: string[] = [];
+      for await (const line of createInterface({ input: child.stderr })) {
+        lines.push(line);
+        await seen?.(line);
+      }
+      const [code] = await ended;
+      return { code, lines };
+    };
+    await run({ where, containerd, dataDir: own.path, up });
   } finally {
     await launch(['down', '--data-dir', own.path]);
     await own.remove();
-    await containerd.shutdown();
-    await machine.remove();
+    await containerd?.shutdown();
+    await where.remove();
+  }
+}
+
+/** The path of an archive with a sandbox image of that name. */
+async function pauseArchive({ dataDir }: Scratch, reference: string): Promise<string> {
+  const archive = join(dataDir, 'sandbox-image.tar');
+  await makePauseArchive(archive, { reference });
+  return archive;
+}
+
+/** How many sandboxes of the engine the runtime has. */
+async function sandboxCount({ containerd, dataDir, where }: Machine): Promise<number> {
+  const namespaceLabels = { 'lifepod.io/instance': dataDir };
+  const { endpoint } = containerd;
+  const runtime = await connectRuntime({ endpoint, log: quiet, timers: where.options.timers, namespaceLabels });
+  try {
+    return (await runtime.observeAll(AbortSignal.timeout(30_000))).size;
+  } finally {
+    await runtime.close();
+  }
+}
+
+const READY = expect.stringMatching(/^lifepod .* is ready after /);
+
+test('without a CNI configuration up says what is missing and what to do, and is ready once it is there', async () => {
+  let cni = '';
+  let configuration = Buffer.alloc(0);
+  const change = ({ options }: Scratch): Partial<ContainerdOptions> => {
+    cni = join(options.cniConfDir, '10-test.conflist');
+    configuration = readFileSync(cni);
+    rmSync(cni);
+    return {};
+  };
+  await withMachine(change, async ({ where, containerd, up }) => {
+    await loadImages(where, containerd.endpoint);
+    const seen = (line: string): void => {
+      if (line.startsWith('lifepod waits')) writeFileSync(cni, configuration);
+    };
+    expect(await up(seen)).toEqual({
+      code: 0,
+      lines: [
+        expect.stringMatching(/^lifepod waits for the node to be ready: .*cni plugin not initialized; write a CNI /),
+        READY,
+      ],
+    });
+  });
+});
+
+test('without its sandbox image, which no registry has, up says how to load it, and is ready once it is loaded', async () => {
+  // Nothing listens on this port.
+  const sandboxImage = '127.0.0.1:1/pause:3.10';
+  await withMachine(
+    () => ({ sandboxImage }),
+    async (machine) => {
+      const { where, containerd, up } = machine;
+      const load = async (line: string): Promise<void> => {
+        if (!line.startsWith('lifepod waits')) return;
+        const archive = await pauseArchive(where, sandboxImage);
+        const target = { endpoint: containerd.endpoint, timers: where.options.timers };
+        await loadImageArchives(target, [archive], AbortSignal.timeout(60_000));
+      };
+      expect(await up(load)).toEqual({
+        code: 0,
+        lines: [
+          expect.stringMatching(
+            /^lifepod waits for the node to be ready: the container runtime has no sandbox image, and cannot pull it: 127\.0\.0\.1:1\/pause:3\.10: .*connection refused; load it /,
+          ),
+          READY,
+        ],
+      });
+      expect(await sandboxCount(machine)).toBe(0);
+    },
+  );
+});
+
+test('a sandbox image that a registry has is pulled, and nothing of the trial is left', async () => {
+  const folder = scratchFolder();
+  const registry = await startRegistry(join(folder.path, 'registry'));
+  try {
+    await withMachine(
+      () => ({ sandboxImage: `${registry.host}/pause:3.10` }),
+      async (machine) => {
+        await registry.push(await pauseArchive(machine.where, 'example.com/pause:3.10'), 'pause:3.10');
+        expect(await machine.up()).toEqual({ code: 0, lines: [READY] });
+        expect(await sandboxCount(machine)).toBe(0);
+      },
+    );
+  } finally {
+    await registry.stop();
+    await folder.remove();
   }
 });

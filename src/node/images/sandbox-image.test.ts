@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { testTimers } from '../../client/testing.ts';
+import type { ImageInfo } from '../../runtime/runtime.ts';
+import { notReadyWithoutSandboxImage, trialFailure } from './sandbox-image.ts';
+
+const PULL =
+  'failed to pull image "r/p:1": failed to pull and unpack image "r/p:1": failed to resolve reference "r/p:1": no host';
+const PROBLEM = 'the container runtime has no sandbox image, and cannot pull it: r/p:1: no host';
+
+/** A runtime that pins its sandbox image; a sandbox fails while there is none. */
+function setUp(network: string[] = []) {
+  const [timers, images] = [testTimers(), [] as ImageInfo[]];
+  const calls = { trials: 0, changed: Promise.withResolvers<void>() };
+  const notReady = notReadyWithoutSandboxImage({
+    runtime: {
+      notReady: async () => network,
+      imageStatus: async () => undefined,
+      listImages: async () => images,
+      observeAll: async () => new Map(),
+      runSandbox: async () => {
+        calls.trials++;
+        throw new Error(`failed to get sandbox image "r/p:1": ${PULL}`);
+      },
+      stopSandbox: async () => undefined,
+      removeSandbox: async () => undefined,
+    },
+    ...{ image: undefined, cgroupDriver: undefined, timers },
+    signal: new AbortController().signal,
+    changed: () => calls.changed.resolve(),
+  });
+  return { timers, images, calls, read: () => notReady(new AbortController().signal) };
+}
+
+test('reports why the image cannot be pulled, and tries again only after 10 s', async () => {
+  const { timers, calls, read } = setUp();
+  expect(await read()).toEqual(['the container runtime has no sandbox image yet, and pulls it']);
+  await calls.changed.promise;
+  expect([await read(), calls.trials]).toEqual([[PROBLEM], 1]);
+  timers.advance(10_000);
+  await read();
+  expect(calls.trials).toBe(2);
+});
+
+test('an image that was seen is looked for no more', async () => {
+  const { images, calls, read } = setUp();
+  images.push({ id: 'sha256:1', tags: ['r/p:1'], digests: [], sizeBytes: 1, pinned: true });
+  expect(await read()).toEqual([]);
+  images.pop();
+  expect([await read(), calls.trials]).toEqual([[], 0]);
+});
+
+test('a network that is not ready is reported first, without a trial', async () => {
+  const { calls, read } = setUp(['no network']);
+  expect([await read(), calls.trials]).toEqual([['no network'], 0]);
+});
+
+test('a failure that is not about the image is reported whole', () => {
+  expect(trialFailure(new Error('no runc'))).toBe('the container runtime cannot run a sandbox: no runc');
+});
