@@ -132,7 +132,8 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   });
 
   const writeStatus = createStatusWrites(pods);
-  const staticPods = createStaticPods({ ...options, apply: (pod, removed) => apply(pod, removed), writeStatus });
+  const later = { apply: (pod: Pod, gone: boolean) => apply(pod, gone), isShuttingDown: () => ending.isShuttingDown() };
+  const staticPods = createStaticPods({ ...options, ...later, writeStatus });
   const writeAnyStatus = async (pod: Pod, status: PodStatus): Promise<void> =>
     staticPods.owns(pod) ? staticPods.writeStatus(pod, status) : writeStatus(pod, status);
   const cleared = (pod: Pod): void => {

@@ -66,6 +66,8 @@ export interface NodeEnding {
   emptied(podUid: string): void;
   /** The Pod ends, whoever wanted it. */
   isEnding(pod: Pod): boolean;
+  /** Whether shutDown() was called. */
+  isShuttingDown(): boolean;
   /** Ends the Pod within its own grace period, to make room for a critical one. */
   preempt(pod: Pod): void;
   /** Begins to evict Pods. */
@@ -160,6 +162,7 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
       overListener(uid);
     },
     emptied: (uid) => eviction?.emptied(uid),
+    isShuttingDown: () => shuttingDown,
     isEnding: ({ metadata }) => metadata.deletionTimestamp !== undefined || ends.has(metadata.uid ?? ''),
     preempt(pod) {
       events.event(pod, 'Warning', 'Preempting', PREEMPTED_MESSAGE);

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Node, Pod } from '../../src/api/generated/types.ts';
+import { SHUT_DOWN_NODE } from '../../src/cli/up.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import { condition, inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../support/pods.ts';
@@ -22,6 +23,7 @@ afterAll(async () => {
 });
 
 const ENDS_LATE = 'trap "sleep 3; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
+const startOf = ({ status }: Pod): string | undefined => status?.startTime;
 const endedAt = (name: string, container = 'app'): number =>
   Date.parse(statusOf(pods.now(name), container).state?.terminated?.finishedAt ?? '');
 
@@ -130,4 +132,19 @@ it('an engine that is killed meanwhile is started again, and ends what is left, 
   expect(statusOf(pods.now('deaf-again'), 'app').state?.terminated?.exitCode).toBe(137);
   expect(statusOf(pods.now('critical-again'), 'app').state?.terminated?.exitCode).toBe(0);
   expect(endedAt('critical-again')).toBeGreaterThanOrEqual(endedAt('deaf-again'));
+});
+
+it('a static Pod whose end a killed engine leaves to the next start begins anew after it', async () => {
+  const manifest = pod('late', { app: [{ name: 'app', script: ENDS_LATE }] });
+  writeFileSync(join(lifepod.dataDir, 'manifests', 'late.json'), JSON.stringify(manifest));
+  const before = await pods.until('late-node-1', isReady);
+  process.kill(lifepod.pid(), SHUT_DOWN_NODE);
+  await pods.until('late-node-1', (seen) => condition(seen, 'DisruptionTarget') !== undefined);
+  await lifepod.kill('SIGKILL');
+  pods.end();
+
+  await lifepod.up();
+  pods = await recordPods(lifepod);
+  const after = await pods.until('late-node-1', (seen) => isReady(seen) && startOf(seen) !== startOf(before));
+  expect(statusOf(after, 'app').restartCount).toBe(0);
 });

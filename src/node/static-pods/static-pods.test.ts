@@ -62,7 +62,7 @@ describe('nextSteps', async () => {
       }),
     );
   const there = (await wantedOf(first)).pods;
-  it.each<[string, Parameters<typeof nextSteps>, string[]]>([
+  it.each<[string, [Parameters<typeof nextSteps>[0], Parameters<typeof nextSteps>[1]], string[]]>([
     ['nothing there, nothing wanted', [new Map(), await wantedOf()], []],
     ['a new file', [new Map(), await wantedOf(first)], ['begin']],
     ['the same file', [there, await wantedOf(first)], []],
@@ -73,12 +73,38 @@ describe('nextSteps', async () => {
     ['a file that cannot be read any more', [there, await wantedOf(bad)], []],
     ['a file that came back while its Pod ends', [ending(there), await wantedOf(first)], []],
   ])('%s', (_, [slots, wanted], kinds) => {
-    expect(nextSteps(slots, wanted).map(({ kind }) => kind)).toEqual(kinds);
+    expect(nextSteps(slots, wanted, true).map(({ kind }) => kind)).toEqual(kinds);
+  });
+
+  const withStatus = (slots: typeof there, status: PodStatus) =>
+    new Map([...slots].map(([name, { file, pod }]) => [name, { file, pod: { ...pod, status } }]));
+  const shutDown = withStatus(there, { phase: 'Failed', reason: 'Terminated' });
+  it.each<[string, Parameters<typeof nextSteps>, string[]]>([
+    ['a Pod that a shutdown has ended', [shutDown, await wantedOf(first), true], ['end']],
+    ['one whose end goes on', [ending(shutDown), await wantedOf(first), true], []],
+    ['one whose file cannot be read', [shutDown, await wantedOf(bad), true], ['end']],
+    ['a shutdown', [shutDown, await wantedOf(first), false], []],
+    ['a shutdown and a new file', [new Map(), await wantedOf(first), false], []],
+    ['a shutdown and a removed file', [there, await wantedOf(), false], ['end']],
+    [
+      'a Pod that was evicted',
+      [withStatus(there, { phase: 'Failed', reason: 'Evicted' }), await wantedOf(first), true],
+      [],
+    ],
+    ['a Pod that has failed by itself', [withStatus(there, { phase: 'Failed' }), await wantedOf(first), true], []],
+    ['a Pod that has succeeded', [withStatus(there, { phase: 'Succeeded' }), await wantedOf(first), true], []],
+    [
+      'a Pod that was refused during a shutdown',
+      [withStatus(there, { phase: 'Failed', reason: 'NodeShutdown' }), await wantedOf(first), true],
+      ['end'],
+    ],
+  ])('a shutdown of the node: %s', (_, parameters, kinds) => {
+    expect(nextSteps(...parameters).map(({ kind }) => kind)).toEqual(kinds);
   });
 
   it('a Pod whose manifest is changed is replaced, one whose manifest is removed is deleted', async () => {
-    expect(nextSteps(there, await wantedOf(second)).map(({ reason }) => reason)).toEqual(['Replaced']);
-    expect(nextSteps(there, await wantedOf()).map(({ reason }) => reason)).toEqual([undefined]);
+    expect(nextSteps(there, await wantedOf(second), true).map(({ reason }) => reason)).toEqual(['Replaced']);
+    expect(nextSteps(there, await wantedOf(), true).map(({ reason }) => reason)).toEqual([undefined]);
   });
 });
 
@@ -94,12 +120,14 @@ describe('the folder', () => {
   /** What the workers were told, as `web-node-1 image`, with `ending` or `removed`. */
   let told: string[];
   let waiting: { count: number; resolve: () => void } | undefined;
+  let shuttingDown: boolean;
 
   beforeEach(() => {
     dataDir = mkdtempSync(join(tmpdir(), 'lifepod-static-'));
     mkdirSync(join(dataDir, 'manifests'));
     stop = new AbortController();
     [logged, told] = [[], []];
+    shuttingDown = false;
   });
   afterEach(() => {
     stop.abort();
@@ -135,17 +163,20 @@ describe('the folder', () => {
         if (waiting !== undefined && told.length >= waiting.count) waiting.resolve();
       },
       writeStatus: () => Promise.resolve(),
+      isShuttingDown: () => shuttingDown,
       ...platform,
     });
   }
   const podOf = (name: string): Pod => pods.get(name) as Pod;
   const uidOf = (name: string): string => podOf(name).metadata.uid ?? '';
-  const restart = (): Promise<void> => {
+  const restarted = (): StaticPods => {
     stop.abort();
     stop = new AbortController();
     [logged, told] = [[], []];
-    return create().start();
+    shuttingDown = false;
+    return create();
   };
+  const restart = (): Promise<void> => restarted().start();
 
   it('is private, and so is what is kept of its Pods', async () => {
     chmodSync(join(dataDir, 'manifests'), 0o755);
@@ -258,6 +289,82 @@ describe('the folder', () => {
       'unreadable-node-1 x',
     ]);
     expect(podOf('ending-node-1').metadata.deletionTimestamp).toBe(deletionTimestamp);
+  });
+
+  const shutDown: PodStatus = { ...status, phase: 'Failed', reason: 'Terminated' };
+  /** The worker of web has nothing left to do for the Pod that is to end. */
+  const lastOf = (staticPods: StaticPods): void => {
+    staticPods.finalize(podOf('web-node-1'));
+    staticPods.ended(uidOf('web-node-1'));
+  };
+  const LIVES = ['', ' ending', ' removed', ''].map((state) => `web-node-1 x${state}`);
+
+  it('a Pod that a shutdown has ended stays so until the next start: what is left of it ends, and it begins anew', async () => {
+    const staticPods = create();
+    writeFileSync(file('web.yaml'), text('web', 'x'));
+    await staticPods.start();
+    shuttingDown = true;
+    staticPods.writeStatus(podOf('web-node-1'), shutDown);
+    await toldTimes(2);
+    writeFileSync(file('other.yaml'), text('other', 'x'));
+    const next = restarted();
+    await next.start();
+    await toldTimes(3);
+    expect(told).toEqual(['web-node-1 x', 'web-node-1 x ending', 'other-node-1 x']);
+    lastOf(next);
+    await toldTimes(5);
+    expect(told.slice(3)).toEqual(['web-node-1 x removed', 'web-node-1 x']);
+    expect(podOf('web-node-1').status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
+    expect(podOf('web-node-1').metadata).not.toHaveProperty('deletionTimestamp');
+  });
+
+  it('a Pod whose end by a shutdown goes on after the next start begins anew then', async () => {
+    const staticPods = create();
+    writeFileSync(file('web.yaml'), text('web', 'x'));
+    await staticPods.start();
+    staticPods.writeStatus(podOf('web-node-1'), status);
+    const next = restarted();
+    await next.start();
+    next.writeStatus(podOf('web-node-1'), shutDown);
+    await toldTimes(3);
+    lastOf(next);
+    await toldTimes(5);
+    expect(told).toEqual(['web-node-1 x', ...LIVES]);
+    expect(podOf('web-node-1').status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
+  });
+
+  it('a Pod that a shutdown has ended begins anew from its record where its file cannot be read', async () => {
+    const staticPods = create();
+    writeFileSync(file('web.yaml'), text('web', 'x'));
+    await staticPods.start();
+    staticPods.writeStatus(podOf('web-node-1'), status);
+    const { metadata } = podOf('web-node-1');
+    writeFileSync(file('web.yaml'), 'bad');
+    const next = restarted();
+    await next.start();
+    next.writeStatus(podOf('web-node-1'), shutDown);
+    await toldTimes(3);
+    lastOf(next);
+    await toldTimes(5);
+    expect(told).toEqual(['web-node-1 x', ...LIVES]);
+    expect(podOf('web-node-1')).not.toHaveProperty('status');
+    expect(podOf('web-node-1').metadata).toEqual(metadata);
+    await restart();
+    expect(podOf('web-node-1').metadata).toEqual(metadata);
+  });
+
+  it('a Pod that ends before the files have been read ends no other', async () => {
+    const staticPods = create();
+    for (const name of ['web', 'other']) writeFileSync(file(name), text(name, 'x'));
+    await staticPods.start();
+    rmSync(file('web'));
+    await toldTimes(3);
+    const next = restarted();
+    const started = next.start();
+    next.ended(uidOf('web-node-1'));
+    await started;
+    await toldTimes(1);
+    expect(told).toEqual(['other-node-1 x']);
   });
 
   it('a record that is damaged is given up', async () => {

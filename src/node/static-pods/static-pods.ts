@@ -9,6 +9,8 @@
  *  3. A Pod is recorded before its worker hears of it, and until nothing of it is left on the node. Where the disk takes
  *     no record, it does not begin yet, but ends all the same.
  *  4. A file that cannot be read any more changes nothing: its Pod goes on until the file is mended or removed.
+ *  5. A Pod that a shutdown of the node has ended ends for good and begins anew once the node does not shut down, also where its
+ *     end goes on after the machine has started again.
  * Source: "Create static Pods" and "Pod Lifecycle" of the v1.33 documentation; pkg/kubelet/config of v1.33.
  */
 import { join } from 'node:path';
@@ -31,6 +33,8 @@ export interface StaticPodsOptions extends Platform {
   apply(pod: Pod, removed: boolean): void;
   /** Writes the status of a Pod in the API. */
   writeStatus(mirror: Pod, status: PodStatus): Promise<void>;
+  /** Whether the node ends its Pods because the machine shuts down: until its next start no Pod begins. */
+  isShuttingDown(): boolean;
 }
 
 export interface StaticPods {
@@ -64,7 +68,8 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
   const records = openRecords(join(dataDir, 'static-pods'), log);
   /** What has begun and not ended, by full name. */
   const slots = new Map<string, PodRecord>();
-  let wanted: Wanted = { pods: new Map(), unreadable: new Set() };
+  /** undefined until the folder has been read. */
+  let wanted: Wanted | undefined;
   let remarks: ReadonlyMap<string, Remark> = new Map();
   let ending: PromiseWithResolvers<void> | undefined;
   const podOf = (fullName: string): Pod | undefined => slots.get(fullName)?.pod;
@@ -96,8 +101,9 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     }
   };
   const update = (): void => {
-    if (signal.aborted) return;
-    for (const { kind, record, reason } of nextSteps(slots, ending === undefined ? wanted : NOTHING)) {
+    if (signal.aborted || wanted === undefined) return;
+    const steps = nextSteps(slots, ending === undefined ? wanted : NOTHING, !options.isShuttingDown());
+    for (const { kind, record, reason } of steps) {
       log.info(`static Pod ${kind === 'end' ? 'ends' : 'begins'}`, { pod: fullNameOf(record.pod) });
       if (kind === 'begin') {
         if (!tryPut(record)) tryAgain();
@@ -143,7 +149,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
 
   return {
     async start() {
-      for (const record of records.load().map(anew)) if (!tryPut(record)) enter(record);
+      for (const record of records.load()) if (!tryPut(record)) enter(record);
       followFolder(folder, () => void scanNext(), { log, timers, signal });
       await scanNext();
     },
@@ -152,6 +158,8 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
       const slot = slotOf(pod.metadata.uid);
       if (slot !== undefined && JSON.stringify(slot.pod.status) !== JSON.stringify(status))
         put({ ...slot, pod: { ...slot.pod, status } });
+      // Later: the worker is in the middle of a decision.
+      if (isShutDown({ status })) queueMicrotask(update);
     },
     finalize: (pod) => apply(pod, true),
     ended(uid) {
@@ -166,6 +174,9 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
       slots.delete(fullNameOf(slot.pod));
       mirrors.changed(fullNameOf(slot.pod));
       update();
+      // No file says how it begins anew.
+      const isKept = ending === undefined && !options.isShuttingDown() && wanted?.unreadable.has(slot.file) === true;
+      if (isKept && isShutDown(slot.pod) && !slots.has(fullNameOf(slot.pod)) && !tryPut(anew(slot))) tryAgain();
     },
     mirrorSeen: (mirror, removed) => mirrors.seen(mirror, removed),
     ownUid: (uid) => mirrors.mirrored(uid) ?? uid,
@@ -227,24 +238,34 @@ export interface Step {
   reason?: 'Replaced';
 }
 
-/** What has to begin and to end for what is there to become what is wanted. */
-export function nextSteps(slots: ReadonlyMap<string, PodRecord>, { pods, unreadable }: Wanted): Step[] {
+/** What has to begin and to end for what is there to become what is wanted; `begins`: whether the node takes Pods. */
+export function nextSteps(
+  slots: ReadonlyMap<string, PodRecord>,
+  { pods, unreadable }: Wanted,
+  begins: boolean,
+): Step[] {
   const steps: Step[] = [];
   for (const [fullName, record] of slots) {
+    if (record.pod.metadata.deletionTimestamp !== undefined) continue;
     const next = pods.get(fullName);
     const kept = next === undefined ? unreadable.has(record.file) : next.pod.metadata.uid === record.pod.metadata.uid;
-    if (!kept && record.pod.metadata.deletionTimestamp === undefined)
-      steps.push({ kind: 'end', record, ...(next === undefined ? {} : { reason: 'Replaced' }) });
+    if (!kept) steps.push({ kind: 'end', record, ...(next === undefined ? {} : { reason: 'Replaced' }) });
+    else if (begins && isShutDown(record.pod)) steps.push({ kind: 'end', record });
   }
-  for (const [fullName, record] of pods) if (!slots.has(fullName)) steps.push({ kind: 'begin', record });
+  if (begins) for (const [fullName, record] of pods) if (!slots.has(fullName)) steps.push({ kind: 'begin', record });
   return steps;
 }
 
-/** What the shutdown of the machine has ended begins again with it, as upstream's static Pods do. */
+/** The shutdown of the machine has ended it, or came before it began: it begins again with it, as upstream's static Pods do. */
+const isShutDown = ({ status }: Pick<Pod, 'status'>): boolean =>
+  status?.phase === 'Failed' && (status.reason === 'Terminated' || status.reason === 'NodeShutdown');
+
+/** As it was before terminating(), without its status. */
 function anew(record: PodRecord): PodRecord {
-  const { status, ...pod } = record.pod;
-  const shutDown = status?.phase === 'Failed' && status.reason === 'Terminated';
-  return shutDown && pod.metadata.deletionTimestamp === undefined ? { ...record, pod } : record;
+  const { status, metadata, ...pod } = record.pod;
+  const { deletionTimestamp, deletionGracePeriodSeconds, generation, ...kept } = metadata;
+  const before = (generation ?? 1) - (deletionTimestamp === undefined ? 0 : 1);
+  return { ...record, pod: { ...pod, metadata: { ...kept, ...(before > 0 ? { generation: before } : {}) } } };
 }
 
 /**
