@@ -54,8 +54,7 @@ test('version 2: controllers are enabled from the root down, and limits are in t
   const cgroups = await openCgroups(root);
   expect(cgroups.version).toBe(2);
   await cgroups.set('/a/b', limits);
-  for (const group of ['', 'a/'])
-    expect(read(`${group}cgroup.subtree_control`)).toBe('+cpu +cpuset +hugetlb +memory +pids');
+  for (const group of ['', 'a/']) expect(read(`${group}cgroup.subtree_control`)).toBe('+cpu +hugetlb +memory +pids');
   expect(existsSync(join(root, 'a/b/cgroup.subtree_control'))).toBe(false);
   expect(read('a/b/cpu.weight')).toBe('20');
   expect(read('a/b/cpu.max')).toBe('50000 100000');

@@ -109,8 +109,8 @@ async function openV1(root: string): Promise<Cgroups> {
 const optional = (controller: string, file: string, value: number | undefined): [string, string, number][] =>
   value === undefined ? [] : [[controller, file, value]];
 
-/** Those of version 2 that Pods need. Source: pkg/kubelet/cm of v1.33. */
-const V2_CONTROLLERS = ['cpu', 'cpuset', 'hugetlb', 'memory', 'pids'];
+/** Those of version 2 that Pods have limits of. The runtime enables the others for the containers that need them. */
+const V2_CONTROLLERS = ['cpu', 'hugetlb', 'memory', 'pids'];
 
 async function openV2(root: string): Promise<Cgroups> {
   const offered = (await readFile(join(root, 'cgroup.controllers'), 'utf8')).trim().split(' ');
@@ -146,19 +146,26 @@ async function openV2(root: string): Promise<Cgroups> {
       bytes,
     ]),
   ];
+  const make = async (path: string, limits: CgroupLimits): Promise<void> => {
+    let folder = root;
+    for (const part of path.split('/').filter((each) => each !== '')) {
+      await enable(folder);
+      folder = join(folder, part);
+      await makeGroup(folder);
+    }
+    for (const [controller, file, value] of filesOf(limits))
+      if (value !== undefined && controllers.includes(controller)) await writeFile(join(folder, file), String(value));
+  };
   return {
     ...CGROUPFS,
     version: 2,
-    async set(path, limits) {
-      let folder = root;
-      for (const part of path.split('/').filter((each) => each !== '')) {
-        await enable(folder);
-        folder = join(folder, part);
-        await makeGroup(folder);
-      }
-      for (const [controller, file, value] of filesOf(limits))
-        if (value !== undefined && controllers.includes(controller)) await writeFile(join(folder, file), String(value));
-    },
+    set: (path, limits) =>
+      make(path, limits).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+        // A controller is off in a group above: systemd disables what none of its units asks for, as often as it sets a unit up.
+        enabled.clear();
+        return make(path, limits);
+      }),
     oomKills: (path) => readOomKills(join(root, path)),
     ...removals([root], (folder) => enabled.delete(folder)),
   };

@@ -45,3 +45,12 @@ test.runIf(roots.length === 2)('version 2 of the kernel takes a limit of huge pa
   await cgroups.set(group, { hugepageBytes: { '2MB': 2 ** 22 } });
   expect(readFileSync(join(unified, group, 'hugetlb.2MB.max'), 'utf8').trim()).toBe(String(2 ** 22));
 });
+
+test.runIf(roots.length === 2)('a group is made although a controller was disabled above it meanwhile', async () => {
+  cgroups = await openCgroups(unified);
+  const hugepageBytes = { '2MB': 2 ** 22 };
+  await cgroups.set(`${group}/a`, { hugepageBytes });
+  writeFileSync(join(unified, group, 'cgroup.subtree_control'), '-hugetlb');
+  await cgroups.set(`${group}/a/b`, { hugepageBytes });
+  expect(readFileSync(join(unified, group, 'a/b/hugetlb.2MB.max'), 'utf8').trim()).toBe(String(2 ** 22));
+});
