@@ -1,6 +1,6 @@
 /** The engine's container runtime: a private containerd, or the machine's; with the image of sandboxes in it. */
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { networkNames } from '../network/bridge.ts';
 import { notReadyWithoutSandboxImage } from '../node/images/sandbox-image.ts';
 import { UserError } from '../platform/files.ts';
@@ -10,8 +10,9 @@ import type { Platform } from '../platform/platform.ts';
 import { type Containerd, startContainerd } from '../runtime/containerd/containerd.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { findShims } from '../runtime/containerd/process-table.ts';
-import { hasCode } from '../runtime/cri/connection.ts';
-import { connectRuntime } from '../runtime/cri/cri-runtime.ts';
+import { createShimExits, type ShimExits } from '../runtime/containerd/shim-exits.ts';
+import { connect, hasCode } from '../runtime/cri/connection.ts';
+import { connectRuntime, type RuntimeOptions } from '../runtime/cri/cri-runtime.ts';
 import type { Labels } from '../runtime/cri/labels.ts';
 import { type RuntimeConfig, readRuntimeConfig } from '../runtime/cri/runtime-config.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
@@ -47,7 +48,8 @@ export async function startRuntime(
   const containerd =
     containerRuntimeEndpoint === undefined ? await startPrivate(settings, platform, closers, signal) : undefined;
   const endpoint = containerRuntimeEndpoint ?? containerd?.endpoint ?? '';
-  const runtime = await connectOwnRuntime(endpoint, dataDir, platform, metrics);
+  const shimExits = containerd?.shimExits ?? (await watchShims(endpoint, platform, signal));
+  const runtime = await connectOwnRuntime(endpoint, dataDir, platform, { metrics, shimExits });
   closers.defer(() => runtime.close());
   if (containerd !== undefined) await ensureSandboxImage(runtime, endpoint, dataDir, platform, signal);
   const { name } = await runtime.version(signal);
@@ -84,18 +86,42 @@ export function connectOwnRuntime(
   endpoint: string,
   dataDir: string,
   platform: Platform,
-  metrics?: Metrics,
+  options: Pick<RuntimeOptions, 'metrics' | 'shimExits'> = {},
 ): Promise<EngineRuntime['runtime']> {
   const namespaceLabels = instanceLabels(dataDir);
-  return connectRuntime({ endpoint, ...platform, namespaceLabels, ...(metrics && { metrics }) }).catch(
-    (error: Error) => {
-      throw new UserError(
-        hasCode(error, 'Unimplemented')
-          ? `the container runtime at ${endpoint} offers no CRI v1: take "cri" out of disabled_plugins in its configuration (containerd: /etc/containerd/config.toml), and restart it`
-          : `the container runtime at ${endpoint} does not answer: ${error.message}`,
-      );
-    },
-  );
+  return connectRuntime({ endpoint, ...platform, namespaceLabels, ...options }).catch((error: Error) => {
+    throw new UserError(
+      hasCode(error, 'Unimplemented')
+        ? `the container runtime at ${endpoint} offers no CRI v1: take "cri" out of disabled_plugins in its configuration (containerd: /etc/containerd/config.toml), and restart it`
+        : `the container runtime at ${endpoint} does not answer: ${error.message}`,
+    );
+  });
+}
+
+/** As long as systemd takes to start a containerd again: Debian's unit waits 5 s. */
+const RUNTIME_BACK_MILLIS = 30_000;
+const ANSWER_MILLIS = 500;
+
+/**
+ * Asks the shims of a machine's containerd how containers end while it is down. A containerd that is down while it has containers is
+ * about to be started again: waits for it, so that no end is missed. Other runtimes have no such shims.
+ */
+async function watchShims(endpoint: string, platform: Platform, signal: AbortSignal): Promise<ShimExits> {
+  const socket = endpoint.replace(/^unix:\/\//, '');
+  const shimExits = createShimExits({ state: dirname(socket), ...platform });
+  if ((await shimExits.watch()) > 0) {
+    const connection = connect(endpoint);
+    const enough = AbortSignal.any([signal, AbortSignal.timeout(RUNTIME_BACK_MILLIS)]);
+    const waiting = platform.timers.at(platform.timers.now() + ANSWER_MILLIS, () =>
+      platform.log.warn('the container runtime does not answer; waiting for it', { endpoint }),
+    );
+    // Where it does not come back, who connects says so.
+    await connection.unaryWhenReachable('runtime.v1.RuntimeService/Version', {}, enough).catch(() => undefined);
+    waiting.cancel();
+    connection.close();
+    signal.throwIfAborted();
+  }
+  return shimExits;
 }
 
 async function startPrivate(

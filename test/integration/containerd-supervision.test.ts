@@ -9,6 +9,8 @@ import { runCommandOk } from '../../src/platform/processes.ts';
 import { type Containerd, startContainerd } from '../../src/runtime/containerd/containerd.ts';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import { clearRunState } from '../../src/runtime/containerd/run-state.ts';
+import type { ShimExits } from '../../src/runtime/containerd/shim-exits.ts';
+import { findBundledShims } from '../../src/runtime/containerd/shims.ts';
 import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
 import type { ContainerRuntime, SandboxConfig } from '../../src/runtime/runtime.ts';
 import { BUSYBOX, loadImages, quiet, type Scratch, scratch } from './containerd-fixture.ts';
@@ -34,8 +36,11 @@ async function start(where: Scratch): Promise<Containerd> {
   return containerd;
 }
 
-async function runtimeOf(where: Scratch, endpoint: string): Promise<ContainerRuntime> {
-  const runtime = await connectRuntime({ endpoint, log: quiet, timers: where.options.timers });
+async function runtimeOf(
+  where: Scratch,
+  { endpoint, shimExits }: { endpoint: string; shimExits?: ShimExits },
+): Promise<ContainerRuntime> {
+  const runtime = await connectRuntime({ endpoint, log: quiet, timers: where.options.timers, shimExits });
   cleanups.push(() => runtime.close());
   return runtime;
 }
@@ -117,11 +122,9 @@ const firstProcess = (where: Scratch, container: string): number =>
       join(containerdPaths(where.dataDir).state, `io.containerd.runtime.v2.task/k8s.io/${container}/init.pid`),
     ),
   );
-const shimSockets = (where: Scratch): string[] => {
-  const bundles = join(containerdPaths(where.dataDir).state, 'io.containerd.runtime.v2.task/k8s.io');
-  const addresses = readdirSync(bundles).map((id) => readFileSync(join(bundles, id, 'address'), 'utf8').trim());
-  return [...new Set(addresses)].map((address) => address.replace('unix://', ''));
-};
+const shimSockets = (where: Scratch): string[] => [
+  ...new Set(findBundledShims(containerdPaths(where.dataDir).state).map(({ socket }) => socket)),
+];
 const cgroupsOf = (container: string): string[] =>
   ['', ...readdirSync('/sys/fs/cgroup')]
     .map((controller) => join('/sys/fs/cgroup', controller, 'k8s.io', container))
@@ -189,7 +192,7 @@ describe('a private containerd', () => {
     const where = newScratch('long/'.repeat(30));
     const containerd = await start(where);
     expect(containerd.endpoint).toMatch(/^unix:\/\/\/run\/lifepod\/[0-9a-f]{16}\/containerd\.sock$/);
-    const runtime = await runtimeOf(where, containerd.endpoint);
+    const runtime = await runtimeOf(where, containerd);
     expect(await runtime.notReady(never)).toEqual([]);
     await containerd.shutdown();
     expect(existsSync(containerdPaths(where.dataDir).run)).toBe(false);
@@ -211,7 +214,7 @@ describe('a private containerd', () => {
     const where = newScratch();
     const containerd = await start(where);
     await loadImages(where, containerd.endpoint);
-    const runtime = await runtimeOf(where, containerd.endpoint);
+    const runtime = await runtimeOf(where, containerd);
     const resync = resyncs(runtime);
     await resync.next();
     const { container } = await runSleeper(where, runtime);
@@ -238,22 +241,21 @@ describe('a private containerd', () => {
     const where = newScratch();
     const first = await start(where);
     await loadImages(where, first.endpoint);
-    const runtime = await runtimeOf(where, first.endpoint);
-    const { container } = await runSleeper(where, runtime);
+    const { container } = await runSleeper(where, await runtimeOf(where, first));
     await first.stop();
     const sleeper = firstProcess(where, container);
     process.kill(sleeper, 'SIGKILL');
-    await start(where);
+    const runtime = await runtimeOf(where, await start(where));
     await resyncs(runtime).next();
     expect((await runtime.observe('uid-1', never)).containers).toMatchObject([
-      { id: container, state: 'exited', exitCode: 137 },
+      { id: container, state: 'exited', exitCode: 137, reason: 'Error' },
     ]);
   });
 
   test('is replaced when its engine was killed; its container never stopped', async () => {
     const where = newScratch();
     const engine = await startInOtherProcess(where);
-    const runtime = await runtimeOf(where, engine.endpoint);
+    const runtime = await runtimeOf(where, engine);
     await loadImages(where, engine.endpoint);
     await runSleeper(where, runtime);
     const before = await runtime.observe('uid-1', never);
@@ -272,7 +274,7 @@ describe('a private containerd', () => {
     const where = newScratch();
     const containerd = await start(where);
     await loadImages(where, containerd.endpoint);
-    const { container } = await runSleeper(where, await runtimeOf(where, containerd.endpoint));
+    const { container } = await runSleeper(where, await runtimeOf(where, containerd));
     const pid = containerd.pid() ?? 0;
     await containerd.stop();
     expect(lives(pid)).toBe(false);
@@ -285,7 +287,7 @@ describe('a private containerd', () => {
     const where = newScratch();
     const containerd = await start(where);
     await loadImages(where, containerd.endpoint);
-    const { container } = await runSleeper(where, await runtimeOf(where, containerd.endpoint));
+    const { container } = await runSleeper(where, await runtimeOf(where, containerd));
     expect(mountsUnder(where.dataDir)).not.toEqual([]);
     expect(cgroupsOf(container)).not.toEqual([]);
     const shims = shimSockets(where);
@@ -303,7 +305,7 @@ describe('a private containerd', () => {
     const where = newScratch();
     const containerd = await start(where);
     await loadImages(where, containerd.endpoint);
-    const { container } = await runSleeper(where, await runtimeOf(where, containerd.endpoint));
+    const { container } = await runSleeper(where, await runtimeOf(where, containerd));
     const [sleeper, shims] = [firstProcess(where, container), shimSockets(where)];
     await containerd.stop();
     await clearRunState(where.options);
@@ -315,7 +317,7 @@ describe('a private containerd', () => {
     expect(existsSync(containerdPaths(where.dataDir).run)).toBe(false);
     // Its record is there at the next start; the Pod can be ended as if it had been a crash.
     const next = await start(where);
-    const runtime = await runtimeOf(where, next.endpoint);
+    const runtime = await runtimeOf(where, next);
     const { sandboxes, containers } = await runtime.observe('uid-1', never);
     expect(sandboxes).toMatchObject([{ ready: false }]);
     expect(containers).toMatchObject([{ state: 'exited' }]);

@@ -20,6 +20,7 @@ import { containerdConfig } from './config.ts';
 import { openLogFile } from './log-file.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
 import { clearRunState, endLeftover, prepareRunFolder } from './run-state.ts';
+import { createShimExits, type ShimExits } from './shim-exits.ts';
 
 export interface ContainerdOptions {
   dataDir: string;
@@ -42,6 +43,8 @@ export interface Containerd {
   /** unix:///… for connectRuntime. */
   readonly endpoint: string;
   readonly version: string;
+  /** How containers end while it is down. Who listens to its events calls unwatch() once they cannot be missed. */
+  readonly shimExits: ShimExits;
   /** undefined while it is down. */
   pid(): number | undefined;
   /** Ends it and waits; containers go on. */
@@ -66,6 +69,8 @@ export async function startContainerd(options: ContainerdOptions, signal?: Abort
   if (program === undefined) throw new UserError(`the command 'containerd' is missing: install the package containerd`);
   if (findProgram('runc') === undefined) throw new UserError(`the command 'runc' is missing: install the package runc`);
   const paths = containerdPaths(options.dataDir);
+  const shimExits = createShimExits({ state: paths.state, log, timers });
+  await shimExits.watch();
   await endLeftover(paths, log, timers);
   await prepareRunFolder(paths);
   writeConfiguration(paths, options);
@@ -112,6 +117,7 @@ export async function startContainerd(options: ContainerdOptions, signal?: Abort
     const wait = restartWait;
     restartWait = Math.min(restartWait * 2, LONGEST_RESTART_MILLIS);
     await delay(wait, timers, stopping.signal).catch(() => undefined);
+    await shimExits.watch();
     if (stopping.signal.aborted) return;
     await start().then(
       () => log.info('containerd is back'),
@@ -122,6 +128,7 @@ export async function startContainerd(options: ContainerdOptions, signal?: Abort
     stopping.abort();
     if (child !== undefined) await endChild(child, timers);
     await restarting;
+    shimExits.unwatch();
     logFile.close();
   };
 
@@ -132,6 +139,7 @@ export async function startContainerd(options: ContainerdOptions, signal?: Abort
     version = await start(signal);
     keep = true;
   } catch (error) {
+    shimExits.unwatch();
     logFile.close();
     throw error;
   }
@@ -143,6 +151,7 @@ export async function startContainerd(options: ContainerdOptions, signal?: Abort
   return {
     endpoint: `unix://${paths.socket}`,
     version,
+    shimExits,
     pid: () => child?.pid,
     stop: stopOnce,
     shutdown: async () => {

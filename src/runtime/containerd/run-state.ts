@@ -2,15 +2,14 @@
  * What a containerd leaves in its run folder, and how it is cleared: after a reboot (nothing of it is true any more) and
  * when lifepod ends for good.
  */
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { runCommandOk, sendSignal } from '../../platform/processes.ts';
-import { CRI_NAMESPACE } from '../cri/connection.ts';
 import { cgroupFolders, removeEmptyCgroups } from './cgroups.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
 import { childrenOf, findContainerd, findShims, haveEnded } from './process-table.ts';
+import { removeShimSockets } from './shims.ts';
 
 const STOP_MILLIS = 10_000;
 const KILL_MILLIS = 5_000;
@@ -58,32 +57,9 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
     await end([...containers, ...shims], 'SIGKILL', timers);
     removeEmptyCgroups(cgroups);
   }
-  removeShimSockets(paths);
+  removeShimSockets(paths.state);
   await unmountUnder([paths.run, paths.home]);
   rmSync(paths.run, { recursive: true, force: true });
-}
-
-/** A shim removes its socket when it ends, but not when it is killed. Its address stands in its bundle. */
-export function removeShimSockets(paths: Pick<ContainerdPaths, 'state'>): void {
-  const bundles = join(paths.state, 'io.containerd.runtime.v2.task', CRI_NAMESPACE);
-  if (!existsSync(bundles)) return;
-  for (const id of readdirSync(bundles)) {
-    const address = shimAddress(join(bundles, id));
-    if (address?.startsWith('unix://')) rmSync(address.slice('unix://'.length), { force: true });
-  }
-}
-
-/** containerd 2.x writes it to bootstrap.json, with the protocol of the shim; containerd 1.x writes it to a file named address. */
-function shimAddress(bundle: string): string | undefined {
-  const alone = readTextIfPresent(join(bundle, 'address'));
-  if (alone !== undefined) return alone.trim();
-  try {
-    const { address } = JSON.parse(readTextIfPresent(join(bundle, 'bootstrap.json')) ?? '{}') as { address?: unknown };
-    return typeof address === 'string' ? address : undefined;
-  } catch {
-    // containerd was killed while it wrote it.
-    return undefined;
-  }
 }
 
 /** Lazily: what still uses a mount must not keep the others. */

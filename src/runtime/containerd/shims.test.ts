@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { removeShimSockets } from './run-state.ts';
+import { removeShimSockets } from './shims.ts';
 
 let state: string;
 beforeEach(() => {
@@ -22,7 +22,7 @@ test.each([
   writeFileSync(socket, '');
   mkdirSync(bundle, { recursive: true });
   writeFileSync(join(bundle, file), contents(socket));
-  removeShimSockets({ state });
+  removeShimSockets(state);
   expect(existsSync(socket)).toBe(false);
 });
 
@@ -32,6 +32,6 @@ test.each(['', '{', 'null', '{"address":1}', '{"address":"tcp://a"}'])(
     const bundle = join(state, 'io.containerd.runtime.v2.task/k8s.io/shim');
     mkdirSync(bundle, { recursive: true });
     writeFileSync(join(bundle, 'bootstrap.json'), contents);
-    expect(() => removeShimSockets({ state })).not.toThrow();
+    expect(() => removeShimSockets(state)).not.toThrow();
   },
 );

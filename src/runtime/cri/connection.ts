@@ -1,17 +1,11 @@
 /**
  * One gRPC channel to the runtime's socket: calls that an AbortSignal cancels, and errors in upstream's words.
  */
-import { fileURLToPath } from 'node:url';
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
-import {
-  loadSync,
-  type MessageTypeDefinition,
-  type MethodDefinition,
-  type PackageDefinition,
-  type ServiceDefinition,
-} from '@grpc/proto-loader';
+import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
 import type { Timers } from '../../platform/platform.ts';
 import { OutcomeUnknownError } from '../runtime.ts';
+import { decodeMessage, encodeMessage, loadDefinitions } from './definitions.ts';
 
 /** Names of gRPC's codes as Go prints them, by number. */
 const CODE_NAMES = [
@@ -81,27 +75,6 @@ export interface Connection {
   /** As unary, but waits until the runtime can be reached. */
   unaryWhenReachable<Response>(method: string, request: object, signal: AbortSignal): Promise<Response>;
   close(): void;
-}
-
-let definitions: PackageDefinition | undefined;
-
-function loadDefinitions(): PackageDefinition {
-  const options = { longs: Number, enums: String, defaults: true } as const;
-  const files = [
-    'cri.proto',
-    'containerd-events.proto',
-    'containerd-tasks.proto',
-    'containerd-containers.proto',
-    'containerd-content.proto',
-    'containerd-snapshots.proto',
-    'containerd-leases.proto',
-    'containerd-images.proto',
-  ];
-  definitions ??= Object.assign(
-    {},
-    ...files.map((file) => loadSync(fileURLToPath(new URL(file, import.meta.url)), options)),
-  ) as PackageDefinition;
-  return definitions;
 }
 
 /** containerd's own services want a namespace; CRI keeps its objects in this one. */
@@ -187,8 +160,8 @@ export function connect(endpoint: string, onCall?: CallListener): Connection {
         stream.on('error', (error) => end(signal.aborted ? signal.reason : toCallError(error as ServiceError)));
         stream.on('end', () => end(new RuntimeCallError('Unavailable', 'the runtime ended the stream')));
       }),
-    decode: (type, bytes) => (types[type] as MessageTypeDefinition<object, object>).deserialize(bytes) as never,
-    encode: (type, message) => (types[type] as MessageTypeDefinition<object, object>).serialize(message),
+    decode: decodeMessage,
+    encode: encodeMessage,
     close: () => client.close(),
   };
 }

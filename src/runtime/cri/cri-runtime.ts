@@ -9,6 +9,7 @@
 import type { Metrics } from '../../platform/metrics.ts';
 import { machineClock } from '../../platform/node.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerRuntime, ContainerStreams, RuntimeUsage, RuntimeVersion } from '../runtime.ts';
 import { createSteadyStamps } from '../steady-stamps.ts';
 import { callMetrics } from './call-metrics.ts';
@@ -39,6 +40,8 @@ export interface RuntimeOptions {
   namespaceLabels?: Labels;
   /** Gets the figures of the calls. */
   metrics?: Metrics;
+  /** Of the containerd behind the endpoint: believed where CRI says that the end of a container is unknown. */
+  shimExits?: ShimExits | undefined;
 }
 
 const SERVICE = 'runtime.v1.RuntimeService';
@@ -50,7 +53,7 @@ export async function connectRuntime(
   const connection = connect(options.endpoint, options.metrics && callMetrics(options.metrics));
   const facts = emptyFacts();
   const scope = options.namespaceLabels ?? {};
-  const observer = createObserver(connection, facts, scope);
+  const observer = createObserver(connection, facts, scope, options.shimExits);
   const stamps = createSteadyStamps(options.timers, machineClock);
   const version = async (signal: AbortSignal): Promise<RuntimeVersion> => {
     const answer = await connection.unary<Record<'runtimeName' | 'runtimeVersion' | 'runtimeApiVersion', string>>(
@@ -88,7 +91,10 @@ export async function connectRuntime(
     imageFolder: (signal) => imageFolder(connection, signal),
     listImages: (signal) => listImages(connection, signal),
     removeImage: (id, signal) => removeImage(connection, id, signal),
-    close: async () => connection.close(),
+    close: async () => {
+      options.shimExits?.unwatch();
+      connection.close();
+    },
   };
   return runtimeName === 'containerd'
     ? Object.assign(runtime, imageMountCalls(connection, options.timers), garbageCalls(connection))

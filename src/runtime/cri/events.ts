@@ -7,6 +7,7 @@
  * 2. An exit is noted in the facts before its Pod is announced, so that who looks then sees it.
  */
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { RuntimeEvent } from '../runtime.ts';
 import { catchUpExits } from './catch-up.ts';
 import { type Connection, CRI_NAMESPACE, delay, runtimeInitialized } from './connection.ts';
@@ -46,6 +47,8 @@ export interface EventSource {
   timers: Timers;
   /** Version.runtimeName */
   runtimeName: string;
+  /** Watched while the stream is cut. */
+  shimExits?: ShimExits | undefined;
 }
 
 type Listener = (event: RuntimeEvent) => void;
@@ -61,6 +64,7 @@ export async function followEvents(
   let wait = FIRST_RECONNECT_MILLIS;
   const resync = (): void => {
     wait = FIRST_RECONNECT_MILLIS;
+    source.shimExits?.unwatch();
     listener({ type: 'resync' });
   };
   while (!signal.aborted) {
@@ -69,6 +73,7 @@ export async function followEvents(
     } catch (error) {
       if (signal.aborted) return;
       cut();
+      void source.shimExits?.watch();
       source.log.warn('the stream of runtime events ended; connecting again', { error: String(error) });
       await delay(wait, source.timers, signal).catch(() => undefined);
       wait = Math.min(wait * 2, LONGEST_RECONNECT_MILLIS);

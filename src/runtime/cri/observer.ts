@@ -4,6 +4,7 @@
  * An exit that an event told is believed before CRI says it too: containerd's CRI plugin learns of it from the same event,
  * and a little later.
  */
+import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerObservation, PodObservation, SandboxObservation } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
 import { type ContainerFacts, containerFacts, type Facts, sandboxFacts } from './facts.ts';
@@ -44,8 +45,13 @@ export interface Observer {
   containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus | undefined>;
 }
 
-/** `scope`: labels that everything of this instance has. */
-export function createObserver(connection: Connection, facts: Facts, scope: Labels): Observer {
+/** `scope`: labels that everything of this instance has. `shimExits`: what containerd itself may not know. */
+export function createObserver(
+  connection: Connection,
+  facts: Facts,
+  scope: Labels,
+  shimExits?: Pick<ShimExits, 'exitOf' | 'keepOnly'>,
+): Observer {
   const listSandboxes: Observer['listSandboxes'] = async (filter, signal) =>
     (
       await connection.unary<{ items: ListedSandbox[] }>(
@@ -124,7 +130,9 @@ export function createObserver(connection: Connection, facts: Facts, scope: Labe
     }
     learn(known, status);
     if (status.state !== 'CONTAINER_EXITED') return fromFacts({ ...listed, state: status.state }, known);
-    known.final = fromExit(listed, known, status);
+    if (isEndUnknown(status)) known.exit ??= shimExits?.exitOf(listed.id);
+    known.final =
+      isEndUnknown(status) && known.exit !== undefined ? fromFacts(listed, known) : fromExit(listed, known, status);
     return known.final;
   };
 
@@ -158,6 +166,7 @@ export function createObserver(connection: Connection, facts: Facts, scope: Labe
       const [sandboxes, containers] = await list({}, signal);
       prune(facts.sandboxes, sandboxes);
       prune(facts.containers, containers);
+      shimExits?.keepOnly(new Set(containers.map(({ id }) => id)));
       const all = await assemble(sandboxes, containers, signal);
       return groupByPod(all);
     },
@@ -170,6 +179,9 @@ const isSettled = (listed: ListedContainer, known: ContainerFacts): boolean => {
   if (listed.state === 'CONTAINER_CREATED') return !exited;
   return listed.state === 'CONTAINER_RUNNING' && known.startedAt !== undefined && known.imageRef !== undefined;
 };
+
+/** What containerd says of a container that ended while it did not run, where the shim can no longer be asked. */
+const isEndUnknown = (status: ContainerStatus): boolean => status.exitCode === 255 && status.reason === 'Unknown';
 
 function learn(known: ContainerFacts, status: ContainerStatus): void {
   known.startedAt = millisOf(status.startedAt) ?? known.startedAt;

@@ -1,0 +1,94 @@
+/**
+ * How containers end while no containerd runs: their shims are asked. A containerd 2.x that starts removes the shim of a container
+ * that has ended, and its exit code with it: CRI then says 255 and `Unknown`.
+ *
+ * Invariant: once watch() has resolved, the exit of each container whose shim answers gets known here, until unwatch().
+ */
+import type { Log, Millis, Timers } from '../../platform/platform.ts';
+import { delay } from '../cri/connection.ts';
+import { decodeMessage, encodeMessage } from '../cri/definitions.ts';
+import { type Timestamp, timestampMillis } from '../cri/responses.ts';
+import { findBundledShims, type Shim } from './shims.ts';
+import { connectTtrpc, type Ttrpc } from './ttrpc.ts';
+
+export interface ContainerExit {
+  exitCode: number;
+  finishedAt: Millis;
+}
+
+export interface ShimExits {
+  /** Asks all shims that are not asked yet. Resolves with their number when a containerd may start: none of them stalls it for long. */
+  watch(): Promise<number>;
+  /** A containerd runs, and tells of ends itself. */
+  unwatch(): void;
+  /** undefined: it has not ended between watch() and unwatch(). */
+  exitOf(containerId: string): ContainerExit | undefined;
+  /** Forgets the containers that are gone. */
+  keepOnly(containerIds: ReadonlySet<string>): void;
+}
+
+interface ExitAnswer {
+  exitStatus: number;
+  exitedAt: Timestamp | null;
+}
+
+/** A shim answers in a few ms. */
+const ANSWER_MILLIS = 2000;
+
+/** `state`: as for findBundledShims(). */
+export function createShimExits(options: { state: string; log: Log; timers: Timers }): ShimExits {
+  const { state, log, timers } = options;
+  const exits = new Map<string, ContainerExit>();
+  const asked = new Map<string, { shim: Ttrpc; answered: Promise<void> }>();
+
+  const note = (containerId: string, { exitStatus, exitedAt }: ExitAnswer): void => {
+    exits.set(containerId, { exitCode: exitStatus, finishedAt: timestampMillis(exitedAt) ?? timers.now() });
+  };
+  const ask = ({ containerId, socket, version }: Shim): void => {
+    const shim = connectTtrpc(socket);
+    const request = encodeMessage('containerd.shim.TaskRequest', { id: containerId });
+    const call = async <Answer>(method: string): Promise<Answer> => {
+      const payload = await shim.call(`containerd.task.v${version}.Task`, method, request);
+      return decodeMessage(`containerd.shim.${method}Response`, payload);
+    };
+    // It is answered when the container ends; where it has ended by now, at once.
+    void call<ExitAnswer>('Wait').then(
+      (answer) => note(containerId, answer),
+      (error) => {
+        if (asked.get(containerId)?.shim !== shim) return;
+        asked.delete(containerId);
+        log.debug('a shim does not tell how its container ends', { containerId, error: String(error) });
+      },
+    );
+    // The shim has the question above once it has answered this one.
+    const answered = call<ExitAnswer & { status: string }>('State').then(
+      (answer) => {
+        if (answer.status === 'STOPPED') note(containerId, answer);
+      },
+      () => undefined,
+    );
+    asked.set(containerId, { shim, answered });
+  };
+  return {
+    async watch() {
+      const shims = findBundledShims(state).filter(({ protocol }) => protocol === 'ttrpc');
+      for (const shim of shims) if (!asked.has(shim.containerId)) ask(shim);
+      const enough = new AbortController();
+      await Promise.race([
+        Promise.all([...asked.values()].map(({ answered }) => answered)),
+        delay(ANSWER_MILLIS, timers, enough.signal).catch(() => undefined),
+      ]);
+      enough.abort();
+      return shims.length;
+    },
+    unwatch() {
+      const shims = [...asked.values()];
+      asked.clear();
+      for (const { shim } of shims) shim.close();
+    },
+    exitOf: (containerId) => exits.get(containerId),
+    keepOnly(containerIds) {
+      for (const id of exits.keys()) if (!containerIds.has(id)) exits.delete(id);
+    },
+  };
+}

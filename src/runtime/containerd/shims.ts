@@ -1,0 +1,52 @@
+/** The shims that hold containers, found by what containerd wrote into the bundle of each container. */
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { readTextIfPresent } from '../../platform/files.ts';
+import { CRI_NAMESPACE } from '../cri/connection.ts';
+
+export interface Shim {
+  /** Of the container or the sandbox. */
+  containerId: string;
+  /** The path of its Unix socket. Containers of one Pod may share it. */
+  socket: string;
+  /** Of its task service. */
+  version: number;
+  protocol: string;
+}
+
+/** `state`: containerd's folder of that name, /run/containerd by default. */
+export function findBundledShims(state: string): Shim[] {
+  const bundles = join(state, 'io.containerd.runtime.v2.task', CRI_NAMESPACE);
+  if (!existsSync(bundles)) return [];
+  return readdirSync(bundles).flatMap((containerId) => {
+    const { address, ...service } = readBundle(join(bundles, containerId));
+    if (!address?.startsWith('unix://')) return [];
+    return [{ containerId, socket: address.slice('unix://'.length), ...service }];
+  });
+}
+
+interface Bootstrap {
+  address?: string | undefined;
+  version: number;
+  protocol: string;
+}
+
+/** containerd 2.x writes all of it to bootstrap.json; containerd 1.x writes the address alone, to a file of that name. */
+function readBundle(bundle: string): Bootstrap {
+  const plain = { address: readTextIfPresent(join(bundle, 'address'))?.trim(), version: 2, protocol: 'ttrpc' };
+  try {
+    const written = JSON.parse(readTextIfPresent(join(bundle, 'bootstrap.json')) ?? '{}') as Record<string, unknown>;
+    const { address, version, protocol } = written;
+    return typeof address === 'string' && typeof version === 'number' && typeof protocol === 'string'
+      ? { address, version, protocol }
+      : plain;
+  } catch {
+    // containerd was killed while it wrote it.
+    return plain;
+  }
+}
+
+/** A shim removes its socket when it ends, but not when it is killed. */
+export function removeShimSockets(state: string): void {
+  for (const { socket } of findBundledShims(state)) rmSync(socket, { force: true });
+}
