@@ -1,6 +1,7 @@
 /** Pods on a machine with cgroup v2 and systemd: ends, limits in the kernel's files, probes, memory used up, eviction. */
 import { expect, test } from 'vitest';
 import { cpuWeight } from '../../src/platform/cgroups.ts';
+import { containerWeights } from '../support/control-groups.ts';
 import { pod } from '../support/manifests.ts';
 import type { Machine } from './machine.ts';
 import { apply, printStatus, traceOf, untilReady, wholeLife } from './scripts.ts';
@@ -64,7 +65,10 @@ export function limitTest(machine: () => Machine, name: string): void {
     const memory = String(64 * MEBIBYTE);
     expect(await values('memory.max')).toEqual(expect.arrayContaining([memory]));
     expect(await values('cpu.max')).toEqual(expect.arrayContaining(['20000 100000']));
-    expect(await values('cpu.weight')).toEqual(expect.arrayContaining([String(cpuWeight(102))]));
+    const weights = await values('cpu.weight');
+    expect(weights).toContain(String(cpuWeight(102)));
+    // Of the app container and the sandbox.
+    expect([...containerWeights(102), ...containerWeights(2)]).toEqual(expect.arrayContaining(weights));
   });
 }
 

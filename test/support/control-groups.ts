@@ -20,6 +20,13 @@ export interface GroupLimits {
 /** As version 1 says it, so that a test names one value for both. */
 export const shares = (count: number): string => String(version === 1 ? count : cpuWeight(count));
 
+/** In version 2, of a container, whose group runc makes: from 1.3.2 on, runc turns shares into a weight by another formula. */
+export const containerWeights = (count: number): string[] => {
+  const bits = Math.log2(count);
+  return [cpuWeight(count), Math.ceil(10 ** ((bits ** 2 + 125 * bits) / 612 - 7 / 34))].map(String);
+};
+export const containerShares = (count: number): string[] => (version === 1 ? [shares(count)] : containerWeights(count));
+
 const file = (controller: string, group: string, name: string): string => {
   const path = join(CGROUP_ROOT, version === 1 ? controller : '', group, name);
   return existsSync(path) ? readFileSync(path, 'utf8').trim() : 'none';
