@@ -1,4 +1,7 @@
 /** `lifepod down`: ends every Pod, then the engine, then whatever is left of them on the machine. May be repeated. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { resourcePrefix } from '../apiserver/cache/keys.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { dropBallast } from '../platform/ballast.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
@@ -6,6 +9,7 @@ import { nodePlatform } from '../platform/node.ts';
 import type { Platform } from '../platform/platform.ts';
 import { sendSignal } from '../platform/processes.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
+import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { connectOwnRuntime } from './engine-runtime.ts';
@@ -27,7 +31,7 @@ export async function down(dataDir: string): Promise<void> {
     return;
   }
   let pid = dataDirOwner(dataDir);
-  if (pid === undefined && record.state === 'up') {
+  if (pid === undefined && record.state === 'up' && (await hasPods(dataDir))) {
     say('the engine does not run: starting it, to end its Pods gracefully');
     // Any port: its own may be taken meanwhile.
     await startDetached({ dataDir, anyPort: true });
@@ -51,6 +55,23 @@ export async function down(dataDir: string): Promise<void> {
     lock.release();
   }
   say(`nothing of ${dataDir} is running or mounted`);
+}
+
+/** Whether a Pod is in the store of an engine that does not run, or has left something on the machine: each that runs has a folder. */
+async function hasPods(dataDir: string): Promise<boolean> {
+  const lock = lockDataDir(dataDir, 'down');
+  try {
+    const folders = join(dataDir, 'pods');
+    if (existsSync(folders) && readdirSync(folders).length > 0) return true;
+    const store = await openLmdbStore({ directory: join(dataDir, 'store'), log: nodePlatform('error').log });
+    try {
+      return (await store.range({ prefix: resourcePrefix('', 'pods'), limit: 1 })).items.length > 0;
+    } finally {
+      await store.close();
+    }
+  } finally {
+    lock.release();
+  }
 }
 
 /** The machine's own runtime goes on, and would keep what the engine had no time to remove. Resolves with what failed. */

@@ -11,6 +11,7 @@ import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { makePauseArchive } from '../../src/runtime/images/local-images.ts';
 import { loadImages, quiet, type Scratch, scratch } from '../integration/containerd-fixture.ts';
+import { watchLeaks } from '../support/leaks.ts';
 import { LAUNCHER, launch, scratchFolder } from '../support/lifepod.ts';
 import { startRegistry } from '../support/registry.ts';
 
@@ -18,8 +19,8 @@ interface Machine {
   where: Scratch;
   containerd: Containerd;
   dataDir: string;
-  /** `lifepod up --detach`: the exit code, and the lines on standard error, each given to `seen`. */
-  up(seen?: (line: string) => unknown): Promise<{ code: number; lines: string[] }>;
+  /** `lifepod up --detach`: the exit code, and the lines on standard error, each given to `seen`, with what Ctrl+C does. */
+  up(seen?: (line: string, interrupt: () => void) => unknown): Promise<{ code: number; lines: string[] }>;
 }
 
 /** Ends and removes everything afterwards. */
@@ -42,7 +43,7 @@ async function withMachine(
       const lines: string[] = [];
       for await (const line of createInterface({ input: child.stderr })) {
         lines.push(line);
-        await seen?.(line);
+        await seen?.(line, () => child.kill('SIGINT'));
       }
       const [code] = await ended;
       return { code, lines };
@@ -98,6 +99,20 @@ test('without a CNI configuration up says what is missing and what to do, and is
         READY,
       ],
     });
+  });
+});
+
+test('down after a start that was given up ends nothing, and needs no engine', async () => {
+  const change = ({ options }: Scratch): Partial<ContainerdOptions> => {
+    rmSync(join(options.cniConfDir, '10-test.conflist'));
+    return {};
+  };
+  await withMachine(change, async ({ dataDir, up }) => {
+    expect((await up((line, interrupt) => line.startsWith('lifepod waits') && interrupt())).code).toBe(1);
+    const leaks = await watchLeaks(dataDir);
+    const result = await launch(['down', '--data-dir', dataDir]);
+    expect(result).toMatchObject({ code: 0, stdout: `nothing of ${dataDir} is running or mounted\n` });
+    expect(await leaks.left()).toEqual([]);
   });
 });
 
