@@ -20,7 +20,7 @@ export function endTests(machine: () => Machine): void {
       echo '${resident}' >/var/lib/lifepod/manifests/resident.json
       ${apply(wholeLife('last'))}
       ${untilReady('last')}
-      timeout 240 grep -qm 1 pod/${STATIC} < <(exec kubectl get pods -w -o name)
+      kubectl wait --for=create pod/${STATIC} --timeout=240s >/dev/null
       ${untilReady(STATIC)}`);
     const started = `kubectl get pod ${STATIC} -o jsonpath='{.status.startTime}'`;
     const before = await machine().ok(started);
