@@ -28,6 +28,8 @@ export interface Machine {
 
 const BUILD = join(import.meta.dirname, 'build-machine.sh');
 const BOOT_MILLIS = 300_000;
+/** The exit code of ssh where its connection ends before the command. */
+const SSH_FAILED = 255;
 
 /** Builds the image where the cache of the user does not have it, in place of one of an older script; resolves with its folder. */
 async function machineImage(version: ContainerdVersion): Promise<string> {
@@ -63,11 +65,14 @@ export async function startMachine(version: ContainerdVersion): Promise<Machine>
     ...['ServerAliveInterval=20', 'ServerAliveCountMax=6'].flatMap(option),
     'root@127.0.0.1',
   ];
-  const run: Machine['run'] = (script, seconds = 300) =>
-    runCommand('ssh', [...ssh, 'bash', '-s'], {
+  const run: Machine['run'] = async (script, seconds = 300) => {
+    const result = await runCommand('ssh', [...ssh, 'bash', '-s'], {
       input: `export KUBECONFIG=/var/lib/lifepod/kubeconfig\n${script}\n`,
       signal: AbortSignal.timeout(seconds * 1000),
     });
+    if (result.code === SSH_FAILED) throw new Error(`the connection to the machine is lost; ${console.tail()}`);
+    return result;
+  };
   /** One connection for all commands: a new one takes seconds. Its process goes on in the background. */
   const connect = async (): Promise<void> => {
     const [code] = await once(spawn('ssh', ['-M', '-N', '-f', ...ssh], { stdio: 'ignore' }), 'exit');
@@ -83,7 +88,8 @@ export async function startMachine(version: ContainerdVersion): Promise<Machine>
     },
     async reboot() {
       const ready = console.ready();
-      await run('systemctl reboot');
+      // The connection may end before the command.
+      await run('systemctl reboot').catch(() => undefined);
       await disconnect();
       await ready;
       await connect();
@@ -122,11 +128,11 @@ const qemuOptions = (image: string, port: number): string[] => [
 ];
 
 /** The machine writes the line machine-ready to its console when ssh listens. */
-function followConsole(qemu: ChildProcess): { ready(): Promise<void> } {
+function followConsole(qemu: ChildProcess): { ready(): Promise<void>; tail(): string } {
   const lines: string[] = [];
   let waiting: { resolve(): void; reject(error: Error): void } | undefined;
-  const fail = (why: string): void =>
-    waiting?.reject(new Error(`${why}; its console:\n${lines.slice(-20).join('\n')}`));
+  const tail = (): string => `its console:\n${lines.slice(-60).join('\n')}`;
+  const fail = (why: string): void => waiting?.reject(new Error(`${why}; ${tail()}`));
   if (qemu.stdout !== null) {
     createInterface({ input: qemu.stdout }).on('line', (line) => {
       lines.push(line);
@@ -135,6 +141,7 @@ function followConsole(qemu: ChildProcess): { ready(): Promise<void> } {
   }
   qemu.once('exit', (code, signal) => fail(`the virtual machine ended (${signal ?? code})`));
   return {
+    tail,
     async ready() {
       const late = setTimeout(() => fail('the virtual machine is not up'), BOOT_MILLIS);
       try {
