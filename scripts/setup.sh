@@ -130,4 +130,4 @@ fi
 npm_is_current || install_npm_packages
 missing=$(missing_packages)
 [ -z "$missing" ] || install_debian_packages "$missing"
-generated_is_current || node_modules/node/bin/node scripts/generate-api.ts
+generated_is_current || node_modules/node/bin/node --no-wasm-tier-up scripts/generate-api.ts

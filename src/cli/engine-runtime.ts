@@ -11,7 +11,7 @@ import { type Containerd, startContainerd } from '../runtime/containerd/containe
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { findShims } from '../runtime/containerd/process-table.ts';
 import { createShimExits, type ShimExits } from '../runtime/containerd/shim-exits.ts';
-import { connect, hasCode } from '../runtime/cri/connection.ts';
+import { connect, hasCode, runtimeInitialized } from '../runtime/cri/connection.ts';
 import { connectRuntime, type RuntimeOptions } from '../runtime/cri/cri-runtime.ts';
 import type { Labels } from '../runtime/cri/labels.ts';
 import { type RuntimeConfig, readRuntimeConfig } from '../runtime/cri/runtime-config.ts';
@@ -19,6 +19,7 @@ import { loadImageArchives } from '../runtime/images/load.ts';
 import { makePauseArchive } from '../runtime/images/local-images.ts';
 import type { ContainerRuntime, ContainerStreams, RuntimeEvent, RuntimeUsage } from '../runtime/runtime.ts';
 import { findCniFolder } from './machine.ts';
+import type { Waiting } from './node-ready.ts';
 import type { Settings } from './settings.ts';
 
 /** Made of catatonit on this machine, so that no registry is needed. */
@@ -42,13 +43,13 @@ export async function startRuntime(
   platform: Platform,
   closers: AsyncDisposableStack,
   signal: AbortSignal,
-  metrics: Metrics,
+  { metrics, waiting }: { metrics: Metrics; waiting: Waiting },
 ): Promise<EngineRuntime> {
   const { dataDir, containerRuntimeEndpoint } = settings;
   const containerd =
     containerRuntimeEndpoint === undefined ? await startPrivate(settings, platform, closers, signal) : undefined;
   const endpoint = containerRuntimeEndpoint ?? containerd?.endpoint ?? '';
-  const shimExits = containerd?.shimExits ?? (await watchShims(endpoint, platform, signal));
+  const shimExits = containerd?.shimExits ?? (await watchShims(endpoint, platform, closers, signal, waiting));
   const runtime = await connectOwnRuntime(endpoint, dataDir, platform, { metrics, shimExits });
   closers.defer(() => runtime.close());
   if (containerd !== undefined) await ensureSandboxImage(runtime, endpoint, dataDir, platform, signal);
@@ -93,7 +94,7 @@ export function connectOwnRuntime(
     throw new UserError(
       hasCode(error, 'Unimplemented')
         ? `the container runtime at ${endpoint} offers no CRI v1: take "cri" out of disabled_plugins in its configuration (containerd: /etc/containerd/config.toml), and restart it`
-        : `the container runtime at ${endpoint} does not answer: ${error.message}`,
+        : `the container runtime at ${endpoint} does not answer: ${error.message}; start it`,
     );
   });
 }
@@ -104,20 +105,29 @@ const ANSWER_MILLIS = 500;
 
 /**
  * Asks the shims of a machine's containerd how containers end while it is down. A containerd that is down while it has containers is
- * about to be started again: waits for it, so that no end is missed. Other runtimes have no such shims.
+ * about to be started again: waits for it, so that no end is missed. Other runtimes have no such shims. containerd's state is taken to be
+ * in the folder of its socket, as it is by default.
  */
-async function watchShims(endpoint: string, platform: Platform, signal: AbortSignal): Promise<ShimExits> {
+async function watchShims(
+  endpoint: string,
+  platform: Platform,
+  closers: AsyncDisposableStack,
+  signal: AbortSignal,
+  waiting: Waiting,
+): Promise<ShimExits> {
   const socket = endpoint.replace(/^unix:\/\//, '');
   const shimExits = createShimExits({ state: dirname(socket), ...platform });
+  closers.defer(() => shimExits.unwatch());
   if ((await shimExits.watch()) > 0) {
     const connection = connect(endpoint);
     const enough = AbortSignal.any([signal, AbortSignal.timeout(RUNTIME_BACK_MILLIS)]);
-    const waiting = platform.timers.at(platform.timers.now() + ANSWER_MILLIS, () =>
-      platform.log.warn('the container runtime does not answer; waiting for it', { endpoint }),
-    );
+    const late = platform.timers.at(platform.timers.now() + ANSWER_MILLIS, () => {
+      platform.log.warn('the container runtime does not answer; waiting for it', { endpoint });
+      waiting(`the container runtime at ${endpoint} does not answer; start it`);
+    });
     // Where it does not come back, who connects says so.
-    await connection.unaryWhenReachable('runtime.v1.RuntimeService/Version', {}, enough).catch(() => undefined);
-    waiting.cancel();
+    await runtimeInitialized(connection, platform.timers, enough).catch(() => undefined);
+    late.cancel();
     connection.close();
     signal.throwIfAborted();
   }

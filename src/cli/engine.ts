@@ -162,7 +162,7 @@ async function startParts(
 
   const [registry, runtime, network] = await together([
     openRegistry(settings, platform, closers, metrics.all),
-    startRuntime(settings, platform, closers, signal, metrics.node),
+    startRuntime(settings, platform, closers, signal, { metrics: metrics.node, waiting }),
     setUpNetwork({ dataDir, instance: dataDir, podCidr, serviceCidr, dnsIp, signal }),
   ]);
   checkPodGroups(settings, runtime.cgroupDriver);

@@ -14,6 +14,10 @@ const REMEDIES: readonly [RegExp, string][] = [
     'write a CNI configuration to the folder that the runtime reads, by default /etc/cni/net.d: README has an example in the section "On a machine\'s own runtime"',
   ],
   [
+    /pulls its sandbox image/,
+    "where the runtime cannot reach the image's registry, load it (containerd: 'ctr -n k8s.io images import FILE')",
+  ],
+  [
     /no sandbox image/,
     "load it (containerd: 'ctr -n k8s.io images import FILE'), or name another one as sandbox image in the runtime's configuration",
   ],

@@ -40,7 +40,8 @@ describe('the kills of a group', () => {
     ['a kill that is accounted for', 1, [run('a', 137)], 1, [], 1],
     ['a kill beside one that is accounted for', 1, [run('a', 137)], 2, ['a'], 2],
     ['a run that ended otherwise', 0, [run('a', 1)], 1, [], 0],
-    ['a run that failed to start', 0, [run('a', 137, { reason: 'StartError' })], 1, [], 0],
+    ['a run that failed to start', 0, [run('a', 128, { reason: 'StartError' })], 1, [], 1],
+    ['a run that failed to start, without a kill', 1, [run('a', 128, { reason: 'StartError' })], 1, [], 1],
     ['a run that goes on', 0, [run('a', undefined)], 1, [], 0],
     ['a run of which the runtime reports it', 0, [reported('a')], 1, [], 1],
     ['a report without a kill', 1, [reported('a')], 1, [], 1],
@@ -134,6 +135,14 @@ describe('the runs of a Pod', () => {
     expect(await next([run('a', 137), run('b', 137), run('d', 137, { attempt: 1 })], pod)).toEqual([
       ...['Error', 'OOMKilled', 'OOMKilled'],
     ]);
+  });
+
+  it('that are killed by others after a start that the kernel killed stay as they are', async () => {
+    const reasons = await agent();
+    count(1);
+    const failed = run('a', 128, { reason: 'StartError' });
+    expect(await reasons([failed])).toEqual(['StartError']);
+    expect(await reasons([failed, run('b', 137)])).toEqual(['StartError', 'Error']);
   });
 
   it('account for a kill once, however late the runtime reports it', async () => {

@@ -36,6 +36,9 @@ const NO_KILLS: OomAccount = { groupId: '', accounted: 0, killed: [] };
 const isSuspect = ({ state, exitCode, reason }: Run): boolean =>
   state === 'exited' && exitCode === SIGKILL_EXIT_CODE && reason === 'Error';
 const isReported = ({ state, reason }: Run): boolean => state === 'exited' && reason === OOM_KILLED;
+/** runc itself is killed in the container's group where the limit is too small to start the container. */
+const isFailedStart = ({ state, reason }: Run): boolean => state === 'exited' && reason === 'StartError';
+const isOfInterest = (run: Run): boolean => isSuspect(run) || isReported(run) || isFailedStart(run);
 
 /** `ended`: the runs that have ended since the account was made, or that the runtime has reported as killed since. Pure. */
 export function settleKills(
@@ -50,8 +53,8 @@ export function settleKills(
   // A run may have had any number of processes: all that were killed are those of the runs that have ended.
   const left = unit === 'group' ? count - before - reported : reported === 0 && count > before ? suspects.length : 0;
   const found = suspects.slice(0, Math.max(0, left)).map(({ id }) => id);
-  const settled = reported + found.length;
-  if (settled === 0) return account;
+  const settled = reported + found.length + ended.filter(isFailedStart).length;
+  if (settled === 0 || (found.length === 0 && before === count)) return account;
   return {
     groupId,
     accounted: unit === 'group' ? Math.min(count, before + settled) : count,
@@ -83,9 +86,7 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
 
   const judge = async (pod: Pod, before: OomAccount, runs: readonly ContainerObservation[]): Promise<OomAccount> => {
     const killed = new Set(before.killed);
-    const news = runs.filter(
-      (run) => (isSuspect(run) || isReported(run)) && judged.get(run.id) !== run.reason && !killed.has(run.id),
-    );
+    const news = runs.filter((run) => isOfInterest(run) && judged.get(run.id) !== run.reason && !killed.has(run.id));
     if (news.length === 0) return before;
     const counted = await kills(pod).catch((error: unknown) => {
       log.warn('cannot read how often memory ran out in a Pod', { pod: pod.metadata.name, error: String(error) });

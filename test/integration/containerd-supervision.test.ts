@@ -245,7 +245,9 @@ describe('a private containerd', () => {
     await first.stop();
     const sleeper = firstProcess(where, container);
     process.kill(sleeper, 'SIGKILL');
-    const runtime = await runtimeOf(where, await start(where));
+    const second = await start(where);
+    expect(second.shimExits.exitOf(container)?.exitCode).toBe(137);
+    const runtime = await runtimeOf(where, second);
     await resyncs(runtime).next();
     expect((await runtime.observe('uid-1', never)).containers).toMatchObject([
       { id: container, state: 'exited', exitCode: 137, reason: 'Error' },

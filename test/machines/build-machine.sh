@@ -10,7 +10,11 @@ root=$folder/root
 trap 'rm -rf "$root"' EXIT
 rm -rf "$root"
 
-mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep '/debian/\?$' | head -n 1)
+mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep '/debian/\?$' | head -n 1 || true)
+[ -n "$mirror" ] || {
+  echo "no mirror of Debian is among the sources of apt: the virtual machine is made of Debian's packages" >&2
+  exit 1
+}
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 echo "deb [signed-by=$keys] $mirror trixie main" >"$folder/sources.list"
 [ "$version" = 1.7 ] || echo "deb [signed-by=$keys] $mirror sid main" >>"$folder/sources.list"

@@ -4,7 +4,16 @@ import type { Pod } from '../../src/api/generated/types.ts';
 import { pod } from '../support/manifests.ts';
 import type { Machine } from './machine.ts';
 import { limitTest, outOfMemoryTest } from './pod-tests.ts';
-import { apply, ENDPOINT, PRINT_LEFTOVERS, traceOf, untilReady, untilUnitReady, wholeLife } from './scripts.ts';
+import {
+  apply,
+  ENDPOINT,
+  PIDS_LIMIT,
+  PRINT_LEFTOVERS,
+  traceOf,
+  untilReady,
+  untilUnitReady,
+  wholeLife,
+} from './scripts.ts';
 
 const STATIC = 'resident-machine';
 
@@ -49,7 +58,7 @@ export function endTests(machine: () => Machine): void {
       rm -rf /var/lib/lifepod /var/tmp/trace
       sed -i 's/SystemdCgroup = true/SystemdCgroup = false/' /etc/containerd/config.toml
       systemctl restart containerd
-      lifepod up --detach --container-runtime-endpoint ${ENDPOINT} >/dev/null`);
+      lifepod up --detach ${PIDS_LIMIT} --container-runtime-endpoint ${ENDPOINT} >/dev/null`);
   });
   smokeTests(machine, 'cgroupfs');
 
@@ -57,7 +66,7 @@ export function endTests(machine: () => Machine): void {
     await machine().ok(`
       systemctl disable --now --quiet containerd
       rm -rf /var/lib/lifepod /var/tmp/trace
-      lifepod up --detach >/dev/null
+      lifepod up --detach ${PIDS_LIMIT} >/dev/null
       lifepod image load /opt/lifepod/images/busybox.tar`);
   });
   smokeTests(machine, 'private');
@@ -66,7 +75,7 @@ export function endTests(machine: () => Machine): void {
 function smokeTests(machine: () => Machine, name: string): void {
   limitTest(machine, name);
   outOfMemoryTest(machine, 2);
-  test(`of ${name} down leaves nothing`, async () => {
+  test(`down leaves nothing of the Pod ${name}`, async () => {
     await machine().ok('lifepod down');
     expect(await machine().ok(PRINT_LEFTOVERS)).toBe('');
     expect(await machine().ok(`cat ${traceOf(name)}`)).toBe('init\napp\nbefore\nstop\nafter\n');

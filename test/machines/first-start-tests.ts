@@ -2,9 +2,10 @@
 import { expect, test } from 'vitest';
 import type { Machine } from './machine.ts';
 import { CNI_CONFIGURATION, cniConfiguration, containerdConfiguration, systemdUnits } from './readme.ts';
-import { ENDPOINT, untilUnitReady } from './scripts.ts';
+import { ENDPOINT, PIDS_LIMIT, untilUnitReady } from './scripts.ts';
 
-const OPTIONS = `--container-runtime-endpoint ${ENDPOINT} \
+/** An emulated processor needs more than 30 s to end Pods. */
+const OPTIONS = `--container-runtime-endpoint ${ENDPOINT} ${PIDS_LIMIT} --shutdown-grace-period 300s \
   --eviction-hard 'memory.available<600Mi' --eviction-pressure-transition-period 0s`;
 const IMPORT_SANDBOX_IMAGE = (name: string): string =>
   `ctr -n k8s.io images import /opt/lifepod/images/pause.tar >/dev/null && ctr -n k8s.io images tag localhost/pause:1 ${name} >/dev/null`;
@@ -44,7 +45,9 @@ export function firstStartTests(machine: () => Machine): void {
   });
 
   test("README's units run it", async () => {
-    await machine().ok(systemdUnits());
+    await machine().ok(`${systemdUnits()}
+      mkdir /etc/systemd/system/lifepod-shutdown.service.d
+      printf '[Service]\\nTimeoutStopSec=400\\n' >/etc/systemd/system/lifepod-shutdown.service.d/slow.conf`);
     await machine().ok(`
       lifepod image load /opt/lifepod/images/busybox.tar
       engine=$(grep -oE '^[0-9]+' /var/lib/lifepod/lock)

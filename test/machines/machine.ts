@@ -38,11 +38,15 @@ async function machineImage(version: ContainerdVersion): Promise<string> {
   const folder = join(cache, `containerd-${version}-${digest}`);
   if (existsSync(folder)) return folder;
   mkdirSync(cache, { recursive: true });
-  const unfinished = mkdtempSync(join(cache, 'unfinished-'));
+  const remove = (prefix: string): void =>
+    readdirSync(cache)
+      .filter((name) => name.startsWith(prefix))
+      .forEach((name) => void rmSync(join(cache, name), { recursive: true, force: true }));
+  remove(`unfinished-${version}-`);
+  const unfinished = mkdtempSync(join(cache, `unfinished-${version}-`));
   try {
     await runCommandOk('bash', [BUILD, version, unfinished]);
-    for (const name of readdirSync(cache))
-      if (name.startsWith(`containerd-${version}-`)) rmSync(join(cache, name), { recursive: true, force: true });
+    remove(`containerd-${version}-`);
     renameSync(unfinished, folder);
   } finally {
     rmSync(unfinished, { recursive: true, force: true });

@@ -1,7 +1,11 @@
 /** Scripts for the shell of a virtual machine: they wait on events, and print what a test compares. */
+import { cpuWeight } from '../../src/platform/cgroups.ts';
 import { pod } from '../support/manifests.ts';
 
 export const ENDPOINT = 'unix:///run/containerd/containerd.sock';
+
+/** Of each Pod. */
+export const PIDS_LIMIT = '--pod-pids-limit 400';
 
 /** The folder of the machine that containers write their lines to. */
 const TRACE = '/var/tmp/trace';
@@ -19,9 +23,18 @@ export const traceOf = (name: string): string => `${TRACE}/${name}`;
 
 const append = (name: string, line: string): string => `echo ${line} >>/trace/${name}`;
 
+/** What the kernel's files of the group of such a Pod hold: the PreExit entry runs beside the app. */
+export const LIFE_LIMITS = {
+  'memory.max': String(2 * 64 * 2 ** 20),
+  'cpu.max': '40000 100000',
+  'cpu.weight': String(cpuWeight(204)),
+  'pids.max': '400',
+};
+
 /** A Pod that has a whole life: each container writes its line to the trace, the app another one when it is told to stop. */
 export function wholeLife(name: string): object {
-  const own = (container: string, script: string) => ({ name: container, script, ...traced.mount });
+  const resources = { requests: { cpu: '100m', memory: '32Mi' }, limits: { cpu: '200m', memory: '64Mi' } };
+  const own = (container: string, script: string) => ({ name: container, script, resources, ...traced.mount });
   return pod(name, {
     init: [own('init', append(name, 'init'))],
     app: [
@@ -30,7 +43,6 @@ export function wholeLife(name: string): object {
           'app',
           `trap "${append(name, 'stop')}; exit 0" TERM; ${append(name, 'app')}; while :; do sleep 3600 & wait $!; done`,
         ),
-        resources: { requests: { cpu: '100m', memory: '32Mi' }, limits: { cpu: '200m', memory: '64Mi' } },
         readinessProbe: { exec: { command: ['test', '-s', `/trace/${name}`] }, ...FORGIVING },
         livenessProbe: {
           exec: { command: ['test', '!', '-e', `/trace/${name}.sick`] },

@@ -33,7 +33,9 @@ function setUp(network: string[] = []) {
 
 test('reports why the image cannot be pulled, and tries again only after 10 s', async () => {
   const { timers, calls, read } = setUp();
-  expect(await read()).toEqual(['the container runtime has no sandbox image yet, and pulls it']);
+  expect(await read()).toEqual([
+    "the container runtime pulls its sandbox image: the one that its configuration names (containerd: 'containerd config dump', under sandbox)",
+  ]);
   await calls.changed.promise;
   expect([await read(), calls.trials]).toEqual([[PROBLEM], 1]);
   timers.advance(10_000);

@@ -29,6 +29,7 @@ export interface SandboxImageOptions {
 }
 
 const RETRY_MILLIS: Millis = 10_000;
+const UNKNOWN_IMAGE = "the one that its configuration names (containerd: 'containerd config dump', under sandbox)";
 
 /** The runtime's notReady(), which reports the lack of a sandbox image as well. */
 export function notReadyWithoutSandboxImage(options: SandboxImageOptions): ContainerRuntime['notReady'] {
@@ -36,7 +37,7 @@ export function notReadyWithoutSandboxImage(options: SandboxImageOptions): Conta
   let seen = false;
   let running = false;
   let tryAgainAt = Number.NEGATIVE_INFINITY;
-  let problem = `the container runtime has no sandbox image yet, and pulls it${image === undefined ? '' : `: ${image}`}`;
+  let problem = `the container runtime pulls its sandbox image: ${image ?? UNKNOWN_IMAGE}`;
 
   const isPresent = async (signal: AbortSignal): Promise<boolean> => {
     if (image !== undefined) return (await runtime.imageStatus(image, signal)) !== undefined;

@@ -19,7 +19,7 @@ import { type Connection, connect, delay, runtimeInitialized } from '../cri/conn
 import { containerdConfig } from './config.ts';
 import { openLogFile } from './log-file.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
-import { clearRunState, endLeftover, prepareRunFolder } from './run-state.ts';
+import { clearRunState, endLeftover, endSandboxes, prepareRunFolder } from './run-state.ts';
 import { createShimExits, type ShimExits } from './shim-exits.ts';
 
 export interface ContainerdOptions {
@@ -64,17 +64,32 @@ const STABLE_MILLIS = 30_000;
 
 /** Resolves when it serves CRI. Rejects with a UserError that says what is missing, or when `signal` aborts before. */
 export async function startContainerd(options: ContainerdOptions, signal?: AbortSignal): Promise<Containerd> {
-  const { log, timers } = options;
   const program = findProgram('containerd');
   if (program === undefined) throw new UserError(`the command 'containerd' is missing: install the package containerd`);
   if (findProgram('runc') === undefined) throw new UserError(`the command 'runc' is missing: install the package runc`);
-  const paths = containerdPaths(options.dataDir);
+  const { dataDir, log, timers } = options;
+  const paths = containerdPaths(dataDir);
   const shimExits = createShimExits({ state: paths.state, log, timers });
-  await shimExits.watch();
-  await endLeftover(paths, log, timers);
-  await prepareRunFolder(paths);
-  writeConfiguration(paths, options);
+  try {
+    await shimExits.watch();
+    await endLeftover(paths, log, timers);
+    await prepareRunFolder(paths);
+    writeConfiguration(paths, options);
+    return await supervise(program, options, shimExits, signal);
+  } catch (error) {
+    shimExits.unwatch();
+    throw error;
+  }
+}
 
+async function supervise(
+  program: string,
+  options: ContainerdOptions,
+  shimExits: ShimExits,
+  signal?: AbortSignal,
+): Promise<Containerd> {
+  const { dataDir, log, timers } = options;
+  const paths = containerdPaths(dataDir);
   const logFile = openLogFile(paths.log);
   const exitListeners: ((exit: ContainerdExit) => void)[] = [];
   const stopping = new AbortController();
@@ -139,7 +154,6 @@ export async function startContainerd(options: ContainerdOptions, signal?: Abort
     version = await start(signal);
     keep = true;
   } catch (error) {
-    shimExits.unwatch();
     logFile.close();
     throw error;
   }
@@ -275,25 +289,4 @@ async function endChild(child: ChildProcess, timers: Timers): Promise<void> {
   const timer = timers.at(timers.now() + STOP_MILLIS, () => child.kill('SIGKILL'));
   await exited;
   timer.cancel();
-}
-
-const END_SANDBOXES_MILLIS = 30_000;
-
-/** Through CRI, so that networks, cgroups and sockets go too. What cannot be ended so is left to clearRunState. */
-async function endSandboxes(endpoint: string, log: Log): Promise<void> {
-  const connection = connect(endpoint);
-  const signal = AbortSignal.timeout(END_SANDBOXES_MILLIS);
-  const call = <T>(method: string, request: object): Promise<T> =>
-    connection.unary<T>(`runtime.v1.RuntimeService/${method}`, request, signal);
-  try {
-    const { items } = await call<{ items: { id: string }[] }>('ListPodSandbox', {});
-    for (const { id } of items) {
-      await call('StopPodSandbox', { podSandboxId: id });
-      await call('RemovePodSandbox', { podSandboxId: id });
-    }
-  } catch (error) {
-    log.warn('not every sandbox could be ended', { error: String(error) });
-  } finally {
-    connection.close();
-  }
 }

@@ -6,6 +6,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { runCommandOk, sendSignal } from '../../platform/processes.ts';
+import { connect } from '../cri/connection.ts';
 import { cgroupFolders, removeEmptyCgroups } from './cgroups.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
 import { childrenOf, findContainerd, findShims, haveEnded } from './process-table.ts';
@@ -60,6 +61,27 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
   removeShimSockets(paths.state);
   await unmountUnder([paths.run, paths.home]);
   rmSync(paths.run, { recursive: true, force: true });
+}
+
+const END_SANDBOXES_MILLIS = 30_000;
+
+/** Through CRI, so that networks, cgroups and sockets go too. What cannot be ended so is left to clearRunState. */
+export async function endSandboxes(endpoint: string, log: Log): Promise<void> {
+  const connection = connect(endpoint);
+  const signal = AbortSignal.timeout(END_SANDBOXES_MILLIS);
+  const call = <T>(method: string, request: object): Promise<T> =>
+    connection.unary<T>(`runtime.v1.RuntimeService/${method}`, request, signal);
+  try {
+    const { items } = await call<{ items: { id: string }[] }>('ListPodSandbox', {});
+    for (const { id } of items) {
+      await call('StopPodSandbox', { podSandboxId: id });
+      await call('RemovePodSandbox', { podSandboxId: id });
+    }
+  } catch (error) {
+    log.warn('not every sandbox could be ended', { error: String(error) });
+  } finally {
+    connection.close();
+  }
 }
 
 /** Lazily: what still uses a mount must not keep the others. */

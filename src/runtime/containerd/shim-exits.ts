@@ -17,7 +17,7 @@ export interface ContainerExit {
 }
 
 export interface ShimExits {
-  /** Asks all shims that are not asked yet. Resolves with their number when a containerd may start: none of them stalls it for long. */
+  /** Asks all shims that are not asked yet. Resolves with their number when a containerd may start, after 2 s at most; never rejects. */
   watch(): Promise<number>;
   /** A containerd runs, and tells of ends itself. */
   unwatch(): void;
@@ -69,9 +69,17 @@ export function createShimExits(options: { state: string; log: Log; timers: Time
     );
     asked.set(containerId, { shim, answered });
   };
+  const findShims = (): Shim[] => {
+    try {
+      return findBundledShims(state).filter(({ protocol }) => protocol === 'ttrpc');
+    } catch (error) {
+      log.warn('cannot ask how containers end while containerd is down', { state, error: String(error) });
+      return [];
+    }
+  };
   return {
     async watch() {
-      const shims = findBundledShims(state).filter(({ protocol }) => protocol === 'ttrpc');
+      const shims = findShims();
       for (const shim of shims) if (!asked.has(shim.containerId)) ask(shim);
       const enough = new AbortController();
       await Promise.race([

@@ -33,15 +33,16 @@ interface Bootstrap {
 
 /** containerd 2.x writes all of it to bootstrap.json; containerd 1.x writes the address alone, to a file of that name. */
 function readBundle(bundle: string): Bootstrap {
-  const plain = { address: readTextIfPresent(join(bundle, 'address'))?.trim(), version: 2, protocol: 'ttrpc' };
+  const plain: Bootstrap = { version: 2, protocol: 'ttrpc' };
   try {
+    plain.address = readTextIfPresent(join(bundle, 'address'))?.trim();
     const written = JSON.parse(readTextIfPresent(join(bundle, 'bootstrap.json')) ?? '{}') as Record<string, unknown>;
     const { address, version, protocol } = written;
     return typeof address === 'string' && typeof version === 'number' && typeof protocol === 'string'
       ? { address, version, protocol }
       : plain;
   } catch {
-    // containerd was killed while it wrote it.
+    // containerd was killed while it wrote it, or this is no bundle.
     return plain;
   }
 }

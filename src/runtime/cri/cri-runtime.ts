@@ -91,10 +91,7 @@ export async function connectRuntime(
     imageFolder: (signal) => imageFolder(connection, signal),
     listImages: (signal) => listImages(connection, signal),
     removeImage: (id, signal) => removeImage(connection, id, signal),
-    close: async () => {
-      options.shimExits?.unwatch();
-      connection.close();
-    },
+    close: async () => connection.close(),
   };
   return runtimeName === 'containerd'
     ? Object.assign(runtime, imageMountCalls(connection, options.timers), garbageCalls(connection))

@@ -14,6 +14,7 @@ import { loadSync } from '@grpc/proto-loader';
 import { afterEach, expect, test } from 'vitest';
 import { systemTimers } from '../../platform/node.ts';
 import type { Log } from '../../platform/platform.ts';
+import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerRuntime, RuntimeEvent } from '../runtime.ts';
 import { connectRuntime } from './cri-runtime.ts';
 
@@ -53,7 +54,7 @@ async function toldCount(count: number): Promise<RuntimeEvent[]> {
 }
 
 /** A runtime of that name, with CRI's stream of events and containerd's. */
-async function connectTo(runtimeName: string): Promise<void> {
+async function connectTo(runtimeName: string, shimExits?: ShimExits): Promise<void> {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-cri-events-'));
   streams = [];
   subscriptions = [];
@@ -85,6 +86,7 @@ async function connectTo(runtimeName: string): Promise<void> {
     log,
     timers: systemTimers(),
     namespaceLabels: { 'lifepod.io/instance': 'mine' },
+    shimExits,
   });
   end = new AbortController();
   ended = listen();
@@ -136,4 +138,19 @@ test('a stream that is cut is opened anew, with a resync', async () => {
   expect(await toldCount(2)).toEqual([{ type: 'resync' }, { type: 'resync' }]);
   streams[1]?.write(event('own', mine));
   expect((await toldCount(3))[2]).toEqual({ type: 'changed', podUid: 'own' });
+});
+
+test('shims are watched from the cut of a stream until nothing is missed any more', async () => {
+  const calls: string[] = [];
+  const shimExits: ShimExits = {
+    watch: async () => calls.push('watch'),
+    unwatch: () => void calls.push(`unwatch before ${told.length + 1}`),
+    exitOf: () => undefined,
+    keepOnly: () => undefined,
+  };
+  await connectTo('containerd', shimExits);
+  await toldCount(1);
+  subscriptions.shift()?.end();
+  await toldCount(2);
+  expect(calls).toEqual(['unwatch before 1', 'watch', 'unwatch before 2']);
 });

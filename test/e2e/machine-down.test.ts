@@ -1,0 +1,83 @@
+/** A start on a machine's containerd that is down while containers of lifepod run. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
+import { type Containerd, startContainerd } from '../../src/runtime/containerd/containerd.ts';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import { type RealRuntime, startRealRuntime } from '../integration/containerd-fixture.ts';
+import { LAUNCHER, type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { pod } from '../support/manifests.ts';
+
+let machine: RealRuntime;
+let lifepod: Lifepod;
+let next: Containerd | undefined;
+beforeAll(async () => {
+  machine = await startRealRuntime();
+  // The machine's containerd has its state in the folder of its socket.
+  const { state, socket } = containerdPaths(machine.where.dataDir);
+  const tasks = 'io.containerd.runtime.v2.task';
+  mkdirSync(join(state, tasks), { recursive: true });
+  symlinkSync(join(state, tasks), join(dirname(socket), tasks));
+  lifepod = await startLifepod({ options: ['--container-runtime-endpoint', machine.containerd.endpoint] });
+});
+afterAll(async () => {
+  await lifepod?.stop();
+  await next?.stop();
+  await machine?.close();
+});
+
+/** `lifepod up`, in the foreground, until it waits for containerd. */
+async function upWaiting(
+  ...options: string[]
+): Promise<{ child: ChildProcess; ended: Promise<unknown[]>; lines: string[] }> {
+  const args = ['up', ...options, '--data-dir', lifepod.dataDir, ...lifepod.options];
+  const child = spawn(LAUNCHER, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const ended = once(child, 'exit');
+  const waits = `lifepod waits for the node to be ready: the container runtime at ${machine.containerd.endpoint} does not answer; start it`;
+  const lines: string[] = [];
+  await new Promise<void>((resolve, reject) => {
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      lines.push(line);
+      if (line === waits) resolve();
+    });
+    child.once('exit', () => reject(new Error(lines.join('\n'))));
+  });
+  return { child, ended, lines };
+}
+
+test('it waits for containerd; Ctrl+C ends it; an init container that ends meanwhile does not run again', async () => {
+  const trace = join(machine.where.dataDir, 'trace');
+  mkdirSync(trace);
+  const script = 'until test -e /trace/go; do sleep 0.1; done; echo ran >>/trace/ran';
+  const mount = { name: 'trace', mountPath: '/trace' };
+  const volumes = [{ name: 'trace', hostPath: { path: trace } }];
+  await lifepod.apply(pod('kept', { init: [{ name: 'init', script, volumeMounts: [mount] }], spec: { volumes } }));
+  const started = '{.status.initContainerStatuses[0].state.running.startedAt}';
+  await lifepod.kubectlOk('wait', `--for=jsonpath=${started}`, 'pod/kept', '--timeout=60s');
+  await lifepod.kill('SIGKILL');
+  await machine.containerd.stop();
+
+  for (const options of [[], ['--detach']]) {
+    const { child, ended } = await upWaiting(...options);
+    child.kill('SIGINT');
+    expect(await ended).toEqual([1, null]);
+  }
+
+  const { ended, lines } = await upWaiting('--detach');
+  const watcher = watch(trace);
+  writeFileSync(join(trace, 'go'), '');
+  while (!existsSync(join(trace, 'ran'))) await once(watcher, 'change');
+  watcher.close();
+  next = await startContainerd(machine.where.options);
+  expect(await ended, lines.join('\n')).toEqual([0, null]);
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/kept', '--timeout=60s');
+  const { status } = await lifepod.get<Pod>('pod', 'kept');
+  expect(status?.initContainerStatuses?.[0]).toMatchObject({
+    ...{ restartCount: 0, state: { terminated: { exitCode: 0, reason: 'Completed' } } },
+  });
+  expect(readFileSync(join(trace, 'ran'), 'utf8')).toBe('ran\n');
+});
