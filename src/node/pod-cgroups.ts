@@ -16,7 +16,7 @@ import { hasEnded } from '../api/core/v1/pod/phase.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { type Cgroups, type OomKills, openCgroups } from '../platform/cgroups.ts';
 import type { Log } from '../platform/platform.ts';
-import { openSlices, sliceName } from '../platform/slices.ts';
+import { openSlices } from '../platform/slices.ts';
 import { cpuShares, MIN_SHARES, podCpuRequest, podLimits, qosClass } from './container-resources.ts';
 import { readHugepages } from './hugepages.ts';
 import type { Capacity } from './machine.ts';
@@ -89,7 +89,7 @@ export async function removePodCgroups(dataDir: string): Promise<void> {
   const root = cgroupRootOf(dataDir);
   const cgroups = await openCgroups();
   await cgroups.remove(root);
-  if ((await cgroups.children('/')).includes(sliceName(root))) await (await openSlices(cgroups)).remove(root);
+  await (await openSlices(cgroups)).remove(root);
 }
 
 const POD_GROUP = /^pod(?<uid>.+)$/;

@@ -1,5 +1,5 @@
 /** Names and properties of slices, and what is read in their groups. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -52,6 +52,29 @@ test('how often memory ran out is read in the group of the slice', async () => {
     const slices = await openSlices(await openCgroups(root));
     expect(await slices.oomKills('/a-b/c')).toMatchObject({ count: 1, unit: 'group' });
   } finally {
+    rmSync(root, { recursive: true });
+  }
+});
+
+test('a shutdown of the machine does not stop a slice, nor those below it', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'lifepod-slices-'));
+  const path = process.env['PATH'];
+  try {
+    // No systemd is asked for a slice.
+    process.env['PATH'] = root;
+    writeFileSync(join(root, 'cgroup.controllers'), 'memory');
+    const units = join(root, 'units');
+    const slices = await openSlices(await openCgroups(root), units);
+    await expect(slices.set('/a-b/c', {})).rejects.toThrow('systemd refuses the slice a_b.slice');
+    expect(readdirSync(units).sort()).toEqual(['a_b-.slice.d', 'a_b.slice.d']);
+    for (const folder of readdirSync(units))
+      expect(readFileSync(join(units, folder, 'lifepod.conf'), 'utf8')).toBe('[Unit]\nDefaultDependencies=no\n');
+    await slices.remove('/a-b/c');
+    expect(existsSync(join(units, 'a_b.slice.d'))).toBe(true);
+    await slices.remove('/a-b');
+    expect(readdirSync(units)).toEqual([]);
+  } finally {
+    process.env['PATH'] = path;
     rmSync(root, { recursive: true });
   }
 });

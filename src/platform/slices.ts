@@ -5,11 +5,13 @@
  * group a moment after it has answered, and has no property for huge pages.
  *
  * Boundary: paths and limits are those of cgroups.ts.
- * Invariants: those of cgroups.ts. The units are transient: they leave no file when they are stopped.
+ * Invariants: those of cgroups.ts. The units are transient: they leave no file when they are stopped, and their drop-ins go with the
+ * top slice.
  * Sources: systemd.slice(5), systemd.resource-control(5), org.freedesktop.systemd1(5); the properties are those that the
  * kubelet's systemd driver sets (opencontainers/cgroups, v1.33).
  */
-import { basename, dirname } from 'node:path';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { type CgroupLimits, type Cgroups, cpuWeight, openCgroups, QUOTA_PERIOD_MICROS } from './cgroups.ts';
 import { UserError } from './files.ts';
 import { runCommandOk } from './processes.ts';
@@ -30,9 +32,13 @@ export const slicePath = (path: string): string =>
     .map((_, index, parts) => `/${sliceName(parts.slice(0, index + 1).join('/'))}`)
     .join('');
 
-/** Rejects with a UserError where systemd cannot be asked for slices. */
-export async function openSlices(cgroups?: Cgroups): Promise<Cgroups> {
+/** Where systemd reads units and their drop-ins from until the machine ends. */
+const RUNTIME_UNITS = '/run/systemd/system';
+
+/** Rejects with a UserError where systemd cannot be asked for slices. `units`: the folder for drop-ins. */
+export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Promise<Cgroups> {
   const groups = cgroups ?? (await openCgroups());
+  const shutdown = shutdownDropIns(units);
   const started = new Set<string>();
 
   /** The slice is there afterwards, with the limits. */
@@ -64,6 +70,7 @@ export async function openSlices(cgroups?: Cgroups): Promise<Cgroups> {
     parentName: sliceName,
     async set(path, limits) {
       const parts = partsOf(path);
+      if (started.size === 0) await shutdown.write(parts[0] ?? '');
       for (let depth = 1; depth < parts.length; depth++) {
         const above = parts.slice(0, depth).join('/');
         if (!started.has(sliceName(above))) await ensure(above, {});
@@ -83,18 +90,39 @@ export async function openSlices(cgroups?: Cgroups): Promise<Cgroups> {
       if (!(await exists(path))) await stop(path);
     },
     async remove(path) {
-      if (!(await exists(path))) return;
-      await groups.remove(slicePath(path));
-      await stop(path);
+      if (await exists(path)) {
+        await groups.remove(slicePath(path));
+        await stop(path);
+      }
+      if (partsOf(path).length === 1) await shutdown.remove(path);
     },
   };
 }
 
-/** Without default dependencies systemd does not stop the slice when a shutdown begins: the engine ends the Pods first. */
-const SLICE_PROPERTIES: readonly Property[] = [
-  ['Description', 's', 'Pods of lifepod'],
-  ['DefaultDependencies', 'b', 'false'],
-];
+/**
+ * Without default dependencies systemd does not stop the slices when a shutdown begins: the engine ends the Pods first. Drop-ins say
+ * so, for the top slice and, by their prefix, for all below: systemd has given a slice its dependencies before it looks at the
+ * property of that name in StartTransientUnit.
+ */
+function shutdownDropIns(units: string) {
+  const folders = (top: string): string[] => {
+    const name = sliceName(top);
+    return [name, name.replace(/\.slice$/, '-.slice')].map((each) => join(units, `${each}.d`));
+  };
+  return {
+    async write(top: string): Promise<void> {
+      for (const folder of folders(top)) {
+        await mkdir(folder, { recursive: true });
+        await writeFile(join(folder, 'lifepod.conf'), '[Unit]\nDefaultDependencies=no\n');
+      }
+    },
+    async remove(top: string): Promise<void> {
+      for (const folder of folders(top)) await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const SLICE_PROPERTIES: readonly Property[] = [['Description', 's', 'Pods of lifepod']];
 
 /** Accounting enables the controllers in the groups of all slices above. */
 const accounting = (version: 1 | 2): Property[] =>

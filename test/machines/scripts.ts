@@ -77,7 +77,7 @@ export const PRINT_LEFTOVERS = `
   pgrep -af 'containerd-shim|lifepod/src|lifepod/dist|catatonit' || true
   find /sys/fs/cgroup -type d -name '*lifepod[-_]*' -o -type d -name 'kubepods*' | grep -v 'lifepod.*\\.service$' || true
   systemctl list-units --all --plain --no-legend 'lifepod_*' 'cri-containerd-*'
-  ls /run/systemd/transient 2>/dev/null | grep -E 'lifepod_|cri-containerd' || true
+  ls /run/systemd/transient /run/systemd/system 2>/dev/null | grep -E 'lifepod_|cri-containerd' || true
   grep -E '/var/lib/lifepod|/run/netns/cni-|containerd/io.containerd.runtime' /proc/self/mountinfo || true
   ip -o link | grep -E 'veth|lifepod' || true
   ls /var/lib/cni/networks/pods 2>/dev/null | grep -E '^[0-9]+\\.' || true`;
