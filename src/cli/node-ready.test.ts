@@ -47,5 +47,8 @@ test('adds what to do to the message of a containerd without a CNI configuration
   const message =
     'container runtime network not ready: NetworkReady is false: NetworkPluginNotReady: Network plugin returns error: cni plugin not initialized';
   expect(withRemedy(message)).toMatch(/^container runtime .*initialized; write a CNI configuration to /);
+  expect(withRemedy('the container runtime pulls its sandbox image: r/pause:3.10')).toMatch(
+    /pause:3\.10; where the runtime cannot reach the image's registry, load it /,
+  );
   expect(withRemedy('PLEG is not healthy')).toBe('PLEG is not healthy');
 });

@@ -2,7 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { removeShimSockets } from './shims.ts';
+import { silentLog } from '../../client/testing.ts';
+import { systemTimers } from '../../platform/node.ts';
+import { createShimExits } from './shim-exits.ts';
+import { findBundledShims, removeShimSockets } from './shims.ts';
 
 let state: string;
 beforeEach(() => {
@@ -35,3 +38,17 @@ test.each(['', '{', 'null', '{"address":1}', '{"address":"tcp://a"}'])(
     expect(() => removeShimSockets(state)).not.toThrow();
   },
 );
+
+test('a file among the bundles hides no shim, and one in their place ends no engine', async () => {
+  const bundles = join(state, 'io.containerd.runtime.v2.task/k8s.io');
+  mkdirSync(join(bundles, 'c1'), { recursive: true });
+  writeFileSync(join(bundles, 'c1', 'address'), 'unix:///nowhere');
+  writeFileSync(join(bundles, 'file'), '');
+  expect(findBundledShims(state)).toEqual([{ containerId: 'c1', socket: '/nowhere', version: 2, protocol: 'ttrpc' }]);
+  const exits = createShimExits({ state, log: silentLog, timers: systemTimers() });
+  expect(await exits.watch()).toBe(1);
+  rmSync(bundles, { recursive: true });
+  writeFileSync(bundles, '');
+  expect(await exits.watch()).toBe(0);
+  exits.unwatch();
+});
