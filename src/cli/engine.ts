@@ -31,6 +31,7 @@ import { createLocalFolders } from '../node/volumes/local-folders.ts';
 import { dropBallast, keepBallast } from '../platform/ballast.ts';
 import { checkDataFormat, ensureDataDir, lockDataDir } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { onAbort } from '../platform/on-abort.ts';
 import { ENGINE_OOM_SCORE, lowerOomScore } from '../platform/oom-score.ts';
 import type { Platform } from '../platform/platform.ts';
 import { raisePriority } from '../platform/processes.ts';
@@ -142,8 +143,7 @@ const recordOf = (settings: Settings, port: number): EngineRecord => ({
 
 const aborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
+    onAbort(signal, resolve);
   });
 
 /** Starts at the same time what does not need one another. */

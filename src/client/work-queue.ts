@@ -3,6 +3,7 @@
  * a growing pause while it fails. Source: client-go's workqueue (behaviour).
  */
 import { family, type MetricFamily, type MetricSample } from '../platform/metrics.ts';
+import { onAbort } from '../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
 import { turnClock } from '../platform/work-in-turns.ts';
 import { backOffMillis } from './back-off.ts';
@@ -86,7 +87,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const own = figuresOf(options.name, waiting, active);
   if (!signal.aborted) figures.add(own);
   const retries = createRetries(options, (key) => add(key));
-  signal.addEventListener('abort', () => {
+  onAbort(signal, () => {
     figures.delete(own);
     retries.end();
     waiting.clear();

@@ -22,13 +22,8 @@ let controller: AbortController;
 let backend: ReturnType<typeof memoryBackend>;
 let port: number;
 
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
-  controller = new AbortController();
-  backend = memoryBackend();
-  // Nothing but the server itself: every foreign name must fail, and not come back.
-  writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n');
-  const server = await startDns({
+const start = (signal: AbortSignal) =>
+  startDns({
     client: inProcessClient(backend),
     ip: '127.0.0.1',
     port: 0,
@@ -36,9 +31,16 @@ beforeEach(async () => {
     upstreamFrom: join(folder, 'resolv.conf'),
     timers: systemTimers(),
     log: silentLog,
-    signal: controller.signal,
+    signal,
   });
-  port = server.port;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-dns-'));
+  controller = new AbortController();
+  backend = memoryBackend();
+  // Nothing but the server itself: every foreign name must fail, and not come back.
+  writeFileSync(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\n');
+  ({ port } = await start(controller.signal));
 });
 afterEach(() => {
   controller.abort();
@@ -63,6 +65,19 @@ const ask = async (...args: Parameters<typeof question>) => {
 };
 
 describe('startDns', () => {
+  it('does not listen any more where the signal aborts while it starts, at whatever moment', async () => {
+    for (let moment = 0; moment < 40; moment++) {
+      const stopping = new AbortController();
+      const starting = start(stopping.signal).catch(() => undefined);
+      for (let step = 0; step < moment; step++) await new Promise<void>((resolve) => process.nextTick(resolve));
+      stopping.abort();
+      const freed = (await starting)?.port;
+      if (freed === undefined) continue;
+      const [error] = (await once(connect(freed, '127.0.0.1'), 'error')) as [NodeJS.ErrnoException];
+      expect(error.code).toBe('ECONNREFUSED');
+    }
+  });
+
   it('answers for a Service as soon as it exists, and no more when it is gone', async () => {
     expect((await ask('web.default.svc.cluster.local')).rcode).toBe('NXDOMAIN');
     backend.set(servicesRef, service('web', { clusterIP: '10.96.0.5' }));

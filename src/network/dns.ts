@@ -12,6 +12,7 @@ import type { Service } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { UserError } from '../platform/files.ts';
+import { onAbort } from '../platform/on-abort.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import { createForwarder, type Forwarder } from './dns-forward.ts';
 import { type Answers, errorResponse, respond } from './dns-response.ts';
@@ -157,15 +158,11 @@ async function listen(
       connections.add(socket);
       socket.once('close', () => connections.delete(socket));
     });
-    signal.addEventListener(
-      'abort',
-      () => {
-        udp.close();
-        tcp.close();
-        for (const socket of connections) socket.destroy();
-      },
-      { once: true },
-    );
+    onAbort(signal, () => {
+      udp.close();
+      tcp.close();
+      for (const socket of connections) socket.destroy();
+    });
     return { port: bound };
   } catch (error) {
     tcp.close();

@@ -15,6 +15,7 @@ import type { Pod, PodStatus, Service } from '../api/generated/types.ts';
 import { createEventRecorder } from '../client/events.ts';
 import { createInformer } from '../client/informer.ts';
 import type { NodeConnection } from '../machinery/node-connection.ts';
+import { onAbort } from '../platform/on-abort.ts';
 import { createAdmission } from './admission.ts';
 import { factsOf, type NodeAgentOptions } from './agent-options.ts';
 import { podLogDirectory } from './container-config.ts';
@@ -83,7 +84,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     onRetry: (uid) => workers.get(uid)?.retry('mountVolumes'),
     onFailure: (pod, { reason, message }) => events.event(pod, 'Warning', reason, message),
   });
-  signal.addEventListener('abort', () => volumes.close(), { once: true });
+  onAbort(signal, () => volumes.close());
   const { podDirectory } = volumes;
   const isStatic = (pod: Pod): boolean => staticPods.owns(pod);
   const kept = createKeptReferences({ client, timers, log, signal, podDirectory, memory, isStatic });
@@ -234,8 +235,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     recorder.gone(pod);
   };
 
-  signal.addEventListener('abort', () => workers.forEach((worker) => void worker.stop()), { once: true });
-
+  onAbort(signal, () => workers.forEach((worker) => void worker.stop()));
   const objectsKnown = followRuntime({
     ...{ runtime, workers, log, signal },
     found(uid, records) {

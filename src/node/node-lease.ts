@@ -7,6 +7,7 @@ import type { Lease, Node } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { isApiError } from '../machinery/status.ts';
 import { formatMicroTime } from '../machinery/time.ts';
+import { onAbort } from '../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
 
 export interface NodeLeaseOptions {
@@ -54,7 +55,7 @@ export async function startNodeLease({ client, node, timers, log, signal }: Node
     }
   }
 
-  signal.addEventListener('abort', () => timer?.cancel(), { once: true });
+  onAbort(signal, () => timer?.cancel());
   if (!signal.aborted) await turn();
 }
 

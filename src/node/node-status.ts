@@ -9,6 +9,7 @@ import type { Node, NodeCondition, NodeStatus } from '../api/generated/types.ts'
 import type { Client } from '../client/client.ts';
 import { isApiError } from '../machinery/status.ts';
 import { formatTime } from '../machinery/time.ts';
+import { onAbort } from '../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
 import type { ContainerRuntime, RuntimeFeatures } from '../runtime/runtime.ts';
 import type { NodePressure } from './eviction/pressure.ts';
@@ -124,7 +125,7 @@ export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeS
     return next;
   }
 
-  signal.addEventListener('abort', () => timer?.cancel(), { once: true });
+  onAbort(signal, () => timer?.cancel());
   await Promise.all([check(), startNodeLease({ ...options, node: () => node })]);
   return {
     check,

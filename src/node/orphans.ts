@@ -9,6 +9,7 @@
 import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { onAbort } from '../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
 
 const RETRY_MILLIS = 30_000;
@@ -75,14 +76,10 @@ export async function startOrphanRemoval(options: OrphanOptions): Promise<void> 
   };
 
   const watchers: FSWatcher[] = [];
-  signal.addEventListener(
-    'abort',
-    () => {
-      timer?.cancel();
-      for (const watcher of watchers) watcher.close();
-    },
-    { once: true },
-  );
+  onAbort(signal, () => {
+    timer?.cancel();
+    for (const watcher of watchers) watcher.close();
+  });
   for (const [root, uidOf] of [
     [podsRoot, (name: string) => (UID.test(name) ? name : undefined)],
     [logsRoot, uidOfLogFolder],

@@ -2,6 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { family, type MetricFamily, type Metrics, single } from './metrics.ts';
+import { onAbort } from './on-abort.ts';
 
 const GC_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1];
 const GC_KINDS: Readonly<Record<number, string>> = {
@@ -27,7 +28,7 @@ export function addProcessMetrics(metrics: Metrics, signal: AbortSignal): void {
     }
   });
   observer.observe({ entryTypes: ['gc'] });
-  signal.addEventListener('abort', () => observer.disconnect(), { once: true });
+  onAbort(signal, () => observer.disconnect());
   metrics.source(processFamilies);
 }
 

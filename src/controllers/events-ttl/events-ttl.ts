@@ -9,6 +9,7 @@ import type { CoreV1Event } from '../../api/generated/types.ts';
 import { createInformer } from '../../client/informer.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
 import { EVENTS } from '../resources.ts';
@@ -68,7 +69,7 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
     }
   }
 
-  signal.addEventListener('abort', () => timer?.timer.cancel());
+  onAbort(signal, () => timer?.timer.cancel());
   await events.synced;
 }
 

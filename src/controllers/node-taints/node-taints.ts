@@ -13,6 +13,7 @@ import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import { EVICTING_KEYS, SHUTTING_DOWN, STATE_KEYS, stateKeys } from '../../scheduling/node-taints.ts';
 import { type ControllerOptions, SLEPT_MILLIS } from '../controller.ts';
@@ -28,7 +29,7 @@ export async function startNodeTaints({ client, timers, log, signal }: Controlle
   const look = ({ metadata }: Node): void => void queue.add(metadata.name);
   /** For when a node has been not ready for long enough, by its name. */
   const waiting = new Map<string, Timer>();
-  signal.addEventListener('abort', () => {
+  onAbort(signal, () => {
     for (const timer of waiting.values()) timer.cancel();
   });
   const nodes = createInformer(nodeClient, { log, timers, signal }, { added: look, updated: look });

@@ -11,6 +11,7 @@ import type { Node, Pod } from '../../api/generated/types.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
 import { NODES, PODS } from '../resources.ts';
@@ -30,7 +31,7 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
   const terminated = new Set<string>();
   /** Of nodes that are missing, by name. */
   const quarantines = new Map<string, Timer>();
-  signal.addEventListener('abort', () => {
+  onAbort(signal, () => {
     for (const timer of quarantines.values()) timer.cancel();
   });
 

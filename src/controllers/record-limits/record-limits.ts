@@ -15,6 +15,7 @@ import { createInformer } from '../../client/informer.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
 import { PODS } from '../resources.ts';
@@ -134,7 +135,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     return done;
   }
 
-  signal.addEventListener('abort', () => timer?.timer.cancel());
+  onAbort(signal, () => timer?.timer.cancel());
   await Promise.all([parts.synced, pods.synced]);
   ready = true;
   await sweep();

@@ -18,6 +18,7 @@ import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import { EVICTING_KEYS, staysForSeconds } from '../../scheduling/node-taints.ts';
 import { type ControllerOptions, SLEPT_MILLIS } from '../controller.ts';
@@ -46,7 +47,7 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
   const queue = createWorkQueue({ name: 'taint-eviction', process: evict, log, timers, signal });
   /** By UID of the Pod. */
   const sentences = new Map<string, Sentence>();
-  signal.addEventListener('abort', () => {
+  onAbort(signal, () => {
     for (const { timer } of sentences.values()) timer.cancel();
   });
 

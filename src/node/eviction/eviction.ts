@@ -13,6 +13,7 @@
 import { hasEnded } from '../../api/core/v1/pod/phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { NodeEnd } from '../../lifecycle/types.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import type { Log, Millis, Timer, Timers } from '../../platform/platform.ts';
 import { isCritical } from '../../scheduling/critical-pods.ts';
 import { createEvictedPods, type EvictedPods } from './evicted-pods.ts';
@@ -219,7 +220,7 @@ export function startEviction(options: EvictionOptions): Eviction {
     lookAt = time;
     arm();
   };
-  signal.addEventListener('abort', () => timer?.cancel(), { once: true });
+  onAbort(signal, () => timer?.cancel());
   void turn();
   return {
     cleared(podUid) {

@@ -11,6 +11,7 @@
  * Source: "Garbage Collection", "Image lifecycle" (v1.33); pkg/kubelet/images/image_gc_manager.go (order, wording).
  */
 import type { Pod } from '../../api/generated/types.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import type { Log, Millis, Timer, Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, ImageInfo } from '../../runtime/runtime.ts';
 import { imagesOf, isMeant } from './used.ts';
@@ -202,7 +203,7 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
     })();
   }
 
-  signal.addEventListener('abort', () => timer?.cancel(), { once: true });
+  onAbort(signal, () => timer?.cancel());
   check();
   return { check, removeUnused: async (abort) => (await free(Number.POSITIVE_INFINITY, abort)).freedBytes };
 }

@@ -6,6 +6,7 @@ import { type FSWatcher, watch } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ensurePrivateFolder } from '../../platform/files.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
 
 const MAX_FILE_BYTES = 10 * 1024 * 1024;
@@ -67,7 +68,7 @@ export function followFolder(folder: string, changed: () => void, { log, timers,
     }
   };
   rewatch();
-  signal.addEventListener('abort', () => {
+  onAbort(signal, () => {
     settling?.cancel();
     watcher?.close();
   });

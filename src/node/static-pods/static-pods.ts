@@ -18,6 +18,7 @@ import { withCondition } from '../../api/core/v1/pod/strategy.ts';
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { formatTime } from '../../machinery/time.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import type { Platform, Timer } from '../../platform/platform.ts';
 import { followFolder, type ManifestFile, readManifestFiles } from './folder.ts';
 import { ManifestError, readManifest } from './manifest.ts';
@@ -124,7 +125,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
       void scanNext();
     });
   };
-  signal.addEventListener('abort', () => again?.cancel(), { once: true });
+  onAbort(signal, () => again?.cancel());
   const scan = async (): Promise<void> => {
     try {
       const read = await readAll(await readManifestFiles(folder), nodeName, timers.now());

@@ -2,6 +2,8 @@
  * One stream of the events of Pods for all listeners in a process: each stream costs the runtime work, and a listener that joins later
  * must not miss anything.
  */
+
+import { onAbort } from '../../platform/on-abort.ts';
 import type { RuntimeEvent } from '../runtime.ts';
 
 type Listener = (event: RuntimeEvent) => void;
@@ -47,7 +49,7 @@ export function shareEvents(follow: Follow): (listener: Listener, signal: AbortS
       stream.end.abort();
     };
     const left = new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => resolve(), { once: true });
+      onAbort(signal, resolve);
     });
     if (stream.synced) listener({ type: 'resync' });
     try {

@@ -1,0 +1,37 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readTextIfPresent } from '../../platform/files.ts';
+import { nodePlatform } from '../../platform/node.ts';
+import { followFolder } from './folder.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-manifests-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** What the kernel says of this process. */
+const watches = (): number =>
+  readdirSync('/proc/self/fdinfo')
+    .flatMap((fd) => (readTextIfPresent(`/proc/self/fdinfo/${fd}`) ?? '').split('\n'))
+    .filter((line) => line.startsWith('inotify ')).length;
+
+test('a change of the folder is told, and nothing is watched any more once the signal has aborted', async () => {
+  const before = watches();
+  const stopping = new AbortController();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  followFolder(folder, resolve, { ...nodePlatform('error'), signal: stopping.signal });
+  expect(watches()).toBe(before + 1);
+  writeFileSync(join(folder, 'pod.yaml'), '');
+  await promise;
+  stopping.abort();
+  expect(watches()).toBe(before);
+});
+
+test('nothing is watched where the signal has aborted before: a start that is interrupted then ends', async () => {
+  const before = watches();
+  followFolder(folder, () => undefined, { ...nodePlatform('error'), signal: AbortSignal.abort() });
+  expect(watches()).toBe(before);
+});
