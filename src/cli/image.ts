@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Pod } from '../api/generated/types.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { binarySize } from '../machinery/binary-size.ts';
-import { imagesOf, isMeant, isUnfinished } from '../node/images/used.ts';
+import { imagesOf, isMeant, isUnfinished } from '../node/images/images-in-use.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';

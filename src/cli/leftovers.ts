@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { tearDownNetwork } from '../network/bridge.ts';
-import { removePodCgroups } from '../node/pod-cgroups.ts';
+import { removePodCgroups } from '../node/resources/pod-cgroups.ts';
 import type { Platform } from '../platform/platform.ts';
 import { runCommandOk } from '../platform/processes.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';

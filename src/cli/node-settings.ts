@@ -2,10 +2,10 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { DEFAULT_TERMINATED_PODS } from '../controllers/pod-gc/pod-gc.ts';
-import { addAmounts, parseReserved, type Reserved } from '../node/allocatable.ts';
+import { addAmounts, parseReserved, type Reserved } from '../node/admission/allocatable.ts';
+import { parsePeriods, periodsOf, type ShutdownPeriod } from '../node/ending/shutdown-periods.ts';
 import { DEFAULT_EVICTION, type EvictionConfig, parseEviction, parseSeconds } from '../node/eviction/thresholds.ts';
-import { DEFAULT_MAX_PODS } from '../node/machine.ts';
-import { parsePeriods, periodsOf, type ShutdownPeriod } from '../node/shutdown-periods.ts';
+import { DEFAULT_MAX_PODS } from '../node/status/machine-facts.ts';
 import { UserError } from '../platform/files.ts';
 import { parseAllowedSysctls } from '../scheduling/sysctls.ts';
 

@@ -6,7 +6,7 @@ import type { Client } from '../client/client.ts';
 import type { Transition } from '../lifecycle/types.ts';
 import type { ListOptions } from '../machinery/backend.ts';
 import { isApiError } from '../machinery/status.ts';
-import { fromApi } from '../node/record/wire.ts';
+import { fromApi } from '../node/record/step-conversion.ts';
 import { UserError } from '../platform/files.ts';
 
 export const PODS = { group: '', version: 'v1', resource: 'pods' };

@@ -4,7 +4,7 @@ import { POD_RECORDS } from '../api/lifepod.io/v1/pod-record/index.ts';
 import { createInformer } from '../client/informer.ts';
 import type { Transition } from '../lifecycle/types.ts';
 import { parseTime } from '../machinery/time.ts';
-import { toApi } from '../node/record/wire.ts';
+import { toApi } from '../node/record/step-conversion.ts';
 import { UserError } from '../platform/files.ts';
 import { createLog, systemTimers } from '../platform/node.ts';
 import { podContainers } from './pod-containers.ts';

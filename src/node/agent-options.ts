@@ -7,9 +7,9 @@ import type { ContainerRuntime, ContainerStreams } from '../runtime/runtime.ts';
 import type { NodePressure } from './eviction/pressure.ts';
 import type { UsagePorts } from './eviction/usage.ts';
 import type { GarbagePolicy } from './images/garbage-collection.ts';
-import type { RotationLimits } from './log-rotation.ts';
-import type { Capacity } from './machine.ts';
-import type { PodCgroupSettings } from './pod-cgroups.ts';
+import type { RotationLimits } from './logs/log-rotation.ts';
+import type { PodCgroupSettings } from './resources/pod-cgroups.ts';
+import type { Capacity } from './status/machine-facts.ts';
 
 export interface NodeAgentOptions extends Platform {
   client: Client;

@@ -2,8 +2,8 @@
 import { cgroupVersion, limitsSwap } from '../platform/cgroups.ts';
 import type { RuntimeFeatures } from '../runtime/runtime.ts';
 import type { NodeAgentOptions } from './agent-options.ts';
-import { readHugepages } from './hugepages.ts';
-import { openPodCgroups, type PodCgroups } from './pod-cgroups.ts';
+import { readHugepages } from './resources/hugepages.ts';
+import { openPodCgroups, type PodCgroups } from './resources/pod-cgroups.ts';
 
 /** It holds whoever makes the groups of the Pods. */
 export interface CgroupFacts {

@@ -2,10 +2,10 @@
 import { expect, it } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
-import { createExecutor } from '../node/executor.ts';
 import { pullAlone } from '../node/images/puller.ts';
-import { runtimeView } from '../node/pod-source.ts';
-import { type PodWorker, startWorker } from '../node/worker.ts';
+import { createExecutor } from '../node/pod/executor.ts';
+import { runtimeView } from '../node/pod/observed-pod.ts';
+import { type PodWorker, startWorker } from '../node/pod/worker.ts';
 import type { Log } from '../platform/platform.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
 import { createSteadyStamps } from '../runtime/steady-stamps.ts';

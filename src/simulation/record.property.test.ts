@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Transition } from '../lifecycle/types.ts';
-import { createTold } from '../node/record/told.ts';
+import { createTold } from '../node/record/recorded-steps.ts';
 import { deferLives } from './defer-lives.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult, live } from './pod-life.ts';
 import { lives } from './random-lives.ts';

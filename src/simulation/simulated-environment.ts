@@ -1,5 +1,5 @@
 /** What a Pod in virtual time finds on its node. */
-import type { PodEnvironment } from '../node/container-config.ts';
+import type { PodEnvironment } from '../node/container/container-config.ts';
 
 export const simulatedEnvironment: PodEnvironment = {
   nodeName: 'node',

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
-import { cgroupRootOf } from '../../src/node/pod-cgroups.ts';
+import { cgroupRootOf } from '../../src/node/resources/pod-cgroups.ts';
 import { findProgram } from '../../src/platform/processes.ts';
 import { readRuntimeConfig } from '../../src/runtime/cri/runtime-config.ts';
 import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';

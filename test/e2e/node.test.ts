@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Node } from '../../src/api/generated/types.ts';
-import { cgroupRootOf } from '../../src/node/pod-cgroups.ts';
+import { cgroupRootOf } from '../../src/node/resources/pod-cgroups.ts';
 import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
 import { containerdPid } from '../support/containerd.ts';
 import { limitsOf } from '../support/control-groups.ts';

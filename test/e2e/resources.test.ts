@@ -1,7 +1,7 @@
 /** Requests and limits as the kernel has them: the files of the control groups, and what becomes of who takes more. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cgroupRootOf } from '../../src/node/pod-cgroups.ts';
+import { cgroupRootOf } from '../../src/node/resources/pod-cgroups.ts';
 import { limitsSwap } from '../../src/platform/cgroups.ts';
 import {
   containerGroup,

@@ -6,10 +6,10 @@ import { containerOf, deferOf, podOf } from '../../src/api/core/v1/pod/pod-fixtu
 import { memoryBackend } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
-import { createKeptReferences } from '../../src/node/kept-references.ts';
-import { unmountUnder } from '../../src/node/mounts.ts';
+import { createKeptReferences } from '../../src/node/pod/kept-references.ts';
+import { unmountUnder } from '../../src/node/volumes/mounts.ts';
 import { createPodMemory } from '../../src/node/volumes/pod-memory.ts';
-import { createVolumeManager } from '../../src/node/volumes.ts';
+import { createVolumeManager } from '../../src/node/volumes/volume-manager.ts';
 import { systemTimers } from '../../src/platform/node.ts';
 import { scratchFolder } from '../support/lifepod.ts';
 import { quiet } from './containerd-fixture.ts';

@@ -8,8 +8,8 @@ import { object, PODS, pod, ref, startRegistry } from '../../src/apiserver/regis
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { LogOptions } from '../../src/machinery/node-connection.ts';
 import { type NodeAgent, startNodeAgent } from '../../src/node/agent.ts';
-import { rotatedFiles } from '../../src/node/log-files.ts';
-import { readCapacity } from '../../src/node/machine.ts';
+import { rotatedFiles } from '../../src/node/logs/log-files.ts';
+import { readCapacity } from '../../src/node/status/machine-facts.ts';
 import { systemTimers } from '../../src/platform/node.ts';
 import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
 

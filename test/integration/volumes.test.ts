@@ -23,13 +23,17 @@ import { memoryBackend, silentLog, testTimers } from '../../src/client/testing.t
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { formatTime } from '../../src/machinery/time.ts';
-import type { PodEnvironment } from '../../src/node/container-config.ts';
-import { prepareContainer } from '../../src/node/container-files.ts';
-import { bindMount, isMountPoint, mountsUnder, mountTmpfs, unmountUnder } from '../../src/node/mounts.ts';
+import type { PodEnvironment } from '../../src/node/container/container-config.ts';
+import { prepareContainer } from '../../src/node/container/container-files.ts';
 import type { VolumeImages } from '../../src/node/volumes/image.ts';
 import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
+import { bindMount, isMountPoint, mountsUnder, mountTmpfs, unmountUnder } from '../../src/node/volumes/mounts.ts';
 import { createPodMemory } from '../../src/node/volumes/pod-memory.ts';
-import { createVolumeManager, type VolumeManager, type VolumeManagerOptions } from '../../src/node/volumes.ts';
+import {
+  createVolumeManager,
+  type VolumeManager,
+  type VolumeManagerOptions,
+} from '../../src/node/volumes/volume-manager.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { removeTree } from '../../src/platform/remove-tree.ts';
 

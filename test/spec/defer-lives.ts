@@ -167,7 +167,7 @@ export const changes: readonly Sentence[] = [
     tests: [
       [resources, 'are not changed by an entry without requests and limits'],
       ['src/api/core/v1/pod/qos.test.ts', 'a defer container without requests and limits'],
-      ['src/node/kept-references.test.ts', 'an entry finds what it refers to although all of it was deleted'],
+      ['src/node/pod/kept-references.test.ts', 'an entry finds what it refers to although all of it was deleted'],
       [defer, 'a start in flight counts as started'],
     ],
   },

@@ -136,8 +136,11 @@ const outageSentences: readonly Sentence[] = [
   {
     says: 'For the agent it counts from its last recorded sign of life (written at least every 10 s), for the runtime from its first unanswered call.',
     tests: [
-      ['src/node/sign-of-life.test.ts', 'the last sign of life is the last renewal of the Lease by the agent before'],
-      ['src/node/node-lease.test.ts', 'is renewed every ten seconds, also after a time that failed'],
+      [
+        'src/node/status/sign-of-life.test.ts',
+        'the last sign of life is the last renewal of the Lease by the agent before',
+      ],
+      ['src/node/status/node-lease.test.ts', 'is renewed every ten seconds, also after a time that failed'],
       [outages, 'S and D move by its length since the last sign of life'],
       [outages, 'begun just before the delete: the entries and the hook wait for it, and run'],
       [outages, 'is no failure of a probe: no liveness probe ends a container for it'],

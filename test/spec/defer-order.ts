@@ -88,10 +88,13 @@ export const termination: readonly Sentence[] = [
       [ending, 'of a projected volume count too'],
       [ending, 'hold nothing up once a rewrite failed'],
       [
-        'src/node/executor.test.ts',
+        'src/node/pod/executor.test.ts',
         'the files of the downward API are written, and the version of what they show is told',
       ],
-      ['src/node/volumes.test.ts', 'a rewrite is done when it resolves, and says so where no volume is mounted'],
+      [
+        'src/node/volumes/volume-manager.test.ts',
+        'a rewrite is done when it resolves, and says so where no volume is mounted',
+      ],
       ['test/long/defer-fields.test.ts', 'the downward API shows the termination in files'],
     ],
   },

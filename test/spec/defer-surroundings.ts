@@ -5,7 +5,7 @@ const validation = 'src/api/core/v1/pod/validate-defers.test.ts';
 const fields = 'src/api/core/v1/pod/defer-containers.test.ts';
 const resources = 'src/api/core/v1/pod/resources.test.ts';
 const qos = 'src/api/core/v1/pod/qos.test.ts';
-const ofPod = 'src/node/container-resources.test.ts';
+const ofPod = 'src/node/resources/container-resources.test.ts';
 const e2e = 'test/e2e/defer.test.ts';
 const inGroups = 'test/e2e/resources.test.ts';
 const matrix = 'test/long/defer-matrix.test.ts';
@@ -15,11 +15,11 @@ const order = 'src/simulation/defer-order.test.ts';
 const status = 'src/lifecycle/status.test.ts';
 const progress = 'src/lifecycle/progress.test.ts';
 const entryEnds = 'src/lifecycle/defer-ends.test.ts';
-const kept = 'src/node/kept-references.test.ts';
+const kept = 'src/node/pod/kept-references.test.ts';
 const onMachine = 'test/integration/kept-references.test.ts';
 const whole = 'test/e2e/defer-references.test.ts';
-const downward = 'src/node/downward.test.ts';
-const files = 'src/node/volumes.test.ts';
+const downward = 'src/node/container/downward.test.ts';
+const files = 'src/node/volumes/volume-manager.test.ts';
 
 export const knowledge: readonly Sentence[] = [
   {
@@ -123,7 +123,7 @@ export const imageSentences: readonly Sentence[] = [
       [inLives, 'are pulled once the Pod runs'],
       [inLives, 'or only in their turn, with prePullDeferImages false'],
       [inLives, 'a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once'],
-      ['src/node/images/used.test.ts', 'the images of all kinds of containers and of volumes are used'],
+      ['src/node/images/images-in-use.test.ts', 'the images of all kinds of containers and of volumes are used'],
       ['src/simulation/image-garbage.test.ts', 'what is in use stays'],
       ['test/e2e/image-gc.test.ts', 'what containers run and what Pods are to run yet stays'],
       ['test/e2e/defer-kept.test.ts', 'an image of an entry that cannot be pulled shows while the Pod runs'],
@@ -136,7 +136,7 @@ export const imageSentences: readonly Sentence[] = [
     tests: [
       [entryEnds, 'an entry with imageFrom starts from the image of the other container at its turn'],
       [progress, 'the image of an entry with imageFrom is that of the other container, and is looked for again'],
-      ['src/node/executor.test.ts', 'an entry with imageFrom runs the image that the action names'],
+      ['src/node/pod/executor.test.ts', 'an entry with imageFrom runs the image that the action names'],
       [onContainers, 'imageFrom: the image of a container as it is when the turn comes, and never in the spec'],
     ],
   },
@@ -160,7 +160,7 @@ export const imageSentences: readonly Sentence[] = [
     says: 'What was kept in memory does not survive a reboot: the entry then reads the API, and ends with Error if the object is gone.',
     tests: [
       [kept, 'after a reboot a Secret is read from the API; one that is gone there is not found'],
-      ['src/node/container-config.test.ts', 'a missing %s is a CreateContainerConfigError'],
+      ['src/node/container/container-config.test.ts', 'a missing %s is a CreateContainerConfigError'],
       [entryEnds, 'a start that failed ends an entry with Never'],
     ],
   },

@@ -7,7 +7,7 @@ import type { AnyContainer } from '../../api/core/v1/pod/containers.ts';
 import { effectiveRequests, resourceQuantity, summedLimit } from '../../api/core/v1/pod/resources.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { formatQuantity, parseQuantity, type Quantity, quantityValue } from '../../machinery/quantity.ts';
-import { containersByName, ephemeralContainers, volumesByName } from '../by-name.ts';
+import { containersByName, ephemeralContainers, volumesByName } from '../container/by-name.ts';
 import type { DiskUse } from '../usage/folder-usage.ts';
 import { amountOf, type Observations, resourceOf, type StarvedResource, type Threshold } from './thresholds.ts';
 

@@ -7,7 +7,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod } from '../../api/generated/types.ts';
 import type { ContainerUsage } from '../../runtime/runtime.ts';
-import { etcHostsFile, terminationMessagesFolder } from '../container-config.ts';
+import { etcHostsFile, terminationMessagesFolder } from '../container/container-config.ts';
 import { type DiskUse, folderUsage } from '../usage/folder-usage.ts';
 import { countProcesses } from '../usage/processes.ts';
 import type { ContainerUse, PodUse } from './ranking.ts';

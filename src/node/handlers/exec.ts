@@ -1,7 +1,7 @@
 /** Commands in a container, as probes and hooks run them. */
 import type { EnvVar } from '../../api/generated/types.ts';
 import { type ContainerRuntime, type ExecResult, ExecTimeoutError } from '../../runtime/runtime.ts';
-import { expandAll } from '../expand.ts';
+import { expandAll } from '../container/expand.ts';
 import { HandlerFailure } from './failure.ts';
 
 export type ExecPort = Pick<ContainerRuntime, 'execSync'>;

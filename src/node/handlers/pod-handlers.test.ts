@@ -9,7 +9,7 @@ import {
   ExecTimeoutError,
   OutcomeUnknownError,
 } from '../../runtime/runtime.ts';
-import { createStartGate } from './exec-gate.ts';
+import { createStartGate } from '../streams/exec-gate.ts';
 import { createPodHandlers } from './pod-handlers.ts';
 
 const { signal } = new AbortController();

@@ -1,6 +1,6 @@
 /** How it is told that an image cannot be had. Source: pkg/kubelet/images of v1.33 (reasons and wording). */
 import { referenceError } from '../../runtime/images/references.ts';
-import { ActionError } from '../action-error.ts';
+import { ActionError } from '../pod/action-error.ts';
 
 /** Throws InvalidImageName where no runtime can take the reference. */
 export function checkImageName(reference: string): void {

@@ -14,7 +14,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Log, Millis, Timer, Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, ImageInfo } from '../../runtime/runtime.ts';
-import { imagesOf, isMeant } from './used.ts';
+import { imagesOf, isMeant } from './images-in-use.ts';
 
 export interface GarbagePolicy {
   /** Percent of the disk: from here on images are removed. 100: never. */

@@ -4,10 +4,10 @@ import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { ContainerRuntime, ImageChange } from '../../runtime/runtime.ts';
-import type { KeptReferences } from '../kept-references.ts';
+import type { KeptReferences } from '../pod/kept-references.ts';
 import type { GarbagePolicy, ImageGarbage } from './garbage-collection.ts';
-import { createPodImagePull, type PodImagePull } from './images.ts';
 import { startNodeGarbageCollection } from './node-garbage.ts';
+import { createPodImagePull, type PodImagePull } from './pod-images.ts';
 import { createImagePuller, DEFAULT_MAX_PARALLEL_PULLS } from './puller.ts';
 
 export interface NodeImageSettings {

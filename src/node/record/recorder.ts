@@ -18,8 +18,8 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { ApiError, isApiError } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { lastSteps } from './close-records.ts';
-import { createTold, type Told } from './told.ts';
-import { fromApi, toApi } from './wire.ts';
+import { createTold, type Told } from './recorded-steps.ts';
+import { fromApi, toApi } from './step-conversion.ts';
 
 /** Beyond it a new part begins: each write of a part writes it whole. */
 const PART_BYTES = 16 * 1024;

@@ -4,8 +4,8 @@ import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { ContainerUsage, RuntimeUsage } from '../../runtime/runtime.ts';
-import { containerLogPath } from '../container-config.ts';
-import type { RuntimeView } from '../worker-ports.ts';
+import { containerLogPath } from '../container/container-config.ts';
+import type { RuntimeView } from '../pod/worker-ports.ts';
 import { type InterfaceUsage, readFolderSize, readInterfaces } from './machine-usage.ts';
 
 /** A Pod with what the runtime has of it. */

@@ -10,8 +10,8 @@ import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from 
 import type { Client } from '../../client/client.ts';
 import { claimNameOf, isOwnedBy } from '../../scheduling/volume-claims.ts';
 import { isReachable } from '../../scheduling/volume-search.ts';
-import { bindMount, isMountPoint, remountReadOnly } from '../mounts.ts';
 import { setUpHostPath } from './host-path.ts';
+import { bindMount, isMountPoint, remountReadOnly } from './mounts.ts';
 import { setOwnership } from './ownership.ts';
 import { VolumeError } from './volume-error.ts';
 

@@ -7,8 +7,8 @@ import { basename, dirname, join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { EmptyDirVolumeSource, Pod } from '../../api/generated/types.ts';
 import { parseQuantity, quantityValue, zeroQuantity } from '../../machinery/quantity.ts';
-import { podLimits } from '../container-resources.ts';
-import { isMountPoint, mountHugetlbfs, mountTmpfs } from '../mounts.ts';
+import { podLimits } from '../resources/container-resources.ts';
+import { isMountPoint, mountHugetlbfs, mountTmpfs } from './mounts.ts';
 
 const MODE = 0o777;
 const SET_GID = 0o2000;

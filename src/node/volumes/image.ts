@@ -8,7 +8,7 @@ import type { Pod, Volume } from '../../api/generated/types.ts';
 import { formatDuration } from '../../machinery/time.ts';
 import { runCommandOk } from '../../platform/processes.ts';
 import { type ImageInfo, OutcomeUnknownError, type RuntimeMount } from '../../runtime/runtime.ts';
-import { bindMount, isMountPoint, remountReadOnly } from '../mounts.ts';
+import { bindMount, isMountPoint, remountReadOnly } from './mounts.ts';
 import { VolumeError } from './volume-error.ts';
 
 /** The runtime's images, as far as volumes need them. */

@@ -2,8 +2,8 @@
 import { mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeTree } from '../../platform/remove-tree.ts';
-import { mountsFrom, mountsUnder } from '../mounts.ts';
 import { makeFolder } from './empty-dir.ts';
+import { mountsFrom, mountsUnder } from './mounts.ts';
 
 export interface LocalFolders {
   nodeName: string;

@@ -16,7 +16,7 @@ import type {
 import type { Client } from '../../client/client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { type DownwardFacts, fieldValue, resourceFieldValue } from '../downward.ts';
+import { type DownwardFacts, fieldValue, resourceFieldValue } from '../container/downward.ts';
 import type { PayloadFile } from './atomic-writer.ts';
 import { MAX_READ_BYTES, NoRoomError, type ShownRoom } from './room.ts';
 

@@ -4,7 +4,7 @@
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMountPoint, mountTmpfs } from '../mounts.ts';
+import { isMountPoint, mountTmpfs } from './mounts.ts';
 
 export const podMemoryFolder = (dataDir: string): string => join(dataDir, 'pods-memory');
 

@@ -1,6 +1,6 @@
 /** What the volumes of a Pod are made of, and whether they follow its changes. Pure. */
 import type { DownwardAPIVolumeFile, Pod, Volume } from '../../api/generated/types.ts';
-import { type DownwardFacts, fieldValue } from '../downward.ts';
+import { type DownwardFacts, fieldValue } from '../container/downward.ts';
 
 /** The resources whose objects become files. */
 export type FileSource = 'configmaps' | 'secrets';

@@ -2,8 +2,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeTree } from '../../platform/remove-tree.ts';
-import { mountsUnder, unmountUnder } from '../mounts.ts';
 import { releaseImages, type VolumeImages } from './image.ts';
+import { mountsUnder, unmountUnder } from './mounts.ts';
 import { EMPTY_DIRS, type PodDirectories } from './set-up.ts';
 
 /**

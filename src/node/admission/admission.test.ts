@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
+import type { Pod, PodSpec, PodStatus } from '../../api/generated/types.ts';
+import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import { createAdmission } from './admission.ts';
+
+const podNamed = (name: string, cpu: string, spec: Partial<PodSpec> = {}): Pod => {
+  const pod = defaulted(podOf({ containers: [containerOf('app', { resources: { requests: { cpu } } })], ...spec }));
+  return { ...pod, metadata: { ...pod.metadata, name, uid: name } };
+};
+const critical = (name: string, cpu: string): Pod => podNamed(name, cpu, { priority: 2_000_000_000 });
+const deleted = (pod: Pod): Pod => ({
+  ...pod,
+  metadata: { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:00Z', finalizers: ['a/b'] },
+});
+
+/** A node of two CPUs. `told`: what admission did, in order. */
+function setUp() {
+  const timers = testTimers();
+  const running = new Map<string, Pod>();
+  const ending = new Set<string>();
+  const told: string[] = [];
+  const failures: Error[] = [];
+  const statuses: PodStatus[] = [];
+  const admission = createAdmission({
+    ...{ client: inProcessClient(memoryBackend()), nodeName: 'n', allocatable: { cpu: '2', pods: '9' } },
+    ...{ timers, log: silentLog, signal: new AbortController().signal },
+    pods: () => running.values(),
+    isStatic: () => false,
+    strictGroups: false,
+    unwanted: () => undefined,
+    begin(pod) {
+      running.set(pod.metadata.name, pod);
+      told.push(`begin ${pod.metadata.name}`);
+    },
+    refused: ({ metadata }, { reason }) => told.push(`refuse ${metadata.name} ${reason}`),
+    async writeStatus(_, status) {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+      statuses.push(status);
+    },
+    isEnding: ({ metadata }) => ending.has(metadata.name),
+    preempt({ metadata }) {
+      ending.add(metadata.name);
+      told.push(`preempt ${metadata.name}`);
+    },
+  });
+  admission.open();
+  const clear = (name: string): void => {
+    const pod = running.get(name) as Pod;
+    running.delete(name);
+    admission.cleared(pod);
+  };
+  return { admission, timers, told, failures, statuses, running, clear };
+}
+
+test('a refusal is written until the API has it, and told once', async () => {
+  const { admission, timers, told, failures, statuses } = setUp();
+  const pod = podNamed('large', '3');
+  failures.push(new Error('not now'), new Error('nor now'));
+  admission.admit(pod);
+  for (let tries = 0; tries < 2; tries++) {
+    await new Promise(setImmediate);
+    expect(statuses).toEqual([]);
+    admission.admit(pod);
+    timers.advance(1000);
+  }
+  await new Promise(setImmediate);
+  expect(statuses).toMatchObject([{ phase: 'Failed', reason: 'OutOfcpu' }]);
+  expect(told).toEqual(['refuse large OutOfcpu']);
+});
+
+test('a refused Pod that is deleted ends as any, and one of its UID is asked anew', () => {
+  const { admission, told, running } = setUp();
+  const pod = podNamed('large', '3');
+  admission.admit(pod);
+  admission.admit(deleted(pod));
+  running.clear();
+  admission.admit(pod);
+  expect(told).toEqual(['refuse large OutOfcpu', 'begin large', 'refuse large OutOfcpu']);
+});
+
+test('a critical Pod begins when those that make way for it are over; nobody else gets their room', () => {
+  const { admission, told, clear } = setUp();
+  for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
+  told.length = 0;
+  const pod = critical('critical', '2');
+  admission.admit(pod);
+  expect(told).toEqual(['preempt a', 'preempt b']);
+  admission.admit(pod);
+  clear('a');
+  admission.admit(podNamed('late', '1'));
+  expect(told.slice(2)).toEqual(['refuse late OutOfcpu']);
+  clear('b');
+  expect(told.slice(3)).toEqual(['begin critical']);
+});
+
+test('those that end already are waited for before others are to end', () => {
+  const { admission, told, clear } = setUp();
+  for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
+  admission.admit(critical('first', '1'));
+  told.length = 0;
+  admission.admit(critical('second', '1'));
+  expect(told).toEqual(['preempt b']);
+  clear('b');
+  clear('a');
+  expect(told.slice(1).sort()).toEqual(['begin first', 'begin second']);
+});
+
+test('a critical Pod that is deleted while it waits ends, and needs no room', () => {
+  const { admission, told, clear } = setUp();
+  admission.admit(podNamed('a', '2'));
+  const pod = critical('critical', '1');
+  admission.admit(pod);
+  admission.admit(deleted(pod));
+  clear('a');
+  expect(told).toEqual(['begin a', 'preempt a', 'begin critical']);
+});
+
+test('a critical Pod that waits and has something in the runtime has begun; others are not known here', () => {
+  const { admission, told, clear } = setUp();
+  admission.admit(podNamed('a', '2'));
+  admission.admit(critical('critical', '1'));
+  told.length = 0;
+  expect([admission.adopt('critical'), admission.adopt('critical'), admission.adopt('a')]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  clear('a');
+  expect(told).toEqual(['begin critical']);
+});
+
+test('a critical Pod begins when the status of what makes way tells of its end', () => {
+  const { admission, told, running } = setUp();
+  const victim = podNamed('a', '2');
+  admission.admit(victim);
+  admission.admit(critical('critical', '1'));
+  admission.roomMade();
+  expect(told).toEqual(['begin a', 'preempt a']);
+  running.set('a', { ...victim, status: { phase: 'Failed' } });
+  admission.roomMade();
+  expect(told.slice(2)).toEqual(['begin critical']);
+});

@@ -1,0 +1,47 @@
+import { expect, it, test } from 'vitest';
+import { DEFAULT_EVICTION, parseEviction } from '../eviction/thresholds.ts';
+import { NOTHING, parseReserved, podAmounts } from './allocatable.ts';
+
+const MIB = 2 ** 20;
+const capacity = { cpuMilli: 2000, memoryBytes: 1000 * MIB, diskBytes: 10_000, pids: 4000 };
+
+test('amounts are written as the kubelet takes them', () => {
+  expect(parseReserved('--kube-reserved', 'cpu=100m, memory=256Mi,ephemeral-storage=1Ki,pid=100')).toEqual({
+    ...{ cpuMilli: 100, memoryBytes: 256 * MIB, diskBytes: 1024, pids: 100 },
+  });
+  expect(parseReserved('--kube-reserved', '')).toEqual(NOTHING);
+});
+
+test.each([
+  ['gpu=1', '--kube-reserved: "gpu=1" is not RESOURCE=AMOUNT'],
+  ['cpu', '--kube-reserved: "cpu" is not RESOURCE=AMOUNT'],
+  ['memory=-1Mi', '--kube-reserved: "memory=-1Mi" is not RESOURCE=AMOUNT'],
+  ['cpu=1,cpu=2', '--kube-reserved: cpu stands there twice'],
+])('refuses %s', (text, message) => {
+  expect(() => parseReserved('--kube-reserved', text)).toThrow(message);
+});
+
+it('leaves to Pods what is neither reserved nor needed against eviction; the latter they may use', () => {
+  const { thresholds } = parseEviction(DEFAULT_EVICTION);
+  const reserved = { cpuMilli: 500, memoryBytes: 200 * MIB, diskBytes: 2000, pids: 100 };
+  expect(podAmounts(capacity, reserved, thresholds)).toEqual({
+    limits: { cpuMilli: 1500, memoryBytes: 800 * MIB, diskBytes: 8000, pids: 3900 },
+    allocatable: { cpuMilli: 1500, memoryBytes: 700 * MIB, diskBytes: 7000, pids: 3900 },
+  });
+});
+
+it('knows no threshold but the hard ones that are set', () => {
+  const { thresholds } = parseEviction({
+    ...DEFAULT_EVICTION,
+    hard: 'memory.available<10%',
+    soft: 'nodefs.available<50%',
+    softGracePeriod: 'nodefs.available=1m',
+  });
+  expect(podAmounts(capacity, NOTHING, thresholds).allocatable).toEqual({ ...capacity, memoryBytes: 900 * MIB });
+});
+
+it('refuses to reserve more than there is', () => {
+  expect(() => podAmounts(capacity, { ...NOTHING, pids: 5000 }, [])).toThrow(
+    "--kube-reserved and --system-reserved: pid 5000 is more than the machine's 4000",
+  );
+});

@@ -1,0 +1,150 @@
+/**
+ * Collects, for one Pod, the facts that its configuration needs: the Services, the objects that the container's
+ * variables name, the Pod's addresses, the node's resolver.
+ */
+import { existsSync } from 'node:fs';
+import type {
+  ConfigMap,
+  Container,
+  EphemeralContainer,
+  Pod,
+  RuntimeClass,
+  Secret,
+  Service,
+  VolumeMount,
+} from '../../api/generated/types.ts';
+import type { Client } from '../../client/client.ts';
+import type { Informer } from '../../client/informer.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import type { RuntimeFeatures } from '../../runtime/runtime.ts';
+import type { CgroupFacts } from '../node-facts.ts';
+import type { KeptReferences } from '../pod/kept-references.ts';
+import type { FileSource } from '../volumes/references.ts';
+import type { PodEnvironment } from './container-config.ts';
+import type { DnsFacts } from './dns-config.ts';
+import { environmentReferences } from './environment-variables.ts';
+import { readNodeResolver } from './node-resolver.ts';
+
+export interface PodEnvironmentOptions {
+  client: Client;
+  nodeName: string;
+  /** Addresses of the node, the primary one first. */
+  hostIps: readonly string[];
+  /** Of the node (machine.ts). */
+  allocatable: Readonly<Record<string, string>>;
+  memoryCapacityBytes: number;
+  clusterDns: readonly string[];
+  clusterDomain: string;
+  /** readNodeResolver(). */
+  resolvConf?: string | undefined;
+  logsRoot: string;
+  seccompRoot: string;
+  /** The group of the Pod's containers. */
+  cgroupParent?(pod: Pod): string;
+  cgroups?: CgroupFacts;
+  runtimeFeatures?: RuntimeFeatures | undefined;
+  services: Pick<Informer<Service>, 'synced' | 'list'>;
+  /** What a defer container refers to is found there where the API does not have it. */
+  kept?: Pick<KeptReferences, 'keep' | 'find'>;
+  isStatic(pod: Pod): boolean;
+  /** The addresses of the Pod's ready sandbox; empty before there is one. */
+  podIps(pod: Pod): readonly string[];
+  podDirectory(podUid: string): string;
+  volumePath(podUid: string, pod: Pod, volumeName: string): string;
+}
+
+const dependsOnHandler = ({ recursiveReadOnly = 'Disabled' }: VolumeMount): boolean => recursiveReadOnly !== 'Disabled';
+
+/**
+ * With a container, its references are read, and what defer containers refer to is kept before the others start; without one, or where its mounts need it, the Pod's RuntimeClass. Rejects
+ * where there is no such class.
+ */
+export type EnvironmentSource = (
+  pod: Pod,
+  container: Container | EphemeralContainer | undefined,
+  signal: AbortSignal,
+) => Promise<PodEnvironment>;
+
+export function createEnvironmentSource(options: PodEnvironmentOptions): EnvironmentSource {
+  const { client, clusterDns, clusterDomain, resolvConf } = options;
+  const seLinux = existsSync('/sys/fs/selinux/enforce');
+  const runtimeClasses = client.resource<RuntimeClass>({
+    group: 'node.k8s.io',
+    version: 'v1',
+    resource: 'runtimeclasses',
+  });
+
+  /** The objects that exist, by name. */
+  async function readAll<T extends KubeObject>(
+    pod: Pod,
+    isEntry: boolean,
+    resource: FileSource,
+    names: Iterable<string>,
+  ) {
+    const api = client.resource<T>({ group: '', version: 'v1', resource });
+    const found = new Map<string, T>();
+    await Promise.all(
+      [...names].map(async (name) => {
+        try {
+          found.set(name, await api.get(name, pod.metadata.namespace));
+        } catch (error) {
+          const copy = isEntry ? await options.kept?.find<T>(pod, resource, name) : undefined;
+          if (copy !== undefined) found.set(name, copy);
+          else if (!isApiError(error, 'NotFound')) throw error;
+        }
+      }),
+    );
+    return found;
+  }
+
+  /** The same list until one of them changes: what follows from it is kept with it. */
+  let services: readonly Service[] = [];
+
+  /** Not before they have been read once: a container would never hear of those that are missing. Static Pods need no API. */
+  async function knownServices(pod: Pod): Promise<readonly Service[]> {
+    if (!options.isStatic(pod)) await options.services.synced;
+    const listed = options.services.list();
+    const isSame = listed.length === services.length && listed.every((service, index) => service === services[index]);
+    if (!isSame) services = listed;
+    return services;
+  }
+
+  const dnsFacts = (): DnsFacts => ({ clusterDns, clusterDomain, host: readNodeResolver(resolvConf) });
+
+  return async (pod, container, signal) => {
+    const { uid = '' } = pod.metadata;
+    const isEntry = (pod.spec?.deferContainers ?? []).some(({ name }) => name === container?.name);
+    const references = container === undefined ? undefined : environmentReferences(container);
+    const needsHandler = container === undefined || (container.volumeMounts ?? []).some(dependsOnHandler);
+    const className = needsHandler ? pod.spec?.runtimeClassName : undefined;
+    const [configMaps, secrets, known, runtimeClass] = await Promise.all([
+      readAll<ConfigMap>(pod, isEntry, 'configmaps', references?.configMaps ?? []),
+      readAll<Secret>(pod, isEntry, 'secrets', references?.secrets ?? []),
+      container === undefined ? [] : knownServices(pod),
+      className === undefined ? undefined : runtimeClasses.get(className),
+      container === undefined || isEntry ? undefined : options.kept?.keep(pod),
+    ]);
+    signal.throwIfAborted();
+    return {
+      nodeName: options.nodeName,
+      hostIps: options.hostIps,
+      podIps: options.podIps(pod),
+      allocatable: options.allocatable,
+      services: known,
+      configMap: (name) => configMaps.get(name),
+      secret: (name) => secrets.get(name),
+      dns: dnsFacts(),
+      podDirectory: options.podDirectory(uid),
+      logsRoot: options.logsRoot,
+      seccompRoot: options.seccompRoot,
+      memoryCapacityBytes: options.memoryCapacityBytes,
+      volumePath: (name) => options.volumePath(uid, pod, name),
+      ...(options.cgroupParent === undefined ? {} : { cgroupParent: options.cgroupParent(pod) }),
+      ...(runtimeClass === undefined ? {} : { runtimeHandler: runtimeClass.handler }),
+      seLinux,
+      ...(options.runtimeFeatures === undefined ? {} : { runtimeFeatures: options.runtimeFeatures }),
+      ...(options.cgroups === undefined ? {} : { cgroups: options.cgroups }),
+    };
+  };
+}

@@ -1,0 +1,288 @@
+/**
+ * What the runtime is told of a Pod and of a container: the spec merged with the facts of the node.
+ * Boundary: pure. Reading objects, writing files and mounting happen before (volumes.ts, container-files.ts).
+ * Invariants: the same input gives the same configuration; paths lie in the Pod's folder or are those of the Pod's volumes.
+ */
+import { join } from 'node:path';
+import { containersOf, isSidecar } from '../../api/core/v1/pod/containers.ts';
+import type { Container, ContainerPort, EphemeralContainer, Pod, VolumeMount } from '../../api/generated/types.ts';
+import type {
+  ContainerConfig,
+  ContainerKind,
+  ImageInfo,
+  PodIdentity,
+  RuntimeFeatures,
+  SandboxConfig,
+} from '../../runtime/runtime.ts';
+import { dottedSysctl } from '../../scheduling/sysctls.ts';
+import type { CgroupFacts } from '../node-facts.ts';
+import { containerResources } from '../resources/container-resources.ts';
+import { volumesByName } from './by-name.ts';
+import { ContainerConfigError } from './container-config-error.ts';
+import { containerSecurity, groupsPolicy } from './container-security.ts';
+import { type DnsFacts, podDnsConfig } from './dns-config.ts';
+import { podAddresses } from './downward.ts';
+import { containerEnvironment, type EnvironmentFacts } from './environment-variables.ts';
+import { expandAll, expandStrict } from './expand.ts';
+import { sandboxMetadata } from './sandbox-metadata.ts';
+
+/** What the configuration of one Pod's containers needs beside the Pod. */
+export interface PodEnvironment extends EnvironmentFacts {
+  dns: DnsFacts;
+  /** The Pod's own folder: <data-dir>/pods/<uid>. */
+  podDirectory: string;
+  /** The folder of the node's container logs. */
+  logsRoot: string;
+  /** The folder of Localhost seccomp profiles. */
+  seccompRoot: string;
+  memoryCapacityBytes: number;
+  /** Where the volume is on the node. */
+  volumePath(volumeName: string): string;
+  /** The group in which the Pod's containers are made; absent: the runtime's choice. */
+  cgroupParent?: string;
+  /** Absent: nothing is known of them. */
+  cgroups?: CgroupFacts;
+  /** Of the Pod's RuntimeClass; of a container only where its mounts depend on it. */
+  runtimeHandler?: string;
+  /** Absent: the runtime does not tell. */
+  runtimeFeatures?: RuntimeFeatures;
+  /** The machine has it. */
+  seLinux?: boolean;
+}
+
+/** The annotation of a container that holds ContainerState.backoffSeconds. */
+export const BACKOFF_ANNOTATION = 'lifepod/backoff-seconds';
+
+const HOSTNAME_MAX_LENGTH = 63;
+
+export const podIdentity = (pod: Pod): PodIdentity => ({
+  uid: pod.metadata.uid ?? '',
+  namespace: pod.metadata.namespace ?? '',
+  name: pod.metadata.name,
+});
+
+/** `domain` is '' for a Pod without a subdomain. */
+export function podHostname(pod: Pod, clusterDomain: string): { hostname: string; domain: string } {
+  const wanted = pod.spec?.hostname !== undefined && pod.spec.hostname !== '' ? pod.spec.hostname : pod.metadata.name;
+  const hostname =
+    wanted.length > HOSTNAME_MAX_LENGTH ? wanted.slice(0, HOSTNAME_MAX_LENGTH).replace(/[-.]+$/, '') : wanted;
+  const subdomain = pod.spec?.subdomain ?? '';
+  return {
+    hostname,
+    domain: subdomain === '' ? '' : `${subdomain}.${pod.metadata.namespace}.svc.${clusterDomain}`,
+  };
+}
+
+/** Throws where setHostnameAsFQDN asks for a name that Linux cannot take. */
+function sandboxHostname(pod: Pod, clusterDomain: string): string {
+  const { hostname, domain } = podHostname(pod, clusterDomain);
+  if (pod.spec?.setHostnameAsFQDN !== true || domain === '') return hostname;
+  const full = `${hostname}.${domain}`;
+  if (full.length > 64) {
+    throw new ContainerConfigError(
+      `failed to construct FQDN from pod hostname and cluster domain, FQDN ${full} is too long (64 characters is the max, ${full.length} characters requested)`,
+    );
+  }
+  return full;
+}
+
+export const podLogDirectory = (pod: Pod, logsRoot: string): string =>
+  join(logsRoot, `${pod.metadata.namespace}_${pod.metadata.name}_${pod.metadata.uid}`);
+
+/** Relative to the Pod's log folder. */
+export const containerLogPath = (containerName: string, attempt: number): string =>
+  join(containerName, `${attempt}.log`);
+
+/** The file that is mounted at the container's terminationMessagePath. */
+export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
+  join(terminationMessagesFolder(podDirectory), containerName, String(attempt));
+
+/** A folder for each container. */
+export const terminationMessagesFolder = (podDirectory: string): string => join(podDirectory, 'containers');
+
+export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
+
+/** Where prepareContainer() mounts what a subPath names: safe from links that the Pod makes later. */
+export const subPathMount = (podDirectory: string, volume: string, container: string, index: number): string =>
+  join(podDirectory, 'volume-subpaths', volume, container, String(index));
+
+export function sandboxConfig(pod: Pod, attempt: number, env: PodEnvironment): SandboxConfig {
+  const spec = pod.spec;
+  const hostNetwork = spec?.hostNetwork === true;
+  if (spec?.hostUsers === false)
+    throw new ContainerConfigError(
+      `RuntimeClass handler ${JSON.stringify(env.runtimeHandler ?? '')} does not support user namespaces`,
+    );
+  const privileged = containersOf(pod).some(({ securityContext }) => securityContext?.privileged === true);
+  const sysctls = spec?.securityContext?.sysctls ?? [];
+  return {
+    pod: podIdentity(pod),
+    attempt,
+    hostname: hostNetwork ? '' : sandboxHostname(pod, env.dns.clusterDomain),
+    logDirectory: podLogDirectory(pod, env.logsRoot),
+    ...sandboxMetadata(pod).shown,
+    dns: podDnsConfig(pod, env.dns).config,
+    portMappings: hostNetwork ? [] : portMappings(pod),
+    ...(env.cgroupParent === undefined ? {} : { cgroupParent: env.cgroupParent }),
+    ...(env.runtimeHandler === undefined ? {} : { runtimeHandler: env.runtimeHandler }),
+    ...(privileged ? { privileged } : {}),
+    ...(spec?.securityContext?.seLinuxOptions === undefined ? {} : { seLinux: spec.securityContext.seLinuxOptions }),
+    ...groupsPolicy(pod),
+    ...(hostNetwork ? { hostNetwork } : {}),
+    ...(spec?.hostPID === true ? { hostPid: true } : {}),
+    ...(spec?.hostIPC === true ? { hostIpc: true } : {}),
+    ...(spec?.shareProcessNamespace === true ? { shareProcessNamespace: true } : {}),
+    ...(sysctls.length === 0
+      ? {}
+      : { sysctls: Object.fromEntries(sysctls.map(({ name, value }) => [dottedSysctl(name), value])) }),
+  };
+}
+
+function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
+  // Init containers' ports count only where they keep running beside the app.
+  const containers = [
+    ...(pod.spec?.initContainers ?? []).filter(isSidecar),
+    ...(pod.spec?.containers ?? []),
+    ...(pod.spec?.deferContainers ?? []),
+  ];
+  const ports = containers.flatMap((container) => container.ports ?? []).filter(({ hostPort }) => (hostPort ?? 0) > 0);
+  // Containers that run one after the other may have the same.
+  const key = ({ protocol, hostPort, hostIP }: ContainerPort): string => `${protocol}/${hostIP}/${hostPort}`;
+  return [...new Map(ports.reverse().map((port) => [key(port), port])).values()]
+    .reverse()
+    .map(({ protocol, containerPort, hostPort, hostIP }) => ({
+      protocol: (protocol ?? 'TCP') as 'TCP' | 'UDP' | 'SCTP',
+      containerPort,
+      hostPort: hostPort as number,
+      ...(hostIP === undefined || hostIP === '' ? {} : { hostIp: hostIP }),
+    }));
+}
+
+/** Throws ContainerConfigError where the spec cannot be followed as things are; trying later may succeed. */
+export function containerConfig(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  kind: ContainerKind,
+  attempt: number,
+  backoffSeconds: number,
+  image: ImageInfo,
+  env: PodEnvironment,
+): ContainerConfig {
+  const variables = containerEnvironment(pod, container, env);
+  const lookup = (name: string): string | undefined => variables.get(name);
+  const [command, args] = [container.command, container.args].map((words) => words && expandAll(words, lookup));
+  return {
+    pod: podIdentity(pod),
+    name: container.name,
+    kind,
+    attempt,
+    imageId: image.id,
+    imageName: container.image ?? '',
+    ...(command === undefined ? {} : { command }),
+    ...(args === undefined ? {} : { args }),
+    ...(container.workingDir === undefined || container.workingDir === '' ? {} : { workingDir: container.workingDir }),
+    env: [...variables].map(([name, value]) => ({ name, value })),
+    mounts: containerMounts(pod, container, attempt, lookup, env),
+    logPath: containerLogPath(container.name, attempt),
+    ...(container.stdin === true ? { stdin: true } : {}),
+    ...(container.stdinOnce === true ? { stdinOnce: true } : {}),
+    ...(container.tty === true ? { tty: true } : {}),
+    annotations: { [BACKOFF_ANNOTATION]: String(backoffSeconds) },
+    resources: containerResources(pod, container, env.memoryCapacityBytes, env.cgroups),
+    security: containerSecurity(pod, container, image, env.seccompRoot),
+  };
+}
+
+type Mount = ContainerConfig['mounts'][number];
+
+function containerMounts(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  attempt: number,
+  lookup: (name: string) => string | undefined,
+  env: PodEnvironment,
+): Mount[] {
+  const relabel = env.seLinux ? { relabel: true } : {};
+  const volumes = volumesByName(pod);
+  const mounts = (container.volumeMounts ?? []).map((mount, index): Mount => {
+    const volume = volumes.get(mount.name);
+    if (volume === undefined) {
+      throw new ContainerConfigError(
+        `cannot find volume ${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`,
+      );
+    }
+    const { configMap, secret, projected, downwardAPI, image, persistentVolumeClaim } = volume;
+    const isOfApi = [configMap, secret, projected, downwardAPI].some((source) => source !== undefined);
+    const isReadOnly = isOfApi || image !== undefined || persistentVolumeClaim?.readOnly === true;
+    const subPath = mountSubPath(mount, container.name, lookup);
+    return {
+      hostPath:
+        subPath === '' ? env.volumePath(mount.name) : subPathMount(env.podDirectory, mount.name, container.name, index),
+      containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
+      readOnly: mount.readOnly === true || isReadOnly,
+      ...(isRecursiveReadOnly(mount, env) ? { recursiveReadOnly: true } : {}),
+      // What is the Pod's alone. The node's own files keep their labels, also those of volumes that stand for them.
+      ...(env.seLinux && (isOfApi || volume.emptyDir !== undefined) ? { relabel: true } : {}),
+      propagation: (mount.mountPropagation ?? 'None') as NonNullable<Mount['propagation']>,
+    };
+  });
+  if (podAddresses(pod, env).length > 0 && !mounts.some(({ containerPath }) => containerPath === '/etc/hosts')) {
+    mounts.push({ hostPath: etcHostsFile(env.podDirectory), containerPath: '/etc/hosts', readOnly: false, ...relabel });
+  }
+  const messagePath = container.terminationMessagePath ?? '';
+  if (messagePath !== '') {
+    mounts.push({
+      hostPath: terminationMessageFile(env.podDirectory, container.name, attempt),
+      containerPath: messagePath,
+      readOnly: false,
+      ...relabel,
+    });
+  }
+  return mounts;
+}
+
+/** Throws where the runtime must and cannot. */
+function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMount, env: PodEnvironment): boolean {
+  if (recursiveReadOnly === 'Disabled') return false;
+  const handler = env.runtimeFeatures?.handlers.find((each) => each.name === (env.runtimeHandler ?? ''));
+  const supported = handler?.recursiveReadOnlyMounts ?? false;
+  if (!supported && recursiveReadOnly === 'Enabled') {
+    throw new ContainerConfigError(
+      `failed to resolve recursive read-only mode: volume ${JSON.stringify(name)} requested recursive read-only mode, but it is not supported by the runtime`,
+    );
+  }
+  return supported;
+}
+
+/** Linux does not open a longer path. */
+const MAX_PATH_LENGTH = 4096;
+/** The limit of an expression that gives such a path: its references may be longer than their values. */
+const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
+
+/** The path inside the volume, '' for the volume itself. Throws where it is absolute, leads out or is too long. */
+export function mountSubPath(
+  { name, subPath = '', subPathExpr = '' }: VolumeMount,
+  container: string,
+  lookup: (name: string) => string | undefined,
+): string {
+  // In upstream's words, which do not tell why.
+  const what = `for volumeMount ${JSON.stringify(name)} of container ${JSON.stringify(container)}`;
+  const tooLong = (): Error => new ContainerConfigError(`failed to prepare subPath ${what}`);
+  if (subPathExpr.length > MAX_EXPRESSION_LENGTH) throw tooLong();
+  let path = subPath;
+  if (subPathExpr !== '') {
+    try {
+      path = expandStrict(subPathExpr, lookup);
+    } catch (error) {
+      throw new ContainerConfigError((error as Error).message);
+    }
+  }
+  if (path.length > MAX_PATH_LENGTH) throw tooLong();
+  if (path.startsWith('/')) throw new ContainerConfigError(`error SubPath \`${path}\` must not be an absolute path`);
+  if (path.split('/').includes('..'))
+    throw new ContainerConfigError(`unable to provision SubPath \`${path}\`: must not contain '..'`);
+  return path
+    .split('/')
+    .filter((part) => part !== '' && part !== '.')
+    .join('/');
+}

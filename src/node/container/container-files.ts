@@ -1,0 +1,216 @@
+/**
+ * The files that a container's configuration names, made just before the container: /etc/hosts, the file of the termination
+ * message, the folders of the logs, and the mounts of subPaths. Each function may be repeated.
+ * The small files are made synchronously: a turn of the event loop for each step would hold the start up by milliseconds, and
+ * the steps themselves take microseconds.
+ */
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  writeFileSync,
+} from 'node:fs';
+import { chmod, type FileHandle, lstat, mkdir, open, readdir, realpath, rm, truncate } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
+import type { SandboxConfig } from '../../runtime/runtime.ts';
+import { bindMount, unmountUnder } from '../volumes/mounts.ts';
+import {
+  containerLogPath,
+  etcHostsFile,
+  mountSubPath,
+  type PodEnvironment,
+  podHostname,
+  podLogDirectory,
+  subPathMount,
+  terminationMessageFile,
+} from './container-config.ts';
+import { ContainerConfigError } from './container-config-error.ts';
+import { podAddresses } from './downward.ts';
+import { containerEnvironment } from './environment-variables.ts';
+
+/** Linux's O_PATH, which Node.js does not name: a handle to the place, not to the content. */
+const O_PATH = 0o10000000;
+
+/** Before runSandbox. */
+export function prepareSandbox(config: SandboxConfig): void {
+  mkdirSync(config.logDirectory, { recursive: true, mode: 0o755 });
+}
+
+/** Before createContainer. Throws ContainerConfigError where a subPath cannot be had. */
+export async function prepareContainer(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  attempt: number,
+  env: PodEnvironment,
+  signal: AbortSignal,
+): Promise<void> {
+  const logs = dirname(join(podLogDirectory(pod, env.logsRoot), containerLogPath(container.name, attempt)));
+  mkdirSync(logs, { recursive: true, mode: 0o755 });
+  if (podAddresses(pod, env).length > 0) await writeEtcHosts(pod, env);
+  if ((container.terminationMessagePath ?? '') !== '')
+    makeMessageFile(terminationMessageFile(env.podDirectory, container.name, attempt));
+  const variables = containerEnvironment(pod, container, env);
+  for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
+    const subPath = mountSubPath(mount, container.name, (name) => variables.get(name));
+    if (subPath === '') continue;
+    const target = subPathMount(env.podDirectory, mount.name, container.name, index);
+    try {
+      await mountInside(env.volumePath(mount.name), subPath, target, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      const what = error instanceof FolderError ? 'create subPath directory' : 'prepare subPath';
+      // The cause could tell of the node's files; upstream keeps it back too.
+      throw new ContainerConfigError(
+        `failed to ${what} for volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+function makeMessageFile(file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o750 });
+  closeSync(openSync(file, 'a', 0o666));
+  // Whatever the umask: the container's user, whoever it is, writes it.
+  chmodSync(file, 0o666);
+}
+
+/** After removeContainer: the run's message goes, and its log with those before it, unless it is the last. */
+export const createRunRemoval =
+  (podDirectory: (podUid: string) => string, logsRoot: string) =>
+  async (pod: Pod, { name, attempt }: { name: string; attempt: number }): Promise<void> => {
+    await rm(terminationMessageFile(podDirectory(pod.metadata.uid ?? ''), name, attempt), { force: true });
+    const folder = dirname(join(podLogDirectory(pod, logsRoot), containerLogPath(name, attempt)));
+    // With what was set aside of each.
+    const logs = (await readdir(folder).catch(() => [])).map((file) => ({ file, of: Number(LOG.exec(file)?.[1]) }));
+    if (!logs.some((log) => log.of > attempt)) return;
+    for (const log of logs) if (log.of <= attempt) await rm(join(folder, log.file), { force: true });
+  };
+
+const LOG = /^(\d+)\.log(?:\.|$)/;
+
+/** Written in place: running containers have the file mounted. */
+async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
+  const file = etcHostsFile(env.podDirectory);
+  const hostFile = pod.spec?.hostNetwork === true ? readFileSync('/etc/hosts', 'utf8') : '';
+  const text = etcHosts(pod, env, hostFile);
+  // Who reads it at the moment finds it whole.
+  if (holds(file, text)) return;
+  // A container may have made it of many gigabytes.
+  if (existsSync(file)) await truncate(file);
+  mkdirSync(env.podDirectory, { recursive: true, mode: 0o750 });
+  writeFileSync(file, text);
+  chmodSync(file, 0o644);
+}
+
+/** Whether that is all that is in the file; a container may have made it of any size. */
+function holds(file: string, text: string): boolean {
+  if (!existsSync(file)) return false;
+  const wanted = Buffer.from(text);
+  const handle = openSync(file, 'r');
+  try {
+    if (fstatSync(handle).size !== wanted.length) return false;
+    const held = Buffer.alloc(wanted.length);
+    readSync(handle, held, 0, wanted.length, 0);
+    return wanted.equals(held);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Content as upstream's kubelet writes it. `hostFile`: the node's own file, for a Pod on its network. */
+export function etcHosts(pod: Pod, env: Pick<PodEnvironment, 'dns' | 'hostIps' | 'podIps'>, hostFile: string): string {
+  const { hostname, domain } = podHostname(pod, env.dns.clusterDomain);
+  const names = domain === '' ? hostname : `${hostname}.${domain}\t${hostname}`;
+  const own =
+    pod.spec?.hostNetwork === true
+      ? `# Kubernetes-managed hosts file (host network).\n${hostFile}`
+      : [
+          '# Kubernetes-managed hosts file.',
+          '127.0.0.1\tlocalhost',
+          '::1\tlocalhost ip6-localhost ip6-loopback',
+          'fe00::0\tip6-localnet',
+          'fe00::0\tip6-mcastprefix',
+          'fe00::1\tip6-allnodes',
+          'fe00::2\tip6-allrouters',
+          ...env.podIps.map((ip) => `${ip}\t${names}`),
+          '',
+        ].join('\n');
+  const aliases = pod.spec?.hostAliases ?? [];
+  if (aliases.length === 0) return own;
+  const lines = aliases.map(({ ip, hostnames }) => `${ip}\t${(hostnames ?? []).join('\t')}\n`);
+  return `${own}\n# Entries added by HostAliases.\n${lines.join('')}`;
+}
+
+/**
+ * Mounts what `subPath` names inside the volume at `target`, and makes folders that are missing.
+ * A container may turn a folder of its volume into a link at any moment, so the way is walked by handles, without
+ * following links, and the mount is of the handle reached.
+ */
+async function mountInside(volume: string, subPath: string, target: string, signal: AbortSignal): Promise<void> {
+  const base = await realpath(volume);
+  const { existing, missing } = await deepestExisting(base, subPath);
+  if (existing !== base && !existing.startsWith(base.endsWith(sep) ? base : base + sep))
+    throw new (missing.length === 0 ? Error : FolderError)(`${subPath} leads out of the volume`);
+  const mode = (await lstat(base)).mode & 0o7777;
+  let handle = await open(base, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    for (const part of relative(base, existing).split(sep)) if (part !== '') handle = await step(handle, part);
+    for (const part of missing) {
+      const isNew = await makeFolder(join('/proc/self/fd', String(handle.fd), part));
+      handle = await step(handle, part);
+      // By the handle: the name may be a link by now.
+      if (isNew) await chmod(`/proc/self/fd/${handle.fd}`, mode);
+    }
+    await unmountUnder(target, signal);
+    await mkdir(dirname(target), { recursive: true, mode: 0o750 });
+    if ((await handle.stat()).isDirectory()) await mkdir(target, { recursive: true, mode: 0o750 });
+    else await (await open(target, 'a', 0o640)).close();
+    await bindMount(`/proc/${process.pid}/fd/${handle.fd}`, target, signal);
+  } finally {
+    await handle.close();
+  }
+}
+
+class FolderError extends Error {}
+
+/** False: another container of the Pod was faster. */
+const makeFolder = (path: string): Promise<boolean> =>
+  mkdir(path).then(
+    () => true,
+    (cause: NodeJS.ErrnoException) => {
+      if (cause.code !== 'EEXIST') throw new FolderError(cause.message, { cause });
+      return false;
+    },
+  );
+
+/** Opens the entry of an open folder; closes the folder. Rejects a link. */
+async function step(folder: FileHandle, part: string): Promise<FileHandle> {
+  try {
+    const next = await open(join('/proc/self/fd', String(folder.fd), part), O_PATH | constants.O_NOFOLLOW);
+    if (!(await next.stat()).isSymbolicLink()) return next;
+    await next.close();
+    throw new Error(`${part} became a link`);
+  } finally {
+    await folder.close();
+  }
+}
+
+/** The real path of as much of `subPath` as there is, and the parts that are missing. */
+async function deepestExisting(base: string, subPath: string): Promise<{ existing: string; missing: string[] }> {
+  const parts = subPath.split('/');
+  for (let count = parts.length; ; count--) {
+    try {
+      return { existing: await realpath(join(base, ...parts.slice(0, count))), missing: parts.slice(count) };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || count === 0) throw error;
+    }
+  }
+}

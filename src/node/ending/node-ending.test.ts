@@ -1,0 +1,141 @@
+/** The ends that a node puts to Pods; their workers are the test's. */
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Pod } from '../../api/generated/types.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
+import type { PressureCondition } from '../eviction/thresholds.ts';
+import type { PodWorker } from '../pod/worker.ts';
+import { createNodeEnding, type NodeEnding } from './node-ending.ts';
+import { parsePeriods } from './shutdown-periods.ts';
+
+let root: string;
+let timers: ReturnType<typeof testTimers>;
+let workers: Map<string, PodWorker>;
+/** `name graceSeconds`, in order. */
+let ended: string[];
+let ending: NodeEnding;
+let pressures: Set<PressureCondition>;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'lifepod-ending-'));
+  timers = testTimers();
+  workers = new Map();
+  ended = [];
+  pressures = new Set();
+  ending = createNodeEnding({
+    ...{ timers, log: silentLog, signal: new AbortController().signal, nodeName: 'n', dataDir: root, workers },
+    events: { event: () => undefined, flushed: async () => undefined },
+    podDirectory: (uid) => join(root, uid),
+    staticPods: { owns: ({ metadata }) => metadata.name.startsWith('static') },
+    runs: { view: () => ({ sandboxes: [], containers: [] }) },
+    pressures: () => pressures,
+  });
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const podOf = (name: string, priority: number): Pod => ({
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: name, namespace: 'default' } },
+  spec: { containers: [], priority },
+  status: { phase: 'Running', startTime: '2026-01-31T00:00:00Z' },
+});
+function runs(name: string, priority = 0): Pod {
+  const pod = podOf(name, priority);
+  const worker: Partial<PodWorker> = {
+    pod: () => pod,
+    end: ({ graceSeconds }) => void ended.push(`${name} ${graceSeconds}`),
+  };
+  workers.set(name, worker as PodWorker);
+  return pod;
+}
+const periods = parsePeriods('--x', '0=10,100=5');
+
+it('one group after the other: the next when all of the one before are over, or their time is', async () => {
+  const first = runs('first');
+  const slow = runs('slow');
+  const late = runs('late', 100);
+  const shutdown = ending.shutDown(periods);
+  expect(ended).toEqual(['first 10', 'slow 10']);
+  ending.cleared(first);
+  timers.advance(9_999);
+  await Promise.resolve();
+  expect(ended).toHaveLength(2);
+  timers.advance(1);
+  await Promise.resolve();
+  expect(ended.slice(2)).toEqual(['late 5']);
+  ending.cleared(late);
+  await Promise.resolve();
+  // Its last containers are killed one after the other.
+  timers.advance(6_000);
+  expect(await shutdown).toEqual([slow]);
+});
+
+it('what is killed at the end of its time and over then is not left', async () => {
+  const pod = runs('slow');
+  const shutdown = ending.shutDown(periods);
+  timers.advance(10_000);
+  await Promise.resolve();
+  ending.cleared(pod);
+  expect(await shutdown).toEqual([]);
+});
+
+it('a Pod that was over before is neither ended nor waited for', async () => {
+  ending.cleared(runs('over'));
+  expect(await ending.shutDown(periods)).toEqual([]);
+  expect(ended).toEqual([]);
+});
+
+it('the room that a Pod has left is kept for the next end, but not while all Pods end', async () => {
+  const pod = runs('filler');
+  expect(readdirSync(root)).toEqual([]);
+  ending.cleared(pod);
+  expect(readdirSync(root)).toEqual(['ballast']);
+  rmSync(join(root, 'ballast'));
+  const shutdown = ending.shutDown(periods);
+  ending.cleared(pod);
+  await shutdown;
+  expect(readdirSync(root)).not.toContain('ballast');
+});
+
+it('a disk that takes no word keeps no Pod from ending', async () => {
+  writeFileSync(join(root, 'a'), 'in the way of a folder');
+  const pods = [runs('a'), runs('b')];
+  const shutdown = ending.shutDown(periods);
+  expect(ended).toEqual(['a 10', 'b 10']);
+  expect(readdirSync(join(root, 'b'))).toEqual(['node-end.json']);
+  for (const pod of pods) ending.cleared(pod);
+  expect(await shutdown).toEqual([]);
+});
+
+it('the next agent goes on with the end, and not for a Pod that begins anew', async () => {
+  const pod = runs('a');
+  const shutdown = ending.shutDown(periods);
+  ending.cleared(pod);
+  await shutdown;
+  expect(ending.begun(pod)).toMatchObject({ reason: 'NodeShutdown', graceSeconds: 10, at: timers.now() });
+  const { status: _, ...anew } = pod;
+  expect(ending.begun(anew)).toBeUndefined();
+  expect(ending.begun(pod)).toBeUndefined();
+});
+
+it('an end with less time shortens the one before and leaves its reason, for the next agent too', () => {
+  const pod = runs('a');
+  ending.preempt(pod);
+  void ending.shutDown(periods);
+  expect(ended).toEqual(['a 30', 'a 10']);
+  expect(ending.begun(pod)).toMatchObject({
+    reason: 'Preempted',
+    message: 'Preempted in order to admit critical pod',
+    graceSeconds: 10,
+  });
+});
+
+it('a node under pressure refuses Pods before it evicts any, but none of its own files', () => {
+  const pretender = podOf('a', 0);
+  pretender.metadata.annotations = { 'kubernetes.io/config.source': 'file' };
+  expect(ending.refusal(pretender)).toBeUndefined();
+  pressures.add('DiskPressure');
+  expect(ending.refusal(pretender)?.reason).toBe('Evicted');
+  expect(ending.refusal(podOf('static', 0))).toBeUndefined();
+});

@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest';
+import type { ImageInfo } from '../../runtime/runtime.ts';
+import { imagesOf, isMeant } from './images-in-use.ts';
+
+it('the images of all kinds of containers and of volumes are used', () => {
+  expect(
+    imagesOf({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'p' },
+      spec: {
+        initContainers: [{ name: 'i', image: 'init:1' }],
+        containers: [{ name: 'a', image: 'app:1' }, { name: 'none' }],
+        deferContainers: [
+          { name: 'd', image: 'defer:1' },
+          { name: 'f', imageFrom: 'a' },
+        ],
+        ephemeralContainers: [{ name: 'e', image: 'debug:1' }],
+        volumes: [
+          { name: 'files', image: { reference: 'files:1' } },
+          { name: 'empty', emptyDir: {} },
+        ],
+      },
+    }).sort(),
+  ).toEqual(['app:1', 'debug:1', 'defer:1', 'files:1', 'init:1']);
+});
+
+it('an image is meant by its names in short and in full, by its digest and by its ID', () => {
+  const digest = `sha256:${'0a'.repeat(32)}`;
+  const image: ImageInfo = {
+    id: 'sha256:id',
+    tags: ['docker.io/library/busybox:1.28'],
+    digests: [`docker.io/library/busybox@${digest}`],
+    sizeBytes: 1,
+  };
+  for (const name of ['busybox:1.28', 'docker.io/library/busybox:1.28', `busybox:any@${digest}`, 'sha256:id'])
+    expect(isMeant(image, name), name).toBe(true);
+  for (const name of ['busybox', 'busybox:1', 'team/busybox:1.28', 'sha256:other'])
+    expect(isMeant(image, name), name).toBe(false);
+});

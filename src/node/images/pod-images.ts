@@ -1,0 +1,63 @@
+/**
+ * The images of the node's Pods: pulled with the Pod's own secrets.
+ * Boundary: whether and when to pull is decided in src/lifecycle; what is kept is decided in garbage-collection.ts.
+ * Source: "Images" of the v1.33 documentation; pkg/kubelet/kubelet_pods.go (getPullSecretsForPod).
+ */
+
+import type { PullProgress } from '../../api/core/v1/pod/pull-progress.ts';
+import type { Pod, Secret } from '../../api/generated/types.ts';
+import type { Client } from '../../client/client.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { repositoryOf } from '../../runtime/images/references.ts';
+import type { KeptReferences } from '../pod/kept-references.ts';
+import { credentialsFor } from './credentials.ts';
+import type { ImagePuller, PulledImage } from './puller.ts';
+
+export interface PodImageOptions {
+  client: Client;
+  puller: ImagePuller;
+  /** Pull secrets that are gone from the API. */
+  kept?: Pick<KeptReferences, 'find'>;
+  /** Tells the Event FailedToRetrieveImagePullSecret. */
+  warn(pod: Pod, reason: string, message: string): void;
+}
+
+/** Pulls with the Pod's secrets; for its containers' images and its image volumes. Rejects with the registry's reasons. */
+export type PodImagePull = (
+  pod: Pod,
+  reference: string,
+  progress: (progress: PullProgress) => void,
+  signal: AbortSignal,
+) => Promise<PulledImage>;
+
+export function createPodImagePull({ client, puller, kept, warn }: PodImageOptions): PodImagePull {
+  const secrets = client.resource<Secret>({ group: '', version: 'v1', resource: 'secrets' });
+
+  /** Those that are there; a public image needs none of them. */
+  async function pullSecrets(pod: Pod): Promise<Secret[]> {
+    const named = (pod.spec?.imagePullSecrets ?? []).map(({ name = '' }) => name).filter((name) => name !== '');
+    // The list may name one secret many times.
+    const names = [...new Set(named)];
+    const found = await Promise.all(
+      names.map((name) =>
+        secrets.get(name, pod.metadata.namespace).catch((error: unknown) => {
+          if (!isApiError(error, 'NotFound')) throw error;
+          return kept?.find<Secret>(pod, 'secrets', name);
+        }),
+      ),
+    );
+    const missing = names.filter((_, index) => found[index] === undefined);
+    if (missing.length > 0)
+      warn(
+        pod,
+        'FailedToRetrieveImagePullSecret',
+        `Unable to retrieve some image pull secrets (${missing.join(', ')}); attempting to pull the image may not succeed.`,
+      );
+    return found.filter((secret) => secret !== undefined);
+  }
+
+  return async (pod, reference, progress, signal) => {
+    const credentials = credentialsFor(repositoryOf(reference), await pullSecrets(pod));
+    return puller.pull(reference, credentials, progress, signal);
+  };
+}

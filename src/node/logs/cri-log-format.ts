@@ -1,0 +1,93 @@
+/**
+ * The format in which CRI runtimes write logs: `<RFC 3339 time> <stdout|stderr> <P|F> <content>`, one record a line; a
+ * line of the container that is too long is several records, all but the last marked P. Pure.
+ * Source: CRI's log format (docs/proposals/…/kubelet-cri-logging); kubectl's output of v1.33.
+ */
+import type { LogOptions } from '../../machinery/node-connection.ts';
+
+export interface LogFormat {
+  timestamps: boolean;
+  /** Records before this time are left out. */
+  sinceMillis?: number;
+  stream: 'All' | 'Stdout' | 'Stderr';
+}
+
+/** `now`: what sinceSeconds counts from. */
+export function logFormat(options: LogOptions, now: number): LogFormat {
+  const since =
+    options.sinceTime === undefined
+      ? options.sinceSeconds === undefined
+        ? undefined
+        : now - options.sinceSeconds * 1000
+      : Date.parse(options.sinceTime);
+  return {
+    timestamps: options.timestamps ?? false,
+    stream: options.stream ?? 'All',
+    ...(since === undefined || Number.isNaN(since) ? {} : { sinceMillis: since }),
+  };
+}
+
+const SPACE = 0x20;
+const NEWLINE = 0x0a;
+/** Longer records are not the runtime's (containerd splits at 16 KiB): they are dropped, so that memory stays bounded. */
+const MAX_RECORD_BYTES = 1 << 20;
+
+/** Turns the bytes of a log file, in order, into what the client reads. Records that are not in the format are left out. */
+export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
+  let rest = Buffer.alloc(0);
+  let dropping = false;
+  let { sinceMillis } = format;
+  /** Streams in the middle of a line: its time has been printed. */
+  const midLine = new Set<string>();
+
+  function record(line: Buffer): Buffer[] {
+    const afterTime = line.indexOf(SPACE);
+    const afterStream = line.indexOf(SPACE, afterTime + 1);
+    if (afterTime < 0 || afterStream < 0) return [];
+    const found = line.indexOf(SPACE, afterStream + 1);
+    const afterTags = found < 0 ? line.length : found;
+    const stream = line.toString('latin1', afterTime + 1, afterStream);
+    if (stream !== 'stdout' && stream !== 'stderr') return [];
+    const time = line.toString('latin1', 0, afterTime);
+    if (sinceMillis !== undefined) {
+      const at = Date.parse(time);
+      if (Number.isNaN(at) || at < sinceMillis) return [];
+      // Times only grow: what follows needs no look at its time.
+      sinceMillis = undefined;
+    }
+    if (format.stream !== 'All' && format.stream.toLowerCase() !== stream) return [];
+    const partial = line.toString('latin1', afterStream + 1, afterTags).split(':')[0] === 'P';
+    const parts: Buffer[] = [];
+    if (format.timestamps && !midLine.has(stream)) parts.push(Buffer.from(`${fixedTime(time)} `, 'latin1'));
+    parts.push(line.subarray(afterTags + 1));
+    if (partial) midLine.add(stream);
+    else {
+      midLine.delete(stream);
+      parts.push(newline);
+    }
+    return parts;
+  }
+
+  return (bytes) => {
+    const output: Buffer[] = [];
+    let data = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+    for (let end = data.indexOf(NEWLINE); end >= 0; end = data.indexOf(NEWLINE)) {
+      if (dropping) dropping = false;
+      else output.push(...record(data.subarray(0, end)));
+      data = data.subarray(end + 1);
+    }
+    if (data.length > MAX_RECORD_BYTES) {
+      dropping = true;
+      data = data.subarray(data.length);
+    }
+    // A copy: the caller reads into the same buffer again.
+    rest = Buffer.from(data);
+    return Buffer.concat(output);
+  };
+}
+
+const newline = Buffer.from('\n');
+
+/** Nine digits of a second, as upstream prints them whatever the runtime wrote. */
+const fixedTime = (time: string): string =>
+  time.replace(/^(.{19})(?:\.(\d+))?/, (_, seconds: string, fraction = '') => `${seconds}.${fraction.padEnd(9, '0')}`);

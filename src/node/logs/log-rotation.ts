@@ -1,0 +1,199 @@
+/**
+ * Keeps the logs of containers from filling the disk: what a container leaves there is at most maxFiles * maxBytes, and what it
+ * writes in one second. A log is looked at while it is written, the sooner the faster it fills, and once its container has ended;
+ * one that is not written costs nothing.
+ * Boundary: when; log-files.ts says how.
+ */
+import { watch } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Log, Timers } from '../../platform/platform.ts';
+import { boundLog, compress, type LogLimits, rotateLog, uncompressed } from './log-files.ts';
+
+export interface RotationLimits extends LogLimits {
+  /** The longest time between two looks at a log that is written. */
+  intervalMillis: number;
+}
+
+/** Defaults of containerLogMaxSize and containerLogMaxFiles. */
+export const ROTATION_LIMITS: RotationLimits = { maxBytes: 10 * 1024 * 1024, maxFiles: 5, intervalMillis: 1_000 };
+
+const SHORTEST_MILLIS = 100;
+/** Where a look has failed, or the runtime opens no file. */
+const LONGEST_RETRY_MILLIS = 10_000;
+
+export interface WrittenLog {
+  /** Of the container that writes it. */
+  containerId: string;
+  path: string;
+  /** The container has ended, and the runtime has written all of its log. */
+  ended: boolean;
+}
+
+export interface RotationOptions extends RotationLimits {
+  timers: Timers;
+  log: Log;
+  signal: AbortSignal;
+  /** Calls the listener with all logs of a Pod now and whenever something has changed; with none once the Pod is gone. */
+  follow(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
+  /** Makes the runtime open the container's log anew. */
+  reopen(containerId: string, signal: AbortSignal): Promise<void>;
+}
+
+interface Keeper {
+  ended: boolean;
+  /** Ends the looks at the log while it is written. */
+  stop(): void;
+  /** Resolves after the last of them. */
+  over: Promise<void>;
+}
+
+export function startLogRotation(options: RotationOptions): void {
+  const { signal, log } = options;
+  const pods = new Map<string, Map<string, Keeper>>();
+  const compressSoon = createCompressor(log, signal);
+
+  const begin = ({ containerId, path }: WrittenLog): Keeper => {
+    const ending = new AbortController();
+    const stopping = AbortSignal.any([signal, ending.signal]);
+    const over = keepBounded(containerId, path, options, compressSoon, stopping);
+    return { ended: false, stop: () => ending.abort(), over };
+  };
+  const finish = async (keeper: Keeper, path: string): Promise<void> => {
+    keeper.ended = true;
+    keeper.stop();
+    await keeper.over;
+    if (signal.aborted) return;
+    try {
+      await boundLog(path, options, true);
+      compressSoon(await uncompressed(path));
+    } catch (error) {
+      log.warn('the log of a container that has ended is not bounded', { path, error: String(error) });
+    }
+  };
+  options.follow((podUid, logs) => {
+    if (signal.aborted) return;
+    const keepers = pods.get(podUid) ?? new Map<string, Keeper>();
+    pods.set(podUid, keepers);
+    for (const each of logs) {
+      let keeper = keepers.get(each.containerId);
+      if (keeper === undefined) {
+        keeper = each.ended ? { ended: false, stop() {}, over: Promise.resolve() } : begin(each);
+        keepers.set(each.containerId, keeper);
+      }
+      if (each.ended && !keeper.ended) void finish(keeper, each.path);
+    }
+    const present = new Set(logs.map(({ containerId }) => containerId));
+    for (const [id, keeper] of keepers) {
+      if (present.has(id)) continue;
+      keeper.stop();
+      keepers.delete(id);
+    }
+    if (keepers.size === 0) pods.delete(podUid);
+  });
+}
+
+/** Looks at the log while it is written, until `signal` aborts. Never rejects. */
+async function keepBounded(
+  containerId: string,
+  path: string,
+  options: RotationOptions,
+  compressSoon: (files: readonly string[]) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { timers, maxBytes, intervalMillis } = options;
+  const reopen = (): Promise<void> => options.reopen(containerId, options.signal);
+  let last: { size: number; at: number; rotated: boolean } | undefined;
+  let retryMillis = intervalMillis;
+  while (!signal.aborted) {
+    try {
+      // By now the runtime has left the file that was set aside.
+      if (last?.rotated) await boundLog(path, options, false);
+      const { size, rotated } = await rotateLog({ path, ...options, now: timers.now(), reopen });
+      if (rotated) compressSoon(await uncompressed(path));
+      if (size === undefined) {
+        await sleep(LONGEST_RETRY_MILLIS, timers, signal);
+        continue;
+      }
+      let wait = Math.min(SHORTEST_MILLIS, intervalMillis);
+      if (last?.size === size && !rotated)
+        await written(path, size, signal).catch(() => sleep(intervalMillis, timers, signal));
+      else if (last !== undefined)
+        wait = untilFull(
+          size - last.size,
+          timers.now() - last.at,
+          rotated ? maxBytes : maxBytes - size,
+          intervalMillis,
+        );
+      last = { size: rotated ? 0 : size, at: timers.now(), rotated };
+      await sleep(wait, timers, signal);
+      retryMillis = intervalMillis;
+    } catch (error) {
+      if (!signal.aborted) options.log.warn('log not rotated', { path, error: (error as Error).message });
+      await sleep(retryMillis, timers, signal);
+      retryMillis = Math.min(retryMillis * 2, LONGEST_RETRY_MILLIS);
+    }
+  }
+}
+
+/** The time until so many bytes more are written, at the rate of the last look. */
+function untilFull(written: number, inMillis: number, bytesLeft: number, longestMillis: number): number {
+  const millis = written <= 0 ? longestMillis : (bytesLeft * Math.max(inMillis, 1)) / written;
+  return Math.min(Math.max(millis, SHORTEST_MILLIS), longestMillis);
+}
+
+/**
+ * Resolves when the file has another size than that or is gone, or `signal` aborts; rejects where it cannot be watched. The
+ * kernel reports each line that is written: so the first report ends the watch.
+ */
+function written(path: string, size: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const watcher = watch(path, { persistent: false });
+    const done = (): void => {
+      signal.removeEventListener('abort', done);
+      watcher.close();
+      resolve();
+    };
+    watcher.on('change', done).on('error', (error) => {
+      done();
+      reject(error);
+    });
+    signal.addEventListener('abort', done);
+    // What was written, or who has aborted, before the watch.
+    stat(path).then((now) => (now.size !== size || signal.aborted) && done(), done);
+  });
+}
+
+function sleep(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timer.cancel();
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = timers.at(timers.now() + millis, done);
+    signal.addEventListener('abort', done);
+    if (signal.aborted) done();
+  });
+}
+
+/** One file after the other, whatever number of logs is rotated: it takes one processor at most. */
+function createCompressor(log: Log, signal: AbortSignal): (files: readonly string[]) => void {
+  const waiting = new Set<string>();
+  let busy = false;
+  const work = async (): Promise<void> => {
+    busy = true;
+    // Also those that come meanwhile.
+    for (const file of waiting) {
+      if (signal.aborted) break;
+      await compress(file, signal).catch(
+        (error: Error) => signal.aborted || log.warn('log not compressed', { file, error: error.message }),
+      );
+      waiting.delete(file);
+    }
+    busy = false;
+  };
+  return (files) => {
+    for (const file of files) waiting.add(file);
+    if (!busy) void work();
+  };
+}

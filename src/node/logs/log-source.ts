@@ -1,0 +1,142 @@
+/**
+ * The logs of containers, read from the files that the runtime writes.
+ * Boundary: files alone; which attempts there are, and when they end, the caller tells.
+ * Invariants: memory is bounded whatever the size of a log; a tail reads the end of the file only; following waits for the
+ * kernel's events, never polls; what a container wrote before its end is read before the log ends.
+ */
+import type { FileHandle } from 'node:fs/promises';
+import type { LogOptions, NodeConnection } from '../../machinery/node-connection.ts';
+import { badRequest } from '../../machinery/status.ts';
+import { createLogParser, logFormat } from './cri-log-format.ts';
+import { type Cursor, type FollowedFile, followLog, openLog, readFrom } from './log-follow.ts';
+
+export interface LogFile extends FollowedFile {
+  /** What sinceSeconds counts from, in milliseconds since the epoch; absent: now. */
+  now?: number;
+}
+
+const CHUNK_BYTES = 64 * 1024;
+const NEWLINE = 0x0a;
+
+/** Ends at the end of the file or, with follow, after the container's end or when `signal` aborts. No file: an empty log. */
+export async function* readContainerLog(
+  file: LogFile,
+  options: LogOptions,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const parse = createLogParser(logFormat(options, file.now ?? Date.now()));
+  let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
+  /** Returns where the file ends now. */
+  const begin = async (cursor: Cursor): Promise<number> => {
+    const { size } = await cursor.handle.stat();
+    cursor.position = await startPosition(cursor.handle, size, options);
+    return size;
+  };
+  const follows = options.follow === true;
+  for await (const bytes of follows ? followLog(file, begin, signal) : readOnce(file.path, begin)) {
+    if (signal.aborted) return;
+    const output = parse(bytes);
+    if (output.length === 0) continue;
+    yield output.length > left ? output.subarray(0, left) : output;
+    left -= output.length;
+    if (left <= 0) return;
+  }
+}
+
+/** What there is when it begins: a container that writes on neither adds to a tail nor keeps its reader. */
+async function* readOnce(
+  path: string,
+  begin: (cursor: Cursor) => Promise<number>,
+): AsyncGenerator<Buffer, void, undefined> {
+  const cursor = await openLog(path);
+  if (cursor === undefined) return;
+  try {
+    yield* readFrom(cursor, await begin(cursor));
+  } finally {
+    await cursor.handle.close();
+  }
+}
+
+/** The offset of the first of the last `tailLines` records of a file of `size` bytes; 0 without a tail. */
+async function startPosition(handle: FileHandle, size: number, { tailLines }: LogOptions): Promise<number> {
+  if (tailLines === undefined) return 0;
+  const buffer = Buffer.alloc(CHUNK_BYTES);
+  let missing = tailLines;
+  // The newline that ends the last record begins no further one.
+  let last = true;
+  for (let end = size; end > 0; ) {
+    const begin = Math.max(0, end - CHUNK_BYTES);
+    const { bytesRead } = await handle.read(buffer, 0, end - begin, begin);
+    for (let at = buffer.lastIndexOf(NEWLINE, bytesRead - 1); at >= 0; ) {
+      if (!last && --missing <= 0) return begin + at + 1;
+      if (last && tailLines === 0) return size;
+      last = false;
+      if (at === 0) break;
+      at = buffer.lastIndexOf(NEWLINE, at - 1);
+    }
+    end = begin;
+  }
+  return tailLines === 0 ? size : 0;
+}
+
+/** One run of a container. */
+export interface LoggedAttempt {
+  attempt: number;
+  /** The log file. */
+  path: string;
+  state: 'created' | 'running' | 'exited' | 'unknown';
+  /** Resolves when the runtime says that it has ended. */
+  ended: Promise<void>;
+}
+
+export interface ContainerLogs {
+  attempts: readonly LoggedAttempt[];
+  /** The reason where the container's status is `waiting` now. */
+  waitingReason?: string;
+}
+
+/**
+ * The logs of the node's containers for the API server. `lookup` knows the containers of a Pod; undefined: the node has none
+ * of that name. Errors are worded as upstream's kubelet words them.
+ */
+export function createLogSource(
+  lookup: (podUid: string, container: string) => ContainerLogs | undefined,
+  now: () => number,
+): Pick<NodeConnection, 'logs'> {
+  return {
+    async *logs(pod, container, options, signal) {
+      const { path, ended } = selectAttempt(pod.name, container, lookup(pod.uid, container), options.previous === true);
+      yield* readContainerLog({ path, ended, now: now() }, options, signal);
+    },
+  };
+}
+
+function selectAttempt(
+  podName: string,
+  container: string,
+  logs: ContainerLogs | undefined,
+  previous: boolean,
+): LoggedAttempt {
+  const about = `container ${JSON.stringify(container)} in pod ${JSON.stringify(podName)}`;
+  if (logs === undefined) throw badRequest(`${about} is not available`);
+  const attempts = logs.attempts.filter(({ state }) => state !== 'created').sort((a, b) => b.attempt - a.attempt);
+  const waiting = logs.waitingReason !== undefined;
+  if (previous) {
+    // While it waits for its restart, the run that has just ended is the previous one.
+    const found = attempts.slice(waiting ? 0 : 1).find(({ state }) => state === 'exited');
+    if (found === undefined) throw badRequest(`previous terminated ${about} not found`);
+    return found;
+  }
+  const current = attempts[0];
+  if (current !== undefined) return current;
+  switch (logs.waitingReason) {
+    case undefined:
+      throw badRequest(`${about} is waiting to start - no logs yet`);
+    case 'ErrImagePull':
+      throw badRequest(`${about} is waiting to start: image can't be pulled`);
+    case 'ImagePullBackOff':
+      throw badRequest(`${about} is waiting to start: trying and failing to pull image`);
+    default:
+      throw badRequest(`${about} is waiting to start: ${logs.waitingReason}`);
+  }
+}

@@ -1,0 +1,198 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { containerOf, deferOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
+import type { Pod, Secret } from '../../api/generated/types.ts';
+import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { serviceUnavailable } from '../../machinery/status.ts';
+import { createEnvironmentSource } from '../container/configuration-source.ts';
+import { createPodImagePull } from '../images/pod-images.ts';
+import { fileSourceKey } from '../volumes/references.ts';
+import { createKeptReferences, type KeptReferences } from './kept-references.ts';
+
+const CONFIG_MAPS = { group: '', version: 'v1', resource: 'configmaps' };
+const SECRETS = { group: '', version: 'v1', resource: 'secrets' };
+const { signal } = new AbortController();
+let root: string;
+let backend: ReturnType<typeof memoryBackend>;
+let timers: ReturnType<typeof testTimers>;
+let kept: KeptReferences;
+
+const keptOf = (isStatic = false): KeptReferences =>
+  createKeptReferences({
+    ...{ client: inProcessClient(backend), timers, log: silentLog, signal, isStatic: () => isStatic },
+    podDirectory: (uid) => join(root, uid),
+    // The test with real mounts has a tmpfs.
+    memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => undefined },
+  });
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'lifepod-kept-'));
+  backend = memoryBackend();
+  timers = testTimers();
+  kept = keptOf();
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+const write = (kind: 'ConfigMap' | 'Secret', name: string, data: Record<string, string>): void => {
+  const object = { apiVersion: 'v1', kind, metadata: { name, namespace: 'default' }, data };
+  backend.set(kind === 'Secret' ? SECRETS : CONFIG_MAPS, object as KubeObject);
+};
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+const entry = deferOf('entry', {
+  envFrom: [{ configMapRef: { name: 'settings' } }],
+  env: [{ name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'database', key: 'password' } } }],
+});
+const app = containerOf('app', { envFrom: [{ configMapRef: { name: 'of-the-app' } }] });
+const pod = podOf({ containers: [app], deferContainers: [entry], imagePullSecrets: [{ name: 'registry' }] });
+
+const writeAll = (): void => {
+  write('ConfigMap', 'settings', { HOST: 'db' });
+  write('ConfigMap', 'of-the-app', { COLOUR: 'green' });
+  write('Secret', 'database', { password: base64('first') });
+  write('Secret', 'registry', { '.dockerconfigjson': base64('{"auths":{"r.io":{"username":"u","password":"p"}}}') });
+};
+const removeAll = (): void => {
+  for (const name of ['settings', 'of-the-app']) backend.remove(CONFIG_MAPS, 'default', name);
+  for (const name of ['database', 'registry']) backend.remove(SECRETS, 'default', name);
+};
+const environment = (references = kept) =>
+  createEnvironmentSource({
+    ...{ client: inProcessClient(backend), kept: references, isStatic: () => false },
+    ...{ nodeName: 'n', hostIps: [], allocatable: {}, memoryCapacityBytes: 1, clusterDns: [], clusterDomain: 'c' },
+    ...{ resolvConf: '/dev/null', logsRoot: '/l', seccompRoot: '/s', podIps: () => [], volumePath: () => '/v' },
+    ...{ services: { synced: Promise.resolve(), list: () => [] }, podDirectory: () => '/p' },
+  });
+const passwordOf = (secret: Secret | undefined): string =>
+  Buffer.from(secret?.data?.['password'] ?? '', 'base64').toString();
+
+it('an entry finds what it refers to although all of it was deleted since its app container started', async () => {
+  writeAll();
+  await environment()(pod, app, signal);
+  removeAll();
+  const env = await environment()(pod, entry, signal);
+  expect(env.configMap('settings')?.data).toEqual({ HOST: 'db' });
+  expect(passwordOf(env.secret('database'))).toBe('first');
+  // The next agent finds it as well.
+  const next = await environment(keptOf())(pod, entry, signal);
+  expect(passwordOf(next.secret('database'))).toBe('first');
+});
+
+it('after a reboot a Secret is read from the API; one that is gone there is not found', async () => {
+  writeAll();
+  await environment()(pod, app, signal);
+  const reboot = () => rm(join(root, 'memory', 'u1', 'kept', 'secrets'), { recursive: true });
+  await reboot();
+  write('Secret', 'database', { password: base64('second') });
+  expect(passwordOf((await environment(keptOf())(pod, entry, signal)).secret('database'))).toBe('second');
+  await reboot().catch(() => undefined);
+  removeAll();
+  const gone = await environment(keptOf())(pod, entry, signal);
+  expect(gone.secret('database')).toBeUndefined();
+  // What is no secret is kept on the disk.
+  expect(gone.configMap('settings')?.data).toEqual({ HOST: 'db' });
+});
+
+it('an app container gets no copy', async () => {
+  writeAll();
+  const own = containerOf('app', { envFrom: [{ configMapRef: { name: 'settings' } }] });
+  const both = { ...pod, spec: { ...pod.spec, containers: [own] } };
+  await environment()(both, own, signal);
+  removeAll();
+  expect((await environment()(both, own, signal)).configMap('settings')).toBeUndefined();
+});
+
+it('only what entries refer to is kept, for root alone, Secrets in memory', async () => {
+  writeAll();
+  await kept.keep(pod);
+  const filesOf = async (folder: string): Promise<string[]> => {
+    const files = await readdir(folder, { recursive: true });
+    for (const file of files) expect((await stat(join(folder, file))).mode & 0o077).toBe(0);
+    return files.sort();
+  };
+  expect(await filesOf(join(root, 'u1/kept'))).toEqual(['configmaps', 'configmaps/settings']);
+  expect(await filesOf(join(root, 'memory/u1/kept'))).toEqual(['secrets', 'secrets/database', 'secrets/registry']);
+});
+
+it('a copy follows its object, and stays when that is gone', async () => {
+  writeAll();
+  await kept.keep(pod);
+  write('Secret', 'database', { password: base64('second') });
+  const key = fileSourceKey('secrets', 'default', 'database');
+  kept.changed(key);
+  const found = async () => passwordOf(await kept.find<Secret>(pod, 'secrets', 'database'));
+  await vi.waitFor(async () => expect(await found()).toBe('second'));
+  backend.remove(SECRETS, 'default', 'database');
+  const reads = backend.calls.length;
+  kept.changed(key);
+  await vi.waitFor(() => expect(backend.calls.length).toBeGreaterThan(reads));
+  expect(await found()).toBe('second');
+});
+
+it('an object that could not be read when the app container started is read again', async () => {
+  writeAll();
+  backend.failNext('get configmaps default/settings', serviceUnavailable('not now'));
+  await kept.keep(pod);
+  timers.advance(60_000);
+  await vi.waitFor(async () => expect(await kept.find(pod, 'configmaps', 'settings')).toBeDefined());
+});
+
+it('an image of an entry is pulled with a secret that is gone', async () => {
+  writeAll();
+  backend.set(SECRETS, {
+    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'registry', namespace: 'default' } },
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': base64('{"auths":{"r.io":{"username":"u","password":"p"}}}') },
+  } as KubeObject);
+  await kept.keep(pod);
+  removeAll();
+  const asked: unknown[] = [];
+  const warnings: string[] = [];
+  const pull = createPodImagePull({
+    ...{ client: inProcessClient(backend), kept, warn: (_pod, reason) => warnings.push(reason) },
+    puller: {
+      async pull(_reference, credentials) {
+        asked.push(credentials);
+        return { info: { id: 'i', tags: [], digests: [], sizeBytes: 1 }, millis: 1 };
+      },
+    },
+  });
+  await pull(pod, 'r.io/tools:1', () => undefined, signal);
+  expect(asked).toEqual([[{ username: 'u', password: 'p' }]]);
+  expect(warnings).toEqual([]);
+});
+
+it('nothing is written of a Pod that is removed, nor is anything read of a static one or one without entries', async () => {
+  writeAll();
+  const removed: string[] = [];
+  const volumes = kept.guard({
+    mount: async () => undefined,
+    rewrite: async () => undefined,
+    unmount: async () => undefined,
+    async remove(uid) {
+      removed.push(uid);
+    },
+  });
+  const keeping = kept.keep(pod);
+  await volumes.remove('u1', signal);
+  await keeping;
+  await rm(join(root, 'u1'), { recursive: true, force: true });
+  kept.changed(fileSourceKey('secrets', 'default', 'database'));
+  await mkdir(join(root, 'u1'));
+  const before = backend.calls.length;
+  await keptOf(true).keep(pod);
+  await kept.keep({ ...pod, spec: { containers: [app] } } as Pod);
+  expect(removed).toEqual(['u1']);
+  expect([backend.calls.length - before, await readdir(join(root, 'u1'))]).toEqual([0, []]);
+});
+
+it('a name that leads out of the folder finds nothing', async () => {
+  writeAll();
+  await kept.keep(pod);
+  expect(await readFile(join(root, 'u1/kept/configmaps/settings'), 'utf8')).toContain('db');
+  for (const name of ['../configmaps/settings', '..', '.', ''])
+    expect(await kept.find(pod, 'secrets', name)).toBeUndefined();
+});

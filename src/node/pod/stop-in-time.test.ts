@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import { testTimers } from '../../client/testing.ts';
+import { type ContainerRuntime, OutcomeUnknownError } from '../../runtime/runtime.ts';
+import { createStopInTime } from './stop-in-time.ts';
+
+const { signal } = new AbortController();
+
+/** Of a container that was created 100 s ago and ends only by being killed. Tells the graces, in seconds, with the time. */
+function stubborn() {
+  const timers = testTimers();
+  const begin = timers.now();
+  const calls: string[] = [];
+  let ended: () => void = () => undefined;
+  const end = new Promise<void>((resolve) => {
+    ended = resolve;
+  });
+  const answers: (Error | undefined)[] = [];
+  const runtime = {
+    observe: async () => ({ sandboxes: [], containers: [{ id: 'c', createdAt: begin - 100_000 }] }),
+    async stopContainer(_id: string, graceSeconds: number) {
+      calls.push(`${(timers.now() - begin) / 1000}: ${graceSeconds}`);
+      const failure = answers.shift();
+      if (failure !== undefined) throw failure;
+      if (graceSeconds === 0) ended();
+      return end;
+    },
+  } as unknown as ContainerRuntime;
+  const stopInTime = createStopInTime(runtime, timers);
+  /** `seconds`: the deadline, from the beginning on. */
+  const stop = (seconds: number) => stopInTime('u', 'c', begin + seconds * 1000, signal);
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  return { timers, calls, answers, stop, settled };
+}
+
+test('a container gets its signal at once and is killed at the millisecond of its deadline', async () => {
+  const { timers, calls, stop } = stubborn();
+  const stopped = stop(3.5);
+  timers.advance(3499);
+  expect(calls).toEqual(['0: 4']);
+  timers.advance(1);
+  await stopped;
+  expect(calls).toEqual(['0: 4', '3.5: 0']);
+});
+
+test.each([1, 0, -50])('a first stop with its deadline in %i s gives 2 s between signal and kill', async (seconds) => {
+  const { timers, calls, stop, settled } = stubborn();
+  const stopped = stop(seconds);
+  await settled();
+  timers.advance(2000);
+  await stopped;
+  expect(calls).toEqual(['0: 2', '2: 0']);
+});
+
+test('an earlier deadline holds, but for the 2 s after the first signal', async () => {
+  const { timers, calls, stop } = stubborn();
+  const stops = [stop(30)];
+  timers.advance(500);
+  stops.push(stop(0.5));
+  timers.advance(1500);
+  await Promise.all(stops);
+  expect(calls).toEqual(['0: 30', '0.5: 2', '2: 0']);
+});
+
+test('a deadline that is not after the creation is a kill without a signal', async () => {
+  const { calls, stop } = stubborn();
+  await stop(-100);
+  expect(calls).toEqual(['0: 0']);
+});
+
+test('a signal that may not have arrived does not count', async () => {
+  const { timers, calls, answers, stop, settled } = stubborn();
+  answers.push(new OutcomeUnknownError('connect ECONNREFUSED'));
+  await expect(stop(5)).rejects.toBeInstanceOf(OutcomeUnknownError);
+  timers.advance(6000);
+  const stopped = stop(5);
+  await settled();
+  timers.advance(2000);
+  await stopped;
+  expect(calls).toEqual(['0: 5', '6: 2', '8: 0']);
+});

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest';
+import { containerOf, defaulted, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import { silentLog, testTimers } from '../../client/testing.ts';
+import type { Action, ContainerState } from '../../lifecycle/types.ts';
+import { startWorker } from './worker.ts';
+import type { Outcome, RuntimeView } from './worker-ports.ts';
+
+const NOW = Date.UTC(2026, 0, 31);
+const running: ContainerState = {
+  ...{ id: 'c', sandboxId: 's', name: 'app', kind: 'app', attempt: 0, state: 'running' },
+  ...{ createdAt: NOW - 2000, startedAt: NOW - 1000, image: 'busybox:1.28', imageId: 'i', backoffSeconds: 0 },
+};
+const exited: ContainerState = { ...running, state: 'exited', exitCode: 0, finishedAt: NOW };
+const viewOf = (container: ContainerState): RuntimeView => ({
+  sandboxes: [{ id: 's', attempt: 0, ready: true, createdAt: NOW - 3000, ips: ['10.0.0.1'] }],
+  containers: [container],
+});
+
+const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+/** The worker of a Pod whose app runs; the test answers what it asks. */
+async function workerOfRunningPod() {
+  const looks: PromiseWithResolvers<RuntimeView>[] = [];
+  const asked = new Map<Action['kind'], PromiseWithResolvers<Outcome>>();
+  const made = defaulted(podOf({ containers: [containerOf('app')] }));
+  const pod: Pod = { ...made, status: { ...made.status, phase: 'Running', startTime: '2026-01-30T00:00:00Z' } };
+  const worker = startWorker(
+    { pod, removed: false },
+    {
+      ...{ timers: testTimers(NOW), log: silentLog, node: { ips: ['192.0.2.1'], runtimeName: 'test' } },
+      observe: () => {
+        const look = Promise.withResolvers<RuntimeView>();
+        looks.push(look);
+        return look.promise;
+      },
+      execute: ({ kind }) => {
+        const answer = Promise.withResolvers<Outcome>();
+        asked.set(kind, answer);
+        return answer.promise;
+      },
+      writeStatus: async () => undefined,
+      ...{ event: () => undefined, record: () => undefined, recorded: () => undefined, keep: () => undefined },
+      done: () => undefined,
+    },
+  );
+  const see = async (view: RuntimeView): Promise<void> => {
+    looks.at(-1)?.resolve(view);
+    await settled();
+  };
+  const remove = (): void => {
+    const metadata = { deletionTimestamp: '2026-01-31T00:00:30Z', deletionGracePeriodSeconds: 30 };
+    worker.update({ ...pod, metadata: { ...pod.metadata, ...metadata } }, false);
+  };
+  await see(viewOf(running));
+  asked.get('mountVolumes')?.resolve({ volumes: 'mounted' });
+  await settled();
+  expect([...asked.keys()]).toEqual(['mountVolumes']);
+  return { worker, looks, asked, see, remove };
+}
+
+test('what comes in while the runtime is asked is acted on before its answer', async () => {
+  const { worker, looks, asked, remove } = await workerOfRunningPod();
+  worker.changed();
+  expect(looks).toHaveLength(2);
+  remove();
+  expect([...asked.keys()]).toContain('stopContainer');
+  worker.stop();
+});
+
+test('an action that shows already when it ends needs no second look', async () => {
+  const { worker, looks, asked, see, remove } = await workerOfRunningPod();
+  remove();
+  worker.changed();
+  await see(viewOf(exited));
+  expect([...asked.keys()]).toContain('stopSandbox');
+  asked.get('stopContainer')?.resolve({});
+  await settled();
+  expect(looks).toHaveLength(2);
+  worker.stop();
+});
+
+test('an action that does not show when it ends is looked for', async () => {
+  const { worker, looks, asked, see, remove } = await workerOfRunningPod();
+  remove();
+  asked.get('stopContainer')?.resolve({});
+  await settled();
+  expect(looks).toHaveLength(2);
+  expect([...asked.keys()]).not.toContain('stopSandbox');
+  await see(viewOf(exited));
+  expect([...asked.keys()]).toContain('stopSandbox');
+  worker.stop();
+});
+
+test('nor is a second look taken where one that is under way comes to show it', async () => {
+  const { worker, looks, asked, see, remove } = await workerOfRunningPod();
+  remove();
+  worker.changed();
+  asked.get('stopContainer')?.resolve({});
+  await settled();
+  await see(viewOf(exited));
+  expect(looks).toHaveLength(2);
+  expect([...asked.keys()]).toContain('stopSandbox');
+  worker.stop();
+});

@@ -1,0 +1,135 @@
+/**
+ * Requests and limits as the numbers that the kernel gets, of a container and of a Pod as a whole. Pure.
+ * Source: pkg/kubelet/cm helpers, pkg/kubelet/kuberuntime and pkg/kubelet/qos policy of v1.33 (behaviour).
+ */
+import { isSidecar } from '../../api/core/v1/pod/containers.ts';
+import { type QosClass, qosClass as qosClassOfSpec } from '../../api/core/v1/pod/qos.ts';
+import { effectiveRequests, type ResourceQuantities, summedLimits } from '../../api/core/v1/pod/resources.ts';
+import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
+import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
+import { type CgroupLimits, QUOTA_PERIOD_MICROS } from '../../platform/cgroups.ts';
+import type { ContainerConfig } from '../../runtime/runtime.ts';
+import type { CgroupFacts } from '../node-facts.ts';
+import { hugepagesName } from './hugepages.ts';
+
+const MIN_QUOTA_MICROS = 1000;
+export const MIN_SHARES = 2;
+const MAX_SHARES = 262_144;
+/** Of these Pods the processes are killed last. */
+const NODE_CRITICAL_CLASS = 'system-node-critical';
+const GUARANTEED_OOM_SCORE = -997;
+const BEST_EFFORT_OOM_SCORE = 1000;
+
+const NOTHING: Quantity = { nano: 0n, format: 'DecimalSI' };
+const milli = (text: string | undefined): number => Number(quantityMilli(parseQuantity(text ?? '0') ?? NOTHING));
+const whole = (text: string | undefined): number => Number(quantityValue(parseQuantity(text ?? '0') ?? NOTHING));
+
+/** From the status where the API server set it, else of the spec. */
+export function qosClass(pod: Pod): QosClass {
+  const recorded = pod.status?.qosClass;
+  return recorded === 'Guaranteed' || recorded === 'Burstable' || recorded === 'BestEffort'
+    ? recorded
+    : qosClassOfSpec(pod);
+}
+
+export const cpuShares = (milliCpu: number): number =>
+  Math.min(MAX_SHARES, Math.max(MIN_SHARES, Math.floor((milliCpu * 1024) / 1000)));
+
+/** In each period of QUOTA_PERIOD_MICROS. */
+const cpuQuota = (milliCpu: number): number =>
+  Math.max(MIN_QUOTA_MICROS, Math.floor((milliCpu * QUOTA_PERIOD_MICROS) / 1000));
+
+/** The kernel's out-of-memory preference, -997 (last) to 1000 (first). */
+export function oomScoreAdjust(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  memoryCapacityBytes: number,
+): number {
+  if (pod.spec?.priorityClassName === NODE_CRITICAL_CLASS) return GUARANTEED_OOM_SCORE;
+  const qos = qosClass(pod);
+  if (qos === 'Guaranteed') return GUARANTEED_OOM_SCORE;
+  if (qos === 'BestEffort') return BEST_EFFORT_OOM_SCORE;
+  const scoreOf = (request: number): number => 1000 - Math.floor((1000 * request) / memoryCapacityBytes);
+  let score = scoreOf(memoryRequest(container));
+  // A sidecar is killed no sooner than the app containers that it serves.
+  if (pod.spec?.initContainers?.some((init) => init.name === container.name && isSidecar(init)))
+    score = Math.min(score, scoreOf(Math.min(...pod.spec.containers.map(memoryRequest))));
+  if (score < 1000 + GUARANTEED_OOM_SCORE) return 1000 + GUARANTEED_OOM_SCORE;
+  return score === BEST_EFFORT_OOM_SCORE ? score - 1 : score;
+}
+
+const memoryRequest = ({ resources }: Container | EphemeralContainer): number =>
+  whole(resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
+
+/** Of the machine's page sizes one that is not asked for is none of it. */
+export function containerResources(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  memoryCapacityBytes: number,
+  cgroups?: CgroupFacts,
+): ContainerConfig['resources'] {
+  const { limits, requests } = container.resources ?? {};
+  const cpuLimit = milli(limits?.['cpu']);
+  const memoryLimit = whole(limits?.['memory']);
+  const hugepageSizes = cgroups?.hugepageSizes ?? [];
+  return {
+    cpuShares: cpuShares(milli(requests?.['cpu'] ?? limits?.['cpu'])),
+    ...(cpuLimit === 0 ? {} : { cpuPeriod: QUOTA_PERIOD_MICROS, cpuQuota: cpuQuota(cpuLimit) }),
+    ...(memoryLimit === 0 ? {} : { memoryLimitBytes: memoryLimit }),
+    oomScoreAdj: oomScoreAdjust(pod, container, memoryCapacityBytes),
+    ...(hugepageSizes.length === 0
+      ? {}
+      : {
+          hugepageBytes: Object.fromEntries(hugepageSizes.map((size) => [size, whole(limits?.[hugepagesName(size)])])),
+        }),
+    ...(cgroups === undefined ? {} : memoryBehaviour(memoryLimit, cgroups)),
+  };
+}
+
+/** No container swaps, and one whose memory is used up ends as a whole. Source: v1.33, NoSwap and singleProcessOOMKill. */
+function memoryBehaviour(
+  memoryLimit: number,
+  { version, limitsSwap }: CgroupFacts,
+): Pick<ContainerConfig['resources'], 'unified' | 'memorySwapLimitBytes'> {
+  if (version === 2) return { unified: { 'memory.oom.group': '1', ...(limitsSwap ? { 'memory.swap.max': '0' } : {}) } };
+  // Version 1 limits memory and swap together.
+  return limitsSwap && memoryLimit > 0 ? { memorySwapLimitBytes: memoryLimit } : {};
+}
+
+/**
+ * Of the Pod as a whole: CPU by what it requests; CPU time and memory where every container has a limit, those that run
+ * before and after the app containers by the effective rule.
+ */
+export function podLimits(pod: Pod, hugepageSizes: readonly string[], pidsLimit: number): CgroupLimits {
+  const requests = effectiveRequests(pod);
+  const limits = summedLimits(pod);
+  const bestEffort = qosClass(pod) === 'BestEffort';
+  const cpu = everyLimitAboveZero(pod, 'cpu') ? amount(limits, 'cpu', quantityMilli) : 0;
+  const memory = everyLimitAboveZero(pod, 'memory') ? amount(limits, 'memory', quantityValue) : 0;
+  return {
+    cpuShares: bestEffort ? MIN_SHARES : cpuShares(podCpuRequest(pod)),
+    ...(cpu === 0 ? {} : { cpuQuotaMicros: cpuQuota(cpu) }),
+    ...(memory === 0 ? {} : { memoryBytes: memory }),
+    ...(pidsLimit > 0 ? { pids: pidsLimit } : {}),
+    hugepageBytes: Object.fromEntries(
+      hugepageSizes.map((size) => [size, amount(requests, hugepagesName(size), quantityValue)]),
+    ),
+  };
+}
+
+/** In thousandths of a CPU. */
+export const podCpuRequest = (pod: Pod): number => amount(effectiveRequests(pod), 'cpu', quantityMilli);
+
+const amount = (quantities: ResourceQuantities, name: string, unit: (quantity: Quantity) => bigint): number =>
+  Number(unit(quantities.get(name) ?? NOTHING));
+
+/** A limit of zero is none, for the kernel. A defer container without requests and limits runs within what the others have. */
+function everyLimitAboveZero({ spec }: Pod, name: string): boolean {
+  const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};
+  return [...initContainers, ...containers, ...deferContainers.filter(hasResources)].every(
+    ({ resources }) => milli(resources?.limits?.[name]) > 0,
+  );
+}
+
+const hasResources = ({ resources }: Container): boolean =>
+  [resources?.requests, resources?.limits].some((list) => Object.keys(list ?? {}).length > 0);

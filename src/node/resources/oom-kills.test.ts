@@ -1,0 +1,196 @@
+/** Who was killed because memory ran out: the decision as tables, and its memory on a folder that imitates the kernel's files. */
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import type { ContainerStatus, Pod } from '../../api/generated/types.ts';
+import { silentLog } from '../../client/testing.ts';
+import { openCgroups } from '../../platform/cgroups.ts';
+import type { ContainerObservation } from '../../runtime/runtime.ts';
+import { createOomReader, settleKills } from './oom-kills.ts';
+
+function run(
+  id: string,
+  exitCode: number | undefined,
+  about: Partial<ContainerObservation> = {},
+): ContainerObservation {
+  const ended = { state: 'exited', reason: exitCode === 0 ? 'Completed' : 'Error', finishedAt: 0 } as const;
+  return {
+    ...{
+      id,
+      sandboxId: 's',
+      podUid: 'u',
+      name: 'app',
+      kind: 'app',
+      attempt: 0,
+      createdAt: 0,
+      image: 'x',
+      imageId: 'x',
+    },
+    ...(exitCode === undefined ? { state: 'running' } : { ...ended, exitCode }),
+    ...{ annotations: {}, ...about },
+  };
+}
+const reported = (id: string): ContainerObservation => run(id, 137, { reason: 'OOMKilled' });
+
+describe('the kills of a group', () => {
+  test.each([
+    ['a run with SIGKILL and one kill', 0, [run('a', 137)], 1, ['a'], 1],
+    ['a run with SIGKILL and no kill', 0, [run('a', 137)], 0, [], 0],
+    ['a kill that is accounted for', 1, [run('a', 137)], 1, [], 1],
+    ['a kill beside one that is accounted for', 1, [run('a', 137)], 2, ['a'], 2],
+    ['a run that ended otherwise', 0, [run('a', 1)], 1, [], 0],
+    ['a run that failed to start', 0, [run('a', 128, { reason: 'StartError' })], 1, [], 1],
+    ['a run that failed to start, without a kill', 1, [run('a', 128, { reason: 'StartError' })], 1, [], 1],
+    ['a run that goes on', 0, [run('a', undefined)], 1, [], 0],
+    ['a run of which the runtime reports it', 0, [reported('a')], 1, [], 1],
+    ['a report without a kill', 1, [reported('a')], 1, [], 1],
+    ['one of two, reported', 0, [run('a', 137), reported('b')], 1, [], 1],
+    ['both of two, one reported', 0, [run('a', 137), reported('b')], 2, ['a'], 2],
+    ['two at once', 0, [run('a', 137), run('b', 137)], 2, ['a', 'b'], 2],
+    ['one of two, the other is still running', 0, [run('a', 137), run('b', undefined)], 2, ['a'], 1],
+    ['one kill for two', 0, [run('b', 137, { finishedAt: 2 }), run('a', 137, { finishedAt: 1 })], 1, ['a'], 1],
+  ] as const)('counted by groups: %s', (_, accounted, ended, count, killed, settled) => {
+    const account = { groupId: '7', accounted, killed: [] };
+    expect(settleKills(account, ended, { groupId: '7', count, unit: 'group' })).toEqual({
+      ...{ groupId: '7', accounted: settled, killed },
+    });
+  });
+
+  test.each([
+    ['a run with three processes', 0, [run('a', 137)], 3, ['a'], 3],
+    ['a kill that is accounted for', 3, [run('a', 137)], 3, [], 3],
+    ['a run beside one that the runtime reports', 0, [run('a', 137), reported('b')], 3, [], 3],
+    ['a run that ended otherwise', 0, [run('a', 0)], 3, [], 0],
+  ] as const)('counted by processes: %s', (_, accounted, ended, count, killed, settled) => {
+    const account = { groupId: '7', accounted, killed: [] };
+    expect(settleKills(account, ended, { groupId: '7', count, unit: 'process' })).toEqual({
+      ...{ groupId: '7', accounted: settled, killed },
+    });
+  });
+
+  it('are counted anew in a new group, and those who were killed in the old one stay', () => {
+    const account = { groupId: '7', accounted: 2, killed: ['a'] };
+    const after = { groupId: '8', accounted: 1, killed: ['a', 'b'] };
+    expect(settleKills(account, [run('b', 137)], { groupId: '8', count: 1, unit: 'group' })).toEqual(after);
+    // After a reboot a group may have the ID of an earlier one.
+    expect(settleKills(account, [run('b', 137)], { groupId: '7', count: 1, unit: 'group' })).toEqual({
+      ...after,
+      groupId: '7',
+    });
+  });
+});
+
+describe('the runs of a Pod', () => {
+  let root: string;
+  let podDirectory: string;
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'lifepod-oom-'));
+    podDirectory = join(root, 'u');
+    mkdirSync(podDirectory);
+    mkdirSync(join(root, 'pod'));
+    writeFileSync(join(root, 'cgroup.controllers'), 'memory\n');
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+  const count = (kills: number): void =>
+    writeFileSync(join(root, 'pod/memory.events'), `oom 9\noom_kill 9\noom_group_kill ${kills}\n`);
+  const podOf = (...containerStatuses: Partial<ContainerStatus>[]): Pod => ({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', uid: 'u' } },
+    status: { containerStatuses: containerStatuses as ContainerStatus[] },
+  });
+  const shown = (id: string, reason: string) => ({ exitCode: 137, reason, containerID: `containerd://${id}` });
+
+  /** An agent: what it makes of the reasons of the runs that the runtime has. */
+  async function agent() {
+    const cgroups = await openCgroups(root);
+    const read = createOomReader({ podDirectory, kills: () => cgroups.oomKills('/pod'), log: silentLog });
+    return async (runs: ContainerObservation[], pod = podOf()): Promise<(string | undefined)[]> =>
+      (await read(pod, { sandboxes: [], containers: runs })).containers.map(({ reason }) => reason);
+  }
+
+  it('that the kernel killed are OOMKilled, also for the next agent, and when the group is gone', async () => {
+    const reasons = await agent();
+    count(0);
+    expect(await reasons([run('a', undefined)])).toEqual([undefined]);
+    count(1);
+    expect(await reasons([run('a', 137)])).toEqual(['OOMKilled']);
+    expect(await reasons([run('a', 137)])).toEqual(['OOMKilled']);
+    expect(readdirSync(podDirectory)).toEqual(['oom-kills.json']);
+    rmSync(join(root, 'pod'), { recursive: true });
+    expect(await reasons([run('a', 137)])).toEqual(['OOMKilled']);
+    expect(await (await agent())([run('a', 137)])).toEqual(['OOMKilled']);
+  });
+
+  it('that are killed by others later stay as they are, and so does an earlier Error', async () => {
+    const reasons = await agent();
+    count(0);
+    expect(await reasons([run('a', 137)])).toEqual(['Error']);
+    count(1);
+    expect(await reasons([run('a', 137), run('b', 137)])).toEqual(['Error', 'OOMKilled']);
+    expect(await reasons([run('a', 137), run('b', 137), run('c', 137)])).toEqual(['Error', 'OOMKilled', 'Error']);
+    const next = await agent();
+    const pod = podOf({ name: 'app', restartCount: 1, state: { terminated: shown('x', 'Error') } });
+    count(2);
+    expect(await next([run('a', 137), run('b', 137), run('d', 137, { attempt: 1 })], pod)).toEqual([
+      ...['Error', 'OOMKilled', 'OOMKilled'],
+    ]);
+  });
+
+  it('that are killed by others after a start that the kernel killed stay as they are', async () => {
+    const reasons = await agent();
+    count(1);
+    const failed = run('a', 128, { reason: 'StartError' });
+    expect(await reasons([failed])).toEqual(['StartError']);
+    expect(await reasons([failed, run('b', 137)])).toEqual(['StartError', 'Error']);
+  });
+
+  it('account for a kill once, however late the runtime reports it', async () => {
+    const reasons = await agent();
+    count(1);
+    expect(await reasons([run('a', 137)])).toEqual(['OOMKilled']);
+    count(2);
+    // The end of the second one comes after the report of the first one.
+    expect(await reasons([reported('a'), run('b', undefined)])).toEqual(['OOMKilled', undefined]);
+    expect(await reasons([reported('a'), run('b', 137)])).toEqual(['OOMKilled', 'OOMKilled']);
+    expect(await reasons([reported('a'), run('b', 137), reported('c')])).toEqual(Array(3).fill('OOMKilled'));
+    count(3);
+    expect(await reasons([run('d', 137)])).toEqual(['OOMKilled']);
+  });
+
+  it('that the runtime reports account for their kill', async () => {
+    const reasons = await agent();
+    count(1);
+    expect(await reasons([reported('a')])).toEqual(['OOMKilled']);
+    expect(await reasons([reported('a'), run('b', 137)])).toEqual(['OOMKilled', 'Error']);
+    // The account outlives the agent.
+    expect(await (await agent())([reported('a'), run('c', 137)])).toEqual(['OOMKilled', 'Error']);
+  });
+
+  it('keep the reason that the status of the Pod shows, with no account of them', async () => {
+    count(5);
+    const reasons = await agent();
+    const pod = podOf({
+      ...{ name: 'app', restartCount: 2, state: { terminated: shown('c', 'Error') } },
+      lastState: { terminated: shown('b', 'OOMKilled') },
+    });
+    const runs = ['a', 'b', 'c'].map((id, attempt) => run(id, 137, { attempt }));
+    expect(await reasons(runs, pod)).toEqual(['Error', 'OOMKilled', 'Error']);
+  });
+
+  it('that ended while no agent ran are judged by the next one', async () => {
+    count(1);
+    expect(await (await agent())([run('a', 137)])).toEqual(['OOMKilled']);
+  });
+
+  it('stay as they are where nothing can be read or kept', async () => {
+    expect(await (await agent())([run('a', 137)])).toEqual(['Error']);
+    count(1);
+    writeFileSync(join(podDirectory, 'oom-kills.json'), '{"groupId":');
+    expect(await (await agent())([run('b', 137)])).toEqual(['OOMKilled']);
+    rmSync(podDirectory, { recursive: true });
+    const reasons = await agent();
+    expect(await reasons([run('c', 137)])).toEqual(['OOMKilled']);
+    expect(await reasons([run('c', 137)])).toEqual(['OOMKilled']);
+  });
+});

@@ -1,0 +1,98 @@
+/** What the machine is and has, read from /proc, /sys and /etc. */
+import { readFile, statfs } from 'node:fs/promises';
+import { availableParallelism, release } from 'node:os';
+import type { NodeSystemInfo } from '../../api/generated/types.ts';
+import { NOTHING, podAmounts, type Reserved } from '../admission/allocatable.ts';
+import type { Threshold } from '../eviction/thresholds.ts';
+import { hugepagesName, readHugepages } from '../resources/hugepages.ts';
+import { readProcessLimits } from '../usage/machine-usage.ts';
+
+/** As upstream's default for a node. */
+export const DEFAULT_MAX_PODS = 110;
+
+export interface CapacityOptions {
+  /** On the disk that holds images, logs and emptyDir volumes. */
+  folder: string;
+  /** Absent: nothing. */
+  reserved?: Reserved;
+  /** Of eviction; the hard ones count. */
+  thresholds?: readonly Threshold[];
+  maxPods?: number;
+}
+
+export interface Capacity {
+  memoryBytes: number;
+  /** Quantities by resource, for the Node's status. */
+  capacity: Record<string, string>;
+  allocatable: Record<string, string>;
+  /** What all Pods together may use. */
+  podLimits: { cpuMilli: number; memoryBytes: number; pids: number };
+}
+
+/** Rejects where more is reserved than there is. */
+export async function readCapacity(options: CapacityOptions): Promise<Capacity> {
+  const { folder, reserved = NOTHING, thresholds = [], maxPods = DEFAULT_MAX_PODS } = options;
+  const [memoryBytes, disk, huge, { maxPid: pids }] = await Promise.all([
+    readMemory(),
+    statfs(folder),
+    readHugepages(),
+    readProcessLimits(),
+  ]);
+  const hugeBytes = [...huge.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const hugepages = Object.fromEntries([...huge].map(([size, bytes]) => [hugepagesName(size), String(bytes)]));
+  const cpus = availableParallelism();
+  const whole = { cpuMilli: cpus * 1000, memoryBytes, diskBytes: disk.blocks * disk.bsize, pids };
+  const { limits, allocatable } = podAmounts(whole, reserved, thresholds);
+  const pods = String(maxPods);
+  const inKi = (bytes: number): string => `${Math.floor(bytes / 1024)}Ki`;
+  return {
+    memoryBytes,
+    capacity: {
+      ...{ cpu: String(cpus), 'ephemeral-storage': inKi(whole.diskBytes), ...hugepages },
+      ...{ memory: inKi(memoryBytes), pods },
+    },
+    allocatable: {
+      cpu: allocatable.cpuMilli % 1000 === 0 ? String(allocatable.cpuMilli / 1000) : `${allocatable.cpuMilli}m`,
+      'ephemeral-storage': String(allocatable.diskBytes),
+      ...hugepages,
+      memory: inKi(Math.max(0, allocatable.memoryBytes - hugeBytes)),
+      pods,
+    },
+    podLimits: { cpuMilli: limits.cpuMilli, memoryBytes: limits.memoryBytes, pids: limits.pids },
+  };
+}
+
+async function readMemory(): Promise<number> {
+  const text = await readFile('/proc/meminfo', 'utf8');
+  return Number(/^MemTotal:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
+}
+
+/** Go's name of the machine's architecture, as the API uses it. */
+export const architecture = (): string => ({ x64: 'amd64', ia32: '386' })[process.arch as string] ?? process.arch;
+
+/** `runtime`: such as containerd://1.6.20. `version`: of the kubelet. */
+export async function readSystemInfo(runtime: string, version: string): Promise<NodeSystemInfo> {
+  const read = (path: string): Promise<string> =>
+    readFile(path, 'utf8').then(
+      (text) => text.trim(),
+      () => '',
+    );
+  const [machineID, systemUUID, bootID, osRelease] = await Promise.all([
+    read('/etc/machine-id'),
+    read('/sys/class/dmi/id/product_uuid'),
+    read('/proc/sys/kernel/random/boot_id'),
+    read('/etc/os-release'),
+  ]);
+  return {
+    architecture: architecture(),
+    bootID,
+    containerRuntimeVersion: runtime,
+    kernelVersion: release(),
+    kubeProxyVersion: '',
+    kubeletVersion: version,
+    machineID,
+    operatingSystem: 'linux',
+    osImage: /^PRETTY_NAME="?([^"\n]*)"?$/m.exec(osRelease)?.[1] ?? 'Linux',
+    systemUUID: systemUUID === '' ? machineID : systemUUID,
+  };
+}

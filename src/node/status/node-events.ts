@@ -1,0 +1,64 @@
+/**
+ * The Events of the node itself: that its agent has started, and how its state has changed.
+ * Source: pkg/kubelet/kubelet_node_status.go of v1.33 (reasons, wording).
+ */
+import type { Node, NodeStatus } from '../../api/generated/types.ts';
+import type { Client } from '../../client/client.ts';
+import { createEventRecorder } from '../../client/events.ts';
+import { createInformer } from '../../client/informer.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+
+/** By condition: the Event where it holds, and where it does not. */
+const CONDITION_EVENTS: Readonly<Record<string, readonly [holds: string, holdsNot: string]>> = {
+  Ready: ['NodeReady', 'NodeNotReady'],
+  MemoryPressure: ['NodeHasInsufficientMemory', 'NodeHasSufficientMemory'],
+  DiskPressure: ['NodeHasDiskPressure', 'NodeHasNoDiskPressure'],
+  PIDPressure: ['NodeHasInsufficientPID', 'NodeHasSufficientPID'],
+};
+
+export interface NodeNewsOptions {
+  client: Client;
+  nodeName: string;
+  timers: Timers;
+  log: Log;
+  signal: AbortSignal;
+}
+
+export interface NodeNews {
+  /** The status that stands in the API, and the one that it is to have. */
+  reported(before: NodeStatus | undefined, status: NodeStatus): void;
+}
+
+/** Tells that it has started, and from then on of each change of spec.unschedulable, whoever makes it. */
+export function createNodeNews({ client, nodeName, timers, log, signal }: NodeNewsOptions): NodeNews {
+  const events = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
+  // Events of a node name it as their UID too, as upstream's do.
+  const subject: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
+  const is = (what: string): void => events.event(subject, 'Normal', what, `Node ${nodeName} status is now: ${what}`);
+
+  events.event(subject, 'Normal', 'Starting', 'Starting kubelet.');
+  createInformer<Node>(
+    client.resource({ group: '', version: 'v1', resource: 'nodes' }),
+    { fieldSelector: `metadata.name=${nodeName}`, timers, log, signal },
+    {
+      updated({ spec }, old) {
+        const closed = spec?.unschedulable === true;
+        if (closed !== (old.spec?.unschedulable === true)) is(closed ? 'NodeNotSchedulable' : 'NodeSchedulable');
+      },
+    },
+  );
+  return {
+    reported(before, { conditions, nodeInfo }) {
+      const wasBoot = before?.nodeInfo?.bootID;
+      if (wasBoot && nodeInfo !== undefined && nodeInfo.bootID !== wasBoot) {
+        const message = `Node ${nodeName} has been rebooted, boot id: ${nodeInfo.bootID}`;
+        events.event(subject, 'Warning', 'Rebooted', message);
+      }
+      for (const { type, status } of conditions ?? []) {
+        const was = before?.conditions?.find((each) => each.type === type)?.status;
+        const words = CONDITION_EVENTS[type];
+        if (was !== undefined && was !== status && words !== undefined) is(words[status === 'True' ? 0 : 1]);
+      }
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/**
+ * The Lease of the node: that its agent lives, and nothing else, so it waits for nothing but the API.
+ * Invariant: one timer; it is renewed four times within its duration, whatever became of the last time.
+ * Source: "Leases" of the v1.33 documentation (namespace, durations).
+ */
+import type { Lease, Node } from '../../api/generated/types.ts';
+import type { Client } from '../../client/client.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { formatMicroTime } from '../../machinery/time.ts';
+import { onAbort } from '../../platform/on-abort.ts';
+import type { Log, Timer, Timers } from '../../platform/platform.ts';
+
+export interface NodeLeaseOptions {
+  client: Client;
+  /** As it is registered now. */
+  node(): Node;
+  timers: Timers;
+  log: Log;
+  signal: AbortSignal;
+}
+
+export const LEASES = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
+export const LEASE_NAMESPACE = 'kube-node-lease';
+const DURATION_SECONDS = 40;
+const RENEW_MILLIS = 10_000;
+
+/** Resolves when it has been renewed for the first time, or could not be; goes on until `signal` aborts. */
+export async function startNodeLease({ client, node, timers, log, signal }: NodeLeaseOptions): Promise<void> {
+  const leases = client.resource<Lease>(LEASES);
+  let lease: Lease | undefined;
+  let timer: Timer | undefined;
+
+  async function renew(): Promise<void> {
+    const { name } = node().metadata;
+    lease ??= await leases.get(name, LEASE_NAMESPACE).catch((error: unknown) => {
+      if (isApiError(error, 'NotFound')) return undefined;
+      throw error;
+    });
+    const renewTime = formatMicroTime(timers.now());
+    const spec = { holderIdentity: name, leaseDurationSeconds: DURATION_SECONDS, renewTime };
+    lease =
+      lease === undefined
+        ? await leases.create(leaseObject(node(), spec))
+        : await leases.update({ ...lease, spec: { ...lease.spec, ...spec } });
+  }
+
+  async function turn(): Promise<void> {
+    timer = timers.at(timers.now() + RENEW_MILLIS, () => void turn());
+    try {
+      await renew();
+    } catch (error) {
+      // Someone else changed or removed it: it is read anew the next time.
+      lease = undefined;
+      if (!signal.aborted) log.warn('cannot renew the lease of the node', { error: String(error) });
+    }
+  }
+
+  onAbort(signal, () => timer?.cancel());
+  if (!signal.aborted) await turn();
+}
+
+function leaseObject({ metadata: { name, uid = '' } }: Node, spec: Lease['spec']): Lease {
+  return {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name, namespace: LEASE_NAMESPACE, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid }] },
+    ...(spec === undefined ? {} : { spec }),
+  };
+}

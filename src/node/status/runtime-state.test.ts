@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import { testTimers } from '../../client/testing.ts';
+import type { ImageInfo } from '../../runtime/runtime.ts';
+import { createRuntimeState } from './runtime-state.ts';
+
+const setUp = () => {
+  const timers = testTimers();
+  const asked: PromiseWithResolvers<string[]>[] = [];
+  const images: ImageInfo[] = [];
+  let answered = 0;
+  const source = createRuntimeState({
+    runtime: {
+      notReady: () => {
+        const question = Promise.withResolvers<string[]>();
+        asked.push(question);
+        return question.promise;
+      },
+      version: async () => ({ name: 'containerd', version: 'v2.0.0', apiVersion: 'v1' }),
+      listImages: async () => images,
+    },
+    timers,
+    signal: new AbortController().signal,
+    answered: () => answered++,
+  });
+  return { timers, asked, source, images, answered: () => answered };
+};
+
+it('a runtime that hangs counts as down after 30 s, and at once from then on, until it answers', async () => {
+  const { timers, asked, source, answered } = setUp();
+  const first = source.read();
+  asked[0]?.resolve([]);
+  expect(await first).toEqual({ problems: [], version: 'containerd://2.0.0', images: [] });
+
+  const hanging = source.read();
+  timers.advance(29_999);
+  expect(await Promise.race([hanging, 'nothing yet'])).toBe('nothing yet');
+  timers.advance(1);
+  const down = { problems: ['container runtime is down: it has not answered for 30 s'], version: 'containerd://2.0.0' };
+  expect(await hanging).toMatchObject(down);
+  expect(await source.read()).toMatchObject(down);
+  expect([asked.length, answered()]).toEqual([2, 0]);
+
+  asked[1]?.resolve(['NetworkReady is false']);
+  await new Promise(setImmediate);
+  expect(answered()).toBe(1);
+  const again = source.read();
+  asked[2]?.resolve([]);
+  expect((await again).problems).toEqual([]);
+});
+
+it('a call that fails says why', async () => {
+  const { asked, source } = setUp();
+  const read = source.read();
+  asked[0]?.reject(new Error('connection refused'));
+  expect((await read).problems).toEqual(['container runtime is down: connection refused']);
+});
+
+it('images that were listed are known, though another question of the same time failed', async () => {
+  const { asked, source, images } = setUp();
+  images.push({ id: 'sha256:a', tags: ['a:1'], digests: [], sizeBytes: 1 });
+  const first = source.read();
+  await new Promise(setImmediate);
+  asked[0]?.reject(new Error('busy'));
+  expect((await first).images).toHaveLength(1);
+  const second = source.read();
+  asked[1]?.resolve([]);
+  expect((await second).images).toHaveLength(1);
+});

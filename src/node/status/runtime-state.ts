@@ -1,0 +1,109 @@
+/**
+ * What the node's status tells of the container runtime: whether it answers and is ready, its version, and its images.
+ * Invariants:
+ *  1. One question at a time; who asks meanwhile hears the same answer.
+ *  2. Nobody waits longer than 30 s for one. A runtime that hangs counts as down from then on, until it answers.
+ *  3. Images are listed when some have come or gone, not each time.
+ * Source: pkg/kubelet/runtime.go of v1.33 (the 30 s).
+ */
+import type { ContainerImage } from '../../api/generated/types.ts';
+import type { Timers } from '../../platform/platform.ts';
+import type { ContainerRuntime, RuntimeFeatures } from '../../runtime/runtime.ts';
+import { reportedImages } from '../images/reported.ts';
+
+const SILENT_MILLIS = 30_000;
+const SILENT = `container runtime is down: it has not answered for ${SILENT_MILLIS / 1000} s`;
+
+export interface RuntimeState {
+  /** Empty: it is ready. */
+  problems: readonly string[];
+  /** containerd://1.6.20; of a runtime that is down, what was heard last. */
+  version: string;
+  images: readonly ContainerImage[];
+  /** undefined: the runtime does not tell. */
+  features?: RuntimeFeatures;
+}
+
+export interface RuntimeStateOptions {
+  runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
+  timers: Timers;
+  signal: AbortSignal;
+  /** A runtime that hung has answered. */
+  answered(): void;
+}
+
+export interface RuntimeStateSource {
+  /** Rejects when `signal` aborts. */
+  read(): Promise<RuntimeState>;
+  /** The next answer lists the images anew. */
+  imagesChanged(): void;
+}
+
+export function createRuntimeState({ runtime, timers, signal, answered }: RuntimeStateOptions): RuntimeStateSource {
+  let asking: Promise<RuntimeState> | undefined;
+  let silent = false;
+  let imagesStale = true;
+  let last: RuntimeState = { problems: [], version: '', images: [] };
+
+  const listImages = async (): Promise<readonly ContainerImage[]> => {
+    if (!imagesStale) return last.images;
+    imagesStale = false;
+    try {
+      const images = reportedImages(await runtime.listImages(signal));
+      // Kept, whatever the other questions come to.
+      last = { ...last, images };
+      return images;
+    } catch (error) {
+      imagesStale = true;
+      throw error;
+    }
+  };
+  const ask = async (): Promise<RuntimeState> => {
+    try {
+      const [problems, { name, version }, images, features] = await Promise.all([
+        runtime.notReady(signal),
+        runtime.version(signal),
+        listImages(),
+        runtime.features?.(signal),
+      ]);
+      last = {
+        ...{ problems, version: `${name}://${version.replace(/^v/, '')}`, images },
+        ...(features === undefined ? {} : { features }),
+      };
+      if (silent) queueMicrotask(answered);
+      silent = false;
+      return last;
+    } catch (error) {
+      signal.throwIfAborted();
+      return { ...last, problems: [`container runtime is down: ${(error as Error).message}`] };
+    }
+  };
+  const down = (): RuntimeState => ({ ...last, problems: [SILENT] });
+
+  return {
+    imagesChanged() {
+      imagesStale = true;
+    },
+    async read() {
+      const answer =
+        asking ??
+        ask().finally(() => {
+          asking = undefined;
+        });
+      asking = answer;
+      // Whoever is to hear of it is waiting below, or nobody.
+      answer.catch(() => undefined);
+      if (silent) return down();
+      const silence = Promise.withResolvers<RuntimeState>();
+      const timer = timers.at(timers.now() + SILENT_MILLIS, () => {
+        silent = true;
+        silence.resolve(down());
+      });
+      try {
+        return await Promise.race([answer, silence.promise]);
+      } finally {
+        timer.cancel();
+      }
+    },
+  };
+}

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Pod, PodStatus } from '../../api/generated/types.ts';
+import { type MemoryBackend, memoryBackend, silentLog, type TestTimers, testTimers } from '../../client/testing.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import { createMetrics, type Metrics, metricsText } from '../../platform/metrics.ts';
+import { startPodMetrics } from './pod-metrics.ts';
+
+const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces' };
+const PODS = { group: '', version: 'v1', resource: 'pods' };
+const READY: PodStatus = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+
+let backend: MemoryBackend;
+let timers: TestTimers;
+let metrics: Metrics;
+let stop: AbortController;
+beforeEach(() => {
+  backend = memoryBackend();
+  timers = testTimers();
+  metrics = createMetrics();
+  stop = new AbortController();
+});
+afterEach(() => stop.abort());
+
+const pod = (name: string, nodeName: string, status: PodStatus): Pod => ({
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a', uid: `uid-of-${name}` } },
+  ...{ spec: { nodeName, containers: [] }, status },
+});
+const settled = async (): Promise<void> => {
+  for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+};
+const set = async (...of: Parameters<typeof pod>): Promise<void> => {
+  backend.set(PODS, pod(...of));
+  await settled();
+};
+const start = async (): Promise<void> => {
+  startPodMetrics({
+    client: inProcessClient(backend),
+    nodeName: 'n',
+    metrics,
+    timers,
+    log: silentLog,
+    signal: stop.signal,
+  });
+  await settled();
+};
+const text = async (): Promise<string> => metricsText(await metrics.families());
+
+test('the time until a Pod is Ready counts once, on this node, and not for one that began earlier', async () => {
+  await set('before', 'n', { startTime: '2026-01-30T00:00:00Z' });
+  await start();
+  await set('mine', 'n', {});
+  await set('other', 'elsewhere', {});
+  timers.advance(400);
+  for (const [name, node] of [
+    ['before', 'n'],
+    ['mine', 'n'],
+    ['other', 'elsewhere'],
+  ] as const) {
+    await set(name, node, { ...READY, startTime: '2026-01-31T00:00:00Z' });
+  }
+  timers.advance(5000);
+  await set('mine', 'n', { phase: 'Running' });
+  await set('mine', 'n', READY);
+  const told = await text();
+  expect(told).toContain('lifepod_pod_start_duration_seconds_count 1\n');
+  expect(told).toContain('lifepod_pod_start_duration_seconds_sum 0.4\n');
+});
+
+test('Pods by phase; one without a phase is pending', async () => {
+  await start();
+  await set('a', 'n', {});
+  await set('b', 'n', READY);
+  await set('c', 'n', READY);
+  await set('d', 'elsewhere', READY);
+  const counts = (await text()).split('\n').filter((line) => line.startsWith('lifepod_pods{'));
+  expect(counts).toEqual([
+    'lifepod_pods{phase="Pending"} 1',
+    'lifepod_pods{phase="Running"} 2',
+    'lifepod_pods{phase="Succeeded"} 0',
+    'lifepod_pods{phase="Failed"} 0',
+    'lifepod_pods{phase="Unknown"} 0',
+  ]);
+});
+
+test('restarts count as they come, until their namespace is gone', async () => {
+  const container = (restartCount: number) => ({
+    ...{ name: 'app', image: 'i', imageID: '', ready: true, restartCount },
+  });
+  backend.set(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } });
+  await start();
+  await set('a', 'n', { ...READY, containerStatuses: [container(3)] });
+  await set('a', 'n', { ...READY, containerStatuses: [container(4)] });
+  await set('a', 'n', { ...READY, containerStatuses: [container(4)], initContainerStatuses: [container(1)] });
+  expect(await text()).toContain('lifepod_container_restarts_total{namespace="a"} 2\n');
+  backend.remove(NAMESPACES, undefined, 'a');
+  await set('a', 'n', { ...READY, containerStatuses: [container(5)] });
+  expect(await text()).not.toContain('lifepod_container_restarts_total');
+});
+
+test('a list of defer containers counts once when it has ended, with the outcome of each entry and its time', async () => {
+  const ending = (reason: string, ...outcomes: (string | undefined)[]): PodStatus => ({
+    phase: 'Terminating',
+    conditions: [{ type: 'Deferred', status: 'False', reason }],
+    termination: {
+      ...{ reason: 'Deleted', startedAt: '2026-01-31T00:00:00.500000Z', deadline: '2026-01-31T00:00:30.000000Z' },
+    },
+    deferContainerStatuses: outcomes.map((outcome, index) => ({
+      ...{ name: `e${index}`, image: 'i', imageID: '', ready: false, restartCount: 0 },
+      state: outcome === undefined ? { waiting: {} } : { terminated: { exitCode: 0, reason: outcome } },
+    })),
+  });
+  await set('before', 'n', ending('DeferContainersFailed', 'Error'));
+  await start();
+  await set('before', 'n', ending('DeferContainersFailed', 'Error'));
+  await set('a', 'n', READY);
+  await set('skipped', 'n', READY);
+  await set('a', 'n', ending('DeferContainersRunning', 'Completed', undefined, undefined));
+  timers.advance(4500);
+  for (let write = 0; write < 2; write++) {
+    await set('a', 'n', ending('DeferContainersFailed', 'Completed', 'DeadlineExceeded', 'Skipped'));
+    await set('skipped', 'n', ending('DeferContainersSkipped', 'Skipped'));
+  }
+  const counts = (await text()).split('\n').filter((line) => /^lifepod_defer_.*(total|sum|count)/.test(line));
+  expect(counts.sort()).toEqual([
+    'lifepod_defer_entries_total{outcome="Completed"} 1',
+    'lifepod_defer_entries_total{outcome="DeadlineExceeded"} 1',
+    'lifepod_defer_entries_total{outcome="Skipped"} 2',
+    'lifepod_defer_list_duration_seconds_count 1',
+    'lifepod_defer_list_duration_seconds_sum 4',
+    'lifepod_defer_lists_total 1',
+  ]);
+});

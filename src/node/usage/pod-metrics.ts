@@ -1,0 +1,120 @@
+/** Figures of the Pods of this node: how long they take to be ready, their restarts, their lists of defer containers, how many there are. */
+import type { Namespace, Pod } from '../../api/generated/types.ts';
+import type { Client } from '../../client/client.ts';
+import { createInformer } from '../../client/informer.ts';
+import { family, type MetricFamily, type Metrics } from '../../platform/metrics.ts';
+import type { Clock, Millis, Platform } from '../../platform/platform.ts';
+
+const BUCKETS_SECONDS = [0.1, 0.25, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 60, 300];
+const LIST_BUCKETS_SECONDS = [0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600];
+const PHASES = ['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown'];
+
+export interface PodMetricsOptions extends Platform {
+  client: Client;
+  nodeName: string;
+  metrics: Metrics;
+  signal: AbortSignal;
+}
+
+/** Watches the Pods in the API: what they show there is what is counted. */
+export function startPodMetrics({ client, nodeName, metrics, timers, log, signal }: PodMetricsOptions): void {
+  const starts = metrics.histogram(
+    'lifepod_pod_start_duration_seconds',
+    'From when a Pod was bound to the node until it was Ready for the first time.',
+    [],
+    BUCKETS_SECONDS,
+  );
+  const restarts = metrics.counter('lifepod_container_restarts_total', 'Runs of containers after their first one.', [
+    'namespace',
+  ]);
+  const countList = deferMetrics(metrics, timers);
+  /** When a Pod was seen that has not been Ready yet, by its UID. */
+  const seenAt = new Map<string, Millis>();
+  const look = (pod: Pod): void => {
+    const { uid = '' } = pod.metadata;
+    const seen = seenAt.get(uid);
+    if (seen === undefined || !isReady(pod)) return;
+    starts.observe((timers.now() - seen) / 1000);
+    seenAt.delete(uid);
+  };
+  const namespaces = createInformer(
+    client.resource<Namespace>({ group: '', version: 'v1', resource: 'namespaces' }),
+    { log, timers, signal },
+    { deleted: ({ metadata }) => restarts.remove(metadata.name) },
+  );
+  const pods = createInformer<Pod>(
+    client.resource({ group: '', version: 'v1', resource: 'pods' }),
+    { fieldSelector: `spec.nodeName=${nodeName}`, log, timers, signal },
+    {
+      added(pod) {
+        // One that has begun was seen by an engine before this one.
+        if (pod.status?.startTime === undefined) seenAt.set(pod.metadata.uid ?? '', timers.now());
+        look(pod);
+      },
+      updated(pod, old) {
+        look(pod);
+        if (pod.metadata.uid !== old.metadata.uid) return;
+        if (deferIsOver(pod) && !deferIsOver(old)) countList(pod);
+        const more = restartsOf(pod) - restartsOf(old);
+        const { namespace = '' } = pod.metadata;
+        // The two watches are not ordered: this may be the last word of a Pod whose namespace is gone.
+        if (more > 0 && namespaces.get(undefined, namespace) !== undefined) restarts.add(more, namespace);
+      },
+      deleted: ({ metadata }) => void seenAt.delete(metadata.uid ?? ''),
+    },
+  );
+  metrics.source(() => [podCounts(pods.list())]);
+}
+
+const isReady = ({ status }: Pod): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') ?? false;
+
+const restartsOf = ({ status }: Pod): number =>
+  [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].reduce(
+    (sum, { restartCount }) => sum + restartCount,
+    0,
+  );
+
+/** The list of defer containers has ended, or was skipped as a whole. */
+const deferIsOver = ({ status }: Pod): boolean => {
+  const condition = status?.conditions?.find(({ type }) => type === 'Deferred');
+  return condition !== undefined && condition.reason !== 'DeferContainersRunning';
+};
+
+/** Counts a list that has ended. */
+function deferMetrics(metrics: Metrics, timers: Clock): (pod: Pod) => void {
+  const lists = metrics.counter(
+    'lifepod_defer_lists_total',
+    'Lists of defer containers that have ended, of which an entry had run.',
+    [],
+  );
+  const entries = metrics.counter(
+    'lifepod_defer_entries_total',
+    'Entries of lists that have ended, by how they ended.',
+    ['outcome'],
+  );
+  const durations = metrics.histogram(
+    'lifepod_defer_list_duration_seconds',
+    'From the beginning of the end of a Pod until its list of defer containers had ended.',
+    [],
+    LIST_BUCKETS_SECONDS,
+  );
+  return ({ status }) => {
+    const outcomes = (status?.deferContainerStatuses ?? []).map(({ state }) => state?.terminated?.reason ?? 'Unknown');
+    for (const outcome of outcomes) entries.add(1, outcome);
+    if (outcomes.every((outcome) => outcome === 'Skipped')) return;
+    lists.add(1);
+    const startedAt = Date.parse(status?.termination?.startedAt ?? '');
+    if (!Number.isNaN(startedAt)) durations.observe(Math.max(0, timers.now() - startedAt) / 1000);
+  };
+}
+
+export function podCounts(pods: readonly Pod[]): MetricFamily {
+  const counts = new Map(PHASES.map((phase) => [phase, 0]));
+  for (const { status } of pods) {
+    const phase = status?.phase ?? 'Pending';
+    counts.set(phase, (counts.get(phase) ?? 0) + 1);
+  }
+  const samples = [...counts].map(([phase, value]) => ({ labels: { phase }, value }));
+  return family('gauge', 'lifepod_pods', 'Pods of the node by their phase.', samples);
+}

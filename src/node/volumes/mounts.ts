@@ -1,0 +1,127 @@
+/**
+ * Mounts of the node under a folder: what there is, and ending it. What is gone is success.
+ * A folder's own name is never followed where it is a link; the links on the way to it are: the kernel tells real paths.
+ */
+import { constants } from 'node:fs';
+import { open, readFile, realpath } from 'node:fs/promises';
+import { basename, dirname, join, relative } from 'node:path';
+import { runCommand, runCommandOk } from '../../platform/processes.ts';
+
+/** Mount points at or under the folders as real paths, the deepest and newest last. */
+export async function mountsUnder(...folders: string[]): Promise<string[]> {
+  const places = await Promise.all(folders.map(realPlace));
+  const points = (await mounts()).map(({ point }) => point);
+  return points.filter((point) => places.some((place) => point === place || point.startsWith(`${place}/`)));
+}
+
+/** Asks the kernel of the one place, however many mounts there are. What is not there is none. */
+export async function isMountPoint(place: string): Promise<boolean> {
+  const [own, above] = await Promise.all([mountIdOf(place, constants.O_NOFOLLOW), mountIdOf(dirname(place), 0)]);
+  return own !== undefined && own !== above;
+}
+
+/** open(2): a descriptor that only names the place. Node.js has no name for it. */
+const O_PATH = 0o10000000;
+
+/** Of the mount that the place is in, or that covers it. Source: proc_pid_fdinfo(5), mnt_id. */
+async function mountIdOf(place: string, flags: number): Promise<string | undefined> {
+  try {
+    const handle = await open(place, O_PATH | flags);
+    try {
+      return /^mnt_id:\s*(\d+)$/m.exec(await readFile(`/proc/self/fdinfo/${handle.fd}`, 'utf8'))?.[1];
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return undefined;
+  }
+}
+
+/** Mount points, elsewhere too, that show the folder or what is in it: bind mounts of it keep their source to themselves. */
+export async function mountsFrom(folder: string): Promise<string[]> {
+  const [id, place] = await Promise.all([mountIdOf(folder, constants.O_NOFOLLOW), realPlace(folder)]);
+  const all = await mounts();
+  const own = all.find((mount) => mount.id === id);
+  if (own === undefined) return [];
+  const root = join(own.root, relative(own.point, place));
+  return all
+    .filter((each) => each.device === own.device && (each.root === root || each.root.startsWith(`${root}/`)))
+    .map(({ point }) => point);
+}
+
+async function realPlace(folder: string): Promise<string> {
+  try {
+    return join(await realpath(dirname(folder)), basename(folder));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return folder;
+  }
+}
+
+interface Mount {
+  id: string;
+  /** major:minor of the file system. */
+  device: string;
+  /** What of the file system is mounted. */
+  root: string;
+  point: string;
+}
+
+/** Source: proc_pid_mountinfo(5). */
+async function mounts(): Promise<Mount[]> {
+  const lines = (await readFile('/proc/self/mountinfo', 'utf8')).trimEnd().split('\n');
+  return lines.map((line) => {
+    const [id = '', , device = '', root = '', point = ''] = line.split(' ');
+    return { id, device, root: unescaped(root), point: unescaped(point) };
+  });
+}
+
+const unescaped = (text: string): string =>
+  text.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(parseInt(octal, 8)));
+
+/** Rejects with the mount point and the kernel's reason where something still uses it. */
+export async function unmountUnder(folder: string, signal: AbortSignal): Promise<void> {
+  for (const point of (await mountsUnder(folder)).reverse()) {
+    const result = await runCommand('umount', ['--no-canonicalize', point], { signal });
+    if (result.code !== 0 && (await mountsUnder(folder)).includes(point)) {
+      throw new Error(`cannot unmount ${point}: ${result.stderr.trim()}`);
+    }
+  }
+}
+
+/** Whether the kernel can keep a tmpfs out of the swap (6.4 and later): the first mount tells. */
+let knowsNoswap = true;
+
+/** What is in it never reaches the disk, where the kernel can promise that. */
+export async function mountTmpfs(folder: string, options: string[], signal: AbortSignal): Promise<void> {
+  const mountWith = (all: string[]): string[] => ['-t', 'tmpfs', '-o', all.join(','), 'tmpfs', folder];
+  if (knowsNoswap) {
+    const { code, stderr } = await runCommand('mount', mountWith([...options, 'noswap']), { signal });
+    if (code === 0) return;
+    await runCommandOk('mount', mountWith(options), { signal });
+    knowsNoswap = !saysUnknownOption(stderr);
+    return;
+  }
+  await runCommandOk('mount', mountWith(options), { signal });
+}
+
+/** Not that the machine was short of something for the moment. In the words of util-linux, before and after 2.39, and of busybox. */
+export const saysUnknownOption = (stderr: string): boolean =>
+  /bad option|unknown parameter|invalid argument/i.test(stderr);
+
+/** Of huge pages of that size. */
+export async function mountHugetlbfs(folder: string, pageBytes: number, signal: AbortSignal): Promise<void> {
+  const options = `pagesize=${pageBytes},mode=0777`;
+  await runCommandOk('mount', ['-t', 'hugetlbfs', '-o', options, 'nodev', folder], { signal });
+}
+
+/** `source` may be a magic link (/proc/<pid>/fd/<n>): it is not resolved before the kernel sees it. */
+export async function bindMount(source: string, target: string, signal: AbortSignal): Promise<void> {
+  await runCommandOk('mount', ['--no-canonicalize', '--bind', source, target], { signal });
+}
+
+/** Of a bind mount, which the first call only binds: this is the second one. May be repeated. */
+export async function remountReadOnly(folder: string, signal: AbortSignal): Promise<void> {
+  await runCommandOk('mount', ['-o', 'remount,bind,ro', folder], { signal });
+}

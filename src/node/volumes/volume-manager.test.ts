@@ -1,0 +1,234 @@
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Pod } from '../../api/generated/types.ts';
+import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
+import { inProcessClient } from '../../client/typed-client.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { createVolumeManager, type VolumeManager } from './volume-manager.ts';
+
+const CONFIG_MAPS = { group: '', version: 'v1', resource: 'configmaps' };
+let root: string;
+let backend: ReturnType<typeof memoryBackend>;
+let manager: VolumeManager;
+let retried: string[];
+let failures: string[];
+let timers: ReturnType<typeof testTimers>;
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'lifepod-volumes-'));
+  backend = memoryBackend();
+  retried = [];
+  failures = [];
+  timers = testTimers();
+  manager = managerOf();
+});
+afterEach(async () => {
+  manager.close();
+  // After what is being written.
+  const { signal } = new AbortController();
+  await Promise.all((await readdir(join(root, 'pods'))).map((uid) => manager.remove(uid, signal)));
+  await rm(root, { recursive: true, force: true });
+});
+
+const managerOf = (): VolumeManager =>
+  createVolumeManager({
+    rootDirectory: join(root, 'pods'),
+    memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => {} },
+    ...{ client: inProcessClient(backend), nodeName: 'n' },
+    ...{ timers, log: silentLog, onRetry: (uid) => retried.push(uid) },
+    onFailure: (_, { message }) => failures.push(message),
+  });
+const write = (text: string): void => {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'conf', namespace: 'a' }, data: { text } };
+  backend.set(CONFIG_MAPS, object as KubeObject);
+};
+const podOf = (uid: string): Pod => ({
+  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: uid, namespace: 'a', uid } },
+  spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'conf' } }] },
+});
+
+it.each(['is cancelled', 'goes on'])(
+  'of a Pod whose mount %s while it is removed nothing is written again',
+  async (what) => {
+    write('before');
+    // What is there at the start is told of by then.
+    await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
+    const mounting = new AbortController();
+    const mounted = manager.mount(podOf('gone'), mounting.signal).catch(() => undefined);
+    // It has begun, and makes the folder.
+    await Promise.resolve();
+    const removed = manager.remove('gone', new AbortController().signal);
+    if (what === 'is cancelled') mounting.abort();
+    await Promise.all([mounted, removed]);
+
+    const other = podOf('other');
+    await manager.mount(other, new AbortController().signal);
+    const reads = () => backend.calls.filter((call) => call.startsWith('get configmaps')).length;
+    const before = reads();
+    write('after');
+    const file = join(manager.hostPath('other', other, 'v'), 'text');
+    await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe('after'));
+    expect([reads() - before, retried]).toEqual([1, []]);
+  },
+);
+
+it('a new agent leaves a Pod the files that it has, though what they show is gone, and tries again', async () => {
+  write('kept');
+  const { signal } = new AbortController();
+  const pod = podOf('left');
+  await manager.mount(pod, signal);
+  manager.close();
+  backend.remove(CONFIG_MAPS, 'a', 'conf');
+  const path = manager.hostPath('left', pod, 'v');
+  // The last engine died between the swap of the content and this link to it.
+  await rm(join(path, 'text'));
+  manager = managerOf();
+  await manager.mount(pod, signal);
+  const text = (): Promise<string> => readFile(join(path, 'text'), 'utf8');
+  expect(await text()).toBe('kept');
+  expect(failures).toEqual(['MountVolume.SetUp failed for volume "v" : configmap "conf" not found']);
+
+  timers.advance(30_000);
+  await vi.waitFor(() => expect(failures).toHaveLength(2));
+  write('again');
+  await vi.waitFor(async () => expect(await text()).toBe('again'));
+  // One that never had any waits for it.
+  backend.remove(CONFIG_MAPS, 'a', 'conf');
+  await expect(manager.mount(podOf('new'), signal)).rejects.toThrow('configmap "conf" not found');
+});
+
+const FIELDS = ['reason', 'deadline', 'containers'];
+const items = FIELDS.map((field) => ({ path: field, fieldRef: { fieldPath: `status.termination.${field}` } }));
+const endingPod = (uid: string, deadline?: string): Pod => ({
+  ...podOf(uid),
+  spec: { containers: [], volumes: [{ name: 'end', downwardAPI: { items } }] },
+  ...(deadline === undefined
+    ? {}
+    : { status: { termination: { reason: 'Deleted', startedAt: deadline, deadline, containers: [] } } }),
+});
+const shown = (pod: Pod) => {
+  const folder = manager.hostPath(pod.metadata.uid ?? '', pod, 'end');
+  return Promise.all(FIELDS.map((field) => readFile(join(folder, field), 'utf8')));
+};
+it('a volume shows the termination of the Pod, empty before it, and follows the moves of the deadline', async () => {
+  const pod = endingPod('ends');
+  await manager.mount(pod, new AbortController().signal);
+  expect(await shown(pod)).toEqual(['', '', '']);
+  for (const deadline of ['2026-01-31T00:00:30.000000Z', '2026-01-31T00:00:40.000000Z']) {
+    manager.update(endingPod('ends', deadline));
+    await vi.waitFor(async () => expect(await shown(pod)).toEqual(['Deleted', deadline, '[]']));
+  }
+});
+
+it('a rewrite is done when it resolves, and says so where no volume is mounted', async () => {
+  const { signal } = new AbortController();
+  const pod = endingPod('now', '2026-01-31T00:00:30.000000Z');
+  await expect(manager.rewrite(pod, signal)).rejects.toThrow('the volumes of the Pod are not mounted');
+  await manager.mount(endingPod('now'), signal);
+  await manager.rewrite(pod, signal);
+  expect(await shown(pod)).toEqual(['Deleted', '2026-01-31T00:00:30.000000Z', '[]']);
+});
+
+it('a token is renewed though another volume was rewritten meanwhile', async () => {
+  const { signal } = new AbortController();
+  let tokens = 0;
+  backend.create = async (_, __, object) => ({ ...object, status: { token: `token-${++tokens}` } }) as KubeObject;
+  const withToken = (deadline?: string): Pod => {
+    const pod = endingPod('renewed', deadline);
+    const token = { name: 'token', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } };
+    return { ...pod, spec: { containers: [], volumes: [...(pod.spec?.volumes ?? []), token] } };
+  };
+  await manager.mount(withToken(), signal);
+  const pod = withToken('2026-01-31T00:00:30.000000Z');
+  await manager.rewrite(pod, signal);
+  timers.advance(3_000_000);
+  const file = join(manager.hostPath('renewed', pod, 'token'), 'token');
+  await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe('token-2'));
+});
+
+const ITEMS = 100;
+const annotated = (texts: Record<string, string>, ...volumes: string[]): Pod => ({
+  ...podOf('large'),
+  metadata: { ...podOf('large').metadata, annotations: texts },
+  spec: {
+    containers: [],
+    volumes: volumes.map((name) => {
+      const fieldRef = { fieldPath: `metadata.annotations['${name}']` };
+      const items = Array.from({ length: ITEMS }, (_, index) => ({ path: `${name}${index}`, fieldRef }));
+      return { name, projected: { sources: [{ downwardAPI: { items } }, { configMap: { name: 'conf' } }] } };
+    }),
+  },
+});
+const LARGE = 'x'.repeat(100_000);
+const TOO_LARGE = 'x'.repeat(250_000);
+const lengths = (pod: Pod) =>
+  Promise.all(
+    (pod.spec?.volumes ?? []).map(async ({ name }) => {
+      const files = await readdir(manager.hostPath('large', pod, name));
+      expect(files.filter((file) => file.startsWith(name))).toHaveLength(ITEMS);
+      return (await stat(join(manager.hostPath('large', pod, name), `${name}0`))).size;
+    }),
+  );
+
+it('a volume that a change makes too large stays as it is, and is not read again before the next change', async () => {
+  const { signal } = new AbortController();
+  write('before');
+  await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
+  await manager.mount(annotated({ a: '' }, 'a'), signal);
+  const pod = annotated({ a: TOO_LARGE }, 'a');
+  manager.update(pod);
+  await vi.waitFor(() => expect(failures).toEqual([expect.stringContaining('may show at most 16 MiB')]));
+  expect(await lengths(pod)).toEqual([0]);
+  const reads = () => backend.calls.filter((call) => call.startsWith('get configmaps')).length;
+  const before = reads();
+  timers.advance(30_000);
+  // After what was begun by then.
+  await manager.mount(pod, signal);
+  expect(reads() - before).toBe(1);
+
+  manager.update(annotated({ a: 'small' }, 'a'));
+  await vi.waitFor(async () => expect(await lengths(pod)).toEqual(['small'.length]));
+});
+
+it('the files of volumes that stay as they are leave no room for others', async () => {
+  const { signal } = new AbortController();
+  write('before');
+  await manager.mount(annotated({ a: LARGE, b: '' }, 'a', 'b'), signal);
+  backend.remove(CONFIG_MAPS, 'a', 'conf');
+  const both = annotated({ a: LARGE, b: LARGE }, 'a', 'b');
+  await manager.rewrite(both, signal);
+  expect(await lengths(both)).toEqual([LARGE.length, 0]);
+});
+
+it('a volume without room is tried again once another has made room', async () => {
+  const set = (name: string, text: string): void => {
+    const data = { key: Buffer.from(text).toString('base64') };
+    const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'a' }, data };
+    backend.set({ ...CONFIG_MAPS, resource: 'secrets' }, object as KubeObject);
+  };
+  const volumes = ['a', 'b'].map((name) => {
+    const items = Array.from({ length: ITEMS }, (_, index) => ({ path: `${name}${index}`, key: 'key' }));
+    return { name, secret: { secretName: name, items } };
+  });
+  const pod: Pod = { ...podOf('large'), spec: { containers: [], volumes } };
+  const refused = (times: number) =>
+    vi.waitFor(() =>
+      expect(failures).toEqual(Array.from({ length: times }, () => expect.stringContaining('at most 16 MiB'))),
+    );
+  set('a', '');
+  set('b', LARGE);
+  await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch secrets'))).toBe(true));
+  await manager.mount(pod, new AbortController().signal);
+  set('a', LARGE);
+  await refused(1);
+  // The first is looked at before the second has become smaller.
+  set('b', '');
+  await refused(2);
+  expect((await lengths(pod))[0]).toBe(0);
+  await vi.waitFor(async () => {
+    timers.advance(30_000);
+    expect(await lengths(pod)).toEqual([LARGE.length, 0]);
+  });
+});
