@@ -6,16 +6,16 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { chooseFreeRanges } from '../engine/free-ranges.ts';
+import { kubeconfigPath } from '../engine/settings.ts';
 import { UserError } from '../platform/files.ts';
 import { findProgram } from '../platform/processes.ts';
 import { makeBusyboxArchive } from '../runtime/images/local-images.ts';
-import { chooseFreeRanges } from './cidr.ts';
 import { createDemoKubectl, type DemoKubectl } from './demo-kubectl.ts';
 import { watchLife } from './demo-life.ts';
 import { startDetached } from './detach.ts';
 import { down } from './down.ts';
 import { loadImages } from './image.ts';
-import { kubeconfigPath } from './settings.ts';
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/01-init-containers', import.meta.url));
 const IMAGE = 'busybox:1.28';

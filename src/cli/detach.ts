@@ -2,14 +2,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { IMAGE_FLAGS } from '../engine/image-settings.ts';
+import { checkMachine } from '../engine/machine-checks.ts';
+import type { Waiting } from '../engine/node-ready.ts';
+import { nodeOptionFlags } from '../engine/node-settings.ts';
+import { type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
 import { ensureDataDir, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node.ts';
 import type { Timers } from '../platform/platform.ts';
-import { IMAGE_FLAGS } from './image-settings.ts';
-import { checkMachine } from './machine.ts';
-import type { Waiting } from './node-ready.ts';
-import { nodeOptionFlags } from './node-settings.ts';
-import { type UpOptions, usesPrivateContainerd } from './settings.ts';
 import { printReady, printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
 /** At a start, a longer log becomes lifepod.log.1. */

@@ -3,6 +3,10 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
+import { connectOwnRuntime } from '../engine/engine-runtime.ts';
+import { clearMachine } from '../engine/leftovers.ts';
+import { requireRoot } from '../engine/machine-checks.ts';
+import { kubeconfigPath, readEngineRecord, writeEngineRecord } from '../engine/settings.ts';
 import { dropBallast } from '../platform/ballast.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node.ts';
@@ -12,10 +16,6 @@ import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
-import { connectOwnRuntime } from './engine-runtime.ts';
-import { clearMachine } from './leftovers.ts';
-import { requireRoot } from './machine.ts';
-import { kubeconfigPath, readEngineRecord, writeEngineRecord } from './settings.ts';
 import { END_STATIC_PODS } from './up.ts';
 
 /** After the Pods are gone from the API: of those that were deleted by force. */

@@ -3,6 +3,8 @@ import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Pod } from '../api/generated/types.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
+import { instanceLabels, SANDBOX_IMAGE } from '../engine/engine-runtime.ts';
+import { kubeconfigPath, readEngineRecord } from '../engine/settings.ts';
 import { binarySize } from '../machinery/binary-size.ts';
 import { imagesOf, isMeant, isUnfinished } from '../node/images/images-in-use.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
@@ -13,8 +15,6 @@ import { imagesInUse, listImages, removeImage } from '../runtime/cri/images.ts';
 import { readStatus, sandboxImageOf } from '../runtime/cri/status.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
-import { instanceLabels, SANDBOX_IMAGE } from './engine-runtime.ts';
-import { kubeconfigPath, readEngineRecord } from './settings.ts';
 import { tabColumns } from './tab-columns.ts';
 
 const SHORT_ID_LENGTH = 12;

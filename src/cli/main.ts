@@ -3,14 +3,9 @@
  * A failure that a user can answer is one sentence; the exit code is then 1.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination.ts';
-import { realFolder } from '../platform/files.ts';
-import { failureText } from './failures.ts';
-import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from './image-settings.ts';
-import { plainFlags } from './log-options.ts';
-import type { LogsOptions } from './logs.ts';
-import { addNodeOptions } from './node-settings.ts';
-import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE } from './record-settings.ts';
+import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from '../engine/image-settings.ts';
+import { addNodeOptions } from '../engine/node-settings.ts';
+import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE } from '../engine/record-settings.ts';
 import {
   addRuntimeHandler,
   DEFAULT_DATA_DIR,
@@ -21,7 +16,12 @@ import {
   isKubectlPlugin,
   LOG_LEVELS,
   type UpOptions,
-} from './settings.ts';
+} from '../engine/settings.ts';
+import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination.ts';
+import { realFolder } from '../platform/files.ts';
+import { failureText } from './failures.ts';
+import { plainFlags } from './log-options.ts';
+import type { LogsOptions } from './logs.ts';
 import type { TargetOptions } from './target.ts';
 import type { TimelineOptions } from './timeline.ts';
 
@@ -197,7 +197,7 @@ program
 program
   .command('version')
   .description('the versions of lifepod, of the API that it serves, and of Node.js')
-  .action(async () => (await import('./version.ts')).printVersion());
+  .action(async () => (await import('../engine/version.ts')).printVersion());
 
 // Who reads the output may have enough: a command that only prints comes to its end, and what acts goes on.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,9 +1,10 @@
 /** `lifepod shutdown-node`: what a machine calls when it shuts down. Ends the Pods, whose objects stay, and then the engine. */
+
+import { requireRoot } from '../engine/machine-checks.ts';
+import { readEngineRecord, type ShutdownOutcome } from '../engine/settings.ts';
 import { dataDirOwner, dataDirReleased, UserError } from '../platform/files.ts';
 import { sendSignal } from '../platform/processes.ts';
 import { startDetached } from './detach.ts';
-import { requireRoot } from './machine.ts';
-import { readEngineRecord, type ShutdownOutcome } from './settings.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
 /** An engine that ends before the Pods do is started again so many times. */

@@ -5,13 +5,13 @@ import type { Node, Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { httpClient } from '../client/http-client.ts';
 import { readKubeconfig } from '../client/kubeconfig.ts';
+import { type FoundProcess, residentBytes, runtimeProcesses } from '../engine/leftovers.ts';
+import { kubeconfigPath, readEngineRecord } from '../engine/settings.ts';
+import { LIFEPOD_VERSION } from '../engine/version.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 import { diskTroubles } from './disk-troubles.ts';
-import { type FoundProcess, residentBytes, runtimeProcesses } from './leftovers.ts';
 import { oomRisk, readOomScores } from './oom-risk.ts';
 import { podTrouble } from './pod-troubles.ts';
-import { kubeconfigPath, readEngineRecord } from './settings.ts';
-import { LIFEPOD_VERSION } from './version.ts';
 
 const NODES = { group: '', version: 'v1', resource: 'nodes' };
 const PODS = { group: '', version: 'v1', resource: 'pods' };

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DEFAULT_DATA_DIR } from './settings.ts';
+import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
 import { kubeconfigPaths, type TargetOptions } from './target.ts';
 
 let folder: string;

@@ -9,8 +9,8 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { type HttpClient, httpClient } from '../client/http-client.ts';
 import { readKubeconfigs } from '../client/kubeconfig.ts';
+import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
-import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from './settings.ts';
 
 /** As given on the command line. */
 export interface TargetOptions {

@@ -1,10 +1,11 @@
 /** `lifepod up`: the engine in the foreground, or the process that upDetached() started. */
+
+import { type Engine, startEngine } from '../engine/engine.ts';
+import { kubeconfigPath, type UpOptions } from '../engine/settings.ts';
+import { LIFEPOD_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
 import { createLog, systemTimers } from '../platform/node.ts';
-import { type Engine, startEngine } from './engine.ts';
 import { failureText } from './failures.ts';
-import { kubeconfigPath, type UpOptions } from './settings.ts';
-import { LIFEPOD_VERSION } from './version.ts';
 
 /** What the process of an engine tells the one that started it. */
 export type StartReport = { ready: ReadyEngine } | { error: string } | { waiting: string };

@@ -1,7 +1,7 @@
 /** What the status of a Pod tells: conditions, times, identities, how containers ended. It outlives the engine. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
-import { processesNaming } from '../../src/cli/leftovers.ts';
+import { processesNaming } from '../../src/engine/leftovers.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import {

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { processesNaming } from '../../src/cli/leftovers.ts';
+import { processesNaming } from '../../src/engine/leftovers.ts';
 import { watchLeaks } from '../support/leaks.ts';
 import { launch, scratchFolder, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';

@@ -5,7 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { chooseFreeRanges } from '../../src/cli/cidr.ts';
+import { chooseFreeRanges } from '../../src/engine/free-ranges.ts';
 import { type Containerd, type ContainerdOptions, startContainerd } from '../../src/runtime/containerd/containerd.ts';
 import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';

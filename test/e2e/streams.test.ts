@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { processesNaming } from '../../src/cli/leftovers.ts';
+import { processesNaming } from '../../src/engine/leftovers.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';

@@ -5,7 +5,7 @@ import { watch } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { processesNaming } from '../../src/cli/leftovers.ts';
+import { processesNaming } from '../../src/engine/leftovers.ts';
 import { LAUNCHER, type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 

@@ -6,7 +6,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
-import { mountsOf, processesNaming } from '../../src/cli/leftovers.ts';
+import { mountsOf, processesNaming } from '../../src/engine/leftovers.ts';
 import { parseTime } from '../../src/machinery/time.ts';
 import { systemTimers } from '../../src/platform/node.ts';
 import { haveEnded } from '../../src/runtime/containerd/process-table.ts';

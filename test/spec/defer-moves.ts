@@ -82,7 +82,7 @@ const extensions: readonly Sentence[] = [
       [stages, 'each extension is an Event'],
       [failures, "both are bounded by the node's maxGracePeriodExtensionSeconds"],
       [failures, 'a move is written to the Pod before it counts'],
-      ['src/cli/settings.test.ts', 'a new data folder gets the defaults'],
+      ['src/engine/settings.test.ts', 'a new data folder gets the defaults'],
       [matrix, 'an extension is bounded by --max-grace-period-extension'],
       [onTime, 'an extension by count keeps the reserve whole'],
     ],

@@ -110,7 +110,7 @@ const states: readonly Sentence[] = [
       [status, 'the list of a Pod that initializes is due, and the engine has --terminating-phase=false'],
       [fields, 'STATUS counts them also where the phase stays as it was'],
       ['src/node/agent-options.test.ts', 'the core hears of the phase Terminating only where it is turned off'],
-      ['src/cli/node-settings.test.ts', 'the phase Terminating can be turned off'],
+      ['src/engine/node-settings.test.ts', 'the phase Terminating can be turned off'],
       [engine, 'with --terminating-phase=false the phase stays Running while the list runs, and all else shows it'],
     ],
   },

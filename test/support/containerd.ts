@@ -1,6 +1,6 @@
 /** The private containerd of an engine, reached behind the engine's back. */
 import { basename } from 'node:path';
-import { runtimeProcesses } from '../../src/cli/leftovers.ts';
+import { runtimeProcesses } from '../../src/engine/leftovers.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import type { Lifepod } from './lifepod.ts';

@@ -5,7 +5,7 @@
  */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { clearMachine } from '../../src/cli/leftovers.ts';
+import { clearMachine } from '../../src/engine/leftovers.ts';
 import { nodePlatform } from '../../src/platform/node.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 import { killEngine } from './kill-engine.ts';

@@ -1,5 +1,5 @@
 /** What an engine has on the machine, as lines: a test collects them while it runs and looks whether one is left. */
-import { mountsOf, processesNaming } from '../../src/cli/leftovers.ts';
+import { mountsOf, processesNaming } from '../../src/engine/leftovers.ts';
 import { networkNames } from '../../src/network/bridge.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 

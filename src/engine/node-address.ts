@@ -3,7 +3,7 @@
  * and as long as it has no way to the world.
  */
 import { networkInterfaces } from 'node:os';
-import { nodeAddress } from './machine.ts';
+import { nodeAddress } from './machine-checks.ts';
 
 export interface NodeAddress {
   /** One address. The list is shared by all who tell of it or ask at it, and is changed in place. */

@@ -50,7 +50,7 @@ import {
 import { startRuntime } from './engine-runtime.ts';
 import { resolveImageSettings } from './image-settings.ts';
 import { type LateNode, lateNode } from './late-node.ts';
-import { checkMachine, checkPortFree } from './machine.ts';
+import { checkMachine, checkPortFree } from './machine-checks.ts';
 import { machineAddresses, openNodeAddress } from './node-address.ts';
 import { nodeReady, type Waiting } from './node-ready.ts';
 import { resolveNodeOptions, terminatedPods } from './node-settings.ts';

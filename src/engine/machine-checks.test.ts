@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { checkPortFree, missingPackages } from './machine.ts';
+import { checkPortFree, missingPackages } from './machine-checks.ts';
 
 test('a taken port is refused with what to do; the same port is accepted once it is free', async () => {
   const server = createServer().listen(0, '127.0.0.1');

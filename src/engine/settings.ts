@@ -9,7 +9,7 @@ import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination.ts';
 import { dns1123LabelErrors, dns1123SubdomainErrors } from '../machinery/names.ts';
 import { overlaps } from '../network/cidr.ts';
 import { readTextIfPresent, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
-import { requireCidr } from './cidr.ts';
+import { requireCidr } from './free-ranges.ts';
 import { type ImageOptions, type ImageSettings, resolveImageSettings } from './image-settings.ts';
 import { type NodeOptions, resolveNodeOptions } from './node-settings.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './record-settings.ts';

@@ -18,7 +18,7 @@ import { type RuntimeConfig, readRuntimeConfig } from '../runtime/cri/runtime-co
 import { loadImageArchives } from '../runtime/images/load.ts';
 import { makePauseArchive } from '../runtime/images/local-images.ts';
 import type { ContainerRuntime, ContainerStreams, RuntimeEvent, RuntimeUsage } from '../runtime/runtime.ts';
-import { findCniFolder } from './machine.ts';
+import { findCniFolder } from './machine-checks.ts';
 import type { Waiting } from './node-ready.ts';
 import type { Settings } from './settings.ts';
 
