@@ -15,7 +15,7 @@ import { imagesInUse, listImages, removeImage } from '../runtime/cri/images.ts';
 import { readStatus, sandboxImageOf } from '../runtime/cri/status.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
-import { tabColumns } from './tab-columns.ts';
+import { tabColumns } from './describe/tab-columns.ts';
 
 const SHORT_ID_LENGTH = 12;
 

@@ -20,10 +20,10 @@ import {
 import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination.ts';
 import { realFolder } from '../platform/files.ts';
 import { failureText } from './failures.ts';
-import { plainFlags } from './log-options.ts';
-import type { LogsOptions } from './logs.ts';
+import { plainFlags } from './logs/log-options.ts';
+import type { LogsOptions } from './logs/logs.ts';
 import type { TargetOptions } from './target.ts';
-import type { TimelineOptions } from './timeline.ts';
+import type { TimelineOptions } from './timeline/timeline.ts';
 
 function parsePort(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('give a number.');
@@ -103,7 +103,7 @@ program
   .command('status')
   .description('what runs, versions, memory, what is unhealthy and why')
   .addOption(dataDirOption())
-  .action(async (options: { dataDir: string }) => (await import('./status.ts')).status(options.dataDir));
+  .action(async (options: { dataDir: string }) => (await import('./status/status.ts')).status(options.dataDir));
 
 const image = program.command('image').description('images of the runtime; they need no registry');
 image
@@ -147,7 +147,7 @@ withTarget(
     .option('--timestamps', 'begin each line with its time')
     .option('--limit-bytes <bytes>', 'at most so much'),
 ).action(async (pod: string, container: string | undefined, options: LogsOptions) =>
-  (await import('./logs.ts')).logs(pod, container, options),
+  (await import('./logs/logs.ts')).logs(pod, container, options),
 );
 
 withTarget(
@@ -157,7 +157,7 @@ withTarget(
     .argument('<type>', 'pod, or pod/NAME')
     .argument('[name]'),
 ).action(async (type: string, name: string | undefined, options: TargetOptions) =>
-  (await import('./describe.ts')).describe(type, name, options),
+  (await import('./describe/describe.ts')).describe(type, name, options),
 );
 
 withTarget(
@@ -168,14 +168,16 @@ withTarget(
     .option('-w, --watch', 'go on while it lives')
     .option('-o, --output <form>', 'json: the record; wide: with the list of all steps')
     .option('--steps', 'with the list of all steps'),
-).action(async (pod: string, options: TimelineOptions) => (await import('./timeline.ts')).timeline(pod, options));
+).action(async (pod: string, options: TimelineOptions) =>
+  (await import('./timeline/timeline.ts')).timeline(pod, options),
+);
 
 withTarget(
   program
     .command('why')
     .description('in one sentence why a Pod is as it is, with the evidence, and what to do')
     .argument('<pod>', 'its name, or the beginning of its UID'),
-).action(async (pod: string, options: TargetOptions) => (await import('./why.ts')).why(pod, options));
+).action(async (pod: string, options: TargetOptions) => (await import('./why/why.ts')).why(pod, options));
 
 withTarget(
   program
@@ -192,7 +194,7 @@ withTarget(
 program
   .command('demo')
   .description('run examples/01-init-containers in a scratch folder, show its life, leave nothing behind')
-  .action(async () => (await import('./demo.ts')).demo());
+  .action(async () => (await import('./demo/demo.ts')).demo());
 
 program
   .command('version')

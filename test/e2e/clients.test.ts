@@ -2,8 +2,8 @@
 import { delimiter, dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
-import { containerLines } from '../../src/cli/describe-container.ts';
-import { tabColumns } from '../../src/cli/tab-columns.ts';
+import { containerLines } from '../../src/cli/describe/describe-container.ts';
+import { tabColumns } from '../../src/cli/describe/tab-columns.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 import { type ClientCommand, startClient } from '../support/client-command.ts';
 import { LAUNCHER, type Lifepod, startLifepod } from '../support/lifepod.ts';

@@ -2,7 +2,7 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { diskTroubles } from '../../src/cli/disk-troubles.ts';
+import { diskTroubles } from '../../src/cli/status/disk-troubles.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import type { Scratch } from '../support/lifepod.ts';
 import { ownDisk } from '../support/own-disk.ts';

@@ -105,7 +105,7 @@ export const resourceSentences: readonly Sentence[] = [
   {
     says: '`lifepod describe pod` shows the effective request and limit.',
     tests: [
-      ['src/cli/describe-defer.test.ts', 'the effective request is the highest of what runs at the same time'],
+      ['src/cli/describe/describe-defer.test.ts', 'the effective request is the highest of what runs at the same time'],
       ['test/e2e/clients.test.ts', 'describe: the section before, during and after the end'],
     ],
   },

@@ -8,12 +8,12 @@
  *  3. It waits for the watch of the Pod and for the logs themselves, never for a time.
  */
 
-import { hasEnded as podHasEnded } from '../api/core/v1/pod/phase.ts';
-import type { Pod } from '../api/generated/types.ts';
-import type { ResourceClient } from '../client/client.ts';
-import { createInformer } from '../client/informer.ts';
-import { createLog, systemTimers } from '../platform/node.ts';
-import { type PodContainer, podContainers, runOf } from './pod-containers.ts';
+import { hasEnded as podHasEnded } from '../../api/core/v1/pod/phase.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import type { ResourceClient } from '../../client/client.ts';
+import { createInformer } from '../../client/informer.ts';
+import { createLog, systemTimers } from '../../platform/node.ts';
+import { type PodContainer, podContainers, runOf } from '../pod-containers.ts';
 
 export interface FollowPorts {
   pods: ResourceClient<Pod>;

@@ -1,17 +1,17 @@
 /** `lifepod timeline`: the life of a Pod, drawn; while it lives, with -w, and after it is gone. */
-import type { PodRecord } from '../api/generated/types.ts';
-import { POD_RECORDS } from '../api/lifepod.io/v1/pod-record/index.ts';
-import { createInformer } from '../client/informer.ts';
-import type { Transition } from '../lifecycle/types.ts';
-import { parseTime } from '../machinery/time.ts';
-import { toApi } from '../node/record/step-conversion.ts';
-import { UserError } from '../platform/files.ts';
-import { createLog, systemTimers } from '../platform/node.ts';
-import { podContainers } from './pod-containers.ts';
-import { findLife, type PodLife, titleOf, transitionsOf } from './records.ts';
-import { resolveTarget, type Target, type TargetOptions } from './target.ts';
-import { drawLife, stepLines } from './timeline/draw.ts';
-import { inOrder } from './timeline/life.ts';
+import type { PodRecord } from '../../api/generated/types.ts';
+import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { createInformer } from '../../client/informer.ts';
+import type { Transition } from '../../lifecycle/types.ts';
+import { parseTime } from '../../machinery/time.ts';
+import { toApi } from '../../node/record/step-conversion.ts';
+import { UserError } from '../../platform/files.ts';
+import { createLog, systemTimers } from '../../platform/node.ts';
+import { podContainers } from '../pod-containers.ts';
+import { findLife, type PodLife, titleOf, transitionsOf } from '../records.ts';
+import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
+import { drawLife, stepLines } from './draw.ts';
+import { inOrder } from './life.ts';
 
 export interface TimelineOptions extends TargetOptions {
   watch?: boolean;

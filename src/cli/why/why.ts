@@ -1,13 +1,13 @@
 /** `lifepod why`: in one sentence why a Pod is as it is, the evidence below it, and what to do. */
 import { text } from 'node:stream/consumers';
-import type { CoreV1Event, Node, Pod } from '../api/generated/types.ts';
-import type { HttpClient } from '../client/http-client.ts';
-import { queryText, resourcePath } from '../client/paths.ts';
-import { isApiError } from '../machinery/status.ts';
-import { podContainers } from './pod-containers.ts';
-import { findLife, PODS, transitionsOf } from './records.ts';
-import { resolveTarget, type TargetOptions } from './target.ts';
-import { explain } from './why/explain.ts';
+import type { CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
+import type { HttpClient } from '../../client/http-client.ts';
+import { queryText, resourcePath } from '../../client/paths.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { podContainers } from '../pod-containers.ts';
+import { findLife, PODS, transitionsOf } from '../records.ts';
+import { resolveTarget, type TargetOptions } from '../target.ts';
+import { explain } from './explain.ts';
 
 const NODES = { group: '', version: 'v1', resource: 'nodes' };
 const EVENTS = { group: '', version: 'v1', resource: 'events' };

@@ -1,14 +1,14 @@
 /** `lifepod status`: what runs, versions, memory, what is unhealthy and why. Exit code 1 where nothing runs or answers. */
 import { statSync } from 'node:fs';
-import { podSummary } from '../api/core/v1/pod/summary.ts';
-import type { Node, Pod } from '../api/generated/types.ts';
-import type { Client } from '../client/client.ts';
-import { httpClient } from '../client/http-client.ts';
-import { readKubeconfig } from '../client/kubeconfig.ts';
-import { type FoundProcess, residentBytes, runtimeProcesses } from '../engine/leftovers.ts';
-import { kubeconfigPath, readEngineRecord } from '../engine/settings.ts';
-import { LIFEPOD_VERSION } from '../engine/version.ts';
-import { dataDirOwner, UserError } from '../platform/files.ts';
+import { podSummary } from '../../api/core/v1/pod/summary.ts';
+import type { Node, Pod } from '../../api/generated/types.ts';
+import type { Client } from '../../client/client.ts';
+import { httpClient } from '../../client/http-client.ts';
+import { readKubeconfig } from '../../client/kubeconfig.ts';
+import { type FoundProcess, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
+import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
+import { LIFEPOD_VERSION } from '../../engine/version.ts';
+import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { oomRisk, readOomScores } from './oom-risk.ts';
 import { podTrouble } from './pod-troubles.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../api/generated/types.ts';
+import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/generated/types.ts';
 import { podTrouble } from './pod-troubles.ts';
 
 const statusOf = (name: string, state: ContainerState, more: Partial<ContainerStatus> = {}): ContainerStatus => ({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { DeferContainer, Pod, PodSpec, PodStatus } from '../api/generated/types.ts';
+import type { DeferContainer, Pod, PodSpec, PodStatus } from '../../api/generated/types.ts';
 import { deferSection, insertDeferSection } from './describe-defer.ts';
 
 const zone = process.env['TZ'];

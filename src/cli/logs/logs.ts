@@ -3,16 +3,16 @@
  * order of the Pod's life. Source: kubectl logs of v1.32 (options and wording).
  */
 import type { Readable } from 'node:stream';
-import type { Pod } from '../api/generated/types.ts';
-import { resourcePath } from '../client/paths.ts';
-import { isApiError } from '../machinery/status.ts';
-import { UserError } from '../platform/files.ts';
-import { kubectlErrorText } from './kubectl-errors.ts';
-import { coloured, createLines, createTimedLines, type LineSplitter } from './log-lines.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import { resourcePath } from '../../client/paths.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { UserError } from '../../platform/files.ts';
+import { kubectlErrorText } from '../kubectl-errors.ts';
+import { containerNames, type PodContainer, podContainers, waitsForItsTurn } from '../pod-containers.ts';
+import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
+import { followPod } from './follow-pod.ts';
 import { type LogCommandOptions, type LogRequest, logQuery, logRequest } from './log-options.ts';
-import { followPod } from './logs-follow.ts';
-import { containerNames, type PodContainer, podContainers, waitsForItsTurn } from './pod-containers.ts';
-import { resolveTarget, type Target, type TargetOptions } from './target.ts';
+import { coloured, createLines, createTimedLines, type LineSplitter } from './merged-lines.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';

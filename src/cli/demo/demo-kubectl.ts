@@ -1,9 +1,9 @@
 /** What the demo does with kubectl, or through the client where there is no kubectl. */
 import { readFile } from 'node:fs/promises';
 import { parseAllDocuments } from 'yaml';
-import { clientFromKubeconfig } from '../client/kubeconfig.ts';
-import type { KubeObject } from '../machinery/meta.ts';
-import { runCommandOk } from '../platform/processes.ts';
+import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { runCommandOk } from '../../platform/processes.ts';
 
 export interface DemoKubectl {
   apply(file: string): Promise<void>;

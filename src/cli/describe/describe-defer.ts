@@ -8,10 +8,10 @@ import {
   effectiveRequests,
   type ResourceQuantities,
   resourceTexts,
-} from '../api/core/v1/pod/resources.ts';
-import type { DeferContainer, Pod } from '../api/generated/types.ts';
+} from '../../api/core/v1/pod/resources.ts';
+import type { DeferContainer, Pod } from '../../api/generated/types.ts';
+import { imageOf } from '../pod-containers.ts';
 import { containerLines, timeText } from './describe-container.ts';
-import { imageOf } from './pod-containers.ts';
 import { tabColumns } from './tab-columns.ts';
 
 /** Lines; none if the Pod has no defer containers. */

@@ -1,7 +1,7 @@
 /** The options of `lifepod logs`, and what they make the log subresource be asked. Pure. Source: kubectl logs of v1.32. */
-import { queryText } from '../client/paths.ts';
-import { parseTime } from '../machinery/time.ts';
-import { UserError } from '../platform/files.ts';
+import { queryText } from '../../client/paths.ts';
+import { parseTime } from '../../machinery/time.ts';
+import { UserError } from '../../platform/files.ts';
 
 /** As given on the command line. */
 export interface LogCommandOptions {

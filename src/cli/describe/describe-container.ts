@@ -9,9 +9,9 @@ import type {
   Probe,
   ResourceFieldSelector,
   ResourceRequirements,
-} from '../api/generated/types.ts';
-import { parseTime } from '../machinery/time.ts';
-import { resourceFieldValue } from '../node/container/downward.ts';
+} from '../../api/generated/types.ts';
+import { parseTime } from '../../machinery/time.ts';
+import { resourceFieldValue } from '../../node/container/downward.ts';
 
 /** One container as kubectl describes it, with tabs; `more` stands after its ports. */
 export function containerLines(

@@ -1,5 +1,5 @@
 /** What `lifepod status` says where the kernel may end lifepod before Pods when memory runs out. */
-import { oomScore, SHIM_OOM_SCORE } from '../platform/oom-score.ts';
+import { oomScore, SHIM_OOM_SCORE } from '../../platform/oom-score.ts';
 
 export interface OomScores {
   engine: number | undefined;

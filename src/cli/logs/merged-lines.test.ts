@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { coloured, createLines, createTimedLines, type LineSplitter } from './log-lines.ts';
+import { coloured, createLines, createTimedLines, type LineSplitter } from './merged-lines.ts';
 
 const feed = (lines: LineSplitter, ...chunks: string[]): string[] =>
   chunks.map((chunk) => lines.feed(Buffer.from(chunk)).toString());

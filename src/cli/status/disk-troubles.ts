@@ -3,7 +3,7 @@
  * where nothing can be written.
  */
 import { accessSync, constants, statfsSync } from 'node:fs';
-import { binarySize } from '../machinery/binary-size.ts';
+import { binarySize } from '../../machinery/binary-size.ts';
 
 /** With less than this left, the next write of the store or of containerd may fail. */
 const FULL_BELOW_BYTES = 2 ** 20;
