@@ -6,11 +6,11 @@
  *   decode against the schema -> defaults -> prepare -> validate -> store
  */
 
-import type { DeleteOptions } from '../machinery/backend.ts';
 import type { FieldError } from '../machinery/field-error.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
-import type { NodeUsage } from '../machinery/node-reports.ts';
 import type { Millis } from '../machinery/time.ts';
+import type { DeleteOptions } from '../ports/backend.ts';
+import type { NodeUsage } from '../ports/node-reports.ts';
 
 export interface TableColumn {
   name: string;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { applyPatch } from '../machinery/patch.ts';
+import { applyPatch } from '../machinery/patch/patch.ts';
 import { patchStrategies, strategyFor } from './patch-strategy.ts';
 import { schemaTypes } from './schema.ts';
 

@@ -4,7 +4,7 @@
  * of them meant. Also the x-kubernetes-patch-merge-key and -strategy of the OpenAPI documents.
  * Source: the patchStrategy and patchMergeKey tags of the types of v1.33.
  */
-import type { FieldStrategy, StrategyLookup } from '../machinery/strategic-merge-patch.ts';
+import type { FieldStrategy, StrategyLookup } from '../machinery/patch/strategic-merge-patch.ts';
 import { type Shape, schemaTypes } from './schema.ts';
 
 export interface PatchStrategy {

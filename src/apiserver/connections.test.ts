@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../machinery/meta.ts';
-import { DEFAULT_LIMITS } from './http/limits.ts';
+import { DEFAULT_LIMITS } from './http/bounds/limits.ts';
 import { noNodes, startTestServer, type TestServer } from './server-fixture.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';

@@ -6,13 +6,13 @@ import { Agent, type RequestOptions, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KindDefinition } from '../api/kind.ts';
-import type { ResourceBackend, WatchEvent } from '../machinery/backend.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
-import type { NodeConnection } from '../machinery/node-connection.ts';
-import type { NodeReports } from '../machinery/node-reports.ts';
 import { alreadyExists, notFound } from '../machinery/status.ts';
 import { systemTimers } from '../platform/node.ts';
 import type { Log } from '../platform/platform.ts';
+import type { ResourceBackend, WatchEvent } from '../ports/backend.ts';
+import type { NodeConnection } from '../ports/node-connection.ts';
+import type { NodeReports } from '../ports/node-reports.ts';
 import { loadOrCreatePki, type Pki } from './pki/pki.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts';
 

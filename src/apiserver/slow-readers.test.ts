@@ -6,11 +6,11 @@ import { createInterface } from 'node:readline';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import type { ResourceBackend } from '../machinery/backend.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { systemTimers } from '../platform/node.ts';
+import type { ResourceBackend } from '../ports/backend.ts';
 import { CONFIG_MAPS, startHostileServer } from './hostile-fixture.ts';
-import { outgoingBudget } from './http/outgoing.ts';
+import { outgoingBudget } from './http/bounds/outgoing.ts';
 import { configMap, object, ref } from './registry/testing.ts';
 import { readText, recordingLog, type TestServer } from './server-fixture.ts';
 

@@ -11,7 +11,7 @@ import { dataDirOwner, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { type Connection, connect } from '../runtime/cri/connection.ts';
-import { imagesInUse, listImages, removeImage } from '../runtime/cri/images.ts';
+import { imagesInUse, listImages, removeImage } from '../runtime/cri/images/image-service.ts';
 import { readStatus, sandboxImageOf } from '../runtime/cri/status.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';

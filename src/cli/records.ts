@@ -4,10 +4,10 @@ import type { Pod, PodRecord } from '../api/generated/types.ts';
 import { POD_RECORDS, recordName, shortUid } from '../api/lifepod.io/v1/pod-record/index.ts';
 import type { Client } from '../client/client.ts';
 import type { Transition } from '../lifecycle/types.ts';
-import type { ListOptions } from '../machinery/backend.ts';
 import { isApiError } from '../machinery/status.ts';
 import { fromApi } from '../node/record/step-conversion.ts';
 import { UserError } from '../platform/files.ts';
+import type { ListOptions } from '../ports/backend.ts';
 
 export const PODS = { group: '', version: 'v1', resource: 'pods' };
 const PAGE_SIZE = 500;

@@ -3,16 +3,17 @@
  * In process it calls the API server's backend; across machines it speaks HTTPS. Both offer the
  * same ResourceBackend; this file adds typed access by resource.
  */
+
+import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
+import type { PatchType } from '../machinery/patch/patch.ts';
 import type {
   DeleteOptions,
   ListOptions,
-  PatchType,
   ResourceBackend,
   WatchEvent,
   WatchOptions,
   WriteOptions,
-} from '../machinery/backend.ts';
-import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
+} from '../ports/backend.ts';
 
 export interface ResourceClient<T extends KubeObject> {
   readonly ref: ResourceRef;

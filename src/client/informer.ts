@@ -8,10 +8,11 @@
  *
  * Source: client-go's reflector and shared informer (behaviour).
  */
-import type { WatchEvent } from '../machinery/backend.ts';
+
 import type { KubeList, KubeObject, Status } from '../machinery/meta.ts';
 import { ApiError, isApiError } from '../machinery/status.ts';
 import type { Log, Timers } from '../platform/platform.ts';
+import type { WatchEvent } from '../ports/backend.ts';
 import { backOffMillis, pause } from './back-off.ts';
 import type { ResourceClient } from './client.ts';
 

@@ -1,12 +1,13 @@
 /** For unit tests of what uses the client: a backend in memory, timers that a test moves on, a silent log. */
-import type { ListOptions, ResourceBackend, WatchEvent, WatchOptions } from '../machinery/backend.ts';
+
 import { matchesFields, parseFieldSelector } from '../machinery/field-selector.ts';
 import { parseLabelSelector } from '../machinery/labels.ts';
-import { applyMergePatch } from '../machinery/merge-patch.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
+import { applyMergePatch } from '../machinery/patch/merge-patch.ts';
 import { type ApiError, alreadyExists, expired, notFound } from '../machinery/status.ts';
 import type { Log, Millis, Timers } from '../platform/platform.ts';
 import { createTimerHeap } from '../platform/timer-heap.ts';
+import type { ListOptions, ResourceBackend, WatchEvent, WatchOptions } from '../ports/backend.ts';
 
 export const silentLog: Log = {
   debug() {},

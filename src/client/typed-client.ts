@@ -1,6 +1,7 @@
 /** Typed access by resource over any backend. */
-import type { ResourceBackend, WatchEvent } from '../machinery/backend.ts';
+
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
+import type { ResourceBackend, WatchEvent } from '../ports/backend.ts';
 import type { Client, ResourceClient } from './client.ts';
 
 /** The client of an API server in the same process: its calls are the backend's. */

@@ -15,7 +15,7 @@ import { loadOrCreatePki, type Pki } from '../apiserver/pki/pki.ts';
 import { createTokenIssuer } from '../apiserver/pki/tokens.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
-import { dnsServiceAddress, kubernetesServiceAddress } from '../apiserver/registry/service-range.ts';
+import { dnsServiceAddress, kubernetesServiceAddress } from '../apiserver/registry/services/service-range.ts';
 import { startApiServer } from '../apiserver/server.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { startControllers } from '../controllers/controllers.ts';

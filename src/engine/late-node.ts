@@ -1,7 +1,8 @@
 /** The node as the API server knows it before there is one. */
-import type { NodeConnection } from '../machinery/node-connection.ts';
-import type { NodeReports } from '../machinery/node-reports.ts';
+
 import { serviceUnavailable } from '../machinery/status.ts';
+import type { NodeConnection } from '../ports/node-connection.ts';
+import type { NodeReports } from '../ports/node-reports.ts';
 
 export type LateNode = NodeConnection & NodeReports;
 

@@ -3,7 +3,7 @@
  * them. An entry's end is final once the Pod's status has it, and the status announces an attempt before it starts: so any agent
  * goes on where the one before was. Source: the specification of defer containers.
  */
-import type { Termination } from '../api/core/v1/pod/termination.ts';
+import type { Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
 import { imageActions, type Restart, restartAfter } from './containers.ts';

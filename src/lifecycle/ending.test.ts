@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Termination, terminationRecord } from '../api/core/v1/pod/termination.ts';
+import { type Termination, terminationRecord } from '../api/core/v1/pod/status/termination.ts';
 import type { Container, PodSpec } from '../api/generated/types.ts';
 import { formatMicroTime } from '../machinery/time.ts';
 import {

@@ -16,7 +16,7 @@
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behaviour), for a Pod whose sandbox has changed;
  * the specification of defer containers, "The order of a termination".
  */
-import { toldRuns } from '../api/core/v1/pod/statuses.ts';
+import { toldRuns } from '../api/core/v1/pod/status/statuses.ts';
 import type { Millis } from '../machinery/time.ts';
 import { advance, collectOldRuns, ensureImage, startRun } from './containers.ts';
 import { attemptOf, type DeferList, type Entry, GIVEN_UP, mainContainers, nextTry, outOfTime } from './defer.ts';

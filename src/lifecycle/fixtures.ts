@@ -1,6 +1,6 @@
 /** Inputs of decide() for the tests of this folder: a Pod of small containers and what is observed of it. Times are seconds after START. */
 
-import { type Termination, terminationRecord } from '../api/core/v1/pod/termination.ts';
+import { type Termination, terminationRecord } from '../api/core/v1/pod/status/termination.ts';
 import type { Container, ContainerStatus, DeferContainer, Pod, PodSpec, PodStatus } from '../api/generated/types.ts';
 import type { ObjectMeta } from '../machinery/meta.ts';
 import { formatTime, type Millis, parseTime } from '../machinery/time.ts';

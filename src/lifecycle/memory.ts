@@ -1,6 +1,6 @@
 /** The memory of a new worker: from the Pod's status, the runtime and the node's journal. */
-import { recordedStatuses, shownId } from '../api/core/v1/pod/statuses.ts';
-import { isTrue } from '../api/core/v1/pod/summary.ts';
+import { recordedStatuses, shownId } from '../api/core/v1/pod/status/statuses.ts';
+import { isTrue } from '../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { reduce } from './effects.ts';
 import { probeOf } from './probes.ts';

@@ -1,5 +1,5 @@
 /** The phase of a container: why it waits, or what its newest run does. Source: Pod Lifecycle, "Container states" (v1.33). */
-import { pullMessage } from '../api/core/v1/pod/pull-progress.ts';
+import { pullMessage } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, type Millis } from '../machinery/time.ts';
 import { imageActions, imageFound, missingTarget, restartAfter, wantsRestart } from './containers.ts';
 import { failureInTurn, nextTry } from './defer.ts';

@@ -8,7 +8,7 @@
  * try or the kill: Pulling Pulled PullFailed StartFailed Started Exited BackOff ProbePassing ProbeFailing (reason: the probe)
  * HookBegan HookDone HookFailed (reason: the hook) StopSignal DeferBegan DeferEnded DeferSkipped.
  */
-import { pullMessage, quartersDone } from '../api/core/v1/pod/pull-progress.ts';
+import { pullMessage, quartersDone } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, formatTime, parseTime } from '../machinery/time.ts';
 import { deferredVerdict } from './conditions.ts';
 import { imageActions, imageFound, missingTarget } from './containers.ts';

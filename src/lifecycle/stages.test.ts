@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { recordedTermination, type Termination } from '../api/core/v1/pod/termination.ts';
+import { recordedTermination, type Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { PodSpec } from '../api/generated/types.ts';
 import { decide } from './decide.ts';
 import {

@@ -2,7 +2,7 @@
  * The stages of a termination: whose turn it is, how far the ends of the stages are moved for it, and whether the status has that
  * already. What moves an end later counts once it is written. Source: the specification of defer containers, "Time".
  */
-import { recordedTermination, type Stage, type Termination } from '../api/core/v1/pod/termination.ts';
+import { recordedTermination, type Stage, type Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
 import { type DeferList, type Entry, endsOf, lastExit, listOf, retries } from './defer.ts';

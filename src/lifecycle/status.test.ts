@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TerminationReason } from '../api/core/v1/pod/termination-reasons.ts';
+import type { TerminationReason } from '../api/core/v1/pod/status/termination-reasons.ts';
 import type { PodSpec } from '../api/generated/types.ts';
 import { formatMicroTime } from '../machinery/time.ts';
 import {

@@ -3,8 +3,8 @@
  * never later; an outage moves it later by its length. It is kept in the status of a Pod with defer containers, else on the node.
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); the specification of defer containers, "Time".
  */
-import { recordedTermination, type Termination } from '../api/core/v1/pod/termination.ts';
-import { type TerminationReason, terminationReasons } from '../api/core/v1/pod/termination-reasons.ts';
+import { recordedTermination, type Termination } from '../api/core/v1/pod/status/termination.ts';
+import { type TerminationReason, terminationReasons } from '../api/core/v1/pod/status/termination-reasons.ts';
 import type { DeferContainer, Pod, PodCondition } from '../api/generated/types.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';
 import { MINIMUM_GRACE_MILLIS } from './stops.ts';

@@ -1,6 +1,6 @@
 /** What decide() is given and what it answers. See ARCHITECTURE.md, "The core". */
-import type { PullProgress } from '../api/core/v1/pod/pull-progress.ts';
-import type { Termination } from '../api/core/v1/pod/termination.ts';
+import type { PullProgress } from '../api/core/v1/pod/status/pull-progress.ts';
+import type { Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { ContainerStatus, Pod, PodStatus } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
 

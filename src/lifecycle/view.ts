@@ -1,6 +1,6 @@
 /** A Pod as the rules see it: its containers in order, each with its runs and its image, and the current sandbox. */
 import { type AnyContainer, containersOf } from '../api/core/v1/pod/containers.ts';
-import { recordedStatuses, shownId } from '../api/core/v1/pod/statuses.ts';
+import { recordedStatuses, shownId } from '../api/core/v1/pod/status/statuses.ts';
 import type { Container, ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';
 import { defined } from '../machinery/defined.ts';
 import { type Millis, parseTime } from '../machinery/time.ts';

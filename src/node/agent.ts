@@ -10,12 +10,12 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
-import { hasEnded } from '../api/core/v1/pod/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Pod, PodStatus, Service } from '../api/generated/types.ts';
 import { createEventRecorder } from '../client/events.ts';
 import { createInformer } from '../client/informer.ts';
-import type { NodeConnection } from '../machinery/node-connection.ts';
 import { onAbort } from '../platform/on-abort.ts';
+import type { NodeConnection } from '../ports/node-connection.ts';
 import { createAdmission } from './admission/admission.ts';
 import { factsOf, type NodeAgentOptions } from './agent-options.ts';
 import { createEnvironmentSource } from './container/configuration-source.ts';

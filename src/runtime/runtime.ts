@@ -6,8 +6,9 @@
  * the existing ID; stopping or removing what is gone is success. Every call takes an AbortSignal. A call whose outcome is not
  * known rejects with an OutcomeUnknownError.
  */
-import type { StreamSelection } from '../machinery/node-connection.ts';
+
 import type { Millis } from '../machinery/time.ts';
+import type { StreamSelection } from '../ports/node-connection.ts';
 import type { ContainerConfig, ContainerKind, SandboxConfig } from './configs.ts';
 
 export type * from './configs.ts';

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { CoreV1Event, Node, Pod } from '../api/generated/types.ts';
 import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
-import type { WatchEvent } from '../machinery/backend.ts';
 import { conflict, serviceUnavailable } from '../machinery/status.ts';
+import type { WatchEvent } from '../ports/backend.ts';
 import { BIND_COMPLETED } from '../scheduling/volume-claims.ts';
 import { startScheduler } from './scheduler.ts';
 

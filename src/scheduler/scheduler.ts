@@ -13,7 +13,7 @@
  * Source: kube-scheduler of v1.33 (behaviour, Events and condition).
  */
 import { isDeepStrictEqual } from 'node:util';
-import { hasEnded } from '../api/core/v1/pod/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type {
   Binding,
   Node,

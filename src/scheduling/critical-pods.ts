@@ -2,8 +2,9 @@
  * Room for a critical Pod on a node that is full: which others end for it. Pure.
  * Source: pkg/kubelet/preemption of v1.33 (who may be chosen, in which order; behaviour and wording).
  */
-import { qosClass } from '../api/core/v1/pod/qos.ts';
+
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
+import { qosClass } from '../api/core/v1/pod/status/qos.ts';
 import type { Pod } from '../api/generated/types.ts';
 
 /** Source: priority of system-cluster-critical. */

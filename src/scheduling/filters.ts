@@ -2,7 +2,7 @@
  * Whether a Pod can run on a node, and if not, why: the first filter that refuses says so.
  * Source: the filter plugins of v1.33's default scheduler profile, in their order (behaviour and wording).
  */
-import { hasEnded } from '../api/core/v1/pod/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { ContainerPort, Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, compareQuantities, quantityValue } from '../machinery/quantity.ts';
 import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';

@@ -5,7 +5,7 @@
  */
 
 import { containersOf } from '../api/core/v1/pod/containers.ts';
-import { hasEnded } from '../api/core/v1/pod/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import {
   addQuantities,

@@ -1,6 +1,7 @@
 /** What Pods take of a node, and what it has. Amounts are exact, in billionths of the unit. Source: v1.33. */
-import { hasEnded } from '../api/core/v1/pod/phase.ts';
+
 import { effectiveRequests, resourceQuantity } from '../api/core/v1/pod/resources.ts';
+import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 

@@ -7,7 +7,7 @@
  * Source: the scheduling cycle of v1.33's default profile; inter-pod affinity and topology spread are not considered.
  * Preemption: preemption.ts.
  */
-import { hasEnded } from '../api/core/v1/pod/phase.ts';
+import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { feasible } from './filters.ts';
 import { leastAllocatedScore } from './scores.ts';

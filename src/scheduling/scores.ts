@@ -1,6 +1,7 @@
 /** How good a feasible node is for a Pod. Source: NodeResourcesFit with LeastAllocated of v1.33. */
-import { hasEnded } from '../api/core/v1/pod/phase.ts';
+
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
+import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { parseQuantity, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 import { allocatableOf } from './node-resources.ts';

@@ -7,11 +7,11 @@ import { kinds } from '../api/kinds.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
 import { inProcessClient } from '../client/typed-client.ts';
-import type { ResourceBackend } from '../machinery/backend.ts';
 import { startNodeAgent } from '../node/agent.ts';
 import { readCapacity } from '../node/status/machine-facts.ts';
 import { systemTimers } from '../platform/node.ts';
 import type { Log } from '../platform/platform.ts';
+import type { ResourceBackend } from '../ports/backend.ts';
 import type { ContainerStreams } from '../runtime/runtime.ts';
 import {
   createSimulatedRuntime,

@@ -11,8 +11,8 @@ import { makeAuthority, makeLeaf } from '../../src/apiserver/pki/certificates.ts
 import { skipEntry } from '../../src/cli/skip.ts';
 import type { Client } from '../../src/client/client.ts';
 import { httpClient } from '../../src/client/http-client.ts';
-import type { WatchEvent } from '../../src/machinery/backend.ts';
 import { notFound } from '../../src/machinery/status.ts';
+import type { WatchEvent } from '../../src/ports/backend.ts';
 
 const pods = { group: '', version: 'v1', resource: 'pods' };
 const pod = (name: string) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a' } });

@@ -18,11 +18,11 @@ import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
 import { silentLog } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import { startControllers } from '../../src/controllers/controllers.ts';
-import type { WatchEvent } from '../../src/machinery/backend.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { ApiError } from '../../src/machinery/status.ts';
 import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
 import { systemTimers } from '../../src/platform/node.ts';
+import type { WatchEvent } from '../../src/ports/backend.ts';
 import { startScheduler } from '../../src/scheduler/scheduler.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 

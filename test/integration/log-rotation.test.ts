@@ -6,11 +6,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Node, Pod } from '../../src/api/generated/types.ts';
 import { object, PODS, pod, ref, startRegistry } from '../../src/apiserver/registry/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
-import type { LogOptions } from '../../src/machinery/node-connection.ts';
 import { type NodeAgent, startNodeAgent } from '../../src/node/agent.ts';
 import { rotatedFiles } from '../../src/node/logs/log-files.ts';
 import { readCapacity } from '../../src/node/status/machine-facts.ts';
 import { systemTimers } from '../../src/platform/node.ts';
+import type { LogOptions } from '../../src/ports/node-connection.ts';
 import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
 
 const LINES = 20_000;

@@ -12,10 +12,10 @@ import { silentLog } from '../../src/client/testing.ts';
 import { inProcessClient } from '../../src/client/typed-client.ts';
 import { startPersistentVolumes } from '../../src/controllers/persistent-volumes/persistent-volumes.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../src/controllers/resources.ts';
-import type { ResourceBackend } from '../../src/machinery/backend.ts';
 import { createLocalFolders } from '../../src/node/volumes/local-folders.ts';
 import { bindMount, unmountUnder } from '../../src/node/volumes/mounts.ts';
 import { systemTimers } from '../../src/platform/node.ts';
+import type { ResourceBackend } from '../../src/ports/backend.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 
 const SERVICE_CIDR = '10.96.0.0/24';

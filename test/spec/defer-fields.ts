@@ -2,11 +2,11 @@
 import type { Sentence } from './sentence.ts';
 
 const fields = 'src/api/core/v1/pod/defer-containers.test.ts';
-const validation = 'src/api/core/v1/pod/validate-defers.test.ts';
-const warnings = 'src/api/core/v1/pod/defer-warnings.test.ts';
-const settings = 'src/api/core/v1/pod/defer-settings.test.ts';
-const older = 'src/api/core/v1/pod/older-forms.test.ts';
-const ends = 'src/api/core/v1/pod/validate-termination.test.ts';
+const validation = 'src/api/core/v1/pod/validation/validate-defers.test.ts';
+const warnings = 'src/api/core/v1/pod/validation/defer-warnings.test.ts';
+const settings = 'src/api/core/v1/pod/compatibility/defer-settings.test.ts';
+const older = 'src/api/core/v1/pod/compatibility/older-forms.test.ts';
+const ends = 'src/api/core/v1/pod/validation/validate-termination.test.ts';
 const templates = 'src/api/core/v1/pod-template/pod-template.test.ts';
 const stored = 'src/apiserver/registry/defer-fields.test.ts';
 const kubectl = 'test/integration/defer-api.test.ts';

@@ -2,7 +2,7 @@
 import type { Sentence } from './sentence.ts';
 
 const fields = 'src/api/core/v1/pod/defer-containers.test.ts';
-const settings = 'src/api/core/v1/pod/defer-settings.test.ts';
+const settings = 'src/api/core/v1/pod/compatibility/defer-settings.test.ts';
 const resources = 'src/api/core/v1/pod/resources.test.ts';
 const matrix = 'test/long/defer-matrix.test.ts';
 const kill = 'test/long/defer-kill.test.ts';
@@ -141,7 +141,10 @@ export const changes: readonly Sentence[] = [
   {
     says: '`imageFrom`, `onReasons`, `when`, `failurePolicy`, `postExitGracePeriodSeconds`, `preStopPolicy`, the annotation for settings, `status.termination.containers`, the downward volume, the `defer` subresource and the option for the phase are new.',
     tests: [
-      ['src/api/core/v1/pod/validate-defers.test.ts', 'accepts a Pod that was stored before there were preStopPolicy'],
+      [
+        'src/api/core/v1/pod/validation/validate-defers.test.ts',
+        'accepts a Pod that was stored before there were preStopPolicy',
+      ],
       [settings, 'the settings of defer containers in an annotation'],
     ],
   },
@@ -166,7 +169,7 @@ export const changes: readonly Sentence[] = [
     says: 'Entries without resources no longer change QoS. References of entries are kept. A start in flight counts as started.',
     tests: [
       [resources, 'are not changed by an entry without requests and limits'],
-      ['src/api/core/v1/pod/qos.test.ts', 'a defer container without requests and limits'],
+      ['src/api/core/v1/pod/status/qos.test.ts', 'a defer container without requests and limits'],
       ['src/node/pod/kept-references.test.ts', 'an entry finds what it refers to although all of it was deleted'],
       [defer, 'a start in flight counts as started'],
     ],

@@ -8,7 +8,7 @@ const outages = 'src/simulation/defer-outages.test.ts';
 const defer = 'src/lifecycle/defer.test.ts';
 const causes = 'src/lifecycle/termination.test.ts';
 const status = 'src/lifecycle/status.test.ts';
-const validation = 'src/api/core/v1/pod/validate-defers.test.ts';
+const validation = 'src/api/core/v1/pod/validation/validate-defers.test.ts';
 const statics = 'src/node/static-pods/static-pods.test.ts';
 const admission = 'test/e2e/admission.test.ts';
 

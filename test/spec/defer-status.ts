@@ -97,9 +97,12 @@ const states: readonly Sentence[] = [
     tests: [
       [status, 'the list is due'],
       [properties, 'the phase is Terminating only while an entry has not'],
-      ['src/api/core/v1/pod/phase.test.ts', 'a Pod has ended in the phases Succeeded and Failed alone: %s'],
+      ['src/api/core/v1/pod/status/phase.test.ts', 'a Pod has ended in the phases Succeeded and Failed alone: %s'],
       ['src/controllers/taint-eviction/taint-eviction.test.ts', 'a Pod whose list runs as exit work is deleted'],
-      ['src/api/core/v1/pod/validate-defers.test.ts', 'is graceful though it completed by itself, as of a running one'],
+      [
+        'src/api/core/v1/pod/validation/validate-defers.test.ts',
+        'is graceful though it completed by itself, as of a running one',
+      ],
     ],
     awaits: ['src/controllers/replica-set', 'src/controllers/job'],
   },
@@ -118,7 +121,7 @@ const states: readonly Sentence[] = [
     says: '`status.termination.containers`: for each init and app container that has ended: name, kind, exitCode, reason (`OOMKilled`, …), signal, finishedAt, restartCount.',
     tests: [
       [status, 'has the init and app containers that have ended'],
-      ['src/api/core/v1/pod/validate-termination.test.ts', 'containers of another kind'],
+      ['src/api/core/v1/pod/validation/validate-termination.test.ts', 'containers of another kind'],
       ['test/long/defer-fields.test.ts', 'the downward API shows the termination in files'],
     ],
   },

@@ -1,10 +1,10 @@
 /** The specification of defer containers: what an entry can know, resources, images, references and volumes. */
 import type { Sentence } from './sentence.ts';
 
-const validation = 'src/api/core/v1/pod/validate-defers.test.ts';
+const validation = 'src/api/core/v1/pod/validation/validate-defers.test.ts';
 const fields = 'src/api/core/v1/pod/defer-containers.test.ts';
 const resources = 'src/api/core/v1/pod/resources.test.ts';
-const qos = 'src/api/core/v1/pod/qos.test.ts';
+const qos = 'src/api/core/v1/pod/status/qos.test.ts';
 const ofPod = 'src/node/resources/container-resources.test.ts';
 const e2e = 'test/e2e/defer.test.ts';
 const inGroups = 'test/e2e/resources.test.ts';

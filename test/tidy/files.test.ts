@@ -1,7 +1,7 @@
 /** The shape of the sources: their size and their names. */
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { expect, test } from 'vitest';
-import { read, typeScript } from './sources.ts';
+import { files, read, typeScript } from './sources.ts';
 
 const USUAL_LINES = 300;
 const MOST_LINES = 400;
@@ -24,6 +24,22 @@ test(`no source file has more than ${MOST_LINES} lines, and only those with a re
 
 test('the exceptions are still needed', () => {
   expect(Object.keys(LONGER).filter((path) => (sizes.get(path) ?? 0) <= USUAL_LINES)).toEqual([]);
+});
+
+const MOST_FILES = 20;
+
+test(`no folder of src/ has more than ${MOST_FILES} files of its own beside their tests`, () => {
+  const counts = new Map<string, number>();
+  for (const path of typeScript) {
+    if (!path.startsWith('src/') || isTest(path)) continue;
+    counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+  }
+  expect([...counts].filter(([, count]) => count > MOST_FILES)).toEqual([]);
+});
+
+test('no file has the name of a folder beside it', () => {
+  const folders = new Set(files.map(dirname));
+  expect(typeScript.filter((path) => folders.has(path.replace(/(\.test)?\.ts$/, '')))).toEqual([]);
 });
 
 test('file names are in kebab-case, and none says utils or helpers', () => {

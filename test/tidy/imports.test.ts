@@ -1,30 +1,26 @@
-/** The import table of ARCHITECTURE.md: imports run downward only. */
+/** The code map of ARCHITECTURE.md: imports run downward only. */
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { importsOf, read, typeScript } from './sources.ts';
 
-/** What a folder of src/ may import beside itself. */
-const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  machinery: [],
-  platform: [],
-  api: ['machinery'],
-  lifecycle: ['api', 'machinery'],
-  scheduling: ['api', 'machinery'],
-  store: ['platform', 'api', 'machinery'],
-  client: ['platform', 'api', 'machinery'],
-  runtime: ['platform', 'api', 'machinery'],
-  apiserver: ['store', 'platform', 'api', 'machinery'],
-  scheduler: ['scheduling', 'client', 'platform', 'api', 'machinery'],
-  controllers: ['scheduling', 'client', 'platform', 'api', 'machinery'],
-  // A node refuses by the rules that the scheduler chooses nodes with.
-  node: ['lifecycle', 'scheduling', 'runtime', 'client', 'platform', 'api', 'machinery'],
-  network: ['client', 'platform', 'api', 'machinery'],
-};
-const MAY_IMPORT_ALL = ['simulation', 'cli'];
-/** The command line is one way to run an engine. */
-const MAY_IMPORT_ALL_BUT_CLI = ['engine'];
+/** The rows of the code map: a folder of src/, what it is, what it may import beside itself. */
+const ROW = /^\| `src\/(\w+)` \| (.+) \| ([^|]+) \|$/gm;
+const rows = [...read('ARCHITECTURE.md').matchAll(ROW)].map(([, folder = '', purpose = '', may = '']) => ({
+  folder,
+  pure: purpose.endsWith(' Pure'),
+  may,
+}));
 /** No I/O, clock, randomness, logging or promises: nothing of Node.js. */
-const PURE = ['machinery', 'api', 'lifecycle', 'scheduling'];
+const PURE = rows.filter(({ pure }) => pure).map(({ folder }) => folder);
+
+/** `may`: a list of folders, "nothing", "everything", or "everything but" one. */
+function mayImport(folder: string, target: string): boolean {
+  const may = rows.find((row) => row.folder === folder)?.may ?? 'nothing';
+  if (folder === target || may === 'everything') return true;
+  if (may.startsWith('everything but ')) return target !== may.slice('everything but '.length);
+  return may.split(', ').includes(target);
+}
+
 /** Node.js modules without an effect. */
 const PURE_MODULES = ['node:net'];
 
@@ -32,24 +28,26 @@ const sources = typeScript.filter((path) => path.startsWith('src/'));
 const isTest = (path: string): boolean => /(\.test|-arbitrary|-fixtures?|\/testing\/[^/]+)\.ts$/.test(path);
 const folderOf = (path: string): string => path.split('/')[1] ?? '';
 
-test('every folder of src/ is in the table', () => {
-  const known = [...Object.keys(MAY_IMPORT), ...MAY_IMPORT_ALL, ...MAY_IMPORT_ALL_BUT_CLI];
-  expect(sources.map(folderOf).filter((folder) => !known.includes(folder))).toEqual([]);
+test('the code map has every folder of src/ and no other, each after those that it may import', () => {
+  const folders = rows.map(({ folder }) => folder);
+  expect([...folders].sort()).toEqual([...new Set(sources.map(folderOf))].sort());
+  const lists = rows.filter(({ may }) => !/^(nothing|everything)/.test(may));
+  const upward = lists.flatMap(({ folder, may }) =>
+    may
+      .split(', ')
+      .filter((target) => !folders.slice(0, folders.indexOf(folder)).includes(target))
+      .map((target) => `${folder} may import ${target}`),
+  );
+  expect(upward).toEqual([]);
 });
 
-test('imports keep to the table', () => {
+test('imports keep to the code map', () => {
   const wrong: string[] = [];
-  for (const path of sources) {
-    const folder = folderOf(path);
-    if (MAY_IMPORT_ALL.includes(folder) || isTest(path)) continue;
+  for (const path of sources.filter((source) => !isTest(source))) {
     for (const specifier of importsOf(read(path)).filter((name) => name.startsWith('.'))) {
       const target = join(dirname(path), specifier);
-      const targetFolder = folderOf(target);
-      const inTable = MAY_IMPORT_ALL_BUT_CLI.includes(folder)
-        ? targetFolder !== 'cli'
-        : targetFolder === folder || MAY_IMPORT[folder]?.includes(targetFolder);
-      const allowed = inTable && target.startsWith('src/');
-      if (!allowed) wrong.push(`${path} imports ${specifier}`);
+      if (!target.startsWith('src/') || !mayImport(folderOf(path), folderOf(target)))
+        wrong.push(`${path} imports ${specifier}`);
     }
   }
   expect(wrong).toEqual([]);

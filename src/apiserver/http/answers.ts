@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import type { Status } from '../../machinery/meta.ts';
+import { STALLED_MILLIS } from './bounds/outgoing.ts';
 import { acceptsGzip, drained, type Exchange, startAnswer } from './exchange.ts';
-import { STALLED_MILLIS } from './outgoing.ts';
 
 /** The length of one piece. Between two pieces the event loop serves other clients. */
 export const PIECE_CHARS = 64 * 1024;

@@ -1,9 +1,9 @@
 /** Bodies of requests: read up to the limit, decoded from JSON, YAML or protobuf, checked to be of the path's kind. */
 import type { IncomingMessage } from 'node:http';
 import { decode, placeError, typeMetaError } from '../../api/schema.ts';
-import type { PatchType } from '../../machinery/backend.ts';
 import { isDeeperThan, MAX_DEPTH } from '../../machinery/json-value.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
+import type { PatchType } from '../../machinery/patch/patch.ts';
 import {
   ApiError,
   badRequest,
@@ -12,7 +12,7 @@ import {
   unsupportedMediaType,
 } from '../../machinery/status.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
-import type { Unfinished, UnfinishedPart } from './unfinished.ts';
+import type { Unfinished, UnfinishedPart } from './bounds/unfinished.ts';
 
 /** Upstream's limit of a request body. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;

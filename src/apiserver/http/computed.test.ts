@@ -5,8 +5,8 @@ import type { KindDefinition } from '../../api/kind.ts';
 import { nodeMetricsKind } from '../../api/metrics.k8s.io/v1beta1/node-metrics/index.ts';
 import { podMetricsKind } from '../../api/metrics.k8s.io/v1beta1/pod-metrics/index.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
-import type { NodeUsage } from '../../machinery/node-reports.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
+import type { NodeUsage } from '../../ports/node-reports.ts';
 import { fixtureKinds, noNodes, startTestServer, type TestServer } from '../server-fixture.ts';
 
 const AT = Date.UTC(2026, 0, 31, 12);

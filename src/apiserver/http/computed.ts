@@ -1,9 +1,9 @@
 /** Reads of kinds whose objects are not stored: made of stored ones, and of what the nodes say that they use. */
 import type { KindDefinition } from '../../api/kind.ts';
-import type { ListOptions } from '../../machinery/backend.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { isApiError, notFound } from '../../machinery/status.ts';
-import { parseSelection } from '../registry/selection.ts';
+import type { ListOptions } from '../../ports/backend.ts';
+import { parseSelection } from '../registry/reads/selection.ts';
 import type { ServerContext } from './context.ts';
 import type { ResourceRoute } from './routes.ts';
 

@@ -1,13 +1,13 @@
 /** What the handlers share. */
 import type { KindDefinition } from '../../api/kind.ts';
-import type { ResourceBackend } from '../../machinery/backend.ts';
-import type { NodeConnection } from '../../machinery/node-connection.ts';
-import type { NodeReports } from '../../machinery/node-reports.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { ResourceBackend } from '../../ports/backend.ts';
+import type { NodeConnection } from '../../ports/node-connection.ts';
+import type { NodeReports } from '../../ports/node-reports.ts';
 import type { StreamRoom } from '../streaming/spdy/stream-room.ts';
 import type { BodyReader } from './body.ts';
-import type { Places } from './limits.ts';
-import type { Unfinished } from './unfinished.ts';
+import type { Places } from './bounds/limits.ts';
+import type { Unfinished } from './bounds/unfinished.ts';
 
 export interface ServerContext {
   readonly backend: ResourceBackend;

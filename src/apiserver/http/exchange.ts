@@ -2,8 +2,8 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { UserInfo } from '../../machinery/backend.ts';
-import type { Outgoing } from './outgoing.ts';
+import type { UserInfo } from '../../ports/backend.ts';
+import type { Outgoing } from './bounds/outgoing.ts';
 import type { ResourceRoute } from './routes.ts';
 
 /** A connection whose client wants another protocol than HTTP on it. */

@@ -1,9 +1,9 @@
 /** The log subresource of Pods: chooses the container, streams what the node gives. Wording: v1.33 pod strategy. */
 import type { Pod } from '../../api/generated/types.ts';
 import { type FieldError, forbidden, invalid, notSupported } from '../../machinery/field-error.ts';
-import type { LogOptions } from '../../machinery/node-connection.ts';
 import { badRequest, invalidObject } from '../../machinery/status.ts';
 import { parseTime } from '../../machinery/time.ts';
+import type { LogOptions } from '../../ports/node-connection.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, startAnswer } from './exchange.ts';
 import { flag, integer } from './query.ts';

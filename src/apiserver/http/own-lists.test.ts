@@ -1,7 +1,7 @@
 /** Lists that the store reads for one client alone: long ones hold up no pages, and end when their client leaves. */
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import type { ListOptions } from '../../machinery/backend.ts';
+import type { ListOptions } from '../../ports/backend.ts';
 import { mapBackend, startTestServer } from '../server-fixture.ts';
 
 const LISTS = '/api/v1/namespaces/default/configmaps?continue=abc';

@@ -3,9 +3,11 @@
  * that are not known are passed over, as upstream does.
  * Source: v1.33 meta/v1 ListOptions, CreateOptions, UpdateOptions, PatchOptions, DeleteOptions and their validation.
  */
-import type { DeleteOptions, ListOptions, PatchType, WatchOptions, WriteOptions } from '../../machinery/backend.ts';
+
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../machinery/field-error.ts';
+import type { PatchType } from '../../machinery/patch/patch.ts';
 import { badRequest, invalidObject } from '../../machinery/status.ts';
+import type { DeleteOptions, ListOptions, WatchOptions, WriteOptions } from '../../ports/backend.ts';
 
 const FIELD_MANAGER_MAX_LENGTH = 128;
 const PROPAGATION_POLICIES = ['Background', 'Foreground', 'Orphan', 'nil'];

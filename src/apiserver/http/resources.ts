@@ -1,10 +1,11 @@
 /** The verbs of the resources over HTTP: decode the request, call the backend, encode what it gives. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { DeleteOptions, ListOptions, PatchType, WriteOptions } from '../../machinery/backend.ts';
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
+import type { PatchType } from '../../machinery/patch/patch.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import { oneAtATime, workInTurns } from '../../platform/work-in-turns.ts';
+import type { DeleteOptions, ListOptions, WriteOptions } from '../../ports/backend.ts';
 import { objectBytes } from '../cache/stored-object.ts';
 import { serveStream } from '../streaming/streams.ts';
 import { includeObjectOf, tableTexts } from '../tables/table.ts';

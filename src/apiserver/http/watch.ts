@@ -4,17 +4,18 @@
  * Invariant: what waits for a slow client is bounded. Beyond the bound the connection is cut; the client then watches
  * again from the last resourceVersion that it got.
  */
-import type { WatchEvent, WatchSink } from '../../machinery/backend.ts';
+
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject, Status } from '../../machinery/meta.ts';
 import { ApiError, internalError } from '../../machinery/status.ts';
+import type { WatchEvent, WatchSink } from '../../ports/backend.ts';
 import { objectBytes } from '../cache/stored-object.ts';
 import { includeObjectOf, tableTexts } from '../tables/table.ts';
 import { evenly } from './answers.ts';
+import { STALLED_MILLIS } from './bounds/outgoing.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, startAnswer } from './exchange.ts';
 import type { ObjectForm } from './negotiate.ts';
-import { STALLED_MILLIS } from './outgoing.ts';
 import { watchOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 

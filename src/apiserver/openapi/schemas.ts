@@ -1,7 +1,7 @@
 /** The schemas of the types: the field table, the descriptions and the patch strategies, as OpenAPI v3 writes them. */
 import { listMapKeys } from '../../api/field-types.ts';
 import type { KindDefinition } from '../../api/kind.ts';
-import type { StrategyLookup } from '../../machinery/strategic-merge-patch.ts';
+import type { StrategyLookup } from '../../machinery/patch/strategic-merge-patch.ts';
 import { componentName, META_PREFIX, SCALAR_COMPONENTS } from './names.ts';
 
 export type Shape = string | { ref: string } | { array: Shape } | { map: Shape };

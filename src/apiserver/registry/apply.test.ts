@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
-import type { ResourceBackend } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
+import type { ResourceBackend } from '../../ports/backend.ts';
 import { CONFIG_MAPS, configMap, failure, object, PODS, pod, ref, type Started, startRegistry } from './testing.ts';
 
 type Options = Parameters<ResourceBackend['patch']>[5];

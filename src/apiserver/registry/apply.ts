@@ -4,7 +4,6 @@
  */
 import { fieldTypeOf } from '../../api/field-types.ts';
 import { typeMetaError } from '../../api/schema.ts';
-import type { WriteOptions } from '../../machinery/backend.ts';
 import type { FieldSet } from '../../machinery/field-ownership/field-set.ts';
 import { applyConfig, firstEntries } from '../../machinery/field-ownership/managed-fields.ts';
 import { repeatedItem } from '../../machinery/field-ownership/typed-value.ts';
@@ -12,11 +11,12 @@ import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../../mac
 import type { KubeObject } from '../../machinery/meta.ts';
 import { badRequest, conflict, isApiError, methodNotAllowed, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
+import type { WriteOptions } from '../../ports/backend.ts';
 import { decodeBody } from './body.ts';
 import type { RegistryContext } from './context.ts';
 import { createObject } from './create.ts';
 import { writerOf } from './field-owners.ts';
-import { keyOf, readCurrent } from './list.ts';
+import { keyOf, readCurrent } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 import { changeObject, checkSamePlace, findSubresource, type UpdateOptions } from './update.ts';
 

@@ -1,9 +1,9 @@
 /** The objects that clients send: an own copy, decoded against the schema. */
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { decode, typeMetaError, unknownFieldText } from '../../api/schema.ts';
-import type { WriteOptions } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { type ApiError, badRequest } from '../../machinery/status.ts';
+import type { WriteOptions } from '../../ports/backend.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
 
 export interface DecodeOptions extends Pick<WriteOptions, 'fieldValidation' | 'onWarning'> {

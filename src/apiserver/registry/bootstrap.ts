@@ -5,10 +5,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Service } from '../../api/generated/types.ts';
 import { systemPriorityClasses } from '../../api/scheduling.k8s.io/v1/priority-class/index.ts';
-import type { ResourceBackend } from '../../machinery/backend.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { kubernetesServiceAddress } from './service-range.ts';
+import type { ResourceBackend } from '../../ports/backend.ts';
+import { kubernetesServiceAddress } from './services/service-range.ts';
 
 const NAMESPACES: ResourceRef = { group: '', version: 'v1', resource: 'namespaces' };
 const PRIORITY_CLASSES: ResourceRef = { group: 'scheduling.k8s.io', version: 'v1', resource: 'priorityclasses' };

@@ -1,9 +1,9 @@
 /** Writes to the store: compare-and-swap on the object's revision, tried again on what another writer left. */
 import { MAX_VALUES } from '../../api/schema.ts';
-import type { UserInfo } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
+import type { UserInfo } from '../../ports/backend.ts';
 import { type Compare, StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
 import {
   atRevision,
@@ -15,7 +15,7 @@ import {
   revisionOf,
 } from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
-import { readCurrent } from './list.ts';
+import { readCurrent } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
 /** The limit of an object as it is stored: twice that of a request's body. Small patches can make an object grow. */

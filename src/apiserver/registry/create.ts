@@ -2,7 +2,7 @@
  * create. Order: decode, defaults, name, admission, prepare, validate, allocate, store.
  * Source: upstream's rest.BeforeCreate and generic registry (behaviour).
  */
-import type { WriteOptions } from '../../machinery/backend.ts';
+
 import { firstErrors } from '../../machinery/field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
 import { pathSegmentErrors, pathSegmentPrefixErrors } from '../../machinery/names.ts';
@@ -10,13 +10,14 @@ import { validateObjectMeta } from '../../machinery/object-meta.ts';
 import { ApiError, alreadyExists, badRequest, invalidObject } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
 import { type BetweenSteps, longWork, workInTurns } from '../../platform/work-in-turns.ts';
-import { admitClaim, admitNamespace, admitPod, admitPriorityClass } from './admission.ts';
+import type { WriteOptions } from '../../ports/backend.ts';
+import { admitClaim, admitNamespace, admitPod, admitPriorityClass } from './admission/admission.ts';
 import { decodeBody } from './body.ts';
 import { insert } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { setOwners } from './field-owners.ts';
-import { keyOf, readCurrent } from './list.ts';
 import { generatedName, randomUid } from './random-names.ts';
+import { keyOf, readCurrent } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
 const ANY_NAME = { nameErrors: pathSegmentErrors, generateNameErrors: pathSegmentPrefixErrors };

@@ -3,14 +3,14 @@
  * Source: upstream's rest.BeforeDelete and generic registry (behaviour and wording).
  */
 import type { Namespace } from '../../api/generated/types.ts';
-import type { DeleteOptions, ListOptions } from '../../machinery/backend.ts';
 import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/meta.ts';
 import { conflict, forbidden, isApiError, methodNotAllowed } from '../../machinery/status.ts';
 import { formatTime, LAST_TIME, type Millis, parseTime } from '../../machinery/time.ts';
-import { permanence } from './admission.ts';
+import type { DeleteOptions, ListOptions } from '../../ports/backend.ts';
+import { permanence } from './admission/admission.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
-import { keyOf, listObjects } from './list.ts';
+import { keyOf, listObjects } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
 export async function deleteObject(

@@ -1,6 +1,5 @@
 /** Whose fields are whose: what the registry's writes do to metadata.managedFields. */
 import { fieldTypeOf } from '../../api/field-types.ts';
-import type { WriteOptions } from '../../machinery/backend.ts';
 import {
   entriesAfterUpdate,
   type FieldWriter,
@@ -9,6 +8,7 @@ import {
 } from '../../machinery/field-ownership/managed-fields.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
 import { formatTime } from '../../machinery/time.ts';
+import type { WriteOptions } from '../../ports/backend.ts';
 import type { RegistryContext } from './context.ts';
 import type { Resource } from './resources.ts';
 

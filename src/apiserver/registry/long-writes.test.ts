@@ -1,6 +1,6 @@
 /** Writes that take long: others have their turns meanwhile, and what is kept and answered is bounded. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { PatchType } from '../../machinery/backend.ts';
+import type { PatchType } from '../../machinery/patch/patch.ts';
 import type { ApiError } from '../../machinery/status.ts';
 import { longWork } from '../../platform/work-in-turns.ts';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';

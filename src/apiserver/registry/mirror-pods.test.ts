@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
-import type { UserInfo } from '../../machinery/backend.ts';
+import type { UserInfo } from '../../ports/backend.ts';
 import { failure, NAMESPACES, object, PODS, pod, startRegistry } from './testing.ts';
 
 const MIRROR = 'kubernetes.io/config.mirror';

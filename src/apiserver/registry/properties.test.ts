@@ -1,9 +1,9 @@
 /** What must hold whatever the order of writers and readers. fast-check prints the seed of a failure. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { WatchEvent } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
+import type { WatchEvent } from '../../ports/backend.ts';
 import { CONFIG_MAPS, configMap, type Started, startRegistry } from './testing.ts';
 
 const MERGE = 'application/merge-patch+json';

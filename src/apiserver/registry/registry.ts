@@ -13,9 +13,9 @@
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import type { KindDefinition } from '../../api/kind.ts';
-import type { ResourceBackend } from '../../machinery/backend.ts';
 import { methodNotAllowed } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { ResourceBackend } from '../../ports/backend.ts';
 import type { Store } from '../../store/store.ts';
 import { loadWatchCache } from '../cache/watch-cache.ts';
 import type { TokenIssuer } from '../pki/tokens.ts';
@@ -23,14 +23,14 @@ import { applyObject } from './apply.ts';
 import type { RegistryContext } from './context.ts';
 import { createObject } from './create.ts';
 import { deleteObject, deleteObjects } from './delete.ts';
-import { getObject, listObjects } from './list.ts';
+import { getObject, listObjects } from './reads/list.ts';
+import { createSelectorRoom } from './reads/selector-room.ts';
+import { watchObjects } from './reads/watch.ts';
 import { indexResources } from './resources.ts';
 import { createObjectRoom } from './room.ts';
-import { createSelectorRoom } from './selector-room.ts';
-import { createServiceAllocator } from './service-allocator.ts';
+import { createServiceAllocator } from './services/service-allocator.ts';
 import { createBinding, createSubresource } from './subresource.ts';
 import { patchObject, updateObject } from './update.ts';
-import { watchObjects } from './watch.ts';
 
 export interface RegistryOptions {
   store: Store;

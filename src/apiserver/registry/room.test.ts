@@ -1,7 +1,7 @@
 /** What all objects take of the memory is bounded for clients; lifepod itself writes on. */
 import { expect, test } from 'vitest';
-import type { UserInfo } from '../../machinery/backend.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
+import type { UserInfo } from '../../ports/backend.ts';
 import { bootstrap } from './bootstrap.ts';
 import {
   CONFIG_MAPS,

@@ -4,9 +4,9 @@
  * limit: an engine starts and goes on if there is no room left.
  */
 import { getHeapStatistics } from 'node:v8';
-import type { UserInfo } from '../../machinery/backend.ts';
 import { binarySize } from '../../machinery/binary-size.ts';
 import { insufficientStorage } from '../../machinery/status.ts';
+import type { UserInfo } from '../../ports/backend.ts';
 
 /** Half of it is for what requests need. Source of the limit: etcd has one of 2 GiB (--quota-backend-bytes). */
 const DEFAULT_ROOM_BYTES = Math.floor(getHeapStatistics().heap_size_limit / 4);

@@ -7,7 +7,6 @@ import type {
   ServiceAccount,
 } from '../../api/generated/types.ts';
 import type { SubresourceDefinition } from '../../api/kind.ts';
-import type { WriteOptions } from '../../machinery/backend.ts';
 import { firstErrors } from '../../machinery/field-error.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import {
@@ -20,13 +19,14 @@ import {
 } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
 import { runInTurns } from '../../platform/work-in-turns.ts';
+import type { WriteOptions } from '../../ports/backend.ts';
 import { objectKey, resourcePrefix } from '../cache/keys.ts';
 import { decodeBody } from './body.ts';
 import { modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { checkPreconditions, deleteObject } from './delete.ts';
 import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
-import { getObject, keyOf } from './list.ts';
+import { getObject, keyOf } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 import { findSubresource } from './update.ts';
 

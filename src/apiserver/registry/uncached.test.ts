@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import type { PodRecord } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
-import type { WatchEvent, WatchOptions } from '../../machinery/backend.ts';
+import type { WatchEvent, WatchOptions } from '../../ports/backend.ts';
 import { loadWatchCache } from '../cache/watch-cache.ts';
 import { indexResources } from './resources.ts';
 import { CONFIG_MAPS, failure, NAMESPACES, object, ref, type Started, startRegistry, strictLog } from './testing.ts';

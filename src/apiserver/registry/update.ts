@@ -5,11 +5,10 @@
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { strategyFor } from '../../api/patch-strategy.ts';
 import { placeError } from '../../api/schema.ts';
-import type { PatchType, WriteOptions } from '../../machinery/backend.ts';
 import { firstErrors, invalid } from '../../machinery/field-error.ts';
 import { goText, isJsonObject, jsonEqual } from '../../machinery/json-value.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from '../../machinery/meta.ts';
-import { applyPatch } from '../../machinery/patch.ts';
+import { applyPatch, type PatchType } from '../../machinery/patch/patch.ts';
 import {
   type ApiError,
   badRequest,
@@ -20,14 +19,15 @@ import {
   pathNotFound,
 } from '../../machinery/status.ts';
 import { type BetweenSteps, runInTurns } from '../../platform/work-in-turns.ts';
-import { admitGrowth, admitPriorityClass } from './admission.ts';
+import type { WriteOptions } from '../../ports/backend.ts';
+import { admitGrowth, admitPriorityClass } from './admission/admission.ts';
 import { decodeBody } from './body.ts';
 import { type Change, modify } from './commit.ts';
 import type { RegistryContext } from './context.ts';
 import { isService } from './create.ts';
 import { recordEvents } from './events.ts';
 import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
-import { keyOf } from './list.ts';
+import { keyOf } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
 /** Parts of lifepod in the same process give no user. */

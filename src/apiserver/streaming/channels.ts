@@ -10,8 +10,8 @@
  */
 import type { WebSocket } from 'ws';
 import type { Status } from '../../machinery/meta.ts';
-import type { StreamSelection } from '../../machinery/node-connection.ts';
 import { ApiError, badRequest, internalError, serviceUnavailable } from '../../machinery/status.ts';
+import type { StreamSelection } from '../../ports/node-connection.ts';
 import { messageStream } from './messages.ts';
 import type { ProtocolError } from './protocol-error.ts';
 import type { SpdyConnection, SpdyStream } from './spdy/spdy-connection.ts';

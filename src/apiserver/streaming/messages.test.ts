@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Unfinished, unfinishedParts } from '../http/unfinished.ts';
+import { type Unfinished, unfinishedParts } from '../http/bounds/unfinished.ts';
 import { countMessages, messageStream } from './messages.ts';
 import { acceptWebSocket } from './web-socket.ts';
 

@@ -1,7 +1,7 @@
 /** Reads the messages of a WebSocket as a stream, and counts the bytes that its reader has not taken. */
 import type { Duplex } from 'node:stream';
 import { createWebSocketStream, type WebSocket } from 'ws';
-import type { Unfinished, UnfinishedPart } from '../http/unfinished.ts';
+import type { Unfinished, UnfinishedPart } from '../http/bounds/unfinished.ts';
 
 const TRY_AGAIN_LATER = 1013;
 /** An estimate of the memory that one received chunk takes in addition to its bytes. */

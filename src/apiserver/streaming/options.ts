@@ -1,7 +1,7 @@
 /** What a request for a stream asks for. Source: v1.33 PodExecOptions, PodAttachOptions, PodPortForwardOptions. */
 import type { Container, DeferContainer, EphemeralContainer, Pod } from '../../api/generated/types.ts';
-import type { StreamSelection } from '../../machinery/node-connection.ts';
 import { badRequest } from '../../machinery/status.ts';
+import type { StreamSelection } from '../../ports/node-connection.ts';
 import { flag } from '../http/query.ts';
 
 /** Throws 400 BadRequest where no stream is asked for. Wording: v1.33 kubelet. */

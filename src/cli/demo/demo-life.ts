@@ -1,5 +1,5 @@
 /** The life of one Pod as `kubectl get -w` prints it, with the time of each step. */
-import { podSummary } from '../../api/core/v1/pod/summary.ts';
+import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { UserError } from '../../platform/files.ts';

@@ -8,7 +8,7 @@
  *  3. It waits for the watch of the Pod and for the logs themselves, never for a time.
  */
 
-import { hasEnded as podHasEnded } from '../../api/core/v1/pod/phase.ts';
+import { hasEnded as podHasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';

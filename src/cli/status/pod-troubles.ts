@@ -1,5 +1,5 @@
 /** What `lifepod status` says of a Pod that is not well: one line. Pure. */
-import { podSummary } from '../../api/core/v1/pod/summary.ts';
+import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { imageOf, lacksImage, podContainers } from '../pod-containers.ts';
 

@@ -1,6 +1,6 @@
 /** `lifepod status`: what runs, versions, memory, what is unhealthy and why. Exit code 1 where nothing runs or answers. */
 import { statSync } from 'node:fs';
-import { podSummary } from '../../api/core/v1/pod/summary.ts';
+import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { httpClient } from '../../client/http-client.ts';

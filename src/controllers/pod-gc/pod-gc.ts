@@ -6,7 +6,7 @@
  * Source: "Pod garbage collection" of the v1.33 documentation; upstream's podgc (order; a node may come back within 40 s).
  */
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
-import { hasEnded } from '../../api/core/v1/pod/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';

@@ -11,7 +11,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
-import { hasEnded } from '../../api/core/v1/pod/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod, PodCondition, Taint } from '../../api/generated/types.ts';
 import { createEventRecorder } from '../../client/events.ts';
 import { createInformer } from '../../client/informer.ts';

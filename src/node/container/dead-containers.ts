@@ -4,8 +4,8 @@
  * last log.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
-import { hasEnded } from '../../api/core/v1/pod/phase.ts';
-import { toldRuns } from '../../api/core/v1/pod/statuses.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
+import { toldRuns } from '../../api/core/v1/pod/status/statuses.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { Log } from '../../platform/platform.ts';
 import type { ContainerObservation, ContainerRuntime } from '../../runtime/runtime.ts';

@@ -10,7 +10,7 @@
  * Source: "Node-pressure Eviction" and "Node Shutdowns" of v1.33; pkg/kubelet/nodeshutdown of v1.33 (order, wording).
  */
 import { rmSync } from 'node:fs';
-import { hasEnded } from '../../api/core/v1/pod/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
 import { nodeEndAfter } from '../../lifecycle/termination.ts';

@@ -10,7 +10,7 @@
  *  3. Looking through folders takes as long as Pods make it: memory and processes do not wait for it.
  * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (order, intervals, wording).
  */
-import { hasEnded } from '../../api/core/v1/pod/phase.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { NodeEnd } from '../../lifecycle/types.ts';
 import { onAbort } from '../../platform/on-abort.ts';

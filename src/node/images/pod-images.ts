@@ -4,7 +4,7 @@
  * Source: "Images" of the v1.33 documentation; pkg/kubelet/kubelet_pods.go (getPullSecretsForPod).
  */
 
-import type { PullProgress } from '../../api/core/v1/pod/pull-progress.ts';
+import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod, Secret } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';

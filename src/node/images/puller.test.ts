@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PullProgress } from '../../api/core/v1/pod/pull-progress.ts';
+import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import { systemTimers } from '../../platform/node.ts';
 import {
   type ContainerRuntime,

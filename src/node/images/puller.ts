@@ -7,7 +7,7 @@
  *  2. A pull ends when nobody waits for it any more.
  *  3. Nothing of a credential is in an error.
  */
-import type { PullProgress } from '../../api/core/v1/pod/pull-progress.ts';
+import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Millis, Timer, Timers } from '../../platform/platform.ts';
 import { storedName } from '../../runtime/images/references.ts';
 import type { ContainerRuntime, ImageInfo, RegistryCredential } from '../../runtime/runtime.ts';

@@ -3,7 +3,7 @@
  * line of the container that is too long is several records, all but the last marked P. Pure.
  * Source: CRI's log format (docs/proposals/…/kubelet-cri-logging); kubectl's output of v1.33.
  */
-import type { LogOptions } from '../../machinery/node-connection.ts';
+import type { LogOptions } from '../../ports/node-connection.ts';
 
 export interface LogFormat {
   timestamps: boolean;

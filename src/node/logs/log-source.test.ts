@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { LogOptions } from '../../machinery/node-connection.ts';
+import type { LogOptions } from '../../ports/node-connection.ts';
 import { readTerminationMessage } from '../container/termination-message.ts';
 import { compress, rotateLog } from './log-files.ts';
 import { type ContainerLogs, createLogSource, readContainerLog } from './log-source.ts';

@@ -5,8 +5,8 @@
  * kernel's events, never polls; what a container wrote before its end is read before the log ends.
  */
 import type { FileHandle } from 'node:fs/promises';
-import type { LogOptions, NodeConnection } from '../../machinery/node-connection.ts';
 import { badRequest } from '../../machinery/status.ts';
+import type { LogOptions, NodeConnection } from '../../ports/node-connection.ts';
 import { createLogParser, logFormat } from './cri-log-format.ts';
 import { type Cursor, type FollowedFile, followLog, openLog, readFrom } from './log-follow.ts';
 

@@ -4,7 +4,7 @@
  */
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { movedBack } from '../../api/core/v1/pod/termination.ts';
+import { movedBack } from '../../api/core/v1/pod/status/termination.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { Journal, Stop } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';

@@ -2,7 +2,7 @@
  * Tells logs and streams which runs a container has, and when one ends, from what the workers observe.
  */
 import { join } from 'node:path';
-import { recordedStatuses } from '../../api/core/v1/pod/statuses.ts';
+import { recordedStatuses } from '../../api/core/v1/pod/status/statuses.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import type { ContainerState } from '../../lifecycle/types.ts';
 import { containerLogPath, podLogDirectory } from '../container/container-config.ts';

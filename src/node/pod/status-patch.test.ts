@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import { strategyFor } from '../../api/patch-strategy.ts';
-import { applyPatch } from '../../machinery/patch.ts';
+import { applyPatch } from '../../machinery/patch/patch.ts';
 import { statusPatch } from './status-patch.ts';
 
 const at = '2026-01-01T00:00:00Z';

@@ -1,6 +1,6 @@
 /** What the worker of a Pod knows of its images: what was found, how pulls go, and what came by itself. */
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
-import type { PullProgress } from '../../api/core/v1/pod/pull-progress.ts';
+import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { type Action, actionKey, type FailedAction, type ImageState, type Observed } from '../../lifecycle/types.ts';
 import { storedName } from '../../runtime/images/references.ts';

@@ -1,6 +1,6 @@
 /** The worker of a Pod as others see it, and what it is given to observe with and to act with. */
 
-import type { PullProgress } from '../../api/core/v1/pod/pull-progress.ts';
+import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type {
   Action,

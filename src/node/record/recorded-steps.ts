@@ -3,7 +3,7 @@
  * however old they are; the results of a probe, of which a Pod may have one a second, hold until the next one.
  */
 import type { Transition } from '../../lifecycle/types.ts';
-import { putNewest } from '../pod/put-newest.ts';
+import { putNewest } from '../put-newest.ts';
 
 export interface Told {
   /** The steps that were not given before, in their order; from now on they were. */

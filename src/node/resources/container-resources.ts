@@ -3,8 +3,8 @@
  * Source: pkg/kubelet/cm helpers, pkg/kubelet/kuberuntime and pkg/kubelet/qos policy of v1.33 (behaviour).
  */
 import { isSidecar } from '../../api/core/v1/pod/containers.ts';
-import { type QosClass, qosClass as qosClassOfSpec } from '../../api/core/v1/pod/qos.ts';
 import { effectiveRequests, type ResourceQuantities, summedLimits } from '../../api/core/v1/pod/resources.ts';
+import { type QosClass, qosClass as qosClassOfSpec } from '../../api/core/v1/pod/status/qos.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
 import { type CgroupLimits, QUOTA_PERIOD_MICROS } from '../../platform/cgroups.ts';

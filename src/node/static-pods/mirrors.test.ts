@@ -5,9 +5,9 @@ import { createInformer } from '../../client/informer.ts';
 import { type MemoryBackend, memoryBackend, silentLog } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
-import type { NodeConnection } from '../../machinery/node-connection.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node.ts';
+import type { NodeConnection } from '../../ports/node-connection.ts';
 import { createMirrors, type Mirrors, throughMirrors } from './mirrors.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };

@@ -8,9 +8,9 @@ import { isMirrorPod, MIRROR_ANNOTATION, mirroredUid } from '../../api/core/v1/p
 import type { Node, Pod, PodStatus } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
-import type { NodeConnection, PodRef } from '../../machinery/node-connection.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { NodeConnection, PodRef } from '../../ports/node-connection.ts';
 
 export interface MirrorsOptions {
   client: Client;

@@ -6,10 +6,10 @@ import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import { silentLog } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
-import type { ResourceBackend } from '../../machinery/backend.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node.ts';
 import type { Log, Platform } from '../../platform/platform.ts';
+import type { ResourceBackend } from '../../ports/backend.ts';
 import { createStaticPods, nextSteps, readAll, type StaticPods } from './static-pods.ts';
 
 const text = (name: string, image = 'busybox:1.28', more: object = {}): string =>

@@ -1,6 +1,7 @@
 /** Exec, attach and port-forward: finds the run that is meant and asks the runtime where it serves its streams. */
-import type { NodeConnection, StreamEndpoint } from '../../machinery/node-connection.ts';
+
 import { internalError } from '../../machinery/status.ts';
+import type { NodeConnection, StreamEndpoint } from '../../ports/node-connection.ts';
 import type { ContainerStreams } from '../../runtime/runtime.ts';
 import type { RunLookup } from '../pod/run-lookup.ts';
 import type { StartGate } from './exec-gate.ts';

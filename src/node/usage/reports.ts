@@ -8,11 +8,11 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { encodeOnce } from '../../machinery/encode.ts';
-import type { NodeDocument, NodeReports, NodeUsage } from '../../machinery/node-reports.ts';
 import { parseQuantity, quantityValue } from '../../machinery/quantity.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../../platform/metrics.ts';
 import type { Timers } from '../../platform/platform.ts';
+import type { NodeDocument, NodeReports, NodeUsage } from '../../ports/node-reports.ts';
 import type { ContainerRuntime, RuntimeUsage } from '../../runtime/runtime.ts';
 import { containersByName } from '../container/by-name.ts';
 import { etcHostsFile, terminationMessagesFolder } from '../container/container-config.ts';

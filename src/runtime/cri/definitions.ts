@@ -1,4 +1,4 @@
-/** The messages and services of the runtime, read once from the .proto files beside this file. */
+/** The messages and services of the runtime, read once from the files of protos/. */
 import { fileURLToPath } from 'node:url';
 import { loadSync, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader';
 
@@ -20,7 +20,7 @@ export function loadDefinitions(): PackageDefinition {
   const options = { longs: Number, enums: String, defaults: true } as const;
   definitions ??= Object.assign(
     {},
-    ...FILES.map((file) => loadSync(fileURLToPath(new URL(file, import.meta.url)), options)),
+    ...FILES.map((file) => loadSync(fileURLToPath(new URL(`protos/${file}`, import.meta.url)), options)),
   ) as PackageDefinition;
   return definitions;
 }

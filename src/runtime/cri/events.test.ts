@@ -26,7 +26,7 @@ const log: Log = {
   child: () => log,
 };
 const definition = loadSync(
-  ['cri.proto', 'containerd-events.proto'].map((file) => fileURLToPath(new URL(file, import.meta.url))),
+  ['cri.proto', 'containerd-events.proto'].map((file) => fileURLToPath(new URL(`protos/${file}`, import.meta.url))),
 );
 const service = (name: string): ServiceDefinition => definition[name] as unknown as ServiceDefinition;
 

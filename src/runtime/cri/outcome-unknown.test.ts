@@ -21,7 +21,7 @@ const log: Log = {
   error: () => undefined,
   child: () => log,
 };
-const definition = loadSync(fileURLToPath(new URL('cri.proto', import.meta.url)));
+const definition = loadSync(fileURLToPath(new URL('protos/cri.proto', import.meta.url)));
 
 type Answer = (error: { code: number; details: string } | null, response?: object) => void;
 

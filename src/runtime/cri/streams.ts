@@ -1,6 +1,6 @@
 /** Exec, attach and port-forward: the runtime only says where it serves the streams. */
 import { isIPv4 } from 'node:net';
-import type { StreamSelection } from '../../machinery/node-connection.ts';
+import type { StreamSelection } from '../../ports/node-connection.ts';
 import type { ContainerStreams } from '../runtime.ts';
 import type { Connection } from './connection.ts';
 

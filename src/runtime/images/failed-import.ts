@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { formatTime } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { type Connection, delay, hasCode } from '../cri/connection.ts';
-import { imageStatus } from '../cri/images.ts';
+import { imageStatus } from '../cri/images/image-service.ts';
 
 const IMAGES = 'containerd.services.images.v1.Images';
 const LEASES = 'containerd.services.leases.v1.Leases';

@@ -9,7 +9,7 @@ import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { findProgram, runCommandOk } from '../../platform/processes.ts';
 import { type Connection, CRI_NAMESPACE, connect, delay } from '../cri/connection.ts';
-import { imageStatus } from '../cri/images.ts';
+import { imageStatus } from '../cri/images/image-service.ts';
 import { archiveReferences, openArchive } from './archive-reader.ts';
 import { guardImport } from './failed-import.ts';
 import { normalizeReference } from './references.ts';

@@ -1,8 +1,8 @@
 /** What objects of the resource metrics API have in common. Source: metrics.k8s.io/v1beta1, metrics-server (behaviour). */
 import type { KubeObject } from '../../../machinery/meta.ts';
-import type { NodeUsage, ResourceUsage } from '../../../machinery/node-reports.ts';
 import { formatQuantity } from '../../../machinery/quantity.ts';
 import { formatDuration, formatTime } from '../../../machinery/time.ts';
+import type { NodeUsage, ResourceUsage } from '../../../ports/node-reports.ts';
 import { column, nameColumn } from '../../table.ts';
 
 export const METRICS = { group: 'metrics.k8s.io', version: 'v1beta1' };

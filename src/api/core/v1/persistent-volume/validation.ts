@@ -5,9 +5,9 @@ import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
 import { compareQuantities, parseQuantity, zeroQuantity } from '../../../../machinery/quantity.ts';
 import type { PersistentVolume, PersistentVolumeSpec, VolumeNodeAffinity } from '../../../generated/types.ts';
-import { validateNodeSelector } from '../pod/validate-placement.ts';
-import { noBacksteps } from '../pod/validate-values.ts';
-import { validateHostPath } from '../pod/validate-volumes.ts';
+import { validateNodeSelector } from '../pod/validation/validate-placement.ts';
+import { noBacksteps } from '../pod/validation/validate-values.ts';
+import { validateHostPath } from '../pod/validation/validate-volumes.ts';
 import { validateAccessModes, validateVolumeMode } from './access-modes.ts';
 
 const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain'];

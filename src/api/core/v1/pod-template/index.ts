@@ -8,15 +8,15 @@ import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machin
 import type { Pod, PodSpec, PodTemplate } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { column, labelsCell, nameColumn } from '../../../table.ts';
-import type { FormFault } from '../pod/annotation-json.ts';
-import { validateAppArmorMatch } from '../pod/app-armor.ts';
 import { sameValue } from '../pod/compare.ts';
+import type { FormFault } from '../pod/compatibility/annotation-json.ts';
+import { validateAppArmorMatch } from '../pod/compatibility/app-armor.ts';
+import { deferAnnotations, droppedDeferFields, readDeferSettings } from '../pod/compatibility/defer-settings.ts';
+import { dropDisabledFields } from '../pod/compatibility/disabled-fields.ts';
+import { readOlderForms } from '../pod/compatibility/older-forms.ts';
 import { defaultPod, defaultPodSpec } from '../pod/defaults.ts';
-import { deferAnnotations, droppedDeferFields, readDeferSettings } from '../pod/defer-settings.ts';
-import { dropDisabledFields } from '../pod/disabled-fields.ts';
-import { readOlderForms } from '../pod/older-forms.ts';
-import { formFaults, validatePod } from '../pod/validation.ts';
-import { podWarnings } from '../pod/warnings.ts';
+import { formFaults, validatePod } from '../pod/validation/validation.ts';
+import { podWarnings } from '../pod/validation/warnings.ts';
 
 /** A Pod of the template, which shares its spec. */
 const podOf = ({ template }: PodTemplate): Pod => ({

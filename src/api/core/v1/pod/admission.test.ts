@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PodSpec, PriorityClass, ServiceAccount } from '../../../generated/types.ts';
 import { admitPriority, admitServiceAccount } from './admission.ts';
 import { containerOf, defaulted, podOf } from './pod-fixtures.ts';
-import { validatePodCreate } from './validation.ts';
+import { validatePodCreate } from './validation/validation.ts';
 
 const account = (more: Partial<ServiceAccount> = {}): ServiceAccount => ({
   apiVersion: 'v1',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Pod, PodSpec } from '../../../generated/types.ts';
 import { podSpecs } from './pod-arbitrary.ts';
 import { containerOf, defaulted, podOf } from './pod-fixtures.ts';
-import { validatePodCreate } from './validation.ts';
+import { validatePodCreate } from './validation/validation.ts';
 
 const specOf = (spec: Partial<PodSpec>): PodSpec => defaulted(podOf(spec)).spec as PodSpec;
 

@@ -14,10 +14,10 @@ import type {
   Probe,
 } from '../../../generated/types.ts';
 import { systemPriorities } from './admission.ts';
+import { readDeferSettings } from './compatibility/defer-settings.ts';
+import { readOlderForms } from './compatibility/older-forms.ts';
 import { type AnyContainer, containersWithPath } from './containers.ts';
 import { defaultFieldRef, defaultResourceFieldRef, defaultVolume } from './default-volumes.ts';
-import { readDeferSettings } from './defer-settings.ts';
-import { readOlderForms } from './older-forms.ts';
 import { pullPolicyOf } from './pull-policy.ts';
 
 const DEFAULT_GRACE_PERIOD_SECONDS = 30;

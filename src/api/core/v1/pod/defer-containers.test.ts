@@ -8,7 +8,7 @@ import { podKind } from './index.ts';
 import { apiReferences } from './mirror.ts';
 import { podSpecsWithoutDefers } from './pod-arbitrary.ts';
 import { containerOf, defaulted, deferOf, podOf, statusOf } from './pod-fixtures.ts';
-import { validatePodCreate } from './validation.ts';
+import { validatePodCreate } from './validation/validation.ts';
 
 const context = { now: Date.parse('2026-01-01T00:05:00Z') };
 const specOf = (deferContainers: DeferContainer[], more: Partial<PodSpec> = {}): PodSpec =>

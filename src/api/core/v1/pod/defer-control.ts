@@ -10,7 +10,7 @@ import { conflict, invalidObject } from '../../../../machinery/status.ts';
 import type { DeferControl, Pod } from '../../../generated/types.ts';
 import type { SubresourceDefinition } from '../../../kind.ts';
 import { isMirrorPod } from './mirror.ts';
-import { hasEnded } from './phase.ts';
+import { hasEnded } from './status/phase.ts';
 import { withSkips } from './strategy.ts';
 
 const CONTROL = { group: 'lifepod.io', version: 'v1', kind: 'DeferControl', schema: 'DeferControl' };

@@ -8,14 +8,14 @@
  */
 import type { Pod } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
+import { keepDeferFields } from './compatibility/defer-settings.ts';
 import { defaultPod } from './defaults.ts';
-import { keepDeferFields } from './defer-settings.ts';
 import { podDeletion, podSelectableFields, preparePodForCreate, preparePodForUpdate } from './strategy.ts';
 import { podSubresources } from './subresources.ts';
 import { podColumns, podRow } from './table.ts';
-import { validatePodUpdate } from './validate-update.ts';
-import { validatePodCreate } from './validation.ts';
-import { podWarnings } from './warnings.ts';
+import { validatePodUpdate } from './validation/validate-update.ts';
+import { validatePodCreate } from './validation/validation.ts';
+import { podWarnings } from './validation/warnings.ts';
 
 export const podKind: KindDefinition<Pod> = {
   group: '',

@@ -8,7 +8,7 @@ import type {
   ResourceRequirements,
   Volume,
 } from '../../../generated/types.ts';
-import { terminationReasons } from './termination-reasons.ts';
+import { terminationReasons } from './status/termination-reasons.ts';
 
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
 

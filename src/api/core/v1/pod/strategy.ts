@@ -1,15 +1,16 @@
 /** What the API server does to a Pod at each write and delete. Source: pkg/registry/core/pod of v1.33 (behaviour). */
-import type { DeleteOptions } from '../../../../machinery/backend.ts';
+
 import { formatTime } from '../../../../machinery/time.ts';
+import type { DeleteOptions } from '../../../../ports/backend.ts';
 import type { Pod, PodCondition, PodStatus, PodTermination } from '../../../generated/types.ts';
 import type { WriteContext } from '../../../kind.ts';
-import { readAppArmorAnnotations } from './app-armor.ts';
 import { sameValue } from './compare.ts';
+import { readAppArmorAnnotations } from './compatibility/app-armor.ts';
+import { dropDisabledFields } from './compatibility/disabled-fields.ts';
+import { keepOlderStatuses } from './compatibility/older-forms.ts';
 import { currentSpec } from './defaults.ts';
-import { dropDisabledFields } from './disabled-fields.ts';
-import { keepOlderStatuses } from './older-forms.ts';
-import { hasEnded } from './phase.ts';
-import { qosClass } from './qos.ts';
+import { hasEnded } from './status/phase.ts';
+import { qosClass } from './status/qos.ts';
 
 /** A client cannot set the status of a new Pod. */
 export function preparePodForCreate(pod: Pod, context: WriteContext): void {

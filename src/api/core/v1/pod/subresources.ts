@@ -6,13 +6,13 @@ import { badRequest, conflict, invalidObject } from '../../../../machinery/statu
 import { formatTime } from '../../../../machinery/time.ts';
 import type { Binding, Pod, PodCondition } from '../../../generated/types.ts';
 import type { SubresourceDefinition, WriteContext } from '../../../kind.ts';
-import { readAppArmorAnnotations } from './app-armor.ts';
+import { readAppArmorAnnotations } from './compatibility/app-armor.ts';
+import { mirrorOlderStatuses } from './compatibility/older-forms.ts';
 import { defaultPod } from './defaults.ts';
 import { deferSubresource } from './defer-control.ts';
-import { mirrorOlderStatuses } from './older-forms.ts';
 import { keepTermination, preparePodForUpdate, withCondition } from './strategy.ts';
-import { validatePodStatusUpdate } from './validate-status.ts';
-import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './validate-update.ts';
+import { validatePodStatusUpdate } from './validation/validate-status.ts';
+import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './validation/validate-update.ts';
 
 /** The new status; labels, annotations and finalizers where the body has them; the rest stays. */
 function applyStatus(old: Pod, body: KubeObject): Pod {

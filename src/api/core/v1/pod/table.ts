@@ -3,7 +3,7 @@ import { formatTime } from '../../../../machinery/time.ts';
 import type { Pod } from '../../../generated/types.ts';
 import type { TableColumn, WriteContext } from '../../../kind.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
-import { podSummary } from './summary.ts';
+import { podSummary } from './status/summary.ts';
 
 const wide = { wide: true };
 

@@ -7,8 +7,8 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '../../../../machinery/object-meta.ts';
-import { validateTolerations } from '../../../core/v1/pod/validate-placement.ts';
-import { validateResourceList } from '../../../core/v1/pod/validate-resources.ts';
+import { validateTolerations } from '../../../core/v1/pod/validation/validate-placement.ts';
+import { validateResourceList } from '../../../core/v1/pod/validation/validate-resources.ts';
 import type { RuntimeClass, Toleration } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';

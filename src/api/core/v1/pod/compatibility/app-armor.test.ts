@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import { fieldErrorText } from '../../../../../machinery/field-error.ts';
+import type { AppArmorProfile, Pod, PodSpec } from '../../../../generated/types.ts';
+import { podKind } from '../index.ts';
+import { containerOf, defaulted, deferOf, podOf } from '../pod-fixtures.ts';
+
+const keyOf = (container: string): string => `container.apparmor.security.beta.kubernetes.io/${container}`;
+const pathOf = (container: string): string => `metadata.annotations[${keyOf(container)}]`;
+const deprecated = 'deprecated since v1.30; use the "appArmorProfile" field instead';
+const annotated = (annotations: Record<string, string>, spec: Partial<PodSpec> = {}): Pod => {
+  const pod = defaulted(podOf(spec));
+  pod.metadata.annotations = Object.fromEntries(
+    Object.entries(annotations).map(([name, value]) => [keyOf(name), value]),
+  );
+  return pod;
+};
+const created = (pod: Pod): { warnings: string[]; errors: string[] } => {
+  const warnings: string[] = [];
+  podKind.prepareForCreate?.(pod, { now: 0, warn: (sentence) => void warnings.push(sentence) });
+  return { warnings, errors: podKind.validateCreate(pod).map(fieldErrorText) };
+};
+const own = (appArmorProfile: AppArmorProfile): Partial<PodSpec> => ({
+  containers: [containerOf('app', { securityContext: { appArmorProfile } })],
+});
+
+test.each<[string, AppArmorProfile]>([
+  ['unconfined', { type: 'Unconfined' }],
+  ['runtime/default', { type: 'RuntimeDefault' }],
+  ['localhost/k8s-deny', { type: 'Localhost', localhostProfile: 'k8s-deny' }],
+])('the annotation %s becomes the field of its container', (annotation, profile) => {
+  const pod = annotated({ app: annotation, clean: annotation }, { deferContainers: [deferOf('clean')] });
+  expect(created(pod)).toEqual({
+    warnings: [`${pathOf('app')}: ${deprecated}`, `${pathOf('clean')}: ${deprecated}`],
+    errors: [],
+  });
+  expect(pod.spec?.containers[0]?.securityContext?.appArmorProfile).toEqual(profile);
+  expect(pod.spec?.deferContainers?.[0]?.securityContext?.appArmorProfile).toEqual(profile);
+});
+
+test('an annotation that says what the Pod does adds nothing, and is no reason to warn', () => {
+  const pod = annotated({ app: 'unconfined' }, { securityContext: { appArmorProfile: { type: 'Unconfined' } } });
+  expect(created(pod)).toEqual({ warnings: [], errors: [] });
+  expect(pod.spec?.containers[0]?.securityContext?.appArmorProfile).toBeUndefined();
+});
+
+test.each<[string, Pod, ...string[]]>([
+  [
+    'of no container',
+    annotated({ other: 'unconfined' }),
+    `${pathOf('other')}: Invalid value: "other": container not found`,
+  ],
+  [
+    'that nobody understands',
+    annotated({ app: 'strict' }),
+    `${pathOf('app')}: Invalid value: "strict": invalid AppArmor profile name: "strict"`,
+  ],
+  [
+    'beside another type',
+    annotated({ app: 'unconfined' }, own({ type: 'RuntimeDefault' })),
+    'spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field must match',
+  ],
+  [
+    'beside another profile',
+    annotated({ app: 'localhost/a' }, own({ type: 'Localhost', localhostProfile: 'b' })),
+    'spec.containers[0].securityContext.appArmorProfile.localhostProfile: Forbidden: apparmor profile in annotation and field must match',
+  ],
+  ['beside the same profile', annotated({ app: 'localhost/a' }, own({ type: 'Localhost', localhostProfile: 'a' }))],
+])('an annotation %s', (_name, pod, ...errors) => {
+  expect(created(pod).errors).toEqual(errors);
+});
+
+test('nobody changes, adds or removes such an annotation later', () => {
+  const old = annotated({ app: 'unconfined', gone: 'unconfined' });
+  const pod = annotated({ app: 'runtime/default', new: 'unconfined' });
+  const about = podKind
+    .validateUpdate(pod, old)
+    .map(fieldErrorText)
+    .filter((text) => text.includes('AppArmor'));
+  expect(about).toEqual([
+    `${pathOf('app')}: Forbidden: may not remove or update AppArmor annotations`,
+    `${pathOf('gone')}: Forbidden: may not remove or update AppArmor annotations`,
+    `${pathOf('new')}: Forbidden: may not add AppArmor annotations`,
+  ]);
+});

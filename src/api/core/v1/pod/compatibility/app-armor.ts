@@ -1,0 +1,120 @@
+/**
+ * AppArmor profiles: the field, and the annotations of containers that said the same before v1.30. An annotation is read on
+ * create where the field is absent; from then on the field is what counts, and the annotation stays as it was written.
+ * Source: applyAppArmorVersionSkew of pkg/registry/core/pod, and pkg/apis/core/validation, of v1.33 (rules and wording).
+ */
+import {
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+} from '../../../../../machinery/field-error.ts';
+import type { AppArmorProfile, Pod } from '../../../../generated/types.ts';
+import { sameValue } from '../compare.ts';
+import { containersOf, containersWithPath } from '../containers.ts';
+
+const KEY_PREFIX = 'container.apparmor.security.beta.kubernetes.io/';
+const LOCALHOST_PREFIX = 'localhost/';
+const RUNTIME_DEFAULT = 'runtime/default';
+const UNCONFINED = 'unconfined';
+const PROFILE_TYPES = ['Localhost', 'RuntimeDefault', 'Unconfined'];
+const MAX_LOCALHOST_PROFILE_BYTES = 4095;
+
+const annotationPath = (key: string): string => `metadata.annotations[${key}]`;
+const isWindows = ({ spec }: Pod): boolean => spec?.os?.name === 'windows';
+
+/** undefined where the annotation says nothing that a field can. */
+function profileOf(annotation: string): AppArmorProfile | undefined {
+  if (annotation === UNCONFINED) return { type: 'Unconfined' };
+  if (annotation === RUNTIME_DEFAULT) return { type: 'RuntimeDefault' };
+  const localhostProfile = annotation.startsWith(LOCALHOST_PREFIX) ? annotation.slice(LOCALHOST_PREFIX.length) : '';
+  return localhostProfile === '' ? undefined : { type: 'Localhost', localhostProfile };
+}
+
+/** Fills in the absent fields of containers; `warn` hears of each annotation that a field should have said. */
+export function readAppArmorAnnotations(pod: Pod, warn: (sentence: string) => void = () => undefined): void {
+  if (isWindows(pod)) return;
+  const shared = pod.spec?.securityContext?.appArmorProfile;
+  for (const container of containersOf(pod)) {
+    const key = `${KEY_PREFIX}${container.name}`;
+    const annotation = pod.metadata.annotations?.[key];
+    if (annotation === undefined || container.securityContext?.appArmorProfile !== undefined) continue;
+    const read = profileOf(annotation);
+    const profile = read !== undefined && validateAppArmor(read, '').length === 0 ? read : undefined;
+    if (profile !== undefined && shared !== undefined && sameValue(profile, shared)) continue;
+    warn(`${annotationPath(key)}: deprecated since v1.30; use the "appArmorProfile" field instead`);
+    if (profile !== undefined) container.securityContext = { ...container.securityContext, appArmorProfile: profile };
+  }
+}
+
+export function validateAppArmor(profile: AppArmorProfile | undefined, path: string): FieldError[] {
+  if (!profile) return [];
+  const { type, localhostProfile } = profile;
+  const at = `${path}.localhostProfile`;
+  if (!type) return [required(`${path}.type`, 'type is required when appArmorProfile is set')];
+  if (!PROFILE_TYPES.includes(type)) return [notSupported(`${path}.type`, type, PROFILE_TYPES)];
+  if (type !== 'Localhost') {
+    return localhostProfile === undefined
+      ? []
+      : [invalid(at, localhostProfile, 'can only be set when AppArmor type is Localhost')];
+  }
+  if (!localhostProfile) return [required(at, 'must be set when AppArmor type is Localhost')];
+  const errors: FieldError[] = [];
+  if (localhostProfile.trim() !== localhostProfile)
+    errors.push(invalid(at, localhostProfile, 'must not be padded with whitespace'));
+  if (Buffer.byteLength(localhostProfile) > MAX_LOCALHOST_PROFILE_BYTES)
+    errors.push(tooLong(at, MAX_LOCALHOST_PROFILE_BYTES));
+  return errors;
+}
+
+/** That each annotation is of a container of the Pod, and can be understood. */
+export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
+  const names = new Set(containersOf(pod).map(({ name }) => name));
+  return annotationsOf(pod).flatMap(([key, value]) => {
+    const name = key.slice(KEY_PREFIX.length);
+    const known = ['', RUNTIME_DEFAULT, UNCONFINED].includes(value) || value.startsWith(LOCALHOST_PREFIX);
+    return [
+      ...(names.has(name) ? [] : [invalid(annotationPath(key), name, 'container not found')]),
+      ...(known
+        ? []
+        : [invalid(annotationPath(key), value, `invalid AppArmor profile name: ${JSON.stringify(value)}`)]),
+    ];
+  });
+}
+
+/** That annotation and field of a new Pod say the same, where both are given. */
+export function validateAppArmorMatch(pod: Pod): FieldError[] {
+  if (isWindows(pod)) return [];
+  const shared = pod.spec?.securityContext?.appArmorProfile;
+  return containersWithPath(pod.spec ?? { containers: [] }).flatMap(({ container, path }) => {
+    const profile = container.securityContext?.appArmorProfile ?? shared;
+    const annotation = pod.metadata.annotations?.[`${KEY_PREFIX}${container.name}`];
+    if (profile === undefined || annotation === undefined) return [];
+    const at = `${path}.securityContext.appArmorProfile`;
+    const said = annotation.startsWith(LOCALHOST_PREFIX) ? 'Localhost' : profileOf(annotation)?.type;
+    if (PROFILE_TYPES.includes(profile.type) && said !== profile.type)
+      return [forbidden(`${at}.type`, 'apparmor type in annotation and field must match')];
+    return profile.type === 'Localhost' && profile.localhostProfile !== annotation.slice(LOCALHOST_PREFIX.length)
+      ? [forbidden(`${at}.localhostProfile`, 'apparmor profile in annotation and field must match')]
+      : [];
+  });
+}
+
+/** Annotations say what the Pod was created with. */
+export function validateAppArmorUpdate(pod: Pod, old: Pod): FieldError[] {
+  const before = new Map(annotationsOf(old));
+  const now = new Map(annotationsOf(pod));
+  return [
+    ...[...before]
+      .filter(([key, value]) => now.get(key) !== value)
+      .map(([key]) => forbidden(annotationPath(key), 'may not remove or update AppArmor annotations')),
+    ...[...now.keys()]
+      .filter((key) => !before.has(key))
+      .map((key) => forbidden(annotationPath(key), 'may not add AppArmor annotations')),
+  ];
+}
+
+const annotationsOf = ({ metadata }: Pod): [key: string, value: string][] =>
+  Object.entries(metadata.annotations ?? {}).filter(([key]) => key.startsWith(KEY_PREFIX));

@@ -1,0 +1,23 @@
+/**
+ * Fields that Kubernetes v1.33 knows, behind a feature gate that is off: what a client sets there is dropped without a word,
+ * and an older object keeps what it has.
+ * Source: DropDisabledPodFields of v1.33 (behaviour); the gates PodLevelResources, DynamicResourceAllocation and
+ * ContainerStopSignals.
+ */
+import type { Pod } from '../../../../generated/types.ts';
+import { containersOf } from '../containers.ts';
+
+/** `old`: the Pod that is to be replaced. */
+export function dropDisabledFields(pod: Pod, old?: Pod): void {
+  if (pod.spec === undefined) return;
+  for (const field of ['resources', 'resourceClaims'] as const)
+    if (old?.spec?.[field] === undefined) delete pod.spec[field];
+  const before = new Map(old === undefined ? [] : containersOf(old).map((container) => [container.name, container]));
+  for (const container of containersOf(pod)) {
+    const known = before.get(container.name);
+    if (known?.resources?.claims === undefined) delete container.resources?.claims;
+    if (container.lifecycle === undefined || known?.lifecycle?.stopSignal !== undefined) continue;
+    delete container.lifecycle.stopSignal;
+    if (Object.keys(container.lifecycle).length === 0) delete container.lifecycle;
+  }
+}

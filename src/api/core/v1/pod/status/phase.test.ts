@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { podOf } from '../pod-fixtures.ts';
+import { hasEnded } from './phase.ts';
+
+test.each([
+  ['Pending', false],
+  ['Running', false],
+  ['Terminating', false],
+  ['Succeeded', true],
+  ['Failed', true],
+  ['Unknown', false],
+])('a Pod has ended in the phases Succeeded and Failed alone: %s', (phase, ended) => {
+  expect(hasEnded(podOf({}, { phase }))).toBe(ended);
+});

@@ -1,0 +1,119 @@
+/** What containers of every list have in common. Source: validation of v1.33 (rules and wording). */
+import { duplicate, type FieldError, invalid, required } from '../../../../../machinery/field-error.ts';
+import { dns1123LabelErrors, portNameErrors, portNumberErrors } from '../../../../../machinery/names.ts';
+import type { Container, ContainerPort, PodSpec, Volume } from '../../../../generated/types.ts';
+import type { AnyContainer } from '../containers.ts';
+import { validateEnv, validateEnvFrom } from './validate-environment.ts';
+import { validateDevices, validateMounts } from './validate-mounts.ts';
+import { envFieldPaths } from './validate-references.ts';
+import { validateResources } from './validate-resources.ts';
+import { validateSecurityContext } from './validate-security.ts';
+import { choiceErrors, nameErrors, requiredName } from './validate-values.ts';
+
+/** What a container's rules depend on beside itself. */
+export interface Surroundings {
+  spec: PodSpec;
+  volumes: ReadonlyMap<string, Volume>;
+  claimNames: ReadonlySet<string>;
+}
+
+const pullPolicies = ['Always', 'IfNotPresent', 'Never'] as const;
+const messagePolicies = ['File', 'FallbackToLogsOnError'] as const;
+const protocols = ['SCTP', 'TCP', 'UDP'] as const;
+
+const imageErrors = ({ image }: AnyContainer, path: string): FieldError[] => (image ? [] : [required(`${path}.image`)]);
+
+/** The fields that containers of every list have. `rules`: what differs for the list. */
+export function validateFields(
+  container: AnyContainer,
+  around: Surroundings,
+  path: string,
+  rules: { fieldPaths?: readonly string[]; images?: FieldError[] } = {},
+): FieldError[] {
+  const { fieldPaths = envFieldPaths, images = imageErrors(container, path) } = rules;
+  const hostUsers = around.spec.hostUsers ?? true;
+  return [
+    ...requiredName(container.name, `${path}.name`, dns1123LabelErrors),
+    ...images,
+    ...choiceErrors(container.terminationMessagePolicy, `${path}.terminationMessagePolicy`, messagePolicies),
+    ...validatePorts(container.ports, `${path}.ports`),
+    ...validateEnv(container.env, `${path}.env`, fieldPaths),
+    ...validateEnvFrom(container.envFrom, `${path}.envFrom`),
+    ...validateMounts(container, around.volumes, `${path}.volumeMounts`),
+    ...validateDevices(container, around.volumes, `${path}.volumeDevices`),
+    ...choiceErrors(container.imagePullPolicy, `${path}.imagePullPolicy`, pullPolicies),
+    ...validateResources(container.resources, around.claimNames, `${path}.resources`),
+    ...validateResizePolicy(container, around.spec, `${path}.resizePolicy`),
+    ...validateSecurityContext(container.securityContext, hostUsers, `${path}.securityContext`),
+  ];
+}
+
+/** Pods, unlike templates of them, may not have spaces around an image's name. */
+export const validateImageSpaces = ({ image = '' }: AnyContainer, path: string): FieldError[] =>
+  image.trim() === image ? [] : [invalid(`${path}.image`, image, 'must not have leading or trailing whitespace')];
+
+function validatePorts(ports: readonly ContainerPort[] | undefined, path: string): FieldError[] {
+  const names = new Set<string>();
+  return (ports ?? []).flatMap(({ name, containerPort, hostPort, protocol }, index) => {
+    const at = `${path}[${index}]`;
+    const errors: FieldError[] = [];
+    if (name) {
+      errors.push(...nameErrors(name, `${at}.name`, portNameErrors));
+      if (errors.length === 0 && names.has(name)) errors.push(duplicate(`${at}.name`, name));
+      names.add(name);
+    }
+    if (!containerPort) errors.push(required(`${at}.containerPort`));
+    else {
+      const texts = portNumberErrors(containerPort);
+      errors.push(...texts.map((text) => invalid(`${at}.containerPort`, containerPort, text)));
+    }
+    if (hostPort) {
+      errors.push(...portNumberErrors(hostPort).map((text) => invalid(`${at}.hostPort`, hostPort, text)));
+    }
+    return [...errors, ...choiceErrors(protocol, `${at}.protocol`, protocols)];
+  });
+}
+
+const hostPortKey = ({ protocol, hostIP = '', hostPort }: ContainerPort): string => `${protocol}/${hostIP}/${hostPort}`;
+
+/** The containers' ports of the node. */
+export const hostPortsOf = (containers: readonly Container[]): Set<string> =>
+  new Set(
+    containers.flatMap(({ ports }) => (ports ?? []).filter(({ hostPort }) => (hostPort ?? 0) !== 0).map(hostPortKey)),
+  );
+
+/** The ports that one of the containers wants though another has them. */
+export function validateHostPorts(containers: readonly Container[], path: string): FieldError[] {
+  const taken = new Set<string>();
+  return containers.flatMap((container, index) => takeHostPorts(container, taken, `${path}[${index}]`));
+}
+
+/** Adds the container's ports of the node to `taken`; an error for each that is there, or among `others`, already. */
+export function takeHostPorts(
+  { ports }: Container,
+  taken: Set<string>,
+  path: string,
+  others: ReadonlySet<string> = new Set(),
+): FieldError[] {
+  return (ports ?? []).flatMap((port, index) => {
+    if (!port.hostPort) return [];
+    const key = hostPortKey(port);
+    if (taken.has(key) || others.has(key)) return [duplicate(`${path}.ports[${index}].hostPort`, key)];
+    taken.add(key);
+    return [];
+  });
+}
+
+function validateResizePolicy({ resizePolicy }: AnyContainer, spec: PodSpec, path: string): FieldError[] {
+  const seen = new Set<string>();
+  return (resizePolicy ?? []).flatMap(({ resourceName, restartPolicy }, index) => {
+    const errors = seen.has(resourceName) ? [duplicate(`${path}[${index}]`, resourceName)] : [];
+    seen.add(resourceName);
+    errors.push(...choiceErrors(resourceName, path, ['cpu', 'memory']));
+    errors.push(...choiceErrors(restartPolicy, path, ['NotRequired', 'RestartContainer']));
+    if (spec.restartPolicy === 'Never' && restartPolicy !== 'NotRequired') {
+      errors.push(invalid(path, restartPolicy, "must be 'NotRequired' when `restartPolicy` is 'Never'"));
+    }
+    return errors;
+  });
+}

@@ -1,0 +1,253 @@
+/** Where a Pod may run: tolerations, affinity, spread, gates. Source: validation of v1.33 (rules and wording). */
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+} from '../../../../../machinery/field-error.ts';
+import { labelSelectorErrors } from '../../../../../machinery/labels.ts';
+import {
+  dns1123LabelErrors,
+  dns1123SubdomainErrors,
+  labelValueErrors,
+  qualifiedNameErrors,
+} from '../../../../../machinery/names.ts';
+import { repeats } from '../../../../../machinery/repeats.ts';
+import type {
+  Affinity,
+  LabelSelector,
+  NodeAffinity,
+  NodeSelector,
+  NodeSelectorRequirement,
+  NodeSelectorTerm,
+  PodAffinity,
+  PodAffinityTerm,
+  PodSchedulingGate,
+  PodSpec,
+  Toleration,
+  TopologySpreadConstraint,
+} from '../../../../generated/types.ts';
+import { nameErrors } from './validate-values.ts';
+
+export const validatePlacement = (spec: PodSpec): FieldError[] => [
+  ...validateAffinity(spec.affinity, 'spec.affinity'),
+  ...(spec.readinessGates ?? []).flatMap(({ conditionType }, index) =>
+    nameErrors(conditionType ?? '', `spec.readinessGates[${index}].conditionType`, qualifiedNameErrors),
+  ),
+  ...validateSchedulingGates(spec.schedulingGates),
+  ...validateSpread(spec.topologySpreadConstraints, 'spec.topologySpreadConstraints'),
+];
+
+export const validateNodeSelectorLabels = (labels: Record<string, string> | undefined, path: string): FieldError[] =>
+  Object.entries(labels ?? {}).flatMap(([key, value]) => [
+    ...nameErrors(key, path, qualifiedNameErrors),
+    ...nameErrors(value, path, labelValueErrors),
+  ]);
+
+const taintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const;
+
+export const validateTolerations = (tolerations: readonly Toleration[] | undefined, path: string): FieldError[] =>
+  (tolerations ?? []).flatMap((toleration, index) => validateToleration(toleration, `${path}[${index}]`));
+
+function validateToleration(toleration: Toleration, path: string): FieldError[] {
+  const { key = '', operator = '', value = '', effect = '', tolerationSeconds } = toleration;
+  const errors = key === '' ? [] : nameErrors(key, `${path}.key`, qualifiedNameErrors);
+  if (key === '' && operator !== 'Exists') {
+    const meaning = 'which means "match all values and all keys"';
+    errors.push(invalid(`${path}.operator`, operator, `operator must be Exists when \`key\` is empty, ${meaning}`));
+  }
+  if (tolerationSeconds !== undefined && effect !== 'NoExecute') {
+    errors.push(invalid(`${path}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"));
+  }
+  if (operator === 'Equal' || operator === '') {
+    const texts = labelValueErrors(value);
+    if (texts.length > 0) errors.push(invalid(`${path}.operator`, value, texts.join(';')));
+  } else if (operator === 'Exists') {
+    if (value !== '') {
+      errors.push(invalid(`${path}.operator`, value, "value must be empty when `operator` is 'Exists'"));
+    }
+  } else {
+    errors.push(notSupported(`${path}.operator`, operator, ['Equal', 'Exists']));
+  }
+  if (effect !== '' && !(taintEffects as readonly string[]).includes(effect)) {
+    errors.push(notSupported(`${path}.effect`, effect, taintEffects));
+  }
+  return errors;
+}
+
+function validateAffinity(affinity: Affinity | undefined, path: string): FieldError[] {
+  return [
+    ...(affinity?.nodeAffinity ? validateNodeAffinity(affinity.nodeAffinity, `${path}.nodeAffinity`) : []),
+    ...(affinity?.podAffinity ? validatePodAffinity(affinity.podAffinity, `${path}.podAffinity`) : []),
+    ...(affinity?.podAntiAffinity ? validatePodAffinity(affinity.podAntiAffinity, `${path}.podAntiAffinity`) : []),
+  ];
+}
+
+function validateNodeAffinity(affinity: NodeAffinity, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  const needed = affinity.requiredDuringSchedulingIgnoredDuringExecution;
+  if (needed) errors.push(...validateNodeSelector(needed, `${path}.requiredDuringSchedulingIgnoredDuringExecution`));
+  (affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).forEach(({ weight, preference }, index) => {
+    const at = `${path}.preferredDuringSchedulingIgnoredDuringExecution[${index}]`;
+    errors.push(...weightErrors(weight, at));
+    errors.push(...validateNodeTerm(preference ?? {}, false, `${at}.preference`));
+  });
+  return errors;
+}
+
+export function validateNodeSelector({ nodeSelectorTerms = [] }: NodeSelector, path: string): FieldError[] {
+  const terms = `${path}.nodeSelectorTerms`;
+  return nodeSelectorTerms.length === 0
+    ? [required(terms, 'must have at least one node selector term')]
+    : nodeSelectorTerms.flatMap((term, index) => validateNodeTerm(term, true, `${terms}[${index}]`));
+}
+
+const weightErrors = (weight: number, path: string): FieldError[] =>
+  weight >= 1 && weight <= 100 ? [] : [invalid(`${path}.weight`, weight, 'must be in the range 1-100')];
+
+const validateNodeTerm = (term: NodeSelectorTerm, checkValues: boolean, path: string): FieldError[] => [
+  ...(term.matchExpressions ?? []).flatMap((requirement, index) =>
+    validateNodeRequirement(requirement, checkValues, `${path}.matchExpressions[${index}]`),
+  ),
+  ...(term.matchFields ?? []).flatMap((requirement, index) =>
+    validateNodeField(requirement, `${path}.matchFields[${index}]`),
+  ),
+];
+
+/** Values of a preference are not judged: a preference may hold on no node. */
+function validateNodeRequirement(
+  { key, operator, values = [] }: NodeSelectorRequirement,
+  checkValues: boolean,
+  path: string,
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (operator === 'In' || operator === 'NotIn') {
+    if (values.length === 0) {
+      errors.push(required(`${path}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+    }
+  } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+    if (values.length > 0) {
+      errors.push(forbidden(`${path}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    }
+  } else if (operator === 'Gt' || operator === 'Lt') {
+    if (values.length !== 1) {
+      errors.push(required(`${path}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
+    }
+  } else {
+    errors.push(invalid(`${path}.operator`, operator ?? '', 'not a valid selector operator'));
+  }
+  errors.push(...nameErrors(key ?? '', `${path}.key`, qualifiedNameErrors));
+  if (checkValues) {
+    values.forEach((value, index) => {
+      errors.push(...nameErrors(value, `${path}.values[${index}]`, labelValueErrors));
+    });
+  }
+  return errors;
+}
+
+function validateNodeField({ key, operator, values = [] }: NodeSelectorRequirement, path: string): FieldError[] {
+  const errors: FieldError[] = [];
+  if (operator !== 'In' && operator !== 'NotIn') {
+    errors.push(invalid(`${path}.operator`, operator ?? '', 'not a valid selector operator'));
+  } else if (values.length !== 1) {
+    errors.push(
+      required(`${path}.values`, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"),
+    );
+  }
+  if (key !== 'metadata.name') {
+    errors.push(invalid(`${path}.key`, key ?? '', 'not a valid field selector key'));
+  } else {
+    values.forEach((value, index) => {
+      errors.push(...nameErrors(value, `${path}.values[${index}]`, dns1123SubdomainErrors));
+    });
+  }
+  return errors;
+}
+
+const validatePodAffinity = (affinity: PodAffinity, path: string): FieldError[] => [
+  ...(affinity.requiredDuringSchedulingIgnoredDuringExecution ?? []).flatMap((term, index) =>
+    validatePodTerm(term, `${path}.requiredDuringSchedulingIgnoredDuringExecution[${index}]`),
+  ),
+  ...(affinity.preferredDuringSchedulingIgnoredDuringExecution ?? []).flatMap((term, index) => {
+    const at = `${path}.preferredDuringSchedulingIgnoredDuringExecution[${index}]`;
+    return [...weightErrors(term.weight, at), ...validatePodTerm(term.podAffinityTerm, `${at}.podAffinityTerm`)];
+  }),
+];
+
+function validatePodTerm(term: PodAffinityTerm, path: string): FieldError[] {
+  const mismatchLabelKeys = new Set(term.mismatchLabelKeys);
+  return [
+    ...labelSelectorErrors(term.labelSelector, `${path}.labelSelector`),
+    ...labelSelectorErrors(term.namespaceSelector, `${path}.namespaceSelector`),
+    ...(term.namespaces ?? []).flatMap((name) => nameErrors(name, `${path}.namespace`, dns1123LabelErrors)),
+    ...labelKeyErrors(term.matchLabelKeys, term.labelSelector, `${path}.matchLabelKeys`),
+    ...labelKeyErrors(term.mismatchLabelKeys, term.labelSelector, `${path}.mismatchLabelKeys`),
+    ...(term.matchLabelKeys ?? []).flatMap((key, index) =>
+      mismatchLabelKeys.has(key)
+        ? [invalid(`${path}.matchLabelKeys[${index}]`, key, 'exists in both matchLabelKeys and mismatchLabelKeys')]
+        : [],
+    ),
+    ...(term.topologyKey ? [] : [required(`${path}.topologyKey`, 'can not be empty')]),
+    ...nameErrors(term.topologyKey ?? '', `${path}.topologyKey`, qualifiedNameErrors),
+  ];
+}
+
+function labelKeyErrors(keys: readonly string[] | undefined, selector: LabelSelector | undefined, path: string) {
+  if ((keys ?? []).length === 0) return [];
+  if (!selector) return [forbidden(path, 'must not be specified when labelSelector is not set')];
+  return (keys ?? []).flatMap((key, index) => nameErrors(key, `${path}[${index}]`, qualifiedNameErrors));
+}
+
+function validateSchedulingGates(gates: readonly PodSchedulingGate[] | undefined): FieldError[] {
+  const seen = new Set<string>();
+  return (gates ?? []).flatMap(({ name }, index) => {
+    const path = `spec.schedulingGates[${index}]`;
+    const errors = nameErrors(name ?? '', path, qualifiedNameErrors);
+    if (seen.has(name)) errors.push(duplicate(path, name));
+    seen.add(name);
+    return errors;
+  });
+}
+
+function validateSpread(constraints: readonly TopologySpreadConstraint[] | undefined, path: string): FieldError[] {
+  const pairs = (constraints ?? []).map(({ topologyKey, whenUnsatisfiable }) => `${topologyKey} ${whenUnsatisfiable}`);
+  // The last of them is the one that is none too many.
+  const repeated = repeats(pairs.reverse()).reverse();
+  return (constraints ?? []).flatMap((constraint, index) => {
+    const at = `${path}[${index}]`;
+    const { maxSkew, topologyKey, whenUnsatisfiable, minDomains } = constraint;
+    const errors: FieldError[] = [];
+    if (!(maxSkew > 0)) errors.push(invalid(`${at}.maxSkew`, maxSkew, 'must be greater than zero'));
+    if (!topologyKey) errors.push(required(`${at}.topologyKey`, 'can not be empty'));
+    if (whenUnsatisfiable !== 'DoNotSchedule' && whenUnsatisfiable !== 'ScheduleAnyway') {
+      errors.push(
+        notSupported(`${at}.whenUnsatisfiable`, whenUnsatisfiable ?? '', ['DoNotSchedule', 'ScheduleAnyway']),
+      );
+    }
+    if (repeated[index]) {
+      errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, `{${topologyKey}, ${whenUnsatisfiable}}`));
+    }
+    if (minDomains !== undefined && minDomains <= 0) {
+      errors.push(invalid(`${at}.minDomains`, minDomains, 'must be greater than zero'));
+    }
+    if (minDomains !== undefined && whenUnsatisfiable !== 'DoNotSchedule') {
+      errors.push(
+        invalid(
+          `${at}.minDomains`,
+          minDomains,
+          `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`,
+        ),
+      );
+    }
+    for (const field of ['nodeAffinityPolicy', 'nodeTaintsPolicy'] as const) {
+      const policy = constraint[field];
+      if (policy !== undefined && policy !== 'Honor' && policy !== 'Ignore') {
+        errors.push(notSupported(`${at}.${field}`, policy, ['Honor', 'Ignore']));
+      }
+    }
+    errors.push(...labelKeyErrors(constraint.matchLabelKeys, constraint.labelSelector, `${at}.matchLabelKeys`));
+    return [...errors, ...labelSelectorErrors(constraint.labelSelector, `${at}.labelSelector`)];
+  });
+}

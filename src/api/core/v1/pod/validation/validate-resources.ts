@@ -1,0 +1,171 @@
+/** Resource requests and limits. Source: validation of v1.33 (rules and wording). */
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  notFoundField,
+  required,
+  tooMany,
+} from '../../../../../machinery/field-error.ts';
+import { qualifiedNameErrors } from '../../../../../machinery/names.ts';
+import {
+  compareQuantities,
+  formatQuantity,
+  parseQuantity,
+  quantityMilli,
+  quantityValue,
+  zeroQuantity,
+} from '../../../../../machinery/quantity.ts';
+import type { ResourceRequirements } from '../../../../generated/types.ts';
+import { nameErrors } from './validate-values.ts';
+
+/** A machine has a few. Upstream bounds them by the size of an object alone. */
+const MAX_NAMES = 1000;
+const standardNames = new Set(['cpu', 'memory', 'ephemeral-storage']);
+const isHugePages = (name: string): boolean => name.startsWith('hugepages-');
+/** Names without a prefix, and those under kubernetes.io, are Kubernetes's own. */
+const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
+const MAX_PREFIX_CHARACTERS = 253;
+/** Whether the quota of a qualified name has a qualified name as well: `requests.` before it. */
+const hasQuotaName = (name: string): boolean =>
+  !name.startsWith('requests.') && `requests.${name}`.indexOf('/') <= MAX_PREFIX_CHARACTERS;
+const isExtended = (name: string): boolean =>
+  !isNative(name) && qualifiedNameErrors(name).length === 0 && hasQuotaName(name);
+/** An amount that the kernel can lend out more than once. */
+const isOvercommitable = (name: string): boolean => isNative(name) && !isHugePages(name);
+
+function validateResourceName(name: string, path: string): FieldError[] {
+  const errors = nameErrors(name, path, qualifiedNameErrors);
+  if (errors.length > 0) return errors;
+  if (!name.includes('/')) {
+    return standardNames.has(name) || isHugePages(name)
+      ? []
+      : [invalid(path, name, 'must be a standard resource for containers')];
+  }
+  return isNative(name) || hasQuotaName(name)
+    ? []
+    : [invalid(path, name, "doesn't follow extended resource name standard")];
+}
+
+function validateAmount(name: string, text: string, path: string): FieldError[] {
+  const quantity = parseQuantity(String(text));
+  if (quantity === undefined) {
+    return [
+      invalid(
+        path,
+        text,
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+      ),
+    ];
+  }
+  const errors: FieldError[] = [];
+  if (compareQuantities(quantity, zeroQuantity) < 0) {
+    errors.push(invalid(path, formatQuantity(quantity), 'must be greater than or equal to 0'));
+  }
+  if (quantityMilli(quantity) % 1000n !== 0n && isExtended(name)) {
+    errors.push(invalid(path, formatQuantity(quantity), 'must be an integer'));
+  }
+  return errors;
+}
+
+/** Huge pages are lent out whole. The size is in the name: hugepages-2Mi. */
+function validateHugePages(name: string, text: string, path: string): FieldError[] {
+  const quantity = isHugePages(name) ? parseQuantity(String(text)) : undefined;
+  if (quantity === undefined) return [];
+  const size = parseQuantity(name.slice('hugepages-'.length));
+  const bytes = size === undefined || quantityMilli(size) % 1000n !== 0n ? 0n : quantityValue(size);
+  if (bytes > 0n && quantityValue(quantity) % bytes === 0n) return [];
+  const shown = formatQuantity(quantity);
+  return [invalid(path, shown, `${shown} is not positive integer multiple of ${name}`)];
+}
+
+function countErrors(list: Record<string, string> | undefined, path: string): FieldError[] {
+  const count = Object.keys(list ?? {}).length;
+  return count > MAX_NAMES ? [tooMany(path, count, MAX_NAMES)] : [];
+}
+
+export function validateResourceList(list: Record<string, string> | undefined, path: string): FieldError[] {
+  const errors = countErrors(list, path);
+  if (errors.length > 0) return errors;
+  return Object.entries(list ?? {}).flatMap(([name, text]) => [
+    ...validateResourceName(name, `${path}[${name}]`),
+    ...validateAmount(name, text, `${path}[${name}]`),
+  ]);
+}
+
+/** A request that is equal to its limit, as those are that defaults bring, is looked at no further, and a name once. */
+export function validateResources(
+  resources: ResourceRequirements | undefined,
+  claimNames: ReadonlySet<string>,
+  path: string,
+): FieldError[] {
+  const errors = [
+    ...countErrors(resources?.limits, `${path}.limits`),
+    ...countErrors(resources?.requests, `${path}.requests`),
+  ];
+  if (errors.length > 0) return errors;
+  const limits = new Map(Object.entries(resources?.limits ?? {}));
+  const [goodNames, goodLimits] = [new Set<string>(), new Set<string>()];
+  let isBaseNamed = limits.has('cpu') || limits.has('memory');
+  let isHugePagesNamed = false;
+  for (const [name, text] of limits) {
+    isHugePagesNamed ||= isHugePages(name);
+    const at = `${path}.limits[${name}]`;
+    const nameErrors = validateResourceName(name, at);
+    if (nameErrors.length === 0) goodNames.add(name);
+    const found = [...nameErrors, ...validateAmount(name, text, at), ...validateHugePages(name, text, at)];
+    if (found.length === 0) goodLimits.add(name);
+    else errors.push(...found);
+  }
+  for (const [name, text] of Object.entries(resources?.requests ?? {})) {
+    const limit = limits.get(name);
+    if (text === limit && goodLimits.has(name)) continue;
+    isBaseNamed ||= name === 'cpu' || name === 'memory';
+    isHugePagesNamed ||= isHugePages(name);
+    const at = `${path}.requests[${name}]`;
+    if (!goodNames.has(name)) errors.push(...validateResourceName(name, at));
+    errors.push(...validateAmount(name, text, at), ...validateHugePages(name, text, at));
+    errors.push(...validateAgainstLimit(name, text, limit, path));
+  }
+  if (isHugePagesNamed && !isBaseNamed) errors.push(forbidden(path, 'HugePages require cpu or memory'));
+  errors.push(...validateClaims(resources, claimNames, `${path}.claims`));
+  return errors;
+}
+
+function validateAgainstLimit(name: string, text: string, limitText: string | undefined, path: string): FieldError[] {
+  if (text === limitText) return [];
+  const request = parseQuantity(String(text));
+  if (request === undefined) return [];
+  if (limitText === undefined) {
+    return isOvercommitable(name)
+      ? []
+      : [required(`${path}.limits`, 'Limit must be set for non overcommitable resources')];
+  }
+  const limit = parseQuantity(String(limitText));
+  if (limit === undefined) return [];
+  const order = compareQuantities(request, limit);
+  const shown = formatQuantity(request);
+  if (!isOvercommitable(name) && order !== 0) {
+    return [invalid(`${path}.requests`, shown, `must be equal to ${name} limit of ${formatQuantity(limit)}`)];
+  }
+  return order > 0
+    ? [invalid(`${path}.requests`, shown, `must be less than or equal to ${name} limit of ${formatQuantity(limit)}`)]
+    : [];
+}
+
+function validateClaims(
+  resources: ResourceRequirements | undefined,
+  claimNames: ReadonlySet<string>,
+  path: string,
+): FieldError[] {
+  const seen = new Set<string>();
+  return (resources?.claims ?? []).flatMap(({ name, request }, index) => {
+    const at = `${path}[${index}]`;
+    if (!name) return [required(`${at}.name`)];
+    const key = request ? `${name}/${request}` : name;
+    if (seen.has(key)) return [duplicate(at, key)];
+    seen.add(key);
+    return claimNames.has(name) ? [] : [notFoundField(at, name)];
+  });
+}

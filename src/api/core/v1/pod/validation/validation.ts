@@ -1,0 +1,245 @@
+/**
+ * Whether a Pod is valid: every error at once, with the path and in the words of upstream.
+ *
+ * The Pod has its defaults. validatePod() holds of every Pod; validatePodCreate() adds what holds of a new one;
+ * validate-update.ts what an update may change. What needs other objects (the account, the class) is in admission.ts.
+ * Source: pkg/apis/core/validation of v1.33 (rules, order and wording).
+ */
+import { type FieldError, forbidden, invalid, required } from '../../../../../machinery/field-error.ts';
+import {
+  dns1123LabelErrors,
+  dns1123SubdomainErrors,
+  inclusiveRangeText,
+  ipErrors,
+} from '../../../../../machinery/names.ts';
+import { validateObjectMeta } from '../../../../../machinery/object-meta.ts';
+import type { Pod, PodSpec } from '../../../../generated/types.ts';
+import { sameValue } from '../compare.ts';
+import type { FormFault } from '../compatibility/annotation-json.ts';
+import { validateAppArmorAnnotations, validateAppArmorMatch } from '../compatibility/app-armor.ts';
+import { deferSettingsFaults } from '../compatibility/defer-settings.ts';
+import { type OlderForm, olderFormFaults } from '../compatibility/older-forms.ts';
+import { defaultPod } from '../defaults.ts';
+import { validateMirrorCreate } from '../mirror.ts';
+import { validateImageSpaces } from './validate-container-fields.ts';
+import { validateAllContainers } from './validate-containers.ts';
+import { validateDeferSettings } from './validate-defers.ts';
+import { validateNodeSelectorLabels, validatePlacement, validateTolerations } from './validate-placement.ts';
+import { deferVolumeFieldPaths, volumeFieldPaths } from './validate-references.ts';
+import { validateResourceList } from './validate-resources.ts';
+import { validatePodSecurityContext } from './validate-security.ts';
+import { choiceErrors, MAX_INT32, nameErrors } from './validate-values.ts';
+import { validateVolumes } from './validate-volumes.ts';
+
+export function validatePodCreate(pod: Pod): FieldError[] {
+  const errors = validatePod(pod);
+  if ((pod.spec?.ephemeralContainers ?? []).length > 0) {
+    errors.push(forbidden('spec.ephemeralContainers', 'cannot be set on create'));
+  }
+  if (pod.spec?.nodeName && (pod.spec.schedulingGates ?? []).length > 0) {
+    errors.push(forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'));
+  }
+  errors.push(
+    ...validateAppArmorMatch(pod),
+    ...validateMirrorCreate(pod),
+    ...formFaults(pod).map(({ path, text, cause }) => invalid(path, text, cause)),
+  );
+  return errors;
+}
+
+/** Of the annotations that stand for fields: those that cannot be read, and those that differ from the field. */
+export const formFaults = (pod: Pod): FormFault[] => [
+  ...olderFormFaults(pod, (given) => asInSpec(given, pod)),
+  ...deferSettingsFaults(pod),
+];
+
+/** Admission may have mounted the ServiceAccount's token into the containers of the spec. */
+function asInSpec({ field, containers }: OlderForm, pod: Pod): boolean {
+  const other: Pod = structuredClone({ ...pod, spec: { ...specOf(pod), [field]: containers } });
+  defaultPod(other);
+  const withoutToken = ({ spec }: Pod) =>
+    spec?.[field]?.map((container) => ({
+      ...container,
+      volumeMounts: container.volumeMounts?.filter(({ name }) => !name.startsWith('kube-api-access-')),
+    }));
+  return sameValue(withoutToken(other), withoutToken(pod));
+}
+
+const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
+
+export function validatePod(pod: Pod): FieldError[] {
+  const spec = pod.spec ?? { containers: [] };
+  return [
+    ...validateObjectMeta(pod.metadata, { namespaced: true, nameErrors: dns1123SubdomainErrors }),
+    ...validateAppArmorAnnotations(pod),
+    ...validatePodSpec(spec),
+    ...validateTokenVolumes(spec),
+    ...spec.containers.flatMap((container, index) => validateImageSpaces(container, `spec.containers[${index}]`)),
+    ...(spec.initContainers ?? []).flatMap((container, index) =>
+      validateImageSpaces(container, `spec.initContainers[${index}]`),
+    ),
+    ...(spec.deferContainers ?? []).flatMap((container, index) =>
+      validateImageSpaces(container, `spec.deferContainers[${index}]`),
+    ),
+  ];
+}
+
+function validatePodSpec(spec: PodSpec): FieldError[] {
+  const hasDefers = (spec.deferContainers ?? []).length > 0;
+  const volumes = validateVolumes(spec.volumes, hasDefers ? deferVolumeFieldPaths : volumeFieldPaths);
+  return [
+    ...(spec.terminationGracePeriodSeconds === undefined ? [required('spec.terminationGracePeriodSeconds')] : []),
+    ...volumes.errors,
+    ...validateAllContainers(spec, volumes.byName),
+    ...validateHostNetworkPorts(spec),
+    ...validateDeferSettings(spec),
+    ...choiceErrors(spec.restartPolicy, 'spec.restartPolicy', ['Always', 'OnFailure', 'Never']),
+    ...choiceErrors(spec.dnsPolicy, 'spec.dnsPolicy', ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
+    ...validateNodeSelectorLabels(spec.nodeSelector, 'spec.nodeSelector'),
+    ...validatePodSecurityContext(spec, 'spec.securityContext'),
+    ...validateDns(spec),
+    ...validatePlacement(spec),
+    ...validateHostUsers(spec),
+    ...validateNames(spec),
+    ...validateTolerations(spec.tolerations, 'spec.tolerations'),
+    ...validateHostAliases(spec),
+    ...validatePriority(spec),
+    ...validateResourceList(spec.overhead, 'spec.overhead'),
+    ...(spec.os ? choiceErrors(spec.os.name, 'spec.os.name', ['linux', 'windows']) : []),
+  ];
+}
+
+function validateNames(spec: PodSpec): FieldError[] {
+  const errors: FieldError[] = [];
+  const check = (value: string | undefined, path: string, rule: (text: string) => string[]) => {
+    if (value) errors.push(...nameErrors(value, path, rule));
+  };
+  check(spec.serviceAccountName, 'spec.serviceAccountName', dns1123SubdomainErrors);
+  check(spec.nodeName, 'spec.nodeName', dns1123SubdomainErrors);
+  const deadline = spec.activeDeadlineSeconds;
+  if (deadline !== undefined && (deadline < 1 || deadline > MAX_INT32)) {
+    errors.push(invalid('spec.activeDeadlineSeconds', deadline, inclusiveRangeText(1, MAX_INT32)));
+  }
+  check(spec.hostname, 'spec.hostname', dns1123LabelErrors);
+  check(spec.subdomain, 'spec.subdomain', dns1123LabelErrors);
+  check(spec.runtimeClassName, 'spec.runtimeClassName', dns1123SubdomainErrors);
+  return errors;
+}
+
+function validatePriority(spec: PodSpec): FieldError[] {
+  return [
+    ...(spec.priorityClassName
+      ? nameErrors(spec.priorityClassName, 'spec.priorityClassName', dns1123SubdomainErrors)
+      : []),
+    ...(spec.preemptionPolicy === undefined
+      ? []
+      : choiceErrors(spec.preemptionPolicy, 'spec.preemptionPolicy', ['PreemptLowerPriority', 'Never'])),
+  ];
+}
+
+/** On the host's network a container's port is the host's. */
+function validateHostNetworkPorts(spec: PodSpec): FieldError[] {
+  if (!spec.hostNetwork) return [];
+  return (['containers', 'deferContainers'] as const).flatMap((field) =>
+    (spec[field] ?? []).flatMap((container, containerIndex) =>
+      (container.ports ?? []).flatMap(({ hostPort, containerPort }, index) =>
+        (hostPort ?? 0) === containerPort
+          ? []
+          : [
+              invalid(
+                `spec.${field}[${containerIndex}].ports[${index}].hostPort`,
+                hostPort ?? 0,
+                'must match `containerPort` when `hostNetwork` is true',
+              ),
+            ],
+      ),
+    ),
+  );
+}
+
+/** The paths' capital letters are upstream's. */
+function validateHostUsers(spec: PodSpec): FieldError[] {
+  if (spec.hostUsers !== false) return [];
+  const errors: FieldError[] = [];
+  const refuse = (path: string) => errors.push(forbidden(path, 'when `pod.Spec.HostUsers` is false'));
+  if (spec.hostNetwork) refuse('spec.hostNetwork');
+  if (spec.hostPID) refuse('spec.HostPID');
+  if (spec.hostIPC) refuse('spec.HostIPC');
+  return errors;
+}
+
+const MAX_NAMESERVERS = 3;
+const MAX_SEARCHES = 32;
+const MAX_SEARCH_CHARACTERS = 2048;
+
+function validateDns({ dnsPolicy, dnsConfig }: PodSpec): FieldError[] {
+  const path = 'spec.dnsConfig';
+  if (dnsPolicy === 'None' && !dnsConfig) {
+    return [required(path, 'must provide `dnsConfig` when `dnsPolicy` is None')];
+  }
+  const nameservers = dnsConfig?.nameservers ?? [];
+  if (dnsPolicy === 'None' && nameservers.length === 0) {
+    return [required(`${path}.nameservers`, 'must provide at least one DNS nameserver when `dnsPolicy` is None')];
+  }
+  const searches = dnsConfig?.searches ?? [];
+  const errors: FieldError[] = [];
+  if (nameservers.length > MAX_NAMESERVERS) {
+    errors.push(invalid(`${path}.nameservers`, nameservers, `must not have more than ${MAX_NAMESERVERS} nameservers`));
+  }
+  nameservers.forEach((server, index) => {
+    errors.push(...nameErrors(server, `${path}.nameservers[${index}]`, ipErrors));
+  });
+  if (searches.length > MAX_SEARCHES) {
+    errors.push(invalid(`${path}.searches`, searches, `must not have more than ${MAX_SEARCHES} search paths`));
+  }
+  if (searches.join(' ').length > MAX_SEARCH_CHARACTERS) {
+    const limit = `must not have more than ${MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list`;
+    errors.push(invalid(`${path}.searches`, searches, limit));
+  }
+  searches.forEach((search, index) => {
+    if (search !== '.')
+      errors.push(...nameErrors(search.replace(/\.$/, ''), `${path}.searches[${index}]`, searchErrors));
+  });
+  (dnsConfig?.options ?? []).forEach(({ name }, index) => {
+    if (!name) errors.push(required(`${path}.options[${index}]`, 'must not be empty'));
+  });
+  return errors;
+}
+
+const searchLabel = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?';
+const searchPattern = `${searchLabel}(\\.${searchLabel})*`;
+const searchRegexp = new RegExp(`^${searchPattern}$`);
+
+/** A search path may have underscores, unlike other names. */
+function searchErrors(value: string): string[] {
+  const errors = value.length > 253 ? ['must be no more than 253 characters'] : [];
+  if (searchRegexp.test(value)) return errors;
+  return [
+    ...errors,
+    `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${searchPattern}')`,
+  ];
+}
+
+const validateHostAliases = ({ hostAliases }: PodSpec): FieldError[] =>
+  (hostAliases ?? []).flatMap(({ ip, hostnames }, index) => [
+    ...nameErrors(ip ?? '', `spec.hostAliases[${index}].ip`, ipErrors),
+    ...(hostnames ?? []).flatMap((hostname, nameIndex) =>
+      nameErrors(hostname, `spec.hostAliases[${index}].hostnames[${nameIndex}]`, dns1123SubdomainErrors),
+    ),
+  ]);
+
+function validateTokenVolumes(spec: PodSpec): FieldError[] {
+  if (spec.serviceAccountName) return [];
+  return (spec.volumes ?? []).flatMap((volume, index) =>
+    (volume.projected?.sources ?? []).flatMap((source, sourceIndex) =>
+      source.serviceAccountToken
+        ? [
+            forbidden(
+              `spec.volumes[${index}].projected.sources[${sourceIndex}].serviceAccountToken`,
+              'must not be specified when serviceAccountName is not set',
+            ),
+          ]
+        : [],
+    ),
+  );
+}

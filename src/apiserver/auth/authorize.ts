@@ -1,0 +1,37 @@
+/** Who may do what: members of system:masters everything, others nothing. Wording: v1.33 apiserver authorization. */
+
+import { ApiError, forbidden } from '../../machinery/status.ts';
+import type { UserInfo } from '../../ports/backend.ts';
+import type { ResourceRoute } from '../http/routes.ts';
+
+const mayDoAll = (user: UserInfo): boolean => user.groups.includes('system:masters');
+
+/** Throws 403 Forbidden. */
+export function authorizeResource(user: UserInfo, route: ResourceRoute): void {
+  if (mayDoAll(user)) return;
+  const { group, resource } = route.ref;
+  const what = route.subresource === undefined ? resource : `${resource}/${route.subresource}`;
+  const where = route.namespace === undefined ? 'at the cluster scope' : `in the namespace ${quote(route.namespace)}`;
+  throw forbidden(
+    { group, resource },
+    route.name ?? '',
+    `User ${quote(user.name)} cannot ${route.verb} resource ${quote(what)} in API group ${quote(group)} ${where}`,
+  );
+}
+
+/** Throws 403 Forbidden. `path` is one that names no resource, as /apis. */
+export function authorizePath(user: UserInfo, method: string, path: string): void {
+  if (mayDoAll(user)) return;
+  throw new ApiError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: `forbidden: User ${quote(user.name)} cannot ${method.toLowerCase()} path ${quote(path)}`,
+    reason: 'Forbidden',
+    details: {},
+    code: 403,
+  });
+}
+
+const quote = (text: string): string => JSON.stringify(text);

@@ -1,0 +1,135 @@
+/**
+ * What a new object needs of other objects: its namespace, for a Pod its ServiceAccount, for a claim the default class.
+ * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount, Priority, RuntimeClass, DefaultStorageClass
+ * and PersistentVolumeClaimResize (behaviour and wording).
+ */
+import { growthRefusal } from '../../../api/core/v1/persistent-volume-claim/validation.ts';
+import {
+  admitPriority,
+  admitServiceAccount,
+  defaultPriorityClass,
+  serviceAccountNameOf,
+  systemPriorities,
+} from '../../../api/core/v1/pod/admission.ts';
+import { admitMirrorPod, isMirrorPod } from '../../../api/core/v1/pod/mirror.ts';
+import { admitRuntimeClass } from '../../../api/core/v1/pod/runtime-class.ts';
+import type {
+  Namespace,
+  PersistentVolumeClaim,
+  Pod,
+  PriorityClass,
+  RuntimeClass,
+  StorageClass,
+} from '../../../api/generated/types.ts';
+import { defaultClassName } from '../../../api/storage.k8s.io/v1/storage-class/index.ts';
+import type { KubeObject } from '../../../machinery/meta.ts';
+import { ApiError, forbidden, notFound } from '../../../machinery/status.ts';
+import type { UserInfo } from '../../../ports/backend.ts';
+import type { Compare } from '../../../store/store.ts';
+import { objectKey, resourcePrefix } from '../../cache/keys.ts';
+import { revisionOf } from '../../cache/stored-object.ts';
+import type { RegistryContext } from '../context.ts';
+import { randomSuffix } from '../random-names.ts';
+import type { Resource } from '../resources.ts';
+import { awaitServiceAccount } from './service-account.ts';
+
+const NAMESPACES_PREFIX = resourcePrefix('', 'namespaces');
+const PRIORITY_CLASSES_PREFIX = resourcePrefix('scheduling.k8s.io', 'priorityclasses');
+const RUNTIME_CLASSES_PREFIX = resourcePrefix('node.k8s.io', 'runtimeclasses');
+const STORAGE_CLASSES_PREFIX = resourcePrefix('storage.k8s.io', 'storageclasses');
+
+/** Why an object is to stay, whoever deletes it; undefined: it need not. */
+export function permanence({ kind }: Resource, name: string): string | undefined {
+  if (kind.group === '' && kind.kind === 'Namespace' && IMMORTAL_NAMESPACES.has(name))
+    return 'this namespace may not be deleted';
+  if (kind.kind === 'PriorityClass' && systemPriorities[name] !== undefined)
+    return 'this is a system priority class and cannot be deleted';
+  return undefined;
+}
+
+/** Namespaces that cannot be deleted. */
+export const IMMORTAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
+
+/** Throws 404 or 403 unless the object's namespace takes new content; the result holds while that stays true. */
+export function admitNamespace({ cache }: RegistryContext, resource: Resource, object: KubeObject): Compare {
+  const name = object.metadata.namespace ?? '';
+  const key = objectKey(NAMESPACES_PREFIX, undefined, name);
+  const namespace = cache.get(key) as Namespace | undefined;
+  if (namespace === undefined) throw notFound({ group: '', resource: 'namespaces' }, name);
+  if (namespace.status?.phase === 'Terminating' || namespace.metadata.deletionTimestamp !== undefined) {
+    throw namespaceTerminating(resource, object, name);
+  }
+  return { key, modRevision: revisionOf(namespace) };
+}
+
+function namespaceTerminating(resource: Resource, { metadata }: KubeObject, namespace: string): ApiError {
+  const cause = `unable to create new content in namespace ${namespace} because it is being terminated`;
+  const { status } = forbidden(resource.groupResource, metadata.name || metadata.generateName || '', cause);
+  const message = `namespace ${namespace} is being terminated`;
+  const causes = [{ reason: 'NamespaceTerminating', message, field: 'metadata.namespace' }];
+  return new ApiError({ ...status, details: { ...status.details, causes } });
+}
+
+/** Gives a new Pod what its ServiceAccount, priority class and RuntimeClass bring; nothing for other kinds. Throws 403. */
+export async function admitPod(
+  context: RegistryContext,
+  { kind, groupResource }: Resource,
+  object: KubeObject,
+  user: UserInfo | undefined,
+) {
+  if (kind.group !== '' || kind.kind !== 'Pod') return;
+  const pod = object as Pod;
+  if (isMirrorPod(pod)) {
+    // The node has begun to run it as it is: nothing is added.
+    admitMirrorPod(pod, user === undefined || user.groups.includes('system:nodes'));
+    return;
+  }
+  const { name = '', generateName = '', namespace = '' } = pod.metadata;
+  const accountName = serviceAccountNameOf(pod);
+  const account = await awaitServiceAccount(context, namespace, accountName);
+  if (account === undefined) {
+    const cause = `error looking up service account ${namespace}/${accountName}: serviceaccount "${accountName}" not found`;
+    throw forbidden(groupResource, name || generateName, cause);
+  }
+  admitServiceAccount(pod, account, randomSuffix(context.randomBytes));
+  admitPriority(pod, context.cache.list(PRIORITY_CLASSES_PREFIX) as PriorityClass[]);
+  const className = pod.spec?.runtimeClassName ?? '';
+  admitRuntimeClass(
+    pod,
+    context.cache.get(objectKey(RUNTIME_CLASSES_PREFIX, undefined, className)) as RuntimeClass | undefined,
+  );
+}
+
+/** Throws 403 where a class is to be the default beside another; nothing for other kinds. Called on create and update. */
+export function admitPriorityClass({ cache }: RegistryContext, resource: Resource, object: KubeObject): void {
+  const { kind, groupResource } = resource;
+  if (kind.group !== 'scheduling.k8s.io' || kind.kind !== 'PriorityClass') return;
+  const { globalDefault, metadata } = object as PriorityClass;
+  if (globalDefault !== true) return;
+  const others = (cache.list(PRIORITY_CLASSES_PREFIX) as PriorityClass[]).filter(
+    (other) => other.metadata.name !== metadata.name,
+  );
+  const other = defaultPriorityClass(others)?.metadata.name;
+  if (other === undefined) return;
+  const cause = `PriorityClass ${other} is already marked as default. Only one default can exist`;
+  throw forbidden(groupResource, metadata.name, cause);
+}
+
+/** Names the default class in a claim that names none; nothing for other kinds. */
+export function admitClaim({ cache }: RegistryContext, { kind }: Resource, object: KubeObject): void {
+  if (kind.group !== '' || kind.kind !== 'PersistentVolumeClaim') return;
+  const { spec } = object as PersistentVolumeClaim;
+  if (spec === undefined || spec.storageClassName !== undefined) return;
+  const name = defaultClassName(cache.list(STORAGE_CLASSES_PREFIX) as StorageClass[]);
+  if (name !== undefined) spec.storageClassName = name;
+}
+
+/** Throws 403 where a claim is to grow; nothing for other kinds. Called on update, when all else is right. */
+export function admitGrowth({ cache }: RegistryContext, resource: Resource, object: KubeObject, old: KubeObject): void {
+  const { kind, groupResource } = resource;
+  if (kind.group !== '' || kind.kind !== 'PersistentVolumeClaim') return;
+  const claim = object as PersistentVolumeClaim;
+  const key = objectKey(STORAGE_CLASSES_PREFIX, undefined, claim.spec?.storageClassName ?? '');
+  const cause = growthRefusal(claim, old as PersistentVolumeClaim, cache.get(key) as StorageClass | undefined);
+  if (cause !== undefined) throw forbidden(groupResource, claim.metadata.name, cause);
+}

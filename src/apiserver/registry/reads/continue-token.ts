@@ -1,0 +1,41 @@
+/**
+ * The continue token of a list: the revision of its first page and the key of the last object shown.
+ * Opaque to clients. Source: k8s.io/apiserver/pkg/storage, continue.go (behaviour and wording).
+ */
+import { badRequest } from '../../../machinery/status.ts';
+
+const VERSION = 'meta.k8s.io/v1';
+/** Continue at the newest revision: the answer to a token whose revision is gone offers this. */
+export const NEWEST_REVISION = -1;
+
+export interface ContinuePoint {
+  revision: number;
+  /** Relative to the resource's prefix: `default/web-1`. */
+  after: string;
+}
+
+const invalidToken = (detail: string) => badRequest(`continue key is not valid${detail}`);
+
+export const encodeContinue = ({ revision, after }: ContinuePoint): string =>
+  Buffer.from(JSON.stringify({ v: VERSION, rv: revision, start: `${after}\0` })).toString('base64url');
+
+/** Throws 400 BadRequest. */
+export function decodeContinue(token: string): ContinuePoint {
+  let content: { v?: unknown; rv?: unknown; start?: unknown } | null;
+  try {
+    content = JSON.parse(Buffer.from(token, 'base64url').toString());
+  } catch {
+    throw invalidToken('');
+  }
+  if (content?.v !== VERSION)
+    throw invalidToken(
+      `: server does not recognize this encoded version ${typeof content?.v === 'string' ? content.v : ''}`,
+    );
+  const { rv, start } = content;
+  if (typeof rv !== 'number' || !Number.isSafeInteger(rv) || rv === 0 || rv < NEWEST_REVISION) {
+    throw invalidToken(`: incorrect encoded start resourceVersion (version ${VERSION})`);
+  }
+  if (typeof start !== 'string' || start === '') throw invalidToken(`: encoded start key empty (version ${VERSION})`);
+  if (!/^[^/\0]+(\/[^/\0]+)?\0$/.test(start)) throw invalidToken(`: ${start}`);
+  return { revision: rv, after: start.slice(0, -1) };
+}

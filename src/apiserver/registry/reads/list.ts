@@ -1,0 +1,206 @@
+/**
+ * get and list. The newest state comes from the cache, in whole or as a first page; later pages and exact revisions
+ * from the store at their revision, so that all pages of a list show one moment.
+ */
+
+import type { KubeList, KubeObject, ListMeta } from '../../../machinery/meta.ts';
+import { ApiError, badRequest, expired, methodNotAllowed, notFound } from '../../../machinery/status.ts';
+import { runInTurns, workInTurns } from '../../../platform/work-in-turns.ts';
+import type { ListOptions } from '../../../ports/backend.ts';
+import { CompactedError } from '../../../store/store.ts';
+import { objectKey } from '../../cache/keys.ts';
+import { decodeStored, revisionOf } from '../../cache/stored-object.ts';
+import type { RegistryContext } from '../context.ts';
+import type { Resource } from '../resources.ts';
+import { decodeContinue, encodeContinue, NEWEST_REVISION } from './continue-token.ts';
+import { checkListOptions, parseResourceVersion, untilFresh } from './resource-version.ts';
+import { parseSelection, type Selection } from './selection.ts';
+
+const EXPIRED_TEXT = 'The resourceVersion for the provided list is too old.';
+const EXPIRED_CONTINUE_TEXT =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
+
+/**
+ * Objects fetched from the store at once where all are wanted, or a selector leaves out an unknown part of them. For each such
+ * chunk of an older revision the store reads the history since.
+ */
+const CHUNK = 2000;
+
+/** Objects of the cache that a selector is asked of in one step. */
+const SELECTED_AT_ONCE = 100;
+
+/** The key of an object of this resource. Throws 400 where a namespace is missing. */
+export function keyOf(resource: Resource, namespace: string | undefined, name: string): string {
+  if (!resource.kind.namespaced) return objectKey(resource.prefix, undefined, name);
+  if (!namespace) throw badRequest('an empty namespace may not be set when a resource name is provided');
+  return objectKey(resource.prefix, namespace, name);
+}
+
+/** The object as it is now, in its stored form. */
+export async function readCurrent(
+  { store, cache }: RegistryContext,
+  { kind }: Resource,
+  key: string,
+): Promise<KubeObject | undefined> {
+  if (kind.uncached !== true) return cache.get(key);
+  const stored = await store.get(key);
+  return stored === undefined ? undefined : decodeStored(stored);
+}
+
+export async function getObject(
+  context: RegistryContext,
+  resource: Resource,
+  namespace: string | undefined,
+  name: string,
+): Promise<KubeObject> {
+  if (resource.kind.createOnly) throw methodNotAllowed();
+  const object = await readCurrent(context, resource, keyOf(resource, namespace, name));
+  if (object === undefined) throw notFound(resource.groupResource, name);
+  return resource.fromStored(object);
+}
+
+interface Page {
+  items: KubeObject[];
+  revision: number;
+  /** Of the last object looked at where there are more: relative to the resource's prefix. */
+  last?: string;
+  remaining?: number;
+}
+
+export async function listObjects(
+  context: RegistryContext,
+  resource: Resource,
+  options: ListOptions,
+  signal?: AbortSignal,
+): Promise<KubeList> {
+  if (resource.kind.createOnly) throw methodNotAllowed();
+  checkListOptions(options);
+  const selection = parseSelection(resource.kind, options);
+  const page = await readPage(context, resource, selection, options, signal);
+  const metadata: ListMeta = { resourceVersion: String(page.revision) };
+  if (page.last !== undefined) {
+    metadata.continue = encodeContinue({ revision: page.revision, after: page.last });
+    if (selection.matches === undefined && page.remaining !== undefined) metadata.remainingItemCount = page.remaining;
+  }
+  return { apiVersion: resource.apiVersion, kind: `${resource.kind.kind}List`, metadata, items: page.items };
+}
+
+async function readPage(
+  context: RegistryContext,
+  resource: Resource,
+  selection: Selection,
+  options: ListOptions,
+  signal: AbortSignal | undefined,
+): Promise<Page> {
+  const namespace = resource.kind.namespaced ? options.namespace || selection.namespace : undefined;
+  const from = { namespace, selection, limit: options.limit ?? 0, signal };
+  if (options.continue) {
+    if (options.resourceVersion && options.resourceVersion !== '0') {
+      throw badRequest('specifying resource version is not allowed when using continue');
+    }
+    const { revision, after } = decodeContinue(options.continue);
+    const at = revision === NEWEST_REVISION ? context.cache.revision() : revision;
+    await untilFresh(context, at);
+    return readStored(context, resource, { ...from, revision: at, after });
+  }
+  const revision = parseResourceVersion(options.resourceVersion);
+  await untilFresh(context, revision);
+  // Source: "Resource versions" of the v1.33 API concepts: a limit makes an unqualified version exact.
+  const exact = options.resourceVersionMatch === 'Exact' || (!options.resourceVersionMatch && from.limit > 0);
+  if (exact && revision !== 0 && revision !== context.cache.revision()) {
+    return readStored(context, resource, { ...from, revision });
+  }
+  if (resource.kind.uncached === true) return readUncached(context, resource, from);
+  return runInTurns(cachedPage(context, resource, from), workInTurns());
+}
+
+/** The present state of an uncached kind. */
+async function readUncached(context: RegistryContext, resource: Resource, request: PageRequest): Promise<Page> {
+  const revision = context.cache.revision();
+  const { namespace, selection } = request;
+  if (!selection.name || (resource.kind.namespaced && !namespace))
+    return readStored(context, resource, { ...request, revision });
+  const object = await readCurrent(context, resource, keyOf(resource, namespace, selection.name));
+  const served = object === undefined ? [] : [resource.fromStored(object)];
+  return { items: served.filter((each) => selection.matches?.(each) ?? true), revision };
+}
+
+interface PageRequest {
+  namespace: string | undefined;
+  selection: Selection;
+  /** 0: all */
+  limit: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** The place of an object among those of its resource: `default/web-1`. */
+const positionOf = (object: KubeObject): string =>
+  object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name;
+
+/** The present state of a cached kind. Takes more than one step only where a selector is asked of each of many objects. */
+export function* cachedPage(
+  { cache }: RegistryContext,
+  resource: Resource,
+  { namespace, selection, limit }: PageRequest,
+): Generator<void, Page> {
+  const revision = cache.revision();
+  const serve = (object: KubeObject): KubeObject[] => {
+    const served = resource.fromStored(object);
+    return selection.matches === undefined || selection.matches(served) ? [served] : [];
+  };
+  if (selection.name && (namespace || !resource.kind.namespaced)) {
+    const object = cache.get(objectKey(resource.prefix, namespace, selection.name));
+    return { items: object === undefined ? [] : serve(object), revision };
+  }
+  const all = cache.list(resource.prefix, namespace);
+  const items: KubeObject[] = [];
+  for (const [index, object] of all.entries()) {
+    if (selection.matches !== undefined && index % SELECTED_AT_ONCE === SELECTED_AT_ONCE - 1) yield;
+    if (limit > 0 && items.length === limit) {
+      return { items, revision, last: positionOf(all[index - 1] as KubeObject), remaining: all.length - index };
+    }
+    items.push(...serve(object));
+  }
+  return { items, revision };
+}
+
+async function readStored(
+  context: RegistryContext,
+  resource: Resource,
+  request: PageRequest & { revision: number; after?: string },
+): Promise<Page> {
+  const { namespace, selection, limit, revision, signal } = request;
+  const prefix = namespace ? objectKey(resource.prefix, namespace, '') : resource.prefix;
+  const items: KubeObject[] = [];
+  const betweenSteps = workInTurns();
+  let after = request.after;
+  for (;;) {
+    const isPage = limit > 0 && selection.matches === undefined;
+    const wanted = isPage ? Math.min(CHUNK, limit - items.length) : CHUNK;
+    const afterKey = after === undefined ? undefined : `${resource.prefix}${after}`;
+    const range = await context.store
+      .range({ prefix, after: afterKey, limit: wanted, revision, signal })
+      .catch((error: unknown) => Promise.reject(explainRange(error, request.after)));
+    for (const [index, stored] of range.items.entries()) {
+      after = stored.key.slice(resource.prefix.length);
+      // The cache has decoded, and perhaps encoded, most of these.
+      const cached = context.cache.get(stored.key);
+      const object = cached !== undefined && revisionOf(cached) === stored.modRevision ? cached : decodeStored(stored);
+      const served = resource.fromStored(object);
+      if (selection.matches === undefined || selection.matches(served)) items.push(served);
+      if (await betweenSteps()) signal?.throwIfAborted();
+      const remaining = range.remaining + range.items.length - index - 1;
+      if (limit > 0 && items.length === limit && remaining > 0) return { items, revision, last: after, remaining };
+    }
+    if (range.remaining === 0) return { items, revision };
+    // The objects are large: the page has fewer of them than were asked for.
+    if (isPage && range.items.length < wanted) return { items, revision, last: after, remaining: range.remaining };
+  }
+}
+
+function explainRange(error: unknown, after: string | undefined): unknown {
+  if (!(error instanceof CompactedError)) return error;
+  if (after === undefined) return expired(EXPIRED_TEXT);
+  const { status } = expired(EXPIRED_CONTINUE_TEXT);
+  return new ApiError({ ...status, metadata: { continue: encodeContinue({ revision: NEWEST_REVISION, after }) } });
+}

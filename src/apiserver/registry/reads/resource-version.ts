@@ -1,0 +1,70 @@
+/** The resourceVersion of a list or watch request: its text, and the rules of where it may stand. */
+
+import { type FieldError, forbidden, invalid, notSupported } from '../../../machinery/field-error.ts';
+import { type ApiError, invalidObject, tooLargeResourceVersion } from '../../../machinery/status.ts';
+import type { ListOptions, WatchOptions } from '../../../ports/backend.ts';
+import type { RegistryContext } from '../context.ts';
+
+/** How long a read waits for a revision that the cache has not seen yet. Source: upstream's watch cache. */
+const FRESH_WAIT_MILLIS = 3000;
+
+const invalidListOptions = (errors: FieldError[]): ApiError =>
+  invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+
+/** The revision, 0 for '' and '0'. Throws 422 Invalid where the text is no whole number. */
+export function parseResourceVersion(text: string | undefined): number {
+  if (text === undefined || text === '') return 0;
+  const revision = /^\d{1,20}$/.test(text) ? Number(text) : undefined;
+  if (revision === undefined || !Number.isSafeInteger(revision)) {
+    const detail = `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`;
+    throw invalidListOptions([invalid('resourceVersion', text, detail)]);
+  }
+  return revision;
+}
+
+const MATCH = 'resourceVersionMatch';
+const known: readonly unknown[] = ['Exact', 'NotOlderThan'];
+
+/** Source: k8s.io/apimachinery/pkg/apis/meta/internalversion/validation (behaviour and wording). */
+export function checkListOptions(options: ListOptions): void {
+  const { resourceVersion, resourceVersionMatch: match } = options;
+  if (match === undefined) return;
+  const errors: FieldError[] = [];
+  if (!resourceVersion) errors.push(forbidden(MATCH, `${MATCH} is forbidden unless resourceVersion is provided`));
+  if (options.continue) errors.push(forbidden(MATCH, `${MATCH} is forbidden when continue is provided`));
+  if (!known.includes(match)) errors.push(notSupported(MATCH, match, ['Exact', 'NotOlderThan', '']));
+  if (match === 'Exact' && resourceVersion === '0') {
+    errors.push(forbidden(MATCH, `${MATCH} "exact" is forbidden for resourceVersion "0"`));
+  }
+  if (errors.length > 0) throw invalidListOptions(errors);
+}
+
+/** Source: as checkListOptions. */
+export function checkWatchOptions({ sendInitialEvents, resourceVersionMatch: match }: WatchOptions): void {
+  const errors: FieldError[] = [];
+  if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
+    errors.push(forbidden(MATCH, `sendInitialEvents requires setting ${MATCH} to NotOlderThan`));
+  }
+  if (match !== undefined && sendInitialEvents === undefined) {
+    errors.push(forbidden(MATCH, `${MATCH} is forbidden for watch unless sendInitialEvents is provided`));
+  }
+  if (match !== undefined && match !== 'NotOlderThan') errors.push(notSupported(MATCH, match, ['NotOlderThan']));
+  if (errors.length > 0) throw invalidListOptions(errors);
+}
+
+/** Resolves when the cache is at the revision or later; rejects with 504 Timeout after 3 s. */
+export function untilFresh({ cache, timers }: RegistryContext, revision: number): Promise<void> {
+  if (cache.revision() >= revision) return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const timer = timers.at(timers.now() + FRESH_WAIT_MILLIS, () => {
+      stop();
+      reject(tooLargeResourceVersion(revision, cache.revision()));
+    });
+    const stop = cache.onChange(() => {
+      if (cache.revision() < revision) return;
+      stop();
+      timer.cancel();
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,254 @@
+/**
+ * watch: the events of a resource from the cache, as one client wants to see them.
+ *
+ * An object that begins to match the client's selectors is ADDED to it, one that stops to match is DELETED. Events are
+ * shared between watchers, so that each is encoded once.
+ */
+
+import type { KubeObject } from '../../../machinery/meta.ts';
+import { expired, methodNotAllowed } from '../../../machinery/status.ts';
+import type { Timer } from '../../../platform/platform.ts';
+import { oneAtATime, runInTurns, workInTurns } from '../../../platform/work-in-turns.ts';
+import type { WatchEvent, WatchOptions, WatchSink } from '../../../ports/backend.ts';
+import { atRevision, deepFreeze } from '../../cache/stored-object.ts';
+import { type CacheEvent, TooOldError } from '../../cache/watch-cache.ts';
+import type { RegistryContext } from '../context.ts';
+import type { Resource } from '../resources.ts';
+import { cachedPage, listObjects } from './list.ts';
+import { checkWatchOptions, parseResourceVersion, untilFresh } from './resource-version.ts';
+import { parseSelection, type Selection } from './selection.ts';
+
+/** Source: upstream's cacher sends a bookmark about once a minute. */
+const BOOKMARK_INTERVAL_MILLIS = 60_000;
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+export async function watchObjects(
+  context: RegistryContext,
+  resource: Resource,
+  options: WatchOptions,
+  sink: WatchSink,
+  signal: AbortSignal,
+): Promise<void> {
+  if (resource.kind.createOnly) throw methodNotAllowed();
+  checkWatchOptions(options);
+  const leave = context.selectors.take(options);
+  try {
+    await watchSelected(context, resource, options, sink, signal);
+  } finally {
+    leave();
+  }
+}
+
+async function watchSelected(
+  context: RegistryContext,
+  resource: Resource,
+  options: WatchOptions,
+  sink: WatchSink,
+  signal: AbortSignal,
+): Promise<void> {
+  const selection = parseSelection(resource.kind, options);
+  const revision = parseResourceVersion(options.resourceVersion);
+  if (options.sendInitialEvents) await untilFresh(context, revision);
+  const wantsPresent = options.sendInitialEvents ?? revision === 0;
+  const namespace = resource.kind.namespaced ? options.namespace || selection.namespace : undefined;
+  let present: Present | undefined;
+  if (wantsPresent && resource.kind.uncached) {
+    present = { items: [], revision: await sendUncached(context, resource, options, sink, signal) };
+  } else if (wantsPresent) {
+    const steps = cachedPage(context, resource, { namespace, selection, limit: 0 });
+    const first = steps.next();
+    present = first.done ? first.value : await runInTurns(steps, workInTurns());
+  }
+  if (signal.aborted) return;
+  await new Watcher(context, resource, options, { namespace, selection, revision }, sink).run(present, signal);
+}
+
+/** What a watch begins with. */
+interface Present {
+  /** What is to be sent of it. */
+  items: readonly KubeObject[];
+  /** The watch follows from there. */
+  revision: number;
+}
+
+interface Watched {
+  namespace: string | undefined;
+  selection: Selection;
+  /** 0: from what there is. */
+  revision: number;
+}
+
+/** What is in no cache is read for one watch at a time: it counts as waiting for its client before the next is read. */
+const uncachedReads = oneAtATime();
+
+/** Sends what an uncached kind has; returns the revision at which it does. */
+async function sendUncached(
+  context: RegistryContext,
+  resource: Resource,
+  { namespace, labelSelector, fieldSelector }: WatchOptions,
+  sink: WatchSink,
+  signal: AbortSignal,
+): Promise<number> {
+  const leave = await uncachedReads.enter();
+  try {
+    if (signal.aborted) return 0;
+    const betweenSteps = workInTurns();
+    const options = { namespace, labelSelector, fieldSelector };
+    const { items, metadata } = await listObjects(context, resource, options, signal);
+    for (const object of items) {
+      if (signal.aborted) break;
+      sink(initialEvent(object), 'own');
+      await betweenSteps();
+    }
+    return Number(metadata.resourceVersion);
+  } finally {
+    leave();
+  }
+}
+
+class Watcher {
+  readonly #context: RegistryContext;
+  readonly #resource: Resource;
+  readonly #options: WatchOptions;
+  readonly #watched: Watched;
+  readonly #sink: WatchSink;
+  readonly #cleanups: (() => void)[] = [];
+  #ended = false;
+  #resolve: () => void = () => {};
+
+  constructor(context: RegistryContext, resource: Resource, options: WatchOptions, watched: Watched, sink: WatchSink) {
+    this.#context = context;
+    this.#resource = resource;
+    this.#options = options;
+    this.#watched = watched;
+    this.#sink = sink;
+  }
+
+  /** Does not keep the present, whose objects change while the watch goes on. */
+  run(present: Present | undefined, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      const onAbort = (): void => this.#end();
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#cleanups.push(() => signal.removeEventListener('abort', onAbort));
+      this.#follow(this.#start(present));
+    });
+  }
+
+  /** Sends what the client wants of the present; returns the revision to follow from. */
+  #start(present: Present | undefined): number {
+    const { revision } = this.#watched;
+    if (present === undefined) return revision === 0 ? this.#context.cache.revision() : revision;
+    for (const object of present.items) this.#send(initialEvent(object), 'shared');
+    if (this.#options.sendInitialEvents) this.#bookmark(present.revision, { [INITIAL_EVENTS_END]: 'true' });
+    return present.revision;
+  }
+
+  #follow(afterRevision: number): void {
+    const { cache } = this.#context;
+    const { namespace } = this.#watched;
+    if (this.#ended) return;
+    try {
+      this.#onEnd(cache.subscribe(this.#resource.prefix, namespace, afterRevision, (event) => this.#deliver(event)));
+    } catch (error) {
+      if (!(error instanceof TooOldError)) throw error;
+      this.#send({ type: 'ERROR', object: expired(error.message).status });
+      this.#end();
+      return;
+    }
+    this.#armBookmarks();
+    this.#armTimeout();
+  }
+
+  #deliver(event: CacheEvent): void {
+    if (this.#ended) return;
+    const { matches } = this.#watched.selection;
+    const object = this.#resource.fromStored(event.object);
+    const matchesNow = event.type !== 'DELETED' && (matches?.(object) ?? true);
+    const matchedBefore =
+      event.previous !== undefined && (matches?.(this.#resource.fromStored(event.previous)) ?? true);
+    if (matchesNow) this.#send(shared(event, this.#resource, matchedBefore ? 'MODIFIED' : 'ADDED'));
+    else if (matchedBefore) this.#send(shared(event, this.#resource, 'DELETED'));
+  }
+
+  #send(event: WatchEvent, initial?: 'shared'): void {
+    if (!this.#ended) this.#sink(event, initial);
+  }
+
+  #bookmark(revision: number, annotations?: Record<string, string>): void {
+    if (!this.#options.allowWatchBookmarks) return;
+    const { apiVersion, kind } = this.#resource;
+    const metadata = { resourceVersion: String(revision), ...(annotations === undefined ? {} : { annotations }) };
+    const object = deepFreeze({ apiVersion, kind: kind.kind, metadata }) as unknown as KubeObject;
+    this.#send(Object.freeze({ type: 'BOOKMARK', object }));
+  }
+
+  #armBookmarks(): void {
+    if (!this.#options.allowWatchBookmarks || this.#ended) return;
+    const { timers, cache } = this.#context;
+    let timer: Timer;
+    const arm = (): void => {
+      timer = timers.at(timers.now() + BOOKMARK_INTERVAL_MILLIS, () => {
+        this.#bookmark(cache.revision());
+        if (!this.#ended) arm();
+      });
+    };
+    arm();
+    this.#onEnd(() => timer.cancel());
+  }
+
+  #armTimeout(): void {
+    const { timeoutSeconds } = this.#options;
+    if (!timeoutSeconds || this.#ended) return;
+    const { timers, cache } = this.#context;
+    const timer = timers.at(timers.now() + timeoutSeconds * 1000, () => {
+      this.#bookmark(cache.revision());
+      this.#end();
+    });
+    this.#onEnd(() => timer.cancel());
+  }
+
+  /** The sink may end the watch before its own set-up is over. */
+  #onEnd(cleanup: () => void): void {
+    if (this.#ended) cleanup();
+    else this.#cleanups.push(cleanup);
+  }
+
+  #end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    for (const cleanup of this.#cleanups) cleanup();
+    this.#resolve();
+  }
+}
+
+type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
+
+/** The served events of a cache event, by resource: two kinds may show one stored object. */
+const served = new WeakMap<CacheEvent, Map<Resource, Partial<Record<ChangeType, WatchEvent>>>>();
+
+function shared(event: CacheEvent, resource: Resource, type: ChangeType): WatchEvent {
+  const byResource = served.get(event) ?? new Map<Resource, Partial<Record<ChangeType, WatchEvent>>>();
+  served.set(event, byResource);
+  const byType = byResource.get(resource) ?? {};
+  byResource.set(resource, byType);
+  byType[type] ??= Object.freeze({ type, object: resource.fromStored(stateFor(event, type)) });
+  return byType[type];
+}
+
+/** An object that stops to match is shown as it last did, at the revision of the change. */
+const stateFor = (event: CacheEvent, type: ChangeType): KubeObject =>
+  type === 'DELETED' && event.type !== 'DELETED' && event.previous !== undefined
+    ? atRevision(event.previous, event.revision)
+    : event.object;
+
+const initialEvents = new WeakMap<KubeObject, WatchEvent>();
+
+function initialEvent(object: KubeObject): WatchEvent {
+  let event = initialEvents.get(object);
+  if (event === undefined) {
+    event = Object.freeze({ type: 'ADDED', object });
+    initialEvents.set(object, event);
+  }
+  return event;
+}

@@ -1,0 +1,268 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { Service, ServiceSpec } from '../../../api/generated/types.ts';
+import { kinds } from '../../../api/kinds.ts';
+import type { KubeObject } from '../../../machinery/meta.ts';
+import { createMemoryStore } from '../../../store/memory/memory-store.ts';
+import { objectKey, resourcePrefix } from '../../cache/keys.ts';
+import { loadWatchCache } from '../../cache/watch-cache.ts';
+import { bootstrap } from '../bootstrap.ts';
+import { createRegistry } from '../registry.ts';
+import {
+  failure,
+  manualTimers,
+  NAMESPACES,
+  object,
+  SERVICE_CIDR,
+  SERVICES,
+  startRegistry,
+  strictLog,
+} from '../testing.ts';
+import { createServiceAllocator } from './service-allocator.ts';
+import { parseServiceCidr } from './service-range.ts';
+
+const service = (name: string, spec: Partial<ServiceSpec> = {}, metadata: object = {}): KubeObject =>
+  object('Service', name, { spec: { ports: [{ port: 80 }], ...spec } }, metadata);
+const specOf = (object: unknown): ServiceSpec => (object as Service).spec as ServiceSpec;
+
+describe('cluster IPs', () => {
+  test('one of the upper part of the range, in step with clusterIPs, and never twice', async () => {
+    const { registry } = await startRegistry();
+    const given = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => registry.create(SERVICES, 'default', service(`s${n}`))),
+    );
+    const addresses = given.map((created) => specOf(created).clusterIP ?? '');
+    expect(new Set(addresses).size).toBe(100);
+    for (const [index, created] of given.entries()) {
+      const spec = specOf(created);
+      expect(spec).toMatchObject({
+        clusterIPs: [addresses[index]],
+        ipFamilies: ['IPv4'],
+        ipFamilyPolicy: 'SingleStack',
+      });
+      expect(Number(addresses[index]?.split('.')[3])).toBeGreaterThan(16);
+    }
+  });
+
+  test('the whole range but the reserved ones, then none', async () => {
+    const registry = await smallRegistry();
+    const addresses = new Set<string>();
+    for (let n = 0; n < 12; n++) {
+      addresses.add(specOf(await registry.create(SERVICES, 'default', service(`s${n}`))).clusterIP ?? '');
+    }
+    expect(addresses.size).toBe(12);
+    expect(addresses).not.toContain('10.9.0.10');
+    expect(await failure(registry.create(SERVICES, 'default', service('more')))).toEqual({
+      code: 500,
+      reason: 'InternalError',
+      message: 'Internal error occurred: failed to allocate a serviceIP: range is full',
+    });
+    const asked = await registry.create(SERVICES, 'default', service('dns', { clusterIP: '10.9.0.10' }));
+    expect(specOf(asked).clusterIPs).toEqual(['10.9.0.10']);
+    await registry.delete(SERVICES, 'default', 's3');
+    expect(specOf(await registry.create(SERVICES, 'default', service('again'))).clusterIP).toBeDefined();
+  });
+
+  test.each([
+    [
+      'taken',
+      '10.96.0.1',
+      'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.1"]: failed to allocate IP 10.96.0.1: provided IP is already allocated',
+    ],
+    [
+      'outside',
+      '10.97.0.1',
+      'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.97.0.1"]: failed to allocate IP 10.97.0.1: the provided IP (10.97.0.1) is not in the valid range. The range of valid IPs is 10.96.0.0/24',
+    ],
+    [
+      'broadcast',
+      '10.96.0.255',
+      'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.255"]: failed to allocate IP 10.96.0.255: the provided IP (10.96.0.255) is not in the valid range. The range of valid IPs is 10.96.0.0/24',
+    ],
+  ])('an address that is %s is refused', async (_, clusterIP, message) => {
+    const { registry } = await startRegistry();
+    expect(await failure(registry.create(SERVICES, 'default', service('b', { clusterIP })))).toEqual({
+      code: 422,
+      reason: 'Invalid',
+      message,
+    });
+  });
+
+  test('of two that ask for one address at the same time one gets it', async () => {
+    const { registry } = await startRegistry();
+    const asked = ['a', 'b'].map((name) =>
+      registry.create(SERVICES, 'default', service(name, { clusterIP: '10.96.0.9' })),
+    );
+    const results = await Promise.allSettled(asked);
+    expect(results.map((result) => result.status).sort()).toEqual(['fulfilled', 'rejected']);
+  });
+
+  test('None and ExternalName get none', async () => {
+    const { registry } = await startRegistry();
+    const headless = await registry.create(
+      SERVICES,
+      'default',
+      service('h', { clusterIP: 'None', selector: { a: 'b' } }),
+    );
+    expect(specOf(headless)).toMatchObject({ clusterIP: 'None', clusterIPs: ['None'], ipFamilies: ['IPv4'] });
+    const open = await registry.create(SERVICES, 'default', service('o', { clusterIP: 'None' }));
+    expect(specOf(open)).toMatchObject({ ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv4', 'IPv6'] });
+    const external = await registry.create(
+      SERVICES,
+      'default',
+      service('e', { type: 'ExternalName', externalName: 'a.b' }),
+    );
+    expect(specOf(external).clusterIP).toBeUndefined();
+  });
+
+  test.each<[Partial<ServiceSpec>, string]>([
+    [{ ipFamilies: ['IPv6'] }, 'spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster'],
+    [
+      { ipFamilyPolicy: 'RequireDualStack' },
+      'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services',
+    ],
+  ])('%o is refused', async (spec, text) => {
+    const { registry } = await startRegistry();
+    const { message } = await failure(registry.create(SERVICES, 'default', service('a', spec)));
+    expect(message).toBe(`Service "a" is invalid: ${text}`);
+  });
+
+  test('an update without the address keeps it; another type gives it back', async () => {
+    const { registry } = await startRegistry();
+    const { clusterIP } = specOf(await registry.create(SERVICES, 'default', service('a')));
+    const place = { namespace: 'default' };
+    const updated = await registry.update(SERVICES, service('a', { ports: [{ port: 81 }] }, place));
+    expect(specOf(updated)).toMatchObject({ clusterIP, clusterIPs: [clusterIP] });
+    await registry.update(SERVICES, service('a', { type: 'ExternalName', externalName: 'a.b' }, place));
+    const other = await registry.create(SERVICES, 'default', service('b', { clusterIP }));
+    expect(specOf(other).clusterIP).toBe(clusterIP);
+  });
+
+  test('a dry run and a failed write take none', async () => {
+    const { registry } = await startRegistry();
+    const asked = service('a', { clusterIP: '10.96.0.9' });
+    await registry.create(SERVICES, 'default', asked, { dryRun: true });
+    const taken = service('kubernetes', { clusterIP: '10.96.0.9' });
+    expect(await failure(registry.create(SERVICES, 'default', taken))).toMatchObject({ reason: 'AlreadyExists' });
+    expect(specOf(await registry.create(SERVICES, 'default', asked)).clusterIP).toBe('10.96.0.9');
+  });
+
+  test('what is in use is known after a restart', async () => {
+    const store = createMemoryStore();
+    const { registry } = await startRegistry({ store });
+    await registry.create(SERVICES, 'default', service('a', { clusterIP: '10.96.0.9' }));
+    const again = await startRegistry({ store });
+    const second = again.registry.create(SERVICES, 'default', service('b', { clusterIP: '10.96.0.9' }));
+    expect((await failure(second)).message).toContain('provided IP is already allocated');
+  });
+});
+
+describe('node ports', () => {
+  const nodePort = (name: string, port: number, rest: object = {}) =>
+    service(name, { type: 'NodePort', ports: [{ port, ...rest }] });
+
+  test('are given, kept and refused', async () => {
+    const { registry } = await startRegistry();
+    const given = specOf(await registry.create(SERVICES, 'default', nodePort('a', 80))).ports?.[0]?.nodePort as number;
+    expect(given).toBeGreaterThanOrEqual(30_000);
+    expect(given).toBeLessThanOrEqual(32_767);
+    const kept = await registry.update(SERVICES, service('a', { type: 'NodePort' }, { namespace: 'default' }));
+    expect(specOf(kept).ports?.[0]?.nodePort).toBe(given);
+    expect((await failure(registry.create(SERVICES, 'default', nodePort('b', 80, { nodePort: given })))).message).toBe(
+      `Service "b" is invalid: spec.ports[0].nodePort: Invalid value: ${given}: provided port is already allocated`,
+    );
+    expect((await failure(registry.create(SERVICES, 'default', nodePort('b', 80, { nodePort: 80 })))).message).toBe(
+      'Service "b" is invalid: spec.ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports is 30000-32767',
+    );
+  });
+
+  test('TCP and UDP of one Service may share one', async () => {
+    const { registry } = await startRegistry();
+    const ports = ['TCP', 'UDP'].map((protocol) => ({
+      name: protocol.toLowerCase(),
+      port: 53,
+      protocol,
+      nodePort: 30_053,
+    }));
+    const created = await registry.create(SERVICES, 'default', service('dns', { type: 'NodePort', ports }));
+    expect(specOf(created).ports?.map((port) => port.nodePort)).toEqual([30_053, 30_053]);
+  });
+});
+
+test('a write of a Service looks at no other; what others have changes with them', async () => {
+  const store = createMemoryStore();
+  const cache = await loadWatchCache({ store, log: strictLog });
+  const lists = vi.spyOn(cache, 'list');
+  const { admit } = createServiceAllocator(cache, SERVICE_CIDR, () => new Uint8Array(4));
+  const place = { namespace: 'default' };
+  const key = (name: string) => objectKey(resourcePrefix('', 'services'), 'default', name);
+  const asked = (name: string, nodePort: number) =>
+    service(name, { type: 'NodePort', clusterIP: '10.96.0.9', ports: [{ port: 80, nodePort }] }, place);
+  const put = async (name: string, nodePort: number) => {
+    const object = asked(name, nodePort);
+    const release = admit(object, cache.get(key(name)));
+    await store.txn({ compare: [], puts: [{ key: key(name), value: Buffer.from(JSON.stringify(object)) }] });
+    release();
+  };
+  await put('a', 30_001);
+  await put('a', 30_001);
+  expect(() => admit(asked('b', 30_002), undefined)).toThrow('provided IP is already allocated');
+  const other = (nodePort: number) => service('b', { type: 'NodePort', ports: [{ port: 80, nodePort }] }, place);
+  expect(() => admit(other(30_001), undefined)).toThrow('provided port is already allocated');
+  await put('a', 30_003);
+  admit(other(30_001), undefined)();
+  expect(() => admit(other(30_003), undefined)).toThrow('provided port is already allocated');
+  await store.txn({ compare: [], deletes: [key('a')] });
+  await put('b', 30_003);
+  expect(lists).toHaveBeenCalledTimes(1);
+});
+
+describe('bootstrap', () => {
+  test('makes the namespaces and the Service of the API, once', async () => {
+    const { registry } = await startRegistry();
+    const before = registry.revision();
+    await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
+    expect(registry.revision()).toBe(before);
+    const namespaces = await registry.list(NAMESPACES, {});
+    expect(namespaces.items.map(({ metadata }) => metadata.name)).toEqual([
+      'default',
+      'kube-node-lease',
+      'kube-public',
+      'kube-system',
+    ]);
+    expect(await registry.get(SERVICES, 'default', 'kubernetes')).toMatchObject({
+      metadata: { labels: { component: 'apiserver', provider: 'kubernetes' } },
+      spec: { clusterIP: '10.96.0.1', ports: [{ name: 'https', port: 443, targetPort: 6443 }] },
+    });
+  });
+
+  test('follows another port and another range', async () => {
+    const store = createMemoryStore();
+    await startRegistry({ store });
+    const options = { store, kinds, timers: manualTimers(), log: strictLog, serviceCidr: '10.5.0.0/16' };
+    const registry = await createRegistry(options);
+    await bootstrap(registry, { serviceCidr: '10.5.0.0/16', apiServerPort: 7443 });
+    expect(specOf(await registry.get(SERVICES, 'default', 'kubernetes'))).toMatchObject({
+      clusterIP: '10.5.0.1',
+      ports: [{ targetPort: 7443 }],
+    });
+    await bootstrap(registry, { serviceCidr: '10.5.0.0/16', apiServerPort: 8443 });
+    expect(specOf(await registry.get(SERVICES, 'default', 'kubernetes')).ports?.[0]?.targetPort).toBe(8443);
+  });
+});
+
+test.each(['', '10.0.0.0', 'fd00::/64', '10.0.0.0/29', '10.0.0.0/x'])('%s is no Service range', (cidr) => {
+  expect(() => parseServiceCidr(cidr)).toThrow('is not an IPv4 network');
+});
+
+async function smallRegistry() {
+  const serviceCidr = '10.9.0.0/28';
+  const registry = await createRegistry({
+    store: createMemoryStore(),
+    kinds,
+    timers: manualTimers(),
+    log: strictLog,
+    serviceCidr,
+  });
+  await bootstrap(registry, { serviceCidr, apiServerPort: 6443 });
+  return registry;
+}

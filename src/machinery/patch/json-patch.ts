@@ -1,0 +1,242 @@
+/**
+ * JSON patch: a list of operations on paths.
+ * Source: RFC 6902; the limits and the failures as the API server of v1.33 answers them.
+ *
+ * Own code, because the libraries copy the whole document for each move or copy, or compare lists pairwise.
+ */
+import {
+  isDeeperThan,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  jsonEqual,
+  MAX_DEPTH,
+  setOwn,
+} from '../json-value.ts';
+import { ApiError, badRequest, entityTooLarge } from '../status.ts';
+
+const MAX_OPERATIONS = 10_000;
+/** What all copies of a patch may add up to. Source: JSONPatchMaxCopyBytes of v1.33. */
+const MAX_COPIED_BYTES = 3 * 1024 * 1024;
+/** How many elements of lists may move aside for others in all: 10,000 operations on lists of 5,000, some 50 ms. */
+const MAX_SHIFTED = 50_000_000;
+
+interface Operation {
+  op: string;
+  path: string;
+  from?: string;
+  value?: JsonValue;
+}
+
+/** Upstream keeps the cause to itself; here it is among the details. */
+const refused = (cause: string): ApiError =>
+  new ApiError({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'the server rejected our request due to an error in our request',
+    reason: 'Invalid',
+    details: { causes: [{ message: cause, field: 'patch' }] },
+    code: 422,
+  });
+
+const goKind = (value: unknown): string => {
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'boolean') return 'bool';
+  return value === null ? 'null' : typeof value;
+};
+
+const operationNames = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test']);
+
+/** Throws ApiError (BadRequest) unless the body is a list of operations. */
+function checkDocument(body: unknown): asserts body is Operation[] {
+  if (!Array.isArray(body)) {
+    throw badRequest(`json: cannot unmarshal ${goKind(body)} into Go value of type jsonpatch.Patch`);
+  }
+  if (body.length > MAX_OPERATIONS) {
+    throw entityTooLarge(`The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${body.length}`);
+  }
+  for (const operation of body as unknown[]) {
+    if (!isJsonObject(operation)) {
+      throw badRequest(`json: cannot unmarshal ${goKind(operation)} into Go value of type jsonpatch.Operation`);
+    }
+    const { op, path, from } = operation;
+    if (typeof op !== 'string' || !operationNames.has(op)) {
+      throw refused(`Unexpected kind: ${typeof op === 'string' ? op : 'unknown'}`);
+    }
+    if (typeof path !== 'string') throw refused(`${op} operation failed to decode path: missing value`);
+    if ((op === 'move' || op === 'copy') && typeof from !== 'string') {
+      throw refused(`${op} operation failed to decode from: missing value`);
+    }
+    if ((op === 'add' || op === 'replace' || op === 'test') && operation['value'] === undefined) {
+      throw refused(`${op} operation has no value: missing value`);
+    }
+  }
+}
+
+const clone = <T extends JsonValue>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+
+/** The names on the way; undefined where the text is no pointer. */
+function pathOf(pointer: string): string[] | undefined {
+  if (pointer === '') return [];
+  if (!pointer.startsWith('/')) return undefined;
+  const names = pointer.slice(1).split('/');
+  return pointer.includes('~') ? names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~')) : names;
+}
+
+const indexOf = (name: string): number => (/^\d{1,15}$/.test(name) ? Number(name) : Number.NaN);
+
+function childOf(parent: JsonValue | undefined, name: string): JsonValue | undefined {
+  if (Array.isArray(parent)) return parent[indexOf(name)];
+  return isJsonObject(parent) && Object.hasOwn(parent, name) ? parent[name] : undefined;
+}
+
+/** The document while its operations are carried out. */
+class PatchedDocument {
+  root: JsonValue;
+  private copied = 0;
+  private shifted = 0;
+
+  constructor(root: JsonObject) {
+    this.root = clone(root);
+  }
+
+  apply(operation: Operation): void {
+    const { op, path, from = '' } = operation;
+    const value = operation.value as JsonValue;
+    if (op === 'add') this.add(operation, clone(value));
+    else if (op === 'replace') {
+      this.existing(operation, path);
+      this.replace(operation, clone(value));
+    } else if (op === 'remove') this.remove(operation, path);
+    else if (op === 'copy') this.add(operation, this.copyOf(this.existing(operation, from)));
+    else if (op === 'move') this.move(operation, from, path);
+    else if (!jsonEqual(this.find(operation, path, true), value)) {
+      throw refused(`testing value ${path} failed: test failed`);
+    }
+  }
+
+  private missing({ op, path, from }: Operation, at = path): ApiError {
+    return refused(
+      at === from
+        ? `${op} operation does not apply: doc is missing from path: ${from}: missing value`
+        : `${op} operation does not apply: doc is missing path: "${path}": missing value`,
+    );
+  }
+
+  /** `last`: the value itself may be absent, but not what it would be in. */
+  private find(operation: Operation, pointer: string, last = false): JsonValue | undefined {
+    const path = pathOf(pointer);
+    if (path === undefined) throw this.missing(operation, pointer);
+    let at: JsonValue | undefined = this.root;
+    for (const [index, name] of path.entries()) {
+      at = childOf(at, name);
+      if (at === undefined && !(last && index === path.length - 1)) throw this.missing(operation, pointer);
+    }
+    return at;
+  }
+
+  private existing(operation: Operation, pointer: string): JsonValue {
+    const found = this.find(operation, pointer);
+    if (found === undefined) throw this.missing(operation, pointer);
+    return found;
+  }
+
+  /** What the last name of the pointer is in. The root is in nothing. */
+  private place(operation: Operation, pointer: string): { parent: JsonValue[] | JsonObject; name: string } {
+    const end = pointer.lastIndexOf('/');
+    const parent = end < 0 ? undefined : this.existing(operation, pointer.slice(0, end));
+    const name = pathOf(pointer)?.at(-1);
+    if (name === undefined || typeof parent !== 'object' || parent === null) throw this.missing(operation, pointer);
+    return { parent, name };
+  }
+
+  private add(operation: Operation, value: JsonValue): void {
+    const { op, path } = operation;
+    if (path === '') {
+      this.root = value;
+      return;
+    }
+    const { parent, name } = this.place(operation, path);
+    if (!Array.isArray(parent)) {
+      setOwn(parent, name, value);
+      return;
+    }
+    const index = name === '-' ? parent.length : indexOf(name);
+    if (Number.isNaN(index)) throw this.missing(operation);
+    if (index > parent.length) {
+      throw refused(
+        `error in ${op} for path: '${path}': Unable to access invalid index: ${name}: invalid index referenced`,
+      );
+    }
+    this.shift(parent, index);
+    parent.splice(index, 0, value);
+  }
+
+  private move(operation: Operation, from: string, path: string): void {
+    if (path.startsWith(`${from}/`)) throw this.missing(operation);
+    if (from === path) this.existing(operation, from);
+    else this.add(operation, this.remove(operation, from));
+  }
+
+  private replace(operation: Operation, value: JsonValue): void {
+    if (operation.path === '') {
+      this.root = value;
+      return;
+    }
+    const { parent, name } = this.place(operation, operation.path);
+    if (Array.isArray(parent)) parent[indexOf(name)] = value;
+    else setOwn(parent, name, value);
+  }
+
+  private remove(operation: Operation, pointer: string): JsonValue {
+    const removed = this.existing(operation, pointer);
+    if (pointer === '') {
+      this.root = null;
+      return removed;
+    }
+    const { parent, name } = this.place(operation, pointer);
+    if (Array.isArray(parent)) {
+      this.shift(parent, indexOf(name));
+      parent.splice(indexOf(name), 1);
+    } else delete parent[name];
+    return removed;
+  }
+
+  private shift(list: JsonValue[], from: number): void {
+    this.shifted += list.length - from;
+    if (this.shifted > MAX_SHIFTED) throw entityTooLarge(`the patch moves more than ${MAX_SHIFTED} elements of lists`);
+  }
+
+  private copyOf(value: JsonValue): JsonValue {
+    const text = JSON.stringify(value);
+    this.copied += text.length;
+    if (this.copied > MAX_COPIED_BYTES) {
+      throw entityTooLarge(
+        `Unable to complete the copy, the accumulated size increase of copy is ${this.copied}, exceeding the limit ${MAX_COPIED_BYTES}`,
+      );
+    }
+    return JSON.parse(text) as JsonValue;
+  }
+}
+
+/**
+ * The patched copy of `object`. Throws ApiError: 422 Invalid where an operation does not apply or a test fails, 400
+ * BadRequest where the body is no JSON patch, 413 where it has more than 10,000 operations or copies more than 3 MiB.
+ */
+export function applyJsonPatch(object: JsonObject, body: unknown): JsonObject {
+  checkDocument(body);
+  const document = new PatchedDocument(object);
+  try {
+    for (const operation of body) document.apply(operation);
+  } catch (error) {
+    // A value that is copied into itself doubles its levels: the copy of too many overflows the stack.
+    if (error instanceof RangeError) throw refused('exceeded max depth');
+    throw error;
+  }
+  const { root } = document;
+  if (!isJsonObject(root)) throw refused('the patched document is not an object');
+  if (isDeeperThan(MAX_DEPTH, root)) throw refused('exceeded max depth');
+  return root;
+}

@@ -1,0 +1,55 @@
+/** The elements of a list that a strategic merge patch merges: what identifies them, and their order. */
+import { goText, isJsonObject, type JsonValue } from '../json-value.ts';
+import { badRequest } from '../status.ts';
+
+/** What identifies an element of a merged list. Throws where it lacks the merge key. */
+export function keyOf(element: JsonValue, mergeKey: string | undefined): JsonValue {
+  if (mergeKey === undefined) return element;
+  if (!isJsonObject(element)) throw badRequest(`value for key ${mergeKey} is not a map`);
+  const key = Object.hasOwn(element, mergeKey) ? element[mergeKey] : undefined;
+  if (key === undefined) throw badRequest(`map: ${goText(element)} does not contain declared merge key: ${mergeKey}`);
+  return key;
+}
+
+/** Places the elements that `order` names in its order, and the others among them as `live` has them. */
+export function ordered(
+  elements: JsonValue[],
+  order: JsonValue[],
+  live: JsonValue[],
+  mergeKey: string | undefined,
+): JsonValue[] {
+  const positions = indexByKey(order, mergeKey);
+  const livePositions = indexByKey(live, mergeKey);
+  const position = (index: Map<JsonValue, number>, element: JsonValue): number =>
+    index.get(keyOf(element, mergeKey)) ?? -1;
+
+  const placed = elements
+    .filter((element) => position(positions, element) >= 0)
+    .sort((a, b) => position(positions, a) - position(positions, b));
+  const others = elements
+    .filter((element) => position(positions, element) < 0)
+    .sort((a, b) => position(livePositions, a) - position(livePositions, b));
+
+  const result: JsonValue[] = [];
+  let at = 0;
+  for (const element of placed) {
+    const before = position(livePositions, element);
+    while (before >= 0 && at < others.length) {
+      const other = position(livePositions, others[at] as JsonValue);
+      if (other < 0 || other >= before) break;
+      result.push(others[at] as JsonValue);
+      at += 1;
+    }
+    result.push(element);
+  }
+  return [...result, ...others.slice(at)];
+}
+
+function indexByKey(list: JsonValue[], mergeKey: string | undefined): Map<JsonValue, number> {
+  const index = new Map<JsonValue, number>();
+  list.forEach((element, at) => {
+    const key = keyOf(element, mergeKey);
+    if (!index.has(key)) index.set(key, at);
+  });
+  return index;
+}

@@ -1,0 +1,32 @@
+/** One entry to the kinds of patch that the API takes, but server-side apply, which needs the field owners. */
+import type { JsonObject } from '../json-value.ts';
+import { applyJsonPatch } from './json-patch.ts';
+import { applyMergePatch } from './merge-patch.ts';
+import { applyStrategicMergePatch, type StrategyLookup } from './strategic-merge-patch.ts';
+
+export type PatchType =
+  | 'application/json-patch+json'
+  | 'application/merge-patch+json'
+  | 'application/strategic-merge-patch+json'
+  | 'application/apply-patch+yaml';
+
+/**
+ * The patched object; `object` is not modified, and the result may share parts with it and with `body`.
+ * `strategyFor` looks up the fields of the object's type. Throws ApiError.
+ */
+export function applyPatch(
+  type: Exclude<PatchType, 'application/apply-patch+yaml'>,
+  object: object,
+  body: unknown,
+  strategyFor: StrategyLookup,
+): JsonObject {
+  const original = object as JsonObject;
+  switch (type) {
+    case 'application/json-patch+json':
+      return applyJsonPatch(original, body);
+    case 'application/merge-patch+json':
+      return applyMergePatch(original, body);
+    case 'application/strategic-merge-patch+json':
+      return applyStrategicMergePatch(original, body, strategyFor);
+  }
+}

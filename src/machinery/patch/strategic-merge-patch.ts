@@ -1,0 +1,270 @@
+/**
+ * Strategic merge patch: a merge patch that knows which lists are merged, and by which key.
+ *
+ * Boundary: plain JSON in, plain JSON out. What is known of the kind's fields comes in as a StrategyLookup.
+ * Invariants:
+ * 1. Neither the object nor the patch is modified; the result may share parts with them.
+ * 2. No directive ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and no null of the patch
+ *    gets into the result.
+ * 3. The order of a merged list is that of $setElementOrder (or else of the patch); elements that only the object has
+ *    keep their order among themselves and stay before the first element that they stood before. So a new element
+ *    without an order comes first.
+ *
+ * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behaviour and wording) and the design proposal
+ * "preserve order in strategic merge patch".
+ */
+import { goText, isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json-value.ts';
+import { badRequest, entityTooLarge } from '../status.ts';
+import { keyOf, ordered } from './merged-list.ts';
+
+/** How a patch treats one field. */
+export interface FieldStrategy {
+  /** The patchStrategy of the Go type: absent means that a list is replaced as a whole and an object merged. */
+  strategy?: 'merge' | 'replace' | 'retainKeys' | 'merge,retainKeys';
+  /** Of a merged list of objects. A merged list without it is one of scalars. */
+  mergeKey?: string;
+  /** Of the field's objects (the elements, for a list); absent for maps and unknown types. */
+  fields?: StrategyLookup;
+}
+
+/** The strategy of a field of one type, by its JSON name. */
+export type StrategyLookup = (field: string) => FieldStrategy | undefined;
+
+const ORDER = '$setElementOrder/';
+const DELETE = '$deleteFromPrimitiveList/';
+const RETAIN = '$retainKeys';
+const MARKER = '$patch';
+
+/** The limit of the fields and elements that one patch merges more than once. */
+const MAX_MERGED_AGAIN = 200_000;
+
+/**
+ * Counts repeated work. A patch may name one element many times, and each time the lists of the element are merged again. The
+ * first merge of an element is not counted.
+ */
+interface Work {
+  readonly again: boolean;
+  readonly total: { merged: number };
+}
+
+function count({ again, total }: Work, more: number): void {
+  if (!again) return;
+  total.merged += more;
+  if (total.merged > MAX_MERGED_AGAIN) {
+    throw entityTooLarge(`the patch merges more than ${MAX_MERGED_AGAIN} fields and elements again`);
+  }
+}
+
+const noFields: StrategyLookup = () => undefined;
+const isDirective = (key: string): boolean =>
+  key === MARKER || key === RETAIN || key.startsWith(ORDER) || key.startsWith(DELETE);
+
+/** The value without nulls and directives; undefined where it is itself a directive. */
+function cleaned(value: JsonValue): JsonValue | undefined {
+  if (Array.isArray(value)) return value.map(cleaned).filter((element) => element !== undefined);
+  if (!isJsonObject(value)) return value;
+  if (Object.hasOwn(value, MARKER)) return undefined;
+  const result: JsonObject = {};
+  for (const [key, inner] of Object.entries(value)) {
+    if (inner === null || isDirective(key)) continue;
+    const kept = cleaned(inner);
+    if (kept !== undefined) setOwn(result, key, kept);
+  }
+  return result;
+}
+
+const unknownDirective = (marker: JsonValue, patch: JsonObject): Error =>
+  badRequest(`unknown patch type: ${goText(marker)} in map: ${goText(patch)}`);
+
+function retained(original: JsonObject, patch: JsonObject): JsonObject {
+  const keys = patch[RETAIN];
+  if (keys === undefined) return { ...original };
+  if (!Array.isArray(keys)) throw badRequest('invalid patch format of retainKeys');
+  const retain = new Set(keys);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value !== null && !isDirective(key) && !retain.has(key)) {
+      throw badRequest('invalid patch format of retainKeys');
+    }
+  }
+  return Object.fromEntries(Object.entries(original).filter(([key]) => retain.has(key)));
+}
+
+function mergeObject(original: JsonObject, patch: JsonObject, lookup: StrategyLookup, work: Work): JsonObject {
+  const marker = patch[MARKER];
+  if (marker === 'delete') return {};
+  if (marker === 'replace') {
+    const { [MARKER]: _, ...rest } = patch;
+    return cleaned(rest) as JsonObject;
+  }
+  if (marker !== undefined && marker !== 'merge') throw unknownDirective(marker, patch);
+
+  if (work.again) count(work, Object.keys(original).length);
+  const result = retained(original, patch);
+  for (const key of Object.keys(patch)) {
+    if (key.startsWith(ORDER)) mergeOrderedList(result, patch, key, lookup, work);
+  }
+  for (const [key, value] of Object.entries(patch)) {
+    if (isDirective(key) || Object.hasOwn(patch, ORDER + key)) continue;
+    if (value === null) {
+      delete result[key];
+      continue;
+    }
+    const merged = mergeValue(Object.hasOwn(result, key) ? result[key] : undefined, value, lookup(key), work);
+    if (merged === undefined) delete result[key];
+    else setOwn(result, key, merged);
+  }
+  for (const [key, value] of Object.entries(patch)) {
+    if (key.startsWith(DELETE)) deleteFromPrimitives(result, key.slice(DELETE.length), value, work);
+  }
+  return result;
+}
+
+function deleteFromPrimitives(result: JsonObject, key: string, deleted: JsonValue, work: Work): void {
+  const current = Object.hasOwn(result, key) ? result[key] : undefined;
+  if (!Array.isArray(deleted)) throw badRequest('invalid patch format of primitive list');
+  const gone = new Set(deleted);
+  if (!Array.isArray(current)) return;
+  count(work, current.length);
+  result[key] = current.filter((element) => !gone.has(element));
+}
+
+function mergeValue(
+  original: JsonValue | undefined,
+  patch: JsonValue,
+  field: FieldStrategy | undefined,
+  work: Work,
+): JsonValue | undefined {
+  const replaces = field?.strategy === 'replace';
+  if (isJsonObject(original) && isJsonObject(patch) && !replaces) {
+    return mergeObject(original, patch, field?.fields ?? noFields, work);
+  }
+  if (Array.isArray(original) && Array.isArray(patch) && isMerged(field))
+    return mergeList(original, patch, field, patch, work);
+  return cleaned(patch);
+}
+
+const isMerged = (field: FieldStrategy | undefined): field is FieldStrategy =>
+  field?.strategy === 'merge' || field?.strategy === 'merge,retainKeys';
+
+/** Merges one list that the patch gives an order for, with or without new content. */
+function mergeOrderedList(
+  result: JsonObject,
+  patch: JsonObject,
+  orderKey: string,
+  lookup: StrategyLookup,
+  work: Work,
+): void {
+  const key = orderKey.slice(ORDER.length);
+  const order = patch[orderKey];
+  if (!Array.isArray(order)) throw badRequest('invalid patch format of setElementOrder list');
+  const field = lookup(key) ?? {};
+  const original = Object.hasOwn(result, key) ? result[key] : undefined;
+  const patchList = Object.hasOwn(patch, key) ? patch[key] : undefined;
+  if (original !== undefined && !Array.isArray(original)) throw wrongType(original);
+  if (patchList === null) {
+    delete result[key];
+    return;
+  }
+  if (patchList !== undefined && !Array.isArray(patchList)) throw wrongType(patchList);
+  checkOrder(patchList ?? [], order, field.mergeKey);
+
+  if (original === undefined) {
+    if (patchList !== undefined) {
+      const added = cleaned(patchList) as JsonValue[];
+      result[key] = ordered(added, order, added, field.mergeKey);
+    }
+  } else if (patchList === undefined) {
+    count(work, original.length);
+    result[key] = ordered(original, order, original, field.mergeKey);
+  } else if (isMerged(field)) {
+    result[key] = mergeList(original, patchList, field, order, work);
+  } else {
+    result[key] = cleaned(patchList) as JsonValue[];
+  }
+}
+
+const wrongType = (value: JsonValue): Error =>
+  badRequest(
+    `expected a []interface {}, but received a ${isJsonObject(value) ? 'map[string]interface {}' : typeof value}`,
+  );
+
+/** The elements of the patch must be in the order list, in its order. */
+function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string | undefined): void {
+  const kept = patchList.filter((element) => !(isJsonObject(element) && Object.hasOwn(element, MARKER)));
+  if (kept.length === 0 || order.length === 0) return;
+  let at = 0;
+  for (const element of kept) {
+    const wanted = keyOf(element, mergeKey);
+    while (at < order.length && keyOf(order[at] as JsonValue, mergeKey) !== wanted) at += 1;
+    if (at === order.length) {
+      throw badRequest(
+        `The order in patch list:\n${goText(patchList)}\n doesn't match $setElementOrder list:\n${goText(order)}\n`,
+      );
+    }
+    at += 1;
+  }
+}
+
+/** Merges `patch` into `original`; the result has the order of `order`. */
+function mergeList(
+  original: JsonValue[],
+  patch: JsonValue[],
+  field: FieldStrategy,
+  order: JsonValue[],
+  work: Work,
+): JsonValue[] {
+  count(work, original.length);
+  const { mergeKey } = field;
+  const all = [...original, ...patch];
+  if (all.some(Array.isArray)) throw badRequest('lists of lists are not supported');
+  if (all.some(isJsonObject) && !all.every(isJsonObject)) {
+    throw badRequest(`list element types are not identical: ${goText([original, patch])}`);
+  }
+  if (mergeKey === undefined) {
+    const positions = order.length === 0 ? patch : order;
+    return ordered([...new Set(all)], positions, original, undefined);
+  }
+
+  const gone = new Set<JsonValue>();
+  let replaced = false;
+  const additions: JsonObject[] = [];
+  for (const element of patch as JsonObject[]) {
+    const marker = element[MARKER];
+    if (marker === undefined) additions.push(element);
+    else if (marker === 'replace') replaced = true;
+    else if (marker === 'delete') gone.add(keyOf(element, mergeKey));
+    else if (marker === 'merge') throw badRequest('merging lists cannot yet be specified in the patch');
+    else throw unknownDirective(marker, element);
+  }
+  if (replaced) {
+    const added = additions.map(cleaned) as JsonValue[];
+    return order === patch ? added : ordered(added, order, added, mergeKey);
+  }
+
+  const elements = (original as JsonObject[]).filter((element) => !gone.has(element[mergeKey] as JsonValue));
+  const places = new Map<JsonValue | undefined, number>();
+  elements.forEach((element, at) => {
+    if (!places.has(element[mergeKey])) places.set(element[mergeKey], at);
+  });
+  const merged = new Set<JsonValue>();
+  for (const element of additions) {
+    const key = keyOf(element, mergeKey);
+    const at = places.get(key);
+    if (at === undefined) places.set(key, elements.push(cleaned(element) as JsonObject) - 1);
+    else {
+      const ofElement = merged.has(key) ? { ...work, again: true } : work;
+      elements[at] = mergeObject(elements[at] as JsonObject, element, field.fields ?? noFields, ofElement);
+    }
+    merged.add(key);
+  }
+  return ordered(elements, order === patch ? additions : order, original, mergeKey);
+}
+
+/**
+ * The object with the patch merged in. Throws ApiError: 400 BadRequest where the patch makes no sense for the object, 413
+ * where it names elements again and again.
+ */
+export function applyStrategicMergePatch(object: JsonObject, patch: unknown, lookup: StrategyLookup): JsonObject {
+  if (!isJsonObject(patch)) throw badRequest('invalid JSON document');
+  return mergeObject(object, patch, lookup, { again: false, total: { merged: 0 } });
+}

@@ -1,0 +1,90 @@
+/**
+ * The images that come and go, whoever brings or removes them: a pull, an archive that is loaded, a tag, a collection. Of
+ * containerd alone: CRI tells of none.
+ *
+ * Invariants:
+ * 1. An image is told of once CRI lists it, or lists it no more.
+ * 2. After a cut nothing is known of what came meanwhile, and that is told as undefined.
+ */
+import type { Log, Timers } from '../../../platform/platform.ts';
+import type { ImageChange } from '../../runtime.ts';
+import { type Connection, CRI_NAMESPACE, delay, hasCode, runtimeInitialized } from '../connection.ts';
+import { imageStatus } from './image-service.ts';
+
+const CONTAINERD = 'containerd.services.events.v1';
+const FIRST_RECONNECT_MILLIS = 20;
+const LONGEST_RECONNECT_MILLIS = 2000;
+/** CRI takes images in, and forgets them, on the same event, and says nothing when it has. */
+const LOOK_AGAIN_MILLIS = 10;
+const SETTLED_WITHIN_MILLIS = 5000;
+
+interface ImageSource {
+  connection: Connection;
+  log: Log;
+  timers: Timers;
+}
+
+/** Calls the listener with each change, until `signal` aborts or the runtime turns out not to tell. */
+export async function followImages(
+  source: ImageSource,
+  listener: (change: ImageChange | undefined) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { connection, log, timers } = source;
+  for (let wait = FIRST_RECONNECT_MILLIS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_RECONNECT_MILLIS)) {
+    const cut = new AbortController();
+    const either = AbortSignal.any([signal, cut.signal]);
+    const began = async (): Promise<void> => {
+      // containerd does not say when a subscription has begun: it has by the second answer.
+      await runtimeInitialized(connection, timers, either);
+      await runtimeInitialized(connection, timers, either);
+      wait = FIRST_RECONNECT_MILLIS;
+      listener(undefined);
+    };
+    began().catch(() => undefined);
+    try {
+      await subscribe(source, listener, either);
+    } catch (error) {
+      if (signal.aborted || hasCode(error, 'Unimplemented')) return;
+      log.debug('the stream of image events ended; connecting again', { error: String(error) });
+    } finally {
+      cut.abort(new Error('the stream ended'));
+    }
+    await delay(wait, timers, signal).catch(() => undefined);
+  }
+}
+
+function subscribe(source: ImageSource, listener: (change: ImageChange) => void, signal: AbortSignal): Promise<never> {
+  const { connection } = source;
+  const looking = new Set<string>();
+  const onEnvelope = ({ topic, event }: { topic: string; event: { value: Buffer } | null }): void => {
+    const { name } = connection.decode<{ name: string }>(`${CONTAINERD}.ImageChange`, event?.value ?? Buffer.alloc(0));
+    const change: ImageChange = { name, present: !topic.endsWith('/delete') };
+    const key = `${name} ${change.present}`;
+    // CRI's own name for what another name stands for.
+    if (name.startsWith('sha256:') || looking.has(key)) return;
+    looking.add(key);
+    settled(source, change, signal)
+      .then((holds) => {
+        if (holds && !signal.aborted) listener(change);
+      })
+      .catch((error: unknown) => source.log.debug('an image that cannot be seen', { ...change, error: String(error) }))
+      .finally(() => looking.delete(key));
+  };
+  const filters = [`namespace==${CRI_NAMESPACE},topic~="^/images/(create|update|delete)$"`];
+  return connection.stream(`${CONTAINERD}.Events/Subscribe`, { filters }, onEnvelope, signal);
+}
+
+/** Whether CRI says the same, after a while. */
+async function settled(
+  { connection, timers }: ImageSource,
+  { name, present }: ImageChange,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const deadline = timers.now() + SETTLED_WITHIN_MILLIS;
+  while (((await imageStatus(connection, name, signal)) !== undefined) !== present) {
+    if (timers.now() > deadline) return false;
+    await delay(LOOK_AGAIN_MILLIS, timers, signal);
+  }
+  return true;
+}

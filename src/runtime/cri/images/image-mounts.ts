@@ -1,0 +1,59 @@
+/**
+ * The files of an image as mounts, of containerd's snapshots service: CRI can mount images into containers only since
+ * containerd 2.1. A view is a root of containerd's garbage collection, so nothing of it goes while it is there.
+ */
+import { formatTime } from '../../../machinery/time.ts';
+import type { Timers } from '../../../platform/platform.ts';
+import type { ContainerRuntime, RuntimeMount } from '../../runtime.ts';
+import { type Connection, hasCode } from '../connection.ts';
+import { imageFolder } from './image-service.ts';
+
+const SNAPSHOTS = 'containerd.services.snapshots.v1.Snapshots';
+/** The folder of the image file system: its name contains that of the snapshotter that the CRI plugin uses. */
+const SNAPSHOTTER_FOLDER = /\/io\.containerd\.snapshotter\.v1\.([^/]+)$/;
+/** The plugin's default. */
+const DEFAULT_SNAPSHOTTER = 'overlayfs';
+
+type ImageMountCalls = Required<Pick<ContainerRuntime, 'imageMounts' | 'releaseImageMounts'>>;
+
+export function imageMountCalls(connection: Connection, timers: Timers): ImageMountCalls {
+  let known: string | undefined;
+  const snapshotter = async (signal: AbortSignal): Promise<string> => {
+    known ??= SNAPSHOTTER_FOLDER.exec((await imageFolder(connection, signal)) ?? '')?.[1] ?? DEFAULT_SNAPSHOTTER;
+    return known;
+  };
+  return {
+    async imageMounts(imageId, key, signal) {
+      const parent = await topLayer(connection, imageId, signal);
+      const labels = { 'containerd.io/gc.root': formatTime(timers.now()) };
+      const snapshot = { snapshotter: await snapshotter(signal), key };
+      const { mounts } = await connection
+        .unary<{ mounts: RuntimeMount[] }>(`${SNAPSHOTS}/View`, { ...snapshot, parent, labels }, signal)
+        .catch((error: unknown) => {
+          if (!hasCode(error, 'AlreadyExists')) throw error;
+          return connection.unary<{ mounts: RuntimeMount[] }>(`${SNAPSHOTS}/Mounts`, snapshot, signal);
+        });
+      return mounts.map(({ type, source, options }) => ({ type, source, options }));
+    },
+    async releaseImageMounts(key, signal) {
+      await connection
+        .unary(`${SNAPSHOTS}/Remove`, { snapshotter: await snapshotter(signal), key }, signal)
+        .catch((error: unknown) => {
+          if (!hasCode(error, 'NotFound')) throw error;
+        });
+    },
+  };
+}
+
+/** The name of the snapshot that the image's layers were unpacked into. */
+async function topLayer(connection: Connection, imageId: string, signal: AbortSignal): Promise<string> {
+  const request = { image: { image: imageId }, verbose: true };
+  const answer = await connection.unary<{ info: Record<string, string> }>(
+    'runtime.v1.ImageService/ImageStatus',
+    request,
+    signal,
+  );
+  const { chainID } = JSON.parse(answer.info['info'] ?? '{}') as { chainID?: string };
+  if (chainID === undefined) throw new Error(`the runtime does not tell the layers of the image ${imageId}`);
+  return chainID;
+}

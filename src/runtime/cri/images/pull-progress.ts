@@ -1,0 +1,104 @@
+/**
+ * How far pulls are, of containerd's content store: CRI does not tell. A pull is known by its repository, which containerd
+ * notes on the manifest, and by the manifest's layers, some of which arrive now.
+ */
+import type { PulledBytes } from '../../runtime.ts';
+import { type Connection, hasCode } from '../connection.ts';
+
+const CONTENT = 'containerd.services.content.v1.Content';
+const SOURCE_LABEL = 'containerd.io/distribution.source.';
+const LAYER_LABEL = 'containerd.io/gc.ref.content.l.';
+/** Larger ones are layers. */
+const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
+
+interface Info {
+  digest: string;
+  size: number;
+  labels: Record<string, string>;
+}
+interface Manifest {
+  layers?: { digest: string; size: number }[];
+}
+
+/** By name (storedName); without those of which nothing is known (yet). */
+export async function pullProgress(
+  connection: Connection,
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<Map<string, PulledBytes>> {
+  const arriving = await arrivingBlobs(connection, signal);
+  const found = new Map<string, PulledBytes>();
+  if (arriving.size === 0) return found;
+  for (const name of names) {
+    const bytes = await progressOf(connection, name, arriving, signal);
+    if (bytes !== undefined) found.set(name, bytes);
+  }
+  return found;
+}
+
+/** Bytes that are here, by digest. */
+async function arrivingBlobs(connection: Connection, signal: AbortSignal): Promise<Map<string, number>> {
+  const { statuses } = await connection.unary<{ statuses: { ref: string; offset: number }[] }>(
+    `${CONTENT}/ListStatuses`,
+    {},
+    signal,
+  );
+  const blobs = new Map<string, number>();
+  for (const { ref, offset } of statuses) {
+    const digest = /^layer-(\w+:[0-9a-f]+)$/.exec(ref)?.[1];
+    if (digest !== undefined) blobs.set(digest, offset);
+  }
+  return blobs;
+}
+
+async function progressOf(
+  connection: Connection,
+  name: string,
+  arriving: ReadonlyMap<string, number>,
+  signal: AbortSignal,
+): Promise<PulledBytes | undefined> {
+  const [, host = '', repository = ''] = /^([^/]+)\/([^:@]+)/.exec(name) ?? [];
+  // containerd leaves the port away.
+  const label = `${SOURCE_LABEL}${host.replace(/:\d+$/, '')}`;
+  const batches = await readAll<{ info: Info[] }>(
+    connection,
+    'List',
+    { filters: [`labels.${JSON.stringify(label)}`] },
+    signal,
+  );
+  const here = batches
+    .flatMap(({ info }) => info)
+    .filter(({ labels }) => labels[label]?.split(',').includes(repository));
+  const manifests = here.filter(({ labels }) =>
+    Object.entries(labels).some(([key, digest]) => key.startsWith(LAYER_LABEL) && arriving.has(digest)),
+  );
+  const [manifest, ...others] = manifests;
+  // Of two pulls of one repository it cannot be said which is which.
+  if (manifest === undefined || others.length > 0 || manifest.size > MAX_MANIFEST_BYTES) return undefined;
+  const sizes = new Map(here.map(({ digest, size }) => [digest, size]));
+  const { layers = [] } = JSON.parse(await readBlob(connection, manifest.digest, signal)) as Manifest;
+  return {
+    doneBytes: layers.reduce((sum, { digest }) => sum + (arriving.get(digest) ?? sizes.get(digest) ?? 0), 0),
+    totalBytes: layers.reduce((sum, { size }) => sum + size, 0),
+  };
+}
+
+async function readBlob(connection: Connection, digest: string, signal: AbortSignal): Promise<string> {
+  const chunks = await readAll<{ data: Buffer }>(connection, 'Read', { digest }, signal);
+  return Buffer.concat(chunks.map(({ data }) => data)).toString();
+}
+
+async function readAll<Message>(
+  connection: Connection,
+  method: 'List' | 'Read',
+  request: object,
+  signal: AbortSignal,
+): Promise<Message[]> {
+  const messages: Message[] = [];
+  const add = (message: Message): void => void messages.push(message);
+  // A stream that comes to its end is one that the runtime has ended.
+  await connection.stream(`${CONTENT}/${method}`, request, add, signal).catch((error: unknown) => {
+    if (!hasCode(error, 'Unavailable')) throw error;
+  });
+  return messages;
+}
