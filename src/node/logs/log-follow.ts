@@ -1,6 +1,6 @@
 /**
  * Follows a log file while it is written, across its rotations. Waits for the kernel's events, never polls.
- * Boundary: bytes of files; log-lines.ts knows what they mean.
+ * Boundary: bytes of files; cri-log-format.ts knows what they mean.
  */
 import { createReadStream, type FSWatcher, watch } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
