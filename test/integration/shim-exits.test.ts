@@ -1,8 +1,9 @@
 /** How containers end while containerd does not run, asked of their real shims. */
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import { clearRunState } from '../../src/runtime/containerd/run-state.ts';
@@ -77,6 +78,33 @@ test('the exit codes are those of before the question and of after it', async ()
   expect(exits.exitOf(never ?? '')).toBeUndefined();
   exits.keepOnly(new Set([after]));
   expect([exits.exitOf(before), exits.exitOf(after)?.exitCode]).toEqual([undefined, 7]);
+});
+
+test('the connection to a shim that does not know the container is closed', async () => {
+  const { where } = real;
+  const { state } = containerdPaths(where.dataDir);
+  const bundles = join(state, 'io.containerd.runtime.v2.task/k8s.io');
+  const shim = readFileSync(join(bundles, ids[2] ?? '', 'address'), 'utf8').slice('unix://'.length);
+  const path = join(where.dataDir, 'shim-proxy.sock');
+  // Between the two, so that the end of the connection is seen.
+  const proxy = createServer((client) => pipeline(client, connect(shim), client, () => undefined));
+  proxy.listen(path);
+  await once(proxy, 'listening');
+  // containerd leaves such a bundle where it was killed while it removed the container.
+  mkdirSync(join(bundles, 'removed'));
+  writeFileSync(join(bundles, 'removed', 'address'), `unix://${path}`);
+  const exits = createShimExits({ ...where.options, state });
+  try {
+    const connected = once(proxy, 'connection') as Promise<[Socket]>;
+    await exits.watch();
+    const [client] = await connected;
+    if (!client.closed) await once(client, 'close');
+    expect(exits.exitOf('removed')).toBeUndefined();
+  } finally {
+    exits.unwatch();
+    proxy.close();
+    rmSync(join(bundles, 'removed'), { recursive: true });
+  }
 });
 
 test('calls fail where nobody listens, where the connection ends, and where a frame is too large', async () => {

@@ -55,6 +55,8 @@ export function createShimExits(options: { state: string; log: Log; timers: Time
     void call<ExitAnswer>('Wait').then(
       (answer) => note(containerId, answer),
       (error) => {
+        // A shim that refuses the call keeps the connection open, and the connection keeps this process alive.
+        shim.close();
         if (asked.get(containerId)?.shim !== shim) return;
         asked.delete(containerId);
         log.debug('a shim does not tell how its container ends', { containerId, error: String(error) });
