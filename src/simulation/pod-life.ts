@@ -3,7 +3,6 @@
  * Crashes of the agent and outages of the runtime fall between any two actions: an action is lost before it was asked for, or
  * its answer is.
  */
-import type { Client } from '../client/client.ts';
 import { pullAlone } from '../node/images/puller.ts';
 import { createExecutor } from '../node/pod/executor.ts';
 import type { WorkerPorts } from '../node/pod/worker-ports.ts';
@@ -121,7 +120,10 @@ function executorOf(
   return createExecutor({
     timers,
     runtime,
-    client: { resource: () => ({ delete: async () => api.remove() }) } as unknown as Client,
+    async finalize() {
+      api.remove();
+      return {};
+    },
     volumes: {
       mount: async () => life.mount?.(++mounts),
       rewrite: async () => undefined,

@@ -28,7 +28,7 @@ beforeEach(() => {
     ...{ timers, log: silentLog, signal: new AbortController().signal, nodeName: 'n', dataDir: root, workers },
     events: { event: () => undefined, flushed: async () => undefined },
     podDirectory: (uid) => join(root, uid),
-    staticPods: { owns: ({ metadata }) => metadata.name.startsWith('static') },
+    isStatic: ({ metadata }) => metadata.name.startsWith('static'),
     runs: { view: () => ({ sandboxes: [], containers: [] }) },
     pressures: () => pressures,
   });

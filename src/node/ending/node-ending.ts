@@ -26,7 +26,6 @@ import type { PressureCondition } from '../eviction/thresholds.ts';
 import type { UsagePorts } from '../eviction/usage.ts';
 import type { RunLookup } from '../pod/run-lookup.ts';
 import type { PodWorker } from '../pod/worker.ts';
-import type { StaticPods } from '../static-pods/static-pods.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
 import { nodeEndFile, readNodeEnd, writeNodeEnd } from './ending-files.ts';
 import { groupOf, type ShutdownPeriod } from './shutdown-periods.ts';
@@ -46,7 +45,7 @@ export interface NodeEndingOptions {
   events: EventRecorder;
   podDirectory(uid: string): string;
   workers: ReadonlyMap<string, PodWorker>;
-  staticPods: Pick<StaticPods, 'owns'>;
+  isStatic(pod: Pod): boolean;
   runs: Pick<RunLookup, 'view'>;
   /** That the node is under now. */
   pressures(): ReadonlySet<PressureCondition>;
@@ -86,7 +85,7 @@ export interface NodeEnding {
 }
 
 export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
-  const { timers, log, signal, nodeName, events, workers, staticPods, runs } = options;
+  const { timers, log, signal, nodeName, events, workers, isStatic, runs } = options;
   const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
   let eviction: Eviction | undefined;
   let shuttingDown = false;
@@ -149,7 +148,7 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
     },
     refusal(pod) {
       if (shuttingDown) return { reason: 'NodeShutdown', message: 'Pod was rejected as the node is shutting down.' };
-      return pressureRefusal(pod, staticPods.owns(pod), options.pressures());
+      return pressureRefusal(pod, isStatic(pod), options.pressures());
     },
     cleared({ metadata: { uid = '' } }) {
       if (workers.has(uid)) over.add(uid);
@@ -178,7 +177,7 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
         freeDisk,
         usage: { containerUsage, volumePath, logPath, podPath },
         ...{ timers, log, signal },
-        isStatic: (pod) => staticPods.owns(pod),
+        isStatic,
         hasContainers: (uid) => runs.view(uid).containers.length > 0,
         endsWithinSeconds: ({ metadata }) => ends.get(metadata.uid ?? '')?.graceSeconds,
         pods: () => [...workers].filter(([uid]) => !over.has(uid)).map(([, worker]) => worker.pod()),

@@ -35,7 +35,6 @@ function executor(
     ...{ podDirectory: '/p', logsRoot: '/l', seccompRoot: '' },
   };
   const ports = {
-    client: { resource: () => ({}) },
     environment: async () => environment,
     prepareSandbox: () => undefined,
     prepareContainer: async () => undefined,

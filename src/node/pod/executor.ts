@@ -6,9 +6,7 @@
  */
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
-import type { Client } from '../../client/client.ts';
 import type { Action, HookResult, ImageState, ProbeResult } from '../../lifecycle/types.ts';
-import { isApiError } from '../../machinery/status.ts';
 import type { Timers } from '../../platform/platform.ts';
 import {
   type ContainerRuntime,
@@ -40,7 +38,8 @@ export interface VolumePort {
 export interface ExecutorPorts {
   timers: Timers;
   runtime: ContainerRuntime;
-  client: Client;
+  /** As PodSource.finalize(). */
+  finalize(pod: Pod): Promise<Outcome>;
   volumes: VolumePort;
   /** The facts for the Pod's configuration; the container's references are resolved where one is given. */
   environment(
@@ -73,13 +72,12 @@ export interface ExecutorPorts {
   /** An Event on the Pod. */
   warn(pod: Pod, reason: string, message: string): void;
   /** Of the Pods' control groups; absent: the runtime's own. */
-  cgroups?: Pick<PodCgroups, 'create' | 'release' | 'precedesSandbox'>;
+  cgroups?: Pick<PodCgroups, 'create' | 'release' | 'precedesSandbox'> | undefined;
 }
 
 export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
-  const { runtime, volumes, client, timers } = ports;
+  const { runtime, volumes, timers } = ports;
   const stopInTime = createStopInTime(runtime, timers);
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
 
   /** Of the images that Pods use here, by ID: an ID's image never changes. */
   const images = new Map<string, ImageInfo>();
@@ -140,7 +138,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
         await removeSandbox(action.id, pod, signal);
         return {};
       case 'finalizeDeletion':
-        return finalize(pod);
+        return ports.finalize(pod);
       case 'cancel':
         return {};
     }
@@ -247,21 +245,6 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
       return failsWith('CreateContainerError')(error);
     });
     await runtime.startContainer(id, signal).catch(failsWith('RunContainerError'));
-    return {};
-  }
-
-  async function finalize(pod: Pod): Promise<Outcome> {
-    const { name, namespace, uid } = pod.metadata;
-    try {
-      await pods.delete(name, namespace, {
-        gracePeriodSeconds: 0,
-        ...(uid === undefined ? {} : { preconditions: { uid } }),
-      });
-    } catch (error) {
-      // Gone already, or another Pod has the name now: this one is gone too.
-      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
-      return { removed: true };
-    }
     return {};
   }
 }

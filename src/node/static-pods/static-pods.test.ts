@@ -209,7 +209,7 @@ describe('the folder', () => {
     renameSync(join(dataDir, 'aside'), file('web.yaml'));
     await toldTimes(2);
     expect(podOf('web-node-1').metadata).toMatchObject({ uid, deletionGracePeriodSeconds: 30, generation: 2 });
-    staticPods.finalize(podOf('web-node-1'));
+    await staticPods.finalize(podOf('web-node-1'));
     staticPods.ended(uid);
     await toldTimes(4);
     const { uid: newUid = '' } = podOf('web-node-1').metadata;
@@ -259,10 +259,10 @@ describe('the folder', () => {
     writeFileSync(file('web.yaml'), text('web'));
     await staticPods.start();
     const { uid } = podOf('web-node-1').metadata;
-    staticPods.writeStatus(podOf('web-node-1'), status);
+    await staticPods.writeStatus(podOf('web-node-1'), status);
     await toldTimes(2);
     // The same again is no news.
-    staticPods.writeStatus(podOf('web-node-1'), structuredClone(status));
+    await staticPods.writeStatus(podOf('web-node-1'), structuredClone(status));
     const before = podOf('web-node-1');
     await restart();
     expect(told).toEqual(['web-node-1 busybox:1.28']);
@@ -293,8 +293,8 @@ describe('the folder', () => {
 
   const shutDown: PodStatus = { ...status, phase: 'Failed', reason: 'Terminated' };
   /** The worker of web has nothing left to do for the Pod that is to end. */
-  const lastOf = (staticPods: StaticPods): void => {
-    staticPods.finalize(podOf('web-node-1'));
+  const lastOf = async (staticPods: StaticPods): Promise<void> => {
+    await staticPods.finalize(podOf('web-node-1'));
     staticPods.ended(uidOf('web-node-1'));
   };
   const LIVES = ['', ' ending', ' removed', ''].map((state) => `web-node-1 x${state}`);
@@ -304,14 +304,14 @@ describe('the folder', () => {
     writeFileSync(file('web.yaml'), text('web', 'x'));
     await staticPods.start();
     shuttingDown = true;
-    staticPods.writeStatus(podOf('web-node-1'), shutDown);
+    await staticPods.writeStatus(podOf('web-node-1'), shutDown);
     await toldTimes(2);
     writeFileSync(file('other.yaml'), text('other', 'x'));
     const next = restarted();
     await next.start();
     await toldTimes(3);
     expect(told).toEqual(['web-node-1 x', 'web-node-1 x ending', 'other-node-1 x']);
-    lastOf(next);
+    await lastOf(next);
     await toldTimes(5);
     expect(told.slice(3)).toEqual(['web-node-1 x removed', 'web-node-1 x']);
     expect(podOf('web-node-1').status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
@@ -322,12 +322,12 @@ describe('the folder', () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web', 'x'));
     await staticPods.start();
-    staticPods.writeStatus(podOf('web-node-1'), status);
+    await staticPods.writeStatus(podOf('web-node-1'), status);
     const next = restarted();
     await next.start();
-    next.writeStatus(podOf('web-node-1'), shutDown);
+    await next.writeStatus(podOf('web-node-1'), shutDown);
     await toldTimes(3);
-    lastOf(next);
+    await lastOf(next);
     await toldTimes(5);
     expect(told).toEqual(['web-node-1 x', ...LIVES]);
     expect(podOf('web-node-1').status).toEqual({ phase: 'Pending', qosClass: 'BestEffort' });
@@ -337,14 +337,14 @@ describe('the folder', () => {
     const staticPods = create();
     writeFileSync(file('web.yaml'), text('web', 'x'));
     await staticPods.start();
-    staticPods.writeStatus(podOf('web-node-1'), status);
+    await staticPods.writeStatus(podOf('web-node-1'), status);
     const { metadata } = podOf('web-node-1');
     writeFileSync(file('web.yaml'), 'bad');
     const next = restarted();
     await next.start();
-    next.writeStatus(podOf('web-node-1'), shutDown);
+    await next.writeStatus(podOf('web-node-1'), shutDown);
     await toldTimes(3);
-    lastOf(next);
+    await lastOf(next);
     await toldTimes(5);
     expect(told).toEqual(['web-node-1 x', ...LIVES]);
     expect(podOf('web-node-1')).not.toHaveProperty('status');
@@ -436,9 +436,9 @@ describe('the folder', () => {
     writeFileSync(file('web.yaml'), text('web'));
     await staticPods.start();
     rmSync(join(dataDir, 'static-pods'), { recursive: true });
-    expect(() => staticPods.writeStatus(podOf('web-node-1'), status)).toThrow('ENOENT');
+    await expect(staticPods.writeStatus(podOf('web-node-1'), status)).rejects.toThrow('ENOENT');
     mkdirSync(join(dataDir, 'static-pods'));
-    staticPods.writeStatus(podOf('web-node-1'), status);
+    await staticPods.writeStatus(podOf('web-node-1'), status);
     await toldTimes(2);
     expect(podOf('web-node-1').status).toEqual(status);
   });

@@ -20,6 +20,7 @@ import type { Client } from '../../client/client.ts';
 import { formatTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Platform, Timer } from '../../platform/platform.ts';
+import type { PodSource } from '../pod/pod-source.ts';
 import { followFolder, type ManifestFile, readManifestFiles } from './folder.ts';
 import { ManifestError, readManifest } from './manifest.ts';
 import { createMirrors, fullNameOf } from './mirrors.ts';
@@ -38,15 +39,11 @@ export interface StaticPodsOptions extends Platform {
   isShuttingDown(): boolean;
 }
 
-export interface StaticPods {
+export interface StaticPods extends PodSource {
   /** Gives the Pods of the folder to their workers, and follows the folder from then on. */
   start(): Promise<void>;
   /** Whether the Pod is one of the files'. */
   owns(pod: Pod): boolean;
-  /** In place of the API: keeps the status that a worker gives its Pod. */
-  writeStatus(pod: Pod, status: PodStatus): void;
-  /** In place of the API: the worker has nothing left to do for the Pod. */
-  finalize(pod: Pod): void;
   /** Nothing of the Pod is left on the node. */
   ended(uid: string): void;
   /** A mirror of this node appeared, changed or went in the API. */
@@ -155,14 +152,18 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
       await scanNext();
     },
     owns: ({ metadata }) => slotOf(metadata.uid) !== undefined,
-    writeStatus(pod, status) {
+    isStatic: true,
+    async writeStatus(pod, status) {
       const slot = slotOf(pod.metadata.uid);
       if (slot !== undefined && JSON.stringify(slot.pod.status) !== JSON.stringify(status))
         put({ ...slot, pod: { ...slot.pod, status } });
       // Later: the worker is in the middle of a decision.
       if (isShutDown({ status })) queueMicrotask(update);
     },
-    finalize: (pod) => apply(pod, true),
+    async finalize(pod) {
+      apply(pod, true);
+      return {};
+    },
     ended(uid) {
       const slot = slotOf(uid);
       if (slot === undefined) return;

@@ -9,8 +9,8 @@
 import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { onAbort } from '../../platform/on-abort.ts';
-import type { Log, Timer, Timers } from '../../platform/platform.ts';
+import { onAbort } from '../platform/on-abort.ts';
+import type { Log, Timer, Timers } from '../platform/platform.ts';
 
 const RETRY_MILLIS = 30_000;
 const UID = /^[A-Za-z0-9][A-Za-z0-9-]*$/;

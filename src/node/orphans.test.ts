@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, watch, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { silentLog, testTimers } from '../../client/testing.ts';
+import { silentLog, testTimers } from '../client/testing.ts';
 import { startOrphanRemoval } from './orphans.ts';
 
 let root: string;

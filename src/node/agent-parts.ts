@@ -1,0 +1,258 @@
+/**
+ * The parts of the node agent, composed: what Pods are made of, what carries out actions on them, and what ends them.
+ *
+ * Boundary: the only file of the node that knows all parts; a part knows the others by the interfaces that it is given here.
+ * The order in which they start is agent.ts's.
+ */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
+import type { Pod, Service } from '../api/generated/types.ts';
+import { createEventRecorder } from '../client/events.ts';
+import { createInformer } from '../client/informer.ts';
+import { onAbort } from '../platform/on-abort.ts';
+import { type Admission, createAdmission } from './admission/admission.ts';
+import { factsOf, type NodeAgentOptions } from './agent-options.ts';
+import { createEnvironmentSource } from './container/configuration-source.ts';
+import { podLogDirectory } from './container/container-config.ts';
+import { createRunRemoval, prepareContainer, prepareSandbox } from './container/container-files.ts';
+import { createNodeEnding, type NodeEnding } from './ending/node-ending.ts';
+import { createPodHandlers } from './handlers/pod-handlers.ts';
+import { createNodeImages } from './images/node-images.ts';
+import { type NodeFacts, readNodeFacts } from './node-facts.ts';
+import { createExecutor } from './pod/executor.ts';
+import { createKeptJournal } from './pod/journal-file.ts';
+import { createKeptReferences } from './pod/kept-references.ts';
+import { createPodLook } from './pod/observed-pod.ts';
+import { createApiSource, type PodSource } from './pod/pod-source.ts';
+import { createPodWorkers, type PodHooks } from './pod/pod-workers.ts';
+import { createRunLookup, type RunLookup } from './pod/run-lookup.ts';
+import type { PodWorker } from './pod/worker.ts';
+import { createPodRecorder, type PodRecorder } from './record/recorder.ts';
+import { createStaticPods } from './static-pods/static-pods.ts';
+import { createOutageClock } from './status/sign-of-life.ts';
+import { createStartGate } from './streams/exec-gate.ts';
+import { createPodMemory, podMemoryFolder } from './volumes/pod-memory.ts';
+import { createVolumeManager } from './volumes/volume-manager.ts';
+
+export type AgentParts = Awaited<ReturnType<typeof createAgentParts>>;
+
+/** The workers do not start before the caller gives them Pods, through `admission` or `start`. */
+export async function createAgentParts(options: NodeAgentOptions) {
+  const { client, timers, log, signal } = options;
+  const facts = await readNodeFacts(options);
+  const logsRoot = join(options.dataDir, 'logs', 'pods');
+  const workers = new Map<string, PodWorker>();
+  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const events = createEventRecorder(client, { component: 'kubelet', host: options.nodeName, timers, log, signal });
+  const recorder = createPodRecorder(options);
+  const api = createApiSource(pods);
+  const staticPods = createStaticPods({
+    ...options,
+    writeStatus: api.writeStatus,
+    apply: (pod, removed) => apply(pod, removed),
+    isShuttingDown: () => ending.isShuttingDown(),
+  });
+  const sourceOf = (pod: Pod): PodSource => (staticPods.owns(pod) ? staticPods : api);
+  const base: Base = {
+    ...{ options, facts, logsRoot, workers, events, sourceOf },
+    isStatic: (pod) => sourceOf(pod).isStatic,
+    livePods: () => [...workers.values()].map((worker) => worker.pod()),
+  };
+  const storage = createStorage(base);
+  const runs = createRunLookup(logsRoot, (uid) => workers.get(uid)?.pod());
+  const actions = createActions(base, storage);
+  const ending = createNodeEnding({
+    ...options,
+    ...{ events, workers, runs, isStatic: base.isStatic, podDirectory: storage.volumes.podDirectory },
+    pressures: () => options.eviction?.pressure.conditions() ?? new Set(),
+  });
+  const admission = createAdmission({
+    ...options,
+    allocatable: options.capacity.allocatable,
+    pods: base.livePods,
+    strictGroups: facts.strictGroups,
+    isStatic: base.isStatic,
+    unwanted: ending.refusal,
+    begin: (pod) => start(pod, false),
+    refused: (pod, { reason, message }) => events.event(pod, 'Warning', reason, message),
+    writeStatus: async (pod, status) => sourceOf(pod).writeStatus(pod, status),
+    isEnding: ending.isEnding,
+    preempt: ending.preempt,
+  });
+  const ends = { runs, ending, admission, recorder };
+  const outages = createOutageClock(options.lastSignOfLife, timers);
+  const start = createPodWorkers(workers, {
+    ...{ timers, log, signal, outages, recorder, events, sourceOf },
+    hooks: [...lifeHooks(ends, storage, actions), ...machineHooks(base, storage), { released: staticPods.ended }],
+    node: factsOf(options),
+    journals: createKeptJournal(storage.volumes.podDirectory, options),
+    nodeEnd: ending.begun,
+    lookAt: createLooks(base, storage),
+    execute: actions.execute,
+  });
+  const apply = createApply(base, storage, ends);
+  onAbort(signal, () => workers.forEach((worker) => void worker.stop()));
+  return {
+    ...base,
+    ...storage,
+    ...actions,
+    ...{ pods, recorder, staticPods, runs, ending, admission, outages, start, apply },
+  };
+}
+
+/** What every part may use. */
+interface Base {
+  options: NodeAgentOptions;
+  facts: NodeFacts;
+  logsRoot: string;
+  workers: Map<string, PodWorker>;
+  events: ReturnType<typeof createEventRecorder>;
+  sourceOf(pod: Pod): PodSource;
+  isStatic(pod: Pod): boolean;
+  /** The Pods that have workers. */
+  livePods(): Pod[];
+}
+
+type Storage = ReturnType<typeof createStorage>;
+
+/** Images, volumes, and the copies of the objects that Pods refer to. */
+function createStorage({ options, events, workers, isStatic, livePods }: Base) {
+  const { client, runtime, timers, log, signal, nodeName, dataDir, capacity } = options;
+  const memory = createPodMemory(podMemoryFolder(dataDir), signal);
+  const podDirectory = (uid: string): string => volumes.podDirectory(uid);
+  const kept = createKeptReferences({ client, timers, log, signal, podDirectory, memory, isStatic });
+  const images = createNodeImages({
+    ...options,
+    ...{ events, kept, pods: livePods },
+    appeared: (name) => workers.forEach((worker) => void worker.imageAppeared(name)),
+  });
+  const volumes = createVolumeManager({
+    ...{ client, timers, log, nodeName, memory },
+    rootDirectory: join(dataDir, 'pods'),
+    allocatable: capacity.allocatable,
+    images: {
+      status: runtime.imageStatus,
+      pull: (pod, reference, abort) => images.pull(pod, reference, () => undefined, abort),
+      mounts: runtime.imageMounts,
+      release: runtime.releaseImageMounts,
+      event: (pod, type, reason, message) => events.event(pod, type, reason, message),
+    },
+    onObject: kept.changed,
+    onRetry: (uid) => workers.get(uid)?.retry('mountVolumes'),
+    onFailure: (pod, { reason, message }) => events.event(pod, 'Warning', reason, message),
+  });
+  onAbort(signal, () => volumes.close());
+  return { kept, images, volumes };
+}
+
+/** What carries out the actions of workers. `addresses`: remembers the addresses of the Pods' ready sandboxes. */
+function createActions(base: Base, { kept, images, volumes }: Storage) {
+  const { options, facts, logsRoot, events, isStatic } = base;
+  const { client, runtime, timers, log, signal, capacity, nodeIps } = options;
+  const { clusterDns, clusterDomain, resolvConf } = options;
+  const sandboxIps = new Map<string, readonly string[]>();
+  const addresses: PodHooks = {
+    observed(uid, { sandboxes }) {
+      const ips = sandboxes.find(({ ready }) => ready)?.ips;
+      if (ips !== undefined) sandboxIps.set(uid, ips);
+    },
+    ended: ({ metadata: { uid = '' } }) => sandboxIps.delete(uid),
+  };
+  const podIps = ({ metadata: { uid = '' } }: Pod): readonly string[] => sandboxIps.get(uid) ?? [];
+  const services = createInformer<Service>(
+    client.resource({ group: '', version: 'v1', resource: 'services' }),
+    { log, timers, signal },
+    {},
+  );
+  const environment = createEnvironmentSource({
+    ...facts.environment,
+    ...{ client, nodeName: options.nodeName, hostIps: nodeIps, clusterDns, clusterDomain, resolvConf, logsRoot },
+    ...{ services, isStatic, podIps, kept, podDirectory: volumes.podDirectory, volumePath: volumes.hostPath },
+    allocatable: capacity.allocatable,
+    memoryCapacityBytes: capacity.memoryBytes,
+    seccompRoot: join(options.dataDir, 'seccomp'),
+  });
+  const removeRunFiles = createRunRemoval(volumes.podDirectory, logsRoot);
+  const startGate = createStartGate(timers);
+  const execute = createExecutor({
+    ...{ timers, runtime, environment, prepareContainer, prepareSandbox, removeRunFiles },
+    finalize: async (pod) => base.sourceOf(pod).finalize(pod),
+    volumes: kept.guard(volumes),
+    pullImage: images.pull,
+    cgroups: facts.podCgroups,
+    warn: (pod, reason, message) => events.event(pod, 'Warning', reason, message),
+    ...createPodHandlers({
+      ...{ runtime, timers, log, events, startGate },
+      podIp: (pod) => (pod.spec?.hostNetwork === true ? nodeIps[0] : podIps(pod)[0]),
+    }),
+  });
+  return { addresses, services, removeRunFiles, startGate, execute };
+}
+
+interface Ends {
+  runs: RunLookup;
+  ending: NodeEnding;
+  admission: Admission;
+  recorder: PodRecorder;
+}
+
+/** In this order: the runs of a Pod that has ended are forgotten before the node counts what is free. */
+const lifeHooks = (
+  { runs, ending, admission, recorder }: Ends,
+  { images }: Storage,
+  { addresses }: ReturnType<typeof createActions>,
+): PodHooks[] => [
+  {
+    observed: runs.observed,
+    ended: ({ metadata: { uid = '' } }) => runs.observed(uid, { sandboxes: [], containers: [] }),
+  },
+  addresses,
+  {
+    observed: (uid, { containers }) => containers.length === 0 && ending.emptied(uid),
+    cleared: ending.cleared,
+    ended: ending.cleared,
+  },
+  { cleared: admission.cleared, ended: admission.cleared },
+  { ended: ({ metadata: { uid = '' } }) => recorder.release(uid) },
+  { ended: images.podGone },
+];
+
+/** Control groups, log folders, and the copies of what defer containers refer to. */
+function machineHooks({ facts: { podCgroups }, logsRoot }: Base, { kept }: Storage): PodHooks[] {
+  return [
+    { started: (pod) => podCgroups?.add(pod), release: async (pod) => podCgroups?.remove(pod) },
+    { release: (pod) => rm(podLogDirectory(pod, logsRoot), { recursive: true, force: true }) },
+    {
+      started(pod, removed) {
+        if (!removed && pod.status?.startTime !== undefined && !hasEnded(pod)) void kept.keep(pod);
+      },
+    },
+  ];
+}
+
+function createLooks({ options, facts, logsRoot }: Base, { volumes }: Storage) {
+  const { runtime, log } = options;
+  return (pod: Pod) => {
+    const { uid = '' } = pod.metadata;
+    const folders = { podDirectory: volumes.podDirectory(uid), logDirectory: podLogDirectory(pod, logsRoot) };
+    return createPodLook({ ...folders, ...{ uid, runtime, log }, oomKills: facts.podCgroups?.oomKills });
+  };
+}
+
+/** Gives a Pod, or its change, to its worker, or to admission where it has none. `removed`: the object no longer exists. */
+const createApply =
+  ({ workers }: Base, { volumes }: Storage, { admission, recorder }: Ends) =>
+  (pod: Pod, removed: boolean): void => {
+    const worker = workers.get(pod.metadata.uid ?? '');
+    if (!removed) volumes.update(pod);
+    if (worker !== undefined) {
+      worker.update(pod, removed);
+      if (hasEnded(pod)) admission.roomMade();
+    } else if (!removed) admission.admit(pod);
+    else {
+      // Nothing of the Pod was left on the node while finalizers kept its object.
+      admission.forget(pod);
+      recorder.gone(pod);
+    }
+  };

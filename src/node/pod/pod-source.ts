@@ -1,0 +1,44 @@
+/**
+ * Where a Pod of the node comes from: the API, or a file of the node (a static Pod). The node reports the status of a Pod to
+ * its source and releases its object there; nothing else of the agent depends on the kind of source but what `isStatic` names.
+ */
+import type { Pod, PodStatus } from '../../api/generated/types.ts';
+import type { ResourceClient } from '../../client/client.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { statusPatch } from './status-patch.ts';
+import type { Outcome } from './worker-ports.ts';
+
+export interface PodSource {
+  /** The Pods come from files: they start without the API, are critical, and tolerate every NoExecute taint. */
+  readonly isStatic: boolean;
+  writeStatus(pod: Pod, status: PodStatus): Promise<void>;
+  /** Releases the object of a deleted Pod that has nothing left on the node. */
+  finalize(pod: Pod): Promise<Outcome>;
+}
+
+/** NotFound and Conflict are success: the Pod no longer exists, or another Pod has its name. */
+export function createApiSource(pods: ResourceClient<Pod>): PodSource {
+  return {
+    isStatic: false,
+    async writeStatus(pod, status) {
+      const { name, namespace, uid } = pod.metadata;
+      const patch = { metadata: { uid }, status: statusPatch(pod, status) };
+      try {
+        await pods.patch(name, namespace, 'application/strategic-merge-patch+json', patch, 'status');
+      } catch (error) {
+        if (!isGone(error)) throw error;
+      }
+    },
+    async finalize({ metadata: { name, namespace, uid } }) {
+      try {
+        await pods.delete(name, namespace, { gracePeriodSeconds: 0, preconditions: { uid } });
+      } catch (error) {
+        if (!isGone(error)) throw error;
+        return { removed: true };
+      }
+      return {};
+    },
+  };
+}
+
+const isGone = (error: unknown): boolean => isApiError(error, 'NotFound') || isApiError(error, 'Conflict');

@@ -1,0 +1,111 @@
+/**
+ * The workers of the node's Pods, and the hooks by which the other parts of the agent follow the life of each Pod.
+ *
+ * Boundary: starts and ends workers; which Pods run on the node is decided by admission and by the sources of the Pods.
+ * Invariants:
+ *  1. There is one worker for each Pod UID. A Pod of the same name with another UID gets its own.
+ *  2. The hooks of a stage run in the order of the list; `released` runs after `release` of all parts has ended.
+ */
+import type { Pod, PodStatus } from '../../api/generated/types.ts';
+import type { EventRecorder } from '../../client/events.ts';
+import type { NodeEnd, NodeFacts } from '../../lifecycle/types.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import type { PodRecorder } from '../record/recorder.ts';
+import type { OutageClock } from '../status/sign-of-life.ts';
+import type { KeptJournal } from './journal-file.ts';
+import type { PodSource } from './pod-source.ts';
+import { type PodWorker, startWorker } from './worker.ts';
+import type { RuntimeView, WorkerPorts } from './worker-ports.ts';
+
+/** What a part of the agent does at the stages of a Pod's life on the node; all are optional. */
+export interface PodHooks {
+  /** A worker was started. `removed`: the Pod's object no longer exists. */
+  started?(pod: Pod, removed: boolean): void;
+  /** The worker has observed the Pod in the runtime. */
+  observed?(podUid: string, view: RuntimeView): void;
+  /** Nothing of the Pod runs and its volumes are unmounted, but its object remains. */
+  cleared?(pod: Pod): void;
+  /** The worker has ended: nothing of the Pod is left in the runtime. */
+  ended?(pod: Pod): void;
+  /** After `ended` of all parts: removes what the part holds of the Pod on the machine. A failure is logged. */
+  release?(pod: Pod): Promise<void>;
+  /** After `release` of all parts: a Pod of the same UID may start anew. */
+  released?(podUid: string): void;
+}
+
+export interface PodWorkersOptions {
+  timers: Timers;
+  log: Log;
+  signal: AbortSignal;
+  node: NodeFacts;
+  outages: OutageClock;
+  journals: KeptJournal;
+  recorder: PodRecorder;
+  events: EventRecorder;
+  sourceOf(pod: Pod): PodSource;
+  /** The end that the node has decided for the Pod before this agent started. */
+  nodeEnd(pod: Pod): NodeEnd | undefined;
+  /** A function that observes this Pod in the runtime. */
+  lookAt(pod: Pod): (pod: Pod, signal: AbortSignal) => Promise<RuntimeView>;
+  execute: WorkerPorts['execute'];
+  hooks: readonly PodHooks[];
+}
+
+/** Adds each worker to `workers` and removes it when it ends. Returns the function that starts one. */
+export function createPodWorkers(
+  workers: Map<string, PodWorker>,
+  options: PodWorkersOptions,
+): (pod: Pod, removed: boolean) => void {
+  const { timers, log, signal, recorder, events, hooks } = options;
+
+  const execute: WorkerPorts['execute'] = async (action, pod, abort, progress) => {
+    const outcome = await options.execute(action, pod, abort, progress);
+    // The end of a deleted Pod reports the same.
+    if (action.kind === 'unmountVolumes' && pod.metadata.deletionTimestamp === undefined)
+      for (const part of hooks) part.cleared?.(pod);
+    return outcome;
+  };
+  const end = (pod: Pod): void => {
+    const { uid = '' } = pod.metadata;
+    workers.delete(uid);
+    for (const part of hooks) part.ended?.(pod);
+    const releasing = hooks.map(async (part) => part.release?.(pod));
+    void Promise.allSettled(releasing).then((results) => {
+      for (const result of results)
+        if (result.status === 'rejected')
+          log.warn('files or groups of a Pod that has ended remain', { podUid: uid, error: String(result.reason) });
+      for (const part of hooks) part.released?.(uid);
+    });
+  };
+  const portsOf = (pod: Pod): WorkerPorts => {
+    const { uid = '', namespace, name } = pod.metadata;
+    const look = options.lookAt(pod);
+    return {
+      timers,
+      log: log.child({ pod: `${namespace}/${name}` }),
+      node: options.node,
+      async observe(of, abort) {
+        const view = await look(of, abort);
+        for (const part of hooks) part.observed?.(uid, view);
+        return view;
+      },
+      execute,
+      // A rejection, also where the source throws.
+      writeStatus: async (of: Pod, status: PodStatus) => options.sourceOf(of).writeStatus(of, status),
+      record: (of, transitions) => recorder.record(of, transitions),
+      keep: options.journals.keep,
+      recorded: () => recorder.written(uid),
+      event: (of, { type, reason, message, fieldPath }) => events.event(of, type, reason, message, fieldPath),
+      done: () => end(pod),
+    };
+  };
+
+  return (pod, removed) => {
+    const journal = options.journals.read(pod);
+    const first = { pod, removed, nodeEnd: options.nodeEnd(pod), journal, ...options.outages.of() };
+    const worker = startWorker(first, portsOf(pod));
+    workers.set(pod.metadata.uid ?? '', worker);
+    for (const part of hooks) part.started?.(pod, removed);
+    if (signal.aborted) worker.stop();
+  };
+}
