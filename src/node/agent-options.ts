@@ -1,4 +1,4 @@
-/** What a node agent is made of, and what it is told of its node. */
+/** What a node agent needs: the API, the runtime, and the settings of its node. */
 import type { Client } from '../client/client.ts';
 import type { NodeFacts } from '../lifecycle/types.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -23,28 +23,28 @@ export interface NodeAgentOptions extends Platform {
   clusterDomain: string;
   /** Absent: DEFAULT_MAX_EXTENSION_SECONDS. */
   maxGracePeriodExtensionSeconds?: number;
-  /** false: the phase of a Pod stays what it is while its defer containers run. Absent: it is Terminating. */
+  /** false: a Pod keeps its phase while its defer containers run. Absent: its phase is Terminating. */
   terminatingPhase?: boolean;
-  /** When the agent before was last known to live (readLastSignOfLife); absent: unknown, or there was none. */
+  /** When the previous agent was last known to run (readLastSignOfLife); absent: unknown, or there was no previous agent. */
   lastSignOfLife?: Millis | undefined;
   /** Absent: DEFAULT_MAX_PARALLEL_PULLS. */
   maxParallelImagePulls?: number;
-  /** When unused images are removed, and which stay. Absent: none is. */
+  /** When unused images are removed, and which are kept. Absent: no image is removed. */
   imageGarbage?: { policy: GarbagePolicy; keep: readonly string[] };
-  /** In place of ROTATION_LIMITS. */
+  /** Overrides ROTATION_LIMITS. */
   logRotation?: Partial<RotationLimits>;
-  /** Absent: the runtime puts containers where it likes. */
+  /** Absent: the runtime chooses the control groups of containers. */
   podCgroups?: PodCgroupSettings;
-  /** parseAllowedSysctls(); absent: none but the safe ones. */
+  /** The result of parseAllowedSysctls(); absent: only the safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
-  /** The resolver configuration that Pods take from the node; absent or '': the machine's. */
+  /** The resolver configuration that Pods inherit from the node; absent or '': that of the machine. */
   resolvConf?: string;
   /** Absent: no Pod is evicted. */
   eviction?: { pressure: NodePressure } & Pick<UsagePorts, 'containerUsage'>;
   signal: AbortSignal;
 }
 
-/** What the core is given of the node. */
+/** The facts of the node that decide() needs. */
 export function factsOf({ nodeIps, runtimeName, ...options }: NodeAgentOptions): NodeFacts {
   const { maxGracePeriodExtensionSeconds } = options;
   return {

@@ -1,6 +1,6 @@
 /**
- * The folder of the manifests: what is in it, and when that changes.
- * Source: pkg/kubelet/config/file.go of v1.33: hidden files and folders are left out, files are read in the order of names.
+ * Reads the files of the manifest folder and reports its changes.
+ * Source: pkg/kubelet/config/file.go of v1.33: hidden files and folders are skipped, files are read in the order of their names.
  */
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
@@ -10,17 +10,17 @@ import { onAbort } from '../../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../../platform/platform.ts';
 
 const MAX_FILE_BYTES = 10 * 1024 * 1024;
-/** The kernel says that a file changes, and not when its writer has closed it: a pause tells that it is whole. */
+/** The kernel reports each change of a file, but not when its writer is done: a file without changes for this time is complete. */
 const SETTLE_MILLIS = 50;
 
 export interface ManifestFile {
   name: string;
-  /** Undefined: it cannot be read, and `failure` says why. */
+  /** undefined: the file cannot be read, and `failure` has the reason. */
   text?: string;
   failure?: string;
 }
 
-/** Of the folder as it is now. A file that goes meanwhile is left out. */
+/** The files that are in the folder now. A file that is removed meanwhile is skipped. */
 export async function readManifestFiles(folder: string): Promise<ManifestFile[]> {
   const names = (await readdir(folder)).filter((name) => !name.startsWith('.')).sort();
   const files = await Promise.all(names.map((name) => readManifestFile(folder, name)));
@@ -45,14 +45,14 @@ export interface FollowOptions {
   signal: AbortSignal;
 }
 
-/** Makes the folder, and again where it is removed; calls `changed` once after each group of changes. */
+/** Creates the folder, also when it is removed later, and calls `changed` once after each group of changes. */
 export function followFolder(folder: string, changed: () => void, { log, timers, signal }: FollowOptions): void {
   let watcher: FSWatcher | undefined;
   let settling: Timer | undefined;
   const settle = (): void => {
     settling?.cancel();
     settling = timers.at(timers.now() + SETTLE_MILLIS, () => {
-      // A folder that was removed or replaced sends nothing any more.
+      // The watch of a folder that was removed or replaced sends no more events.
       rewatch();
       changed();
     });
@@ -62,9 +62,11 @@ export function followFolder(folder: string, changed: () => void, { log, timers,
     try {
       ensurePrivateFolder(folder);
       watcher = watch(folder, settle);
-      watcher.on('error', (error) => log.error('manifests are not followed', { folder, error: error.message }));
+      watcher.on('error', (error) =>
+        log.error('changes of manifests are not followed', { folder, error: error.message }),
+      );
     } catch (error) {
-      log.error('manifests are not followed', { folder, error: (error as Error).message });
+      log.error('changes of manifests are not followed', { folder, error: (error as Error).message });
     }
   };
   rewatch();

@@ -88,7 +88,7 @@ describe('readManifest', () => {
   });
 
   it.each<[string, object | string, string]>([
-    ['nothing', '', "couldn't parse as pod: it holds no object"],
+    ['nothing', '', "couldn't parse as pod: it is not an object"],
     ['no YAML', 'a: [', "couldn't parse as pod: "],
     ['two documents', `${stringify(web())}---\n${stringify(web())}`, "couldn't parse as pod: "],
     ['another kind', { ...web(), kind: 'Service' }, 'invalid pod: it is of apiVersion v1 and kind Service'],

@@ -1,6 +1,6 @@
 /**
- * A static Pod as its file says it: decoded, with defaults, validated as the API server would.
- * Boundary: text in, Pod out; no file is read here and nothing is asked of the API.
+ * Makes a static Pod of the text of its manifest: decodes it, sets defaults, and validates it as the API server does.
+ * Boundary: text in, Pod out; it reads no file and sends no request to the API.
  * Source: pkg/kubelet/config (common.go, file.go) of v1.33: names, UID, annotations, tolerations; v1.34's error texts
  * for references to API objects, which the documentation of v1.33 forbids too.
  */
@@ -18,7 +18,7 @@ const HASH_ANNOTATION = 'kubernetes.io/config.hash';
 const SEEN_ANNOTATION = 'kubernetes.io/config.seen';
 const UID_LENGTH = 32;
 
-/** The file holds no Pod that can run; the message says why. */
+/** The manifest defines no Pod that can run; the message is the reason. */
 export class ManifestError extends Error {
   override readonly name = 'ManifestError';
 }
@@ -65,7 +65,7 @@ export async function readManifest(text: string, { file, nodeName, now }: Manife
     spec: {
       ...(written.spec ?? { containers: [] }),
       nodeName,
-      // It is not driven away by what is wrong with the node: the node alone decides.
+      // Taints of the node do not evict a static Pod: only its manifest ends it.
       tolerations: [...(written.spec?.tolerations ?? []), { operator: 'Exists', effect: 'NoExecute' }],
     },
   };
@@ -75,7 +75,7 @@ export async function readManifest(text: string, { file, nodeName, now }: Manife
 }
 
 async function documentOf(text: string): Promise<unknown> {
-  // Loaded for the first manifest: most nodes have none.
+  // Loaded with the first manifest, because most nodes have none.
   const { parse } = await import('yaml');
   let document: unknown;
   try {
@@ -83,7 +83,7 @@ async function documentOf(text: string): Promise<unknown> {
   } catch (error) {
     throw new ManifestError(`couldn't parse as pod: ${(error as Error).message.split('\n')[0]}`);
   }
-  if (!isJsonObject(document)) throw new ManifestError("couldn't parse as pod: it holds no object");
+  if (!isJsonObject(document)) throw new ManifestError("couldn't parse as pod: it is not an object");
   const { apiVersion, kind } = document;
   if (apiVersion !== 'v1' || kind !== 'Pod') {
     throw new ManifestError(`invalid pod: it is of apiVersion ${apiVersion ?? '""'} and kind ${kind ?? '""'}`);
@@ -91,13 +91,13 @@ async function documentOf(text: string): Promise<unknown> {
   return document;
 }
 
-/** The same text for the same value, however its keys are ordered. */
+/** JSON with sorted keys: equal values give equal text. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_, each: unknown) =>
     isJsonObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each,
   );
 
-/** What the API server does to a new Pod, and the node's own rule: nothing of it may need the API. */
+/** Does what the API server does to a new Pod, and enforces the rule of static Pods: no references to objects of the API. */
 function complete(pod: Pod, now: number, warn: (sentence: string) => void): void {
   podKind.defaults?.(pod);
   podKind.prepareForCreate?.(pod, { now, warn });

@@ -1,12 +1,12 @@
 /**
- * Mirror Pods: the API's view of the node's static Pods. Reconciled by name: what the API has is made equal to what runs.
+ * Mirror Pods show the static Pods of the node in the API. For each name, the mirror in the API is reconciled with the Pod that runs.
  *
- * Boundary: nothing of a static Pod waits for what happens here; an API that does not answer is asked again later.
+ * Boundary: no static Pod waits for its mirror; requests that fail are repeated later.
  * Source: pkg/kubelet/pod/mirror_client.go and tryReconcileMirrorPods of v1.33.
  */
 import { isMirrorPod, MIRROR_ANNOTATION, mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Node, Pod, PodStatus } from '../../api/generated/types.ts';
-import type { Client } from '../../client/client.ts';
+import type { Client, ResourceClient } from '../../client/client.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -25,13 +25,13 @@ export interface MirrorsOptions {
 }
 
 export interface Mirrors {
-  /** The static Pod of that name began, changed or went. */
+  /** The static Pod of that name has started, changed or ended. */
   changed(fullName: string): void;
-  /** A mirror of this node appeared, changed or went in the API. */
+  /** A mirror of this node was added, changed or removed in the API. */
   seen(mirror: Pod, removed: boolean): void;
   /** The UID of the static Pod whose mirror has this UID. */
   mirrored(uid: string): string | undefined;
-  /** Resolves when the API shows what runs, as far as it answers. */
+  /** Resolves when every mirror is reconciled, or its request has failed. */
   settled(): Promise<void>;
 }
 
@@ -58,37 +58,18 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     if (graceSeconds !== undefined && deletionTimestamp === undefined) await remove(mirror, graceSeconds);
   }
 
-  /** With a grace period, the mirror says that its Pod is ending. */
   async function remove(mirror: Pod, gracePeriodSeconds: number): Promise<void> {
-    const { name, namespace, uid } = mirror.metadata;
-    try {
-      await pods.delete(name, namespace, { gracePeriodSeconds, preconditions: { uid } });
-    } catch (error) {
-      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
-    }
+    await deleteMirror(pods, mirror, gracePeriodSeconds);
     if (gracePeriodSeconds === 0) forget(mirror);
   }
 
   async function create(pod: Pod): Promise<Pod> {
-    const { name, namespace, labels, annotations, uid = '' } = pod.metadata;
-    const node = await nodes.get(nodeName);
-    const owner = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: node.metadata.uid ?? '', controller: true };
-    const wanted: Pod = {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: {
-        name,
-        namespace,
-        ...(labels === undefined ? {} : { labels }),
-        annotations: { ...annotations, [MIRROR_ANNOTATION]: uid },
-        ownerReferences: [owner],
-      },
-      spec: pod.spec,
-    };
+    const { name, namespace } = pod.metadata;
+    const wanted = mirrorOf(pod, await nodes.get(nodeName));
     const mirror = await pods.create(wanted).catch(async (error: unknown) => {
       if (!isApiError(error, 'AlreadyExists')) throw error;
       const other = await pods.get(name, namespace);
-      // The node made it, and had not heard of it yet.
+      // This node created the mirror, and its watch has not reported it yet.
       if (shows(other, pod)) return other;
       if (isMirrorPod(other)) await remove(other, 0);
       throw error;
@@ -126,7 +107,31 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   };
 }
 
-/** The node's streams, found by the UID that a Pod has in the API. */
+/** With a grace period, the mirror is marked as terminating, like its Pod; without one it is removed. */
+async function deleteMirror(pods: ResourceClient<Pod>, mirror: Pod, gracePeriodSeconds: number): Promise<void> {
+  const { name, namespace, uid } = mirror.metadata;
+  try {
+    await pods.delete(name, namespace, { gracePeriodSeconds, preconditions: { uid } });
+  } catch (error) {
+    if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+  }
+}
+
+/** The mirror that shows the Pod; it is owned by the node. */
+function mirrorOf({ metadata: { name, namespace, labels, annotations, uid = '' }, spec }: Pod, node: Node): Pod {
+  const { name: nodeName, uid: nodeUid = '' } = node.metadata;
+  const owner = { apiVersion: 'v1', kind: 'Node', name: nodeName, uid: nodeUid, controller: true };
+  const metadata = {
+    name,
+    namespace,
+    labels,
+    annotations: { ...annotations, [MIRROR_ANNOTATION]: uid },
+    ownerReferences: [owner],
+  };
+  return { apiVersion: 'v1', kind: 'Pod', metadata, spec };
+}
+
+/** Serves logs and streams of static Pods by the UIDs of their mirrors, which clients of the API know. */
 export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => string): NodeConnection {
   const own = (pod: PodRef): PodRef => ({ ...pod, uid: ownUid(pod.uid) });
   return {
@@ -138,7 +143,7 @@ export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => st
   };
 }
 
-/** A mirror that someone has deleted goes, and comes again, unless its Pod is ending too. */
+/** A mirror that a client has deleted does not show its Pod: it is created anew, unless the Pod is ending too. */
 const shows = (mirror: Pod, pod: Pod | undefined): boolean =>
   pod !== undefined &&
   mirroredUid(mirror) === pod.metadata.uid &&

@@ -1,6 +1,6 @@
 /**
- * The static Pods that were begun, each with its status, in a file of its own: what the API keeps of other Pods.
- * A Pod that has its record ends gracefully and completes only once, also where its manifest went, or the engine died.
+ * The static Pods that have started, each with its status in a file of its own; the API stores the same for other Pods. Because of
+ * its record, a Pod ends gracefully and completes only once, even where its manifest was removed or the engine was killed.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,13 +9,13 @@ import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../p
 import type { Log } from '../../platform/platform.ts';
 
 export interface PodRecord {
-  /** The manifest's name in its folder. */
+  /** The name of the manifest in its folder. */
   file: string;
   pod: Pod;
 }
 
 export interface Records {
-  /** What an earlier engine left. */
+  /** The records that an earlier engine wrote. */
   load(): PodRecord[];
   /** Durable when it returns. */
   write(record: PodRecord): void;
@@ -34,7 +34,7 @@ export function openRecords(folder: string, log: Log): Records {
         try {
           return [JSON.parse(readTextIfPresent(join(folder, name)) ?? '') as PodRecord];
         } catch (error) {
-          // What runs of it is ended as that of any Pod that nobody knows.
+          // The containers of the Pod are ended like those of every Pod that is not known.
           log.error('the record of a static Pod cannot be read', { file: name, error: (error as Error).message });
           rmSync(join(folder, name), { force: true });
           return [];

@@ -10,7 +10,9 @@ import { serviceUnavailable } from '../../machinery/status.ts';
 import { systemTimers } from '../../platform/node.ts';
 import type { Log, Platform } from '../../platform/platform.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
-import { createStaticPods, nextSteps, readAll, type StaticPods } from './static-pods.ts';
+import { readAll } from './manifests.ts';
+import { createStaticPods, type StaticPods } from './static-pods.ts';
+import { nextSteps } from './steps.ts';
 
 const text = (name: string, image = 'busybox:1.28', more: object = {}): string =>
   JSON.stringify({
@@ -33,7 +35,7 @@ describe('readAll', () => {
     expect([...wanted.pods.keys()]).toEqual(['default/web-node-1', 'default/odd-node-1']);
     expect([...wanted.unreadable]).toEqual(['b.yaml', 'c']);
     expect([...remarks]).toEqual([
-      ['b.yaml', { message: 'manifest skipped', reason: "couldn't parse as pod: it holds no object" }],
+      ['b.yaml', { message: 'manifest skipped', reason: "couldn't parse as pod: it is not an object" }],
       ['c', { message: 'manifest skipped', reason: 'it is not a regular file' }],
       ['d.yaml', { message: 'manifest read with warnings', reason: 'unknown field "spec.colour"' }],
     ]);
@@ -234,7 +236,7 @@ describe('the folder', () => {
     writeFileSync(file('web.yaml'), 'bad');
     writeFileSync(file('other.yaml'), text('other'));
     await toldTimes(2);
-    expect(logged).toEqual(["manifest skipped: couldn't parse as pod: it holds no object"]);
+    expect(logged).toEqual(["manifest skipped: couldn't parse as pod: it is not an object"]);
     writeFileSync(file('web.yaml'), text('web', 'two'));
     await toldTimes(3);
     expect(told).toEqual(['web-node-1 one', 'other-node-1 busybox:1.28', 'web-node-1 one ending']);

@@ -1,0 +1,109 @@
+/**
+ * The Pods that the files of the folder define: read at the start, after each change of the folder, and again where a read failed.
+ * Invariant: reads run one after the other, so a later read is never overtaken by an earlier one.
+ */
+import { join } from 'node:path';
+import { onAbort } from '../../platform/on-abort.ts';
+import type { Log, Timer, Timers } from '../../platform/platform.ts';
+import { followFolder, type ManifestFile, readManifestFiles } from './folder.ts';
+import { ManifestError, readManifest } from './manifest.ts';
+import { fullNameOf } from './mirrors.ts';
+import type { PodRecord } from './records.ts';
+
+export interface Wanted {
+  /** By full name. */
+  pods: ReadonlyMap<string, PodRecord>;
+  /** Files that exist and define no valid Pod. */
+  unreadable: ReadonlySet<string>;
+}
+
+/** What is logged about a file. */
+interface Remark {
+  message: 'manifest skipped' | 'manifest read with warnings';
+  reason: string;
+}
+
+/** Interval of retries: no event reports that a disk can be read or written again. */
+const RETRY_MILLIS = 5_000;
+
+export interface ManifestsOptions {
+  folder: string;
+  nodeName: string;
+  timers: Timers;
+  log: Log;
+  signal: AbortSignal;
+  /** Called with the result of each read. */
+  found(wanted: Wanted): void;
+}
+
+export interface Manifests {
+  /** Follows the folder. Resolves when it has been read once. */
+  start(): Promise<void>;
+  /** Reads the folder again after 5 s. */
+  retry(): void;
+}
+
+export function createManifests({ folder, nodeName, timers, log, signal, found }: ManifestsOptions): Manifests {
+  let remarks: ReadonlyMap<string, Remark> = new Map();
+  let reading = Promise.resolve();
+  let again: Timer | undefined;
+  onAbort(signal, () => again?.cancel());
+
+  const read = async (): Promise<void> => {
+    try {
+      const result = await readAll(await readManifestFiles(folder), nodeName, timers.now());
+      for (const [file, { message, reason }] of result.remarks)
+        if (remarks.get(file)?.reason !== reason) log.warn(message, { file: join(folder, file), reason });
+      remarks = result.remarks;
+      found(result.wanted);
+    } catch (error) {
+      log.error('the manifests cannot be read', { folder, error: (error as Error).message });
+      retry();
+    }
+  };
+  const readNext = (): Promise<void> => {
+    reading = reading.then(read);
+    return reading;
+  };
+  const retry = (): void => {
+    if (signal.aborted) return;
+    again ??= timers.at(timers.now() + RETRY_MILLIS, () => {
+      again = undefined;
+      void readNext();
+    });
+  };
+  return {
+    start() {
+      followFolder(folder, () => void readNext(), { log, timers, signal });
+      return readNext();
+    },
+    retry,
+  };
+}
+
+/** The Pods of the files, and the remarks on the files by name. Of two Pods with the same name, the one of the first file counts. */
+export async function readAll(
+  files: readonly ManifestFile[],
+  nodeName: string,
+  now: number,
+): Promise<{ wanted: Wanted; remarks: Map<string, Remark> }> {
+  const pods = new Map<string, PodRecord>();
+  const unreadable = new Set<string>();
+  const remarks = new Map<string, Remark>();
+  for (const { name, text, failure } of files) {
+    try {
+      if (text === undefined) throw new ManifestError(failure ?? '');
+      const { pod, warnings } = await readManifest(text, { file: name, nodeName, now });
+      const other = pods.get(fullNameOf(pod));
+      if (other !== undefined) throw new ManifestError(`the Pod ${fullNameOf(pod)} is that of ${other.file}`);
+      pods.set(fullNameOf(pod), { file: name, pod });
+      if (warnings.length > 0)
+        remarks.set(name, { message: 'manifest read with warnings', reason: warnings.join('; ') });
+    } catch (error) {
+      if (!(error instanceof ManifestError)) throw error;
+      unreadable.add(name);
+      remarks.set(name, { message: 'manifest skipped', reason: error.message });
+    }
+  }
+  return { wanted: { pods, unreadable }, remarks };
+}

@@ -1,0 +1,69 @@
+/** Which static Pods start and which end, and what a Pod looks like when it ends and when it starts anew. Pure. */
+import { withCondition } from '../../api/core/v1/pod/strategy.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import { formatTime } from '../../machinery/time.ts';
+import type { Wanted } from './manifests.ts';
+import type { PodRecord } from './records.ts';
+
+export interface Step {
+  kind: 'begin' | 'end';
+  record: PodRecord;
+  /** Replaced: the manifest was changed. Absent: the manifest was removed. */
+  reason?: 'Replaced';
+}
+
+/** The steps from the Pods that run (`slots`, by full name) to those that are wanted; `begins`: the node starts Pods. */
+export function nextSteps(
+  slots: ReadonlyMap<string, PodRecord>,
+  { pods, unreadable }: Wanted,
+  begins: boolean,
+): Step[] {
+  const steps: Step[] = [];
+  for (const [fullName, record] of slots) {
+    if (record.pod.metadata.deletionTimestamp !== undefined) continue;
+    const next = pods.get(fullName);
+    const kept = next === undefined ? unreadable.has(record.file) : next.pod.metadata.uid === record.pod.metadata.uid;
+    if (!kept) steps.push({ kind: 'end', record, ...(next === undefined ? {} : { reason: 'Replaced' }) });
+    else if (begins && isShutDown(record.pod)) steps.push({ kind: 'end', record });
+  }
+  if (begins) for (const [fullName, record] of pods) if (!slots.has(fullName)) steps.push({ kind: 'begin', record });
+  return steps;
+}
+
+/** A shutdown of the machine ended the Pod or kept it from starting. It starts anew with the machine, as upstream's static Pods do. */
+export const isShutDown = ({ status }: Pick<Pod, 'status'>): boolean =>
+  status?.phase === 'Failed' && (status.reason === 'Terminated' || status.reason === 'NodeShutdown');
+
+/** The record before terminating(), without its status. */
+export function anew(record: PodRecord): PodRecord {
+  const { status, metadata, ...pod } = record.pod;
+  const { deletionTimestamp, deletionGracePeriodSeconds, generation, ...kept } = metadata;
+  const before = (generation ?? 1) - (deletionTimestamp === undefined ? 0 : 1);
+  return { ...record, pod: { ...pod, metadata: { ...kept, ...(before > 0 ? { generation: before } : {}) } } };
+}
+
+/**
+ * The Pod as a delete in the API leaves it, with the reason that defer containers are selected by.
+ * Source: v1.33 gives a static Pod at least one second; the specification of defer containers.
+ */
+export function terminating(pod: Pod, now: number, reason: Step['reason']): Pod {
+  const graceSeconds = Math.max(1, pod.spec?.terminationGracePeriodSeconds ?? 30);
+  const condition = {
+    type: 'DeletionReason',
+    status: 'True',
+    lastTransitionTime: formatTime(now),
+    reason: reason ?? '',
+  };
+  const hasReason = reason !== undefined && (pod.spec?.deferContainers ?? []).length > 0;
+  const conditions = withCondition(pod.status?.conditions, condition, formatTime(now));
+  return {
+    ...pod,
+    ...(hasReason ? { status: { ...pod.status, conditions } } : {}),
+    metadata: {
+      ...pod.metadata,
+      generation: (pod.metadata.generation ?? 0) + 1,
+      deletionTimestamp: formatTime(now + graceSeconds * 1000),
+      deletionGracePeriodSeconds: graceSeconds,
+    },
+  };
+}
