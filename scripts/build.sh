@@ -5,5 +5,5 @@ cd "$(dirname "$0")/.."
 rm -rf dist
 tsc -p tsconfig.build.json
 find src -name '*.proto' -o -path 'src/api/generated/*.json' | while read -r file; do
-  cp "$file" "dist/${file#src/}"
+  install -D --mode=644 "$file" "dist/${file#src/}"
 done
