@@ -1,8 +1,7 @@
-/** The length of functions. biome counts lines of code, so it lists the candidates, and their first and last lines are compared here. */
-import { spawnSync } from 'node:child_process';
-import { join, relative } from 'node:path';
+/** The length of functions, from their first to their last line. */
 import { expect, test } from 'vitest';
-import { REPOSITORY } from './sources.ts';
+import { parseAst } from 'vitest/node';
+import { read, typeScript } from './sources.ts';
 
 const MOST_LINES = 70;
 
@@ -48,31 +47,40 @@ const LONGER: Readonly<Record<string, number>> = {
   'test/support/pods.ts': 1,
 };
 
-interface LongFunction {
-  path: string;
-  lines: number;
+interface SyntaxNode {
+  type: string;
+  start: number;
+  end: number;
+  [child: string]: unknown;
 }
 
-function longFunctions(): LongFunction[] {
-  const rule = 'complexity/noExcessiveLinesPerFunction';
-  const config = join(import.meta.dirname, 'functions.biome.json');
-  const options = [`--config-path=${config}`, `--only=${rule}`, '--reporter=github', '--max-diagnostics=none'];
-  const { stdout } = spawnSync(
-    join(REPOSITORY, 'node_modules/.bin/biome'),
-    ['lint', ...options, 'src', 'test', 'bench', 'scripts'],
-    { cwd: REPOSITORY, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
-  );
-  const found = [...stdout.matchAll(/^::error title=lint\/[^,]*,file=([^,]*),line=(\d+),endLine=(\d+)/gm)];
-  return found
-    .map(([, file = '', line, endLine]) => ({
-      path: relative(REPOSITORY, file),
-      lines: Number(endLine) - Number(line) + 1,
-    }))
-    .filter(({ path, lines }) => lines > MOST_LINES && !path.endsWith('.test.ts'));
+const isNode = (value: unknown): value is SyntaxNode =>
+  typeof value === 'object' && value !== null && typeof (value as SyntaxNode).type === 'string';
+
+function* nodesIn(node: SyntaxNode): Generator<SyntaxNode> {
+  yield node;
+  for (const child of Object.values(node).flat()) if (isNode(child)) yield* nodesIn(child);
+}
+
+/** The number of functions in the source that have more lines than MOST_LINES. */
+function longFunctions(source: string): number {
+  const program = parseAst(source, { lang: 'ts' }) as unknown as SyntaxNode;
+  const lineOf = (offset: number): number => source.slice(0, offset).split('\n').length;
+  return [...nodesIn(program)].filter(
+    ({ type, start, end }) =>
+      /^(Arrow)?Function(Declaration|Expression)$/.test(type) && lineOf(end) - lineOf(start) >= MOST_LINES,
+  ).length;
 }
 
 test(`only the functions on the list have more than ${MOST_LINES} lines, and the list is not longer than needed`, () => {
-  const counts: Record<string, number> = {};
-  for (const { path } of longFunctions()) counts[path] = (counts[path] ?? 0) + 1;
-  expect(counts).toEqual(LONGER);
+  const counts = typeScript
+    .filter((path) => !path.endsWith('.test.ts'))
+    .map((path): [string, number] => [path, longFunctions(read(path))])
+    .filter(([, count]) => count > 0);
+  expect(Object.fromEntries(counts)).toEqual(LONGER);
+});
+
+test('the lines of functions are counted', () => {
+  const lines = '\n'.repeat(MOST_LINES);
+  expect(longFunctions(`const f = (): void => {${lines}};\nfunction g() {${lines.slice(1)}}`)).toBe(1);
 });
