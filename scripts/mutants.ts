@@ -1,0 +1,147 @@
+/**
+ * Runs a random sample of mutants of the sources against the unit and contract tests that import them, and lists those that
+ * survive: a rule that no test holds. Conditions are negated, bounds moved, operators exchanged, branches dropped.
+ *
+ *   npm run mutants -- [--count 60] [--seed N] [src/node src/lifecycle ...]
+ *
+ * The mutants run in a copy of the repository in a temporary folder.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { parseAst } from 'vitest/node';
+
+const repository = join(import.meta.dirname, '..');
+/** A mutant may make a loop endless. */
+const LIMIT_MILLIS = 180_000;
+const NOT_MUTATED =
+  /\.test\.ts$|-fixtures?\.ts$|-arbitrary\.ts$|\/testing\.ts$|^src\/api\/generated\/|^src\/simulation\//;
+const OPERATORS: Readonly<Record<string, string>> = {
+  '===': '!==',
+  '!==': '===',
+  '<': '<=',
+  '<=': '<',
+  '>': '>=',
+  '>=': '>',
+  '&&': '||',
+  '||': '&&',
+  '+': '-',
+  '-': '+',
+};
+
+interface SyntaxNode {
+  type: string;
+  start: number;
+  end: number;
+  [child: string]: unknown;
+}
+
+interface Mutant {
+  path: string;
+  line: number;
+  /** What the mutant does to the source. */
+  change: string;
+  source: string;
+}
+
+const isNode = (value: unknown): value is SyntaxNode =>
+  typeof value === 'object' && value !== null && typeof (value as SyntaxNode).type === 'string';
+
+function* nodesIn(node: SyntaxNode): Generator<SyntaxNode> {
+  yield node;
+  for (const child of Object.values(node).flat()) if (isNode(child)) yield* nodesIn(child);
+}
+
+/** The replacements that make mutants of this node: offset, end, new text. */
+function replacements(node: SyntaxNode, source: string): [number, number, string][] {
+  const { type, operator, left, right, test, consequent } = node as SyntaxNode & Record<string, SyntaxNode>;
+  const found: [number, number, string][] = [];
+  if ((type === 'BinaryExpression' || type === 'LogicalExpression') && left && right) {
+    const other = OPERATORS[String(operator)];
+    const at = source.indexOf(String(operator), left.end);
+    // Text that is joined with + is a message.
+    const isText = operator === ('+' as never) && /['"`]/.test(source.slice(left.start, right.end));
+    if (other !== undefined && at < right.start && !isText) found.push([at, at + String(operator).length, other]);
+  }
+  if ((type === 'IfStatement' || type === 'ConditionalExpression') && test)
+    found.push([test.start, test.end, `!(${source.slice(test.start, test.end)})`]);
+  if (type === 'IfStatement' && consequent) found.push([consequent.start, consequent.end, '{}']);
+  return found;
+}
+
+function mutantsOf(path: string): Mutant[] {
+  const source = readFileSync(join(repository, path), 'utf8');
+  const program = parseAst(source, { lang: 'ts' }) as unknown as SyntaxNode;
+  return [...nodesIn(program)].flatMap((node) =>
+    replacements(node, source).map(([start, end, text]) => ({
+      path,
+      line: source.slice(0, start).split('\n').length,
+      change: `${source.slice(start, end).split('\n')[0]} -> ${text.split('\n')[0]}`,
+      source: source.slice(0, start) + text + source.slice(end),
+    })),
+  );
+}
+
+/** A generator of numbers in [0, 1) (mulberry32), the same for the same seed. */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function copyRepository(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-mutants-'));
+  const kept = ['src', 'test', 'bench', 'scripts', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+  for (const name of kept) cpSync(join(repository, name), join(folder, name), { recursive: true });
+  symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'));
+  return folder;
+}
+
+/** Resolves with whether a unit or contract test that imports the mutant's file, directly or not, fails. */
+async function isKilled(folder: string, { path, source }: Mutant): Promise<boolean> {
+  const original = readFileSync(join(repository, path));
+  writeFileSync(join(folder, path), source);
+  const projects = ['--project', 'unit', '--project', 'contract'];
+  const args = ['related', path, '--run', '--bail', '1', '--reporter', 'dot', '--passWithNoTests', ...projects];
+  const vitest = spawn('node_modules/.bin/vitest', args, { cwd: folder, stdio: 'ignore', detached: true });
+  const limit = setTimeout(() => process.kill(-(vitest.pid ?? 0), 'SIGKILL'), LIMIT_MILLIS);
+  const [code] = (await once(vitest, 'exit')) as [number | null];
+  clearTimeout(limit);
+  writeFileSync(join(folder, path), original);
+  return code !== 0;
+}
+
+const { values, positionals } = parseArgs({
+  options: { count: { type: 'string', default: '60' }, seed: { type: 'string' } },
+  allowPositionals: true,
+});
+const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
+const count = Number(values.count);
+const areas = positionals.length > 0 ? positionals : ['src'];
+const paths = execFileSync('git', ['ls-files', ...areas], { cwd: repository, encoding: 'utf8' })
+  .split('\n')
+  .filter((path) => path.endsWith('.ts') && !NOT_MUTATED.test(path));
+const all = paths.flatMap(mutantsOf);
+const random = randomOf(seed);
+console.log(`${count} of ${all.length} mutants of ${paths.length} files, seed ${seed}`);
+const folder = copyRepository();
+let killed = 0;
+try {
+  for (let i = 0; i < count; i++) {
+    const mutant = all[Math.floor(random() * all.length)];
+    if (mutant === undefined) break;
+    const dead = await isKilled(folder, mutant);
+    if (dead) killed++;
+    console.log(`${dead ? 'killed  ' : 'SURVIVED'} ${mutant.path}:${mutant.line} ${mutant.change}`);
+  }
+  console.log(`${killed} of ${count} mutants were killed (seed ${seed})`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
