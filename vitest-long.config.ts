@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 import { reporters } from './vitest.config.ts';
 
+/** Two files at a time: they wait for most of their time. */
+const LONG = { testTimeout: 300_000, hookTimeout: 180_000, maxWorkers: 2 };
+
 /**
  * What takes its time: examples from the text of their READMEs, defer containers in all their cases, the node's bad days (pressure,
  * shutdown, the end of the engine at any moment), properties with many more lives.
@@ -19,11 +22,19 @@ export default defineConfig({
       },
       {
         test: {
+          ...LONG,
           name: 'long',
-          include: ['test/long/**/*.test.ts'],
-          testTimeout: 300_000,
-          hookTimeout: 180_000,
-          fileParallelism: false,
+          include: ['test/long/*.test.ts', 'test/long/examples/*.test.ts'],
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...LONG,
+          name: 'alone',
+          include: ['test/long/alone/*.test.ts'],
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

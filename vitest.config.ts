@@ -1,12 +1,23 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
+import { SummaryReporter } from './test/support/summary-reporter.ts';
 
 /** A file for the results as JSON. */
 const report = process.env['LIFEPOD_TEST_REPORT'];
 
-export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] =
-  report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]];
+export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] = [
+  'default',
+  new SummaryReporter(),
+  ...(report === undefined ? [] : [['json', { outputFile: report }] as [string, { outputFile: string }]]),
+];
 
-/** `unit` and `tidy` touch no system resource; the other projects run real containers, one file at a time. */
+/** Tests of real containers wait for most of their time: two files at a time. */
+const REAL = { testTimeout: 180_000, hookTimeout: 180_000, maxWorkers: 2 };
+
+/**
+ * `unit` and `tidy` touch no system resource; the other projects run real containers, one group after the other. The files of `e2e`
+ * share an engine for each worker (test/support/shared-engine.ts), those of `own` start what they need, and those of `alone`
+ * measure or load the machine, so that nothing else may run beside them.
+ */
 export default defineConfig({
   test: {
     reporters,
@@ -20,11 +31,28 @@ export default defineConfig({
       },
       {
         test: {
-          name: 'real',
-          include: ['test/integration/**/*.test.ts', 'test/e2e/**/*.test.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
-          fileParallelism: false,
+          ...REAL,
+          name: 'e2e',
+          include: ['test/e2e/*.test.ts', 'test/clients/*.test.ts'],
+          isolate: false,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...REAL,
+          name: 'own',
+          include: ['test/e2e/own-engine/**/*.test.ts', 'test/integration/**/*.test.ts'],
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...REAL,
+          name: 'alone',
+          include: ['test/e2e/alone/**/*.test.ts'],
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
         },
       },
     ],

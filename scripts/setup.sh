@@ -67,6 +67,9 @@ missing_packages() {
   [ "$purpose" = --for-tests ] || return 0
   find_program docker-registry || echo "docker-registry: what the tests pull images from, on loopback"
   find_program skopeo || echo "skopeo: fills that registry"
+  /usr/bin/python3 -c 'import kubernetes' 2>/dev/null || echo "python3-kubernetes: a client of the API in the tests"
+  /usr/bin/ruby -e 'require "kubeclient"' 2>/dev/null || echo "ruby-kubeclient: a client of the API in the tests"
+  find_program kubetail || echo "kubetail: a client of the API in the tests"
   find_program mkfs.ext4 || echo "e2fsprogs: makes the ext4 file system that a test fills"
   compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null ||
     echo "postgresql: makes the image of examples/06-postgresql; no server of it is set up"

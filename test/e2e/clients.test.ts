@@ -1,32 +1,22 @@
-/** lifepod logs and lifepod describe, each also as kubectl lifepod, of real containers of every kind. */
+/** `lifepod logs` and `lifepod describe`, also as `kubectl lifepod`, on real containers of every kind. */
 import { delimiter, dirname } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { containerLines } from '../../src/cli/describe/describe-container.ts';
 import { tabColumns } from '../../src/cli/describe/tab-columns.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 import { type ClientCommand, startClient } from '../support/client-command.ts';
-import { LAUNCHER, type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { LAUNCHER, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
-import { ended, isReady, type PodRecord, recordPods, restarted, runs, signalFirst } from '../support/pods.ts';
-
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+import { ended, isReady, restarted, runs, signalFirst } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
 const logs = (...args: string[]) => lifepod.cli('logs', ...args);
 const follow = (...args: string[]): ClientCommand => startClient(lifepod, LAUNCHER, ['logs', ...args]);
 
 describe('lifepod logs', () => {
-  beforeAll(async () => {
+  test.beforeAll(async () => {
     await lifepod.apply(
       pod('kinds', {
         init: [
@@ -46,7 +36,7 @@ describe('lifepod logs', () => {
     await record.until('kinds', ended('shell'));
   });
 
-  test.each(['app', 'web', 'first', 'second', 'shell'])('-c %s tells what kubectl tells', async (container) => {
+  test.each(['app', 'web', 'first', 'second', 'shell'])('-c %s prints what kubectl prints', async (container) => {
     for (const options of [[], ['--tail=1'], ['--prefix'], ['--timestamps'], ['--limit-bytes=3'], ['--since=1h']]) {
       const own = await logs('kinds', '-c', container, ...options);
       const kubectl = await lifepod.kubectl('logs', 'kinds', '-c', container, ...options);
@@ -56,7 +46,7 @@ describe('lifepod logs', () => {
     }
   });
 
-  test('without a container it is the first app container, and says so; or the one of the annotation', async () => {
+  test('without -c, logs reads the container of the annotation, else the first app container, and says which', async () => {
     const own = await logs('pod/kinds');
     expect(own).toEqual(await lifepod.kubectl('logs', 'kinds'));
     expect(own.stderr).toBe('Defaulted container "app" out of: app, web, shell (ephem), first (init), second (init)\n');
@@ -76,7 +66,7 @@ describe('lifepod logs', () => {
     await finished('chosen');
   });
 
-  test('--all-containers: in the order of the life of the Pod, each line with the name of its container', async () => {
+  test('--all-containers prints the logs in the order of the life of the Pod, each line with the name of its container', async () => {
     const lines = [
       '[first] first 1',
       '[first] first 2',
@@ -95,7 +85,7 @@ describe('lifepod logs', () => {
     );
   });
 
-  test('colours in a terminal, unless NO_COLOR says otherwise', async () => {
+  test('logs are colored in a terminal, unless NO_COLOR is set', async () => {
     const line = `${LAUNCHER} logs kinds --all-containers --tail=1 --kubeconfig ${lifepod.kubeconfig}`;
     const inTerminal = async (env: NodeJS.ProcessEnv): Promise<string> =>
       (await runCommand('script', ['-qefc', line, '/dev/null'], { env: { ...process.env, NO_COLOR: '', ...env } }))
@@ -106,7 +96,7 @@ describe('lifepod logs', () => {
     expect(await inTerminal({ NO_COLOR: '1' })).not.toContain('\u001b');
   });
 
-  test('what is not there, in the words of kubectl', async () => {
+  test('a missing Pod or container is reported in the words of kubectl', async () => {
     const none = await logs('none');
     expect(none).toEqual(await lifepod.kubectl('logs', 'none'));
     expect(none.code).toBe(1);
@@ -126,7 +116,7 @@ describe('lifepod logs', () => {
     expect((await logs('service/kinds')).stderr).toBe('error: "service/kinds" is not a Pod: give POD or pod/POD\n');
   });
 
-  test('a container without its image: why; the logs of the others are told nevertheless', async () => {
+  test('a container that waits for its image is reported, and the logs of the others are printed', async () => {
     const app = [
       { name: 'app', script: 'echo app' },
       { name: 'none', script: '', image: '127.0.0.1:1/none:1' },
@@ -142,7 +132,7 @@ describe('lifepod logs', () => {
     await finished('imageless');
   });
 
-  test('--previous: the run before the last restart', async () => {
+  test('--previous prints the run before the last restart', async () => {
     await lifepod.apply(
       pod('again', {
         app: [
@@ -163,7 +153,7 @@ describe('lifepod logs', () => {
 });
 
 describe.concurrent('lifepod logs -f', () => {
-  test('of one container ends with it', async () => {
+  test('logs -f of one container ends with it', async () => {
     await lifepod.apply(
       pod('one', {
         app: [{ name: 'app', script: `echo begun; ${WAIT}; echo over` }],
@@ -178,7 +168,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished('one');
   });
 
-  test('of a container that has not started waits for it', async () => {
+  test('logs -f waits for a container that has not started', async () => {
     const gate = 'until [ -e /tmp/go ]; do sleep 0.1; done';
     await lifepod.apply(
       pod('later', {
@@ -195,7 +185,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished('later');
   });
 
-  test('--all-containers follows each container as it starts, each restart, until the Pod has ended', async () => {
+  test('logs -f --all-containers follows each container and each restart until the Pod has ended', async () => {
     const gate = 'until [ -e /tmp/go ]; do sleep 0.1; done';
     const init = [
       { name: 'a', script: `echo a in; ${gate}; echo a out` },
@@ -230,7 +220,7 @@ describe.concurrent('lifepod logs -f', () => {
     expect(of('shell')).toEqual(['[shell] shell']);
   });
 
-  test('--all-containers of a Pod that has ended prints all and ends', async () => {
+  test('logs -f --all-containers of a Pod that has ended prints all logs and ends', async () => {
     const app = [
       { name: 'app', script: 'echo app' },
       { name: 'web', script: 'echo web; exit 3' },
@@ -263,7 +253,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished(name);
   });
 
-  test('ends when nobody reads any more', async () => {
+  test('logs -f ends when the reader of its output has ended', async () => {
     await lifepod.apply(pod('much', { app: [{ name: 'app', script: 'yes' }] }));
     await record.until('much', isReady);
     const line = `${LAUNCHER} logs much -f --kubeconfig ${lifepod.kubeconfig} | head -n 2`;
@@ -271,7 +261,7 @@ describe.concurrent('lifepod logs -f', () => {
     await finished('much');
   });
 
-  test('says that the connection is lost', async () => {
+  test('logs -f reports that the connection is lost', async () => {
     const own = await startLifepod();
     try {
       await own.apply(pod('left', { app: [{ name: 'app', script: `echo on; ${WAIT}` }] }));
@@ -289,17 +279,17 @@ describe.concurrent('lifepod logs -f', () => {
 });
 
 describe.concurrent('lifepod describe pod', () => {
-  test('a Pod without defer containers: what kubectl tells, to the letter', async () => {
+  test('describe of a Pod without defer containers prints exactly what kubectl prints', async () => {
     await lifepod.apply(pod('plain', { init: [{ name: 'init', script: 'true' }] }));
     await record.until('plain', isReady);
     const steady = (text: string): string => text.replaceAll(/ {2}\d+s .*$/gm, '');
     const own = await lifepod.cliOk('describe', 'pod', 'plain');
     expect(steady(own)).toBe(steady(await lifepod.kubectlOk('describe', 'pod', 'plain')));
-    expect(steady(await lifepod.cliOk('describe', 'pod/plain', '-n', 'default'))).toBe(steady(own));
+    expect(steady(await lifepod.cliOk('describe', 'pod/plain', '-n', lifepod.namespace))).toBe(steady(own));
     await finished('plain');
   });
 
-  test('a container is told as kubectl tells it', async () => {
+  test('describe prints a container as kubectl does', async () => {
     await lifepod.kubectlOk('create', 'configmap', 'settings', '--from-literal=level=3');
     await lifepod.kubectlOk('create', 'secret', 'generic', 'keys', '--from-literal=k=v');
     const rich = {
@@ -368,7 +358,7 @@ describe.concurrent('lifepod describe pod', () => {
     await finished('told');
   });
 
-  test('what is not there, and what is not a Pod', async () => {
+  test('describe of a missing Pod or of another kind fails with the reason', async () => {
     expect(await lifepod.cli('describe', 'pod', 'none')).toEqual(await lifepod.kubectl('describe', 'pod', 'none'));
     const node = await lifepod.cli('describe', 'node', 'node-1');
     expect(node.code).toBe(1);
@@ -400,7 +390,7 @@ describe.concurrent('defer containers', () => {
   const release = (name: string, container: string): Promise<string> =>
     lifepod.kubectlOk('exec', name, '-c', container, '--', 'touch', '/tmp/go');
 
-  test('logs --all-containers: after the app containers, before the ephemeral ones; those not begun are left out', async () => {
+  test('logs --all-containers prints entries after app containers and before ephemeral ones, and skips entries that have not started', async () => {
     await lifepod.apply(
       deferring(
         'batch',
@@ -443,7 +433,7 @@ describe.concurrent('defer containers', () => {
     await finished('batch');
   });
 
-  test('logs -f: to the last word of the last entry, and no word is lost with the Pod', async () => {
+  test('logs -f prints everything to the last line of the last entry, even as the Pod is deleted', async () => {
     await lifepod.apply(
       deferring(
         'leaving',
@@ -467,7 +457,7 @@ describe.concurrent('defer containers', () => {
     expect(await plugin.ended).toEqual({ code: 0, stdout: 'second\n', stderr: 'Waiting for second to start\n' });
   });
 
-  test('logs -f -c of an entry whose turn never comes says so', async () => {
+  test('logs -f -c of an entry that never runs reports that', async () => {
     await lifepod.apply(deferring('forced', [{ name: 'never', script: 'echo never' }]));
     await record.until('forced', isReady);
     const following = follow('forced', '-f', '-c', 'never');
@@ -479,7 +469,7 @@ describe.concurrent('defer containers', () => {
     });
   });
 
-  test('logs -f -c of an entry that is tried again: every attempt; -p is the one before', async () => {
+  test('logs -f -c of an entry with retries prints every attempt, and -p the previous one', async () => {
     const script =
       'echo attempt; [ -e /work/tried ] && until [ -e /tmp/go ]; do sleep 0.1; done || { touch /work/tried; exit 1; }';
     await lifepod.apply(
@@ -499,7 +489,7 @@ describe.concurrent('defer containers', () => {
     expect(await following.ended).toMatchObject({ code: 0, stdout: 'attempt\nattempt\n' });
   });
 
-  test('describe: the section before, during and after the end; all else as kubectl tells it', async () => {
+  test('describe prints the section of defer containers before, during and after the end, and all else as kubectl does', async () => {
     await lifepod.apply(
       deferring(
         'shard',
@@ -555,7 +545,7 @@ describe.concurrent('defer containers', () => {
   });
 });
 
-/** A list of containers as the section of the defer containers is made. */
+/** The lines of a list of containers, in the form of the section of defer containers. */
 function described(
   title: string,
   seen: Pod,
@@ -585,7 +575,7 @@ describe.concurrent('kubectl lifepod', () => {
       },
     });
 
-  test('speaks to the server of the kubeconfig, in the namespace of its context', async () => {
+  test('kubectl lifepod uses the server and the namespace of the current context', async () => {
     await lifepod.kubectlOk('create', 'namespace', 'team');
     await lifepod.kubectlInput(
       JSON.stringify(pod('here', { app: [{ name: 'app', script: `echo team; ${WAIT}` }] })),
@@ -600,9 +590,11 @@ describe.concurrent('kubectl lifepod', () => {
     expect((await plugin(['describe', 'pod', 'here', '-n', 'team'])).stdout).toMatch(
       /^Name: +here\nNamespace: +team\n/,
     );
-    expect((await plugin(['logs', 'here'])).stderr).toContain('pods "here" not found in namespace "default"');
+    expect((await plugin(['logs', 'here'])).stderr).toContain(
+      `pods "here" not found in namespace "${lifepod.namespace}"`,
+    );
 
-    // A file of the user's own, before the engine's: another context, with a namespace.
+    // A kubeconfig of the user, listed before the engine's, with another context and a namespace.
     const own = `${lifepod.dataDir}/own-kubeconfig`;
     const [cluster, user] = await Promise.all(
       ['cluster', 'user'].map((field) =>
@@ -619,13 +611,13 @@ describe.concurrent('kubectl lifepod', () => {
     await lifepod.kubectlOk('delete', 'namespace', 'team', '--wait=false');
   });
 
-  test('passes every command on, with its exit code', async () => {
+  test('kubectl lifepod passes on every command and its exit code', async () => {
     expect((await plugin(['version'])).stdout).toMatch(/^lifepod \d/);
     expect(await plugin(['logs', 'none'])).toMatchObject({ code: 1 });
     expect((await plugin(['--help'])).stdout).toMatch(/^Usage: kubectl lifepod /);
   });
 
-  test('without a server it says what to do', async () => {
+  test('kubectl lifepod without a server says what to do', async () => {
     const { code, stderr } = await plugin(['logs', 'none'], { KUBECONFIG: '', HOME: '/nonexistent' });
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error: lifepod is not running in .* or name a --data-dir or --kubeconfig\n$/);

@@ -1,32 +1,10 @@
-/** What the status of a Pod tells: conditions, times, identities, how containers ended. It outlives the engine. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+/** The status of a Pod: conditions, times, identities, exit codes. It survives the end of the engine. */
+import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { processesNaming } from '../../src/engine/leftovers.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
-import {
-  condition,
-  ended,
-  inPhase,
-  isReady,
-  type PodRecord,
-  recordPods,
-  restarted,
-  runs,
-  statusOf,
-  waitsFor,
-} from '../support/pods.ts';
-
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+import { condition, ended, inPhase, isReady, restarted, runs, statusOf, waitsFor } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
 const conditionsOf = ({ status }: Pod): Record<string, string> =>
@@ -46,7 +24,7 @@ const once = (script: string, more: object = {}): Parameters<typeof pod>[1] => (
 
 describe.concurrent('the status of a Pod', () => {
   describe('conditions', () => {
-    test('become True one after the other, and tell why not until then', async () => {
+    test('conditions become True one after the other, and have a reason until then', async () => {
       const readinessProbe = {
         exec: { command: ['[', '-e', '/work/ready', ']'] },
         periodSeconds: 1,
@@ -79,7 +57,7 @@ describe.concurrent('the status of a Pod', () => {
         ContainersReady: 'True',
         PodScheduled: 'True',
       });
-      // Each keeps the time of its own last change.
+      // Each condition keeps the time of its own last change.
       expect(timesOf(ready)).toMatchObject({
         PodScheduled: timesOf(initializing)['PodScheduled'],
         PodReadyToStartContainers: timesOf(initializing)['PodReadyToStartContainers'],
@@ -89,7 +67,7 @@ describe.concurrent('the status of a Pod', () => {
         const { pod } = record.history('steps').find(({ pod }) => condition(pod, type)?.status === 'True') ?? {};
         expect(pod && timesOf(pod)[type]).toBe(at);
       }
-      // Nobody has changed the status: it is not written again.
+      // A status without changes is not written again.
       await lifepod.kubectlOk('annotate', 'pod', 'steps', 'example.com/note=1');
       const annotated = await record.until(
         'steps',
@@ -99,7 +77,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('steps');
     });
 
-    test('of a Pod that has completed, and of one that has failed', async () => {
+    test('conditions of completed and of failed Pods are those of upstream', async () => {
       await lifepod.apply(pod('completed', { ...once('true'), init: [{ name: 'init', script: 'true' }] }));
       await lifepod.apply(pod('failed', once('false')));
       const notReady = (reason: string) => (pod: Pod) =>
@@ -122,7 +100,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('failed');
     });
 
-    test('readiness gates: Ready waits for conditions that others set', async () => {
+    test('Ready waits for the conditions of readiness gates', async () => {
       const type = 'example.com/gate';
       await lifepod.apply(pod('gated', { spec: { readinessGates: [{ conditionType: type }] } }));
       const closed = await record.until('gated', (pod) => condition(pod, 'ContainersReady')?.status === 'True');
@@ -162,7 +140,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('gated');
     });
 
-    test('observedGeneration follows the generation', async () => {
+    test('observedGeneration follows the generation of the Pod', async () => {
       await lifepod.apply(pod('observed'));
       const first = await record.until('observed', isReady);
       const generations = ({ status }: Pod) => status?.conditions?.map((each) => each.observedGeneration);
@@ -178,9 +156,9 @@ describe.concurrent('the status of a Pod', () => {
   });
 
   describe('containers', () => {
-    test('times and identities', async () => {
+    test('container statuses have the times and IDs of their runs', async () => {
       const before = Math.floor(Date.now() / 1000) * 1000;
-      // The runtime takes the time of the start after it, on a busy machine by a good part of a second.
+      // The runtime records the time of a start after the start, on a busy machine up to a second later.
       await lifepod.apply(pod('identities', { ...once('sleep 2'), init: [{ name: 'init', script: 'true' }] }));
       const { status = {} } = await record.until('identities', inPhase('Succeeded'));
       const [init, app] = [status.initContainerStatuses?.[0], status.containerStatuses?.[0]];
@@ -211,7 +189,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('identities');
     });
 
-    test('exit codes: their own, of a signal, of memory that is not there, of a program that is not there', async () => {
+    test('exit codes show an exit, a signal, an OOM kill, and a missing program', async () => {
       const apps = (name: string, script: string, more: object = {}) => ({ name, script, ...more });
       const marker = '16180339';
       await lifepod.apply(
@@ -226,7 +204,7 @@ describe.concurrent('the status of a Pod', () => {
         }),
       );
       await record.until('codes', runs('killed'));
-      // A container runs before its program does.
+      // The container exists before its program starts.
       const begun = 'until grep -q ^sleep /proc/1/cmdline; do :; done';
       await lifepod.kubectlOk('exec', 'codes', '-c', 'killed', '--', 'sh', '-c', begun);
       for (const { pid } of processesNaming(marker)) process.kill(pid, 'SIGKILL');
@@ -241,7 +219,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('codes');
     });
 
-    test('a process that is not the first of its namespace ends by the stop signal: 143', async () => {
+    test('a process that is not PID 1 is ended by the stop signal with exit code 143', async () => {
       const manifest = pod('signalled', {
         app: [{ name: 'app', script: 'exec sleep 3600' }],
         spec: { shareProcessNamespace: true },
@@ -254,7 +232,7 @@ describe.concurrent('the status of a Pod', () => {
       await lifepod.kubectlOk('patch', 'pod', 'signalled', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
     });
 
-    test('termination messages: by path, else by the log of one that failed', async () => {
+    test('termination messages come from the file at terminationMessagePath, else from the log of a container that failed', async () => {
       const fallback = { terminationMessagePolicy: 'FallbackToLogsOnError' };
       await lifepod.apply(
         pod('messages', {
@@ -280,7 +258,7 @@ describe.concurrent('the status of a Pod', () => {
       await finished('messages');
     });
 
-    test('termination messages are cut at 4096 bytes, and at 12 KiB for all containers of a Pod', async () => {
+    test('termination messages are cut at 4096 bytes for each container and at 12 KiB for a Pod', async () => {
       const script = 'yes x | head -c 9000 >/dev/termination-log';
       const containers = (count: number) =>
         Array.from({ length: count }, (_, index) => ({ name: `app-${index}`, script }));
@@ -298,12 +276,12 @@ describe.concurrent('the status of a Pod', () => {
   });
 });
 
-/** The status but for what its crashing container brings with it. */
+/** The status without the fields that change with the restarts of the crashing container. */
 function withoutCrashing({ status }: Pod): object {
   return { ...status, containerStatuses: status?.containerStatuses?.filter(({ name }) => name !== 'crashing') };
 }
 
-test('kill -9 of the engine changes nothing of it: conditions, times, lastState, restart counts', async () => {
+test('kill -9 of the engine leaves conditions, times, lastState and restart counts unchanged', async () => {
   await lifepod.apply(
     pod('lasting', {
       init: [{ name: 'init', script: 'true' }],
@@ -336,8 +314,7 @@ test('kill -9 of the engine changes nothing of it: conditions, times, lastState,
   record.end();
   await lifepod.kill('SIGKILL');
   await lifepod.up();
-  record = await recordPods(lifepod);
-  // The engine has looked at the Pod when the back-off that it took over has ended. Then it runs, and is ready, for a moment.
+  // When the back-off has ended that the new engine took over, the container runs and is ready for a moment: the engine has observed the Pod.
   await record.until('lasting', restarted('crashing', 2));
   const meanwhile = record.history('lasting').filter(({ pod }) => !restarted('crashing', 2)(pod));
   for (const { pod } of meanwhile) expect(withoutCrashing(pod)).toEqual(withoutCrashing(before));

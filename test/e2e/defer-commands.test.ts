@@ -1,24 +1,13 @@
-/** What the commands do and say about defer containers: skip, why, timeline and status, on real containers. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+/** What skip, why, timeline and status do and print for defer containers, on real containers. */
+import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
-import { isReady, type PodRecord, recordPods, runs, statusOf, waitsFor } from '../support/pods.ts';
-
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+import { isReady, runs, statusOf, waitsFor } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const terminated = (seen: Pod, name: string) => statusOf(seen, name).state?.terminated;
 
-test('a running entry is stopped, one still to come is skipped, and the list goes on', async () => {
+test('skip stops a running entry, skips one that has not started, and the list goes on', async () => {
   const defer = [
     { name: 'hang', script: WAIT },
     { name: 'unwanted', script: 'exit 0' },
@@ -37,7 +26,7 @@ test('a running entry is stopped, one still to come is skipped, and the list goe
     code: 1,
     stderr: 'lifepod: Pod stuck has no defer container none: it has hang, unwanted, last\n',
   });
-  expect(await lifepod.cliOk('why', 'stuck')).toContain('lifepod skip stuck hang -n default');
+  expect(await lifepod.cliOk('why', 'stuck')).toContain(`lifepod skip stuck hang -n ${lifepod.namespace}`);
   expect(await lifepod.cliOk('skip', 'stuck', 'unwanted')).toBe(
     'defer container unwanted of Pod stuck is given up: it will not run\n',
   );
@@ -55,11 +44,11 @@ test('a running entry is stopped, one still to come is skipped, and the list goe
   expect(await lifepod.cliOk('timeline', 'stuck')).toMatch(/^defer hang .* given up$/m);
   expect(await lifepod.cli('skip', 'stuck', 'hang')).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^lifepod: no Pod stuck in namespace default: /),
+    stderr: expect.stringContaining(`lifepod: no Pod stuck in namespace ${lifepod.namespace}: `),
   });
 });
 
-test('an image of an entry that cannot be pulled is named while the Pod runs', async () => {
+test('why, status and logs name the image of an entry that cannot be pulled while the Pod runs', async () => {
   const image = '127.0.0.1:1/none:1';
   await lifepod.apply(pod('early', { defer: [{ name: 'bye', script: 'exit 0', image }] }));
   await record.until('early', isReady);
@@ -68,7 +57,10 @@ test('an image of an entry that cannot be pulled is named while the Pod runs', a
     /^early runs, but the image 127\.0\.0\.1:1\/none:1 of its defer container bye cannot be pulled/,
   );
   expect(await lifepod.cliOk('status')).toMatch(
-    /^ {2}Pod default\/early: Running: no image 127\.0\.0\.1:1\/none:1 for defer container bye: \S.*$/m,
+    new RegExp(
+      `^ {2}Pod ${lifepod.namespace}/early: Running: no image 127\\.0\\.0\\.1:1/none:1 for defer container bye: \\S.*$`,
+      'm',
+    ),
   );
   expect(await lifepod.cliOk('logs', 'early', '--all-containers')).toBe('');
   await lifepod.kubectlOk('delete', 'pod', 'early', '--wait=false');

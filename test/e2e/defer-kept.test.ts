@@ -1,26 +1,15 @@
-/** What defer containers need is there at their turn, or its lack is reported before: objects, images, the fields themselves. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+/** The objects, images and fields that defer containers need exist when they run, or their absence is reported earlier. */
+import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { inNamespace } from '../support/defer-fleet.ts';
 import { deferPod, entry, gate, logOf, openGate, POST } from '../support/defer-pods.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { isReady, type PodRecord, recordPods, runs, statusOf, waitsFor } from '../support/pods.ts';
-
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+import { isReady, runs, statusOf, waitsFor } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const deletion = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--wait=false');
 const log = (name: string): string[] => logOf(lifepod, name);
 
-/** A ConfigMap, a Secret and a Pod whose entries read both: by variable, by prefix, and a key that is optional. */
+/** A ConfigMap, a Secret, and a Pod whose entries read both: by variable, by prefix, and by an optional key. */
 function application(name: string): object {
   const from = { envFrom: [{ configMapRef: { name } }, { prefix: 'SECRET_', secretRef: { name } }] };
   const keys = {
@@ -51,7 +40,7 @@ const EXPECTED = [
   ...['begin two', 'shard-3 hunter2 []', 'end two'],
 ];
 
-test('a namespace is deleted: entries read what its ConfigMap and Secret held', async () => {
+test('entries read the ConfigMap and Secret of a namespace that is being deleted', async () => {
   await lifepod.kubectlOk('create', 'namespace', 'leaving');
   const { items, ...list } = application('inside') as { items: Record<string, unknown>[] };
   await lifepod.apply({ ...list, items: items.map((item) => inNamespace(item, 'leaving')) });
@@ -61,7 +50,7 @@ test('a namespace is deleted: entries read what its ConfigMap and Secret held', 
   expect(log('inside')).toEqual(EXPECTED);
 });
 
-test('an image of an entry that cannot be pulled shows while the Pod runs: in its status, in why and in status', async () => {
+test('the status of a running Pod, why and status show the image of an entry that cannot be pulled', async () => {
   const absent = '127.0.0.1:1/absent:1';
   await lifepod.apply(deferPod(lifepod, 'imageless', [entry('one'), entry('two', ':', { image: absent })]));
   const unpulled = waitsFor('two', 'ErrImagePull', 'ImagePullBackOff');
@@ -80,7 +69,7 @@ test('an image of an entry that cannot be pulled shows while the Pod runs: in it
   expect(statusOf(record.now('imageless'), 'two').state?.terminated?.reason).toBe('Error');
 });
 
-test('a typed client that writes a Pod back without the fields succeeds, and the fields stay', async () => {
+test('a typed client that writes a Pod without the defer fields succeeds, and the fields are kept', async () => {
   const settings = { postExitGracePeriodSeconds: 5, preStopPolicy: 'AfterPreExit' };
   await lifepod.apply(deferPod(lifepod, 'typed', [entry('one'), entry('two', ':', POST)], { spec: settings }));
   const { spec: before, ...live } = await record.until('typed', isReady);
@@ -102,8 +91,8 @@ test('a typed client that writes a Pod back without the fields succeeds, and the
   expect(log('typed')).toEqual(['begin one', 'end one', 'app stops', 'begin two', 'end two']);
 });
 
-// The last one: the engine may listen elsewhere afterwards.
-test('what entries refer to is kept over a kill -9 of the engine', async () => {
+// The last test, because the engine may listen on another port afterwards.
+test('copies of the objects that entries refer to survive kill -9 of the engine', async () => {
   const manifest = JSON.stringify(application('killed'));
   await lifepod.apply(manifest);
   await record.until('killed', isReady);

@@ -1,30 +1,19 @@
-/** What defer containers refer to, when it is deleted with their Pod. */
+/** Defer containers whose references are deleted with their Pod. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { podMemoryFolder } from '../../src/node/volumes/pod-memory.ts';
 import { deferPod, entry, gate, logOf, openGate, POST } from '../support/defer-pods.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { isReady, type PodRecord, recordPods, runs } from '../support/pods.ts';
+import { isReady, runs } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
-
-test('the deletion of a whole application leaves its destructors what they refer to', async () => {
+test('deleting a whole application at once leaves its defer containers the objects that they refer to', async () => {
   const refers = {
     envFrom: [{ configMapRef: { name: 'settings' } }],
     env: [{ name: 'PASSWORD', valueFrom: { secretKeyRef: { name: 'database', key: 'password' } } }],
   };
   const tells = 'echo "$HOST $PASSWORD" >>/work/log';
-  const metadata = (name: string) => ({ name, namespace: 'default' });
+  const metadata = (name: string) => ({ name, namespace: lifepod.namespace });
   const application = JSON.stringify({
     apiVersion: 'v1',
     kind: 'List',

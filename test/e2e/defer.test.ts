@@ -1,22 +1,11 @@
-/** Defer containers on real containers. Every rule of theirs in virtual time: src/simulation/defer-*.test.ts. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+/** Defer containers on real containers. src/simulation/defer-*.test.ts test every rule in virtual time. */
+import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
 import { startClient } from '../support/client-command.ts';
 import { deferPod, entry, gate, killPause, logOf, openGate, POST, TELLING } from '../support/defer-pods.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { condition, ended, inPhase, isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
-
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+import { condition, ended, inPhase, isReady, runs, statusOf } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 async function started(...args: DropFirst<Parameters<typeof deferPod>>): Promise<Pod> {
   const manifest = deferPod(lifepod, ...args);
@@ -41,11 +30,11 @@ const KNOWS = {
     fieldEnv('EXIT_CODES', 'status.termination.exitCodes'),
   ],
 };
-/** Neither it nor its shell heeds SIGTERM. */
+/** Neither the process nor its shell reacts to SIGTERM. */
 const DEAF = 'trap "" TERM; while :; do sleep 1; done';
 
 describe.concurrent('defer containers', () => {
-  test('a deletion runs them in order, with the app stopped between; kubectl shows how far it is', async () => {
+  test('a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress', async () => {
     await started('ordered', [
       entry('one', `echo told by one; ${gate('one')}`),
       entry('two', gate('two')),
@@ -76,11 +65,11 @@ describe.concurrent('defer containers', () => {
       await record.event('ordered', new RegExp(`^Normal ${reason}: `));
   });
 
-  test('an eviction through the API: entries know the reason, the deadline, and after the exit its codes', async () => {
+  test('an eviction through the API gives entries the reason, the deadline and the exit codes', async () => {
     const tells = 'echo "$REASON $DEADLINE $EXIT_CODES" >>/work/log';
     await started('evicted', [entry('one', tells, KNOWS), entry('two', tells, { ...POST, ...KNOWS })]);
     const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'evicted' } };
-    const path = '/api/v1/namespaces/default/pods/evicted/eviction';
+    const path = `/api/v1/namespaces/${lifepod.namespace}/pods/evicted/eviction`;
     const answer = await lifepod.kubectlInput(JSON.stringify(eviction), 'create', '--raw', path, '-f', '-');
     expect(JSON.parse(answer.stdout)).toMatchObject({ kind: 'Status', status: 'Success', code: 201 });
     await record.gone('evicted');
@@ -97,7 +86,7 @@ describe.concurrent('defer containers', () => {
     ]);
   });
 
-  test('a Pod that completes by itself runs them once, as exit work; deleting it later runs nothing', async () => {
+  test('a Pod that completes runs its entries once, and its later deletion runs none', async () => {
     const tells = 'echo "$REASON $EXIT_CODES" >>/work/log';
     await lifepod.apply(
       deferPod(lifepod, 'completed', [entry('one', tells, KNOWS), entry('two', tells, { ...POST, ...KNOWS })], {
@@ -115,7 +104,7 @@ describe.concurrent('defer containers', () => {
     expect(log('completed')).toHaveLength(7);
   });
 
-  test('activeDeadlineSeconds: they run within the grace period', async () => {
+  test('entries run within the grace period after activeDeadlineSeconds', async () => {
     await started('late', [entry('one', 'echo "$REASON" >>/work/log', KNOWS), entry('two', ':', POST)], {
       spec: { activeDeadlineSeconds: 5 },
     });
@@ -125,7 +114,7 @@ describe.concurrent('defer containers', () => {
     await deletion('late', '--now');
   });
 
-  test('--grace-period=0 --force: no trace of a run', async () => {
+  test('--grace-period=0 --force runs no entry', async () => {
     await started('forced', [entry('one'), entry('two', ':', POST)]);
     await lifepod.kubectlOk('delete', 'pod', 'forced', '--grace-period=0', '--force');
     await record.gone('forced');
@@ -134,12 +123,12 @@ describe.concurrent('defer containers', () => {
     await deletion('after-forced', '--now');
   });
 
-  test('--now leaves 1 s: what runs then has 2 s more until it is killed, and PostExit entries have their reserve', async () => {
+  test('--now leaves 1 s, then 2 s until running entries are killed, and PostExit entries keep their reserve', async () => {
     await started('hurried', [entry('one', DEAF), entry('two'), entry('three', ':', POST)]);
     const began = Date.now();
     await deletion('hurried', '--now');
     expect((await record.gone('hurried')) - began).toBeLessThan(15_000);
-    // Whether the first entry starts in no time at all is left open.
+    // Whether the first entry starts within that time is not specified.
     const begun = log('hurried').filter((line) => line !== 'begin one');
     expect(begun).toEqual(['app stops', 'begin three', 'end three']);
     for (const name of ['one', 'two']) expect(end('hurried', name)?.exitCode).toBe(137);
@@ -147,7 +136,7 @@ describe.concurrent('defer containers', () => {
     expect(verdict('hurried')).toBe('GracePeriodExceeded');
   });
 
-  test('a second delete with a shorter grace moves the deadline nearer', async () => {
+  test('a second delete with a shorter grace period moves the deadline', async () => {
     await started('shortened', [entry('one', 'sleep 3600 & wait $!')], {
       spec: { terminationGracePeriodSeconds: 600 },
     });
@@ -161,7 +150,7 @@ describe.concurrent('defer containers', () => {
     expect(end('shortened', 'one')?.reason).toBe('DeadlineExceeded');
   });
 
-  test('the sandbox is lost: PreExit entries not yet done are skipped, PostExit entries run in a new one', async () => {
+  test('a lost sandbox skips the remaining PreExit entries, and PostExit entries run in a new sandbox', async () => {
     await started('lost', [entry('one', gate('one')), entry('two', ':', POST)]);
     await deletion('lost');
     await killPause(lifepod, await record.until('lost', runs('one')));
@@ -171,7 +160,7 @@ describe.concurrent('defer containers', () => {
     expect(end('lost', 'one')?.exitCode).toBe(137);
   });
 
-  test('extension by count: the deadline moves, deletionTimestamp does not', async () => {
+  test('an extension by count moves the deadline, not deletionTimestamp', async () => {
     await started('counted', [entry('one', gate('one'))], {
       spec: {
         terminationGracePeriodSeconds: 2,
@@ -190,7 +179,7 @@ describe.concurrent('defer containers', () => {
     expect(record.events('counted').filter((line) => line.includes('ExtendGracePeriod'))).toHaveLength(2);
   });
 
-  test('extension by liveness: each success of the probe moves the deadline', async () => {
+  test('an extension by liveness moves the deadline with each success of the probe', async () => {
     const livenessProbe = { exec: { command: ['true'] }, periodSeconds: 1 };
     await started('lively', [entry('one', gate('one'), { livenessProbe })], {
       spec: { terminationGracePeriodSeconds: 2, deferContainerGracePeriodExtension: true },
@@ -203,7 +192,7 @@ describe.concurrent('defer containers', () => {
     expect(end('lively', 'one')?.reason).toBe('Completed');
   });
 
-  test('failures: a timeout, retries, an image that cannot be pulled, and the message of the log', async () => {
+  test('failed entries show their timeout, retries, missing image, and the end of their log', async () => {
     const failOnce = 'if [ ! -e /work/tried ]; then touch /work/tried; echo not yet; exit 4; fi';
     await started('failing', [
       entry('slow', 'sleep 3600 & wait $!', { timeoutSeconds: 1 }),
@@ -236,7 +225,7 @@ describe.concurrent('defer containers', () => {
     expect(record.events('failing').filter((line) => line.includes('DeferContainerFailed'))).toHaveLength(3);
   });
 
-  test('a host port of an entry leads to it', async () => {
+  test('a host port of an entry is forwarded to it', async () => {
     const serve = 'echo served | nc -l -p 8080';
     await started('served', [entry('one', serve, { ports: [{ containerPort: 8080, hostPort: 18_080 }] })]);
     await deletion('served');

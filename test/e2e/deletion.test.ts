@@ -1,17 +1,11 @@
-/** Point 4: the graceful end of a Pod. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+/** The graceful end of a Pod. */
+import { expect } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
-
-let lifepod: Lifepod;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-});
-afterAll(() => lifepod?.stop());
+import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const ready = (name: string): Promise<string> =>
   lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
-/** Milliseconds that kubectl took. */
+/** The time that kubectl took, in milliseconds. */
 async function timed(...args: string[]): Promise<number> {
   const begin = performance.now();
   await lifepod.kubectlOk(...args);
@@ -20,7 +14,7 @@ async function timed(...args: string[]): Promise<number> {
 /** Runs until it is killed. */
 const DEAF = 'trap "echo got TERM" TERM; while :; do sleep 1; done';
 
-test('SIGTERM reaches each container, and the object goes only when the containers are gone', async () => {
+test('each container gets SIGTERM, and the object is deleted only when the containers are removed', async () => {
   const polite = 'trap "echo got TERM; sleep 1; echo done; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
   await lifepod.apply(
     pod('polite', {
@@ -38,7 +32,7 @@ test('SIGTERM reaches each container, and the object goes only when the containe
   expect(millis).toBeLessThan(10_000);
 });
 
-test('SIGKILL comes at the end of the grace period that the Pod has, or that the delete gives', async () => {
+test('containers get SIGKILL at the end of the grace period of the Pod or of the delete', async () => {
   await lifepod.apply(
     pod('deaf', { app: [{ name: 'app', script: DEAF }], spec: { terminationGracePeriodSeconds: 3 } }),
   );
@@ -71,7 +65,7 @@ test('--force --grace-period=0 removes the object at once, and the containers ar
   expect(result.stderr).toContain('Immediate deletion does not wait for confirmation');
   expect(result.stdout).toContain('pod "forced" force deleted');
   expect((await lifepod.kubectl('get', 'pod', 'forced')).stderr).toContain('not found');
-  // The same name can be used at once, and works.
+  // A new Pod of the same name can be created at once.
   await lifepod.apply(pod('forced'));
   await ready('forced');
   await lifepod.kubectlOk('delete', 'pod', 'forced');
@@ -88,7 +82,7 @@ test('a finished Pod is deleted at once', async () => {
   expect(await timed('delete', 'pod', 'finished')).toBeLessThan(5000);
 });
 
-test('a Pod is deleted while its init container runs, and the next one never starts', async () => {
+test('a Pod that is deleted while its init container runs never starts the next one', async () => {
   await lifepod.apply(
     pod('interrupted', {
       init: [
@@ -116,7 +110,7 @@ test('a Pod is deleted while its init container runs, and the next one never sta
   expect(events).toContain('Stopping container first');
 });
 
-test('a Pod whose image cannot be pulled is deleted too', async () => {
+test('a Pod whose image cannot be pulled can be deleted', async () => {
   await lifepod.apply({
     apiVersion: 'v1',
     kind: 'Pod',

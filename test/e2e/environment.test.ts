@@ -1,15 +1,11 @@
-/** What a container finds in its environment: the whole downward API, ConfigMaps, Secrets, Services, and `$(NAME)`. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+/** The environment of a container: the downward API, ConfigMaps, Secrets, Services, and `$(NAME)`. */
+import { describe, expect } from 'vitest';
 import type { Node, Service } from '../../src/api/generated/types.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
-import { inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../support/pods.ts';
+import { inPhase, isReady, statusOf, waitsFor } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
+test.beforeAll(async () => {
   await lifepod.kubectlOk('create', 'configmap', 'settings', '--from-literal=level=3', '--from-literal=not.a-word=x');
   await lifepod.kubectlOk(
     'create',
@@ -20,19 +16,15 @@ beforeAll(async () => {
     '--from-literal=word=$(level)',
   );
 });
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
 
 const field = (name: string, fieldPath: string): object => ({ name, valueFrom: { fieldRef: { fieldPath } } });
 const resource = (name: string, of: string, more: object = {}): object => ({
   name,
   valueFrom: { resourceFieldRef: { resource: of, ...more } },
 });
-/** No shell: it would leave out what is no name to it. */
+/** Not a shell, which drops variables whose names it does not accept. */
 const PRINT = { script: '', command: ['cat', '/proc/self/environ'] };
-/** The environment of the app container, which prints it and ends. */
+/** Returns the environment of the app container, which prints it and ends. */
 async function environmentOf(name: string, app: object, more: object = {}): Promise<Record<string, string>> {
   const manifest = pod(name, {
     app: [{ name: 'app', ...PRINT, ...app }],
@@ -51,7 +43,7 @@ async function environmentOf(name: string, app: object, more: object = {}): Prom
 }
 
 describe('the downward API', () => {
-  test('tells every field of the Pod', async () => {
+  test('the downward API provides every field of the Pod', async () => {
     const names = [
       'metadata.name',
       'metadata.namespace',
@@ -74,7 +66,7 @@ describe('the downward API', () => {
     const { metadata, status } = record.now('fields');
     expect(names.map((_path, index) => found[`F${index}`])).toEqual([
       'fields',
-      'default',
+      lifepod.namespace,
       metadata.uid,
       'a "b"\nc',
       'mine',
@@ -89,7 +81,7 @@ describe('the downward API', () => {
     expect(status?.podIP).toMatch(/^\d+\.\d+\.\d+\.\d+$/);
   });
 
-  test("tells the node's address of a Pod on its network, and knows spec.host", async () => {
+  test("the downward API gives a Pod with hostNetwork the node's address, and knows spec.host", async () => {
     const found = await environmentOf(
       'hosted',
       { env: [field('IP', 'status.podIP'), field('IPS', 'status.podIPs'), field('NODE', 'spec.host')] },
@@ -100,7 +92,7 @@ describe('the downward API', () => {
     expect(found).toMatchObject({ IP: hostIP, IPS: hostIP, NODE: 'node-1' });
   });
 
-  test('tells requests and limits of any container, rounded up to the divisor', async () => {
+  test('the downward API gives requests and limits of any container, rounded up to the divisor', async () => {
     const limits = { cpu: '1500m', memory: '65Mi', 'ephemeral-storage': '1500M' };
     const requests = { cpu: '250m', memory: '1000k', 'ephemeral-storage': '1Gi' };
     const found = await environmentOf(
@@ -142,7 +134,7 @@ describe('the downward API', () => {
     });
   });
 
-  test('tells what the node has, where a container has no limit', async () => {
+  test('the downward API gives the allocatable of the node where a container has no limit', async () => {
     const { status } = await lifepod.get<Node>('node', 'node-1');
     const found = await environmentOf('open', {
       resources: { limits: { memory: '0' } },
@@ -160,14 +152,14 @@ describe('the downward API', () => {
       CPU: allocatable['cpu'],
       MEMORY: allocatable['memory']?.replace(/Ki$/, ''),
       DISK: allocatable['ephemeral-storage'],
-      // Huge pages are never given beyond what is asked for.
+      // A container has no huge pages beyond its request.
       HUGE: '0',
       HUGE_REQUEST: '0',
       NONE: '0',
     });
   });
 
-  test('tells labels and annotations as a whole in a volume alone', async () => {
+  test('the downward API gives all labels and annotations only in volumes', async () => {
     const manifest = pod('in-volume', {
       app: [{ name: 'app', script: 'cat /info/*', volumeMounts: [{ name: 'info', mountPath: '/info' }] }],
       labels: { b: '2', a: '1' },
@@ -196,7 +188,7 @@ describe('ConfigMaps and Secrets', () => {
     valueFrom: { [`${kind}KeyRef`]: { name, key: of, ...(optional === undefined ? {} : { optional }) } },
   });
 
-  test('give single values and whole sets with a prefix; the later one counts', async () => {
+  test('ConfigMaps and Secrets give single values and whole sets with a prefix, and the later source wins', async () => {
     const found = await environmentOf('sets', {
       envFrom: [
         { configMapRef: { name: 'settings' } },
@@ -211,7 +203,7 @@ describe('ConfigMaps and Secrets', () => {
         { name: 'S_user', value: 'you' },
       ],
     });
-    // What comes from a set is not expanded.
+    // Values from envFrom are not expanded.
     expect(found).toMatchObject({
       level: '3',
       'not.a-word': 'x',
@@ -230,34 +222,34 @@ describe('ConfigMaps and Secrets', () => {
     [
       'no-such-key',
       { env: [{ name: 'A', ...key('configMap', 'settings', 'constructor') }] },
-      "couldn't find key constructor in ConfigMap default/settings",
+      `couldn't find key constructor in ConfigMap ${lifepod.namespace}/settings`,
     ],
     ['no-secret', { env: [{ name: 'A', ...key('secret', 'later', 'k') }] }, 'secret "later" not found'],
     [
       'no-key',
       { env: [{ name: 'A', ...key('configMap', 'settings', 'none') }] },
-      "couldn't find key none in ConfigMap default/settings",
+      `couldn't find key none in ConfigMap ${lifepod.namespace}/settings`,
     ],
     [
       'no-secret-key',
       { env: [{ name: 'A', ...key('secret', 'keys', 'none') }] },
-      "couldn't find key none in Secret default/keys",
+      `couldn't find key none in Secret ${lifepod.namespace}/keys`,
     ],
-  ])('%s: a container waits for what is missing, and says what', async (name, app, message) => {
+  ])('a container waits for a missing %s and names it', async (name, app, message) => {
     await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, ...app }] }));
     const waiting = await record.until(name, waitsFor('app', 'CreateContainerConfigError'));
     expect(statusOf(waiting, 'app').state?.waiting?.message).toBe(message);
     expect(await record.event(name, /not found|couldn't find/)).toBe(`Warning Failed: Error: ${message}`);
   });
 
-  test('that come later let the container begin', async () => {
+  test('a container starts once its ConfigMap and Secret are created', async () => {
     await lifepod.kubectlOk('create', 'configmap', 'later', '--from-literal=a=b');
     await record.until('no-map', isReady);
     expect(await lifepod.kubectlOk('exec', 'no-map', '--', 'sh', '-c', 'echo $a')).toBe('b\n');
   });
 });
 
-test('a container whose variables double one another a hundred times waits with an error', async () => {
+test('a container whose variables double each other a hundred times waits with an error', async () => {
   const env = Array.from({ length: 100 }, (_, index) => ({
     name: `V${index}`,
     value: index === 0 ? 'x' : `$(V${index - 1})`.repeat(2),
@@ -269,7 +261,7 @@ test('a container whose variables double one another a hundred times waits with 
   );
 });
 
-test('$(NAME) is expanded in commands, arguments and variables, each by those before it', async () => {
+test('$(NAME) is expanded in commands, arguments and variables, from the variables before it', async () => {
   await lifepod.apply({
     apiVersion: 'v1',
     kind: 'Pod',
@@ -308,7 +300,7 @@ describe('Services', () => {
       ],
     },
   });
-  test('that are there before the Pod have their variables in it, unless it does not want them', async () => {
+  test('a Pod has the variables of Services that existed before it, unless enableServiceLinks is false', async () => {
     await lifepod.apply(service('my-db'));
     await lifepod.apply(service('headless', { clusterIP: 'None' }));
     const { spec } = await lifepod.get<Service>('service', 'my-db');

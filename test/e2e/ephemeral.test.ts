@@ -1,34 +1,12 @@
-/** Ephemeral containers: kubectl debug and the subresource, what may be in one, and that it runs once. */
+/** Ephemeral containers: kubectl debug, the subresource and its validation, and their life. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import type { CommandResult } from '../../src/platform/processes.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
-import {
-  ended,
-  inPhase,
-  isReady,
-  type PodRecord,
-  recordPods,
-  restarted,
-  runs,
-  signalFirst,
-  statusOf,
-  waitsFor,
-} from '../support/pods.ts';
-
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+import { ended, inPhase, isReady, restarted, runs, signalFirst, statusOf, waitsFor } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
 const debug = (name: string, container: string, options: string[], ...command: string[]): Promise<string> =>
@@ -47,14 +25,14 @@ const started = async (name: string, options: Parameters<typeof pod>[1] = {}): P
   await lifepod.apply(pod(name, options));
   return record.until(name, isReady);
 };
-/** Writes the list through the subresource, as it is given. */
+/** Writes the list through the subresource without changes. */
 async function replace(name: string, ephemeralContainers: object[]): Promise<CommandResult> {
   const live = await lifepod.get<Pod>('pod', name);
   const body = { ...live, spec: { ...live.spec, ephemeralContainers } };
-  const path = `/api/v1/namespaces/default/pods/${name}/ephemeralcontainers`;
+  const path = `/api/v1/namespaces/${lifepod.namespace}/pods/${name}/ephemeralcontainers`;
   return lifepod.kubectlInput(JSON.stringify(body), 'replace', '--raw', path, '-f', '-');
 }
-/** Runs a line in a terminal of its own, and types when the prompt of a shell shows. */
+/** Runs a command in a terminal of its own, and types when the prompt of a shell appears. */
 async function inTerminal(line: string, typed: string): Promise<{ code: number; output: string }> {
   const child = spawn('script', ['-qefc', line, '/dev/null'], {
     env: { ...process.env, KUBECONFIG: lifepod.kubeconfig, HOME: lifepod.dataDir },
@@ -76,7 +54,7 @@ const debugger1 = { name: 'debugger', image: 'busybox:1.28', command: ['true'] }
 
 describe.concurrent('ephemeral containers', () => {
   describe('kubectl debug', () => {
-    test('--target shares the processes of that container, nothing else does', async () => {
+    test('kubectl debug --target shares the process namespace of that container alone', async () => {
       await started('target', {
         app: [
           { name: 'app', script: 'exec sleep 31415' },
@@ -96,7 +74,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('target');
     });
 
-    test('shows in describe and in logs; Ready and the restart counts do not change', async () => {
+    test('an ephemeral container is shown by describe and logs, and changes neither Ready nor restart counts', async () => {
       const before = await started('shown');
       await debug('shown', 'fails', [], 'sh', '-c', 'echo looked; exit 3');
       const after = await record.until('shown', ended('fails'));
@@ -118,7 +96,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('shown');
     });
 
-    test('one whose target does not run yet says so, and starts once it does', async () => {
+    test('an ephemeral container whose target does not run reports that, and starts once it runs', async () => {
       const init = { name: 'init', script: 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done' };
       await lifepod.apply(pod('early', { init: [init] }));
       await record.until('early', runs('init'));
@@ -133,7 +111,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('early');
     });
 
-    test('-it attaches a terminal to it', async () => {
+    test('kubectl debug -it attaches a terminal', async () => {
       await started('attached');
       const command = 'kubectl debug attached -it --image=busybox:1.28 --profile=general -c shell --target=app -- sh';
       const { code, output } = await inTerminal(command, 'tty; echo "2 * 3 = $((2 * 3))"; exit 7\n');
@@ -143,7 +121,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('attached');
     });
 
-    test('one that waits for its image holds nothing up', async () => {
+    test('an ephemeral container that waits for its image delays nothing else', async () => {
       await started('patient');
       const absent = { name: 'absent', image: '127.0.0.1:1/none:1' };
       expect((await replace('patient', [absent])).code).toBe(0);
@@ -157,7 +135,7 @@ describe.concurrent('ephemeral containers', () => {
 
   describe('what may be in one', () => {
     const forbidden = 'Forbidden: cannot be set for an Ephemeral Container';
-    test('no ports, probes, resources, hooks; a target that exists; a name of its own', async () => {
+    test('an ephemeral container has no ports, probes, resources or hooks, an existing target, and a unique name', async () => {
       await started('judged', { init: [{ name: 'init', script: 'true' }] });
       const probe = { exec: { command: ['true'] } };
       const cases: [object, string][] = [
@@ -181,7 +159,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('judged');
     });
 
-    test('it is never changed nor removed, and comes by the subresource alone', async () => {
+    test('an ephemeral container can be added only through the subresource, and neither changed nor removed', async () => {
       await started('fixed');
       expect((await replace('fixed', [debugger1])).code).toBe(0);
       await record.until('fixed', ended('debugger'));
@@ -210,7 +188,7 @@ describe.concurrent('ephemeral containers', () => {
   });
 
   describe('its life', () => {
-    test('it is not started again, whatever the policy, nor when the app is', async () => {
+    test('an ephemeral container is never restarted, not even when the app is', async () => {
       await started('once', { app: [{ name: 'app', script: `echo; ${WAIT}` }], spec: { restartPolicy: 'Always' } });
       await debug('once', 'brief', [], 'false');
       await debug('once', 'long', [], 'sleep', '3600');
@@ -222,7 +200,7 @@ describe.concurrent('ephemeral containers', () => {
       await finished('once');
     });
 
-    test('it runs until the Pod ends, and does not keep it from ending', async () => {
+    test('an ephemeral container runs until the Pod ends, and does not keep the Pod from ending', async () => {
       await started('over', {
         app: [{ name: 'app', script: 'trap "exit 0" USR1; while :; do sleep 3600 & wait $!; done' }],
         spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: 1 },
@@ -237,7 +215,7 @@ describe.concurrent('ephemeral containers', () => {
   });
 });
 
-test('kill -9 of the engine: one goes on, one that has ended stays so', async () => {
+test('kill -9 of the engine leaves running and ended ephemeral containers as they are', async () => {
   await started('lasting');
   await debug('lasting', 'brief', [], 'sh', '-c', 'echo once; exit 2');
   await debug('lasting', 'long', ['--target=app'], 'sh', '-c', `echo begun; ${WAIT}`);
@@ -245,8 +223,7 @@ test('kill -9 of the engine: one goes on, one that has ended stays so', async ()
   record.end();
   await lifepod.kill('SIGKILL');
   await lifepod.up();
-  record = await recordPods(lifepod);
-  // What the new engine starts shows that it has taken over the rest.
+  // A container that the new engine starts shows that it has adopted the others.
   await debug('lasting', 'later', [], 'true');
   const after = await record.until('lasting', ended('later'));
   for (const name of ['brief', 'long', 'app']) expect(statusOf(after, name)).toEqual(statusOf(before, name));

@@ -1,38 +1,32 @@
-/** Lifecycle hooks: what runs when, what waits for it, and what follows where it fails. */
+/** Lifecycle hooks: when they run, what waits for them, and what happens when they fail. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+import { describe, expect } from 'vitest';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
-import { ended, isReady, type PodRecord, recordPods, restarted, runs, statusOf, waitsFor } from '../support/pods.ts';
+import { ended, isReady, restarted, runs, statusOf, waitsFor } from '../support/pods.ts';
 import { type ProbedServer, startProbedServer } from '../support/probed-server.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
 let server: ProbedServer;
-beforeAll(async () => {
+test.beforeAll(async () => {
   server = await startProbedServer();
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
 });
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
+test.afterAll(async () => {
   await server?.close();
 });
 
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
-/** Of the test's own server, which is not in the Pod. */
+/** The address of the test's server, which is not in the Pod. */
 const ask = (path: string, more: object = {}): Record<string, unknown> => ({
   httpGet: { host: '127.0.0.1', port: server.port, path, ...more },
 });
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** A folder of the node, which outlives the Pod. */
+/** A folder of the node that outlives the Pod. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
 const left = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
-/** Milliseconds from the request until the object is gone. */
+/** The time from the request until the object is deleted, in milliseconds. */
 async function deletion(name: string): Promise<number> {
   const begin = Date.now();
   await lifepod.kubectlOk('delete', 'pod', name, '--wait=false');
@@ -61,7 +55,7 @@ describe.concurrent('hooks', () => {
       await finished('held');
     });
 
-    test('exec runs in the container, sleep takes its time', async () => {
+    test('postStart exec runs in the container, and postStart sleep delays Running', async () => {
       const app = { name: 'app', script: WAIT, lifecycle: { postStart: sh('echo "hooked $NAME" >/proc/1/fd/1') } };
       await lifepod.apply(
         pod('started', {
@@ -83,7 +77,7 @@ describe.concurrent('hooks', () => {
       ['exec', () => sh('echo secret; exit 3'), /^Exec lifecycle hook .* exited with 3: , message: "secret\\n"$/],
       ['http', () => ({ httpGet: { host: '127.0.0.1', port: 1, path: '/' } }), /^HTTP lifecycle hook .* refused$/],
       ['tcp', () => ({ tcpSocket: { host: '127.0.0.1', port: server.port } }), /^Cannot run handler: /],
-    ])('a hook that fails kills its container: %s', async (kind, hook, message) => {
+    ])('a postStart hook that fails kills its container: %s', async (kind, hook, message) => {
       const name = `failing-${kind}`;
       await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, lifecycle: { postStart: hook() } }] }));
       await record.until(name, restarted('app', 1));
@@ -98,7 +92,7 @@ describe.concurrent('hooks', () => {
       await finished(name);
     });
 
-    test('an https address that answers in plain HTTP is asked so, with a warning', async () => {
+    test('a hook whose HTTPS server answers in plain HTTP is repeated over HTTP, with a warning', async () => {
       const postStart = ask('/fallback', {
         scheme: 'HTTPS',
         httpHeaders: [{ name: 'Authorization', value: 'secret' }],
@@ -114,7 +108,7 @@ describe.concurrent('hooks', () => {
   });
 
   describe('preStop', () => {
-    test('comes before the stop signal, which waits for its end', async () => {
+    test('a preStop hook runs before the stop signal, which waits for its end', async () => {
       const app = {
         name: 'app',
         script: 'trap "echo got TERM >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
@@ -127,7 +121,7 @@ describe.concurrent('hooks', () => {
       expect(left('polite')).toBe('preStop\ndone\ngot TERM\n');
     });
 
-    test('httpGet and sleep', async () => {
+    test('preStop supports httpGet and sleep', async () => {
       await lifepod.apply(
         pod('asking', {
           app: [
@@ -143,7 +137,7 @@ describe.concurrent('hooks', () => {
       expect(server.asked('/stop')).toHaveLength(1);
     });
 
-    test('counts against the grace period: at its end the processes have 2 s', async () => {
+    test('a preStop hook counts against the grace period, at whose end the processes have 2 s', async () => {
       const app = { name: 'app', script: DEAF, lifecycle: { preStop: sh('sleep 600') } };
       await lifepod.apply(pod('endless', { app: [app], spec: { terminationGracePeriodSeconds: 2 } }));
       await record.until('endless', isReady);
@@ -152,7 +146,7 @@ describe.concurrent('hooks', () => {
       expect(millis).toBeLessThan(20_000);
     });
 
-    test('a hook that fails holds nothing up', async () => {
+    test('a preStop hook that fails delays nothing', async () => {
       await lifepod.apply(
         pod('failing', { app: [{ name: 'app', script: WAIT, lifecycle: { preStop: sh('echo secret; exit 1') } }] }),
       );
@@ -162,7 +156,7 @@ describe.concurrent('hooks', () => {
       expect(record.events('failing').join()).not.toContain('secret');
     });
 
-    test('is not run for a container that ended by itself', async () => {
+    test('no preStop hook runs for a container that has exited', async () => {
       await lifepod.apply(
         pod('over', {
           app: [
@@ -178,7 +172,7 @@ describe.concurrent('hooks', () => {
       expect(server.asked('/over')).toEqual([]);
     });
 
-    test('is run where a liveness probe ends the container', async () => {
+    test('a preStop hook runs where a liveness probe ends the container', async () => {
       const app = {
         name: 'app',
         script: `[ -e /work/again ] && touch /tmp/healthy; touch /work/again; ${WAIT}`,
@@ -192,7 +186,7 @@ describe.concurrent('hooks', () => {
       await finished('unwell');
     });
 
-    test('of a sidecar it begins at once too, and its stop signal comes when the apps have ended', async () => {
+    test('the preStop hook of a sidecar starts at once too, and its stop signal is sent when the apps have ended', async () => {
       const app = {
         script: 'trap "echo $NAME >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
         ...SHARED.mount,
@@ -209,7 +203,7 @@ describe.concurrent('hooks', () => {
               lifecycle: { preStop: sh('echo preStop >>/work/log; echo >/work/pipe') },
             },
           ],
-          // Its own hook, and so its end, waits for the sidecar's.
+          // The hook of the app waits for the hook of the sidecar.
           app: [
             {
               ...app,

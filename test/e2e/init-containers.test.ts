@@ -1,19 +1,13 @@
-/** Point 3: init containers, restart policies, phases, and what a valid Pod is. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
+/** Init containers, restart policies, phases, and validation of Pods. */
+import { describe, expect } from 'vitest';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
-
-let lifepod: Lifepod;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-});
-afterAll(() => lifepod?.stop());
+import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const waitFor = (name: string, what: string): Promise<string> =>
   lifepod.kubectlOk('wait', `--for=${what}`, `pod/${name}`, '--timeout=100s');
 const statusOf = async (name: string): Promise<Record<string, never>> =>
   (await lifepod.get<{ status: Record<string, never> }>('pod', name)).status;
-/** Watches the Pod until the printed STATUS is the one given; returns all that were shown, without repetition. */
+/** Watches the Pod until kubectl prints the STATUS; returns all values that were printed, without repetition. */
 async function shownUntil(name: string, status: string): Promise<string[]> {
   const column = (line: string): string => line.split(/ {2,}/)[2] ?? '';
   const lines = await lifepod.until(['get', 'pod', name, '-w'], (line) => column(line) === status);
@@ -24,7 +18,7 @@ const finished = async (name: string): Promise<void> => {
   await lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
 };
 
-test('init containers run strictly in order, each to success before the next; then the apps start together', async () => {
+test('init containers run in order, each to success before the next, and then the apps start together', async () => {
   const step = (name: string): { name: string; script: string } => ({
     name,
     script: `echo ${name} begin >>/work/log; [ "$(wc -l </work/log)" -gt 0 ]; usleep 200000; echo ${name} end >>/work/log`,
@@ -102,12 +96,14 @@ test('a failing init container shows Init:Error, then Init:CrashLoopBackOff, is 
     '--field-selector=involvedObject.name=stubborn,reason=BackOff',
   );
   expect(events).toMatch(
-    /Warning +BackOff +pod\/stubborn +Back-off restarting failed container fails in pod stubborn_default\(/,
+    new RegExp(
+      `Warning +BackOff +pod/stubborn +Back-off restarting failed container fails in pod stubborn_${lifepod.namespace}\\(`,
+    ),
   );
   await finished('stubborn');
 });
 
-test('with restartPolicy Never a failing init container fails the Pod, and no later container ever ran', async () => {
+test('with restartPolicy Never a failing init container fails the Pod, and no later container runs', async () => {
   await lifepod.apply(
     pod('never', {
       init: [
@@ -131,7 +127,7 @@ test('with restartPolicy Never a failing init container fails the Pod, and no la
   await finished('never');
 });
 
-test('a Pod that initializes is Pending, its condition Initialized False, its apps wait with PodInitializing', async () => {
+test('a Pod that initializes is Pending, with Initialized False, and its apps wait with PodInitializing', async () => {
   await lifepod.apply(pod('pending', { init: [{ name: 'waits', script: WAIT }] }));
   await waitFor('pending', 'jsonpath={.status.initContainerStatuses[0].state.running}');
   const status = (await statusOf('pending')) as unknown as { conditions: object[] };
@@ -175,29 +171,26 @@ test.each([
 test.each([
   ['Always', 'exit 0'],
   ['OnFailure', 'exit 1'],
-])(
-  'restartPolicy %s: an app that runs `%s` is started again, the init containers are not',
-  async (restartPolicy, end) => {
-    const name = `again-${restartPolicy.toLowerCase()}`;
-    await lifepod.apply(
-      pod(name, {
-        init: [{ name: 'once', script: 'echo ran >>/work/init', ...SHARED.mount }],
-        app: [
-          {
-            name: 'app',
-            script: `[ -e /work/second ] && { cat /work/init; ${WAIT}; }; touch /work/second; ${end}`,
-            ...SHARED.mount,
-          },
-        ],
-        spec: { restartPolicy, volumes: SHARED.volumes },
-      }),
-    );
-    await waitFor(name, 'jsonpath={.status.containerStatuses[0].restartCount}=1');
-    await waitFor(name, 'condition=Ready');
-    expect(await lifepod.kubectlOk('logs', name, '-c', 'app')).toBe('ran\n');
-    await finished(name);
-  },
-);
+])('restartPolicy %s restarts an app that runs `%s`, but not the init containers', async (restartPolicy, end) => {
+  const name = `again-${restartPolicy.toLowerCase()}`;
+  await lifepod.apply(
+    pod(name, {
+      init: [{ name: 'once', script: 'echo ran >>/work/init', ...SHARED.mount }],
+      app: [
+        {
+          name: 'app',
+          script: `[ -e /work/second ] && { cat /work/init; ${WAIT}; }; touch /work/second; ${end}`,
+          ...SHARED.mount,
+        },
+      ],
+      spec: { restartPolicy, volumes: SHARED.volumes },
+    }),
+  );
+  await waitFor(name, 'jsonpath={.status.containerStatuses[0].restartCount}=1');
+  await waitFor(name, 'condition=Ready');
+  expect(await lifepod.kubectlOk('logs', name, '-c', 'app')).toBe('ran\n');
+  await finished(name);
+});
 
 test('an app that keeps failing shows CrashLoopBackOff', async () => {
   await lifepod.apply(pod('crashing', { app: [{ name: 'app', script: 'exit 1' }] }));

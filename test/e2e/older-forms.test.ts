@@ -1,25 +1,19 @@
 /** Init containers as Kubernetes 1.5 wrote them, in annotations: with the unmodified kubectl and real containers. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { WAIT } from '../support/manifests.ts';
+import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const BETA = 'pod.beta.kubernetes.io/init-containers';
 const ALPHA = 'pod.alpha.kubernetes.io/init-containers';
 const statusesOf = (key: string): string => key.replace('init-containers', 'init-container-statuses');
-
-let lifepod: Lifepod;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-});
-afterAll(() => lifepod?.stop());
 
 const waitFor = (name: string, what: string): Promise<string> =>
   lifepod.kubectlOk('wait', `--for=${what}`, `pod/${name}`, '--timeout=100s');
 const create = (manifest: string | object) =>
   lifepod.kubectlInput(typeof manifest === 'string' ? manifest : JSON.stringify(manifest), 'create', '-f', '-');
 
-/** The example of the documentation of 1.5; where that page quotes with ' inside of ', kubectl itself refuses the YAML. */
+/** The example of the documentation of 1.5, with its quotes corrected: kubectl refuses the YAML of that page. */
 const MYAPP = `
 apiVersion: v1
 kind: Pod
@@ -62,7 +56,7 @@ const annotated = (name: string, annotations: Record<string, string>, spec: obje
   spec: { containers: [{ name: 'app', image: 'busybox:1.28', command: ['sh', '-c', WAIT] }], ...spec },
 });
 
-test('the beta form: deprecated, run in order, its statuses mirrored, and immutable', async () => {
+test('init containers in the beta annotation run in order, with a deprecation warning, mirrored statuses, and are immutable', async () => {
   const created = await create(MYAPP);
   expect(created.stdout).toBe('pod/myapp-pod created\n');
   expect(created.stderr).toBe(
@@ -99,7 +93,7 @@ test('the beta form: deprecated, run in order, its statuses mirrored, and immuta
   await lifepod.kubectlOk('delete', 'pod', 'myapp-pod');
 });
 
-test('the alpha form runs and is mirrored in its own annotation', async () => {
+test('init containers in the alpha annotation run and are mirrored in that annotation', async () => {
   const containers = [{ name: 'one', image: 'busybox:1.28', command: ['sh', '-c', 'echo old'] }];
   expect((await create(annotated('alpha', { [ALPHA]: JSON.stringify(containers) }))).stderr).toContain(
     `Warning: metadata.annotations[${ALPHA}]: deprecated`,
@@ -111,7 +105,7 @@ test('the alpha form runs and is mirrored in its own annotation', async () => {
   await lifepod.kubectlOk('delete', 'pod', 'alpha', '--now');
 });
 
-test('what cannot be read, or contradicts the field, is refused with the place of the error', async () => {
+test('an annotation that is invalid or contradicts the field is refused with the path of the error', async () => {
   const single = "[{'name': 'a', 'image': 'busybox:1.28'}]";
   const bad = await create(annotated('bad', { [BETA]: single }));
   expect(bad.code).toBe(1);

@@ -1,56 +1,39 @@
-/** Startup, liveness and readiness probes: who is asked, when, and what follows from the answers. */
+/** Startup, liveness and readiness probes: what they probe, when, and what follows from their results. */
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { makeAuthority } from '../../src/apiserver/pki/certificates.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
-import {
-  condition,
-  ended,
-  inPhase,
-  isReady,
-  type PodRecord,
-  ready,
-  recordPods,
-  restarted,
-  runs,
-  statusOf,
-} from '../support/pods.ts';
+import { condition, ended, inPhase, isReady, ready, restarted, runs, statusOf } from '../support/pods.ts';
 import { type ProbedServer, startProbedServer } from '../support/probed-server.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
 let server: ProbedServer;
 let secure: ProbedServer;
-beforeAll(async () => {
+test.beforeAll(async () => {
   server = await startProbedServer();
   secure = await startProbedServer(await makeAuthority('nobody', Date.now()));
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
 });
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
+test.afterAll(async () => {
   await server?.close();
   await secure?.close();
 });
 
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
-/** Of the test's own server, which is not in the Pod. */
+/** The address of the test's server, which is not in the Pod. */
 const ask = (path: string, more: object = {}): object => ({
   httpGet: { host: '127.0.0.1', port: server.port, path, ...more },
 });
 const exec = (name: string, script: string): Promise<string> =>
   lifepod.kubectlOk('exec', name, '-c', 'app', '--', 'sh', '-c', script);
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** The timeout is for a machine that is busy. */
+/** The timeout allows for a busy machine. */
 const EVERY_SECOND = { periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 };
 
 describe.concurrent('probes', () => {
   describe('what the answers do', () => {
-    test('a readiness probe puts the Pod into Ready and out of it again, and restarts nothing', async () => {
+    test('a readiness probe makes the Pod Ready and not Ready, and restarts nothing', async () => {
       const readinessProbe = { exec: { command: ['cat', '/tmp/ready'] }, ...EVERY_SECOND };
       await lifepod.apply(pod('readiness', { app: [{ name: 'app', script: WAIT, readinessProbe }] }));
       const missing = "cat: can't open '/tmp/ready': No such file or directory";
@@ -79,10 +62,10 @@ describe.concurrent('probes', () => {
       await finished('readiness');
     });
 
-    test('a liveness probe that fails as often as its threshold restarts the container', async () => {
+    test('a liveness probe that reaches its failureThreshold restarts the container', async () => {
       const app = {
         name: 'app',
-        // Only the second run is well.
+        // Only the second run passes the probe.
         script: `[ -e /work/again ] && touch /tmp/healthy; touch /work/again; ${WAIT}`,
         livenessProbe: { exec: { command: ['cat', '/tmp/healthy'] }, ...EVERY_SECOND, failureThreshold: 2 },
         ...SHARED.mount,
@@ -102,7 +85,7 @@ describe.concurrent('probes', () => {
       await finished('liveness');
     });
 
-    test("a probe's own grace period holds for its kill; with restartPolicy Never the Pod has failed", async () => {
+    test("a probe's own grace period applies to its kill, and with restartPolicy Never the Pod fails", async () => {
       const livenessProbe = { ...sh('false'), ...EVERY_SECOND, terminationGracePeriodSeconds: 1 };
       await lifepod.apply(
         pod('grace', {
@@ -115,7 +98,7 @@ describe.concurrent('probes', () => {
       expect(await record.event('grace', /Killing/)).toBe('Normal Killing: Container app failed liveness probe');
     });
 
-    test('a startup probe holds the others off until it has passed', async () => {
+    test('other probes wait until the startup probe has passed', async () => {
       const app = {
         name: 'app',
         script: WAIT,
@@ -137,7 +120,7 @@ describe.concurrent('probes', () => {
       await finished('startup');
     });
 
-    test('a startup probe that never passes restarts the container', async () => {
+    test('a startup probe that fails restarts the container', async () => {
       const startupProbe = { ...sh('echo not yet; exit 1'), ...EVERY_SECOND, failureThreshold: 2 };
       await lifepod.apply(pod('stuck', { app: [{ name: 'app', script: WAIT, startupProbe }] }));
       await record.until('stuck', restarted('app', 1));
@@ -148,7 +131,7 @@ describe.concurrent('probes', () => {
       await finished('stuck');
     });
 
-    test("a sidecar's readiness is the Pod's too", async () => {
+    test('a Pod is Ready only while its sidecars are ready', async () => {
       const side = {
         name: 'side',
         script: WAIT,
@@ -174,7 +157,7 @@ describe.concurrent('probes', () => {
   });
 
   describe('how a container is asked', () => {
-    test('httpGet: 200 to 399 is well', async () => {
+    test('httpGet succeeds on 200 to 399', async () => {
       const statuses = [200, 204, 399, 400, 503];
       await lifepod.apply(
         pod('statuses', {
@@ -198,7 +181,7 @@ describe.concurrent('probes', () => {
       await finished('statuses');
     });
 
-    test('httpGet: path, headers, the host given and a port by its name', async () => {
+    test('httpGet uses the path, the headers, the host, and a port by its name', async () => {
       const httpHeaders = [
         { name: 'X-Twice', value: 'one' },
         { name: 'X-Twice', value: 'two' },
@@ -226,7 +209,7 @@ describe.concurrent('probes', () => {
       await finished('headers');
     });
 
-    test("httpGet without a host asks the Pod's address", async () => {
+    test("httpGet without a host uses the Pod's address", async () => {
       const app = {
         name: 'app',
         script: 'mkdir /www; echo fine >/www/healthz; exec httpd -f -p 8080 -h /www',
@@ -242,7 +225,7 @@ describe.concurrent('probes', () => {
       await finished('inside');
     });
 
-    test('httpGet with the scheme HTTPS takes any certificate, and no plain answer', async () => {
+    test('httpGet with the scheme HTTPS accepts any certificate, but no plain HTTP response', async () => {
       const readinessProbe = (port: number, path: string): object => ({
         ...ask(path, { port, scheme: 'HTTPS' }),
         ...EVERY_SECOND,
@@ -265,7 +248,7 @@ describe.concurrent('probes', () => {
       await finished('https');
     });
 
-    test('httpGet: a redirect to another host is not followed, and counts with a warning', async () => {
+    test('httpGet does not follow a redirect to another host, and succeeds with a warning', async () => {
       await lifepod.apply(
         pod('away', { app: [{ name: 'app', script: WAIT, readinessProbe: { ...ask('/away'), ...EVERY_SECOND } }] }),
       );
@@ -276,7 +259,7 @@ describe.concurrent('probes', () => {
       await finished('away');
     });
 
-    test('tcpSocket: a connection is enough', async () => {
+    test('tcpSocket succeeds when the connection is established', async () => {
       const readinessProbe = { tcpSocket: { port: 'raw' }, ...EVERY_SECOND };
       await lifepod.apply(
         pod('tcp', {
@@ -291,7 +274,7 @@ describe.concurrent('probes', () => {
       await finished('tcp');
     });
 
-    test('grpc: the health service is asked, of the whole server or of the service given', async () => {
+    test('grpc calls the health service, for the whole server or for a service', async () => {
       const { items } = await lifepod.get<{ items: { status: { addresses: { type: string; address: string }[] } }[] }>(
         'nodes',
       );
@@ -302,7 +285,7 @@ describe.concurrent('probes', () => {
         script: WAIT,
         readinessProbe: { grpc: { port: health.port, ...(service === undefined ? {} : { service }) }, ...EVERY_SECOND },
       });
-      // With the node's network: the server is beside the engine, not in the Pod.
+      // hostNetwork, because the server runs beside the engine, not in the Pod.
       await lifepod.apply(
         pod('grpc', { app: [app('whole'), app('sick', 'sick'), app('none', 'none')], spec: { hostNetwork: true } }),
       );
@@ -318,7 +301,7 @@ describe.concurrent('probes', () => {
       health.close();
     });
 
-    test('no answer within timeoutSeconds is a failure', async () => {
+    test('a probe without a response within timeoutSeconds fails', async () => {
       await lifepod.apply(
         pod('late', {
           app: [
@@ -342,7 +325,7 @@ describe.concurrent('probes', () => {
   });
 
   describe('when a container is asked', () => {
-    test('after initialDelaySeconds, then every periodSeconds, without drift', async () => {
+    test('probes start after initialDelaySeconds and repeat every periodSeconds without drift', async () => {
       const readinessProbe = { ...ask('/timing'), ...EVERY_SECOND, initialDelaySeconds: 2 };
       await lifepod.apply(pod('timing', { app: [{ name: 'app', script: WAIT, readinessProbe }] }));
       const asked = await server.untilAsked('/timing', 7);
@@ -356,7 +339,7 @@ describe.concurrent('probes', () => {
       await finished('timing');
     });
 
-    test('successThreshold and failureThreshold count what comes in a row', async () => {
+    test('successThreshold and failureThreshold count consecutive results', async () => {
       const readinessProbe = { ...ask('/switch'), ...EVERY_SECOND, successThreshold: 2, failureThreshold: 3 };
       await lifepod.apply(pod('thresholds', { app: [{ name: 'app', script: WAIT, readinessProbe }] }));
       await record.until('thresholds', isReady);
@@ -369,7 +352,7 @@ describe.concurrent('probes', () => {
       await finished('thresholds');
     });
 
-    test('once the Pod ends, only readiness is asked for', async () => {
+    test('only readiness probes run once the Pod ends', async () => {
       const app = {
         name: 'app',
         script: 'trap "sleep 3; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
@@ -388,7 +371,7 @@ describe.concurrent('probes', () => {
   });
 });
 
-/** A server of the health service: well as a whole, the service "sick" is not, others it does not know. */
+/** A server of the health service that is healthy as a whole, with an unhealthy service "sick" and no other service. */
 async function startHealthServer(address: string): Promise<{ port: number; close(): void }> {
   const proto = fileURLToPath(new URL('../../src/node/handlers/health.proto', import.meta.url));
   const types = loadSync(proto, { enums: String, defaults: true });

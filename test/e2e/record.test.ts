@@ -1,33 +1,15 @@
-/** The record of a Pod's life, and what the command line tells from it: with real containers, over a kill -9 of the engine. */
+/** The record of a Pod's life and the commands that print it, with real containers and after kill -9 of the engine. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Pod, PodRecord, PodTransition } from '../../src/api/generated/types.ts';
 import { runCommand } from '../../src/platform/processes.ts';
-import { LAUNCHER, type Lifepod, startLifepod, untilLine } from '../support/lifepod.ts';
+import { LAUNCHER, untilLine } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
-import {
-  condition,
-  ended,
-  isReady,
-  type PodRecord as PodHistory,
-  recordPods,
-  runs,
-  waitsFor,
-} from '../support/pods.ts';
-
-let lifepod: Lifepod;
-let record: PodHistory;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+import { condition, ended, isReady, runs, waitsFor } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 interface Timeline {
   pod: string;
@@ -37,7 +19,7 @@ interface Timeline {
 
 const timelineOf = async (name: string): Promise<Timeline> =>
   JSON.parse(await lifepod.cliOk('timeline', name, '-o', 'json')) as Timeline;
-/** As `one#0 Exited 0`. */
+/** A step such as `one#0 Exited 0`. */
 const lineOf = ({ container, attempt, type, exitCode }: PodTransition): string =>
   [container === undefined ? '' : attempt === undefined ? container : `${container}#${attempt}`, type, exitCode]
     .filter((part) => part !== undefined && part !== '')
@@ -79,7 +61,7 @@ describe('a whole life', () => {
   ];
   let uid = '';
 
-  test('is recorded in its order, and drawn while it lasts and after it is gone', async () => {
+  test('the life of a Pod is recorded in order, and drawn while it lasts and after it has ended', async () => {
     const readinessProbe = { ...sh('test -e /tmp/ready'), periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 };
     await lifepod.apply(
       pod('whole', {
@@ -93,7 +75,7 @@ describe('a whole life', () => {
     await lifepod.kubectlOk('exec', 'whole', '-c', 'app', '--', 'touch', '/tmp/ready');
     await record.until('whole', isReady);
     const living = await lifepod.cliOk('timeline', 'whole');
-    expect(living).toMatch(/^whole \(default, UID [0-9a-f]{8}\)$/m);
+    expect(living).toMatch(new RegExp(`^whole \\(${lifepod.namespace}, UID [0-9a-f]{8}\\)$`, 'm'));
     expect(living).toMatch(/^init {2}one .*█.* exit 0$/m);
     expect(living).toMatch(/^app {3}app .*█.*▲.* running$/m);
     expect(living).toMatch(/^defer bye .* not due$/m);
@@ -115,7 +97,7 @@ describe('a whole life', () => {
     expect(gone).toMatch(/^\+[\d.]+s {2}after#0 +Exited +4 Error$/m);
   });
 
-  test('is found by name, by UID and by its beginning, and listed by kubectl', async () => {
+  test('a record is found by name, by UID and by the start of the UID, and kubectl lists it', async () => {
     const byName = await timelineOf('whole');
     expect(await timelineOf(uid)).toEqual(byName);
     expect(await timelineOf(uid.slice(0, 13))).toEqual(byName);
@@ -125,7 +107,9 @@ describe('a whole life', () => {
     expect(await lifepod.cli('timeline', 'never-was')).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(/^lifepod: no Pod never-was in namespace default, nor a record of one: [^\n]+\n$/),
+      stderr: expect.stringMatching(
+        new RegExp(`^lifepod: no Pod never-was in namespace ${lifepod.namespace}, nor a record of one: [^\\n]+\\n$`),
+      ),
     });
     expect(await lifepod.cli('timeline', 'whole', '-o', 'yaml')).toMatchObject({
       code: 1,
@@ -133,17 +117,17 @@ describe('a whole life', () => {
     });
   });
 
-  test('may be longer than its reader wants', async () => {
+  test('timeline ends quietly when the reader of its output has ended', async () => {
     const at = new Date().toISOString().replace('Z', '000Z');
     const transitions = Array.from({ length: 2000 }, (_, i) => ({ key: `step-${i}`, at, type: 'Step' }));
     const of = { podName: 'long', podUID: 'long' };
     const long = { apiVersion: 'lifepod.io/v1', kind: 'PodRecord', metadata: { name: 'long.0' }, ...of, transitions };
     await lifepod.kubectlInput(JSON.stringify(long), 'create', '-f', '-');
-    const line = `${LAUNCHER} timeline long -o json --data-dir ${lifepod.dataDir} | head -n 1; echo "code \${PIPESTATUS[0]}"`;
+    const line = `${LAUNCHER} timeline long -o json --data-dir ${lifepod.dataDir} -n ${lifepod.namespace} | head -n 1; echo "code \${PIPESTATUS[0]}"`;
     expect(await runCommand('bash', ['-c', line])).toMatchObject({ stdout: '{\ncode 0\n', stderr: '' });
   });
 
-  test('outlives its namespace, and tells what ran while that was being deleted', async () => {
+  test('a record outlives its namespace, and shows what ran while the namespace was deleted', async () => {
     await lifepod.kubectlOk('create', 'namespace', 'going');
     const deferContainers = [defer('bye', 'exit 0'), defer('after', 'exit 4', { trigger: 'PostExit' })];
     const { metadata, ...rest } = pod('inside', { spec: { deferContainers } });
@@ -160,10 +144,10 @@ describe('a whole life', () => {
     );
   });
 
-  test('can be watched, a line a step, until the Pod is gone', async () => {
+  test('timeline -w prints each step until the Pod is deleted', async () => {
     await lifepod.apply(pod('watched'));
     await record.until('watched', isReady);
-    const args = ['timeline', '--data-dir', lifepod.dataDir, 'watched', '-w'];
+    const args = ['timeline', '--data-dir', lifepod.dataDir, '-n', lifepod.namespace, 'watched', '-w'];
     const child = spawn(LAUNCHER, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => {
@@ -175,19 +159,23 @@ describe('a whole life', () => {
       /Created\n.*app#0 {2}Started\n.*TerminationBegan.*app#0 {2}Exited {2}0 Completed\n.*Gone\n$/s,
     );
     expect(output.split('\n').filter((line) => line.includes('Exited'))).toHaveLength(1);
-    // Of a Pod that is gone nothing more comes, whatever its record says.
+    // There are no more steps of a Pod that is deleted, whatever its record shows.
     const { uid = '', transitions } = await timelineOf('watched');
     const cut = JSON.stringify([{ op: 'remove', path: `/transitions/${transitions.length - 1}` }]);
     await lifepod.kubectlOk('patch', 'podrecord', `${uid}.0`, '--type=json', '-p', cut);
     expect(await lifepod.cliOk('timeline', 'watched', '-w')).not.toContain('Gone');
   });
 
-  test('Ctrl+C ends the watching', async () => {
+  test('Ctrl+C ends timeline -w', async () => {
     await lifepod.apply(pod('left'));
     await record.until('left', isReady);
-    const child = spawn(LAUNCHER, ['timeline', '--data-dir', lifepod.dataDir, 'left', '-w', '-o', 'json'], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const child = spawn(
+      LAUNCHER,
+      ['timeline', '--data-dir', lifepod.dataDir, '-n', lifepod.namespace, 'left', '-w', '-o', 'json'],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
     const [first] = (await once(child.stdout, 'data')) as [Buffer];
     expect(JSON.parse(String(first).split('\n')[0] ?? '')).toMatchObject({ key: 'Created', type: 'Created' });
     child.kill('SIGINT');
@@ -199,7 +187,7 @@ describe('a whole life', () => {
 describe('why', () => {
   const why = (name: string): Promise<string> => lifepod.cliOk('why', name);
 
-  test('a Pod is not scheduled', async () => {
+  test('why explains a Pod that is not scheduled', async () => {
     const resources = { requests: { cpu: '9000' } };
     await lifepod.apply(pod('large', { app: [{ name: 'app', script: WAIT, resources }] }));
     await record.until('large', (each) => condition(each, 'PodScheduled')?.status === 'False');
@@ -217,7 +205,7 @@ describe('why', () => {
     );
   });
 
-  test('a Pod waits for its image', async () => {
+  test('why explains a Pod that waits for its image', async () => {
     await lifepod.apply(pod('unpulled', { app: [{ name: 'app', script: WAIT, image: '127.0.0.1:1/none:1' }] }));
     await record.until('unpulled', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
     expect(await why('unpulled')).toMatch(
@@ -226,7 +214,7 @@ describe('why', () => {
     await deleted('unpulled');
   });
 
-  test('a Pod is not ready', async () => {
+  test('why explains a Pod that is not ready', async () => {
     const readinessProbe = {
       ...sh('echo still cold; exit 1'),
       periodSeconds: 1,
@@ -239,7 +227,7 @@ describe('why', () => {
     await deleted('cold');
   });
 
-  test('a Pod restarts', async () => {
+  test('why explains a Pod that restarts', async () => {
     await lifepod.apply(pod('crashing', { app: [{ name: 'app', script: 'echo no such host >&2; exit 7' }] }));
     await record.until('crashing', waitsFor('app', 'CrashLoopBackOff'));
     expect(await why('crashing')).toMatch(
@@ -248,7 +236,7 @@ describe('why', () => {
     await deleted('crashing');
   });
 
-  test('a Pod is not gone yet: an entry of its list, then a PID 1 that ignores SIGTERM; and how it ended', async () => {
+  test('why explains a Pod that waits for an entry, then for a PID 1 that ignores SIGTERM, and how it ended', async () => {
     const more = {
       terminationGracePeriodSeconds: 6,
       deferContainers: [defer('quick', 'exit 0'), defer('slow', 'sleep 2')],
@@ -261,8 +249,11 @@ describe('why', () => {
       /^staying is not gone yet: its defer container slow \(2 of 2\) runs, for [\d.]+s now, at the latest until \d\d:\d\d:\d\d UTC \(in [\d.]+s\)\.\n/,
     );
     await record.until('staying', ended('slow'));
-    await untilLine(LAUNCHER, ['timeline', '--data-dir', lifepod.dataDir, 'staying', '-w'], process.env, (line) =>
-      line.includes('StopSignal'),
+    await untilLine(
+      LAUNCHER,
+      ['timeline', '--data-dir', lifepod.dataDir, '-n', lifepod.namespace, 'staying', '-w'],
+      process.env,
+      (line) => line.includes('StopSignal'),
     );
     expect(await why('staying')).toMatch(
       /^staying is not gone yet: (PID 1 of container app has ignored its stop signal for|container app has just got its stop signal).*it will be killed at/,
@@ -273,15 +264,14 @@ describe('why', () => {
   });
 });
 
-test('kill -9 of the engine: nothing is recorded twice, what happened meanwhile is there, and each record has its end', async () => {
+test('after kill -9 of the engine no step is recorded twice, the steps meanwhile are recorded, and each record ends', async () => {
   const killed = async (meanwhile?: () => void): Promise<void> => {
     record.end();
     await lifepod.kill('SIGKILL');
     meanwhile?.();
     await lifepod.up();
-    record = await recordPods(lifepod);
   };
-  /** The steps of a record, once it has its end: nothing is told twice. */
+  /** The steps of a record that has ended; no step is in it twice. */
   const whole = async (name: string, ...expected: string[]): Promise<string[]> => {
     const types = 'jsonpath={.transitions[*].type}{"\\n"}';
     const watched = ['get', 'podrecords', '--field-selector', `podName=${name}`, '-w', '-o', types];
@@ -295,7 +285,7 @@ test('kill -9 of the engine: nothing is recorded twice, what happened meanwhile 
       expect(lines.filter((other) => other === line)).toEqual([line]);
     return keys;
   };
-  const shared = join(lifepod.dataDir, 'shared');
+  const shared = join(lifepod.dataDir, lifepod.namespace);
   const mount = { volumeMounts: [{ name: 'work', mountPath: '/work' }] };
   const bye = { deferContainers: [defer('bye', 'exit 0')] };
   await lifepod.apply(

@@ -1,9 +1,8 @@
-/** Restarts and their back-off; native sidecars, which restart whatever the Pod's policy is. */
+/** Restarts and their back-off, and native sidecars, which restart under every restartPolicy. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Node } from '../../src/api/generated/types.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { untilFolderHas } from '../support/log-file.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import {
@@ -11,33 +10,21 @@ import {
   ended,
   inPhase,
   isReady,
-  type PodRecord,
-  recordPods,
   restarted,
   runs,
   signalFirst,
   statusOf,
   waitsFor,
 } from '../support/pods.ts';
-
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** A folder of the node, which outlives the Pod. */
+/** A folder of the node that outlives the Pod. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
 const left = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
-/** Writes when it begins and when it is asked to end. */
+/** Writes when it starts and when it gets SIGTERM. */
 const noting = (name: string, more: object = {}) => ({
   name,
   script: `echo ${name} begins >>/work/log; trap "echo ${name} ends >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done`,
@@ -48,7 +35,7 @@ const sidecar = (name: string, more: object = {}) => noting(name, { restartPolic
 
 describe.concurrent('restarts', () => {
   describe('back-off', () => {
-    test('the first restart is at once, then after 10 s; CrashLoopBackOff tells the time, per container', async () => {
+    test('the first restart is immediate, the second after 10 s, and CrashLoopBackOff shows the time for each container', async () => {
       await lifepod.apply(
         pod('crashing', {
           app: [
@@ -59,7 +46,7 @@ describe.concurrent('restarts', () => {
       );
       const message = (pod: object, time: string): string => {
         const { name, uid } = (pod as { metadata: { name: string; uid: string } }).metadata;
-        return `back-off ${time} restarting failed container=app pod=${name}_default(${uid})`;
+        return `back-off ${time} restarting failed container=app pod=${name}_${lifepod.namespace}(${uid})`;
       };
       const first = await record.until('crashing', waitsFor('app', 'CrashLoopBackOff'));
       expect(statusOf(first, 'app')).toMatchObject({
@@ -75,8 +62,8 @@ describe.concurrent('restarts', () => {
         restartCount: 2,
         state: { waiting: { message: message(second, '20s') } },
       });
-      // Two runs are kept, and their logs.
-      const logs = join(lifepod.dataDir, 'logs', 'pods', `default_crashing_${second.metadata.uid}`, 'app');
+      // The last two runs and their logs are kept.
+      const logs = join(lifepod.dataDir, 'logs', 'pods', `${lifepod.namespace}_crashing_${second.metadata.uid}`, 'app');
       await untilFolderHas(logs, ['1.log', '2.log']);
       const [before, after] = [first, second].map((pod) =>
         Date.parse(statusOf(pod, 'app').lastState?.terminated?.finishedAt ?? ''),
@@ -85,12 +72,12 @@ describe.concurrent('restarts', () => {
       expect(statusOf(second, 'well')).toMatchObject({ restartCount: 0, ready: true });
       expect(second.status?.phase).toBe('Running');
       expect(await record.event('crashing', /BackOff/)).toBe(
-        `Warning BackOff: Back-off restarting failed container app in pod crashing_default(${second.metadata.uid})`,
+        `Warning BackOff: Back-off restarting failed container app in pod crashing_${lifepod.namespace}(${second.metadata.uid})`,
       );
       await finished('crashing');
     });
 
-    test('restartPolicy OnFailure: what fails runs again, what succeeds does not', async () => {
+    test('restartPolicy OnFailure restarts containers that fail, and no others', async () => {
       await lifepod.apply(
         pod('onfailure', {
           app: [
@@ -112,7 +99,7 @@ describe.concurrent('restarts', () => {
   });
 
   describe('native sidecars', () => {
-    test('start in their turn and end after the apps, the last one first', async () => {
+    test('sidecars start in order, and end after the apps in reverse order', async () => {
       const once = (name: string) => ({ name, script: `echo ${name} >>/work/log`, ...SHARED.mount });
       await lifepod.apply(
         pod('order', {
@@ -125,7 +112,7 @@ describe.concurrent('restarts', () => {
       const ready = await record.until('order', isReady);
       expect(statusOf(ready, 'side-1')).toMatchObject({ started: true, ready: true, state: { running: {} } });
       expect(condition(ready, 'Initialized')?.status).toBe('True');
-      // Sidecars count among the containers that are shown.
+      // READY counts sidecars.
       expect((await shown).at(-1)).toMatch(/^order +\d\/3 +Running +0 /);
       await lifepod.kubectlOk('delete', 'pod', 'order', '--wait=false');
       await record.gone('order');
@@ -143,7 +130,7 @@ describe.concurrent('restarts', () => {
       ]);
     });
 
-    test('what comes after one waits for its startup probe', async () => {
+    test('containers after a sidecar wait for its startup probe', async () => {
       const startupProbe = {
         exec: { command: ['[', '-e', '/work/up', ']'] },
         periodSeconds: 1,
@@ -172,7 +159,7 @@ describe.concurrent('restarts', () => {
     });
 
     test.each(['Never', 'OnFailure'])(
-      'restartPolicy %s: one that ends runs again; no app does, nor is the end held up',
+      'restartPolicy %s restarts sidecars that exit, but no app, and does not delay the end of the Pod',
       async (restartPolicy) => {
         const name = `sidecar-${restartPolicy.toLowerCase()}`;
         await lifepod.apply(
@@ -197,7 +184,7 @@ describe.concurrent('restarts', () => {
       },
     );
 
-    test('one that fails is no failure of the Pod', async () => {
+    test('a sidecar that fails does not fail the Pod', async () => {
       await lifepod.apply(
         pod('failing', {
           init: [
@@ -216,7 +203,7 @@ describe.concurrent('restarts', () => {
       await finished('failing');
     });
 
-    test('effective resources: sidecars add to the apps, and to the init containers after them', async () => {
+    test('the effective request adds sidecars to the apps and to the init containers after them', async () => {
       const { items } = await lifepod.get<{ items: Node[] }>('nodes');
       const cpus = Number(items[0]?.status?.allocatable?.['cpu']);
       const cpu = (part: number): object => ({
@@ -225,7 +212,7 @@ describe.concurrent('restarts', () => {
       const side = { name: 'side', script: WAIT, restartPolicy: 'Always' };
       const once = { name: 'init', script: 'true' };
       const app = { name: 'app', script: WAIT };
-      // Of the node: 60 % and 60 % are too much together, though not one after the other.
+      // Two requests of 60 % of the node do not fit together, only one after the other.
       await lifepod.apply(pod('in-turn', { init: [{ ...once, ...cpu(0.6) }, side], app: [{ ...app, ...cpu(0.6) }] }));
       await record.until('in-turn', isReady);
       await lifepod.kubectlOk('delete', 'pod', 'in-turn', '--now');

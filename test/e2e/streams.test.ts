@@ -7,24 +7,22 @@ import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect } from 'vitest';
 import { processesNaming } from '../../src/engine/leftovers.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
+import { lifepod, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const DEADLINE_MILLIS = 60_000;
 const MEGABYTE = 1024 * 1024;
 const random = randomBytes(8 * MEGABYTE);
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-let lifepod: Lifepod;
 let folder: string;
 const running = new Set<ChildProcess>();
 
-beforeAll(async () => {
+test.beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-streams-'));
-  lifepod = await startLifepod();
   await lifepod.apply(
     pod('box', {
       app: [
@@ -32,7 +30,7 @@ beforeAll(async () => {
         { name: 'web', script: 'mkdir /www; head -c 3000000 /dev/urandom >/www/file; exec httpd -f -p 8080 -h /www' },
         { name: 'echo', script: 'exec nc -ll -p 9000 -e cat' },
       ],
-      // httpd and nc do not hear SIGTERM.
+      // httpd and nc ignore SIGTERM.
       spec: { terminationGracePeriodSeconds: 1 },
     }),
   );
@@ -61,15 +59,14 @@ afterEach(async () => {
   await Promise.all([...running].map((child) => once(child, 'close')));
 });
 
-afterAll(async () => {
-  await lifepod?.stop();
+test.afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A kubectl that is spoken with while it runs. */
+/** A kubectl process with input and output while it runs. */
 interface Running {
   child: ChildProcess;
-  /** Resolves with the match when it is in what was printed, to either output. */
+  /** Resolves with the match once stdout or stderr contains it. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
   ended: Promise<{ code: number; stdout: Buffer; stderr: string }>;
 }
@@ -133,7 +130,7 @@ const containersOf = async (name: string) =>
     restartCount,
   }));
 
-test('the engine and its runtime listen on loopback alone, but for DNS on the bridge', async () => {
+test('the engine and its runtime listen only on loopback, except for DNS on the bridge', async () => {
   const pids = processesNaming(lifepod.dataDir).map(({ pid }) => pid);
   const listening = (await runCommandOk('ss', ['-Hltnp'])).split('\n');
   const own = listening.filter((line) => pids.some((pid) => line.includes(`pid=${pid},`)));
@@ -150,17 +147,17 @@ describe.each([
   const exec = (...command: string[]) => kubectl('exec', 'box', '--', ...command).ended;
   const execInput = (input: Uint8Array, ...command: string[]) =>
     start(env, 'kubectl', ['exec', '-i', 'box', '--', ...command], input).ended;
-  /** In a terminal of its own, as script(1) makes one. */
+  /** In a terminal of its own, made by script(1). */
   const inTerminal = (line: string, input: Uint8Array | 'open'): Running =>
     start(env, 'script', ['-qefc', line, '/dev/null'], input);
 
-  test('kubectl uses it', async () => {
+  test('kubectl uses this protocol', async () => {
     const { stderr } = await kubectl('exec', '-v=4', 'box', '--', 'true').ended;
     expect(stderr.includes('The subprotocol is v5.channel.k8s.io')).toBe(transport === 'WebSocket');
   });
 
   describe('exec', () => {
-    test('keeps the outputs apart and passes the exit code', async () => {
+    test('exec keeps stdout and stderr apart and passes on the exit code', async () => {
       const { code, stdout, stderr } = await exec('sh', '-c', 'echo out; echo err >&2; exit 3');
       expect({ code, stdout: stdout.toString() }).toEqual({ code: 3, stdout: 'out\n' });
       expect(stderr).toContain('err\n');
@@ -169,7 +166,7 @@ describe.each([
       expect(await exec('sh', '-c', 'kill -9 $$')).toMatchObject({ code: 137 });
     });
 
-    test('runs in the container that is named, the words of the command as they are', async () => {
+    test('exec runs in the named container, with the words of the command unchanged', async () => {
       const { stdout } = await kubectl('exec', 'box', '-c', 'web', '--', 'printf', '%s|', 'a b', '', '$HOME', '&?=')
         .ended;
       expect(stdout.toString()).toBe('a b||$HOME|&?=|');
@@ -177,7 +174,7 @@ describe.each([
       expect(command.toString()).toContain('httpd');
     });
 
-    test('carries megabytes of input and output, and the end of the input', async () => {
+    test('exec carries megabytes of input and output, and the end of the input', async () => {
       const through = await execInput(random, 'cat');
       expect(through.code).toBe(0);
       expect(sha256(through.stdout)).toBe(sha256(random));
@@ -187,7 +184,7 @@ describe.each([
       expect(zeros.stdout.length).toBe(30_000_000);
     });
 
-    test('ends with the command, though the input goes on', async () => {
+    test('exec ends with the command although the input is still open', async () => {
       const session = start(env, 'kubectl', ['exec', '-i', 'box', '--', 'head', '-c', '1000'], 'open');
       session.child.stdin?.write(random.subarray(0, 50_000));
       const { code, stdout } = await session.ended;
@@ -195,7 +192,7 @@ describe.each([
       expect(stdout.equals(random.subarray(0, 1000))).toBe(true);
     });
 
-    test('in a terminal has its size, follows its changes, passes the exit code', async () => {
+    test('exec in a terminal has its size, follows its changes, and passes on the exit code', async () => {
       const terminal = join(folder, 'terminal');
       const inside = [
         'until [ "$(stty size)" = "33 77" ]; do :; done',
@@ -213,7 +210,7 @@ describe.each([
       expect(await session.ended).toMatchObject({ code: 7 });
     });
 
-    test('many at once', async () => {
+    test('many exec sessions run at the same time', async () => {
       const inputs = Array.from({ length: 12 }, (_, index) => random.subarray(index * 1000, index * 1000 + 200_000));
       const results = await Promise.all(inputs.map((input) => execInput(input, 'cat')));
       expect(results.map(({ stdout }) => sha256(stdout))).toEqual(inputs.map(sha256));
@@ -223,11 +220,7 @@ describe.each([
   describe('what cannot be', () => {
     test.each([
       ['a Pod that is not there', ['exec', 'none', '--', 'true'], 'pods "none" not found'],
-      [
-        'a container that is not there',
-        ['exec', 'box', '-c', 'none', '--', 'true'],
-        'container none is not valid for pod box',
-      ],
+      ['a missing container', ['exec', 'box', '-c', 'none', '--', 'true'], 'container none is not valid for pod box'],
       [
         'a container that has ended',
         ['exec', 'half', '-c', 'over', '--', 'true'],
@@ -240,7 +233,7 @@ describe.each([
       ],
       ['a command that is not there', ['exec', 'box', '--', '/none'], 'no such file or directory'],
       ['to attach to a container that has ended', ['attach', 'half', '-c', 'over'], 'container not found ("over")'],
-    ])('%s', async (_what, args, message) => {
+    ])('a stream to %s is refused with the message of kubectl', async (_what, args, message) => {
       const { code, stderr } = await kubectl(...args).ended;
       expect(code).not.toBe(0);
       expect(stderr).toContain(message);
@@ -248,7 +241,7 @@ describe.each([
   });
 
   describe('attach', () => {
-    test('speaks with the process of the container, and leaves it running', async () => {
+    test('attach is connected to the process of the container, and leaves it running', async () => {
       const name = `attached-${transport.toLowerCase()}`;
       const script = 'while read line; do echo "out $line"; echo "err $line" >&2; done';
       await lifepod.apply(pod(name, { app: [{ name: 'app', script, stdin: true }] }));
@@ -265,7 +258,7 @@ describe.each([
       await lifepod.kubectlOk('delete', 'pod', name, '--grace-period=1');
     });
 
-    test('kubectl run -i --rm: input, output, exit code, and the Pod is gone', async () => {
+    test('kubectl run -i --rm passes on input, output and exit code, and deletes the Pod', async () => {
       const name = `run-${transport.toLowerCase()}`;
       const args = [
         'run',
@@ -285,7 +278,7 @@ describe.each([
       await lifepod.kubectlOk('wait', '--for=delete', `pod/${name}`, '--timeout=30s');
     });
 
-    test('kubectl run -it --rm: a shell in a terminal', async () => {
+    test('kubectl run -it --rm opens a shell in a terminal', async () => {
       const name = `shell-${transport.toLowerCase()}`;
       const session = inTerminal(`kubectl run -it --rm --restart=Never --image=busybox:1.28 ${name} -- sh`, 'open');
       await session.printed(/# /);
@@ -297,7 +290,7 @@ describe.each([
   });
 
   describe('port-forward', () => {
-    /** Resolves with the local ports when it listens. */
+    /** Resolves with the local ports once kubectl listens on them. */
     const forward = async (...ports: string[]) => {
       const forwarding = kubectl('port-forward', 'box', ...ports);
       const local = await Promise.all(
@@ -318,7 +311,7 @@ describe.each([
       return hash.digest('hex');
     };
 
-    test('several ports and many connections at once', async () => {
+    test('port-forward serves several ports and many connections at the same time', async () => {
       const { local } = await forward(':8080', ':9000');
       const [web = 0, echo = 0] = local;
       const { stdout } = await kubectl('exec', 'box', '-c', 'web', '--', 'sha256sum', '/www/file').ended;
@@ -341,7 +334,7 @@ describe.each([
       expect(sha256(Buffer.concat(pieces))).toBe(sha256(random.subarray(0, 2 * MEGABYTE)));
     });
 
-    test('a port at which nobody listens', async () => {
+    test('port-forward to a port without a listener reports the error and goes on', async () => {
       const { forwarding, local } = await forward(':81');
       const socket = connect(local[0] ?? 0, '127.0.0.1');
       socket.on('error', () => undefined);
@@ -350,7 +343,7 @@ describe.each([
     });
   });
 
-  test('cp, there and back', async () => {
+  test('cp copies a file into a container and back', async () => {
     const own = join(folder, transport);
     mkdirSync(join(own, 'sent', 'inner'), { recursive: true });
     writeFileSync(join(own, 'sent', 'large'), random);
@@ -368,7 +361,7 @@ describe.each([
   });
 
   test.each(['SIGTERM', 'SIGKILL'] as const)(
-    '%s to the engine ends the streams, and the Pod goes on',
+    '%s to the engine ends the streams, and the Pod keeps running',
     async (signal) => {
       const before = await containersOf('box');
       const cat = start(env, 'kubectl', ['exec', '-i', 'box', '--', 'cat'], 'open');
@@ -377,7 +370,7 @@ describe.each([
       await Promise.all([cat.printed(/there/), forwarding.printed(/Forwarding from/)]);
       await lifepod.kill(signal);
       const [catEnded] = await Promise.all([cat.ended, forwarding.ended]);
-      // Over SPDY, and when the engine is killed, kubectl cannot tell it from the end of the command.
+      // Over SPDY, and after SIGKILL, kubectl cannot distinguish this from the end of the command.
       if (transport === 'WebSocket' && signal === 'SIGTERM') {
         expect(catEnded.code).not.toBe(0);
         expect(catEnded.stderr).toContain('the API server is ending');

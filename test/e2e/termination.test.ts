@@ -1,37 +1,29 @@
-/** The end of a Pod: by whom, how long it may take, and what is left meanwhile. See deletion.test.ts for the plain delete. */
+/** The end of a Pod: its causes, its time, and what remains meanwhile. deletion.test.ts has the plain delete. */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findProgram } from '../../src/platform/processes.ts';
+import { describe, expect } from 'vitest';
+import { type CommandResult, findProgram } from '../../src/platform/processes.ts';
 import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
-import { condition, ended, inPhase, isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+import { condition, ended, inPhase, isReady, runs, statusOf } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-let lifepod: Lifepod;
-let record: PodRecord;
 const servers: Server[] = [];
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
+test.afterAll(async () => {
   for (const server of servers) server.close();
 });
 
 /** Runs until it is killed. */
 const DEAF = 'trap "" TERM; while :; do sleep 1; done';
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** A folder of the node, which outlives the Pod. */
+/** A folder of the node that outlives the Pod. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
 const left = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
-const patch = (name: string, spec: object): ReturnType<Lifepod['kubectl']> =>
+const patch = (name: string, spec: object): Promise<CommandResult> =>
   lifepod.kubectl('patch', 'pod', name, '-p', JSON.stringify({ spec }));
 const DEADLINE_EXCEEDED = {
   phase: 'Failed',
@@ -41,7 +33,7 @@ const DEADLINE_EXCEEDED = {
 
 describe.concurrent('the end of a Pod', () => {
   describe('grace', () => {
-    test('a second delete shortens it, and never makes it longer', async () => {
+    test('a second delete shortens the grace period, and never extends it', async () => {
       for (const name of ['shortened', 'not-longer'])
         await lifepod.apply(
           pod(name, { app: [{ name: 'app', script: DEAF }], spec: { terminationGracePeriodSeconds: 600 } }),
@@ -95,12 +87,12 @@ describe.concurrent('the end of a Pod', () => {
       expect(left('usr1')).toBe('USR1\n');
     });
 
-    test('--force --grace-period=0 kills what is deaf to SIGTERM, though the object is gone at once', async () => {
+    test('--force --grace-period=0 deletes the object at once, and kills containers that ignore SIGTERM', async () => {
       const { port, connected } = await silentServer();
       await lifepod.apply(
         pod('forced', {
           app: [{ name: 'app', script: `trap "" TERM; exec nc 127.0.0.1 ${port}`, stdin: true }],
-          // To reach the test, which sees by its connection how long the process lives.
+          // The connection to the test shows how long the process runs.
           spec: { hostNetwork: true, terminationGracePeriodSeconds: 600 },
         }),
       );
@@ -116,7 +108,7 @@ describe.concurrent('the end of a Pod', () => {
   });
 
   describe('activeDeadlineSeconds', () => {
-    test('ends the Pod, gracefully, and tells why when nothing runs any more', async () => {
+    test('activeDeadlineSeconds ends the Pod gracefully, and reports the reason when nothing runs', async () => {
       const script = 'trap "echo asked >>/work/log; sleep 1; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
       await lifepod.apply(pod('late', { app: [{ name: 'app', script, ...SHARED.mount }], spec: outliving('late') }));
       await record.until('late', isReady);
@@ -133,7 +125,7 @@ describe.concurrent('the end of a Pod', () => {
       await finished('late');
     });
 
-    test('may be set and lowered on a living Pod, not raised nor removed', async () => {
+    test('activeDeadlineSeconds of a running Pod can be set and lowered, but neither raised nor removed', async () => {
       await lifepod.apply(pod('lowered'));
       await record.until('lowered', isReady);
       expect((await patch('lowered', { activeDeadlineSeconds: 600 })).code).toBe(0);
@@ -154,7 +146,7 @@ describe.concurrent('the end of a Pod', () => {
   });
 
   describe('deletion', () => {
-    test('with a finalizer the Pod ends, and stays Terminating until the finalizer is gone', async () => {
+    test('a Pod with a finalizer ends, and stays Terminating until the finalizer is removed', async () => {
       const script =
         'trap "until [ -e /work/proceed ]; do usleep 50000; done; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
       const manifest = pod('kept', { app: [{ name: 'app', script, ...SHARED.mount }], spec: outliving('kept') });
@@ -167,7 +159,7 @@ describe.concurrent('the end of a Pod', () => {
       const over = await record.until('kept', (pod) => pod.metadata.deletionGracePeriodSeconds === 0);
       expect(over.metadata.deletionTimestamp).toBeDefined();
       expect(statusOf(over, 'app')).toMatchObject({ ready: false, state: { terminated: { exitCode: 0 } } });
-      // Whoever wants the name has to wait.
+      // The name stays in use.
       expect((await lifepod.kubectlInput(JSON.stringify(pod('kept')), 'create', '-f', '-')).stderr).toMatch(
         /object is being deleted: pods "kept" already exists/,
       );
@@ -175,7 +167,7 @@ describe.concurrent('the end of a Pod', () => {
       await record.gone('kept');
     });
 
-    test('a forced delete does not get past a finalizer', async () => {
+    test('a forced delete waits for a finalizer', async () => {
       const manifest = pod('held', { app: [{ name: 'app', script: DEAF }] });
       Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
       await lifepod.apply(manifest);
@@ -187,7 +179,7 @@ describe.concurrent('the end of a Pod', () => {
       await record.gone('held');
     });
 
-    test('while an image is being pulled it comes at once', async () => {
+    test('a Pod is deleted at once while its image is being pulled', async () => {
       const { port, connected } = await silentServer();
       await lifepod.apply({
         apiVersion: 'v1',
@@ -208,7 +200,7 @@ describe.concurrent('the end of a Pod', () => {
       await givenUp;
     });
 
-    test('while one of several containers waits for its image, the others have their grace', async () => {
+    test('running containers have their grace period while another container waits for its image', async () => {
       const { port } = await silentServer();
       const script = 'trap "sleep 1; echo done >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
       await lifepod.apply(
@@ -227,7 +219,7 @@ describe.concurrent('the end of a Pod', () => {
   });
 });
 
-/** Takes connections on loopback, and never says a word. */
+/** Accepts connections on loopback and never sends anything. */
 async function silentServer(): Promise<{ port: number; connected: Promise<Socket> }> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);

@@ -1,38 +1,33 @@
-/** emptyDir, hostPath and image volumes, tokens, and how mounts behave, with real containers. */
+/** emptyDir, hostPath and image volumes, tokens, and mounts, with real containers. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { Node } from '../../src/api/generated/types.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
-import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../support/lifepod.ts';
+import { type Scratch, scratchFolder } from '../support/lifepod.ts';
 import { pod, type ScriptedContainer, WAIT } from '../support/manifests.ts';
-import { ended, inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../support/pods.ts';
+import { ended, inPhase, isReady, statusOf, waitsFor } from '../support/pods.ts';
 import { type Registry, startRegistry } from '../support/registry.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const IMAGE = 'example.com/content:1';
 
-let lifepod: Lifepod;
-let record: PodRecord;
 let registry: Registry;
 let scratch: Scratch;
-beforeAll(async () => {
+test.beforeAll(async () => {
   scratch = scratchFolder();
   registry = await startRegistry(scratch.path);
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
 });
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
+test.afterAll(async () => {
   await registry?.stop();
   await scratch?.remove();
 });
 
 const now = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now');
-/** Its lines once its one container has ended. */
+/** Returns the lines of the log once the only container of the Pod has ended. */
 async function output(
   name: string,
   volumes: object[],
@@ -54,7 +49,7 @@ const at = (name: string, mountPath: string, more: object = {}): object => ({ na
 
 describe.concurrent('volumes', () => {
   describe('emptyDir', () => {
-    test('in memory holds no more than its size, without one what the node has for Pods', async () => {
+    test('an emptyDir in memory is limited to its sizeLimit, or to the allocatable memory of the node', async () => {
       const volumes = [
         { name: 'm', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
         { name: 'open', emptyDir: { medium: 'Memory' } },
@@ -70,7 +65,7 @@ describe.concurrent('volumes', () => {
       expect(lines[2]).toBe('1');
     });
 
-    test('a new subPath may be shared, and a subPath may be a file', async () => {
+    test('a new subPath can be shared, and a subPath can be a file', async () => {
       const volumes = [{ name: 'd', emptyDir: {} }];
       const own = { volumeMounts: [at('d', '/own', { subPath: 'new/deep' })] };
       await lifepod.apply(
@@ -109,7 +104,7 @@ describe.concurrent('volumes', () => {
       await now('unknown-path');
     });
 
-    test('a subPathExpr is a folder of its own, read-only where it says so', async () => {
+    test('a subPathExpr is mounted as a folder, read-only where readOnly is set', async () => {
       const lines = await output('paths', [{ name: 'd', emptyDir: {} }], {
         script: 'echo x >/mine/f; cat /all/logs/paths/f; touch /read/f 2>&1',
         env: [{ name: 'ME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
@@ -133,7 +128,7 @@ describe.concurrent('volumes', () => {
       await now(name);
     };
 
-    test('of each type', async () => {
+    test('a hostPath of each type is mounted', async () => {
       const folder = join(lifepod.dataDir, 'host');
       mkdirSync(folder);
       writeFileSync(join(folder, 'file'), 'content\n');
@@ -177,7 +172,7 @@ describe.concurrent('volumes', () => {
       }
     });
 
-    test('of a type that it is not', async () => {
+    test('a hostPath that does not have its type is refused', async () => {
       const file = join(lifepod.dataDir, 'kubeconfig');
       await Promise.all([
         fail('no-directory', { path: file, type: 'Directory' }, 'a directory'),
@@ -189,8 +184,8 @@ describe.concurrent('volumes', () => {
       ]);
     });
 
-    test('mounts spread as mountPropagation says', async () => {
-      const shared = join(lifepod.dataDir, 'shared');
+    test('mounts propagate as mountPropagation specifies', async () => {
+      const shared = join(lifepod.dataDir, lifepod.namespace);
       mkdirSync(shared);
       await runCommandOk('mount', ['-t', 'tmpfs', 'tmpfs', shared]);
       await runCommandOk('mount', ['--make-rshared', shared]);
@@ -234,7 +229,7 @@ describe.concurrent('volumes', () => {
       }
     });
 
-    test('Bidirectional is for privileged containers, recursive read-only for runtimes that can', async () => {
+    test('Bidirectional propagation needs a privileged container, and recursive read-only needs support of the runtime', async () => {
       const app = { name: 'app', script: WAIT };
       const spec = { volumes: [{ name: 'h', hostPath: { path: lifepod.dataDir } }] };
       const refused = pod('refused', {
@@ -261,7 +256,7 @@ describe.concurrent('volumes', () => {
 
   describe('image', () => {
     const volume = (pullPolicy: string, reference = IMAGE): object => ({ name: 'i', image: { reference, pullPolicy } });
-    test('its files are there, read-only; with a subPath a part of them; also when its name goes to another', async () => {
+    test('an image volume has the files of the image, read-only, with a subPath a part of them, also after its tag moves to another image', async () => {
       const archive = join(lifepod.dataDir, 'content.tar');
       const folder = { type: 'directory', path: 'data/', mode: 0o755 } as const;
       const file = { type: 'file', path: 'data/greeting', mode: 0o644, content: 'hello\n' } as const;
@@ -281,14 +276,14 @@ describe.concurrent('volumes', () => {
       expect(await record.event('content', /content:1/)).toBe(
         `Normal Pulled: Container image "${IMAGE}" already present on machine`,
       );
-      // The name goes to another image, and nothing else holds the first one.
+      // The tag moves to another image, and nothing else keeps the first one.
       await writeImageArchive(archive, IMAGE, [folder, { ...file, content: 'other\n' }], { env: [] });
       await lifepod.cliOk('image', 'load', archive);
       expect(await lifepod.kubectlOk('exec', 'content', '-c', 'app', '--', 'cat', '/i/data/greeting')).toBe('hello\n');
       const next = { script: 'cat /i/data/greeting', volumeMounts: [at('i', '/i')] };
       expect(await output('next-content', [volume('Never')], next)).toEqual(['other']);
       await now('content');
-      // Nothing of a Pod's volumes holds an image once the Pod is gone.
+      // No volume keeps an image once its Pod is deleted.
       await Promise.all([record.gone('content'), record.gone('next-content')]);
       const { socket } = containerdPaths(lifepod.dataDir);
       const snapshots = await runCommandOk('ctr', ['-a', socket, '-n', 'k8s.io', 'snapshots', 'ls']);
@@ -297,7 +292,7 @@ describe.concurrent('volumes', () => {
         expect(snapshots).not.toContain(`lifepod-volume/${record.now(name).metadata.uid}/`);
     });
 
-    test('is pulled from its registry', async () => {
+    test('the image of a volume is pulled from its registry', async () => {
       const archive = join(lifepod.dataDir, 'pulled.tar');
       const file = { type: 'file', path: 'greeting', mode: 0o644, content: 'from afar\n' } as const;
       await writeImageArchive(archive, 'example.com/pulled:1', [file], { env: [] });
@@ -311,7 +306,7 @@ describe.concurrent('volumes', () => {
       expect(await lifepod.cliOk('image', 'rm', reference)).toBeDefined();
     });
 
-    test('that cannot be had keeps the containers waiting, with the reason', async () => {
+    test('a volume whose image cannot be pulled keeps the containers waiting, with the reason', async () => {
       const app = [{ name: 'app', script: WAIT, volumeMounts: [at('i', '/i')] }];
       const absent = '127.0.0.1:1/none:1';
       await lifepod.apply(pod('never', { app, spec: { volumes: [volume('Never', absent)] } }));
@@ -334,7 +329,7 @@ describe.concurrent('volumes', () => {
     });
   });
 
-  test('objects and fields show as files, with the names and modes that they are asked for', async () => {
+  test('objects and fields are files with the names and modes of the volume', async () => {
     const apply = (kind: string, name: string, more: object): Promise<void> =>
       lifepod.apply({ apiVersion: 'v1', kind, metadata: { name }, ...more });
     const bytes = Buffer.from([0, 255, 1, 10]).toString('base64');
@@ -398,7 +393,7 @@ describe.concurrent('volumes', () => {
       ...['meA', 'shapes'],
       ...['a', 'raw', ' 00 ff 01 0a'],
       ...['w', '400', 'secret'],
-      ...['default', 'front', '65', record.now('shapes').metadata.uid ?? ''],
+      ...[lifepod.namespace, 'front', '65', record.now('shapes').metadata.uid ?? ''],
     ]);
     expect(lines.slice(-2)).toEqual([
       expect.stringMatching(/^kubectl\.kubernetes\.io\/last-applied-configuration=/),
@@ -407,7 +402,7 @@ describe.concurrent('volumes', () => {
     await now('shapes');
   });
 
-  test('the fsGroup may read what the node writes, and write what it does not', async () => {
+  test('the fsGroup can read the files that the node writes, and write other volumes', async () => {
     await lifepod.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'grouped' }, data: { k: 'v' } });
     await lifepod.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'grouped' }, stringData: { k: 'v' } });
     const items = [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }];

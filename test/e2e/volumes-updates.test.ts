@@ -1,22 +1,11 @@
-/** ConfigMaps, Secrets and a Pod's own fields as files: what is missing is named, and changes reach running containers at once. */
+/** ConfigMaps, Secrets and fields of the Pod as files: missing objects are named, and changes reach running containers at once. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { PersistentVolumeClaim } from '../../src/api/generated/types.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
-import { ended, isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
-
-let lifepod: Lifepod;
-let record: PodRecord;
-beforeAll(async () => {
-  lifepod = await startLifepod();
-  record = await recordPods(lifepod);
-});
-afterAll(async () => {
-  record?.end();
-  await lifepod?.stop();
-});
+import { ended, isReady, runs, statusOf } from '../support/pods.ts';
+import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const object = (kind: 'ConfigMap' | 'Secret', name: string, data: Record<string, string>): object => ({
   apiVersion: 'v1',
@@ -26,7 +15,7 @@ const object = (kind: 'ConfigMap' | 'Secret', name: string, data: Record<string,
 });
 const mounts = (...names: string[]): object[] => names.map((name) => ({ name, mountPath: `/${name}` }));
 
-/** Prints what `show` prints, once now and whenever it has become something else. The image has no inotify. */
+/** Prints the output of `show` now and after each change. The image has no inotify. */
 const tellChanges = (show: string): string => `
   trap "exit 0" TERM
   told=
@@ -37,15 +26,15 @@ const tellChanges = (show: string): string => `
   done`;
 
 /**
- * A shell script that sets $shown to what `command` prints in one content folder of the volume. The folder is removed once
- * another has taken its place: the script reads again then, so that it never shows files of two folders.
+ * A shell script that sets $shown to the output of `command` in one content folder of the volume. When the folder is replaced and
+ * removed meanwhile, the script reads again, so that it never shows files of two folders.
  */
 const readAtOnce = (volume: string, command: string): string => {
   const read = `folder=$(readlink ${volume}/..data); shown=$(cd "${volume}/$folder" && ${command})`;
   return `${read}; while [ "$(readlink ${volume}/..data)" != "$folder" ]; do ${read}; done`;
 };
 
-/** Makes the change when the container has told what it saw first; the lines until the last. */
+/** Makes the change once the container has printed the first content. Returns all lines up to `last`. */
 const linesAfter = async (name: string, change: () => Promise<unknown>, last: RegExp): Promise<string[]> => {
   let changing: Promise<unknown> | undefined;
   const lines = await lifepod.until(['logs', '-f', name, '-c', 'app'], (line) => {
@@ -57,7 +46,7 @@ const linesAfter = async (name: string, change: () => Promise<unknown>, last: Re
 };
 
 describe.concurrent('volumes that show objects', () => {
-  test('a ConfigMap and a Secret reach the running container all at once; a subPath stays as it was', async () => {
+  test('a changed ConfigMap and Secret are replaced atomically in the running container, and a subPath keeps its content', async () => {
     await lifepod.apply(object('ConfigMap', 'conf', { a: 'old\n', b: 'old\n', gone: 'x\n' }));
     await lifepod.apply(object('Secret', 'key', { token: 'old' }));
     const read = readAtOnce('/conf', 'cat a b gone 2>/dev/null | tr "\\n" ,');
@@ -96,7 +85,7 @@ describe.concurrent('volumes that show objects', () => {
     await lifepod.kubectlOk('delete', 'pod', 'updated', '--now', '--wait=false');
   });
 
-  test("the Pod's labels and annotations follow the object", async () => {
+  test("files of the Pod's labels and annotations follow the object", async () => {
     const show = readAtOnce('/me', 'echo "$(tr "\\n" , <labels) note=$(cat note)"');
     const items = [
       { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } },
@@ -126,7 +115,7 @@ describe.concurrent('volumes that show objects', () => {
     await lifepod.kubectlOk('delete', 'pod', 'labelled', '--now', '--wait=false');
   });
 
-  test('a missing object is named by Event and waiting message, and the Pod goes on when it appears', async () => {
+  test('a missing object is named in an Event and the waiting message, and the Pod continues once it exists', async () => {
     const volumes = [
       { name: 'late', configMap: { name: 'late-conf', items: [{ key: 'k', path: 'deep/k', mode: 0o440 }] } },
       { name: 'maybe', secret: { secretName: 'never', optional: true } },
@@ -159,7 +148,7 @@ describe.concurrent('volumes that show objects', () => {
     await lifepod.kubectlOk('delete', 'pod', 'waiting', '--now', '--wait=false');
   });
 
-  test('an optional Secret appears in the running container, and its deletion empties the volume', async () => {
+  test('an optional Secret that is created later appears in the running container, and its deletion empties the volume', async () => {
     const volumes = [{ name: 'opt', secret: { secretName: 'opt', optional: true } }];
     await lifepod.apply(
       pod('optional', {
@@ -181,7 +170,7 @@ describe.concurrent('volumes that show objects', () => {
   });
 });
 
-test('whatever becomes of what its volumes show, a Pod has them until its end, also from a new engine; then they go', async () => {
+test('a Pod keeps its volumes until its end, whatever happens to their objects and to the engine, and then they are removed', async () => {
   await lifepod.apply(object('ConfigMap', 'survivor', { k: 'one' }));
   await lifepod.apply(object('Secret', 'survivor', { k: 'key' }));
   await lifepod.kubectlOk('create', 'serviceaccount', 'survivor');
@@ -217,7 +206,6 @@ test('whatever becomes of what its volumes show, a Pod has them until its end, a
     record.end();
     await lifepod.kill('SIGKILL');
     await lifepod.up();
-    record = await recordPods(lifepod);
   };
   await restart();
   await lifepod.kubectlOk('patch', 'configmap', 'survivor', '-p', '{"data":{"k":"two"}}');

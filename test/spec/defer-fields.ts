@@ -133,7 +133,7 @@ export const fieldSentences: readonly Sentence[] = [
       [fields, 'the rest has the defaults of an app container'],
       [validation, 'defer containers have all other fields, and no more'],
       [kubectl, 'pod.spec.deferContainers lists no field that is refused'],
-      ['test/e2e/identity.test.ts', 'init and defer containers have profiles as the others do'],
+      ['test/e2e/own-engine/identity.test.ts', 'init and defer containers have profiles as the others do'],
       ['test/e2e/defer.test.ts', 'a host port of an entry leads to it'],
     ],
   },

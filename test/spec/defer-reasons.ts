@@ -10,7 +10,7 @@ const causes = 'src/lifecycle/termination.test.ts';
 const status = 'src/lifecycle/status.test.ts';
 const validation = 'src/api/core/v1/pod/validation/validate-defers.test.ts';
 const statics = 'src/node/static-pods/static-pods.test.ts';
-const admission = 'test/e2e/admission.test.ts';
+const admission = 'test/e2e/own-engine/admission.test.ts';
 
 export const reasons: readonly Sentence[] = [
   {
@@ -52,7 +52,7 @@ export const reasons: readonly Sentence[] = [
     tests: [
       [statics, 'a Pod whose manifest is changed is replaced, one whose manifest is removed is deleted'],
       [statics, 'a Pod with defer containers whose manifest is changed has the reason Replaced'],
-      ['test/e2e/defer-engine.test.ts', 'a static Pod whose manifest goes runs its list'],
+      ['test/e2e/own-engine/defer-engine.test.ts', 'a static Pod whose manifest goes runs its list'],
     ],
   },
   {

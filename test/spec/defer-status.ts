@@ -18,7 +18,7 @@ const report = 'src/lifecycle/report.test.ts';
 const entryEnds = 'src/lifecycle/defer-ends.test.ts';
 const why = 'src/cli/why/explain.test.ts';
 const troubles = 'src/cli/status/pod-troubles.test.ts';
-const engine = 'test/e2e/defer-engine.test.ts';
+const engine = 'test/e2e/own-engine/defer-engine.test.ts';
 
 const states: readonly Sentence[] = [
   {

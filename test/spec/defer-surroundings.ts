@@ -7,7 +7,7 @@ const resources = 'src/api/core/v1/pod/resources.test.ts';
 const qos = 'src/api/core/v1/pod/status/qos.test.ts';
 const ofPod = 'src/node/resources/container-resources.test.ts';
 const e2e = 'test/e2e/defer.test.ts';
-const inGroups = 'test/e2e/resources.test.ts';
+const inGroups = 'test/e2e/own-engine/resources.test.ts';
 const matrix = 'test/long/defer-matrix.test.ts';
 const onContainers = 'test/long/defer-fields.test.ts';
 const inLives = 'src/simulation/defer-status.test.ts';
@@ -35,7 +35,7 @@ export const knowledge: readonly Sentence[] = [
       [files, 'a volume shows the termination of the Pod, empty before it, and follows the moves of the deadline'],
       [e2e, 'an eviction through the API: entries know the reason, the deadline, and after the exit its codes'],
       [onContainers, 'the downward API shows the termination in files, and to entries in their environment'],
-      ['test/long/eviction.test.ts', 'a soft threshold ends one Pod after the other'],
+      ['test/long/alone/eviction.test.ts', 'a soft threshold ends one Pod after the other'],
     ],
   },
   {
@@ -125,7 +125,7 @@ export const imageSentences: readonly Sentence[] = [
       [inLives, 'a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once'],
       ['src/node/images/images-in-use.test.ts', 'the images of all kinds of containers and of volumes are used'],
       ['src/simulation/image-garbage.test.ts', 'what is in use stays'],
-      ['test/e2e/image-gc.test.ts', 'what containers run and what Pods are to run yet stays'],
+      ['test/e2e/alone/image-gc.test.ts', 'what containers run and what Pods are to run yet stays'],
       ['test/e2e/defer-kept.test.ts', 'an image of an entry that cannot be pulled shows while the Pod runs'],
       [matrix, 'images are pulled once the Pod runs; one that cannot be is an Event, and the Pod stays Ready'],
       [matrix, 'with prePullDeferImages false they are pulled in their turn'],
@@ -168,7 +168,7 @@ export const imageSentences: readonly Sentence[] = [
     says: 'Volumes stay mounted, and tokens keep being rotated, until the list has ended.',
     tests: [
       [order, 'volumes are unmounted once the list has ended, and not before'],
-      ['test/e2e/defer-engine.test.ts', 'volumes stay mounted until the list has ended'],
+      ['test/e2e/own-engine/defer-engine.test.ts', 'volumes stay mounted until the list has ended'],
       [
         'test/integration/volumes.test.ts',
         'gets new tokens until its volumes are unmounted, also while the Pod is being deleted',

@@ -14,10 +14,10 @@ const causes = 'src/lifecycle/termination.test.ts';
 const status = 'src/lifecycle/status.test.ts';
 const conditions = 'src/lifecycle/conditions.test.ts';
 const deletion = 'src/api/core/v1/pod/strategy.test.ts';
-const node = 'test/e2e/node.test.ts';
-const eviction = 'test/long/eviction.test.ts';
+const node = 'test/e2e/own-engine/node.test.ts';
+const eviction = 'test/long/alone/eviction.test.ts';
 const shutdown = 'test/long/shutdown.test.ts';
-const admission = 'test/e2e/admission.test.ts';
+const admission = 'test/e2e/own-engine/admission.test.ts';
 
 export const occasions: readonly Sentence[] = [
   {
@@ -28,7 +28,7 @@ export const occasions: readonly Sentence[] = [
       [when, 'PreemptionByScheduler'],
       [reasons, 'is that of the condition DeletionReason'],
       [e2e, 'a deletion runs them in order'],
-      ['test/e2e/defer-engine.test.ts', 'down runs the lists of all Pods, and waits for them'],
+      ['test/e2e/own-engine/defer-engine.test.ts', 'down runs the lists of all Pods, and waits for them'],
       [e2e, 'an eviction through the API'],
       [node, 'drained, its Pods are gone, and their defer containers have run'],
       [node, 'drive away who does not tolerate them, after its defer containers'],

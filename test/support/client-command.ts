@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { delimiter, dirname } from 'node:path';
 import type { CommandResult } from '../../src/platform/processes.ts';
-import { LAUNCHER, type Lifepod } from './lifepod.ts';
+import { LAUNCHER, type RunningLifepod } from './lifepod.ts';
 
 const DEADLINE_MILLIS = 60_000;
 
@@ -16,7 +16,7 @@ export interface ClientCommand {
 }
 
 /** With the kubeconfig of the engine, and bin/ on the PATH. */
-export function startClient(lifepod: Lifepod, command: string, args: string[]): ClientCommand {
+export function startClient(lifepod: RunningLifepod, command: string, args: string[]): ClientCommand {
   const child = spawn(command, [...args, '--kubeconfig', lifepod.kubeconfig], {
     env: { ...process.env, HOME: lifepod.dataDir, PATH: `${dirname(LAUNCHER)}${delimiter}${process.env['PATH']}` },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -6,7 +6,7 @@
 import type { PodRecord, PodTransition } from '../../src/api/generated/types.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
 import { logOf, untilLogged } from './defer-pods.ts';
-import type { Lifepod } from './lifepod.ts';
+import type { RunningLifepod } from './lifepod.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 const PATIENCE = '--timeout=120s';
@@ -40,7 +40,7 @@ export interface Fleet {
 }
 
 /** The names of the Pods begin with that of the namespace. */
-export async function fleet(lifepod: Lifepod, namespace: string, size: number): Promise<Fleet> {
+export async function fleet(lifepod: RunningLifepod, namespace: string, size: number): Promise<Fleet> {
   await lifepod.kubectlOk('create', 'namespace', namespace);
   const names = Array.from({ length: size }, (_, index) => `${namespace}-${index}`);
   const self: Fleet = {

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { ctr } from './containerd.ts';
-import type { Lifepod } from './lifepod.ts';
+import type { RunningLifepod } from './lifepod.ts';
 import { linesOf, untilLogHas } from './log-file.ts';
 import { pod, type ScriptedContainer } from './manifests.ts';
 
@@ -31,10 +31,10 @@ export const TELLING: ScriptedContainer = {
   ...WORK,
 };
 
-const folder = ({ dataDir }: Lifepod, name: string): string => join(dataDir, 'outliving', name);
+const folder = ({ dataDir }: RunningLifepod, name: string): string => join(dataDir, 'outliving', name);
 
 export function deferPod(
-  lifepod: Lifepod,
+  lifepod: RunningLifepod,
   name: string,
   defer: ScriptedContainer[],
   more: { app?: ScriptedContainer[]; spec?: Record<string, unknown> } = {},
@@ -47,16 +47,16 @@ export function deferPod(
   return pod(name, { app: more.app ?? [TELLING], defer, spec: { volumes: all, ...spec } });
 }
 
-export const logOf = (lifepod: Lifepod, name: string): string[] => linesOf(join(folder(lifepod, name), 'log'));
-export const untilLogged = (lifepod: Lifepod, name: string, line: string): Promise<void> =>
+export const logOf = (lifepod: RunningLifepod, name: string): string[] => linesOf(join(folder(lifepod, name), 'log'));
+export const untilLogged = (lifepod: RunningLifepod, name: string, line: string): Promise<void> =>
   untilLogHas(join(folder(lifepod, name), 'log'), line);
 
-export function openGate(lifepod: Lifepod, name: string, ...gates: string[]): void {
+export function openGate(lifepod: RunningLifepod, name: string, ...gates: string[]): void {
   for (const each of gates) writeFileSync(join(folder(lifepod, name), `open-${each}`), '');
 }
 
 /** The Pod's sandbox breaks down: the process that holds it is killed. */
-export async function killPause(lifepod: Lifepod, { metadata }: Pod): Promise<void> {
+export async function killPause(lifepod: RunningLifepod, { metadata }: Pod): Promise<void> {
   const sandbox = `labels."io.kubernetes.pod.uid"==${metadata.uid},labels."io.cri-containerd.kind"==sandbox`;
   const id = (await ctr(lifepod, 'containers', 'ls', '-q', sandbox)).trim();
   const pid = Number(new RegExp(`^${id} +(\\d+) `, 'm').exec(await ctr(lifepod, 'tasks', 'ls'))?.[1]);

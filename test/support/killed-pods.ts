@@ -6,7 +6,7 @@ import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { dataDirReleased } from '../../src/platform/files.ts';
-import type { Lifepod } from './lifepod.ts';
+import type { RunningLifepod } from './lifepod.ts';
 import { linesOf, untilLogHas } from './log-file.ts';
 import { pod, type ScriptedContainer } from './manifests.ts';
 import { type PodRecord, recordPods } from './pods.ts';
@@ -25,7 +25,7 @@ export interface MortalEngine {
   end(): void;
 }
 
-export async function mortalEngine(lifepod: Lifepod): Promise<MortalEngine> {
+export async function mortalEngine(lifepod: RunningLifepod): Promise<MortalEngine> {
   let pid = lifepod.pid();
   let record = await recordPods(lifepod);
   const before: PodRecord[] = [];
@@ -50,9 +50,10 @@ export async function mortalEngine(lifepod: Lifepod): Promise<MortalEngine> {
   };
 }
 
-const folderOf = ({ dataDir }: Lifepod, name: string): string => join(dataDir, 'killed', name);
+const folderOf = ({ dataDir }: RunningLifepod, name: string): string => join(dataDir, 'killed', name);
 
-export const logged = (lifepod: Lifepod, name: string): string[] => linesOf(join(folderOf(lifepod, name), 'log'));
+export const logged = (lifepod: RunningLifepod, name: string): string[] =>
+  linesOf(join(folderOf(lifepod, name), 'log'));
 
 const gate = (name: string): string => `until [ -e /work/open-${name} ]; do usleep 10000; done`;
 const WORK = { volumeMounts: [{ name: 'work', mountPath: '/work' }] };
@@ -70,7 +71,7 @@ export const ENTRIES = ['one', 'two', 'three', 'four'] as const;
 export const GRACE_SECONDS = 100;
 
 /** Four entries, the second of which fails once. `work`: what a container does between its two lines. */
-export function killedPod(lifepod: Lifepod, name: string, work: (step: string) => string = gate): object {
+export function killedPod(lifepod: RunningLifepod, name: string, work: (step: string) => string = gate): object {
   const path = folderOf(lifepod, name);
   mkdirSync(path, { recursive: true });
   appendFileSync(join(path, 'log'), '');
@@ -89,6 +90,6 @@ export function killedPod(lifepod: Lifepod, name: string, work: (step: string) =
 }
 
 /** Lets the Pod's containers past the gates, now and later. */
-export function open(lifepod: Lifepod, name: string, ...gates: string[]): void {
+export function open(lifepod: RunningLifepod, name: string, ...gates: string[]): void {
   for (const each of gates) writeFileSync(join(folderOf(lifepod, name), `open-${each}`), '');
 }

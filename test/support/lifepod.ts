@@ -52,22 +52,15 @@ export function scratchFolder(link?: string): Scratch {
   };
 }
 
-export interface Lifepod {
+/** kubectl and lifepod as a user of the engine runs them. */
+export interface LifepodClient {
   dataDir: string;
   kubeconfig: string;
   nodeName: string;
-  /** Options that `lifepod up` was started with. */
-  options: string[];
-  /** The engine's process. Throws where it does not run. */
-  pid(): number;
-  /** bin/lifepod with --data-dir. */
+  /** bin/lifepod with --data-dir, and with --namespace where the kubeconfig has one. */
   cli(command: string, ...args: string[]): Promise<CommandResult>;
   /** As cli(), but throws where the exit code is not 0. */
   cliOk(command: string, ...args: string[]): Promise<string>;
-  /** `lifepod up --detach` again, after a kill or stop. */
-  up(): Promise<void>;
-  /** kill -9 of the engine's process alone; resolves when it is gone. */
-  kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   kubectl(...args: string[]): Promise<CommandResult>;
   kubectlOk(...args: string[]): Promise<string>;
   /** kubectl with standard input. */
@@ -77,6 +70,21 @@ export interface Lifepod {
   until(args: string[], done: (line: string, lines: readonly string[]) => boolean): Promise<string[]>;
   /** The object, parsed. */
   get<T = Record<string, unknown>>(...args: string[]): Promise<T>;
+}
+
+export interface RunningLifepod extends LifepodClient {
+  /** Options that `lifepod up` was started with. */
+  options: string[];
+  /** The engine's process. Throws where it does not run. */
+  pid(): number;
+  /** `lifepod up --detach` again, after a kill or stop. */
+  up(): Promise<void>;
+  /** kill -9 of the engine's process alone; resolves when it is gone. */
+  kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+}
+
+/** An engine of one test file. */
+export interface Lifepod extends RunningLifepod {
   /** Ends all, removes all; fails where `lifepod down` fails. */
   stop(): Promise<void>;
 }
@@ -110,41 +118,25 @@ export async function startLifepod(extra: { options?: string[]; scratch?: Scratc
   }
 }
 
-function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
-  const dataDir = scratch.path;
-  const kubeconfig = join(dataDir, 'kubeconfig');
+/** Commands of the engine that name objects of a namespace. */
+const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'timeline', 'why'];
+
+/** `namespace`: the default one of kubectl and of the commands of lifepod. */
+export function clientOf(dataDir: string, kubeconfig: string, namespace?: string): LifepodClient {
   const env = { ...process.env, KUBECONFIG: kubeconfig, HOME: dataDir };
   const kubectl = (args: string[], input?: string): Promise<CommandResult> =>
-    runCommand('kubectl', args, {
-      env,
-      signal: AbortSignal.timeout(DEADLINE_MILLIS),
-      ...(input === undefined ? {} : { input }),
-    });
-
-  const self: Lifepod = {
+    runCommand('kubectl', args, { env, signal: AbortSignal.timeout(DEADLINE_MILLIS), input });
+  const self: LifepodClient = {
     dataDir,
     kubeconfig,
     nodeName: 'node-1',
-    options,
-    pid() {
-      const pid = dataDirOwner(dataDir);
-      if (pid === undefined) throw new Error('the engine does not run');
-      return pid;
-    },
     cli: (command, ...args) => {
       const words = command === 'image' ? ['image', ...args.splice(0, 1)] : [command];
-      return launch([...words, '--data-dir', dataDir, ...args]);
+      const within = namespace !== undefined && NAMESPACED_COMMANDS.includes(command) ? ['--namespace', namespace] : [];
+      return launch([...words, '--data-dir', dataDir, ...within, ...args]);
     },
     cliOk: async (command, ...args) =>
       succeeded(`lifepod ${command} ${args.join(' ')}`, await self.cli(command, ...args)),
-    async up() {
-      await self.cliOk('up', '--detach', ...options);
-    },
-    async kill(signal) {
-      const released = dataDirReleased(dataDir, AbortSignal.timeout(DEADLINE_MILLIS));
-      process.kill(self.pid(), signal);
-      await released;
-    },
     kubectl: (...args) => kubectl(args),
     kubectlInput: (input, ...args) => kubectl(args, input),
     kubectlOk: async (...args) => succeeded(`kubectl ${args.join(' ')}`, await kubectl(args)),
@@ -154,8 +146,31 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
     },
     until: (args, done) => untilLine('kubectl', args, env, done),
     get: async (...args) => JSON.parse(succeeded('kubectl get', await kubectl(['get', ...args, '-o', 'json']))),
+  };
+  return self;
+}
+
+function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
+  const dataDir = scratch.path;
+  const client = clientOf(dataDir, join(dataDir, 'kubeconfig'));
+  const self: Lifepod = {
+    ...client,
+    options,
+    pid() {
+      const pid = dataDirOwner(dataDir);
+      if (pid === undefined) throw new Error('the engine does not run');
+      return pid;
+    },
+    async up() {
+      await client.cliOk('up', '--detach', ...options);
+    },
+    async kill(signal) {
+      const released = dataDirReleased(dataDir, AbortSignal.timeout(DEADLINE_MILLIS));
+      process.kill(self.pid(), signal);
+      await released;
+    },
     async stop() {
-      const result = await self.cli('down');
+      const result = await client.cli('down');
       await scratch.remove();
       succeeded('lifepod down', result);
     },

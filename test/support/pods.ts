@@ -6,7 +6,7 @@ import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/
 import { createInformer } from '../../src/client/informer.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
 import { createLog, systemTimers } from '../../src/platform/node.ts';
-import type { Lifepod } from './lifepod.ts';
+import type { LifepodClient } from './lifepod.ts';
 
 const DEADLINE_MILLIS = 60_000;
 
@@ -31,7 +31,10 @@ export interface PodRecord {
   end(): void;
 }
 
-export async function recordPods(lifepod: Lifepod, namespace = 'default'): Promise<PodRecord> {
+export async function recordPods(
+  lifepod: Pick<LifepodClient, 'kubeconfig'>,
+  namespace = 'default',
+): Promise<PodRecord> {
   const client = await clientFromKubeconfig(lifepod.kubeconfig);
   const abort = new AbortController();
   const log = createLog({ level: 'error' });
@@ -123,7 +126,12 @@ export async function recordPods(lifepod: Lifepod, namespace = 'default'): Promi
 }
 
 /** Signals the container's first process, as kubectl can. Its end may come before that of the command, and kill it. */
-export async function signalFirst(lifepod: Lifepod, name: string, container: string, signal: string): Promise<void> {
+export async function signalFirst(
+  lifepod: LifepodClient,
+  name: string,
+  container: string,
+  signal: string,
+): Promise<void> {
   await lifepod.kubectl('exec', name, '-c', container, '--', 'kill', `-${signal}`, '1');
 }
 

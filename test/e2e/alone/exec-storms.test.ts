@@ -1,14 +1,14 @@
-/** Many commands of clients at once: each starts in its turn, and neither the runtime nor the probes of the Pod are late. */
+/** Many exec requests at the same time: each waits for its turn, and neither the runtime nor the probes of the Pod are delayed. */
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
-import { adminOf, SPDY, spdyStreams, upgrade } from '../support/raw-streams.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { adminOf, SPDY, spdyStreams, upgrade } from '../../support/raw-streams.ts';
 
 const EXEC = '/api/v1/namespaces/default/pods/box/exec?container=app&command=true&stdout=true';
 const CLIENTS = 60;
-/** Ten times what they take where all wait for their turn; a shim that loses track of them takes twice as long. */
+/** Ten times the usual time; a shim that loses track of its commands takes twice as long. */
 const STALL_MILLIS = 35_000;
 
 let lifepod: Lifepod;
@@ -24,7 +24,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-/** Each resolves with the status that ended its command. */
+/** Each function resolves with the status that ended its command. */
 const transports: Record<string, () => Promise<string>> = {
   async SPDY() {
     const { socket, closed } = await upgrade(lifepod.kubeconfig, EXEC, SPDY);
@@ -43,11 +43,14 @@ const transports: Record<string, () => Promise<string>> = {
   },
 };
 
-test.each(Object.keys(transports))(`${CLIENTS} commands at once over %s`, async (transport) => {
-  const begun = performance.now();
-  const statuses = await Promise.all(Array.from({ length: CLIENTS }, () => transports[transport]?.()));
-  expect(performance.now() - begun).toBeLessThan(STALL_MILLIS);
-  for (const status of statuses) expect(status).toContain('"status":"Success"');
-  const { status } = await lifepod.get<{ status: { containerStatuses: unknown[] } }>('pod', 'box');
-  expect(status.containerStatuses).toMatchObject([{ ready: true, restartCount: 0 }]);
-});
+test.each(Object.keys(transports))(
+  `${CLIENTS} exec requests at the same time over %s all succeed`,
+  async (transport) => {
+    const begun = performance.now();
+    const statuses = await Promise.all(Array.from({ length: CLIENTS }, () => transports[transport]?.()));
+    expect(performance.now() - begun).toBeLessThan(STALL_MILLIS);
+    for (const status of statuses) expect(status).toContain('"status":"Success"');
+    const { status } = await lifepod.get<{ status: { containerStatuses: unknown[] } }>('pod', 'box');
+    expect(status.containerStatuses).toMatchObject([{ ready: true, restartCount: 0 }]);
+  },
+);

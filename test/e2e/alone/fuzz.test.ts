@@ -1,7 +1,7 @@
 /**
- * Requests and streams that are random and mostly wrong, sent to one engine: each is answered, none with a failure of the engine,
- * others are served meanwhile, and the engine, its runtime and its Pods are there afterwards.
- * LIFEPOD_FUZZ_REQUESTS sets how many (`npm run fuzz`: 50,000), LIFEPOD_FUZZ_SEED repeats a run; the seed is printed.
+ * Sends random, mostly invalid requests and streams to one engine: each gets a response that is no internal error, other clients
+ * are served meanwhile, and the engine, its runtime and its Pods still run afterwards.
+ * LIFEPOD_FUZZ_REQUESTS sets the number (`npm run fuzz`: 50,000), LIFEPOD_FUZZ_SEED repeats a run; the seed is printed.
  */
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -10,15 +10,15 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { kinds } from '../../src/api/kinds.ts';
-import { containerdPid } from '../support/containerd.ts';
-import { pathOf, validObject } from '../support/hostile-objects.ts';
-import { type HostileRequest, hostileBytes, hostileRequest } from '../support/hostile-requests.ts';
-import { hostileStream } from '../support/hostile-streams.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
-import { longestWait } from '../support/other-client.ts';
-import { adminOf, upgrade } from '../support/raw-streams.ts';
+import { kinds } from '../../../src/api/kinds.ts';
+import { containerdPid } from '../../support/containerd.ts';
+import { pathOf, validObject } from '../../support/hostile-objects.ts';
+import { type HostileRequest, hostileBytes, hostileRequest } from '../../support/hostile-requests.ts';
+import { hostileStream } from '../../support/hostile-streams.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { longestWait } from '../../support/other-client.ts';
+import { adminOf, upgrade } from '../../support/raw-streams.ts';
 
 const seed = Number(process.env['LIFEPOD_FUZZ_SEED'] ?? process.env['LIFEPOD_SEED']);
 const total = Number(process.env['LIFEPOD_FUZZ_REQUESTS'] ?? 5000);
@@ -28,14 +28,14 @@ const STREAMS = Math.ceil(total / 25);
 const CONNECTIONS = Math.ceil(total / 25);
 const REQUESTS = total - STREAMS - CONNECTIONS;
 const TIMEOUT_MILLIS = 60_000 + total * 60;
-/** The longest that one request, stream or connection may take. */
+/** The time limit of one request, stream or connection. */
 const ANSWER_MILLIS = 60_000;
 const OTHERS_WAIT_MILLIS = 5000;
 const MEMORY_KIBIBYTES = 512 * 1024;
 
-/** Failures whose codes and words are upstream's own. */
+/** Errors of the 5xx range that upstream returns, too. */
 const UPSTREAM_FAILURES = [
-  // What upstream's proxy says of a node that it cannot reach.
+  // The error of upstream's proxy for a node that it cannot reach.
   /^503 error trying to reach service: /,
   /^504 Too large resource version: \d+, current: \d+$/,
   /^500 resourceVersion should not be set on objects to be created$/,
@@ -47,7 +47,7 @@ let agent: Agent;
 let containerd: number;
 let memoryBefore: number;
 
-/** The most memory that the engine has had, in KiB. */
+/** The peak memory of the engine, in KiB. */
 const peakMemory = (): number =>
   Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${lifepod.pid()}/status`, 'utf8'))?.[1]);
 
@@ -72,7 +72,7 @@ beforeAll(async () => {
         headers: { 'content-type': 'application/json' },
         body,
       });
-      // Events of both groups are the same objects.
+      // Both groups have the same Events.
       expect([201, 409], `${path}: ${text}`).toContain(code);
     }
   containerd = containerdPid(lifepod);
@@ -84,7 +84,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-/** The answer's code and the beginning of its body; a watch or log that goes on is left once it has begun. */
+/** Returns the status code and the beginning of the body; ends a watch or log once its response has started. */
 async function send(asked: HostileRequest): Promise<{ code: number; text: string }> {
   const { method, path, headers } = asked;
   const body = Buffer.from(asked.body, 'latin1');
@@ -133,7 +133,7 @@ const messageOf = (text: string): string => {
   }
 };
 
-test('every request is answered, none with a failure of the engine', { timeout: TIMEOUT_MILLIS }, async () => {
+test('every random request gets a response that is no internal error', { timeout: TIMEOUT_MILLIS }, async () => {
   const codes = new Map<number, number>();
   await whileOthersAsk(() =>
     fc.assert(
@@ -143,7 +143,7 @@ test('every request is answered, none with a failure of the engine', { timeout: 
         const told = `${code} ${messageOf(text)}`;
         if (code >= 500 && !UPSTREAM_FAILURES.some((each) => each.test(told)))
           throw new Error(`${told}\n${inspect(asked)}`);
-        // Where the head is too large, nobody reads who asks for what.
+        // Where the head is too large, the server reads neither user nor path.
         if (code < 400 || code === 431 || asked.method === 'HEAD') return;
         const status = JSON.parse(text) as Status;
         expect({ kind: status.kind, code: status.code }, inspect(asked)).toEqual({ kind: 'Status', code });
@@ -157,7 +157,7 @@ test('every request is answered, none with a failure of the engine', { timeout: 
       .map((pair) => pair.join(': '))
       .join(', ')}`,
   );
-  // The requests are not all refused at the first look.
+  // Not all requests fail the first check.
   for (const code of [200, 201, 400, 404, 409, 422]) expect(codes.get(code) ?? 0).toBeGreaterThan(0);
 });
 
@@ -170,7 +170,7 @@ async function whileOthersAsk(attack: () => Promise<void>): Promise<void> {
   expect(longest).toBeLessThan(OTHERS_WAIT_MILLIS);
 }
 
-test('bytes that are hardly HTTP end their connection alone', { timeout: TIMEOUT_MILLIS }, async () => {
+test('bytes that are not HTTP end only their own connection', { timeout: TIMEOUT_MILLIS }, async () => {
   const admin = adminOf(lifepod.kubeconfig);
   await whileOthersAsk(() =>
     fc.assert(
@@ -190,7 +190,7 @@ test('bytes that are hardly HTTP end their connection alone', { timeout: TIMEOUT
   );
 });
 
-test('what is sent on a stream of a container ends the stream alone', { timeout: TIMEOUT_MILLIS }, async () => {
+test('random bytes on a stream of a container end only that stream', { timeout: TIMEOUT_MILLIS }, async () => {
   await whileOthersAsk(() =>
     fc.assert(
       fc.asyncProperty(hostileStream, async ({ stream, headers, bytes }) => {
@@ -211,7 +211,7 @@ test('what is sent on a stream of a container ends the stream alone', { timeout:
   );
 });
 
-test('the engine, its runtime and its Pods are as they were', async () => {
+test('the engine, its runtime and its Pods still run after all random requests', async () => {
   expect(containerdPid(lifepod)).toBe(containerd);
   expect(await lifepod.kubectl('-n', 'kept', 'exec', 'box', '--', 'echo', 'still there')).toMatchObject({
     code: 0,

@@ -1,11 +1,11 @@
-/** What listens on the machine's loopback addresses alone is out of the reach of Pods, whatever ports of the host they use. */
+/** Pods cannot reach programs that listen only on loopback addresses of the machine, whatever hostPorts they use. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Pod } from '../../src/api/generated/types.ts';
-import { runCommandOk } from '../../src/platform/processes.ts';
-import { containerGroup, processesOf } from '../support/control-groups.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod } from '../support/manifests.ts';
-import { type Datagram, listenOn, routeLoopbackOutside } from '../support/pod-packets.ts';
+import type { Pod } from '../../../src/api/generated/types.ts';
+import { runCommandOk } from '../../../src/platform/processes.ts';
+import { containerGroup, processesOf } from '../../support/control-groups.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod } from '../../support/manifests.ts';
+import { type Datagram, listenOn, routeLoopbackOutside } from '../../support/pod-packets.ts';
 
 const HOST_PORT = 28_086;
 const SERVE = 'trap "exit 0" TERM; while :; do echo hello from inside | nc -l -p 8080 & wait $!; done';
@@ -29,7 +29,7 @@ const namespaceOf = (of: Pod): string => `/proc/${processesOf(containerGroup(lif
 const fromTheMachine = (): Promise<string> =>
   runCommandOk('busybox', ['nc', '-w', '10', '127.0.0.1', String(HOST_PORT)], { input: '' });
 
-test('a port of the host opens loopback to the machine alone, before and after a kill of the engine', async () => {
+test('a hostPort on loopback is reachable from the machine alone, before and after a kill of the engine', async () => {
   const hostile = namespaceOf(await start('hostile'));
   const gateway =
     (await runCommandOk('nsenter', [`--net=${hostile}`, 'ip', 'route', 'show', 'default'])).split(' ')[2] ?? '';

@@ -1,14 +1,14 @@
-/** Unused images on a disk that is fuller than it may be: every disk is fuller than one percent. */
+/** Garbage collection of unused images with a threshold of one percent, which every disk exceeds. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
-import { CRI_NAMESPACE, connect } from '../../src/runtime/cri/connection.ts';
-import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
-import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
-import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
-import { isReady, type PodRecord, recordPods, waitsFor } from '../support/pods.ts';
+import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
+import { CRI_NAMESPACE, connect } from '../../../src/runtime/cri/connection.ts';
+import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
+import { makeBusyboxArchive } from '../../../src/runtime/images/local-images.ts';
+import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { isReady, type PodRecord, recordPods, waitsFor } from '../../support/pods.ts';
 
 let scratch: Scratch;
 let lifepod: Lifepod;
@@ -58,10 +58,10 @@ const archive = async (name: string): Promise<string> => {
   return file;
 };
 
-it('go once they are old enough; what containers run and what Pods are to run yet stays', async () => {
+it('unused images are removed once they are old enough, and images of containers and waiting Pods are kept', async () => {
   const used = join(scratch.path, 'used.tar');
   await makeBusyboxArchive(used, { reference: 'example.com/used:1' });
-  // The Pod is there first: an image that it names is never unused.
+  // The Pod is created first, so that its image is never unused.
   await lifepod.apply(
     pod('user', {
       app: [{ name: 'app', script: WAIT, image: 'example.com/used:1', imagePullPolicy: 'Never' }],
@@ -87,7 +87,7 @@ it('go once they are old enough; what containers run and what Pods are to run ye
   expect(await lifepod.cliOk('image', 'list')).toContain('localhost/lifepod/pause:1');
 });
 
-it('that they are not enough is an Event on the node', async () => {
+it('an Event on the node reports that removing all unused images does not free enough', async () => {
   expect(await record.event('node-1', /FreeDiskSpaceFailed/)).toMatch(
     /^Warning FreeDiskSpaceFailed: Failed to garbage collect required amount of images\. Attempted to free \d+ bytes, but only found \d+ bytes eligible to free\.$/,
   );

@@ -1,18 +1,18 @@
-/** Whom the kernel ends when memory runs out: containers by their Pod's class, and before lifepod where its rights allow. */
+/** OOM scores: the kernel kills containers by the QoS class of their Pod, and before lifepod where its rights allow. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Pod } from '../../src/api/generated/types.ts';
-import { runCommandOk } from '../../src/platform/processes.ts';
-import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
-import { findContainerd, findShims } from '../../src/runtime/containerd/process-table.ts';
-import { killContainerd } from '../support/containerd.ts';
-import { LAUNCHER, type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
+import type { Pod } from '../../../src/api/generated/types.ts';
+import { runCommandOk } from '../../../src/platform/processes.ts';
+import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
+import { findContainerd, findShims } from '../../../src/runtime/containerd/process-table.ts';
+import { killContainerd } from '../../support/containerd.ts';
+import { LAUNCHER, type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
 
-/** Some desktops and supervisors start programs with as much. */
+/** Some desktops and supervisors start programs with this score. */
 const GIVEN = 300;
 const capabilities = BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`);
-/** CAP_SYS_RESOURCE. Without it no score goes below the one that this process was given. */
+/** CAP_SYS_RESOURCE. Without it no score can be lower than the one of this process. */
 const mayLower = ((capabilities >> 24n) & 1n) === 1n;
 const [engineScore, shimScore] = mayLower ? [-999, -998] : [0, 1];
 
@@ -34,13 +34,13 @@ const expectLowered = (): void => {
   expect(findContainerd(paths()).map(scoreOf)).toEqual([engineScore]);
   const shims = findShims(paths()).map(scoreOf);
   expect(shims.length).toBeGreaterThan(0);
-  // Those that an engine finds are lowered as it is.
+  // An engine also lowers the scores of shims that it finds.
   for (const score of shims) expect([shimScore, engineScore]).toContain(score);
 };
 
 const SHOW = 'cat /proc/self/oom_score_adj';
 
-test('the engine, containerd and its shims are lowered as far as their rights allow, containers are not', async () => {
+test('the scores of the engine, containerd and shims are lowered as far as their rights allow, those of containers are not', async () => {
   const resources = { resources: { requests: { cpu: '10m' } } };
   await lifepod.apply(
     pod('best-effort', {
@@ -59,7 +59,7 @@ test('the engine, containerd and its shims are lowered as far as their rights al
   expect(await lifepod.kubectlOk('exec', 'burstable', '--', 'cat', '/proc/self/oom_score_adj')).toBe('999\n');
 });
 
-test('it is so with a new engine and a new containerd, also of the shims that they find', async () => {
+test('a new engine and a new containerd lower their own scores and those of the shims that they find', async () => {
   for (const pid of findShims(paths())) writeFileSync(`/proc/${pid}/oom_score_adj`, String(GIVEN));
   await lifepod.kill('SIGKILL');
   await lifepod.up();
@@ -73,7 +73,7 @@ test('it is so with a new engine and a new containerd, also of the shims that th
   expect(await lifepod.kubectlOk('logs', 'later')).toBe('1000\n');
 });
 
-test('status says where the rights do not suffice', async () => {
+test('status warns where the rights do not suffice', async () => {
   const risk = /^warning {3}when memory runs out, the kernel may end lifepod before Pods \(oom_score_adj: engine 0, /m;
   const text = await lifepod.cliOk('status');
   expect(risk.test(text), text).toBe(!mayLower);

@@ -1,12 +1,12 @@
-/** What a client sends on a stream never hurts the container runtime: malformed frames end the client's connection alone. */
+/** Malformed frames of a client end only its own connection, and never affect the container runtime. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { containerdPid } from '../support/containerd.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
+import { containerdPid } from '../../support/containerd.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
 import {
   adminOf,
   flushed,
@@ -19,14 +19,14 @@ import {
   spdyStream,
   spdyStreams,
   upgrade,
-} from '../support/raw-streams.ts';
+} from '../../support/raw-streams.ts';
 
 const BOX = '/api/v1/namespaces/default/pods/box';
 const EXEC = `${BOX}/exec?container=app&command=cat&stdin=true&stdout=true`;
 const TERMINAL = `${EXEC}&tty=true`;
 const FORWARD = `${BOX}/portforward`;
 
-/** One that was closed meanwhile is none. */
+/** Skips a connection that was closed meanwhile. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path);
@@ -87,7 +87,7 @@ describe('over SPDY', () => {
     ['data of a stream that there is not', EXEC, spdyData(3, Buffer.from('x'))],
     ['random bytes', EXEC, Buffer.concat([hex('ff'), randomBytes(4096)])],
     [
-      'the size of a terminal that never ends',
+      'a terminal size without an end is refused',
       TERMINAL,
       Buffer.concat([
         spdyStream(1, spdyHeader('streamtype', 'resize')),
@@ -95,7 +95,7 @@ describe('over SPDY', () => {
       ]),
     ],
   ];
-  test.each(cases)('%s', async (_what, path, bytes) => {
+  test.each(cases)('over SPDY, %s', async (_what, path, bytes) => {
     const protocol = path === FORWARD ? 'portforward.k8s.io' : 'v4.channel.k8s.io';
     const { socket, closed } = await upgrade(lifepod.kubeconfig, path, {
       ...SPDY,
@@ -105,7 +105,7 @@ describe('over SPDY', () => {
     expect((await closed).subarray(-PROTOCOL_ERROR.length)).toEqual(PROTOCOL_ERROR);
   });
 
-  test('data that comes in a frame of 16 MiB arrives', async () => {
+  test('data in a frame of 16 MiB arrives', async () => {
     const { socket, closed } = await upgrade(lifepod.kubeconfig, EXEC, SPDY);
     const sent = Buffer.alloc(0xff_ffff, 'a line of the client\n');
     socket.write(
@@ -122,20 +122,23 @@ describe('over SPDY', () => {
   });
 });
 
-test.each([EXEC, FORWARD])('a stream of %s that the runtime refuses leaves no connection to it', async (path) => {
-  const sockets = (): number =>
-    readdirSync(`/proc/${lifepod.pid()}/fd`).filter((fd) =>
-      linkOf(`/proc/${lifepod.pid()}/fd/${fd}`).startsWith('socket:'),
-    ).length;
-  const before = sockets();
-  for (let i = 0; i < 20; i++) {
-    const refused = upgrade(lifepod.kubeconfig, path, { Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': 'x' });
-    await expect(refused).rejects.toThrow('was answered with 403');
-  }
-  await expect.poll(sockets).toBeLessThan(before + 10);
-});
+test.each([EXEC, FORWARD])(
+  'a stream of %s that the runtime refuses leaves no connection to the runtime',
+  async (path) => {
+    const sockets = (): number =>
+      readdirSync(`/proc/${lifepod.pid()}/fd`).filter((fd) =>
+        linkOf(`/proc/${lifepod.pid()}/fd/${fd}`).startsWith('socket:'),
+      ).length;
+    const before = sockets();
+    for (let i = 0; i < 20; i++) {
+      const refused = upgrade(lifepod.kubeconfig, path, { Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': 'x' });
+      await expect(refused).rejects.toThrow('was answered with 403');
+    }
+    await expect.poll(sockets).toBeLessThan(before + 10);
+  },
+);
 
-/** The bytes that the client sends after the frames that open the streams. */
+/** What the client sends after the frames that open the streams. */
 const endings: [string, Buffer][] = [
   ['ends its connection', Buffer.alloc(0)],
   ['breaks the protocol', spdyControl(99, hex('00000000'))],
@@ -151,7 +154,7 @@ test.each(endings)('a container ends in time after the client of an attach %s at
     socket.end(Buffer.concat([spdyStreams('error', 'stdout'), ending]));
     await closed;
   }
-  // The grace period is 30 s: a container that cannot end takes longer.
+  // A container that cannot end takes longer than its grace period of 30 s.
   await lifepod.kubectlOk('delete', 'pod', name, '--timeout=20s');
 });
 
@@ -167,7 +170,7 @@ describe('over WebSocket', () => {
     return { socket, messages, closed };
   };
 
-  test("port-forward's tunnel refuses what SPDY refuses", async () => {
+  test('the WebSocket tunnel of port-forward refuses what SPDY refuses', async () => {
     const { socket, closed } = await upgrade(lifepod.kubeconfig, FORWARD, {
       Upgrade: 'websocket',
       'Sec-WebSocket-Version': '13',
@@ -195,7 +198,7 @@ describe('over WebSocket', () => {
   test.each([
     ['channel.k8s.io', Buffer.alloc(64 * 1024, '\x04{"Width":')],
     ['base64.channel.k8s.io', `4${Buffer.alloc(48 * 1024, '{"Width":').toString('base64')}`],
-  ])('the size of a terminal that never ends, in the older subprotocol %s', async (protocol, message) => {
+  ])('a terminal size without an end is refused in the older subprotocol %s', async (protocol, message) => {
     const { socket, closed } = await open(TERMINAL, protocol);
     socket.send(message);
     const [code, reason] = await closed;
@@ -218,7 +221,7 @@ describe('over WebSocket', () => {
     expect(messages.map(decode).join('')).toBe('there and back\n');
   });
 
-  test('of messages that never end, the largest is refused', async () => {
+  test('of several messages without an end, the largest is refused', async () => {
     const begin = async (mebibytes: number) => {
       const connection = await upgrade(lifepod.kubeconfig, EXEC, {
         Upgrade: 'websocket',
@@ -244,15 +247,18 @@ describe('over WebSocket', () => {
     }
   });
 
-  test.each(['channel.k8s.io', 'v5.channel.k8s.io'])('a frame that claims 2^62 bytes (%s)', async (protocol) => {
-    const { socket, closed } = await upgrade(lifepod.kubeconfig, EXEC, {
-      Upgrade: 'websocket',
-      'Sec-WebSocket-Version': '13',
-      'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
-      'Sec-WebSocket-Protocol': protocol,
-    });
-    socket.write(hex('82 ff 4000000000000000 00000000 00'));
-    // A close frame with the status 1009, the message is too big.
-    expect((await closed).includes(hex('03f1'))).toBe(true);
-  });
+  test.each(['channel.k8s.io', 'v5.channel.k8s.io'])(
+    'a frame that claims 2^62 bytes is refused (%s)',
+    async (protocol) => {
+      const { socket, closed } = await upgrade(lifepod.kubeconfig, EXEC, {
+        Upgrade: 'websocket',
+        'Sec-WebSocket-Version': '13',
+        'Sec-WebSocket-Key': randomBytes(16).toString('base64'),
+        'Sec-WebSocket-Protocol': protocol,
+      });
+      socket.write(hex('82 ff 4000000000000000 00000000 00'));
+      // A close frame with the status 1009, the message is too big.
+      expect((await closed).includes(hex('03f1'))).toBe(true);
+    },
+  );
 });

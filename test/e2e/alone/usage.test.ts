@@ -1,13 +1,13 @@
-/** What the node and its containers use: `kubectl top`, and the documents behind the proxy of the Node. */
+/** Usage of the node and its containers: `kubectl top`, and the documents behind the proxy of the Node. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseQuantity, quantityMilli, quantityValue } from '../../src/machinery/quantity.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { metricOf, readMetrics } from '../support/prometheus.ts';
+import { parseQuantity, quantityMilli, quantityValue } from '../../../src/machinery/quantity.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { metricOf, readMetrics } from '../../support/prometheus.ts';
 
 const MEBIBYTE = 2 ** 20;
-/** Less than this uses one that sleeps. */
+/** More than the CPU usage of a container that sleeps. */
 const IDLE_MILLICORES = 50;
-/** Wants two cores, of what the others of the test leave it. */
+/** Uses as much of two cores as the other containers leave it. */
 const BURN = 'while :; do :; done & while :; do :; done';
 
 let lifepod: Lifepod;
@@ -59,7 +59,7 @@ beforeAll(async () => {
 });
 afterAll(() => lifepod?.stop());
 
-/** The cells of kubectl's table, by the name in the first column. */
+/** Returns the cells of kubectl's table by the name in the first column. */
 async function top(...args: string[]): Promise<Map<string, string[]>> {
   const text = await lifepod.kubectlOk('top', ...args, '--no-headers');
   return new Map(
@@ -74,7 +74,7 @@ async function top(...args: string[]): Promise<Map<string, string[]>> {
 const proxied = (path: string): Promise<string> =>
   lifepod.kubectlOk('get', '--raw', `/api/v1/nodes/node-1/proxy/${path}`);
 
-/** The CPU time of the burning container so far. */
+/** Returns the CPU time of the burning container so far. */
 const burnt = async () =>
   metricOf(readMetrics(await proxied('metrics/resource')), 'container_cpu_usage_seconds_total', { container: 'burn' });
 
@@ -84,12 +84,12 @@ const fail = (text: string | undefined): never => {
   throw new Error(`${text} is no quantity`);
 };
 
-test('a container that burns CPU, and one that holds memory', async () => {
+test('top shows the CPU of a busy container and the memory of another', async () => {
   const before = await burnt();
   const pods = await top('pods');
   const after = await burnt();
   expect([...pods.keys()]).toEqual(['burner', 'holder']);
-  // What the kernel counted meanwhile, in thousandths of a core: as much as what else runs on the machine has left it.
+  // The CPU time that the kernel counted meanwhile, in thousandths of a core; it depends on the load of the machine.
   const counted = ((after.value - before.value) * 1e6) / ((after.at ?? 0) - (before.at ?? 0));
   expect(milli(pods.get('burner')?.[0])).toBeGreaterThan(counted / 2);
   expect(milli(pods.get('burner')?.[0])).toBeLessThan(counted * 2);
@@ -100,7 +100,7 @@ test('a container that burns CPU, and one that holds memory', async () => {
   expect(bytes(pods.get('burner')?.[1])).toBeLessThan(10 * MEBIBYTE);
 });
 
-test('the forms of kubectl top', async () => {
+test('kubectl top pods and nodes support their options', async () => {
   const headers = await lifepod.kubectlOk('top', 'pods', '--containers');
   expect(
     headers
@@ -126,7 +126,7 @@ test('the forms of kubectl top', async () => {
   });
 });
 
-test('the node as a whole', async () => {
+test('kubectl top nodes shows the node', async () => {
   const [cpu, cpuPart, memory, memoryPart] = (await top('nodes')).get('node-1') ?? [];
   expect(milli(cpu)).toBeGreaterThan(IDLE_MILLICORES * 2);
   expect(bytes(memory)).toBeGreaterThan(50 * MEBIBYTE);
@@ -137,11 +137,11 @@ test('the resource metrics API describes itself', async () => {
   expect(await lifepod.kubectlOk('explain', 'podmetrics.containers.usage')).toContain('metrics.k8s.io');
   const one = await lifepod.get('podmetrics', 'holder');
   expect(one).toMatchObject({ kind: 'PodMetrics', metadata: { labels: { app: 'holder' } } });
-  // What is called a Pod is still the Pod.
+  // The name pods still means the core kind.
   expect(await lifepod.kubectlOk('get', 'pods,nodes', '-o', 'name')).toBe('pod/burner\npod/holder\nnode/node-1\n');
 });
 
-test('stats/summary', async () => {
+test('stats/summary has the node, Pods, containers and volumes', async () => {
   const { node, pods } = JSON.parse(await proxied('stats/summary'));
   expect(node).toMatchObject({ nodeName: 'node-1', cpu: { usageNanoCores: expect.any(Number) } });
   expect(node.memory.workingSetBytes).toBeGreaterThan(50 * MEBIBYTE);
@@ -158,7 +158,7 @@ test('stats/summary', async () => {
   const used = hold.memory.workingSetBytes;
   expect(used).toBeGreaterThanOrEqual(50 * MEBIBYTE);
   expect(hold.memory.availableBytes).toBe(200 * MEBIBYTE - used);
-  // dd tells what it did on standard error.
+  // dd writes its report to stderr.
   expect(hold.logs.usedBytes).toBeGreaterThan(0);
   expect(holder.network.name).toBe('eth0');
   const memory = holder.volume.find(({ name }: { name: string }) => name === 'memory');
@@ -167,18 +167,18 @@ test('stats/summary', async () => {
   const written = burner.volume.find(({ name }: { name: string }) => name === 'disk').usedBytes;
   expect(written).toBeGreaterThanOrEqual(MEBIBYTE);
   expect(burner['ephemeral-storage'].usedBytes).toBeGreaterThanOrEqual(written);
-  // Of the claim's volume the disk is told: it outlives the Pod, and does not count with it.
+  // The volume of a claim shows the whole disk, because it outlives the Pod and is not counted for it.
   const kept = burner.volume.find(({ name }: { name: string }) => name === 'kept');
   expect(kept).toMatchObject({ pvcRef: { name: 'claim', namespace: 'default' }, capacityBytes: node.fs.capacityBytes });
   expect(burner['ephemeral-storage'].usedBytes).toBeLessThan(40 * MEBIBYTE);
-  // Two burn, and one sleeps.
+  // Two containers are busy, and one sleeps.
   expect(burner.process_stats.process_count).toBe(3);
-  // What is in memory is on no disk.
+  // Memory-backed volumes use no disk.
   expect(holder['ephemeral-storage'].usedBytes).toBeLessThan(MEBIBYTE);
   expect(holder['ephemeral-storage'].usedBytes).toBeGreaterThanOrEqual(hold.logs.usedBytes);
 });
 
-test('metrics of the containers', async () => {
+test('the kubelet’s metrics of containers are served', async () => {
   const resource = readMetrics(await proxied('metrics/resource'));
   const { value: before } = metricOf(resource, 'container_cpu_usage_seconds_total', { container: 'burn' });
   expect(before).toBeGreaterThan(0.5);
@@ -192,7 +192,7 @@ test('metrics of the containers', async () => {
   expect(metricOf(cadvisor, 'container_network_transmit_bytes_total', { pod: 'holder' }).value).toBeGreaterThan(0);
 });
 
-test('/metrics of the API server', async () => {
+test('the API server serves /metrics', async () => {
   const families = readMetrics(await lifepod.kubectlOk('get', '--raw', '/metrics'));
   const value = (name: string, labels?: Record<string, string>): number => metricOf(families, name, labels).value;
   const listed = { verb: 'LIST', group: 'metrics.k8s.io', resource: 'pods', scope: 'namespace' };
@@ -233,7 +233,7 @@ test('a pull that fails is counted', async () => {
   await lifepod.kubectlOk('delete', 'pod', 'unpulled', '--now');
 });
 
-test('the Pods as the node knows them, its health, and what it does not have', async () => {
+test('the proxy of the Node serves its Pods and its health, and 404 for other paths', async () => {
   const { kind, items } = JSON.parse(await proxied('pods'));
   expect(kind).toBe('PodList');
   expect(items.map(({ metadata }: { metadata: { name: string } }) => metadata.name).sort()).toEqual([

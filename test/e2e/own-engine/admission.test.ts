@@ -1,12 +1,12 @@
-/** Pods that are bound to the node by hand, or come from a file of it, and that it does not take. */
+/** The admission of the node: Pods that were bound without the scheduler or come from files. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Node, Pod } from '../../src/api/generated/types.ts';
-import { parseQuantity } from '../../src/machinery/quantity.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
-import { condition, inPhase, isReady, type PodRecord, recordPods, statusOf } from '../support/pods.ts';
+import type { Node, Pod } from '../../../src/api/generated/types.ts';
+import { parseQuantity } from '../../../src/machinery/quantity.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { condition, inPhase, isReady, type PodRecord, recordPods, statusOf } from '../../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -28,8 +28,8 @@ const outcome = ({ status }: Pod) => ({ reason: status?.reason, message: status?
 const refused = async (name: string) => outcome(await record.until(name, inPhase('Failed')));
 const rejected = (reason: string, message: string) => ({ reason, message: `Pod was rejected: ${message}` });
 
-describe('a Pod that is bound to the node', () => {
-  test('and asks for more than it has, fails at once and says of what', async () => {
+describe('a Pod bound to the node', () => {
+  test('a bound Pod that requests more than the node has fails at once and names the resource', async () => {
     const { status } = await lifepod.get<Node>('node', 'node-1');
     const cpus = Number(status?.allocatable?.['cpu']);
     await lifepod.apply(bound('much-cpu', {}, { resources: { requests: { cpu: String(cpus + 1) } } }));
@@ -42,15 +42,18 @@ describe('a Pod that is bound to the node', () => {
     expect(failed.status?.containerStatuses).toBeUndefined();
   });
 
-  test.each(['memory', 'ephemeral-storage'])('and asks for more %s than it has, fails as well', async (resource) => {
-    const { status } = await lifepod.get<Node>('node', 'node-1');
-    const all = parseQuantity(status?.allocatable?.[resource] ?? '')?.nano ?? 0n;
-    const requests = { [resource]: String(all / 1_000_000_000n + 1n) };
-    await lifepod.apply(bound(`much-${resource}`, {}, { resources: { requests } }));
-    expect(await refused(`much-${resource}`)).toMatchObject({ reason: `OutOf${resource}` });
-  });
+  test.each(['memory', 'ephemeral-storage'])(
+    'a bound Pod that requests more %s than the node has fails',
+    async (resource) => {
+      const { status } = await lifepod.get<Node>('node', 'node-1');
+      const all = parseQuantity(status?.allocatable?.[resource] ?? '')?.nano ?? 0n;
+      const requests = { [resource]: String(all / 1_000_000_000n + 1n) };
+      await lifepod.apply(bound(`much-${resource}`, {}, { resources: { requests } }));
+      expect(await refused(`much-${resource}`)).toMatchObject({ reason: `OutOf${resource}` });
+    },
+  );
 
-  test('beside others counts what they take, until they are gone', async () => {
+  test('a bound Pod fits only once the requests of deleted Pods are released', async () => {
     const { status } = await lifepod.get<Node>('node', 'node-1');
     const half = `${(Number(status?.allocatable?.['cpu']) * 1000) / 2 + 100}m`;
     const resources = { resources: { requests: { cpu: half } } };
@@ -64,7 +67,7 @@ describe('a Pod that is bound to the node', () => {
     await lifepod.kubectlOk('delete', 'pod', 'second', '--now');
   });
 
-  test('of a port that another has, is refused', async () => {
+  test('a bound Pod whose hostPort is in use is refused', async () => {
     const ports = { ports: [{ containerPort: 80, hostPort: 28081 }] };
     await lifepod.apply(bound('port', {}, ports));
     await record.until('port', isReady);
@@ -74,7 +77,7 @@ describe('a Pod that is bound to the node', () => {
     );
   });
 
-  test('that selects another, is refused', async () => {
+  test('a bound Pod that selects another node is refused', async () => {
     await lifepod.apply(bound('elsewhere', { nodeSelector: { disk: 'ssd' } }));
     expect(await refused('elsewhere')).toEqual(
       rejected('NodeAffinity', "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"),
@@ -84,13 +87,13 @@ describe('a Pod that is bound to the node', () => {
     await record.until('here', isReady);
   });
 
-  test('that does not tolerate what drives Pods away, is refused; one that need not be scheduled is not', async () => {
+  test('a bound Pod that does not tolerate a NoExecute taint is refused, but not for a NoSchedule taint', async () => {
     await lifepod.kubectlOk('taint', 'node', 'node-1', 'a=b:NoSchedule');
     await lifepod.apply(bound('unscheduled'));
     await record.until('unscheduled', isReady);
     await lifepod.kubectlOk('taint', 'node', 'node-1', 'a-', 'c=d:NoExecute');
     await lifepod.apply(bound('driven-away'));
-    // What drives Pods away deletes it too, perhaps before this test looks.
+    // Taint eviction also deletes the Pod, perhaps before this test looks.
     await record.gone('driven-away');
     const failed = record.history('driven-away').find(({ pod: version }) => inPhase('Failed')(version));
     expect(outcome(failed?.pod as Pod)).toEqual(
@@ -99,7 +102,7 @@ describe('a Pod that is bound to the node', () => {
     await lifepod.kubectlOk('taint', 'node', 'node-1', 'c-');
   });
 
-  test('with a sysctl of the whole machine, or a profile that it cannot enforce, is refused', async () => {
+  test('a bound Pod with a sysctl of the whole machine or an unsupported profile is refused', async () => {
     await lifepod.apply(bound('sysctl', { securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '65536' }] } }));
     expect(await refused('sysctl')).toEqual(
       rejected('SysctlForbidden', 'forbidden sysctl: "kernel.msgmax" not allowlisted'),
@@ -110,7 +113,7 @@ describe('a Pod that is bound to the node', () => {
     );
   });
 
-  test.runIf(!appArmor)('with a profile of AppArmor, which the machine does not have, is refused', async () => {
+  test.runIf(!appArmor)('a bound Pod with an AppArmor profile is refused on a machine without AppArmor', async () => {
     const manifest = bound('confined') as { metadata: object };
     const annotations = { 'container.apparmor.security.beta.kubernetes.io/app': 'runtime/default' };
     const text = JSON.stringify({ ...manifest, metadata: { ...manifest.metadata, annotations } });
@@ -126,14 +129,14 @@ describe('a Pod that is bound to the node', () => {
     });
   });
 
-  test.runIf(appArmor)('with the profile of the runtime is confined by it', async () => {
+  test.runIf(appArmor)('a bound Pod with the AppArmor profile of the runtime is confined by it', async () => {
     await lifepod.apply(bound('confined', { securityContext: { appArmorProfile: { type: 'RuntimeDefault' } } }));
     await record.until('confined', isReady);
     const profile = await lifepod.kubectlOk('exec', 'confined', '--', 'cat', '/proc/self/attr/current');
     expect(profile).toMatch(/\(enforce\)/);
   });
 
-  test('is not asked again after a restart of the engine, and is deleted as any', async () => {
+  test('a refused Pod is not admitted again after a restart of the engine, and can be deleted', async () => {
     const before = outcome(record.now('much-cpu'));
     await record.until('here', isReady);
     record.end();
@@ -147,7 +150,7 @@ describe('a Pod that is bound to the node', () => {
 
 const PREEMPTED = { reason: 'Preempting', message: 'Preempted in order to admit critical pod' };
 
-test('a critical Pod begins on a full node when another has made way for it, after its defer containers', async () => {
+test('a critical Pod starts on a full node once another Pod is preempted and its defer containers have run', async () => {
   const { status } = await lifepod.get<Node>('node', 'node-1');
   const most = { resources: { requests: { cpu: `${Number(status?.allocatable?.['cpu']) * 1000 - 100}m` } } };
   await lifepod.apply(
@@ -175,7 +178,7 @@ test('a critical Pod begins on a full node when another has made way for it, aft
   await lifepod.kubectlOk('delete', 'pod', 'critical', 'makes-way', '--now');
 });
 
-test('others make way for a Pod of a higher class, with their grace period and after their defer containers', async () => {
+test('Pods of a lower class are preempted with their grace period and after their defer containers', async () => {
   await lifepod.kubectlOk('create', 'priorityclass', 'gold', '--value=1000', '--description=first');
   expect(await lifepod.kubectlOk('get', 'pc')).toMatch(
     /^system-node-critical +2000001000 +false +\S+ +PreemptLowerPriority$/m,
@@ -204,7 +207,7 @@ test('others make way for a Pod of a higher class, with their grace period and a
 describe('a static Pod', () => {
   const write = (manifest: object): void =>
     writeFileSync(join(lifepod.dataDir, 'manifests', 'pod.json'), JSON.stringify(manifest));
-  test('makes others give way where the node is full; it is refused where that is not enough, or it selects another node', async () => {
+  test('a static Pod preempts others on a full node, and is refused where that is not enough or it selects another node', async () => {
     const { status } = await lifepod.get<Node>('node', 'node-1');
     const cpus = Number(status?.allocatable?.['cpu']);
     const asking = (cpu: string) => ({ resources: { requests: { cpu } } });

@@ -1,11 +1,11 @@
-/** Bad input and a bad machine: one clear sentence that says what to do, and nothing is lost. */
+/** Bad input and bad machines: each error is one clear sentence that says what to do, and nothing is lost. */
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DATA_FORMAT_VERSION } from '../../src/platform/files.ts';
-import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
-import { LAUNCHER, type Lifepod, launch, scratchFolder, startLifepod } from '../support/lifepod.ts';
+import { DATA_FORMAT_VERSION } from '../../../src/platform/files.ts';
+import { runCommand, runCommandOk } from '../../../src/platform/processes.ts';
+import { LAUNCHER, type Lifepod, launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
 
 describe('a request', () => {
   let lifepod: Lifepod;
@@ -18,19 +18,19 @@ describe('a request', () => {
   const post = (path: string, body: string): Promise<{ code: number; stderr: string }> =>
     lifepod.kubectlInput(body, 'create', '--raw', path, '-f', '-');
 
-  test('with bad YAML is refused', async () => {
+  test('a request with bad YAML is refused', async () => {
     const result = await lifepod.kubectlInput('kind: Pod\n  name: [', 'apply', '-f', '-');
     expect(result.code).toBe(1);
     expect(result.stderr).toMatch(/error parsing|error converting YAML/);
   });
 
-  test('with bad JSON is a BadRequest', async () => {
+  test('a request with bad JSON is a BadRequest', async () => {
     const result = await post(PODS, '{"kind": "Pod",');
     expect(result.code).toBe(1);
     expect(result.stderr).toContain('(BadRequest)');
   });
 
-  test('of an unknown kind is refused', async () => {
+  test('a request for an unknown kind is refused', async () => {
     const foo = JSON.stringify({ apiVersion: 'v1', kind: 'Foo', metadata: { name: 'x' } });
     const applied = await lifepod.kubectlInput(foo, 'apply', '-f', '-');
     expect(applied.stderr).toContain('no matches for kind "Foo" in version "v1"');
@@ -40,7 +40,7 @@ describe('a request', () => {
     expect(asPod.stderr).toContain('(BadRequest)');
   });
 
-  test('with a field of the wrong type is a BadRequest that names the field', async () => {
+  test('a request with a field of the wrong type is a BadRequest that names the field', async () => {
     const wrong = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' }, spec: { containers: 'none' } };
     const result = await post(PODS, JSON.stringify(wrong));
     expect(result.code).toBe(1);
@@ -48,7 +48,7 @@ describe('a request', () => {
     expect(result.stderr).toContain('containers');
   });
 
-  test('with an unknown field is refused by kubectl’s strict validation', async () => {
+  test('an object with an unknown field is refused by kubectl’s strict validation', async () => {
     const wrong = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -60,7 +60,7 @@ describe('a request', () => {
     expect(result.stderr).toContain('unknown field "spec.containers[0].imge"');
   });
 
-  test('of more than 3 MB is RequestEntityTooLarge', async () => {
+  test('a request of more than 3 MB is RequestEntityTooLarge', async () => {
     const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'big' }, data: { x: 'y'.repeat(3_200_000) } };
     const result = await lifepod.kubectlInput(JSON.stringify(body), 'create', '-f', '-');
     expect(result.code).toBe(1);
@@ -68,7 +68,7 @@ describe('a request', () => {
     expect(result.stderr).toContain('limit is 3145728');
   });
 
-  test('a used data folder is refused, and the engine that uses it goes on', async () => {
+  test('a data folder in use is refused, and its engine keeps running', async () => {
     const result = await lifepod.cli('up', '--port', '0');
     expect(result).toMatchObject({
       code: 1,
@@ -79,7 +79,7 @@ describe('a request', () => {
     expect(await lifepod.kubectlOk('get', 'ns', 'default', '-o', 'name')).toBe('namespace/default\n');
   });
 
-  test('an archive that is not there, or not an image, is refused', async () => {
+  test('image load refuses a missing archive and one that is not an image', async () => {
     const missing = await lifepod.cli('image', 'load', '/nonexistent.tar');
     expect(missing.code).toBe(1);
     expect(missing.stderr).toContain('/nonexistent.tar');
@@ -104,7 +104,7 @@ describe('lifepod up', () => {
     }
   };
 
-  test('a taken port', async () => {
+  test('up refuses a port in use', async () => {
     const server = createServer();
     const port = await new Promise<number>((resolve) => {
       server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port));
@@ -118,7 +118,7 @@ describe('lifepod up', () => {
     }
   });
 
-  test('a data folder that a newer version wrote', async () => {
+  test('up refuses a data folder of a newer version', async () => {
     const scratch = scratchFolder();
     try {
       writeFileSync(join(scratch.path, 'format-version'), `${DATA_FORMAT_VERSION + 1}\n`);
@@ -132,7 +132,7 @@ describe('lifepod up', () => {
     }
   });
 
-  test('networks that are none, or overlap', async () => {
+  test('up refuses invalid and overlapping networks', async () => {
     await refused(['--pod-cidr', '10.1.2.3'], /--pod-cidr 10\.1\.2\.3 is not an IPv4 network/);
     await refused(
       ['--pod-cidr', '10.96.0.0/24'],
@@ -140,7 +140,7 @@ describe('lifepod up', () => {
     );
   });
 
-  test('a data folder that is a file', async () => {
+  test('up refuses a data folder that is a file', async () => {
     const scratch = scratchFolder();
     try {
       const path = join(scratch.path, 'file');
@@ -153,7 +153,7 @@ describe('lifepod up', () => {
     }
   });
 
-  test('no root', async () => {
+  test('up without root says what to do', async () => {
     const asNobody = (...args: string[]) =>
       runCommand('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', LAUNCHER, ...args]);
     expect(await asNobody('up', '--data-dir', '/tmp/none')).toMatchObject({
@@ -173,7 +173,7 @@ describe('lifepod up', () => {
     }
   });
 
-  test('root without all rights', async () => {
+  test('up as root without the needed capabilities says what is missing', async () => {
     const scratch = scratchFolder();
     try {
       const without = ['--inh-caps=-net_admin', '--bounding-set=-net_admin'];
@@ -189,7 +189,7 @@ describe('lifepod up', () => {
     }
   });
 
-  test('a missing package', async () => {
+  test('up names a missing package', async () => {
     const hide = 'mount --bind /dev/null "$(readlink -f "$(command -v catatonit)")" && exec "$@"';
     const scratch = scratchFolder();
     try {
@@ -210,13 +210,13 @@ describe('lifepod up', () => {
     }
   });
 
-  test('an unknown option and an unknown command', async () => {
+  test('unknown options and commands are refused', async () => {
     expect(await launch(['up', '--colour'])).toMatchObject({ code: 1, stderr: expect.stringContaining('--colour') });
     expect(await launch(['upp'])).toMatchObject({ code: 1, stderr: expect.stringContaining('upp') });
   });
 });
 
-test('a full disk: writes are refused with a clear error, reads go on, nothing is lost, and it works again', async () => {
+test('on a full disk writes fail with a clear error, reads work, nothing is lost, and writes work again later', async () => {
   const scratch = scratchFolder();
   const dataDir = join(scratch.path, 'data');
   mkdirSync(dataDir);
@@ -235,7 +235,7 @@ test('a full disk: writes are refused with a clear error, reads go on, nothing i
         metadata: { name: 'refused' },
         data: { x: 'y'.repeat(900_000) },
       };
-      // Again and again: the memory of the store is not to suffer from it.
+      // Repeatedly, because a failed write must not damage the state of the store in memory.
       for (let attempt = 0; attempt < 8; attempt++) {
         const refused = await lifepod.kubectlInput(JSON.stringify(big), 'create', '-f', '-');
         expect(refused.code).toBe(1);

@@ -1,15 +1,15 @@
-/** Defer containers and the engine: its restart, `lifepod down`, and static Pods, whose manifests are files. */
+/** Defer containers at restarts of the engine, at `lifepod down`, and in static Pods. */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { processesNaming } from '../../src/engine/leftovers.ts';
-import { systemTimers } from '../../src/platform/node.ts';
-import { haveEnded } from '../../src/runtime/containerd/process-table.ts';
-import { deferPod, entry, gate, logOf, openGate, POST, TELLING, untilLogged } from '../support/defer-pods.ts';
-import { watchLeaks } from '../support/leaks.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { condition, isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
+import { processesNaming } from '../../../src/engine/leftovers.ts';
+import { systemTimers } from '../../../src/platform/node.ts';
+import { haveEnded } from '../../../src/runtime/containerd/process-table.ts';
+import { deferPod, entry, gate, logOf, openGate, POST, TELLING, untilLogged } from '../../support/defer-pods.ts';
+import { watchLeaks } from '../../support/leaks.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { condition, isReady, type PodRecord, recordPods, runs, statusOf } from '../../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -29,7 +29,7 @@ async function restart(): Promise<void> {
   record = await recordPods(lifepod);
 }
 
-test('volumes stay mounted until the list has ended, also when the engine is started again meanwhile', async () => {
+test('volumes stay mounted until all entries have ended, also over a restart of the engine', async () => {
   const volumeMounts = [
     { name: 'work', mountPath: '/work' },
     { name: 'memory', mountPath: '/memory' },
@@ -76,7 +76,7 @@ test('volumes stay mounted until the list has ended, also when the engine is sta
   expect(existsSync(join(lifepod.dataDir, 'pods', before.metadata.uid ?? ''))).toBe(false);
 });
 
-test('a static Pod whose manifest goes runs its list, also over a restart of the engine', async () => {
+test('a static Pod whose manifest is removed runs its entries, also over a restart of the engine', async () => {
   const manifest = join(lifepod.dataDir, 'manifests', 'static.yaml');
   const defer = [entry('one', gate('one')), entry('two', ':', POST)];
   writeFileSync(manifest, stringify(deferPod(lifepod, 'static', defer)));
@@ -91,7 +91,7 @@ test('a static Pod whose manifest goes runs its list, also over a restart of the
   expect((await lifepod.kubectl('get', 'pod', 'static-node-1')).code).toBe(1);
 });
 
-test('with --terminating-phase=false the phase stays Running while the list runs, and all else shows it', async () => {
+test('with --terminating-phase=false the phase stays Running while entries run, and the status shows them', async () => {
   lifepod.options.push('--terminating-phase=false');
   await restart();
   await lifepod.apply(deferPod(lifepod, 'plain', [entry('one', gate('one')), entry('two', ':', POST)]));
@@ -110,7 +110,7 @@ test('with --terminating-phase=false the phase stays Running while the list runs
   await restart();
 });
 
-test('down runs the lists of all Pods, and waits for them', async () => {
+test('down runs the entries of all Pods and waits for them', async () => {
   const gated = (name: string) => deferPod(lifepod, name, [entry('one', gate('one')), entry('two', ':', POST)]);
   const manifest = join(lifepod.dataDir, 'manifests', 'static-2.yaml');
   writeFileSync(manifest, stringify(gated('static-2')));

@@ -1,4 +1,4 @@
-/** Point 1: `npm run demo`. */
+/** `npm run demo`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { runCommand } from '../../src/platform/processes.ts';
-import { watchLeaks } from '../support/leaks.ts';
-import { REPOSITORY } from '../support/lifepod.ts';
+import { runCommand } from '../../../src/platform/processes.ts';
+import { watchLeaks } from '../../support/leaks.ts';
+import { REPOSITORY } from '../../support/lifepod.ts';
 
 const demoFolders = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('lifepod-demo-'));
 
@@ -32,7 +32,7 @@ test('the demo shows the life of the Pod in order, takes under 20 s, and leaves 
   expect(demoFolders()).toEqual(folders);
 });
 
-test('the demo works without kubectl too', async () => {
+test('the demo works without kubectl', async () => {
   const hide = 'mount --bind /dev/null "$(readlink -f "$(command -v kubectl)")" && exec "$@"';
   const launcher = join(REPOSITORY, 'bin/lifepod');
   const result = await runCommand('unshare', ['--mount', 'sh', '-c', hide, 'sh', launcher, 'demo'], {
@@ -47,9 +47,9 @@ test('the demo works without kubectl too', async () => {
 test.each([
   ['the demo', 'Init:0/2', /^stopping, and cleaning up$/m],
   ['its end', '$ lifepod down', /^removed \/.*; the demo took /m],
-])('Ctrl+C during %s cleans up too', async (_, moment, last) => {
+])('Ctrl+C during %s leaves nothing behind', async (_, moment, last) => {
   const folders = demoFolders();
-  // A session of its own, as a terminal's: the signal reaches all that the terminal's would.
+  // A session of its own: the signal reaches the whole process group, as from a terminal.
   const demo = spawn('bin/lifepod', ['demo'], {
     cwd: REPOSITORY,
     detached: true,

@@ -1,11 +1,11 @@
-/** Point 5: `lifepod down` ends all and leaves nothing behind. */
+/** `lifepod down` ends everything and leaves nothing behind. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { processesNaming } from '../../src/engine/leftovers.ts';
-import { watchLeaks } from '../support/leaks.ts';
-import { launch, scratchFolder, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
+import { processesNaming } from '../../../src/engine/leftovers.ts';
+import { watchLeaks } from '../../support/leaks.ts';
+import { launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
 
 const APP = pod('app', { init: [{ name: 'first', script: 'true' }], app: [{ name: 'app', script: WAIT }] });
 
@@ -33,13 +33,13 @@ test('down ends the Pods gracefully and leaves no process, mount, network namesp
     await log.catch(() => undefined);
     expect(await leaks.left()).toEqual([]);
 
-    // A second time there is nothing to do, and status says that nothing runs.
+    // A second down has nothing to do, and status reports that nothing runs.
     expect((await lifepod.cli('down')).code).toBe(0);
     const status = await lifepod.cli('status');
     expect(status.code).toBe(1);
     expect(status.stderr + status.stdout).toContain('not running');
 
-    // The data folder works again: its objects are there, but for the Pods.
+    // The data folder works again and has all objects except the Pods.
     await lifepod.up();
     expect(await lifepod.kubectlOk('get', 'svc', 'kubernetes', '-o', 'name')).toBe('service/kubernetes\n');
     expect((await lifepod.kubectl('get', 'pods')).stderr).toContain('No resources found');
@@ -50,7 +50,7 @@ test('down ends the Pods gracefully and leaves no process, mount, network namesp
   }
 });
 
-test('down after a kill -9 of the engine ends the Pods too', async () => {
+test('down after kill -9 of the engine ends the Pods', async () => {
   const scratch = scratchFolder();
   try {
     const lifepod = await startLifepod({ scratch });
@@ -73,7 +73,7 @@ test('down waits for the containers of a Pod that was deleted by force', async (
     await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/deaf', '--timeout=60s');
     await lifepod.kubectlOk('delete', 'pod', 'deaf', '--force', '--grace-period=0', '--wait=false');
     const { stderr } = await lifepod.cli('down');
-    // Containers that still run when the engine has ended are killed, with a warning.
+    // Containers that still run after the end of the engine are killed, with a warning.
     expect(stderr).toBe('');
     expect(processesNaming(marker)).toEqual([]);
   } finally {
@@ -81,7 +81,7 @@ test('down waits for the containers of a Pod that was deleted by force', async (
   }
 });
 
-test('down where the machine’s runtime does not answer says that containers may stay, and is not done', async () => {
+test('down reports that containers may remain and fails where the machine’s runtime does not answer', async () => {
   const scratch = scratchFolder();
   try {
     const containerRuntimeEndpoint = `unix://${scratch.path}/none.sock`;

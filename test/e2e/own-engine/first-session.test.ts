@@ -1,7 +1,7 @@
-/** Point 2: a first session with kubectl, on the example of the seeds, as its README says it. */
+/** A first session with kubectl: the steps of the README of examples/01-init-containers. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Lifepod, REPOSITORY, startLifepod } from '../support/lifepod.ts';
+import { type Lifepod, REPOSITORY, startLifepod } from '../../support/lifepod.ts';
 
 const EXAMPLE = join(REPOSITORY, 'examples/01-init-containers');
 const MYAPP = join(EXAMPLE, 'myapp.yaml');
@@ -65,7 +65,7 @@ test('the Events name the node and the container', async () => {
   expect(await lifepod.kubectlOk('get', 'events')).toMatch(/^LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n/);
 });
 
-test('the Services appear, both init containers succeed in order, and the Pod is Ready', async () => {
+test('once the Services exist, both init containers succeed in order, and the Pod is Ready', async () => {
   const shown = lifepod.until(['get', '-f', MYAPP, '-w'], (line) => /1\/1 +Running/.test(line));
   expect(await lifepod.kubectlOk('apply', '-f', SERVICES)).toBe('service/myservice created\nservice/mydb created\n');
   const statuses = (await shown).map((line) => line.split(/ +/)[2]).filter((status) => status !== 'STATUS');
@@ -76,7 +76,7 @@ test('the Services appear, both init containers succeed in order, and the Pod is
   );
 });
 
-test('the logs of the init containers and of the app are read, with -f, --tail, --timestamps, --since', async () => {
+test('kubectl logs reads init containers and the app, with -f, --tail, --timestamps and --since', async () => {
   const log = (...args: string[]): Promise<string> => lifepod.kubectlOk('logs', 'myapp-pod', ...args);
   expect(await log('-c', 'init-myservice')).toMatch(
     /waiting for myservice\n[\s\S]*myservice\.default\.svc\.cluster\.local/,
@@ -92,7 +92,7 @@ test('the logs of the init containers and of the app are read, with -f, --tail, 
   expect(previous.stderr).toContain('previous terminated container "myapp-container" in pod "myapp-pod" not found');
 });
 
-test('kubectl get -o yaml and json give the whole object', async () => {
+test('kubectl get -o yaml and -o json print the whole object', async () => {
   expect(await lifepod.kubectlOk('get', '-f', MYAPP, '-o', 'yaml')).toMatch(/^apiVersion: v1\nkind: Pod\nmetadata:\n/);
   const pod = await lifepod.get<{ status: Record<string, unknown>; spec: Record<string, unknown> }>('pod', 'myapp-pod');
   expect(pod.spec).toMatchObject({ nodeName: 'node-1', restartPolicy: 'Always', terminationGracePeriodSeconds: 30 });
@@ -127,7 +127,7 @@ test('kubectl apply of the same file changes nothing; label, annotate and patch 
   expect(await lifepod.kubectlOk('get', 'pods', '-l', 'patched=yes,!tier', '-o', 'name')).toBe('pod/myapp-pod\n');
 });
 
-test('kubectl delete waits until the Pod is gone', async () => {
+test('kubectl delete waits until the Pod is deleted', async () => {
   const shown = lifepod.until(['get', 'pods', '-w', '--output-watch-events'], (line) => line.startsWith('DELETED'));
   const deleted = await lifepod.kubectlOk('delete', '-f', MYAPP, '--grace-period=3');
   expect(deleted).toBe('pod "myapp-pod" deleted\n');

@@ -1,4 +1,4 @@
-/** Who a container is and what it may do, as the kernel tells it inside; its names, its resolver, its ports. */
+/** The user, capabilities, profiles and namespaces of containers as the kernel shows them inside; names, resolver, ports. */
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -6,12 +6,12 @@ import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findProgram, runCommandOk } from '../../src/platform/processes.ts';
-import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
-import { containerGroup, processesOf } from '../support/control-groups.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
-import { inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../support/pods.ts';
+import { findProgram, runCommandOk } from '../../../src/platform/processes.ts';
+import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
+import { containerGroup, processesOf } from '../../support/control-groups.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const inside = (name: string, container: string, script: string): Promise<string> =>
   lifepod.kubectlOk('exec', name, '-c', container, '--', 'sh', '-c', script);
-/** The lines of /proc/PID/status, by name. */
+/** Returns the lines of /proc/PID/status by name. */
 const statusLines = (text: string): Record<string, string> =>
   Object.fromEntries(
     text.split('\n').flatMap((line) => {
@@ -87,7 +87,7 @@ describe('one Pod of many users', () => {
         },
       }),
     );
-    // The container waits until the profile is there.
+    // The container waits until the profile exists.
     await record.until('users', waitsFor('profiled', 'CreateContainerError', 'CreateContainerConfigError'));
     const folder = join(lifepod.dataDir, 'seccomp', 'profiles');
     mkdirSync(folder, { recursive: true });
@@ -96,7 +96,7 @@ describe('one Pod of many users', () => {
     await record.until('users', isReady);
   });
 
-  test('the Pod is the user, the groups and the profile of each container', async () => {
+  test('containers have the user, groups and profile of the Pod', async () => {
     expect(await processOf('users', 'plain')).toMatchObject({
       Uid: '1000 1000 1000 1000',
       Gid: '2000 2000 2000 2000',
@@ -107,7 +107,7 @@ describe('one Pod of many users', () => {
     });
   });
 
-  test('a container has its own in their place, and no way to more', async () => {
+  test('the user, groups and profile of a container override those of the Pod, without a way to gain privileges', async () => {
     const found = await processOf('users', 'strict');
     expect(found).toMatchObject({
       Uid: '1500 1500 1500 1500',
@@ -120,7 +120,7 @@ describe('one Pod of many users', () => {
     expect(await inside('users', 'strict', 'touch /x 2>&1 || true')).toContain('Read-only file system');
   });
 
-  test('root in a container has few capabilities, hidden places and no profile where it wants none', async () => {
+  test('root in a container has few capabilities, masked paths, and no profile where it is Unconfined', async () => {
     const found = await processOf('users', 'root');
     expect(found).toMatchObject({ Uid: '0 0 0 0', Gid: '2000 2000 2000 2000', NoNewPrivs: '0', Seccomp: '0' });
     expect(found['CapEff']).toBe('00000000a80425fb');
@@ -128,12 +128,12 @@ describe('one Pod of many users', () => {
     expect(await inside('users', 'root', script)).toBe('0\ntouch: /proc/sys/kernel/panic: Read-only file system\n');
   });
 
-  test('a capability comes to those that root has anyway', async () => {
+  test('an added capability extends the default ones', async () => {
     const usual = BigInt(`0x${(await processOf('users', 'root'))['CapEff']}`);
     expect(await processOf('users', 'more')).toMatchObject({ CapEff: mask(usual | NET_ADMIN), Seccomp: '2' });
   });
 
-  test('a privileged container may all that the runtime may', async () => {
+  test('a privileged container has all capabilities of the runtime', async () => {
     const found = await processOf('users', 'master');
     expect(found).toMatchObject({ CapEff: host['CapEff'], Seccomp: '0' });
     expect(await inside('users', 'master', 'echo 1 > /proc/sys/net/ipv4/ip_forward && ls /dev/kmsg')).toBe(
@@ -141,11 +141,11 @@ describe('one Pod of many users', () => {
     );
   });
 
-  test('a profile of the node holds', async () => {
+  test('a Localhost seccomp profile of the node is enforced', async () => {
     expect(await inside('users', 'profiled', 'mkdir /tmp/x 2>&1 || true')).toContain('Function not implemented');
   });
 
-  test('sysctls are those of the Pod, also unsafe ones that the node allows, in either form', async () => {
+  test('the sysctls of the Pod are set, including unsafe ones that the node allows', async () => {
     const names = [
       'net/ipv4/ip_unprivileged_port_start',
       'kernel/shm_rmid_forced',
@@ -157,7 +157,7 @@ describe('one Pod of many users', () => {
   });
 });
 
-test('init and defer containers have profiles as the others do', async () => {
+test('init and defer containers have the profiles of the Pod or their own', async () => {
   const script = 'grep ^Seccomp: /proc/self/status';
   const seccompProfile = { type: 'Unconfined' };
   await lifepod.apply(
@@ -204,7 +204,7 @@ describe('the user of an image', () => {
     }
   });
 
-  test('holds where the Pod names none, with the groups that the image gives it', async () => {
+  test('the user of the image and its groups apply where the Pod sets none', async () => {
     const app = [
       waiting('named', {}, { image: 'named:1' }),
       waiting('numbered', { runAsNonRoot: true }, { image: 'numbered:1' }),
@@ -221,7 +221,7 @@ describe('the user of an image', () => {
     expect(await processOf('by-image', 'root')).toMatchObject({ Uid: '0 0 0 0', Gid: '2500 2500 2500 2500' });
   });
 
-  test('is not known to be no root by its name alone', async () => {
+  test('runAsNonRoot refuses an image whose user has a name instead of a number', async () => {
     await lifepod.apply(pod('by-name', { app: [waiting('app', { runAsNonRoot: true }, { image: 'named:1' })] }));
     const seen = await record.until('by-name', waitsFor('app', 'CreateContainerConfigError'));
     expect(statusOf(seen, 'app').state?.waiting?.message).toMatch(
@@ -234,7 +234,7 @@ describe('runAsNonRoot', () => {
   test.each([
     ['image-root', {}, 'container has runAsNonRoot and image will run as root'],
     ['asked-root', { runAsUser: 0 }, "container's runAsUser breaks non-root policy"],
-  ])('%s is refused', async (name, more, cause) => {
+  ])('runAsNonRoot refuses %s', async (name, more, cause) => {
     await lifepod.apply(pod(name, { app: [waiting('app', { runAsNonRoot: true, ...more })] }));
     const seen = await record.until(name, waitsFor('app', 'CreateContainerConfigError'));
     expect(statusOf(seen, 'app').state?.waiting?.message).toBe(
@@ -243,13 +243,13 @@ describe('runAsNonRoot', () => {
   });
 });
 
-test('user namespaces, which the runtime does not have, are not passed over', async () => {
+test('a Pod with a user namespace is refused where the runtime does not support them', async () => {
   await lifepod.apply(pod('own-users', { spec: { hostUsers: false } }));
   expect(await record.event('own-users', /FailedCreatePodSandBox/)).toContain('does not support user namespaces');
 });
 
 describe('names', () => {
-  test('are those of the spec, in the kernel, in /etc/hosts and in /etc/resolv.conf', async () => {
+  test('the hostname, /etc/hosts and /etc/resolv.conf follow the spec', async () => {
     await lifepod.apply(
       pod('named', {
         spec: {
@@ -277,7 +277,7 @@ describe('names', () => {
     );
   });
 
-  test('that are too long are cut, or refused where they are to be whole', async () => {
+  test('host names that are too long are cut, or refused with setHostnameAsFQDN', async () => {
     const long = `${'a'.repeat(62)}-b`;
     await lifepod.apply(pod(long));
     const spec = { hostname: 'b'.repeat(63), subdomain: 'set', setHostnameAsFQDN: true };
@@ -291,7 +291,7 @@ describe('names', () => {
     await lifepod.kubectlOk('delete', 'pod', 'too-long', '--now');
   });
 
-  test("of the cluster are asked of its DNS on the host's network too, with what the Pod adds", async () => {
+  test("ClusterFirstWithHostNet uses the cluster's DNS on the host's network, with the Pod's dnsConfig", async () => {
     const dnsPolicy = 'ClusterFirstWithHostNet';
     const dnsConfig = {
       nameservers: ['192.0.2.1', '192.0.2.2', '192.0.2.3'],
@@ -312,7 +312,7 @@ describe('names', () => {
     );
   });
 
-  test('of the cluster are asked of its DNS by default, of the machine with dnsPolicy Default', async () => {
+  test('Pods use the DNS of the cluster, or that of the machine with dnsPolicy Default', async () => {
     await lifepod.apply(pod('cluster-first'));
     await lifepod.apply(pod('as-host', { spec: { dnsPolicy: 'Default' } }));
     await record.until('cluster-first', isReady);
@@ -332,7 +332,7 @@ describe('namespaces', () => {
   const namespace = (name: string, container: string, of: string): Promise<string> =>
     inside(name, container, `readlink /proc/self/ns/${of}`).then((text) => text.trim());
 
-  test('of the host are shared where the Pod asks for it', async () => {
+  test('hostNetwork, hostPID and hostIPC share the namespaces of the host', async () => {
     const spec = { hostNetwork: true, hostPID: true, hostIPC: true };
     await lifepod.apply(pod('on-host', { spec }));
     const { status } = await record.until('on-host', isReady);
@@ -345,7 +345,7 @@ describe('namespaces', () => {
     );
   });
 
-  test("of processes are a container's own, or the Pod's where it says so", async () => {
+  test("each container has its own process namespace, or shares the Pod's with shareProcessNamespace", async () => {
     const app = [
       { name: 'app', script: WAIT },
       { name: 'other', script: WAIT },
@@ -376,7 +376,7 @@ describe('a port of the host', () => {
   const hear = (address: string, port: number): Promise<string> =>
     runCommandOk('busybox', ['nc', '-w', '10', address, String(port)], { input: '' });
 
-  test('leads to the container, and to another one once that is gone', async () => {
+  test('a hostPort is forwarded to the container, and to that of another Pod once the first is deleted', async () => {
     await ported('ported', { hostPort: 28_083 });
     const { status } = await record.until('ported', isReady);
     expect(await hear(status?.hostIP ?? '', 28_083)).toBe('hello from inside\n');
@@ -386,19 +386,19 @@ describe('a port of the host', () => {
     expect(await hear(next.status?.hostIP ?? '', 28_083)).toBe('hello from inside\n');
   });
 
-  test('of one address leads there from it alone', async () => {
+  test('a hostPort with a hostIP is forwarded from that address alone', async () => {
     await ported('local', { hostPort: 28_084, hostIP: '127.0.0.1' });
     const { status } = await record.until('local', isReady);
     expect(await hear('127.0.0.1', 28_084)).toBe('hello from inside\n');
     await expect(hear(status?.hostIP ?? '', 28_084)).rejects.toThrow();
   });
 
-  test('of UDP leads to the container as well', async () => {
+  test('a UDP hostPort is forwarded to the container', async () => {
     const ports = [{ containerPort: 8081, hostPort: 28_085, protocol: 'UDP' }];
     await lifepod.apply(pod('datagrams', { app: [{ name: 'app', script: WAIT, ports }] }));
     const running = await record.until('datagrams', isReady);
     const [pid] = processesOf(containerGroup(lifepod.dataDir, running, 'app'));
-    // busybox has no program that answers datagrams: this one runs where the container's network is.
+    // busybox has no program that answers datagrams, so this one runs in the container's network namespace.
     const answer = `const s = require('node:dgram').createSocket('udp4');
       s.on('message', (text, from) => s.send('heard ' + text, from.port, from.address));
       s.bind(8081, () => console.log('bound'));`;

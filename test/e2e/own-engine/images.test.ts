@@ -1,23 +1,23 @@
-/** Images of Pods: from a registry with and without a password, from archives, by tag and by digest; what waits and why. */
+/** Images of Pods: from registries with and without a password, from archives, by tag and by digest; what waits and why. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Pod } from '../../src/api/generated/types.ts';
-import { findProgram } from '../../src/platform/processes.ts';
-import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
-import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
-import { busyboxArchive } from '../support/images.ts';
-import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../support/lifepod.ts';
-import { pod, type ScriptedContainer, WAIT } from '../support/manifests.ts';
-import { inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../support/pods.ts';
+import type { Pod } from '../../../src/api/generated/types.ts';
+import { findProgram } from '../../../src/platform/processes.ts';
+import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
+import { makeBusyboxArchive } from '../../../src/runtime/images/local-images.ts';
+import { busyboxArchive } from '../../support/images.ts';
+import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { pod, type ScriptedContainer, WAIT } from '../../support/manifests.ts';
+import { inPhase, isReady, type PodRecord, recordPods, statusOf, waitsFor } from '../../support/pods.ts';
 import {
   REGISTRY_PASSWORD,
   REGISTRY_USER,
   type Registry,
   startHalfwayGate,
   startRegistry,
-} from '../support/registry.ts';
+} from '../../support/registry.ts';
 
 let scratch: Scratch;
 let open: Registry;
@@ -55,7 +55,7 @@ const pullSecret = (name: string, auths: object): object => ({
 });
 
 describe('a registry with a password', () => {
-  it('needs the secret of the Pod: the one that fits is found, wrong ones and missing ones do no harm', async () => {
+  it('a private registry accepts the matching pull secret of the Pod, and wrong or missing secrets do no harm', async () => {
     await closed.push(await busyboxArchive(), 'team/app:1');
     const image = `${closed.host}/team/app:1`;
     await lifepod.apply(pod('no-secret', { app: [of(image)] }));
@@ -77,7 +77,7 @@ describe('a registry with a password', () => {
     );
   });
 
-  it('takes those of the ServiceAccount for a Pod that names none', async () => {
+  it('a Pod without pull secrets uses those of its ServiceAccount', async () => {
     await closed.push(await busyboxArchive(), 'team/account:1');
     await lifepod.apply(pullSecret('of-account', { [closed.host]: credential(REGISTRY_USER, REGISTRY_PASSWORD) }));
     await lifepod.apply({
@@ -91,7 +91,7 @@ describe('a registry with a password', () => {
     await record.until('by-account', isReady);
   });
 
-  it('is told no secret in logs and Events', async () => {
+  it('no credential appears in logs or Events', async () => {
     const files = readdirSync(lifepod.dataDir, { recursive: true, encoding: 'utf8' })
       .map((name) => join(lifepod.dataDir, name))
       .filter((path) => path.endsWith('.log') && statSync(path).isFile());
@@ -103,7 +103,7 @@ describe('a registry with a password', () => {
 });
 
 describe('references', () => {
-  it('by digest are pulled once; the tag latest is asked for each time', async () => {
+  it('an image by digest is pulled once, and the tag latest is pulled for each start', async () => {
     const digest = await open.push(await busyboxArchive(), 'team/tool:latest');
     const byDigest = `${open.host}/team/tool@${digest}`;
     await lifepod.apply(pod('by-digest', { app: [of(byDigest)] }));
@@ -121,7 +121,7 @@ describe('references', () => {
     }
   });
 
-  it('that are none are told of as such', async () => {
+  it('an invalid image name is reported as InvalidImageName', async () => {
     await lifepod.apply(pod('misnamed', { app: [of('Example.com/busyBOX')] }));
     const shown = await record.until('misnamed', waitsFor('app', 'InvalidImageName'));
     const message = `Failed to apply default image tag "Example.com/busyBOX": couldn't parse image name "Example.com/busyBOX": invalid reference format: repository name (busyBOX) must be lowercase`;
@@ -130,7 +130,7 @@ describe('references', () => {
     expect(record.events('misnamed')).toContain(`Warning InspectFailed: ${message}`);
   });
 
-  it('that nobody has are in back-off, with the reason', async () => {
+  it('an image that no registry has is in back-off, with the reason', async () => {
     const image = `${open.host}/team/none:1`;
     await lifepod.apply(pod('unknown', { app: [of(image)] }));
     const waiting = await record.until('unknown', waitsFor('app', 'ImagePullBackOff'));
@@ -149,7 +149,7 @@ describe('references', () => {
 });
 
 describe('an image that is loaded while Pods wait for it', () => {
-  it('starts them at once: those in back-off, and those that may not pull', async () => {
+  it('an image that is loaded starts the Pods that wait for it at once, in back-off or with pull policy Never', async () => {
     const image = `${open.host}/team/late:1`;
     const archive = join(scratch.path, 'late.tar');
     await makeBusyboxArchive(archive, { reference: image });
@@ -165,7 +165,7 @@ describe('an image that is loaded while Pods wait for it', () => {
     expect(await lifepod.cliOk('image', 'load', archive)).toBe(`loaded ${image}\n`);
     const loaded = Date.now();
     await Promise.all([record.until('patient', isReady), record.until('told-never', isReady)]);
-    // The next pull would have been ten seconds after the first.
+    // The next pull was due ten seconds after the first.
     expect(Date.now() - loaded).toBeLessThan(5000);
     expect(statusOf(waiting, 'app').restartCount).toBe(0);
     await record.event('patient', /^Normal Pulled: Container image ".*" already present on machine$/);
@@ -174,7 +174,7 @@ describe('an image that is loaded while Pods wait for it', () => {
 });
 
 describe('an image that is loaded, and that no registry has', () => {
-  it('does for a Pod that never pulls, and not for one that always does', async () => {
+  it('a loaded image is used by a Pod with pull policy Never, but not by one with Always', async () => {
     const image = `${open.host}/team/loaded:1`;
     const archive = join(scratch.path, 'loaded.tar');
     await makeBusyboxArchive(archive, { reference: image });
@@ -189,7 +189,7 @@ describe('an image that is loaded, and that no registry has', () => {
 });
 
 describe('hosts.toml of a registry', () => {
-  it('in the data folder says where it is asked, at once', async () => {
+  it('hosts.toml in the data folder redirects a registry at once', async () => {
     await open.push(await busyboxArchive(), 'team/mirrored:1');
     const folder = join(lifepod.dataDir, 'certs.d', 'registry.example');
     mkdirSync(folder, { recursive: true });
@@ -200,7 +200,7 @@ describe('hosts.toml of a registry', () => {
 });
 
 describe('lifepod image', () => {
-  it('lists what there is, and removes what no Pod uses', async () => {
+  it('lifepod image lists all images, and removes those that no Pod uses', async () => {
     const [kept, gone] = ['example.com/kept:1', 'example.com/gone:1'];
     for (const reference of [kept, gone]) {
       const archive = join(scratch.path, 'tool.tar');
@@ -237,7 +237,7 @@ describe('lifepod image', () => {
 });
 
 describe('a pull that takes its time', () => {
-  it('says how far it is, in the status and in Events; the next one waits for it', async () => {
+  it('a long pull reports its progress in the status and in Events, and the next pull waits', async () => {
     const archive = join(scratch.path, 'large.tar');
     const shell = {
       type: 'file',

@@ -1,9 +1,9 @@
-/** Point 2: what kubectl asks of the cluster beside Pods. */
+/** kubectl with the cluster and with kinds other than Pods. */
 import { request } from 'node:https';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod } from '../support/manifests.ts';
-import { readMetrics } from '../support/prometheus.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod } from '../../support/manifests.ts';
+import { readMetrics } from '../../support/prometheus.ts';
 
 let lifepod: Lifepod;
 let server: string;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => lifepod?.stop());
 
-/** Without a client certificate. */
+/** Sends a request without a client certificate. */
 const anonymous = (path: string): Promise<{ code: number; body: string }> =>
   new Promise((resolve, reject) => {
     const asked = request(`${server}${path}`, { rejectUnauthorized: false }, (response) => {
@@ -27,7 +27,7 @@ const anonymous = (path: string): Promise<{ code: number; body: string }> =>
     asked.end();
   });
 
-test('kubectl version and cluster-info answer', async () => {
+test('kubectl version and cluster-info work', async () => {
   expect(await lifepod.kubectlOk('version')).toMatch(/^Server Version: v1\.33\.\d+/m);
   expect(await lifepod.kubectlOk('cluster-info')).toContain(`is running at`);
 });
@@ -65,7 +65,7 @@ test('kubectl get nodes shows the node Ready, with its version, runtime, address
   expect(await lifepod.kubectlOk('describe', 'node', 'node-1')).toMatch(/Ready +True/);
 });
 
-test('the namespaces of a cluster are there; create ns makes one with its default ServiceAccount', async () => {
+test('a cluster has its system namespaces, and a new namespace gets its default ServiceAccount', async () => {
   const text = await lifepod.kubectlOk('get', 'ns');
   for (const name of ['default', 'kube-system', 'kube-public', 'kube-node-lease']) {
     expect(text).toMatch(new RegExp(`^${name} +Active `, 'm'));
@@ -74,7 +74,7 @@ test('the namespaces of a cluster are there; create ns makes one with its defaul
   await lifepod.kubectlOk('wait', '--for=create', 'serviceaccount/default', '-n', 'team-a', '--timeout=30s');
 });
 
-test('a namespace is deleted with the Pods in it', async () => {
+test('deleting a namespace deletes its Pods', async () => {
   await lifepod.kubectlOk('create', 'ns', 'short');
   await lifepod.kubectlOk('wait', '--for=create', 'serviceaccount/default', '-n', 'short', '--timeout=30s');
   const manifest = pod('inside');
@@ -88,7 +88,7 @@ test('a Service gets a cluster IP, and its name resolves in a Pod, in each form'
   await lifepod.kubectlOk('create', 'service', 'clusterip', 'web', '--tcp=80:8080');
   const ip = await lifepod.kubectlOk('get', 'service', 'web', '-o', 'jsonpath={.spec.clusterIP}');
   expect(ip).toMatch(/^10\./);
-  // nslookup of busybox asks for a name with a dot as it is; ping resolves as programs do. Nobody answers the ping.
+  // nslookup of busybox does not use the search list for names with a dot; ping resolves like other programs. The ping gets no reply.
   const forms = 'web web.default web.default.svc web.default.svc.cluster.local';
   const script = `nslookup web.default.svc.cluster.local; for name in ${forms}; do ping -c 1 -W 1 $name; done; true`;
   await lifepod.apply(pod('resolver', { app: [{ name: 'app', script }], spec: { restartPolicy: 'Never' } }));
@@ -103,7 +103,7 @@ test('a Service gets a cluster IP, and its name resolves in a Pod, in each form'
   );
 });
 
-test('what every cluster has is made again at once after kubectl deleted or changed it', async () => {
+test('objects that every cluster has are restored at once after kubectl deleted or changed them', async () => {
   const read = () => lifepod.get<{ metadata: { uid: string }; spec: object }>('svc', 'kubernetes');
   const first = await read();
   await lifepod.kubectlOk('delete', 'svc', '--all');
@@ -122,7 +122,7 @@ test('what every cluster has is made again at once after kubectl deleted or chan
   await lifepod.kubectlOk('wait', '--for=create', ...lease, '--timeout=60s');
 });
 
-test('an Event lives on from its write, however old the times are that its client put in', async () => {
+test('the lifetime of an Event counts from its write, not from the times in it', async () => {
   const event = (name: string, time: string): object => ({
     apiVersion: 'v1',
     kind: 'Event',
@@ -145,7 +145,7 @@ test('an Event lives on from its write, however old the times are that its clien
   for (const name of ['begin', 'old', 'end']) await lifepod.kubectlOk('get', 'event', name);
 });
 
-test('restarts are counted by namespace, and the count goes with the namespace', async () => {
+test('the metric of restarts is kept by namespace, and removed with the namespace', async () => {
   const counted = async (): Promise<string[]> => {
     const families = readMetrics(await lifepod.kubectlOk('get', '--raw', '/metrics'));
     const { samples } = families.get('lifepod_container_restarts_total') ?? {
@@ -165,7 +165,7 @@ test('restarts are counted by namespace, and the count goes with the namespace',
   expect(await counted()).toEqual(before);
 });
 
-test('ConfigMaps, Secrets and Leases are kept', async () => {
+test('ConfigMaps, Secrets and Leases are stored', async () => {
   await lifepod.kubectlOk('create', 'configmap', 'settings', '--from-literal=color=blue');
   await lifepod.kubectlOk('create', 'secret', 'generic', 'token', '--from-literal=key=value');
   expect(await lifepod.kubectlOk('get', 'configmap', 'settings', '-o', 'jsonpath={.data.color}')).toBe('blue');
@@ -185,7 +185,7 @@ test('a Pod reads its ServiceAccount: token, ca.crt and namespace', async () => 
   expect(log).toContain('Read-only file system');
 });
 
-test('anonymous requests get 401, but for health and version', async () => {
+test('anonymous requests get 401, except for health and version', async () => {
   expect((await anonymous('/api/v1/namespaces/default/pods')).code).toBe(401);
   expect((await anonymous('/apis')).code).toBe(401);
   for (const path of ['/healthz', '/readyz', '/livez'])
@@ -193,7 +193,7 @@ test('anonymous requests get 401, but for health and version', async () => {
   expect(JSON.parse((await anonymous('/version')).body)).toMatchObject({ major: '1', minor: '33' });
 });
 
-test('lists are read in pieces and selected by labels and fields', async () => {
+test('lists are paginated and selected by labels and fields', async () => {
   for (const name of ['a', 'b', 'c']) await lifepod.kubectlOk('create', 'configmap', `list-${name}`);
   await lifepod.kubectlOk('label', 'configmap', 'list-b', 'chosen=yes');
   const all = await lifepod.kubectlOk('get', 'configmap', '--chunk-size=1', '-o', 'name');
@@ -216,7 +216,7 @@ test('an update with an old resourceVersion is a Conflict', async () => {
   );
 });
 
-test('lifepod status names what runs, with versions and memory', async () => {
+test('lifepod status prints what runs, with versions and memory', async () => {
   const text = await lifepod.cliOk('status');
   expect(text).toMatch(/^lifepod +\d+\.\d+\.\d+, PID \d+/m);
   expect(text).toMatch(/v1\.33\./);

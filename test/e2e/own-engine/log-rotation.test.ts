@@ -1,4 +1,4 @@
-/** Rotation as a user meets it: 10 MiB are set aside within some seconds, and `kubectl logs -f` reads on. */
+/** Log rotation: a log of 10 MiB is rotated within seconds, and `kubectl logs -f` continues. */
 import {
   closeSync,
   existsSync,
@@ -13,9 +13,9 @@ import {
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Pod } from '../../src/api/generated/types.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod } from '../support/manifests.ts';
+import type { Pod } from '../../../src/api/generated/types.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod } from '../../support/manifests.ts';
 
 let lifepod: Lifepod;
 beforeAll(async () => {
@@ -23,12 +23,12 @@ beforeAll(async () => {
 });
 afterAll(() => lifepod?.stop());
 
-/** With what the runtime writes before each, 15 MiB. */
+/** The number of lines: 15 MiB with the prefix that the runtime writes before each. */
 const FIRST = 300_000;
 const LAST = FIRST + 5;
 const SCRIPT = `echo ready; until [ -e /tmp/begin ]; do usleep 50000; done; seq 1 ${FIRST}; until [ -e /tmp/go ]; do usleep 50000; done; seq ${FIRST + 1} ${LAST}; echo end`;
 
-test('a log of more than 10 MiB is rotated, and following it loses no line', async () => {
+test('a log of more than 10 MiB is rotated, and logs -f loses no line', async () => {
   await lifepod.apply(pod('writer', { app: [{ name: 'app', script: SCRIPT }], spec: { restartPolicy: 'Never' } }));
   await lifepod.kubectlOk('wait', '--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/writer');
   const { uid } = (await lifepod.get<Pod>('pod', 'writer')).metadata;
@@ -47,22 +47,22 @@ test('a log of more than 10 MiB is rotated, and following it loses no line', asy
   expect(lines.findIndex((line, index) => line !== String(index + 1))).toBe(LAST);
 
   await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/writer', '--timeout=60s');
-  // Without following, the file that was written last is what is read.
+  // Without -f only the newest file is read.
   const written = readFileSync(join(folder, '0.log'), 'utf8').split('\n').length - 1;
   expect(written).toBeLessThan(FIRST);
   const shown = (await lifepod.kubectlOk('logs', 'writer')).split('\n').slice(0, -1);
   expect(shown).toHaveLength(written);
-  // The first record may be the rest of a line that the runtime had begun in the file before.
+  // The first record may be the rest of a line that starts in the previous file.
   expect(shown.slice(1)).toEqual(lines.slice(1 - written));
   expect(await lifepod.kubectlOk('logs', 'writer', '--tail=2')).toBe(`${LAST}\nend\n`);
 });
 
 const MAY_STAY = 5 * 10 * 2 ** 20;
 const WRITTEN = 100_000_000;
-/** Of lines of 2,000 bytes, as fast as it can. */
+/** Writes lines of 2,000 bytes as fast as possible. */
 const FLOOD = `yes "$(printf 'x%.0s' $(seq 1 1999))" | head -c ${WRITTEN}; echo end`;
 
-test('a container that writes as fast as it can leaves what its files may have, and at no time much more', async () => {
+test('the logs of a container that writes as fast as possible never exceed their limit by much', async () => {
   await lifepod.apply(pod('flood', { app: [{ name: 'app', script: FLOOD }], spec: { restartPolicy: 'Never' } }));
   const { uid } = (await lifepod.get<Pod>('pod', 'flood')).metadata;
   const folder = join(lifepod.dataDir, 'logs', 'pods', `default_flood_${uid}`, 'app');
@@ -78,16 +78,16 @@ test('a container that writes as fast as it can leaves what its files may have, 
   const perSecond = WRITTEN / ((performance.now() - first) / 1_000);
   expect(most).toBeGreaterThan(MAY_STAY / 5);
   expect(most).toBeLessThan(MAY_STAY + perSecond);
-  // A fast container has written all of it before it is first looked at.
+  // A fast container has written everything before the first check.
   await until(folder, () => bytesIn(folder) <= MAY_STAY);
-  // The last line is in the file that was set aside last, if the container wrote it during a rotation.
+  // The last line is in the newest rotated file if the container wrote it during a rotation.
   const files = readdirSync(folder).sort((a, b) => Number(a === '0.log') - Number(b === '0.log') || (a < b ? -1 : 1));
   const last = files.map((file) => join(folder, file)).findLast((file) => statSync(file).size > 0) ?? '';
   const bytes = readFileSync(last);
   expect((last.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString().slice(-6)).toBe('F end\n');
 });
 
-test('what a container has written and ended while no engine ran is bounded by the next one', async () => {
+test('the next engine limits the logs that a container wrote while no engine ran', async () => {
   const script = `until [ -e /tmp/go ]; do usleep 50000; done; ${FLOOD}`;
   await lifepod.apply(pod('alone', { app: [{ name: 'app', script }], spec: { restartPolicy: 'Never' } }));
   await lifepod.kubectlOk('wait', '--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/alone');
@@ -125,7 +125,7 @@ const rotated = (folder: string): Promise<void> =>
   until(
     folder,
     () =>
-      // The runtime has opened the new file, too.
+      // The runtime has opened the new file.
       readdirSync(folder).some((name) => /^0\.log\.\d{8}-\d{6}$/.test(name)) && existsSync(join(folder, '0.log')),
   );
 

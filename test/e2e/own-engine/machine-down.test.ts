@@ -1,23 +1,23 @@
-/** A start on a machine's containerd that is down while containers of lifepod run. */
+/** A start of the engine while the machine's containerd is down and containers of lifepod run. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Pod } from '../../src/api/generated/types.ts';
-import { type Containerd, startContainerd } from '../../src/runtime/containerd/containerd.ts';
-import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
-import { type RealRuntime, startRealRuntime } from '../integration/containerd-fixture.ts';
-import { LAUNCHER, type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod } from '../support/manifests.ts';
+import type { Pod } from '../../../src/api/generated/types.ts';
+import { type Containerd, startContainerd } from '../../../src/runtime/containerd/containerd.ts';
+import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
+import { type RealRuntime, startRealRuntime } from '../../integration/containerd-fixture.ts';
+import { LAUNCHER, type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod } from '../../support/manifests.ts';
 
 let machine: RealRuntime;
 let lifepod: Lifepod;
 let next: Containerd | undefined;
 beforeAll(async () => {
   machine = await startRealRuntime();
-  // The machine's containerd has its state in the folder of its socket.
+  // The state of the machine's containerd is in the folder of its socket.
   const { state, socket } = containerdPaths(machine.where.dataDir);
   const tasks = 'io.containerd.runtime.v2.task';
   mkdirSync(join(state, tasks), { recursive: true });
@@ -30,7 +30,7 @@ afterAll(async () => {
   await machine?.close();
 });
 
-/** `lifepod up`, in the foreground, until it waits for containerd. */
+/** Starts `lifepod up` in the foreground and resolves when it waits for containerd. */
 async function upWaiting(
   ...options: string[]
 ): Promise<{ child: ChildProcess; ended: Promise<unknown[]>; lines: string[] }> {
@@ -49,7 +49,7 @@ async function upWaiting(
   return { child, ended, lines };
 }
 
-test('it waits for containerd; Ctrl+C ends it; an init container that ends meanwhile does not run again', async () => {
+test('up waits for containerd, Ctrl+C ends it, and an init container that ends meanwhile does not run again', async () => {
   const trace = join(machine.where.dataDir, 'trace');
   mkdirSync(trace);
   const script = 'until test -e /trace/go; do sleep 0.1; done; echo ran >>/trace/ran';

@@ -5,21 +5,25 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { chooseFreeRanges } from '../../src/engine/free-ranges.ts';
-import { type Containerd, type ContainerdOptions, startContainerd } from '../../src/runtime/containerd/containerd.ts';
-import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
-import { loadImageArchives } from '../../src/runtime/images/load.ts';
-import { makePauseArchive } from '../../src/runtime/images/local-images.ts';
-import { loadImages, quiet, type Scratch, scratch } from '../integration/containerd-fixture.ts';
-import { watchLeaks } from '../support/leaks.ts';
-import { LAUNCHER, launch, scratchFolder } from '../support/lifepod.ts';
-import { startRegistry } from '../support/registry.ts';
+import { chooseFreeRanges } from '../../../src/engine/free-ranges.ts';
+import {
+  type Containerd,
+  type ContainerdOptions,
+  startContainerd,
+} from '../../../src/runtime/containerd/containerd.ts';
+import { connectRuntime } from '../../../src/runtime/cri/cri-runtime.ts';
+import { loadImageArchives } from '../../../src/runtime/images/load.ts';
+import { makePauseArchive } from '../../../src/runtime/images/local-images.ts';
+import { loadImages, quiet, type Scratch, scratch } from '../../integration/containerd-fixture.ts';
+import { watchLeaks } from '../../support/leaks.ts';
+import { LAUNCHER, launch, scratchFolder } from '../../support/lifepod.ts';
+import { startRegistry } from '../../support/registry.ts';
 
 interface Machine {
   where: Scratch;
   containerd: Containerd;
   dataDir: string;
-  /** `lifepod up --detach`: the exit code, and the lines on standard error, each given to `seen`, with what Ctrl+C does. */
+  /** Runs `lifepod up --detach`; returns the exit code and the lines of stderr, and passes each line to `seen` with a function for Ctrl+C. */
   up(seen?: (line: string, interrupt: () => void) => unknown): Promise<{ code: number; lines: string[] }>;
 }
 
@@ -57,14 +61,14 @@ async function withMachine(
   }
 }
 
-/** The path of an archive with a sandbox image of that name. */
+/** Returns the path of an archive with a sandbox image of that name. */
 async function pauseArchive({ dataDir }: Scratch, reference: string): Promise<string> {
   const archive = join(dataDir, 'sandbox-image.tar');
   await makePauseArchive(archive, { reference });
   return archive;
 }
 
-/** How many sandboxes of the engine the runtime has. */
+/** Returns the number of the engine's sandboxes in the runtime. */
 async function sandboxCount({ containerd, dataDir, where }: Machine): Promise<number> {
   const namespaceLabels = { 'lifepod.io/instance': dataDir };
   const { endpoint } = containerd;
@@ -78,7 +82,7 @@ async function sandboxCount({ containerd, dataDir, where }: Machine): Promise<nu
 
 const READY = expect.stringMatching(/^lifepod .* is ready after /);
 
-test('without a CNI configuration up says what is missing and what to do, and is ready once it is there', async () => {
+test('without a CNI configuration up says what is missing and what to do, and is ready once it exists', async () => {
   let cni = '';
   let configuration = Buffer.alloc(0);
   const change = ({ options }: Scratch): Partial<ContainerdOptions> => {
@@ -102,7 +106,7 @@ test('without a CNI configuration up says what is missing and what to do, and is
   });
 });
 
-test('down after a start that was given up ends nothing, and needs no engine', async () => {
+test('down after an interrupted start needs no engine', async () => {
   const change = ({ options }: Scratch): Partial<ContainerdOptions> => {
     rmSync(join(options.cniConfDir, '10-test.conflist'));
     return {};
@@ -116,7 +120,7 @@ test('down after a start that was given up ends nothing, and needs no engine', a
   });
 });
 
-test('without its sandbox image, which no registry has, up says how to load it, and is ready once it is loaded', async () => {
+test('without its sandbox image up says how to load it, and is ready once it is loaded', async () => {
   // Nothing listens on this port.
   const sandboxImage = '127.0.0.1:1/pause:3.10';
   await withMachine(
@@ -143,7 +147,7 @@ test('without its sandbox image, which no registry has, up says how to load it, 
   );
 });
 
-test('a sandbox image that a registry has is pulled, and nothing of the trial is left', async () => {
+test('the sandbox image is pulled from its registry, and the sandbox of the check is removed', async () => {
   const folder = scratchFolder();
   const registry = await startRegistry(join(folder.path, 'registry'));
   try {

@@ -1,20 +1,20 @@
-/** An engine on a containerd that it did not start: Pods, their limits, its images, and what is left of them. */
+/** An engine that uses the machine's containerd: Pods, limits, images, and cleanup. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Pod } from '../../src/api/generated/types.ts';
-import { cgroupRootOf } from '../../src/node/resources/pod-cgroups.ts';
-import { findProgram } from '../../src/platform/processes.ts';
-import { readRuntimeConfig } from '../../src/runtime/cri/runtime-config.ts';
-import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
-import type { ContainerConfig } from '../../src/runtime/runtime.ts';
-import { type RealRuntime, startRealRuntime } from '../integration/containerd-fixture.ts';
-import { containerGroup, groupExists, limitsOf, podGroup } from '../support/control-groups.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
-import { isReady, type PodRecord, recordPods, statusOf } from '../support/pods.ts';
-import { type Registry, startHalfwayGate, startRegistry } from '../support/registry.ts';
+import type { Pod } from '../../../src/api/generated/types.ts';
+import { cgroupRootOf } from '../../../src/node/resources/pod-cgroups.ts';
+import { findProgram } from '../../../src/platform/processes.ts';
+import { readRuntimeConfig } from '../../../src/runtime/cri/runtime-config.ts';
+import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
+import type { ContainerConfig } from '../../../src/runtime/runtime.ts';
+import { type RealRuntime, startRealRuntime } from '../../integration/containerd-fixture.ts';
+import { containerGroup, groupExists, limitsOf, podGroup } from '../../support/control-groups.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { isReady, type PodRecord, recordPods, statusOf } from '../../support/pods.ts';
+import { type Registry, startHalfwayGate, startRegistry } from '../../support/registry.ts';
 
 let machine: RealRuntime;
 let registry: Registry;
@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 const deadline = (): AbortSignal => AbortSignal.timeout(30_000);
-/** A shell, and bytes that no other image has; the path of the archive. */
+/** Makes an image with a shell and unique bytes; returns the path of its archive. */
 async function archiveOf(reference: string, ballastBytes = 0): Promise<string> {
   const archive = join(machine.where.dataDir, 'image.tar');
   const file = (path: string, content: Buffer) => ({ type: 'file', path, mode: 0o755, content }) as const;
@@ -63,7 +63,7 @@ test('Pods run in control groups of their own', async () => {
   expect(await lifepod.kubectlOk('exec', 'guest', '--', 'echo', 'hello')).toBe('hello\n');
 });
 
-test('with dnsPolicy Default they resolve as the node was told', async () => {
+test('Pods with dnsPolicy Default use the resolver configuration of the node', async () => {
   await lifepod.apply(pod('resolving', { spec: { dnsPolicy: 'Default' } }));
   await record.until('resolving', isReady);
   expect(await lifepod.kubectlOk('exec', 'resolving', '--', 'cat', '/etc/resolv.conf')).toBe(
@@ -78,7 +78,7 @@ test('a RuntimeClass names a handler of the runtime', async () => {
   await record.until('classy', isReady);
 });
 
-test('images are loaded, listed and removed, but for those that the runtime or others need', async () => {
+test('images are loaded, listed and removed, except those that the runtime or other programs need', async () => {
   const [gone, foreign] = ['example.com/gone:1', 'example.com/foreign:1'];
   for (const reference of [gone, foreign]) await lifepod.cliOk('image', 'load', await archiveOf(reference));
   expect(await lifepod.cliOk('image', 'list')).toMatch(/^example\.com\/gone:1 +[0-9a-f]{12} +[\d.]+ MiB +0$/m);
@@ -108,7 +108,7 @@ test('images are loaded, listed and removed, but for those that the runtime or o
   expect(await lifepod.cliOk('image', 'rm', foreign)).toBe(`removed ${foreign}\n`);
 });
 
-test('as many images as wanted are pulled at once, the next one waits', async () => {
+test('--max-parallel-image-pulls limits the pulls, and the next one waits', async () => {
   const names = ['one', 'two'];
   for (const name of names)
     await registry.push(await archiveOf(`example.com/${name}:1`, 4 * 2 ** 20), `team/${name}:1`);
@@ -132,7 +132,7 @@ test('as many images as wanted are pulled at once, the next one waits', async ()
   await lifepod.kubectlOk('delete', 'pod', 'one', 'two', 'three', '--force');
 });
 
-test('a restart of the engine, which remembers the runtime, leaves the containers', async () => {
+test('a restart of the engine remembers the runtime and keeps the containers', async () => {
   const before = statusOf(record.now('guest'), 'app').containerID;
   record.end();
   await lifepod.kill('SIGKILL');
@@ -143,7 +143,7 @@ test('a restart of the engine, which remembers the runtime, leaves the container
   expect(await lifepod.kubectlOk('exec', 'guest', '--', 'echo', 'hello')).toBe('hello\n');
 });
 
-test('nothing of Pods is left', async () => {
+test('down leaves nothing of the Pods in the machine’s runtime', async () => {
   record.end();
   await lifepod.cliOk('down');
   expect((await machine.runtime.observeAll(deadline())).size).toBe(0);

@@ -1,15 +1,15 @@
-/** The node as kubectl sees it: what it has and what it reports, and what its taints do to Pods. */
+/** The Node object: capacity, conditions and images, and the effect of taints on Pods. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Node } from '../../src/api/generated/types.ts';
-import { cgroupRootOf } from '../../src/node/resources/pod-cgroups.ts';
-import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
-import { containerdPid } from '../support/containerd.ts';
-import { limitsOf } from '../support/control-groups.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod } from '../support/manifests.ts';
-import { condition, inPhase, isReady, type PodRecord, recordPods, statusOf } from '../support/pods.ts';
+import type { Node } from '../../../src/api/generated/types.ts';
+import { cgroupRootOf } from '../../../src/node/resources/pod-cgroups.ts';
+import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
+import { containerdPid } from '../../support/containerd.ts';
+import { limitsOf } from '../../support/control-groups.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod } from '../../support/manifests.ts';
+import { condition, inPhase, isReady, type PodRecord, recordPods, statusOf } from '../../support/pods.ts';
 
 let lifepod: Lifepod;
 let pods: PodRecord;
@@ -28,12 +28,12 @@ afterAll(async () => {
 });
 
 const node = (): Promise<Node> => lifepod.get<Node>('node', 'node-1');
-/** The first line of the node's field that satisfies, as kubectl's watch shows it. */
+/** Resolves with the first line of kubectl's watch on the field of the node that satisfies the condition. */
 const watched = async (path: string, satisfies: (line: string) => boolean, what = ['node', 'node-1']) =>
   (await lifepod.until(['get', ...what, '--watch', '-o', `jsonpath={${path}}{"\\n"}`], satisfies)).at(-1);
 const taints = '.spec.taints[*].key';
 
-it('keeps what is reserved, and what eviction needs, from Pods', async () => {
+it('allocatable excludes reserved resources and eviction thresholds', async () => {
   const { capacity = {}, allocatable = {} } = (await node()).status ?? {};
   const kibibytes = (text = ''): number => Number(text.replace('Ki', ''));
   expect(allocatable['cpu']).toBe(`${Number(capacity['cpu']) * 1000 - 100}m`);
@@ -44,7 +44,7 @@ it('keeps what is reserved, and what eviction needs, from Pods', async () => {
   expect(Number(kubepods.memoryBytes)).toBe((kibibytes(capacity['memory']) - 96 * 1024) * 1024);
 });
 
-it('lists its images, as they come and go', async () => {
+it('the node lists its images as they are added and removed', async () => {
   const names = '.status.images[*].names';
   expect(await watched(names, (line) => line.includes('docker.io/library/busybox:1.28'))).not.toContain('shown:1');
   const archive = join(lifepod.dataDir, 'shown.tar');
@@ -55,7 +55,7 @@ it('lists its images, as they come and go', async () => {
   await watched(names, (line) => !line.includes('example.com/shown:1'));
 });
 
-it('takes no more Pods than it may have', async () => {
+it('the node takes at most --max-pods Pods', async () => {
   const bound = ['one', 'two', 'three', 'four', 'five'].map((name) => pod(name, { spec: { nodeName: 'node-1' } }));
   for (const manifest of bound.slice(0, 4)) await lifepod.apply(manifest);
   for (const name of ['one', 'two', 'three', 'four']) await pods.until(name, isReady);
@@ -67,7 +67,7 @@ it('takes no more Pods than it may have', async () => {
   await lifepod.kubectlOk('delete', 'pod', '--all', '--now');
 });
 
-it('keeps as many Pods that have ended as it is told', async () => {
+it('the number of terminated Pods is limited', async () => {
   const over = { app: [{ name: 'app', script: 'true' }], spec: { restartPolicy: 'Never' } };
   for (const name of ['first', 'second', 'third']) {
     await lifepod.apply(pod(name, over));
@@ -80,7 +80,7 @@ it('keeps as many Pods that have ended as it is told', async () => {
 });
 
 describe('its taints', () => {
-  it('cordoned, it gets no Pod; uncordoned, it gets those that waited', async () => {
+  it('a cordoned node gets no Pods, and an uncordoned one gets the Pods that waited', async () => {
     await lifepod.kubectlOk('cordon', 'node-1');
     expect(await watched(taints, (line) => line !== '')).toBe('node.kubernetes.io/unschedulable');
     await lifepod.apply(pod('waits'));
@@ -92,7 +92,7 @@ describe('its taints', () => {
     expect(pods.events('node-1')).toContain('Normal NodeNotSchedulable: Node node-1 status is now: NodeNotSchedulable');
   });
 
-  it('drained, its Pods are gone, and their defer containers have run', async () => {
+  it('draining the node deletes its Pods after their defer containers have run', async () => {
     await lifepod.apply(pod('drained', { defer: [{ name: 'last', script: 'echo bye' }] }));
     await pods.until('drained', isReady);
     await lifepod.kubectlOk('drain', 'node-1', '--force', '--ignore-daemonsets');
@@ -103,7 +103,7 @@ describe('its taints', () => {
     await lifepod.kubectlOk('uncordon', 'node-1');
   });
 
-  it('of the effect NoExecute drive away who does not tolerate them, after its defer containers', async () => {
+  it('a NoExecute taint evicts Pods that do not tolerate it, after their defer containers', async () => {
     const tolerations = [{ key: 'maintenance', operator: 'Exists' }];
     await lifepod.apply(pod('driven-away', { defer: [{ name: 'last', script: 'echo bye' }] }));
     await lifepod.apply(pod('tolerant', { spec: { tolerations } }));
@@ -123,7 +123,7 @@ describe('its taints', () => {
   });
 });
 
-it('is not Ready while its runtime hangs, and is soon again when that goes on; its lease is renewed all the time', async () => {
+it('the node is not Ready while its runtime hangs, is Ready soon after, and renews its Lease meanwhile', async () => {
   const ready = '.status.conditions[?(@.type=="Ready")].status';
   const pid = containerdPid(lifepod);
   const lease = ['lease', 'node-1', '-n', 'kube-node-lease'];
@@ -146,7 +146,7 @@ it('is not Ready while its runtime hangs, and is soon again when that goes on; i
   expect(pods.now('tolerant').metadata.deletionTimestamp).toBeUndefined();
 });
 
-it('what Pods that are gone have left on the disk goes at the next start', async () => {
+it('the next start removes files that deleted Pods have left on the disk', async () => {
   pods.end();
   await lifepod.kill('SIGTERM');
   const uid = '00000000-0000-4000-8000-000000000000';

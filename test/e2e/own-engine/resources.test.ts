@@ -1,8 +1,8 @@
-/** Requests and limits as the kernel has them: the files of the control groups, and what becomes of who takes more. */
+/** Requests and limits in the files of control groups, and processes that exceed their limits. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { cgroupRootOf } from '../../src/node/resources/pod-cgroups.ts';
-import { limitsSwap } from '../../src/platform/cgroups.ts';
+import { cgroupRootOf } from '../../../src/node/resources/pod-cgroups.ts';
+import { limitsSwap } from '../../../src/platform/cgroups.ts';
 import {
   containerGroup,
   containerShares,
@@ -13,10 +13,10 @@ import {
   processesOf,
   shares,
   swapBytesOf,
-} from '../support/control-groups.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
-import { ended, isReady, type PodRecord, recordPods, restarted, statusOf } from '../support/pods.ts';
+} from '../../support/control-groups.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { ended, isReady, type PodRecord, recordPods, restarted, statusOf } from '../../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -34,7 +34,7 @@ const request = (cpu: string, memory: string): object => ({ resources: { request
 const waiting = (name: string, more: object) => ({ name, script: WAIT, ...more });
 const MIB = 1024 * 1024;
 
-/** Without CAP_SYS_RESOURCE nobody may be given a lower score than the runtime has. */
+/** Without CAP_SYS_RESOURCE no process can get a lower score than the runtime has. */
 const scoreOf = (group: string): number => Number(readFileSync(`/proc/${processesOf(group)[0]}/oom_score_adj`, 'utf8'));
 const own = Number(readFileSync('/proc/self/oom_score_adj', 'utf8'));
 const mayLower = (BigInt(`0x${/^CapEff:\s*(\w+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]}`) >> 24n) & 1n;
@@ -44,7 +44,7 @@ const burstableScore = (requestedBytes: number): number =>
   Math.min(999, 1000 - Math.floor((1000 * requestedBytes) / memoryBytes));
 
 describe('the control groups of Pods', () => {
-  test('of a Guaranteed Pod are right in kubepods, with limits on the Pod and on each container', async () => {
+  test('the group of a Guaranteed Pod is directly in kubepods, with limits for the Pod and each container', async () => {
     await lifepod.apply(
       pod('guaranteed', { app: [waiting('app', limit('100m', '64Mi')), waiting('other', limit('50m', '32Mi'))] }),
     );
@@ -73,7 +73,7 @@ describe('the control groups of Pods', () => {
     expect(scoreOf(app)).toBe(score(-997));
   });
 
-  test('of Burstable Pods are together worth what they request', async () => {
+  test('the group of all Burstable Pods has the CPU weight of their requests', async () => {
     await lifepod.apply(pod('burstable', { app: [waiting('app', request('200m', '64Mi'))] }));
     await lifepod.apply(
       pod('half-limited', { app: [waiting('app', limit('300m', '64Mi')), waiting('free', limit('100m', '0'))] }),
@@ -89,7 +89,7 @@ describe('the control groups of Pods', () => {
     expect(scoreOf(containerGroup(lifepod.dataDir, ready, 'app'))).toBe(score(burstableScore(64 * MIB)));
   });
 
-  test('of a BestEffort Pod get the least of the CPUs, and its processes are killed first', async () => {
+  test('the group of a BestEffort Pod has the lowest CPU weight, and its processes are killed first', async () => {
     await lifepod.apply(pod('best-effort'));
     const ready = await record.until('best-effort', isReady);
     expect(ready.status?.qosClass).toBe('BestEffort');
@@ -100,7 +100,7 @@ describe('the control groups of Pods', () => {
     expect(scoreOf(containerGroup(lifepod.dataDir, ready, 'app'))).toBe(score(1000));
   });
 
-  test('follow the effective rule: the first worked example of init containers', async () => {
+  test('the limits of a Pod follow the effective rule in the first example of the init containers page', async () => {
     await lifepod.apply(
       pod('worked', {
         init: [
@@ -118,7 +118,7 @@ describe('the control groups of Pods', () => {
     });
   });
 
-  test('count the highest PreExit entry beside the app containers, and a PostExit entry after them', async () => {
+  test('the limits of a Pod add the highest PreExit entry to the app containers, and compare PostExit entries', async () => {
     await lifepod.apply(
       pod('listed', {
         app: [waiting('app', limit('100m', '64Mi'))],
@@ -138,7 +138,7 @@ describe('the control groups of Pods', () => {
     await lifepod.kubectlOk('delete', 'pod', 'listed', '--wait=false');
   });
 
-  test('have no limit in the second worked example: by the newer rule a missing limit is the highest', async () => {
+  test('a Pod has no limit in the second example, because a missing limit counts as the highest', async () => {
     await lifepod.apply(
       pod('worked-2', {
         init: [{ name: 'i', script: 'exit 0', ...limit('100m', '1Gi') }],
@@ -155,7 +155,7 @@ describe('the control groups of Pods', () => {
     await lifepod.kubectlOk('delete', 'pod', 'worked-2', '--now');
   });
 
-  test('count sidecars beside the app containers, which these outlive when memory is short', async () => {
+  test('the limits of a Pod add sidecars, whose OOM scores protect them better than app containers', async () => {
     const script = 'cat /proc/self/oom_score_adj';
     await lifepod.apply(
       pod('sidecars', {
@@ -175,7 +175,7 @@ describe('the control groups of Pods', () => {
     await lifepod.kubectlOk('delete', 'pod', 'sidecars', '--now');
   });
 
-  test('go with the Pod, and when its containers have ended', async () => {
+  test('the group of a Pod is removed with the Pod and when its containers have ended', async () => {
     await lifepod.apply(pod('short', { app: [{ name: 'app', script: 'exit 0' }], spec: { restartPolicy: 'Never' } }));
     await lifepod.apply(pod('long', { app: [waiting('app', request('100m', '8Mi'))] }));
     const long = podGroup(lifepod.dataDir, await record.until('long', isReady));
@@ -187,7 +187,7 @@ describe('the control groups of Pods', () => {
 });
 
 describe('who takes more than the limit', () => {
-  test('of memory is killed, by the limit of the container', async () => {
+  test('a container that exceeds its memory limit is killed', async () => {
     await lifepod.apply(
       pod('hungry', {
         app: [{ name: 'app', script: 'head -c 100000000 /dev/zero | tail -c 99000000 | wc -c', ...limit('1', '16Mi') }],
@@ -198,7 +198,7 @@ describe('who takes more than the limit', () => {
     expect(state?.terminated?.reason).toBe('OOMKilled');
   });
 
-  test('of processes cannot begin another', async () => {
+  test('a Pod at its limit of processes cannot start another process', async () => {
     const script = 'i=0; while [ $i -lt 60 ]; do sleep 60 & i=$((i+1)); done; wait';
     await lifepod.apply(pod('forks', { app: [{ name: 'app', script }], spec: { restartPolicy: 'Never' } }));
     await record.until('forks', ended('app'));
@@ -206,9 +206,9 @@ describe('who takes more than the limit', () => {
   });
 });
 
-test('a restart of the engine keeps the groups; those of Pods that nobody knows any more go', async () => {
+test('a restart of the engine keeps the groups of its Pods, and removes those of unknown Pods', async () => {
   const kept = podGroup(lifepod.dataDir, record.now('guaranteed'));
-  const { openCgroups } = await import('../../src/platform/cgroups.ts');
+  const { openCgroups } = await import('../../../src/platform/cgroups.ts');
   const orphan = groupIn(lifepod.dataDir, 'burstable', 'pod00000000-0000-4000-8000-000000000000');
   await (await openCgroups()).set(orphan, {});
   record.end();

@@ -1,17 +1,17 @@
-/** What makes init containers run again, and what does not. Source: Init Containers, "Pod restart reasons". */
+/** The reasons for which init containers run again. Source: Init Containers, "Pod restart reasons". */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Pod } from '../../src/api/generated/types.ts';
-import { createLog, systemTimers } from '../../src/platform/node.ts';
-import { runCommandOk } from '../../src/platform/processes.ts';
-import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
-import { connectRuntime } from '../../src/runtime/cri/cri-runtime.ts';
-import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
-import type { ContainerRuntime } from '../../src/runtime/runtime.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { linesOf, untilLogHasLines } from '../support/log-file.ts';
-import { pod, SHARED } from '../support/manifests.ts';
+import type { Pod } from '../../../src/api/generated/types.ts';
+import { createLog, systemTimers } from '../../../src/platform/node.ts';
+import { runCommandOk } from '../../../src/platform/processes.ts';
+import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
+import { connectRuntime } from '../../../src/runtime/cri/cri-runtime.ts';
+import { makeBusyboxArchive } from '../../../src/runtime/images/local-images.ts';
+import type { ContainerRuntime } from '../../../src/runtime/runtime.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { linesOf, untilLogHasLines } from '../../support/log-file.ts';
+import { pod, SHARED } from '../../support/manifests.ts';
 import {
   inPhase,
   isReady,
@@ -21,7 +21,7 @@ import {
   runs,
   signalFirst,
   statusOf,
-} from '../support/pods.ts';
+} from '../../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -48,7 +48,7 @@ afterAll(async () => {
 
 const signal = AbortSignal.timeout(170_000);
 const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
-/** Returns the lines that the containers wrote, once there are `count` of them: a container may be ready before it writes. */
+/** Returns the lines that the containers wrote once there are `count`, because a container may be ready before it writes. */
 async function left(name: string, count: number): Promise<string[]> {
   const log = join(lifepod.dataDir, name, 'log');
   await untilLogHasLines(log, count);
@@ -71,13 +71,13 @@ const lasting = (container: string) => ({
   script: `echo ${container} >>/work/log; trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done`,
 });
 
-/** Applies two init containers, a sidecar between them and two apps, each of which notes when it begins. */
+/** Creates a Pod with two init containers, a sidecar between them and two apps, each of which writes a line when it starts. */
 const apply = (name: string, second = note('init-2')): Promise<void> =>
   lifepod.apply(
     pod(name, {
       init: [note('init-1'), { ...lasting('side'), restartPolicy: 'Always' }, second],
       app: [lasting('app'), lasting('other')],
-      // Of the node: it also outlives a sandbox.
+      // A folder of the node, which outlives a sandbox.
       spec: { volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }] },
     }),
   );
@@ -86,12 +86,12 @@ async function started(name: string): Promise<Pod> {
   return record.until(name, isReady);
 }
 const BEGUN = ['init-1', 'side', 'init-2', 'app', 'other'];
-/** The apps begin together. */
+/** Sorts the lines of the apps, which start together. */
 const sorted = (lines: string[]): string[] => [...lines.slice(0, 3), ...lines.slice(3).sort()];
 
 describe.concurrent('init containers', () => {
   describe('the init containers run again', () => {
-    test('where the sandbox is lost: its pause process was killed', async () => {
+    test('init containers run again after the sandbox is lost because its pause process was killed', async () => {
       const before = await started('lost');
       await killPause(before);
       const again = await record.until('lost', (pod) => restarted('app', 1)(pod) && isReady(pod));
@@ -99,7 +99,7 @@ describe.concurrent('init containers', () => {
       for (const name of BEGUN) expect(statusOf(again, name)).toMatchObject({ restartCount: 1, ready: true });
       expect(statusOf(again, 'init-1').lastState?.terminated).toMatchObject({ exitCode: 0 });
       expect(statusOf(again, 'app').lastState?.terminated?.containerID).toBe(statusOf(before, 'app').containerID);
-      // What ran on in it was told to stop.
+      // The containers that still ran in it got SIGTERM.
       const ends = ['app', 'other', 'side'].map((name) => statusOf(again, name).lastState?.terminated);
       expect(ends.map((end) => end?.exitCode)).toEqual([0, 0, 0]);
       expect(await record.event('lost', /Killing.*app/)).toBe('Normal Killing: Stopping container app');
@@ -116,7 +116,7 @@ describe.concurrent('init containers', () => {
   });
 
   describe('the init containers do not run again', () => {
-    test('for another image: of an init container it changes nothing, of an app that container alone', async () => {
+    test('a new image of an init container restarts nothing, and a new image of an app restarts that app alone', async () => {
       const before = await started('image');
       await lifepod.kubectlOk('set', 'image', 'pod/image', 'init-1=busybox:other', 'init-2=busybox:other');
       const unchanged = await record.until(
@@ -137,7 +137,7 @@ describe.concurrent('init containers', () => {
       expect(await record.event('image', /Killing/)).toBe(
         'Normal Killing: Container app definition changed, will be restarted',
       );
-      // A sidecar is no app, but it runs: it changes too.
+      // A running sidecar restarts with its new image, like an app.
       await lifepod.kubectlOk('set', 'image', 'pod/image', 'side=busybox:other');
       const sidecar = await record.until('image', (pod) => restarted('side', 1)(pod) && isReady(pod));
       expect((await left('image', 7)).slice(5)).toEqual(['app', 'side']);
@@ -145,7 +145,7 @@ describe.concurrent('init containers', () => {
       await finished('image');
     });
 
-    test('under restartPolicy Never: the Pod whose sandbox is lost has failed', async () => {
+    test('a Pod with restartPolicy Never fails when its sandbox is lost', async () => {
       const script = 'echo init >>/work/log';
       await lifepod.apply(
         pod('never', {
@@ -167,7 +167,7 @@ describe.concurrent('init containers', () => {
       await finished('never');
     });
 
-    test('where the record of one is gone from the runtime while a later one runs', async () => {
+    test('init containers do not run again when the runtime loses one while a later one runs', async () => {
       await apply('passed', lasting('init-2'));
       const { metadata } = await record.until('passed', runs('init-2'));
       const { containers } = await runtime.observe(metadata.uid ?? '', signal);
@@ -179,7 +179,7 @@ describe.concurrent('init containers', () => {
       await finished('passed');
     });
 
-    test('where an app ends', async () => {
+    test('init containers do not run again when an app ends', async () => {
       const before = await started('crash');
       await signalFirst(lifepod, 'crash', 'app', 'TERM');
       const after = await record.until('crash', (pod) => restarted('app', 1)(pod) && runs('app')(pod));
@@ -192,7 +192,7 @@ describe.concurrent('init containers', () => {
   });
 });
 
-test('where their records are gone from the runtime, nor after a kill -9 of the engine', async () => {
+test('init containers do not run again when the runtime loses them all, nor after kill -9 of the engine', async () => {
   const before = await started('collected');
   const uid = before.metadata.uid ?? '';
   for (const { id, kind, state } of (await runtime.observe(uid, signal)).containers)

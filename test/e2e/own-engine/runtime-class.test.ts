@@ -1,11 +1,11 @@
-/** Pods of a RuntimeClass run by its handler: here a second runc, which leaves a note of what it was asked. */
+/** Pods with a RuntimeClass run with its handler, here a second runc that logs its calls. */
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { limitsOf, podGroup, shares } from '../support/control-groups.ts';
-import { type Lifepod, scratchFolder, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
-import { isReady, type PodRecord, recordPods } from '../support/pods.ts';
+import { limitsOf, podGroup, shares } from '../../support/control-groups.ts';
+import { type Lifepod, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { isReady, type PodRecord, recordPods } from '../../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -33,7 +33,7 @@ const runtimeClass = (name: string, more: object): object => ({
 });
 const noted = (): string => readFileSync(notes, 'utf8');
 
-test('the handler runs the Pod, which has the overhead and the place of its class', async () => {
+test('the handler runs the Pod, which gets the overhead and scheduling of its class', async () => {
   await lifepod.apply(
     runtimeClass('second', {
       overhead: { podFixed: { cpu: '100m', memory: '16Mi' } },
@@ -59,14 +59,14 @@ test('the handler runs the Pod, which has the overhead and the place of its clas
   });
 });
 
-test('a Pod without a class is run by the default handler', async () => {
+test('a Pod without a class runs with the default handler', async () => {
   await lifepod.apply(pod('first'));
   const ready = await record.until('first', isReady);
   const id = ready.status?.containerStatuses?.[0]?.containerID?.replace('containerd://', '') ?? 'none';
   expect(noted()).not.toContain(id);
 });
 
-test('a class that is not there, and a handler that the runtime does not have, are told', async () => {
+test('a missing class and a missing handler are reported', async () => {
   const refused = await lifepod.kubectlInput(
     JSON.stringify(pod('no-class', { spec: { runtimeClassName: 'none' } })),
     'apply',

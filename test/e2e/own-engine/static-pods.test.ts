@@ -1,11 +1,11 @@
-/** Static Pods: what the node runs of the files in <data-dir>/manifests, and how the API shows it. */
+/** Static Pods of the files in <data-dir>/manifests, and their mirrors in the API. */
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import type { Node, Pod } from '../../src/api/generated/types.ts';
-import { type Lifepod, launch, startLifepod, untilLine } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
+import type { Node, Pod } from '../../../src/api/generated/types.ts';
+import { type Lifepod, launch, startLifepod, untilLine } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
 
 const MIRROR = 'kubernetes.io/config.mirror';
 
@@ -22,7 +22,7 @@ const says = (name: string, word: string): Record<string, unknown> =>
 const get = (name: string): Promise<Pod> => lifepod.get<Pod>('pod', name);
 const gone = (name: string): Promise<string> =>
   lifepod.kubectlOk('wait', '--for=delete', `pod/${name}`, '--timeout=60s');
-/** Waits also for a Pod that is not there yet; `not`: the UID of the one that is to go. */
+/** Waits for a Pod that may not exist yet; `not`: the UID of the Pod that it replaces. */
 async function ready(name: string, not?: string): Promise<Pod> {
   const watch = ['get', 'pods', '-w', `--field-selector=metadata.name=${name}`, '-o', 'json', '--output-watch-events'];
   const lines = await lifepod.until(watch, (line) => {
@@ -38,7 +38,7 @@ test('the folder of the manifests is private', () => {
   expect(statSync(join(lifepod.dataDir, 'manifests')).mode & 0o777).toBe(0o700);
 });
 
-test('a Pod of a file runs and is shown under the name of the node; kubectl reads it as any other', async () => {
+test('a static Pod runs, its mirror has the name of the node as suffix, and kubectl reads it like any Pod', async () => {
   write('web.yaml', says('web', 'first'));
   const { metadata, spec, status } = await ready('web-node-1');
   const node = await lifepod.get<Node>('node', 'node-1');
@@ -67,7 +67,7 @@ test('a Pod of a file runs and is shown under the name of the node; kubectl read
   expect(await lifepod.kubectlOk('exec', 'web-node-1', '--', 'hostname')).toBe('web-node-1\n');
 });
 
-test('a client that deletes the mirror ends nothing: it comes again', async () => {
+test('deleting the mirror ends nothing, and the mirror is created again', async () => {
   const before = await get('web-node-1');
   await lifepod.kubectlOk('delete', 'pod', 'web-node-1', '--wait=false');
   const after = await ready('web-node-1', before.metadata.uid);
@@ -78,7 +78,7 @@ test('a client that deletes the mirror ends nothing: it comes again', async () =
   expect(await lifepod.kubectlOk('logs', 'web-node-1')).toBe('first\n');
 });
 
-test('clients make no mirrors', async () => {
+test('clients cannot create mirrors', async () => {
   const fake = { ...pod('fake'), metadata: { name: 'fake', annotations: { [MIRROR]: 'x' } } };
   const { code, stderr } = await lifepod.kubectlInput(JSON.stringify(fake), 'create', '-f', '-');
   expect(code).toBe(1);
@@ -89,14 +89,14 @@ test('clients make no mirrors', async () => {
   expect(annotated.stderr).toContain(`metadata.annotations[${MIRROR}]: Forbidden: may not remove or update mirror pod`);
 });
 
-test('a changed file: the old Pod ends gracefully, then the new one runs', async () => {
+test('after a change of its file the old Pod ends gracefully, and then the new one runs', async () => {
   const trapped = 'trap "echo ending; touch /host/ended; exit 0" TERM; echo up; while :; do sleep 3600 & wait $!; done';
   const marks = join(lifepod.dataDir, 'marks');
   const hostPath = { volumes: [{ name: 'host', hostPath: { path: marks, type: 'DirectoryOrCreate' } }] };
   const mount = { volumeMounts: [{ name: 'host', mountPath: '/host' }] };
   write('slow.yaml', pod('slow', { app: [{ name: 'app', script: trapped, ...mount }], spec: hostPath }));
   const before = await ready('slow-node-1');
-  // Fails unless the old one has ended when it starts.
+  // Fails unless the old Pod has ended when it starts.
   const checks = `[ -e /host/ended ] && echo after; ${WAIT}`;
   const changed = pod('slow', { app: [{ name: 'app', script: checks, ...mount }], spec: hostPath });
   await lifepod.until(['logs', '-f', 'slow-node-1'], (line) => {
@@ -108,7 +108,7 @@ test('a changed file: the old Pod ends gracefully, then the new one runs', async
   expect(await lifepod.kubectlOk('logs', 'slow-node-1')).toBe('after\n');
 });
 
-test('a removed file: the Pod ends gracefully, and its mirror goes', async () => {
+test('after its file is removed the Pod ends gracefully, and its mirror is deleted', async () => {
   await lifepod.until(['get', 'pod', 'slow-node-1', '-w'], (line, lines) => {
     if (lines.length === 2) rmSync(manifest('slow.yaml'));
     return line.includes('Terminating');
@@ -116,7 +116,7 @@ test('a removed file: the Pod ends gracefully, and its mirror goes', async () =>
   await gone('slow-node-1');
 });
 
-test('a bad file is named and skipped; it changes nothing of the Pod it was; mended, it is read', async () => {
+test('a bad file is logged and skipped, leaves its running Pod unchanged, and is read once corrected', async () => {
   const before = await get('web-node-1');
   writeFileSync(manifest('web.yaml'), 'kind: Pod\napiVersion: v1\nmetadata: {name: [');
   write('secretive.yaml', pod('secretive', { spec: { volumes: [{ name: 's', secret: { secretName: 'x' } }] } }));
@@ -140,7 +140,7 @@ test('a bad file is named and skipped; it changes nothing of the Pod it was; men
   expect((await lifepod.kubectl('get', 'pod', 'secretive-node-1')).stderr).toContain('not found');
 });
 
-test('after kill -9 of the engine the Pod is adopted; a file that went meanwhile ends its Pod gracefully', async () => {
+test('after kill -9 of the engine the Pod is adopted, and a file removed meanwhile ends its Pod gracefully', async () => {
   const polite = `trap "touch /host/polite; exit 0" TERM; while :; do sleep 3600 & wait $!; done`;
   const marks = join(lifepod.dataDir, 'marks');
   write(
@@ -164,13 +164,13 @@ test('after kill -9 of the engine the Pod is adopted; a file that went meanwhile
   expect(after.status?.startTime).toBe(before.status?.startTime);
 });
 
-test('a Pod that has succeeded is not run again by the next engine', async () => {
+test('the next engine does not run a succeeded Pod again', async () => {
   write('once.json', pod('once', { app: [{ name: 'app', script: 'true' }], spec: { restartPolicy: 'Never' } }));
   await lifepod.until(['get', 'pods', '-w'], (line) => /^once-node-1 +0\/1 +Completed/.test(line));
   const before = await get('once-node-1');
   await lifepod.kill('SIGKILL');
   await lifepod.up();
-  // Something that the new engine begins later has run.
+  // A Pod that the new engine starts later has run.
   write('later.yaml', says('later', 'again'));
   await ready('later-node-1');
   const after = await get('once-node-1');
@@ -178,7 +178,7 @@ test('a Pod that has succeeded is not run again by the next engine', async () =>
   expect(after.status?.containerStatuses).toEqual(before.status?.containerStatuses);
 });
 
-test('down ends them gracefully, and leaves nothing that runs', async () => {
+test('down ends static Pods gracefully, and leaves nothing running', async () => {
   const marks = join(lifepod.dataDir, 'marks');
   const polite = `trap "touch /host/down; exit 0" TERM; while :; do sleep 3600 & wait $!; done`;
   write(

@@ -1,11 +1,11 @@
-/** PersistentVolumes and their claims: made, bound, used, kept and deleted, with real folders and containers. */
+/** PersistentVolumes and claims: provisioned, bound, used, retained and deleted, with real folders and containers. */
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmdirSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { PersistentVolume, PersistentVolumeClaim } from '../../src/api/generated/types.ts';
-import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../support/lifepod.ts';
-import { pod, type ScriptedContainer, WAIT } from '../support/manifests.ts';
-import { ended, inPhase, isReady, type PodRecord, recordPods } from '../support/pods.ts';
+import type { PersistentVolume, PersistentVolumeClaim } from '../../../src/api/generated/types.ts';
+import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { pod, type ScriptedContainer, WAIT } from '../../support/manifests.ts';
+import { ended, inPhase, isReady, type PodRecord, recordPods } from '../../support/pods.ts';
 
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -21,7 +21,7 @@ afterAll(async () => {
   await links?.remove();
 });
 
-/** A data folder that is yet to be made, and reached through a link: what is deleted here must never be more than asked for. */
+/** A data folder that does not exist yet and is reached through a symbolic link: deletion must never remove other files. */
 function behindLink(links: string): Scratch {
   const { path, remove } = scratchFolder();
   rmdirSync(path);
@@ -35,7 +35,7 @@ const claim = (name: string, spec: object = {}): object => ({
   metadata: { name },
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
 });
-/** Its one container runs the script with the claim at /data. */
+/** A Pod whose only container runs the script with the claim at /data. */
 const user = (
   name: string,
   claimName: string,
@@ -71,12 +71,12 @@ const deleted = (what: string): Promise<string> => lifepod.kubectlOk('wait', wha
 const now = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now');
 
 describe.concurrent('claims', () => {
-  test('the default class is there, as kubectl shows it', async () => {
+  test('kubectl shows the default StorageClass', async () => {
     const [, row] = (await lifepod.kubectlOk('get', 'sc')).split('\n');
     expect(row).toMatch(/^local-path \(default\) +lifepod\.io\/local-path +Delete +WaitForFirstConsumer +false +\d+s$/);
   });
 
-  test('a claim gets a folder with its first Pod; its content outlives Pods, and goes with the claim', async () => {
+  test('a claim gets a folder with its first Pod, which outlives Pods and is deleted with the claim', async () => {
     await lifepod.apply(claim('notes'));
     await lifepod.until(
       [
@@ -146,7 +146,7 @@ describe.concurrent('claims', () => {
       'touch: /data/c: Read-only file system',
     ]);
 
-    // In use: it stays until the Pod is gone, and no new Pod gets it.
+    // A claim in use stays until its Pod is deleted, and no new Pod gets it.
     await lifepod.kubectlOk('delete', 'pvc', 'notes', '--wait=false');
     expect((await lifepod.kubectlOk('get', 'pvc', 'notes')).split('\n')[1]).toMatch(/^notes +Terminating /);
     await lifepod.apply(user('late', 'notes', 'true'));
@@ -160,7 +160,7 @@ describe.concurrent('claims', () => {
     await now('late');
   });
 
-  test('a Pod waits for a claim that does not exist, and goes on when it does', async () => {
+  test('a Pod waits for a claim that does not exist, and starts once it exists', async () => {
     await lifepod.apply(user('early', 'later', 'echo here >/data/x'));
     expect(await record.event('early', /FailedScheduling/)).toBe(
       'Warning FailedScheduling: 0/1 nodes are available: persistentvolumeclaim "later" not found.',
@@ -170,7 +170,7 @@ describe.concurrent('claims', () => {
     await now('early');
   });
 
-  test('a volume made by hand is bound at once, and kept when its claim is gone', async () => {
+  test('a volume created by hand is bound at once, and kept when its claim is deleted', async () => {
     const path = join(lifepod.dataDir, 'by-hand');
     await lifepod.apply(hostVolume('small', join(lifepod.dataDir, 'small'), { capacity: { storage: '500Mi' } }));
     await lifepod.apply(user('hand', 'manual', 'echo kept >/data/k'));
@@ -190,7 +190,7 @@ describe.concurrent('claims', () => {
     expect(readFileSync(join(path, 'k'), 'utf8')).toBe('kept\n');
   });
 
-  test('a volume that is bound outlives its own deletion; a claim that lost its volume says so', async () => {
+  test('a deleted volume stays while it is bound, and a claim that lost its volume is Lost', async () => {
     await lifepod.apply(hostVolume('precious', join(lifepod.dataDir, 'precious'), { storageClassName: 'precious' }));
     await lifepod.apply(claim('holder', { storageClassName: 'precious', volumeName: 'precious' }));
     await settled('pvc/holder', '{.status.phase}=Bound');
@@ -205,7 +205,7 @@ describe.concurrent('claims', () => {
     await now('lost');
   });
 
-  test('a volume of another node keeps the Pod off this one', async () => {
+  test('a Pod with a volume of another node is not scheduled to this one', async () => {
     const expression = { key: 'kubernetes.io/hostname', operator: 'In', values: ['elsewhere'] };
     const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions: [expression] }] } };
     await lifepod.apply(hostVolume('far', '/nonexistent', { storageClassName: 'far', nodeAffinity }));
@@ -222,7 +222,7 @@ describe.concurrent('claims', () => {
     await Promise.all([now('near'), now('placed')]);
   });
 
-  test('an ephemeral volume comes and goes with its Pod', async () => {
+  test('an ephemeral volume is created and deleted with its Pod', async () => {
     const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } };
     await lifepod.apply(
       user('scratch', '', `echo x >/data/x; ${WAIT}`, {
@@ -243,7 +243,7 @@ describe.concurrent('claims', () => {
     expect(existsSync(join(lifepod.dataDir, 'volumes', made.spec?.volumeName ?? ''))).toBe(false);
   });
 
-  test('the fsGroup owns all that is in it, or with OnRootMismatch what was made under it', async () => {
+  test('the fsGroup owns all files of the volume, or with OnRootMismatch the files created under it', async () => {
     await lifepod.apply(claim('shared'));
     const security = (fsGroup: number, more: object = {}) => ({ securityContext: { fsGroup, ...more } });
     const show = 'stat -c "%n %g %a" /data /data/dir /data/dir/file; id -G';
@@ -286,7 +286,7 @@ describe.concurrent('claims', () => {
     await now('differing');
   });
 
-  test('a class may bind at once, and keep the folder when the claim is gone', async () => {
+  test('a StorageClass can bind immediately and retain the folder of a deleted claim', async () => {
     await lifepod.apply({
       apiVersion: 'storage.k8s.io/v1',
       kind: 'StorageClass',
@@ -308,7 +308,7 @@ describe.concurrent('claims', () => {
     expect(readFileSync(join(folder, 'k'), 'utf8')).toBe('kept\n');
   });
 
-  test('a claim of ReadWriteOncePod is for one Pod at a time', async () => {
+  test('a ReadWriteOncePod claim is used by one Pod at a time', async () => {
     await lifepod.apply(claim('single', { accessModes: ['ReadWriteOncePod'] }));
     await lifepod.apply(user('holding', 'single', WAIT));
     await record.until('holding', isReady);
@@ -327,7 +327,7 @@ describe.concurrent('claims', () => {
     await Promise.all([now('waiting'), now('placed-too')]);
   });
 
-  test('a local volume made by hand is mounted from its folder, once that is there', async () => {
+  test('a local volume is mounted from its folder once the folder exists', async () => {
     const path = join(lifepod.dataDir, 'by-hand-local');
     const expression = { key: 'kubernetes.io/hostname', operator: 'In', values: ['node-1'] };
     await lifepod.apply({
@@ -357,7 +357,7 @@ describe.concurrent('claims', () => {
     expect(readFileSync(join(path, 'x'), 'utf8')).toBe('here\n');
   });
 
-  test('what upstream refuses is refused in its words', async () => {
+  test('invalid claims and volumes are refused with the messages of upstream', async () => {
     const refused = async (object: object): Promise<string> =>
       (await lifepod.kubectlInput(JSON.stringify(object), 'create', '-f', '-')).stderr;
     expect(await refused(claim('bad', { accessModes: [], resources: {} }))).toBe(

@@ -5,14 +5,14 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Node, Pod } from '../../src/api/generated/types.ts';
-import { runCommandOk } from '../../src/platform/processes.ts';
-import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
-import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
-import { type Lifepod, startLifepod } from '../support/lifepod.ts';
-import { pod, WAIT } from '../support/manifests.ts';
-import { ownDisk } from '../support/own-disk.ts';
-import { condition, inPhase, isReady, type PodRecord, recordPods, restarted, statusOf } from '../support/pods.ts';
+import type { Node, Pod } from '../../../src/api/generated/types.ts';
+import { runCommandOk } from '../../../src/platform/processes.ts';
+import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
+import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { ownDisk } from '../../support/own-disk.ts';
+import { condition, inPhase, isReady, type PodRecord, recordPods, restarted, statusOf } from '../../support/pods.ts';
 
 const DISK = ['--eviction-hard', 'nodefs.available<256Mi', '--eviction-pressure-transition-period', '0s'];
 let lifepod: Lifepod;
