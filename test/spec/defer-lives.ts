@@ -1,4 +1,4 @@
-/** The specification of defer containers: surviving the agent, workloads, the lives that it plays through, the changes. */
+/** The specification of defer containers: restarts of the agent, workloads, the example lives, and the changes from version 1. */
 import type { Sentence } from './sentence.ts';
 
 const fields = 'src/api/core/v1/pod/defer-containers.test.ts';
@@ -53,8 +53,8 @@ export const survival: readonly Sentence[] = [
   {
     says: "A crash between the start of an entry and its record may run that attempt's container once only: the name and attempt of the container make the start idempotent.",
     tests: [
-      [contract, 'is one for each name and attempt'],
-      [contract, 'is started once, however often it is asked for'],
+      [contract, 'CreateContainer creates one container per name and attempt'],
+      [contract, 'StartContainer does not start a running container again'],
       [memory, 'an announced attempt is started under the same number'],
       [memory, 'an attempt that failed and was only announced is tried once more'],
       [memory, 'an attempt that failed and that the status showed as running has failed'],

@@ -1,4 +1,4 @@
-/** The specification of defer containers, "Time": what moves an end later, and entries that fail or are given up. */
+/** The specification of defer containers, "Time": what moves a deadline later, and entries that fail or are given up. */
 import type { Sentence } from './sentence.ts';
 
 const control = 'src/api/core/v1/pod/defer-control.test.ts';
@@ -227,7 +227,7 @@ const failureSentences: readonly Sentence[] = [
       [served, 'an entry is given up, and an Event on the Pod names the user'],
       [served, 'a status write that was made without it loses no entry that was given up'],
       [reasons, 'stays given up for the next agent'],
-      ['test/contract/client-http.test.ts', 'lifepod skip PUTs a DeferControl to the subresource defer of the Pod'],
+      ['test/contract/client-http.test.ts', 'lifepod skip PUTs a DeferControl to the defer subresource of the Pod'],
       ['src/cli/skip.test.ts', 'an entry is skipped %s'],
       [commands, 'a running entry is stopped, one still to come is skipped, and the list goes on'],
     ],

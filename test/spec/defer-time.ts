@@ -79,7 +79,7 @@ export const time: readonly Sentence[] = [
         onTime,
         'an app that ignores SIGTERM leaves PostExit entries their reserve, half of the grace period by default',
       ],
-      ['test/tidy/documents.test.ts', 'the README says what a PostExit entry without timeoutSeconds costs'],
+      ['test/tidy/documents.test.ts', 'the README states the cost of a PostExit entry without timeoutSeconds'],
     ],
   },
   {

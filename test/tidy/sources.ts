@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 export const REPOSITORY = join(import.meta.dirname, '../..');
 
-/** What git knows or would add, relative to the repository. */
+/** Files that git tracks or would add, relative to the repository. */
 export const files: readonly string[] = execFileSync(
   'git',
   ['ls-files', '--cached', '--others', '--exclude-standard'],
@@ -18,7 +18,7 @@ export const read = (path: string): string => readFileSync(join(REPOSITORY, path
 
 export const typeScript = files.filter((path) => path.endsWith('.ts'));
 
-/** Module specifiers of static and dynamic imports and of re-exports; comments are left out. */
+/** Module specifiers of static and dynamic imports and of re-exports; comments are ignored. */
 export function importsOf(source: string): string[] {
   const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
   const statements = /(?:^|[;\s])(?:import|export)\s(?:[^'";]*?\sfrom\s)?\s*'([^']+)'|import\(\s*'([^']+)'\s*\)/g;
