@@ -257,7 +257,7 @@ const failureSentences: readonly Sentence[] = [
   {
     says: 'The verb is update on `pods/defer`; the Event names the user.',
     tests: [
-      [kubectl, 'is in discovery, with its verb and its kind'],
+      [kubectl, 'discovery lists the defer subresource with its verb and kind'],
       [control, 'is answered with what was asked, and gives an Event that names the user'],
       [kubectl, 'gives up an entry; the Event names the user'],
     ],

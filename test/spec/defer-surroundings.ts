@@ -150,7 +150,7 @@ export const imageSentences: readonly Sentence[] = [
       [kept, 'an image of an entry is pulled with a secret that is gone'],
       [kept, 'nothing is written of a Pod that is removed'],
       ['src/api/core/v1/pod/admission.test.ts', 'gives its pull secrets to a Pod without any'],
-      [onMachine, 'a Secret is kept in memory, for the next agent too, and goes with the volumes of the Pod'],
+      [onMachine, "a Secret of a defer container is kept in memory across agents, and deleted with the Pod's volumes"],
       [whole, 'the deletion of a whole application leaves its destructors what they refer to'],
       ['test/e2e/defer-kept.test.ts', 'a namespace is deleted: entries read what its ConfigMap and Secret held'],
       ['test/e2e/defer-kept.test.ts', 'what entries refer to is kept over a kill -9 of the engine'],
