@@ -171,7 +171,7 @@ export const imageSentences: readonly Sentence[] = [
       ['test/e2e/defer-engine.test.ts', 'volumes stay mounted until the list has ended'],
       [
         'test/integration/volumes.test.ts',
-        'gets new tokens until its volumes are unmounted, also while the Pod is being deleted',
+        'tokens are renewed until the volumes are unmounted, also while the Pod is being deleted',
       ],
       [
         'src/apiserver/registry/writes.test.ts',
