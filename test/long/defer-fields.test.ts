@@ -1,4 +1,4 @@
-/** What the fields of defer containers do on real containers: image, reasons, outcomes, failures, what an entry can know. */
+/** What the fields of defer containers do on real containers: image, reasons, outcomes, failures, and what an entry can know. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod, TerminatedContainer } from '../../src/api/generated/types.ts';
@@ -38,7 +38,7 @@ const ENDED = { exitCode: 0, reason: 'Completed' };
 const skipped = (message: string) => ({ exitCode: 137, reason: 'Skipped', message });
 
 describe.concurrent('defer containers', () => {
-  test('imageFrom: the image of a container as it is when the turn comes, and never in the spec', async () => {
+  test("imageFrom: an entry runs the image that the container has at the entry's turn; the spec does not get the image", async () => {
     const archive = join(lifepod.dataDir, 'newer.tar');
     await makeBusyboxArchive(archive, { reference: 'docker.io/library/newer:2' });
     await lifepod.cliOk('image', 'load', archive);
@@ -59,7 +59,7 @@ describe.concurrent('defer containers', () => {
     }
   });
 
-  test('onReasons: the condition DeletionReason says why a Pod is deleted; entries that are not due are skipped', async () => {
+  test('onReasons: the condition DeletionReason gives the reason of a deletion; entries not due for it are skipped', async () => {
     const entries = [
       entry('scaling', ':', { onReasons: ['ScaledDown'] }),
       entry('deleting', ':', { onReasons: ['Deleted', 'Evicted'] }),
@@ -80,7 +80,7 @@ describe.concurrent('defer containers', () => {
     expect(log('unmarked')).toEqual(['begin deleting', 'end deleting', 'app stops', 'begin last', 'end last']);
   });
 
-  test('when: PostExit entries run after the outcome of the app containers that they name', async () => {
+  test('when: PostExit entries run only after the outcome of the app containers that they name', async () => {
     const entries = ['Succeeded', 'Failed', 'Always'].map((when) => entry(when.toLowerCase(), ':', { ...POST, when }));
     await applied('well', entries, completes(0));
     await applied('badly', entries, completes(3));
@@ -92,7 +92,7 @@ describe.concurrent('defer containers', () => {
     expect(end('badly', 'succeeded')).toMatchObject(skipped('the app containers did not succeed'));
   });
 
-  test('failurePolicy: with FailPod the failure of an entry fails a Pod that completed, with Ignore it does not', async () => {
+  test('failurePolicy: with FailPod a failed entry makes a completed Pod Failed, with Ignore it does not', async () => {
     const fails = (failurePolicy: string) => [
       entry('one', 'exit 4', { ...POST, failurePolicy }),
       entry('two', ':', POST),
@@ -120,7 +120,7 @@ describe.concurrent('defer containers', () => {
     for (const name of ['one', 'two']) expect(end('crashing', name)).toMatchObject(ENDED);
   });
 
-  test('the downward API shows the termination in files, and to entries in their environment', async () => {
+  test('the downward API shows the termination in files, and to entries in environment variables', async () => {
     const of = (field: string) => `status.termination.${field}`;
     const fields = ['reason', 'deadline', 'containers', 'exitCodes'];
     const items = fields.map((field) => ({ path: field, fieldRef: { fieldPath: of(field) } }));

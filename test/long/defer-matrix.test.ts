@@ -1,4 +1,4 @@
-/** What src/simulation/defer-*.test.ts says in virtual time and test/e2e/defer.test.ts does not, on real containers: many Pods on one engine. */
+/** Cases of src/simulation/defer-*.test.ts that test/e2e/defer.test.ts does not cover, on real containers: many Pods on one engine. */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -62,12 +62,12 @@ const FOREVER = 'sleep 3600 & wait $!';
 const WORK = TELLING['volumeMounts'];
 const init = (name: string, script: string, more: object = {}): object =>
   container({ name, script, volumeMounts: WORK, ...more });
-/** It says when it begins and stops, and ends by itself on SIGUSR1. */
+/** A script that logs when it begins and when it gets SIGTERM, and exits with 3 on SIGUSR1. */
 const telling = (name: string): string =>
   `trap "echo ${name} stops >>/work/log; exit 0" TERM; trap "exit 3" USR1; echo ${name} begins >>/work/log; while :; do sleep 3600 & wait $!; done`;
 
 describe.concurrent('defer containers', () => {
-  test('sidecars live and are restarted while the list runs, and stop after it in reverse order, ephemeral ones last', async () => {
+  test('sidecars run and restart while the list runs, and stop after it in reverse order, ephemeral containers last', async () => {
     const sidecars = ['side-1', 'side-2'].map((name) => init(name, telling(name), { restartPolicy: 'Always' }));
     const live = await started('companions', [entry('one', gate('one')), entry('two', ':', POST)], {
       spec: { initContainers: sidecars },
@@ -84,12 +84,19 @@ describe.concurrent('defer containers', () => {
     await record.gone('companions');
     expect(log('companions').slice(0, 3).sort()).toEqual(['debug begins', 'side-1 begins', 'side-2 begins']);
     expect(log('companions').slice(3)).toEqual([
-      ...['begin one', 'side-1 begins', 'end one', 'app stops', 'begin two', 'end two'],
-      ...['side-2 stops', 'side-1 stops', 'debug stops'],
+      'begin one',
+      'side-1 begins',
+      'end one',
+      'app stops',
+      'begin two',
+      'end two',
+      'side-2 stops',
+      'side-1 stops',
+      'debug stops',
     ]);
   });
 
-  test('another Pod of the name cannot be made before the list has ended, and then can', async () => {
+  test('a Pod with the same name can be created only after the list has ended', async () => {
     await started('named', [entry('one', gate('one'))]);
     await deletion('named');
     await record.until('named', runs('one'));
@@ -125,7 +132,7 @@ describe.concurrent('defer containers', () => {
     await deletion('misbegun');
   });
 
-  test('no init container had started: gone at once, the entries are skipped', async () => {
+  test('a Pod deleted before an init container started is gone immediately, and its entries are skipped', async () => {
     await applied('unborn', [entry('one'), entry('two', ':', POST)], {
       spec: {
         terminationGracePeriodSeconds: 600,
@@ -151,7 +158,7 @@ describe.concurrent('defer containers', () => {
     await deletion('crashing');
   });
 
-  test('the liveness probe of an entry failed: the list moves on, or it is retried', async () => {
+  test('when the liveness probe of an entry fails, the list moves on, or the entry is retried', async () => {
     const livenessProbe = { exec: { command: ['false'] }, periodSeconds: 1, failureThreshold: 1 };
     const once = `[ -e /work/tried ] && exit 0; touch /work/tried; ${FOREVER}`;
     await started('unlively', [
@@ -170,7 +177,7 @@ describe.concurrent('defer containers', () => {
     await record.event('unlively', /Liveness probe failed/);
   });
 
-  test('images are pulled once the Pod runs; one that cannot be is an Event, and the Pod stays Ready', async () => {
+  test('images of entries are pulled once the Pod runs; a failed pull is an Event, and the Pod stays Ready', async () => {
     const images = ['early', 'absent'].map((name) => `${registry.host}/defer/${name}:1`);
     await started('pulling', [entry('one', ':', { image: images[0] }), entry('two', ':', { image: images[1] })]);
     await record.event('pulling', new RegExp(`^Normal Pulled: Successfully pulled image "${images[0]}"`));
@@ -183,7 +190,7 @@ describe.concurrent('defer containers', () => {
     expect(end('pulling', 'two')?.message).toMatch(/^ErrImagePull: /);
   });
 
-  test('with prePullDeferImages false they are pulled in their turn', async () => {
+  test('with prePullDeferImages false, images of entries are pulled at their turn', async () => {
     const image = `${registry.host}/defer/late:1`;
     const entries = [entry('one', ':', { ...POST, image })];
     await started('pulling-late', entries, { spec: { prePullDeferImages: false } });
@@ -195,7 +202,7 @@ describe.concurrent('defer containers', () => {
     expect(pulled).toBeGreaterThan(indexOfEvent('pulling-late', /^Normal Killing: Stopping container app/));
   });
 
-  test('a delete of a Pod that completes by itself shortens the deadline', async () => {
+  test('a delete of a Pod that has completed shortens the deadline of its list', async () => {
     await applied('completing', [entry('one', FOREVER)], {
       app: [{ ...TELLING, script: 'true' }],
       spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: 600 },
@@ -226,9 +233,10 @@ describe.concurrent('defer containers', () => {
     expect(end('bounded', 'one')?.reason).toBe('DeadlineExceeded');
   });
 
-  test('an entry that takes too much memory is OOMKilled, and the list moves on', async () => {
+  test('an entry that exceeds its memory limit is OOMKilled, and the list moves on', async () => {
     const hungry: ScriptedContainer = {
-      ...{ name: 'one', script: 'exec tail /dev/zero' },
+      name: 'one',
+      script: 'exec tail /dev/zero',
       resources: { limits: { memory: '16Mi' } },
     };
     await started('hungry', [hungry, entry('two', ':', POST)]);
@@ -249,7 +257,7 @@ describe.concurrent('defer containers', () => {
     await record.until('reached', runs('one'));
     const config = new KubeConfig();
     config.loadFromFile(lifepod.kubeconfig);
-    // kubectl attach refuses names that it does not know.
+    // kubectl attach refuses names that are not containers of its own Pod type.
     const [input, output] = [new PassThrough(), new PassThrough()];
     await new Attach(config).attach('default', 'reached', 'one', output, null, input, false);
     input.write('hello\n');

@@ -46,7 +46,7 @@ export const fieldSentences: readonly Sentence[] = [
     tests: [
       [validation, 'image and imageFrom'],
       [entryEnds, 'an entry with imageFrom starts from the image of the other container at its turn'],
-      [onContainers, 'imageFrom: the image of a container as it is when the turn comes'],
+      [onContainers, "imageFrom: an entry runs the image that the container has at the entry's turn"],
     ],
   },
   {

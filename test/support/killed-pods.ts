@@ -74,7 +74,7 @@ export function killedPod(lifepod: Lifepod, name: string, work: (step: string) =
   const path = folderOf(lifepod, name);
   mkdirSync(path, { recursive: true });
   appendFileSync(join(path, 'log'), '');
-  const app = `trap "echo told >>/work/log; ${work('app')}; exit 0" TERM; while :; do sleep 3600 & wait $!; done`;
+  const app = `trap "echo stop >>/work/log; ${work('app')}; exit 0" TERM; while :; do sleep 3600 & wait $!; done`;
   const hook = `echo hook >>/work/log; ${work('hook')}`;
   return pod(name, {
     app: [{ name: 'app', script: app, ...WORK, lifecycle: { preStop: { exec: { command: ['sh', '-c', hook] } } } }],

@@ -1,4 +1,4 @@
-/** examples/02-cleanup-after-exit, as its README says it. */
+/** Runs examples/02-cleanup-after-exit as its README describes. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,12 +26,12 @@ const inDefer = (name: string) => (pod: Pod) =>
   pod.status?.deferContainerStatuses?.find((status) => status.name === name)?.state ?? {};
 const time = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;
 
-test('two workers hold the volume', async () => {
+test('02-cleanup-after-exit: two workers share the volume', async () => {
   await example.step('kubectl apply -f refcount.yaml');
   await example.step('ls ');
 });
 
-test('the leaving worker is flushed and ended, then its folder and its reference go; the other is untouched', async () => {
+test('02-cleanup-after-exit: a deleted worker is flushed, then its folder and reference are removed; the other is untouched', async () => {
   const began = Date.now();
   await example.step('kubectl delete pod worker-a');
   expect(Date.now() - began).toBeLessThan(20_000);
@@ -54,14 +54,14 @@ test('the leaving worker is flushed and ended, then its folder and its reference
   expect(journal('worker-b').at(-1)).toMatch(/^record/);
 });
 
-test('the timeline tells of every entry', async () => {
+test('02-cleanup-after-exit: the timeline shows every entry', async () => {
   const drawn = await example.step('kubectl lifepod timeline worker-a');
   for (const name of ['acquire', 'app', 'fsync', 'kill-app', 'remove-tmp', 'release']) {
     expect(drawn).toMatch(new RegExp(` ${name} .* exit 0$`, 'm'));
   }
 });
 
-test('a reference whose service does not answer is released when it is back', async () => {
+test('02-cleanup-after-exit: a reference is released once its unavailable service is back', async () => {
   await example.step('kubectl delete pod refcount');
   await example.step('kubectl wait --for=delete pod/worker-b');
   expect(inDefer('release')(record.now('worker-b')).terminated).toMatchObject({ exitCode: 0 });

@@ -1,4 +1,4 @@
-/** examples/04-leader-hand-over, as its README says it, with a second client that asks without a pause. */
+/** Runs examples/04-leader-hand-over as its README describes, with a second client that asks without a pause. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -18,15 +18,15 @@ afterAll(async () => {
 });
 
 interface Answers {
-  /** Terms of accepted writes, in order. */
+  /** The terms of accepted writes, in order. */
   terms: number[];
-  /** By term, who accepted in it. */
+  /** The members that accepted writes, by term. */
   leaders: Map<number, Set<string>>;
-  /** What was answered in place of a leader, or of an accepted write. */
+  /** Answers other than the name of a leader or an accepted write. */
   without: string[];
 }
 
-/** Asks member after member who leads and to take a write, until `action` has ended. */
+/** Asks one member after the other for the leader and to accept a write, until `action` has ended. */
 async function asking(action: () => Promise<unknown>): Promise<Answers> {
   const answers: Answers = { terms: [], leaders: new Map(), without: [] };
   let ended = false;
@@ -52,7 +52,7 @@ async function asking(action: () => Promise<unknown>): Promise<Answers> {
   return answers;
 }
 
-/** Of one of the members; undefined where it has gone from the list in this moment. */
+/** The address of one of the members; undefined if the member leaves the list at this moment. */
 function addressOf(turn: number): string | undefined {
   const folder = join(example.nodeFolder, 'members');
   const members = readdirSync(folder);
@@ -76,11 +76,11 @@ const handedOver = (name: string) => record.now(name).status?.deferContainerStat
 const named = (output: string): string => /pod "(member-\d)"/.exec(output)?.[1] ?? '';
 const time = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;
 
-test('the group has a leader', async () => {
+test('04-leader-hand-over: the group has a leader', async () => {
   expect(await example.step('/scripts/leader')).toMatch(/member-\d\n$/);
 });
 
-test('the leader leaves: there is one that accepts writes at any time, and never two in a term', async () => {
+test('04-leader-hand-over: when the leader leaves, there is always a leader that accepts writes, and never two in one term', async () => {
   let leaving = '';
   const { terms, leaders, without } = await asking(async () => {
     leaving = named(await example.step('kubectl delete pod'));
@@ -96,7 +96,7 @@ test('the leader leaves: there is one that accepts writes at any time, and never
   expect(time(handedOver(leaving)?.finishedAt)).toBeLessThanOrEqual(time(app?.finishedAt));
 });
 
-test('a member that does not lead leaves: the term stays', async () => {
+test('04-leader-hand-over: the term does not change when a follower leaves', async () => {
   let leaving = '';
   const { terms, without } = await asking(async () => {
     leaving = named(await example.step('/scripts/follower'));
@@ -107,7 +107,7 @@ test('a member that does not lead leaves: the term stays', async () => {
   expect(await example.lifepod.kubectlOk('logs', 'client', '--tail=1')).toMatch(/ 0 refused;/);
 });
 
-test('deleted by force, without its list, the leader leaves a time without one', async () => {
+test('04-leader-hand-over: a leader deleted by force, without its list, leaves the group without a leader for a time', async () => {
   const { without } = await asking(async () => {
     expect(await example.step('--force')).not.toContain(' 0 refused');
   });
