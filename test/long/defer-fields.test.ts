@@ -147,15 +147,15 @@ describe.concurrent('defer containers', () => {
     const { deadline } = (await record.until('knowing', runs('one'))).status?.termination ?? {};
     openGate(lifepod, 'knowing', 'one');
     await record.gone('knowing');
-    const told = (who: string): string =>
+    const noted = (who: string): string =>
       log('knowing')
         .find((line) => line.startsWith(`${who}: `))
         ?.slice(who.length + 2) ?? '';
-    const [reason, inFile, inEnvironment] = told('one').split(' ');
+    const [reason, inFile, inEnvironment] = noted('one').split(' ');
     expect(reason).toBe('Deleted');
     for (const time of [inFile, inEnvironment]) expect(parseTime(time)).toBe(parseTime(deadline));
     for (const who of ['file', 'env']) {
-      const containers = JSON.parse(told(who)) as TerminatedContainer[];
+      const containers = JSON.parse(noted(who)) as TerminatedContainer[];
       expect(containers).toMatchObject([
         { name: 'app', kind: 'app', exitCode: 0, reason: 'Completed', restartCount: 0 },
       ]);

@@ -1,4 +1,4 @@
-/** Objects of the kinds, grown out of valid ones by the table of fields, and their bodies: JSON, YAML, protobuf, each damaged. */
+/** Objects of all kinds, grown from valid ones by the field table, and their bodies as JSON, YAML and protobuf, possibly damaged. */
 import fc from 'fast-check';
 import protobuf from 'protobufjs/minimal.js';
 import type { KindDefinition } from '../../src/api/kind.ts';
@@ -7,7 +7,7 @@ import { protobufFields } from '../../src/apiserver/protobuf/fields.ts';
 import { withOddMetadata } from './hostile-metadata.ts';
 import { asYaml, damaged, hostileText, hostileValue, isObject, merged, mutated } from './hostile-values.ts';
 
-/** Nothing runs of it: no node has such a label. */
+/** No node has the label, so such a Pod never runs. */
 const podSpec = {
   nodeSelector: { no: 'node' },
   terminationGracePeriodSeconds: 1,
@@ -35,7 +35,7 @@ const podSpec = {
   tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }],
 };
 
-/** What a valid object of a kind needs beside its name. */
+/** The fields that a valid object of a kind needs besides its name. */
 const CONTENTS: Readonly<Record<string, object>> = {
   ConfigMap: { data: { a: 'b' }, binaryData: { c: 'ZA==' } },
   Secret: { data: { a: 'Yg==' }, stringData: { c: 'd' }, type: 'Opaque' },
@@ -119,7 +119,7 @@ const contentOf = (shape: Shape, depth: number): fc.Arbitrary<unknown> => {
 
 const someOf = <T>(all: T[]): fc.Arbitrary<T[]> => fc.subarray(all, { maxLength: Math.min(all.length, 4) });
 
-/** Some of the type's fields, each of its shape, to some depth. */
+/** Generates some of the type's fields, each with a value of its shape, down to a limited depth. */
 const objectOf = (type: string, depth: number): fc.Arbitrary<Record<string, unknown>> =>
   depth === 0
     ? fc.constant({})
@@ -138,7 +138,7 @@ export const validObject = (kind: KindDefinition, name: string): object => ({
   ...(CONTENTS[kind.schema] ?? CONTENTS[kind.kind]),
 });
 
-/** An object that is valid but for what was put into it. */
+/** Generates a valid object with hostile changes. */
 export function hostileObject(kind: KindDefinition, name: string): fc.Arbitrary<object> {
   const whole = validObject(kind, name);
   const [isPod, isTemplate] = [kind.kind === 'Pod', kind.kind === 'PodTemplate'];
@@ -161,7 +161,7 @@ export interface Body {
   bytes: Buffer;
 }
 
-/** Writes a value as Go's protobuf does where it has the field's shape; what has not is left out. */
+/** Encodes a value as Go's protobuf does if it has the field's shape; other values are omitted. */
 function writeField(writer: protobuf.Writer, number: number, shape: Shape, value: unknown): void {
   const message = (write: (inner: protobuf.Writer) => void): void => {
     write(writer.uint32((number << 3) | 2).fork());
@@ -240,7 +240,7 @@ const YAML_TOKENS = [
 ];
 const yaml = fc.array(fc.constantFrom(...YAML_TOKENS), { maxLength: 60 }).map((tokens) => tokens.join(''));
 
-/** A body that might be an object of the kind. */
+/** Generates a body that could be an object of the kind. */
 export const hostileBody = (kind: KindDefinition, name: string): fc.Arbitrary<Body> => {
   const object = hostileObject(kind, name);
   const of = (type: string, bytes: fc.Arbitrary<Buffer>): fc.Arbitrary<Body> =>

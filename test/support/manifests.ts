@@ -13,10 +13,10 @@ export const container = ({ name, script, ...rest }: ScriptedContainer): Record<
   ...rest,
 });
 
-/** Runs until it is asked to stop, and stops at once. */
+/** Runs until SIGTERM, then exits at once. */
 export const WAIT = 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done';
 
-/** A Pod; by default its one app container waits for SIGTERM. */
+/** Returns a Pod manifest; by default with one app container that waits for SIGTERM. */
 export function pod(
   name: string,
   options: {
@@ -40,7 +40,7 @@ export function pod(
   };
 }
 
-/** A folder that all containers of a Pod share, mounted at /work. */
+/** A folder that the containers of a Pod share, mounted at /work. */
 export const SHARED = {
   volumes: [{ name: 'work', emptyDir: {} }],
   mount: { volumeMounts: [{ name: 'work', mountPath: '/work' }] },

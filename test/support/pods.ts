@@ -1,6 +1,6 @@
 /**
- * What the API showed of the Pods and Events of a namespace, from the first to the last version: to wait on, and
- * to look back at. A restart of the engine, which may then listen elsewhere, ends it.
+ * Records all versions of the Pods and all Events of a namespace, for tests to wait on and to look back at. A restart of the engine,
+ * which may then listen on another port, ends the recording.
  */
 import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/api/generated/types.ts';
 import { createInformer } from '../../src/client/informer.ts';
@@ -11,22 +11,22 @@ import type { Lifepod } from './lifepod.ts';
 const DEADLINE_MILLIS = 60_000;
 
 export interface Seen {
-  /** Date.now() when the test heard of it. */
+  /** Date.now() when the test received the version. */
   at: number;
   pod: Pod;
 }
 
 export interface PodRecord {
-  /** The first version from now on (the present one counts) that satisfies; fails with the last one after a minute. */
+  /** Resolves with the first version, from the present one on, that satisfies; rejects with the last version after a minute. */
   until(name: string, satisfies: (pod: Pod) => boolean): Promise<Pod>;
-  /** The Pod of that name as it is now. */
+  /** The last version of the Pod; throws if there was none. */
   now(name: string): Pod;
-  /** When the object went from the API. */
+  /** Resolves with Date.now() of the object's deletion from the API. */
   gone(name: string): Promise<number>;
   history(name: string): Seen[];
-  /** Every Event of the Pod so far, as `Type Reason: message`, in the order in which they were heard of. */
+  /** All Events of the Pod so far, as `Type Reason: message`, in the order of their arrival. */
   events(name: string): string[];
-  /** Such a line, once there is one. */
+  /** Resolves with the first such line that matches. */
   event(name: string, matching: RegExp): Promise<string>;
   end(): void;
 }
@@ -99,7 +99,7 @@ export async function recordPods(lifepod: Lifepod, namespace = 'default'): Promi
           const pod = latest(name);
           return pod !== undefined && !goneAt.has(name) && satisfies(pod) ? pod : undefined;
         },
-        () => `the Pod ${name} did not become what was waited for (${satisfies}):\n${describe(name)}`,
+        () => `the Pod ${name} never satisfied ${satisfies}:\n${describe(name)}`,
       ),
     now: (name) => {
       const pod = latest(name);
@@ -109,7 +109,7 @@ export async function recordPods(lifepod: Lifepod, namespace = 'default'): Promi
     gone: (name) =>
       wait(
         () => goneAt.get(name),
-        () => `the Pod ${name} is still there:\n${describe(name)}`,
+        () => `the Pod ${name} still exists:\n${describe(name)}`,
       ),
     history: (name) => versions.get(name) ?? [],
     events: (name) => told.get(name) ?? [],
@@ -122,12 +122,12 @@ export async function recordPods(lifepod: Lifepod, namespace = 'default'): Promi
   };
 }
 
-/** Signals the container's first process, as kubectl can. Its end may come before that of the command, and kill it. */
+/** Signals the container's first process with kubectl. The process may end before the command does, and so kill the command. */
 export async function signalFirst(lifepod: Lifepod, name: string, container: string, signal: string): Promise<void> {
   await lifepod.kubectl('exec', name, '-c', container, '--', 'kill', `-${signal}`, '1');
 }
 
-/** The status of one container, of whatever kind; throws where there is none. */
+/** The status of a container of any kind; throws if there is none. */
 export function statusOf(pod: Pod, container: string): ContainerStatus {
   const found = findStatus(pod, container);
   if (found === undefined) throw new Error(`the Pod ${pod.metadata.name} shows no container ${container}`);
@@ -146,7 +146,7 @@ function findStatus({ status = {} }: Pod, container: string): ContainerStatus | 
 export const condition = (pod: Pod, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((each) => each.type === type);
 
-/** For until(). */
+/** Predicates for until(). */
 export const isReady = (pod: Pod): boolean => condition(pod, 'Ready')?.status === 'True';
 export const inPhase =
   (phase: string) =>

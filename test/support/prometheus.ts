@@ -1,4 +1,4 @@
-/** A strict reader of the Prometheus text format 0.0.4: what it takes, Prometheus takes. */
+/** A strict parser of the Prometheus text format 0.0.4: Prometheus accepts whatever the parser accepts. */
 
 export interface ReadSample {
   name: string;
@@ -34,7 +34,7 @@ function readValue(text: string, line: string): number {
   return Number(text);
 }
 
-/** Throws on whatever is not as it must be: families in one piece, each with help and type, no sample twice, buckets in order. */
+/** Throws unless each family is in one piece with help and type, no sample occurs twice, and buckets are in order. */
 export function readMetrics(text: string): Map<string, ReadFamily> {
   if (!text.endsWith('\n')) throw new Error('the last line has no end');
   const families = new Map<string, ReadFamily>();
@@ -91,7 +91,7 @@ function checkBuckets(family: string, samples: readonly ReadSample[]): void {
   }
 }
 
-/** The one sample with these labels, among others it may have. Throws where there is none, or several. */
+/** Returns the only sample with these labels, which may have others too. Throws if there is none, or more than one. */
 export function metricOf(
   families: ReadonlyMap<string, ReadFamily>,
   name: string,
