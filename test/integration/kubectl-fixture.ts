@@ -114,7 +114,7 @@ function callers(folder: string, running: Set<ChildProcess>) {
     return out;
   };
   const refused = async (args: string[], input?: string): Promise<string> => {
-    const { code, err } = await kubectl(args, input === undefined ? {} : { input });
+    const { code, err } = await kubectl(args, { input });
     expect(code, args.join(' ')).not.toBe(0);
     return err;
   };

@@ -87,7 +87,7 @@ function firstEvent(reason: string): Promise<string | undefined> {
 const claim = (name: string, spec: object = {}, annotations?: Record<string, string>): PersistentVolumeClaim => ({
   apiVersion: 'v1',
   kind: 'PersistentVolumeClaim',
-  metadata: { name, namespace: 'default', annotations },
+  metadata: { name, namespace: 'default', ...(annotations === undefined ? {} : { annotations }) },
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
 });
 const hostVolume = (name: string): PersistentVolume => ({

@@ -4,7 +4,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod, TerminatedContainer } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
 import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
-import { deferPod, entry, gate, logOf, openGate, POST, TELLING, untilLogged } from '../support/defer-pods.ts';
+import {
+  type DeferPodArguments,
+  deferPod,
+  entry,
+  gate,
+  logOf,
+  openGate,
+  POST,
+  TELLING,
+  untilLogged,
+} from '../support/defer-pods.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { inPhase, isReady, type PodRecord, recordPods, runs, statusOf, waitsFor } from '../support/pods.ts';
 
@@ -19,10 +29,8 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
-const applied = (...args: DropFirst<Parameters<typeof deferPod>>): Promise<void> =>
-  lifepod.apply(deferPod(lifepod, ...args));
-async function started(...args: DropFirst<Parameters<typeof deferPod>>): Promise<Pod> {
+const applied = (...args: DeferPodArguments): Promise<void> => lifepod.apply(deferPod(lifepod, ...args));
+async function started(...args: DeferPodArguments): Promise<Pod> {
   await applied(...args);
   return record.until(args[0], isReady);
 }

@@ -6,7 +6,16 @@ import { Attach, KubeConfig, PortForward } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
-import { deferPod, entry, gate, logOf, openGate, POST, TELLING } from '../support/defer-pods.ts';
+import {
+  type DeferPodArguments,
+  deferPod,
+  entry,
+  gate,
+  logOf,
+  openGate,
+  POST,
+  TELLING,
+} from '../support/defer-pods.ts';
 import { busyboxArchive } from '../support/images.ts';
 import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../support/lifepod.ts';
 import { container, type ScriptedContainer } from '../support/manifests.ts';
@@ -42,10 +51,8 @@ afterAll(async () => {
   await scratch?.remove();
 });
 
-type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
-const applied = (...args: DropFirst<Parameters<typeof deferPod>>): Promise<void> =>
-  lifepod.apply(deferPod(lifepod, ...args));
-async function started(...args: DropFirst<Parameters<typeof deferPod>>): Promise<Pod> {
+const applied = (...args: DeferPodArguments): Promise<void> => lifepod.apply(deferPod(lifepod, ...args));
+async function started(...args: DeferPodArguments): Promise<Pod> {
   await applied(...args);
   return record.until(args[0], isReady);
 }

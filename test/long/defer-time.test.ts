@@ -2,7 +2,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
-import { deferPod, entry, gate, logOf, openGate, POST, TELLING } from '../support/defer-pods.ts';
+import {
+  type DeferPodArguments,
+  deferPod,
+  entry,
+  gate,
+  logOf,
+  openGate,
+  POST,
+  TELLING,
+} from '../support/defer-pods.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { ended, isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
 
@@ -17,8 +26,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
-async function started(...args: DropFirst<Parameters<typeof deferPod>>): Promise<Pod> {
+async function started(...args: DeferPodArguments): Promise<Pod> {
   await lifepod.apply(deferPod(lifepod, ...args));
   return record.until(args[0], isReady);
 }

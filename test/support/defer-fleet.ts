@@ -98,12 +98,6 @@ export const inNamespace = (
 function endsOf(steps: readonly PodTransition[]): Record<string, EntryEnd> {
   const ends: Record<string, EntryEnd> = {};
   for (const { container = '', type, exitCode, reason, message } of steps)
-    if (type === 'DeferEnded' || type === 'DeferSkipped')
-      ends[container] = {
-        type,
-        ...(exitCode === undefined ? {} : { exitCode }),
-        ...(reason === undefined ? {} : { reason }),
-        ...(message === undefined ? {} : { message }),
-      };
+    if (type === 'DeferEnded' || type === 'DeferSkipped') ends[container] = { type, exitCode, reason, message };
   return ends;
 }

@@ -33,6 +33,10 @@ export const TELLING: ScriptedContainer = {
 
 const folder = ({ dataDir }: Lifepod, name: string): string => join(dataDir, 'outliving', name);
 
+type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
+/** The arguments of deferPod() after the engine. */
+export type DeferPodArguments = DropFirst<Parameters<typeof deferPod>>;
+
 export function deferPod(
   lifepod: Lifepod,
   name: string,

@@ -7,6 +7,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { expect } from 'vitest';
+import { parseTime } from '../../src/machinery/time.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
 import { LAUNCHER, type Lifepod, REPOSITORY, startLifepod } from './lifepod.ts';
@@ -106,3 +107,6 @@ const pattern = (output: string): RegExp =>
 export async function podAddress(lifepod: Lifepod, name: string): Promise<string> {
   return (await lifepod.kubectlOk('get', 'pod', name, '-o', 'jsonpath={.status.podIP}')).trim();
 }
+
+/** A time of the API in milliseconds since the epoch; NaN if there is none. */
+export const millisOf = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;

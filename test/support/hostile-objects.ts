@@ -1,11 +1,10 @@
 /** Objects of all kinds, grown from valid ones by the field table, and their bodies as JSON, YAML and protobuf, possibly damaged. */
 import fc from 'fast-check';
-import protobuf from 'protobufjs/minimal.js';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { type Shape, schemaTypes } from '../../src/api/schema.ts';
-import { protobufFields } from '../../src/apiserver/protobuf/fields.ts';
 import { withOddMetadata } from './hostile-metadata.ts';
-import { asYaml, damaged, hostileText, hostileValue, isObject, merged, mutated } from './hostile-values.ts';
+import { encodeProtobuf } from './hostile-protobuf.ts';
+import { asYaml, damaged, hostileText, hostileValue, merged, mutated } from './hostile-values.ts';
 
 /** No node has the label, so such a Pod never runs. */
 const podSpec = {
@@ -55,8 +54,14 @@ const CONTENTS: Readonly<Record<string, object>> = {
     transitions: [{ key: 'a', at: '2026-01-01T00:00:00.000000Z', type: 'Step' }],
   },
   EventsV1Event: {
-    ...{ regarding: { kind: 'Pod', namespace: 'default', name: 'one' }, eventTime: '2026-01-01T00:00:00.000000Z' },
-    ...{ reportingController: 'a/b', reportingInstance: 'c', action: 'd', reason: 'A', note: 'b', type: 'Normal' },
+    regarding: { kind: 'Pod', namespace: 'default', name: 'one' },
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    reportingController: 'a/b',
+    reportingInstance: 'c',
+    action: 'd',
+    reason: 'A',
+    note: 'b',
+    type: 'Normal',
   },
   Lease: { spec: { holderIdentity: 'me', leaseDurationSeconds: 15, renewTime: '2026-01-01T00:00:00.000000Z' } },
   RuntimeClass: { handler: 'runc', overhead: { podFixed: { cpu: '1m' } } },
@@ -71,33 +76,45 @@ const CONTENTS: Readonly<Record<string, object>> = {
 };
 
 const PLAUSIBLE = [
-  ...['Always', 'Never', 'OnFailure', 'IfNotPresent', 'PostExit', 'PreExit', 'Succeeded', 'FailPod', 'AfterPreExit'],
-  ...[
-    'TCP',
-    'UDP',
-    'Exists',
-    'In',
-    'Equal',
-    'NoSchedule',
-    'NoExecute',
-    'ClusterIP',
-    'NodePort',
-    'ExternalName',
-    'Local',
-  ],
-  ...['RuntimeDefault', 'Localhost', 'Burstable', 'ReadWriteOnce', 'Block', 'Immediate', 'File', 'Memory', 'HTTP'],
-  ...[
-    'one',
-    'default',
-    'busybox:1.28',
-    'a=b',
-    '/work',
-    '10m',
-    '1Gi',
-    '127.0.0.1',
-    'metadata.name',
-    '2026-01-01T00:00:00Z',
-  ],
+  'Always',
+  'Never',
+  'OnFailure',
+  'IfNotPresent',
+  'PostExit',
+  'PreExit',
+  'Succeeded',
+  'FailPod',
+  'AfterPreExit',
+  'TCP',
+  'UDP',
+  'Exists',
+  'In',
+  'Equal',
+  'NoSchedule',
+  'NoExecute',
+  'ClusterIP',
+  'NodePort',
+  'ExternalName',
+  'Local',
+  'RuntimeDefault',
+  'Localhost',
+  'Burstable',
+  'ReadWriteOnce',
+  'Block',
+  'Immediate',
+  'File',
+  'Memory',
+  'HTTP',
+  'one',
+  'default',
+  'busybox:1.28',
+  'a=b',
+  '/work',
+  '10m',
+  '1Gi',
+  '127.0.0.1',
+  'metadata.name',
+  '2026-01-01T00:00:00Z',
 ];
 
 const SCALARS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
@@ -134,7 +151,9 @@ export const apiVersionOf = ({ group, version }: KindDefinition): string =>
 export const pathOf = (kind: KindDefinition): string => `${kind.group === '' ? '/api' : '/apis'}/${apiVersionOf(kind)}`;
 
 export const validObject = (kind: KindDefinition, name: string): object => ({
-  ...{ apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name } },
+  apiVersion: apiVersionOf(kind),
+  kind: kind.kind,
+  metadata: { name },
   ...(CONTENTS[kind.schema] ?? CONTENTS[kind.kind]),
 });
 
@@ -161,82 +180,39 @@ export interface Body {
   bytes: Buffer;
 }
 
-/** Encodes a value as Go's protobuf does if it has the field's shape; other values are omitted. */
-function writeField(writer: protobuf.Writer, number: number, shape: Shape, value: unknown): void {
-  const message = (write: (inner: protobuf.Writer) => void): void => {
-    write(writer.uint32((number << 3) | 2).fork());
-    writer.ldelim();
-  };
-  if (typeof shape === 'object') {
-    if ('array' in shape) {
-      if (Array.isArray(value)) for (const each of value) writeField(writer, number, shape.array, each);
-    } else if ('ref' in shape) message((inner) => writeMessage(inner, shape.ref, value));
-    else if (isObject(value))
-      for (const [key, content] of Object.entries(value))
-        message((inner) => writeField(inner.uint32(10).string(key), 2, shape.map, content));
-  } else if (typeof value === 'number' && shape === 'integer')
-    writer.uint32(number << 3).int64(Math.trunc(value) % 2 ** 62);
-  else if (typeof value === 'boolean') writer.uint32(number << 3).bool(value);
-  else if (shape === 'quantity')
-    message((inner) => void inner.uint32(10).string(typeof value === 'string' ? value : '1'));
-  else if (typeof value === 'string') writer.uint32((number << 3) | 2).string(value);
-}
-
-function writeMessage(writer: protobuf.Writer, type: string, value: unknown): void {
-  if (!isObject(value)) return;
-  const words = (protobufFields[type] ?? '').split(' ');
-  for (let at = 0; at + 1 < words.length; at += 2) {
-    const [name = '', number = ''] = [words[at], words[at + 1]];
-    const shape = schemaTypes[type]?.[name]?.shape;
-    if (shape !== undefined && value[name] !== undefined)
-      writeField(writer, Number.parseInt(number, 10), shape, value[name]);
-  }
-}
-
-function asProtobuf(kind: KindDefinition, object: object): Buffer {
-  const writer = protobuf.Writer.create();
-  writer.uint32(10).fork().uint32(10).string(apiVersionOf(kind)).uint32(18).string(kind.kind).ldelim();
-  writeMessage(writer.uint32(18).fork(), kind.schema, object);
-  return Buffer.concat([Buffer.from('k8s\0'), writer.ldelim().finish()]);
-}
-
 const YAML_TOKENS = [
-  ...[
-    '\n',
-    '  ',
-    '\t',
-    ': ',
-    '- ',
-    '? ',
-    '{',
-    '}',
-    '[',
-    ']',
-    ', ',
-    '&a ',
-    '*a',
-    '<<: *a',
-    '!!binary ',
-    '!!set ',
-    '!<x> ',
-  ],
-  ...[
-    '|\n',
-    '>+9\n',
-    '---\n',
-    '...\n',
-    '%YAML 9.9\n',
-    '%TAG ! x\n',
-    '#',
-    '"',
-    "'",
-    '\\x',
-    'a',
-    'data',
-    '1e999',
-    '~',
-    '\u0085',
-  ],
+  '\n',
+  '  ',
+  '\t',
+  ': ',
+  '- ',
+  '? ',
+  '{',
+  '}',
+  '[',
+  ']',
+  ', ',
+  '&a ',
+  '*a',
+  '<<: *a',
+  '!!binary ',
+  '!!set ',
+  '!<x> ',
+  '|\n',
+  '>+9\n',
+  '---\n',
+  '...\n',
+  '%YAML 9.9\n',
+  '%TAG ! x\n',
+  '#',
+  '"',
+  "'",
+  '\\x',
+  'a',
+  'data',
+  '1e999',
+  '~',
+  '\u0085',
 ];
 const yaml = fc.array(fc.constantFrom(...YAML_TOKENS), { maxLength: 60 }).map((tokens) => tokens.join(''));
 
@@ -271,7 +247,7 @@ export const hostileBody = (kind: KindDefinition, name: string): fc.Arbitrary<Bo
       weight: 3,
       arbitrary: of(
         'application/vnd.kubernetes.protobuf',
-        object.map((each) => asProtobuf(kind, each)),
+        object.map((each) => encodeProtobuf(apiVersionOf(kind), kind, each)),
       ),
     },
     {

@@ -131,34 +131,28 @@ function targetOf(kind: KindDefinition): fc.Arbitrary<Target> {
 }
 
 const POINTERS = [
-  ...[
-    '',
-    '/',
-    '/-',
-    '/metadata',
-    '/metadata/labels',
-    '/metadata/labels/a',
-    '/metadata/name',
-    '/metadata/managedFields/0',
-  ],
-  ...[
-    '/spec',
-    '/spec/containers/0',
-    '/spec/containers/-',
-    '/spec/containers/4294967296',
-    '/spec/containers/-1',
-    '/spec/containers/01',
-  ],
-  ...[
-    '/data',
-    '/data/a',
-    '/data/a~1b',
-    '/data/~2',
-    '/__proto__/polluted',
-    '/constructor/prototype/polluted',
-    'data',
-    '/status',
-  ],
+  '',
+  '/',
+  '/-',
+  '/metadata',
+  '/metadata/labels',
+  '/metadata/labels/a',
+  '/metadata/name',
+  '/metadata/managedFields/0',
+  '/spec',
+  '/spec/containers/0',
+  '/spec/containers/-',
+  '/spec/containers/4294967296',
+  '/spec/containers/-1',
+  '/spec/containers/01',
+  '/data',
+  '/data/a',
+  '/data/a~1b',
+  '/data/~2',
+  '/__proto__/polluted',
+  '/constructor/prototype/polluted',
+  'data',
+  '/status',
 ];
 const operation = fc.record(
   {
@@ -263,8 +257,10 @@ const ROOTS = [
 const toAnywhere: fc.Arbitrary<HostileRequest> = fc
   .record({ method: fc.constantFrom(...METHODS), path: fc.array(segment(ROOTS), { maxLength: 6 }), query })
   .map(({ method, path, query: parameters }) => ({
-    ...{ method, path: `/${path.join('/')}${parameters}` },
-    ...{ headers: {}, body: '' },
+    method,
+    path: `/${path.join('/')}${parameters}`,
+    headers: {},
+    body: '',
   }));
 
 export const hostileRequest: fc.Arbitrary<HostileRequest> = fc.oneof(

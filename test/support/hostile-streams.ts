@@ -57,8 +57,13 @@ const webSocketFrame: fc.Arbitrary<Buffer> = fc
   );
 
 const SUBPROTOCOLS = [
-  ...['v4.channel.k8s.io', 'v5.channel.k8s.io', 'channel.k8s.io', 'base64.channel.k8s.io', 'v4.base64.channel.k8s.io'],
-  ...['SPDY/3.1+portforward.k8s.io', 'x'],
+  'v4.channel.k8s.io',
+  'v5.channel.k8s.io',
+  'channel.k8s.io',
+  'base64.channel.k8s.io',
+  'v4.base64.channel.k8s.io',
+  'SPDY/3.1+portforward.k8s.io',
+  'x',
 ];
 
 const framesOf = (frame: fc.Arbitrary<Buffer>): fc.Arbitrary<string> =>

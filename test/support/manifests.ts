@@ -30,11 +30,11 @@ export function pod(
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, ...(options.labels === undefined ? {} : { labels: options.labels }) },
+    metadata: { name, labels: options.labels },
     spec: {
-      ...(options.init === undefined ? {} : { initContainers: options.init.map(container) }),
+      initContainers: options.init?.map(container),
       containers: (options.app ?? [{ name: 'app', script: WAIT }]).map(container),
-      ...(options.defer === undefined ? {} : { deferContainers: options.defer.map(container) }),
+      deferContainers: options.defer?.map(container),
       ...options.spec,
     },
   };

@@ -31,49 +31,53 @@ export interface PodRecord {
   end(): void;
 }
 
-export async function recordPods(lifepod: Lifepod, namespace = 'default'): Promise<PodRecord> {
-  const client = await clientFromKubeconfig(lifepod.kubeconfig);
-  const abort = new AbortController();
-  const log = createLog({ level: 'error' });
-  const options = { namespace, log, timers: systemTimers(), signal: abort.signal };
-  const versions = new Map<string, Seen[]>();
-  const goneAt = new Map<string, number>();
-  const told = new Map<string, string[]>();
-  const waiting = new Set<() => void>();
-  const changed = (): void => {
-    for (const check of [...waiting]) check();
-  };
-  const put = (pod: Pod): void => {
-    const { name } = pod.metadata;
-    goneAt.delete(name);
-    versions.set(name, [...(versions.get(name) ?? []), { at: Date.now(), pod }]);
-    changed();
-  };
-  const hear = ({ involvedObject, type, reason, message }: CoreV1Event): void => {
-    const { name = '' } = involvedObject;
-    told.set(name, [...(told.get(name) ?? []), `${type} ${reason}: ${message}`]);
-    changed();
-  };
-  const pods = createInformer<Pod>(client.resource({ group: '', version: 'v1', resource: 'pods' }), options, {
-    added: put,
-    updated: put,
-    deleted: ({ metadata }) => {
-      goneAt.set(metadata.name, Date.now());
-      changed();
-    },
-  });
-  const events = createInformer<CoreV1Event>(
-    client.resource({ group: '', version: 'v1', resource: 'events' }),
-    options,
-    { added: hear, updated: hear },
-  );
-  await Promise.all([pods.synced, events.synced]);
+/** The versions and Events that have arrived, and the waits that check them again after each arrival. */
+class Recording {
+  private readonly versions = new Map<string, Seen[]>();
+  private readonly goneAt = new Map<string, number>();
+  private readonly eventLines = new Map<string, string[]>();
+  private readonly checks = new Set<() => void>();
 
-  const wait = <T>(find: () => T | undefined, otherwise: () => string): Promise<T> =>
-    new Promise((resolve, reject) => {
+  add(pod: Pod): void {
+    const { name } = pod.metadata;
+    this.goneAt.delete(name);
+    this.versions.set(name, [...this.history(name), { at: Date.now(), pod }]);
+    this.changed();
+  }
+
+  remove({ metadata }: Pod): void {
+    this.goneAt.set(metadata.name, Date.now());
+    this.changed();
+  }
+
+  addEvent({ involvedObject, type, reason, message }: CoreV1Event): void {
+    const { name = '' } = involvedObject;
+    this.eventLines.set(name, [...this.events(name), `${type} ${reason}: ${message}`]);
+    this.changed();
+  }
+
+  history(name: string): Seen[] {
+    return this.versions.get(name) ?? [];
+  }
+
+  latest(name: string): Pod | undefined {
+    return this.history(name).at(-1)?.pod;
+  }
+
+  events(name: string): string[] {
+    return this.eventLines.get(name) ?? [];
+  }
+
+  removedAt(name: string): number | undefined {
+    return this.goneAt.get(name);
+  }
+
+  /** Resolves with what `find` returns once it is defined; rejects after DEADLINE_MILLIS with the Pod's last state. */
+  wait<T>(name: string, find: () => T | undefined, problem: string): Promise<T> {
+    return new Promise((resolve, reject) => {
       const settle = (outcome: () => void): void => {
         clearTimeout(deadline);
-        waiting.delete(check);
+        this.checks.delete(check);
         outcome();
       };
       const check = (): void => {
@@ -84,40 +88,60 @@ export async function recordPods(lifepod: Lifepod, namespace = 'default'): Promi
           settle(() => reject(error));
         }
       };
-      const deadline = setTimeout(() => settle(() => reject(new Error(otherwise()))), DEADLINE_MILLIS);
-      waiting.add(check);
+      const expire = (): void => reject(new Error(`the Pod ${name} ${problem}:\n${this.describe(name)}`));
+      const deadline = setTimeout(() => settle(expire), DEADLINE_MILLIS);
+      this.checks.add(check);
       check();
     });
-  const latest = (name: string): Pod | undefined => versions.get(name)?.at(-1)?.pod;
-  const describe = (name: string): string =>
-    `${JSON.stringify(latest(name)?.status, undefined, 1)}\n${told.get(name)?.join('\n')}`;
+  }
 
+  private describe(name: string): string {
+    return `${JSON.stringify(this.latest(name)?.status, undefined, 1)}\n${this.events(name).join('\n')}`;
+  }
+
+  private changed(): void {
+    for (const check of [...this.checks]) check();
+  }
+}
+
+export async function recordPods(lifepod: Lifepod, namespace = 'default'): Promise<PodRecord> {
+  const client = await clientFromKubeconfig(lifepod.kubeconfig);
+  const abort = new AbortController();
+  const options = { namespace, log: createLog({ level: 'error' }), timers: systemTimers(), signal: abort.signal };
+  const recording = new Recording();
+  const put = (pod: Pod): void => recording.add(pod);
+  const pods = createInformer<Pod>(client.resource({ group: '', version: 'v1', resource: 'pods' }), options, {
+    added: put,
+    updated: put,
+    deleted: (pod) => recording.remove(pod),
+  });
+  const putEvent = (event: CoreV1Event): void => recording.addEvent(event);
+  const events = createInformer<CoreV1Event>(
+    client.resource({ group: '', version: 'v1', resource: 'events' }),
+    options,
+    { added: putEvent, updated: putEvent },
+  );
+  await Promise.all([pods.synced, events.synced]);
   return {
-    until: (name, satisfies) =>
-      wait(
-        () => {
-          const pod = latest(name);
-          return pod !== undefined && !goneAt.has(name) && satisfies(pod) ? pod : undefined;
-        },
-        () => `the Pod ${name} never satisfied ${satisfies}:\n${describe(name)}`,
-      ),
-    now: (name) => {
-      const pod = latest(name);
+    until(name, satisfies) {
+      const find = (): Pod | undefined => {
+        const pod = recording.latest(name);
+        return pod !== undefined && recording.removedAt(name) === undefined && satisfies(pod) ? pod : undefined;
+      };
+      return recording.wait(name, find, `never satisfied ${satisfies}`);
+    },
+    now(name) {
+      const pod = recording.latest(name);
       if (pod === undefined) throw new Error(`there was no Pod ${name}`);
       return pod;
     },
-    gone: (name) =>
-      wait(
-        () => goneAt.get(name),
-        () => `the Pod ${name} still exists:\n${describe(name)}`,
-      ),
-    history: (name) => versions.get(name) ?? [],
-    events: (name) => told.get(name) ?? [],
-    event: (name, matching) =>
-      wait(
-        () => told.get(name)?.find((line) => matching.test(line)),
-        () => `the Pod ${name} has no Event like ${matching}:\n${describe(name)}`,
-      ),
+    gone: (name) => recording.wait(name, () => recording.removedAt(name), 'still exists'),
+    history: (name) => recording.history(name),
+    events: (name) => recording.events(name),
+    event(name, matching) {
+      const find = (): string | undefined => recording.events(name).find((line) => matching.test(line));
+      return recording.wait(name, find, `has no Event like ${matching}`);
+    },
     end: () => abort.abort(),
   };
 }

@@ -67,8 +67,10 @@ export function readMetrics(text: string): Map<string, ReadFamily> {
     if (seen.has(key)) throw new Error(`twice: ${line}`);
     seen.add(key);
     family.samples.push({
-      ...{ name, labels, value: readValue(valueText, line) },
-      ...(at === undefined ? {} : { at: Number(at) }),
+      name,
+      labels,
+      value: readValue(valueText, line),
+      at: at === undefined ? undefined : Number(at),
     });
   }
   for (const [name, family] of families) if (family.type === 'histogram') checkBuckets(name, family.samples);

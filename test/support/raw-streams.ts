@@ -20,7 +20,8 @@ export function adminOf(kubeconfig: string): { host: string; port: number; ca: B
   const bytes = (text: string): Buffer => Buffer.from(text, 'base64');
   const { hostname, port } = new URL(cluster.server);
   return {
-    ...{ host: hostname, port: Number(port) },
+    host: hostname,
+    port: Number(port),
     ca: bytes(cluster['certificate-authority-data']),
     cert: bytes(user['client-certificate-data']),
     key: bytes(user['client-key-data']),

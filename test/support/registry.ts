@@ -64,13 +64,20 @@ ${auth}`,
     host,
     async push(archive, repositoryAndTag) {
       await runCommandOk('skopeo', [
-        ...['--insecure-policy', 'copy', '--quiet', '--dest-tls-verify=false'],
+        '--insecure-policy',
+        'copy',
+        '--quiet',
+        '--dest-tls-verify=false',
         ...(options.password ? ['--dest-creds', `${REGISTRY_USER}:${REGISTRY_PASSWORD}`] : []),
-        ...[`docker-archive:${archive}`, `docker://${host}/${repositoryAndTag}`],
+        `docker-archive:${archive}`,
+        `docker://${host}/${repositoryAndTag}`,
       ]);
       return (
         await runCommandOk('skopeo', [
-          ...['inspect', '--format', '{{.Digest}}', '--tls-verify=false'],
+          'inspect',
+          '--format',
+          '{{.Digest}}',
+          '--tls-verify=false',
           ...(options.password ? ['--creds', `${REGISTRY_USER}:${REGISTRY_PASSWORD}`] : []),
           `docker://${host}/${repositoryAndTag}`,
         ])

@@ -3,8 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
-import { parseTime } from '../../../src/machinery/time.ts';
-import { type Example, startExample } from '../../support/example.ts';
+import { type Example, millisOf, startExample } from '../../support/example.ts';
 import { type PodRecord, recordPods } from '../../support/pods.ts';
 
 let example: Example;
@@ -24,7 +23,6 @@ const journal = (name: string): string[] =>
     .split('\n');
 const inDefer = (name: string) => (pod: Pod) =>
   pod.status?.deferContainerStatuses?.find((status) => status.name === name)?.state ?? {};
-const time = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;
 
 test('02-cleanup-after-exit: two workers share the volume', async () => {
   await example.step('kubectl apply -f refcount.yaml');
@@ -43,9 +41,9 @@ test('02-cleanup-after-exit: a deleted worker is flushed, then its folder and re
   const app = pod.status?.containerStatuses?.[0]?.state?.terminated;
   expect(app).toMatchObject({ exitCode: 0, reason: 'Completed' });
   const [fsync, kill, remove] = ends;
-  expect(time(fsync?.finishedAt)).toBeLessThanOrEqual(time(app?.finishedAt));
-  expect(time(kill?.startedAt)).toBeLessThanOrEqual(time(app?.finishedAt));
-  expect(time(remove?.startedAt)).toBeGreaterThanOrEqual(time(app?.finishedAt));
+  expect(millisOf(fsync?.finishedAt)).toBeLessThanOrEqual(millisOf(app?.finishedAt));
+  expect(millisOf(kill?.startedAt)).toBeLessThanOrEqual(millisOf(app?.finishedAt));
+  expect(millisOf(remove?.startedAt)).toBeGreaterThanOrEqual(millisOf(app?.finishedAt));
   const lines = journal('worker-a');
   expect(lines).toEqual([
     ...lines.slice(0, -1).map((_, n) => `record ${n + 1}`),

@@ -1,7 +1,6 @@
 /** Runs examples/03-shard-rebalancing as its README describes. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseTime } from '../../../src/machinery/time.ts';
-import { type Example, podAddress, startExample } from '../../support/example.ts';
+import { type Example, millisOf, podAddress, startExample } from '../../support/example.ts';
 import { type PodRecord, recordPods } from '../../support/pods.ts';
 
 let example: Example;
@@ -18,7 +17,6 @@ afterAll(async () => {
 const KEYS = 40;
 const ask = async (address: string, query: string): Promise<string> =>
   (await (await fetch(`http://${address}:8080/cgi-bin/kv?${query}`)).text()).trim();
-const time = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;
 
 /** The lines of the client's log, with their times in milliseconds. */
 async function clientLines(): Promise<{ at: number; text: string }[]> {
@@ -36,9 +34,9 @@ async function expectHandedOver(name: string): Promise<void> {
   const store = status?.containerStatuses?.[0]?.state?.terminated;
   expect(entry).toMatchObject({ exitCode: 0, reason: 'Completed' });
   expect(store).toMatchObject({ exitCode: 0 });
-  expect(time(entry?.finishedAt)).toBeLessThanOrEqual(time(store?.finishedAt));
+  expect(millisOf(entry?.finishedAt)).toBeLessThanOrEqual(millisOf(store?.finishedAt));
   const lines = await clientLines();
-  const during = lines.filter(({ at }) => at >= time(entry?.startedAt) && at <= time(store?.finishedAt) + 1000);
+  const during = lines.filter(({ at }) => at >= millisOf(entry?.startedAt) && at <= millisOf(store?.finishedAt) + 1000);
   expect(during.length).toBeGreaterThan(3);
   expect(lines.filter(({ text }) => !/^\d+ acknowledged, 0 lost, \d+ asked again$/.test(text))).toEqual([]);
 }

@@ -2,8 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseTime } from '../../../src/machinery/time.ts';
-import { type Example, startExample } from '../../support/example.ts';
+import { type Example, millisOf, startExample } from '../../support/example.ts';
 import { type PodRecord, recordPods } from '../../support/pods.ts';
 
 let example: Example;
@@ -74,7 +73,6 @@ async function ask(address: string, question: string): Promise<string> {
 
 const handedOver = (name: string) => record.now(name).status?.deferContainerStatuses?.[0]?.state?.terminated;
 const named = (output: string): string => /pod "(member-\d)"/.exec(output)?.[1] ?? '';
-const time = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;
 
 test('04-leader-hand-over: the group has a leader', async () => {
   expect(await example.step('/scripts/leader')).toMatch(/member-\d\n$/);
@@ -93,7 +91,7 @@ test('04-leader-hand-over: when the leader leaves, there is always a leader that
   expect(leaders.get(2)).not.toEqual(leaders.get(1));
   expect(handedOver(leaving)).toMatchObject({ exitCode: 0, reason: 'Completed' });
   const app = record.now(leaving).status?.containerStatuses?.[0]?.state?.terminated;
-  expect(time(handedOver(leaving)?.finishedAt)).toBeLessThanOrEqual(time(app?.finishedAt));
+  expect(millisOf(handedOver(leaving)?.finishedAt)).toBeLessThanOrEqual(millisOf(app?.finishedAt));
 });
 
 test('04-leader-hand-over: the term does not change when a follower leaves', async () => {
