@@ -24,3 +24,20 @@ export function importsOf(source: string): string[] {
   const statements = /(?:^|[;\s])(?:import|export)\s(?:[^'";]*?\sfrom\s)?\s*'([^']+)'|import\(\s*'([^']+)'\s*\)/g;
   return [...code.matchAll(statements)].map((match) => match[1] ?? match[2] ?? '');
 }
+
+/** Matches a string literal; the second group is its text. */
+const TEXT = String.raw`(['"\`])((?:\\.|(?!\1).)*)\1`;
+/** Where titles occur: tests and groups of tests, and rows of tables, by position, key or name. */
+const TITLES = [
+  String.raw`\b(?:it|test|describe)(?:\.concurrent)?\(\s*${TEXT}`,
+  String.raw`[\])]\(\s*${TEXT},\s`,
+  String.raw`\[\s*${TEXT},`,
+  String.raw`\['\w+', ${TEXT},`,
+  String.raw`^\s*${TEXT}: *[([{]`,
+  String.raw`^\s*${TEXT}:$`,
+  String.raw`\bname: ${TEXT}`,
+].map((pattern) => new RegExp(pattern, 'gms'));
+
+/** Titles of tests and of groups of tests in a source. */
+export const titlesIn = (source: string): string[] =>
+  TITLES.flatMap((pattern) => [...source.matchAll(pattern)].map(([, , title = '']) => title.replaceAll('\\', '')));

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { specification } from '../spec/defer-containers.ts';
-import { REPOSITORY, read } from './sources.ts';
+import { REPOSITORY, read, titlesIn } from './sources.ts';
 
 const sentences = Object.values(specification).flat();
 
@@ -17,24 +17,8 @@ test('no sentence of the specification awaits a part of lifepod that exists alre
   expect(found).toEqual([]);
 });
 
-/** Matches a string literal; the second group is its text. */
-const TEXT = String.raw`(['"\`])((?:\\.|(?!\1).)*)\1`;
-/** Where titles occur: tests and groups of tests, and rows of tables, by position, key or name. */
-const TITLES = [
-  String.raw`\b(?:it|test|describe)(?:\.concurrent)?\(\s*${TEXT}`,
-  String.raw`[\])]\(\s*${TEXT},\s`,
-  String.raw`\[\s*${TEXT},`,
-  String.raw`\['\w+', ${TEXT},`,
-  String.raw`^\s*${TEXT}: *[([{]`,
-  String.raw`^\s*${TEXT}:$`,
-  String.raw`\bname: ${TEXT}`,
-].map((pattern) => new RegExp(pattern, 'gms'));
-
 /** A test file, or a suite that several test files run. */
 const TESTS = /(\.test|^test\/contract\/.*-contract)\.ts$/;
-
-const titlesIn = (source: string): string[] =>
-  TITLES.flatMap((pattern) => [...source.matchAll(pattern)].map(([, , title = '']) => title.replaceAll('\\', '')));
 
 test('every test that the specification names exists in a test file', () => {
   const missing = sentences
