@@ -1,12 +1,12 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 
-/** A file for the results as JSON. */
+/** The path of a file to which the results are written as JSON. */
 const report = process.env['LIFEPOD_TEST_REPORT'];
 
 export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] =
   report === undefined ? ['default'] : ['default', ['json', { outputFile: report }]];
 
-/** `unit` and `tidy` touch no system resource; the other projects run real containers, one file at a time. */
+/** The project `unit` uses no system resources. The project `real` runs real containers, one file at a time. */
 export default defineConfig({
   test: {
     reporters,
