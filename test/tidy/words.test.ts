@@ -293,8 +293,9 @@ const KNOWN: Readonly<Record<string, number>> = {
 };
 
 const BLOCK_COMMENT = /^[ \t]*\/\*\*?((?:(?!\*\/)[\s\S])*)\*\//gm;
-/** Line comments; consecutive lines are one comment. */
-const LINE_COMMENT = /(?:^|\s)\/\/ (.*(?:\n[ \t]*\/\/ .*)*)$/gm;
+/** Consecutive lines are one comment. */
+const LINE_COMMENT = /^[ \t]*\/\/ (.*(?:\n[ \t]*\/\/ .*)*)$/gm;
+const TRAILING_COMMENT = /^(?![ \t]*\/\/).*\S[ \t]+\/\/ (.*)$/gm;
 
 function commentsIn(source: string): string[] {
   const plain = (text: string): string =>
@@ -302,7 +303,7 @@ function commentsIn(source: string): string[] {
       .replace(/^[ \t]*(?:\*|\/\/)? ?/gm, '')
       .replace(/\s+/g, ' ')
       .trim();
-  return [BLOCK_COMMENT, LINE_COMMENT].flatMap((pattern) =>
+  return [BLOCK_COMMENT, LINE_COMMENT, TRAILING_COMMENT].flatMap((pattern) =>
     [...source.matchAll(pattern)].map(([, text = '']) => plain(text)),
   );
 }
@@ -347,9 +348,10 @@ test('comments of every form and titles are searched', () => {
     ' * The Pod is',
     ' * told to stop.',
     ' */',
-    'const a = 1; // Nobody knows.',
     '  // It is a',
     '  // thing as ever.',
+    'const a = 1; // Nobody knows.',
+    '// Of all.',
     "const url = 'https://of a host';",
     'const text = "is told";',
     "test('who watches is told', () => {});",
@@ -357,8 +359,9 @@ test('comments of every form and titles are searched', () => {
   expect(findingsIn(commentsIn(source))).toEqual([
     'Of a Pod.',
     'is told: The Pod is told to stop.',
-    'Nobody knows.',
     'as ever: It is a thing as ever.',
+    'Of all.',
+    'Nobody knows.',
   ]);
   expect(findingsIn(titlesIn(source))).toEqual(['who watches is told', 'is told: who watches is told']);
 });
