@@ -43,7 +43,7 @@ export async function defer(): Promise<void> {
     ),
   );
   try {
-    // Both take turns, also in who starts, so that other load of the machine affects both. The first round is a warm-up.
+    // Both take turns, and alternate in starting, so that other load of the machine affects both. The first round is a warm-up.
     for (let round = -1; round < ROUNDS; round++) {
       for (const each of cases) {
         const runs = [

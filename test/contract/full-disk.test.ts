@@ -194,12 +194,12 @@ test('concurrent writes on a full disk are accepted or refused one by one', asyn
   await store.txn(put('/a', 20_000));
   while (fillMore(MEBIBYTE));
   const count = await untilFull(store, 20_000, 10);
-  const heard: string[] = [];
-  store.watch('', undefined, (events) => heard.push(...events.map(({ type }) => type)));
+  const types: string[] = [];
+  store.watch('', undefined, (events) => types.push(...events.map(({ type }) => type)));
   const writes = [put('/b', 1000), put('/a', 20_001), put('/c', 1000), remove('/a')];
   const outcomes = await Promise.allSettled(writes.map((txn) => store.txn(txn)));
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled']);
-  expect(heard).toEqual(['put', 'delete']);
+  expect(types).toEqual(['put', 'delete']);
   expect(store.revision()).toBe(count + 3);
 });
 

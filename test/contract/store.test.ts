@@ -375,7 +375,7 @@ async function checkHistory(store: Store, model: Model): Promise<void> {
   }
 }
 
-describe('lmdb store on the disk', () => {
+describe('LMDB files', () => {
   test('property: a reopened LMDB store has everything that was acknowledged, including its history', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(txnArbitrary, { minLength: 1, maxLength: 20 }), async (drawn) => {

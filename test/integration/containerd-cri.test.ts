@@ -277,7 +277,7 @@ describe('a container', () => {
   });
 });
 
-describe('scope', () => {
+describe('observation', () => {
   test('sandboxes are observed even if a response of the runtime is larger than 16 MiB', async () => {
     const annotations = { note: 'x'.repeat(6 * 1024 * 1024) };
     const pods = [1, 2, 3].map(() => newSandbox({ annotations }));

@@ -414,7 +414,7 @@ describe('the annotation for typed clients', () => {
   });
 });
 
-describe('a Pod whose list runs', () => {
+describe('a Pod whose defer containers run', () => {
   const status = (patch: object) =>
     fixture.registry.patch(
       PODS,
@@ -460,7 +460,7 @@ describe('a Pod whose list runs', () => {
     expect(await shown()).toBe('Terminating');
   });
 
-  describe('the subresource defer', () => {
+  describe('the defer subresource', () => {
     const PATH = '/api/v1/namespaces/default/pods/ENTRY/defer';
     const giveUp = (pod: string, skip: string) =>
       fixture.kubectl(['replace', '--raw', PATH.replace('ENTRY', pod), '-f', '-'], {

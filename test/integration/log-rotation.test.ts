@@ -1,4 +1,4 @@
-/** Logs of a real container are rotated while it writes, and a reader who follows gets every line. */
+/** Logs of a real container are rotated while it writes, and following a log returns every line. */
 import { readdirSync, readFileSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';

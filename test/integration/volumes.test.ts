@@ -581,7 +581,7 @@ describe('configMap, secret and downwardAPI', () => {
   });
 });
 
-describe('a change of what is shown', () => {
+describe('changes of mounted objects', () => {
   /** Operations of a Pod are serial: when this one resolves, earlier ones have ended. */
   const settled = () => manager.unmount('u-1', signal);
 

@@ -134,7 +134,7 @@ describe.concurrent('defer containers', () => {
     const items = fields.map((field) => ({ path: field, fieldRef: { fieldPath: of(field) } }));
     const env = fields.map((field) => ({ name: field, valueFrom: { fieldRef: { fieldPath: of(field) } } }));
     const volumeMounts = [...(TELLING['volumeMounts'] as object[]), { name: 'end', mountPath: '/end' }];
-    const note = (who: string, what: string): string => `echo "${who}: ${what}" >>/work/log`;
+    const note = (source: string, text: string): string => `echo "${source}: ${text}" >>/work/log`;
     const preStop = { exec: { command: ['sh', '-c', note('hook', '$(cat /end/reason)')] } };
     const script = `${note('app', '$(cat /end/reason)')}; ${TELLING.script}`;
     const known = { volumeMounts, env };
@@ -155,15 +155,15 @@ describe.concurrent('defer containers', () => {
     const { deadline } = (await record.until('knowing', runs('one'))).status?.termination ?? {};
     openGate(lifepod, 'knowing', 'one');
     await record.gone('knowing');
-    const noted = (who: string): string =>
+    const noted = (source: string): string =>
       log('knowing')
-        .find((line) => line.startsWith(`${who}: `))
-        ?.slice(who.length + 2) ?? '';
+        .find((line) => line.startsWith(`${source}: `))
+        ?.slice(source.length + 2) ?? '';
     const [reason, inFile, inEnvironment] = noted('one').split(' ');
     expect(reason).toBe('Deleted');
     for (const time of [inFile, inEnvironment]) expect(parseTime(time)).toBe(parseTime(deadline));
-    for (const who of ['file', 'env']) {
-      const containers = JSON.parse(noted(who)) as TerminatedContainer[];
+    for (const source of ['file', 'env']) {
+      const containers = JSON.parse(noted(source)) as TerminatedContainer[];
       expect(containers).toMatchObject([
         { name: 'app', kind: 'app', exitCode: 0, reason: 'Completed', restartCount: 0 },
       ]);

@@ -70,16 +70,16 @@ const WORK = TELLING['volumeMounts'];
 const init = (name: string, script: string, more: object = {}): object =>
   container({ name, script, volumeMounts: WORK, ...more });
 /** A script that logs when it begins and when it gets SIGTERM, and exits with 3 on SIGUSR1. */
-const telling = (name: string): string =>
+const reporting = (name: string): string =>
   `trap "echo ${name} stops >>/work/log; exit 0" TERM; trap "exit 3" USR1; echo ${name} begins >>/work/log; while :; do sleep 3600 & wait $!; done`;
 
 describe.concurrent('defer containers', () => {
   test('sidecars run and restart while the list runs, and stop after it in reverse order, ephemeral containers last', async () => {
-    const sidecars = ['side-1', 'side-2'].map((name) => init(name, telling(name), { restartPolicy: 'Always' }));
+    const sidecars = ['side-1', 'side-2'].map((name) => init(name, reporting(name), { restartPolicy: 'Always' }));
     const live = await started('companions', [entry('one', gate('one')), entry('two', ':', POST)], {
       spec: { initContainers: sidecars },
     });
-    const spec = { ...live.spec, ephemeralContainers: [init('debug', telling('debug'))] };
+    const spec = { ...live.spec, ephemeralContainers: [init('debug', reporting('debug'))] };
     const path = '/api/v1/namespaces/default/pods/companions/ephemeralcontainers';
     await lifepod.kubectlInput(JSON.stringify({ ...live, spec }), 'replace', '--raw', path, '-f', '-');
     await record.until('companions', runs('debug'));

@@ -121,7 +121,7 @@ describe('limits of one Pod', () => {
   });
 });
 
-describe('a disk that fills', () => {
+describe('a full disk', () => {
   it('the Pod that fills the disk is evicted at once, without its defer containers; the others stay', async () => {
     await run(pod('modest'));
     const filling = { name: 'app', script: fill(850, '/data/file'), ...data({}).mount };

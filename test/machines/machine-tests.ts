@@ -17,7 +17,7 @@ export function machineTests(version: ContainerdVersion): void {
   });
   afterAll(() => started?.stop());
   const machine = (): Machine => {
-    if (started === undefined) throw new Error('there is no machine');
+    if (started === undefined) throw new Error('the machine has not started');
     return started;
   };
   firstStartTests(machine);

@@ -10,7 +10,7 @@ export function containerdPid({ dataDir }: Lifepod): number {
   const found = runtimeProcesses(dataDir).filter(({ commandLine }) => basename(commandLine[0] ?? '') === 'containerd');
   const [process] = found;
   if (process === undefined || found.length > 1) {
-    throw new Error(`${found.length} processes are the containerd of ${dataDir}`);
+    throw new Error(`found ${found.length} containerd processes of ${dataDir} instead of one`);
   }
   return process.pid;
 }

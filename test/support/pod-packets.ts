@@ -46,11 +46,11 @@ export async function listenOn(gateway: string, addresses: readonly string[]): P
     async arrived(namespace, datagrams) {
       const texts: string[] = [];
       const last = Promise.withResolvers<void>();
-      const hear = (text: Buffer): void => {
+      const receive = (text: Buffer): void => {
         if (String(text) === LAST) last.resolve();
         else texts.push(String(text));
       };
-      for (const socket of sockets) socket.on('message', hear);
+      for (const socket of sockets) socket.on('message', receive);
       try {
         const all = [...datagrams, { to: gateway, text: LAST }];
         await inNamespace(namespace, process.execPath, '-e', SEND, String(port), JSON.stringify(all));
@@ -59,7 +59,7 @@ export async function listenOn(gateway: string, addresses: readonly string[]): P
         await new Promise((resolve) => setImmediate(resolve));
         return texts;
       } finally {
-        for (const socket of sockets) socket.off('message', hear);
+        for (const socket of sockets) socket.off('message', receive);
       }
     },
     async [Symbol.asyncDispose]() {

@@ -36,7 +36,7 @@ function readValue(text: string, line: string): number {
 
 /** Throws unless each family is in one piece with help and type, no sample occurs twice, and buckets are in order. */
 export function readMetrics(text: string): Map<string, ReadFamily> {
-  if (!text.endsWith('\n')) throw new Error('the last line has no end');
+  if (!text.endsWith('\n')) throw new Error('the last line has no line feed');
   const families = new Map<string, ReadFamily>();
   const seen = new Set<string>();
   let current = '';
@@ -45,7 +45,7 @@ export function readMetrics(text: string): Map<string, ReadFamily> {
     if (comment !== null) {
       const [, what, name = '', rest = ''] = comment;
       if (what === 'HELP') {
-        if (families.has(name)) throw new Error(`a second piece of ${name}`);
+        if (families.has(name)) throw new Error(`the family ${name} is not in one piece`);
         families.set(name, { type: '', help: rest, samples: [] });
         current = name;
       } else {
@@ -64,7 +64,7 @@ export function readMetrics(text: string): Map<string, ReadFamily> {
     if (family === undefined || family.type === '' || base !== current) throw new Error(`out of place: ${line}`);
     const labels = readLabels(labelText, line);
     const key = `${name} ${JSON.stringify(Object.entries(labels).sort())}`;
-    if (seen.has(key)) throw new Error(`twice: ${line}`);
+    if (seen.has(key)) throw new Error(`duplicate sample: ${line}`);
     seen.add(key);
     family.samples.push({
       name,

@@ -16,7 +16,7 @@ interface Kubeconfig {
 export function adminOf(kubeconfig: string): { host: string; port: number; ca: Buffer; cert: Buffer; key: Buffer } {
   const { clusters, users } = parse(readFileSync(kubeconfig, 'utf8')) as Kubeconfig;
   const [cluster, user] = [clusters[0]?.cluster, users[0]?.user];
-  if (cluster === undefined || user === undefined) throw new Error(`${kubeconfig} names no cluster or no user`);
+  if (cluster === undefined || user === undefined) throw new Error(`${kubeconfig} has no cluster or no user`);
   const bytes = (text: string): Buffer => Buffer.from(text, 'base64');
   const { hostname, port } = new URL(cluster.server);
   return {
@@ -44,7 +44,7 @@ export async function upgrade(
   const outgoing = request({ ...adminOf(kubeconfig), method, path, headers: { Connection: 'Upgrade', ...headers } });
   outgoing.end();
   const refused = once(outgoing, 'response').then(([response]) => {
-    throw new Error(`${path} was answered with ${(response as IncomingMessage).statusCode}`);
+    throw new Error(`${path} got the response ${(response as IncomingMessage).statusCode}`);
   });
   refused.catch(() => undefined);
   const [, upgraded, head] = (await Promise.race([once(outgoing, 'upgrade'), refused])) as [unknown, Socket, Buffer];

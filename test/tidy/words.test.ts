@@ -1,10 +1,10 @@
-/** Comments and test titles use plain technical English: no fronted "of", no components that are persons. */
+/** Comments and test titles are plain technical English: they begin with the subject, and components are not persons. */
 import { expect, test } from 'vitest';
 import { read, titlesIn, typeScript } from './sources.ts';
 
-/** Openings that put something else before the subject, or make a person of a component. */
+/** Openings that precede the subject, or describe a component as a person. */
 const OPENING = /^(?:of|who|whoever|nobody|what is) /i;
-/** Phrases for notify, report and unchanged. */
+/** Phrases that mean notify, report or unchanged. */
 const PHRASE = /\b(?:is told|are told|tells of|told of|as ever)\b/gi;
 
 /**

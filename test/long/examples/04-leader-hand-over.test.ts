@@ -37,8 +37,8 @@ async function asking(action: () => Promise<unknown>): Promise<Answers> {
   for (let turn = 0; !ended; turn++) {
     const address = addressOf(turn);
     if (address === undefined) continue;
-    const who = await ask(address, 'who');
-    if (!/^member-\d leads in term \d+$/.test(who)) answers.without.push(`who: ${who}`);
+    const leads = await ask(address, 'who');
+    if (!/^member-\d leads in term \d+$/.test(leads)) answers.without.push(`who: ${leads}`);
     const write = await ask(address, 'write');
     const [, leader = '', term = ''] = /^accepted by (member-\d) in term (\d+)$/.exec(write) ?? [];
     if (leader === '') answers.without.push(`write: ${write}`);
