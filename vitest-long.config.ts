@@ -5,8 +5,8 @@ import { reporters } from './vitest.config.ts';
 const LONG = { testTimeout: 300_000, hookTimeout: 180_000, maxWorkers: 2 };
 
 /**
- * What takes its time: examples from the text of their READMEs, defer containers in all their cases, the node's bad days (pressure,
- * shutdown, the end of the engine at any moment), properties with many more lives.
+ * Tests that take long: the examples as their READMEs describe, all cases of defer containers, failures of the node (pressure,
+ * shutdown, kills of the engine), and the properties with many more cases.
  */
 export default defineConfig({
   test: {

@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { reporters } from './vitest.config.ts';
 
-/** Virtual machines as users have them: one a file, two at a time. An emulated processor is some twenty times slower. */
+/** Virtual machines like those of users: one per file, two at a time. An emulated processor is about twenty times slower. */
 export default defineConfig({
   test: {
     reporters,

@@ -1,7 +1,7 @@
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { SummaryReporter } from './test/support/summary-reporter.ts';
 
-/** A file for the results as JSON. */
+/** The path of a file to which the results are written as JSON. */
 const report = process.env['LIFEPOD_TEST_REPORT'];
 
 export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] = [
@@ -10,13 +10,13 @@ export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] = [
   ...(report === undefined ? [] : [['json', { outputFile: report }] as [string, { outputFile: string }]]),
 ];
 
-/** Tests of real containers wait for most of their time: two files at a time. */
+/** Tests of real containers spend most of their time waiting, so two files run at the same time. */
 const REAL = { testTimeout: 180_000, hookTimeout: 180_000, maxWorkers: 2 };
 
 /**
- * `unit` and `tidy` touch no system resource; the other projects run real containers, one group after the other. The files of `e2e`
- * share an engine for each worker (test/support/shared-engine.ts), those of `own` start what they need, and those of `alone`
- * measure or load the machine, so that nothing else may run beside them.
+ * The project `unit` uses no system resources; the other projects run real containers, one group after the other. The files of `e2e`
+ * share an engine for each worker (test/support/shared-engine.ts), those of `own` start the engines that they need, and those of
+ * `alone` measure or load the machine, so that no other tests run at the same time.
  */
 export default defineConfig({
   test: {

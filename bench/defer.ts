@@ -1,11 +1,11 @@
 /**
- * What lifepod adds to the end of a Pod with defer containers that exit at once, against a bare loop of the same CRI calls
- * on the same containerd in the same run.
+ * The time that lifepod adds to the end of a Pod with defer containers that exit at once, compared with a bare loop of the same
+ * CRI calls on the same containerd in the same run.
  *
- * The floor is what the same result cannot do without, each call begun when the one that it waits for has ended: with
- * PostExit entries the app container is stopped first, with PreExit entries last; an entry is created, started, and has
- * ended when the event of its exit has come and its exit code was read; then the sandbox is stopped, the containers removed
- * all at once, and the sandbox. lifepod is from the DELETE over HTTPS to the watch event that the Pod is gone.
+ * The floor is the calls that the result requires, each started when the one before it has ended. With PostExit entries the
+ * app container is stopped first, with PreExit entries last. An entry is created and started, and has ended when the event of
+ * its exit has arrived and its exit code was read. Then the sandbox is stopped, the containers are removed at the same time, and
+ * then the sandbox. lifepod's time is from the DELETE over HTTPS to the watch event that the Pod was deleted.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -30,7 +30,7 @@ interface Case {
 const ROUNDS = 25;
 const COUNTS = [0, 1, 2, 4];
 const MOST_RATIO = 1.25;
-/** Until the Pod's start is over for the machine, too. */
+/** A pause after which the machine has finished the start of the Pod. */
 const SETTLE_MILLIS = 200;
 
 export async function defer(): Promise<void> {
@@ -43,7 +43,7 @@ export async function defer(): Promise<void> {
     ),
   );
   try {
-    // Taken in turns, and who begins in turns, so that whatever else the machine does weighs on both. The first is warm-up.
+    // Both take turns, and alternate in starting, so that other load of the machine affects both. The first round is a warm-up.
     for (let round = -1; round < ROUNDS; round++) {
       for (const each of cases) {
         const runs = [
@@ -77,10 +77,10 @@ function print(cases: readonly Case[]): void {
     ];
     console.log(`| ${cells.join(' | ')} |`);
   }
-  console.log(`\nTo reach: at most ${MOST_RATIO} each.`);
+  console.log(`\nTarget: at most ${MOST_RATIO} each.`);
 }
 
-/** In milliseconds. */
+/** Returns the duration in milliseconds. */
 async function floor(runtime: ContainerRuntime, { count, trigger }: Case, logs: string): Promise<number> {
   const ends = new AbortController();
   const { signal } = ends;
@@ -112,7 +112,7 @@ async function floor(runtime: ContainerRuntime, { count, trigger }: Case, logs: 
   return millis;
 }
 
-/** In milliseconds. */
+/** Returns the duration in milliseconds. */
 async function throughLifepod(client: Client, { count, trigger }: Case): Promise<number> {
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
   const name = `bench-${count}-${randomUUID().slice(0, 8)}`;
@@ -146,7 +146,7 @@ async function throughLifepod(client: Client, { count, trigger }: Case): Promise
   return millis;
 }
 
-/** A list that was skipped would be quick. */
+/** Fails if entries did not run: a skipped list would be fast. */
 function requireCompleted(pod: Pod | undefined, count: number): void {
   const reasons = (pod?.status?.deferContainerStatuses ?? []).map(({ state }) => state?.terminated?.reason);
   if (reasons.length === count && reasons.every((reason) => reason === 'Completed')) return;

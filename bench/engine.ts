@@ -18,12 +18,12 @@ export interface BenchEngine {
   client: Client;
   dataDir: string;
   pid: number;
-  /** Before the engine stops, however that comes. */
+  /** Registers a cleanup that runs before the engine stops, also on Ctrl+C. */
   beforeStop(cleanup: () => Promise<void>): void;
   stop(): Promise<void>;
 }
 
-/** Ctrl+C stops it, too. */
+/** Starts an engine; Ctrl+C stops it. */
 export async function startEngine(): Promise<BenchEngine> {
   const scratch = await mkdtemp(join(tmpdir(), 'lifepod-bench-'));
   const dataDir = join(scratch, 'data');
@@ -57,7 +57,7 @@ export async function startEngine(): Promise<BenchEngine> {
     await makeBusyboxArchive(archive, { reference: BUSYBOX });
     await run(lifepod, ['image', 'load', ...options, archive]);
     const pid = dataDirOwner(dataDir);
-    if (pid === undefined) throw new Error(`nobody holds ${dataDir}`);
+    if (pid === undefined) throw new Error(`no engine runs on ${dataDir}`);
     return {
       client: await clientFromKubeconfig(join(dataDir, 'kubeconfig')),
       dataDir,

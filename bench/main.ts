@@ -1,4 +1,4 @@
-/** `npm run bench [name]`: runs the benchmarks; each prints its figures as Markdown and what they have to reach. */
+/** `npm run bench [name]` runs the benchmarks; each prints its figures as Markdown, and its targets. */
 import { defer } from './defer.ts';
 import { scale } from './scale.ts';
 import { stall } from './stall.ts';
@@ -9,6 +9,7 @@ const benchmarks: Record<string, () => Promise<void>> = { startup, defer, scale,
 const wanted = process.argv.slice(2);
 for (const name of wanted.length > 0 ? wanted : Object.keys(benchmarks)) {
   const benchmark = benchmarks[name];
-  if (benchmark === undefined) throw new Error(`no benchmark ${name}: there are ${Object.keys(benchmarks).join(', ')}`);
+  if (benchmark === undefined)
+    throw new Error(`unknown benchmark ${name}; choose from ${Object.keys(benchmarks).join(', ')}`);
   await benchmark();
 }

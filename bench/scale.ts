@@ -1,6 +1,6 @@
 /**
- * 100 Pods of two containers that are probed each second: with an HTTP probe each, how late the probes are; with an HTTP and an
- * exec probe, what the engine's own process takes (the commands of 100 exec probes a second alone fill two cores).
+ * 100 Pods of two containers, each probed every second. With two HTTP probes it measures how late the probes are; with an HTTP and
+ * an exec probe, the load of the engine's own process (the commands of 100 exec probes a second alone use two cores).
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ const MEASURED_MILLIS = 20_000;
 const PERIOD_MILLIS = 1000;
 
 export async function scale(): Promise<void> {
-  /** When each probe came, in milliseconds, by its path. */
+  /** The times of each probe's arrivals in milliseconds, by its path. */
   const arrivals = new Map<string, number[]>();
   const server = createServer((request, response) => {
     const name = request.url ?? '';
@@ -37,7 +37,9 @@ async function measure(second: 'HTTP' | 'exec', port: number, arrivals: Map<stri
     const pods = Array.from({ length: PODS }, (_, i) => pod(`scale-${i}`, port, second));
     await createAndAwaitReady(engine.client, pods);
     const seconds = (performance.now() - began) / 1000;
-    console.log(`\n${PODS} Pods, an HTTP and an ${second} probe a second each: Ready after ${seconds.toFixed(1)} s.`);
+    console.log(
+      `\n${PODS} Pods, each with an HTTP and an ${second} probe per second: Ready after ${seconds.toFixed(1)} s.`,
+    );
     await pause(5000);
     arrivals.clear();
     const before = await cpuMillis(engine.pid);
@@ -49,7 +51,7 @@ async function measure(second: 'HTTP' | 'exec', port: number, arrivals: Map<stri
       `engine: ${(await residentMebibytes(engine.pid)).toFixed(0)} MiB resident, ${(share * 100).toFixed(0)}% of a core`,
     );
     console.log(
-      `HTTP probes: ${(count / (MEASURED_MILLIS / 1000)).toFixed(0)} a second; late by ${median(late).toFixed(0)} ms (median), ${percentile(late, 99).toFixed(0)} ms (99%)`,
+      `HTTP probes: ${(count / (MEASURED_MILLIS / 1000)).toFixed(0)} per second; late by ${median(late).toFixed(0)} ms (median), ${percentile(late, 99).toFixed(0)} ms (99%)`,
     );
   } finally {
     await engine.stop();
@@ -85,7 +87,7 @@ const pod = (name: string, port: number, second: 'HTTP' | 'exec'): Pod => ({
   },
 });
 
-/** How much later than its Pod's earliest phase each probe came: the grid of a probe is a period wide. */
+/** How much later each probe came than the earliest phase of its container: probes are due once per period. */
 function lateness(arrivals: Map<string, number[]>): number[] {
   return [...arrivals.values()].flatMap((times) => {
     const first = times[0] ?? 0;

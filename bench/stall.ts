@@ -1,6 +1,6 @@
 /**
- * What one client's hostile requests cost the others: the longest that a request of another client waits meanwhile, and the
- * memory of the engine beyond what it had, at its most.
+ * The cost of one client's hostile requests for others: the longest time that a request of another client takes meanwhile, and the
+ * maximum of the engine's additional memory.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -20,7 +20,7 @@ type Call = (method: string, path: string, type: string, body?: string) => Promi
 
 interface Attack {
   name: string;
-  /** What is there before, and not measured. */
+  /** Creates what the attack needs, before anything is measured. */
   prepare?(call: Call): Promise<void>;
   run(call: Call): Promise<string>;
 }
@@ -70,7 +70,7 @@ const unread = (name: string, count: number, path: string, meanwhile: (call: Cal
   name,
   prepare: async (call) => {
     await fill(call, 30, 'x'.repeat(MEBIBYTE - 1000));
-    // Read once: the texts of objects are kept with them.
+    // One read before the measurement: the API server keeps the serialized objects.
     await read(await call('GET', CONFIG_MAPS, 'application/json'));
   },
   async run(call) {
@@ -109,7 +109,7 @@ const ATTACKS: readonly Attack[] = [
 export async function stall(): Promise<void> {
   const engine = await startEngine();
   try {
-    console.log('| request | answer | longest wait of others | memory beyond, at most |');
+    console.log('| request | answer | longest wait of others | additional memory, at most |');
     console.log('|---|---|---|---|');
     for (const attack of ATTACKS) console.log(await measure(engine, attack));
   } finally {
@@ -117,7 +117,7 @@ export async function stall(): Promise<void> {
   }
 }
 
-/** `agent`: its own for each client. */
+/** Makes requests through `agent`; each client has its own. */
 function caller(engine: BenchEngine, agent: Agent): Call {
   const { host, port } = adminOf(join(engine.dataDir, 'kubeconfig'));
   return async (method, path, type, body) => {
@@ -125,7 +125,7 @@ function caller(engine: BenchEngine, agent: Agent): Call {
     const options: RequestOptions = { host, port, method, path, agent, headers: { 'content-type': type, ...length } };
     const outgoing = request(options);
     outgoing.end(body);
-    // An answer that is given up, or cut, is an error of its request too.
+    // A response that is aborted or cut off is an error of its request too.
     outgoing.on('error', () => undefined);
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
     return answer;

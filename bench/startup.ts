@@ -1,6 +1,6 @@
 /**
- * What lifepod adds to the start and the end of a Pod, against a bare loop of the same CRI calls on the same containerd
- * in the same run; and what the engine costs at rest.
+ * The time that lifepod adds to the start and the end of a Pod, compared with a bare loop of the same CRI calls on the same
+ * containerd in the same run; and the engine's load at rest.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -34,7 +34,7 @@ export async function startup(): Promise<void> {
     for (const count of INIT_COUNTS) {
       const bare: Times[] = [];
       const own: Times[] = [];
-      // Taken in turns, so that whatever else the machine does weighs on both.
+      // Both take turns, so that other load of the machine affects both.
       for (let round = 0; round < ROUNDS; round++) {
         bare.push(await floor(floorRuntime, count, logs));
         own.push(await throughLifepod(engine.client, count));
@@ -52,7 +52,7 @@ export async function startup(): Promise<void> {
   }
 }
 
-/** The same calls, one after another, with nothing between them. */
+/** Makes the same calls, one after the other, with nothing between them. */
 async function floor(runtime: ContainerRuntime, initCount: number, logs: string): Promise<Times> {
   const ends = new AbortController();
   const { signal } = ends;
@@ -83,7 +83,7 @@ async function throughLifepod(client: Client, initCount: number): Promise<Times>
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
   const name = `bench-${initCount}-${randomUUID().slice(0, 8)}`;
   const watch = await watchPod(client, name);
-  // The watch has taken the client's connection: another one is opened before the time is taken, not in it.
+  // The watch occupies the client's connection: this opens another one before the measurement.
   await pods.list({ namespace: 'default', limit: 1 });
   const began = performance.now();
   await pods.create(pod(name, initCount));
@@ -112,7 +112,7 @@ const pod = (name: string, initCount: number): Pod => ({
   },
 });
 
-/** Memory and CPU of the engine's own process with ten Pods that do nothing. */
+/** Prints memory and CPU of the engine's own process with ten idle Pods. */
 async function atRest({ client, pid }: BenchEngine): Promise<void> {
   const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
   const names = Array.from({ length: 10 }, (_, i) => `rest-${i}`);

@@ -1,4 +1,4 @@
-/** 100 Pods that each mount every kind of volume: what the engine's own process takes for them, also when what they show changes. */
+/** The load of the engine's own process with 100 Pods that each mount every kind of volume, also when the volumes' data changes. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -33,7 +33,7 @@ export async function volumes(): Promise<void> {
     await pause(MEASURED_MILLIS);
     const busyMillis = (await cpuMillis(pid)) - cpu;
     console.log(
-      '\n| Pods with every volume kind | all Ready after | engine, fresh | all Ready | after a change of what they show | the last file changed after |',
+      '\n| Pods with every volume kind | all Ready after | engine, fresh | all Ready | after a change of their data | the last file changed after |',
     );
     console.log('|---|---|---|---|---|---|');
     console.log(
@@ -44,7 +44,7 @@ export async function volumes(): Promise<void> {
   }
 }
 
-/** A new value in every volume that shows the ConfigMap or the Secret; returns after how long the last one shows both. */
+/** Changes the ConfigMap and the Secret; returns the milliseconds until all volumes show both changes. */
 async function change({ client: { resource }, dataDir }: BenchEngine): Promise<number> {
   const began = performance.now();
   const changed = (field: string): object => ({ [field]: { key: 'new' } });
@@ -84,7 +84,7 @@ const claim = (index: number): KubeObject =>
 const claimSpec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } };
 const labels = { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } };
 
-/** Each kind of volume, and a folder of one of them by subPath. */
+/** Every kind of volume; one also has a subPath. */
 const kinds = (index: number): Record<string, object> => ({
   disk: { emptyDir: {} },
   memory: { emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },

@@ -1,4 +1,4 @@
-/** The HTTP client against a server that says what a test tells it to, over real TLS with client certificates. */
+/** The HTTP client over real TLS with client certificates, against a server whose responses each test sets. */
 import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -58,7 +58,7 @@ beforeEach(() => {
   client = httpClient({ server: `https://127.0.0.1:${port}`, ...credentials });
 });
 
-/** Answers every request, and returns what was asked. */
+/** Gives every request the same response; returns the list to which the requests are added. */
 function answer(code: number, body: unknown, headers: Record<string, string | string[]> = {}) {
   const asked: { line: string; type: string | undefined; body: unknown }[] = [];
   handler = async (request, response) => {
@@ -74,7 +74,7 @@ function answer(code: number, body: unknown, headers: Record<string, string | st
   return asked;
 }
 
-test('each verb asks what the API expects', async () => {
+test('each verb sends the method, path, query and body that the API expects', async () => {
   const { backend } = client;
   const asked = answer(200, pod('x'));
   await backend.get(pods, 'a', 'x');
@@ -104,7 +104,7 @@ test('each verb asks what the API expects', async () => {
   });
 });
 
-test('lifepod skip PUTs a DeferControl to the subresource defer of the Pod', async () => {
+test('lifepod skip PUTs a DeferControl to the defer subresource of the Pod', async () => {
   const asked = answer(200, { ...pod('x'), spec: { containers: [] } });
   expect(await skipEntry(client, 'a', 'x', 'bye')).toBe('defer container bye of Pod x is given up: it will not run');
   expect(asked.map((each) => each.line)).toEqual([
@@ -124,14 +124,14 @@ test('lifepod skip PUTs a DeferControl to the subresource defer of the Pod', asy
   });
 });
 
-test('one connection serves many calls', async () => {
+test('the HTTP client reuses one connection for many calls', async () => {
   answer(200, pod('x'));
   const before = connections.size;
   for (let i = 0; i < 5; i++) await client.backend.get(pods, 'a', 'x');
   expect(connections.size).toBe(before + 1);
 });
 
-test('a Status is thrown as the ApiError that it is', async () => {
+test('a Status in a response is thrown as an ApiError', async () => {
   const { status } = notFound(pods, 'x');
   answer(404, status);
   await expect(client.backend.get(pods, 'a', 'x')).rejects.toMatchObject({
@@ -150,14 +150,14 @@ test('a Status is thrown as the ApiError that it is', async () => {
   await expect(client.backend.get(pods, 'a', 'x')).rejects.toMatchObject({ name: 'ApiError', code: 503 });
 });
 
-test('warnings are handed on', async () => {
+test('Warning headers are passed to onWarning', async () => {
   answer(201, pod('x'), { warning: ['299 - "unknown field \\"spec.x\\""', '299 - "two, three"'] });
   const warnings: string[] = [];
   await client.backend.create(pods, 'a', pod('x'), { onWarning: (text) => warnings.push(text) });
   expect(warnings).toEqual(['unknown field "spec.x"', 'two, three']);
 });
 
-test('a server that is not there is 503', async () => {
+test('an unreachable server gives an ApiError with code 503', async () => {
   const gone = httpClient({ server: 'https://127.0.0.1:1', ...credentials });
   await expect(gone.backend.get(pods, 'a', 'x')).rejects.toMatchObject({
     code: 503,
@@ -165,7 +165,7 @@ test('a server that is not there is 503', async () => {
   });
 });
 
-test('a read over a connection that the server closed meanwhile is sent again', async () => {
+test('a read is sent again when the server has closed the reused connection', async () => {
   answer(200, pod('x'));
   await client.backend.get(pods, 'a', 'x');
   let requests = 0;
@@ -178,7 +178,7 @@ test('a read over a connection that the server closed meanwhile is sent again', 
   expect(requests).toBe(2);
 });
 
-test('a watch hands on events whatever the chunks are, until it is ended', async () => {
+test('a watch delivers events however they are split into chunks, until it is aborted', async () => {
   const stop = new AbortController();
   const line = Buffer.from(`${JSON.stringify({ type: 'ADDED', object: { ...pod('x'), data: 'Grüße 🎉' } })}\n`);
   const serverClosed = Promise.withResolvers<void>();
@@ -208,7 +208,7 @@ test('a watch hands on events whatever the chunks are, until it is ended', async
   await serverClosed.promise;
 });
 
-test('a watch that cannot start rejects; one that the server ends or loses resolves', async () => {
+test('a watch that cannot start rejects; a watch whose connection the server ends or loses resolves', async () => {
   const { signal } = new AbortController();
   const { status } = notFound(pods, 'x');
   answer(404, status);

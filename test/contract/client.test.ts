@@ -1,4 +1,4 @@
-/** One suite for the client in process and over HTTPS, against the real registry and API server; and the loops over both. */
+/** One suite for the client, in process and over HTTPS, with the real registry; also runs scheduler and controllers over both. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ const RECORD_LIMITS = { ageMillis: 3_600_000, bytes: 2 ** 20 };
 let closers: AsyncDisposableStack;
 let directory: string;
 let signal: AbortSignal;
-/** Makes the system's objects of the registry. */
+/** Creates the system's objects in the registry. */
 let restored: () => Promise<void>;
 const timers = systemTimers();
 const log = silentLog;
@@ -68,14 +68,14 @@ async function overHttps(): Promise<Client> {
   return clientFromKubeconfig(path);
 }
 
-/** Follows a resource; `until` resolves with the objects that are there once they satisfy. */
+/** Follows a resource with an informer; `until` resolves with the current objects once they satisfy the predicate. */
 function follow<T extends KubeObject>(client: ResourceClient<T>, namespace?: string) {
   let changed = Promise.withResolvers<void>();
-  const tell = (): void => {
+  const notify = (): void => {
     changed.resolve();
     changed = Promise.withResolvers();
   };
-  const handlers = { added: tell, updated: tell, deleted: tell };
+  const handlers = { added: notify, updated: notify, deleted: notify };
   const informer = createInformer(client, { namespace, log, timers, signal }, handlers);
   return {
     synced: informer.synced,
@@ -103,7 +103,7 @@ const pod = (name: string, namespace = 'default'): Pod =>
 const failure = (promise: Promise<unknown>): Promise<ApiError> =>
   promise.then(
     () => {
-      throw new Error('it did not fail');
+      throw new Error('expected the promise to reject');
     },
     (error) => {
       expect(error).toBeInstanceOf(ApiError);
@@ -122,7 +122,7 @@ describe.each([
     maps = client.resource<ConfigMap>(core('configmaps'));
   });
 
-  test('creates, reads, replaces, patches and deletes', async () => {
+  test('a client creates, reads, replaces, patches and deletes an object', async () => {
     const made = await maps.create(map('m', { a: '1' }));
     expect(made.metadata.uid).toBeDefined();
     expect(await maps.get('m', 'default')).toEqual(made);
@@ -139,7 +139,7 @@ describe.each([
     expect((await failure(maps.get('m', 'default'))).reason).toBe('NotFound');
   });
 
-  test('failures carry the same Status', async () => {
+  test('failed calls reject with the Status of the API', async () => {
     expect((await failure(maps.get('none', 'default'))).status).toEqual({
       kind: 'Status',
       apiVersion: 'v1',
@@ -161,7 +161,7 @@ describe.each([
     expect(await failure(maps.delete('m', 'default', uid))).toMatchObject({ code: 409, reason: 'Conflict' });
   });
 
-  test('lists by namespace, label and field, and in pages of one revision', async () => {
+  test('a client lists by namespace, label and field, and in pages of one revision', async () => {
     for (const name of ['a', 'b', 'c']) await maps.create(map(name, {}, { odd: String(name !== 'b') }));
     const names = async (options: Parameters<typeof maps.list>[0]) =>
       (await maps.list(options)).items.map(({ metadata }) => metadata.name);
@@ -175,13 +175,13 @@ describe.each([
     expect([...first.items, ...rest.items].map(({ metadata }) => metadata.name)).toEqual(['a', 'b', 'c']);
   });
 
-  test('deletes a collection', async () => {
+  test('a client deletes a collection', async () => {
     for (const name of ['a', 'b']) await maps.create(map(name, {}, { name }));
     await client.backend.deleteCollection(core('configmaps'), { namespace: 'default', labelSelector: 'name=a' });
     expect((await maps.list({ namespace: 'default' })).items.map(({ metadata }) => metadata.name)).toEqual(['b']);
   });
 
-  test('watches from a revision, with a selection, until it is ended', async () => {
+  test('a watch starts after a revision, applies its selectors, and ends when aborted', async () => {
     const made = await maps.create(map('m', {}, { watched: 'yes' }));
     const stop = new AbortController();
     const seen: string[] = [];
@@ -203,7 +203,7 @@ describe.each([
     expect(seen).toEqual(['MODIFIED m', 'ADDED n', 'DELETED m']);
   });
 
-  test('a dry run leaves nothing; warnings reach the caller', async () => {
+  test('a dry run stores nothing, and warnings reach the caller', async () => {
     const warnings: string[] = [];
     const unknown = { ...map('m'), nonsense: 1 } as ConfigMap;
     await maps.create(unknown, { dryRun: true, onWarning: (text) => warnings.push(text) });
@@ -225,7 +225,7 @@ describe.each([
     expect(left.some(({ metadata }) => Number(metadata.name.slice(1)) % 3 === 0)).toBe(false);
   });
 
-  test('Events are recorded and counted', async () => {
+  test('the event recorder creates Events and counts repeated ones', async () => {
     const recorder = createEventRecorder(client, { component: 'kubelet', host: 'n1', timers, log });
     const made = await maps.create(map('m'));
     for (const message of ['one', 'one', 'two', 'one']) recorder.event(made, 'Warning', 'Testing', message);
@@ -237,7 +237,7 @@ describe.each([
     ]);
   });
 
-  test('scheduler and controllers: a namespace, a Pod in it, and their end', async () => {
+  test('scheduler and controllers bind a Pod in a new namespace, and delete the namespace with its objects', async () => {
     const loops = { client, timers, log, signal };
     const folders = createLocalFolders(directory, 'n1');
     await Promise.all([
@@ -263,8 +263,8 @@ describe.each([
     const bound = await followed.until((all) => all[0]?.spec?.nodeName === 'n1');
     expect(scheduled(bound)).toMatchObject({ status: 'True' });
     const events = follow(client.resource<CoreV1Event>(core('events')), 'ns');
-    const told = await events.until((all) => all.some(({ reason }) => reason === 'Scheduled'));
-    expect(told.find(({ reason }) => reason === 'Scheduled')?.message).toBe('Successfully assigned ns/x to n1');
+    const recorded = await events.until((all) => all.some(({ reason }) => reason === 'Scheduled'));
+    expect(recorded.find(({ reason }) => reason === 'Scheduled')?.message).toBe('Successfully assigned ns/x to n1');
 
     await namespaces.delete('ns');
     await followed.until((all) => all[0]?.metadata.deletionTimestamp !== undefined);
@@ -297,7 +297,7 @@ describe.each([
       took.push(performance.now() - start);
     }
     const median = took.sort((a, b) => a - b)[10] as number;
-    // Two durable writes and their watch events; ten times what they take on a slow machine.
+    // Two durable writes and their watch events take a tenth of this on a slow machine.
     expect(median).toBeLessThan(100);
   });
 });

@@ -1,4 +1,4 @@
-/** The LMDB store on disks that are full: in memory, and on ext4, which finds blocks for a file only when it writes it out. */
+/** The LMDB store on full disks: tmpfs, and ext4, which allocates blocks for a file only when it writes the data back. */
 import { type ChildProcess, execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -23,7 +23,7 @@ const remove = (key: string): Txn => ({ compare: [], deletes: [key] });
 
 let scratch: string;
 let disk: string;
-/** The store's folder, and another file on its disk. */
+/** The folder of the store; `filler` is another file on its disk. */
 let folder: string;
 let filler: string;
 let opened: Store[];
@@ -58,7 +58,7 @@ function onExt4(mebibytes: number): void {
   execFileSync('mount', ['-o', 'loop', image, disk]);
 }
 
-/** Writes values of each length until the store refuses to; returns their number. The data file has some room behind its reserve. */
+/** Writes values of each length until the store refuses; returns how many. The data file has some room beyond its reserve. */
 async function untilFull(store: Store, ...lengths: number[]): Promise<number> {
   let count = 0;
   for (const length of lengths) {
@@ -70,7 +70,7 @@ async function untilFull(store: Store, ...lengths: number[]): Promise<number> {
   return count;
 }
 
-/** Returns false once the disk is full. */
+/** Appends to the filler file; returns false once the disk is full. */
 function fillMore(bytes: number): boolean {
   try {
     appendFileSync(filler, Buffer.alloc(bytes, 1));
@@ -83,7 +83,7 @@ function fillMore(bytes: number): boolean {
 
 type Answer = { key: string; revision: number } | { refused: string };
 
-/** Takes the answers of a writer, and fills the disk beside it, until the store has refused so many writes. */
+/** Collects the writer's answers and fills the disk meanwhile, until the store has refused `refusals` writes. */
 async function untilRefused(
   writer: ChildProcess,
   refusals: number,
@@ -93,7 +93,7 @@ async function untilRefused(
   let answers = 0;
   let refused = 0;
   await new Promise<void>((resolve, reject) => {
-    writer.once('exit', (code, signal) => reject(new Error(`the writer ended by itself: ${code ?? signal}`)));
+    writer.once('exit', (code, signal) => reject(new Error(`the writer ended unexpectedly: ${code ?? signal}`)));
     writer.on('message', (answer: Answer) => {
       if (++answers % 10 === 0 && isFilling) isFilling = fillMore(MEBIBYTE);
       if ('key' in answer) return onWritten(answer.key, answer.revision);
@@ -108,21 +108,21 @@ describe.each([
   { name: 'tmpfs', mount: inMemory },
   { name: 'ext4', mount: onExt4 },
 ])('on $name', ({ mount }) => {
-  test('a writer that meets a full disk and is killed loses nothing, and nothing is corrupt', async () => {
+  test('a writer that meets a full disk and is killed loses no acknowledged write and corrupts nothing', async () => {
     mount(64);
     const written = new Map<string, number>();
     for (let round = 0; round < 2; round++) {
       const writer = fork(new URL('./store-writer.ts', import.meta.url), [folder, `/${round}/`, '900000'], {
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       });
-      // What LMDB itself says of a commit that failed.
-      let said = '';
-      writer.stderr?.on('data', (text: Buffer) => (said += text));
+      // LMDB would print to stderr that a commit failed.
+      let printed = '';
+      writer.stderr?.on('data', (text: Buffer) => (printed += text));
       await untilRefused(writer, 20 + 37 * round, (key, revision) => written.set(key, revision));
       const exited = once(writer, 'close');
       writer.kill('SIGKILL');
       await exited;
-      expect(said).toBe('');
+      expect(printed).toBe('');
 
       const store = await open();
       for (const [key, revision] of written) expect((await store.get(key))?.modRevision, key).toBe(revision);
@@ -136,7 +136,7 @@ describe.each([
     }
   });
 
-  test('where a store fills the disk alone, deletions make room for other writes', async () => {
+  test('when a store alone fills the disk, deletions make room for other writes', async () => {
     mount(32);
     const store = await open();
     for (let time = 0; time < 3; time++) {
@@ -147,7 +147,7 @@ describe.each([
     }
   });
 
-  test('on a full disk values are deleted, made smaller and grow a little, again and again', async () => {
+  test('on a full disk values can be deleted, shrunk and grown a little, repeatedly', async () => {
     mount(32);
     let store = await open();
     await store.txn(put('/first', 1));
@@ -170,7 +170,7 @@ describe.each([
   });
 });
 
-test('a file with holes has them filled before LMDB writes', async () => {
+test('holes in the data file are filled before LMDB writes', async () => {
   inMemory(64);
   const first = await open();
   for (let index = 0; index < 10; index++) await first.txn(put(`/${index}`, 900_000));
@@ -188,22 +188,22 @@ test('a file with holes has them filled before LMDB writes', async () => {
   expect(allocated()).toBeGreaterThanOrEqual(size);
 });
 
-test('writes that come together on a full disk are refused each for itself', async () => {
+test('concurrent writes on a full disk are accepted or refused one by one', async () => {
   inMemory(32);
   const store = await open();
   await store.txn(put('/a', 20_000));
   while (fillMore(MEBIBYTE));
   const count = await untilFull(store, 20_000, 10);
-  const heard: string[] = [];
-  store.watch('', undefined, (events) => heard.push(...events.map(({ type }) => type)));
+  const types: string[] = [];
+  store.watch('', undefined, (events) => types.push(...events.map(({ type }) => type)));
   const writes = [put('/b', 1000), put('/a', 20_001), put('/c', 1000), remove('/a')];
   const outcomes = await Promise.allSettled(writes.map((txn) => store.txn(txn)));
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled']);
-  expect(heard).toEqual(['put', 'delete']);
+  expect(types).toEqual(['put', 'delete']);
   expect(store.revision()).toBe(count + 3);
 });
 
-test('a full disk has no room for a new store, and says so', async () => {
+test('opening a new store on a full disk fails with a message that says so', async () => {
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
   await expect(openLmdbStore({ directory: folder })).rejects.toThrow(
     `cannot write to the store in ${folder}: the disk is full; free some space and try again`,

@@ -1,6 +1,7 @@
 /**
- * A process that writes to an LMDB store until it is killed, and tells its parent each answer. Arguments: the folder, the start of the
- * keys, and how long the largest of the values is, a fifth of which are longer than a fiftieth of that.
+ * A process that writes to an LMDB store until it is killed, and sends the result of each write to its parent. Arguments: the
+ * folder, the prefix of the keys, and the maximum length of a value in bytes; four fifths of the values are at most a fiftieth
+ * as long.
  */
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 

@@ -1,4 +1,4 @@
-/** One suite for every implementation of the Store. */
+/** One suite for every implementation of the Store, and tests of LMDB's files. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -45,14 +45,14 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
   },
   { name: 'lmdb', create: lmdb },
 ])('$name store', ({ create }) => {
-  test('starts empty at revision 0', async () => {
+  test('a new store is empty and has revision 0', async () => {
     const store = await create();
     expect(store.revision()).toBe(0);
     expect(await store.get('/a')).toBeUndefined();
     expect(await store.range({ prefix: '' })).toEqual({ items: [], revision: 0, remaining: 0 });
   });
 
-  test('keeps the create revision over updates, and starts anew after a delete', async () => {
+  test('a key keeps its create revision over updates, and gets a new one after a delete', async () => {
     const store = await create();
     await store.txn(put('/a', '1'));
     await store.txn(put('/a', '2'));
@@ -62,7 +62,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(plain(await store.get('/a'))).toEqual({ key: '/a', value: '3', create: 4, mod: 4 });
   });
 
-  test('a failed comparison changes nothing and tells what is there', async () => {
+  test('a failed comparison changes nothing and returns the current values', async () => {
     const store = await create();
     await store.txn(put('/a', '1'));
     const result = await store.txn({
@@ -79,7 +79,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(text(await store.get('/a'))).toBe('1');
   });
 
-  test('writes of one transaction share a revision; one without effect has none', async () => {
+  test('the writes of one transaction share a revision; a transaction without effect gets none', async () => {
     const store = await create();
     await store.txn(put('/old', '0'));
     const result = await store.txn({
@@ -99,7 +99,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(store.revision()).toBe(2);
   });
 
-  test('refuses keys that it cannot keep, and a key written twice', async () => {
+  test('transactions with invalid or duplicate keys are refused', async () => {
     const store = await create();
     for (const key of ['', 'a\0b', 'ü', 'k'.repeat(1025)])
       await expect(store.txn(put(key, ''))).rejects.toThrow('bad key');
@@ -107,7 +107,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(await store.txn(put('k'.repeat(1024), 'v'))).toEqual({ succeeded: true, revision: 1 });
   });
 
-  test('what cannot be a key is not there, and other keys come before or after it', async () => {
+  test('reads accept keys that cannot be stored: nothing is found, and paging continues after them', async () => {
     const store = await create();
     for (const key of ['/a', '/b', `/b${'k'.repeat(1000)}`, '/c']) await store.txn(put(key, 'v'));
     const keysAfter = async (after: string) =>
@@ -121,7 +121,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(await keysAfter(`/a${'z'.repeat(8000)}`)).toEqual(['/b', '/b', '/c']);
   });
 
-  test('pages through a prefix at one revision while it changes', async () => {
+  test('the pages of a prefix show one revision while the store changes', async () => {
     const store = await create();
     for (const key of ['/p/a', '/p/b', '/p/c', '/p/d', '/q/a', '/o']) await store.txn(put(key, 'old'));
     const first = await store.range({ prefix: '/p/', limit: 2 });
@@ -147,7 +147,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     ]);
   });
 
-  test('a range with a limit ends where its values are large; without one it gives all', async () => {
+  test('a range with a limit ends earlier when values are large; a range without a limit returns all', async () => {
     const store = await create();
     const large = 'x'.repeat(5 * 1024 * 1024);
     for (const key of ['/a', '/b', '/c', '/d']) await store.txn(put(key, large));
@@ -164,7 +164,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     }
   });
 
-  test('listeners are called before the writer is answered', async () => {
+  test('listeners are called before the write resolves', async () => {
     const store = await create();
     const seen: string[] = [];
     store.watch('/a', undefined, (events) => seen.push(...events.map((event) => event.type)));
@@ -174,7 +174,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(seen).toEqual(['put', 'delete']);
   });
 
-  test('a watch that has ended is told nothing more, also when it ends inside a listener', async () => {
+  test('a watch receives nothing after it has ended, even if it ends inside a listener', async () => {
     const store = await create();
     let calls = 0;
     const stops: (() => void)[] = [];
@@ -191,7 +191,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(calls).toBe(1);
   });
 
-  test('a watch from a later revision waits for it', async () => {
+  test('a watch from a future revision delivers only later events', async () => {
     const store = await create();
     const seen: unknown[] = [];
     store.watch('', 2, (events) => seen.push(...events.map((event) => event.type === 'put' && event.kv.modRevision)));
@@ -199,7 +199,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(seen).toEqual([3, 4]);
   });
 
-  test('a write from inside a listener comes after, for every listener', async () => {
+  test('a write inside a listener reaches every listener after the current write', async () => {
     const store = await create();
     const order: string[] = [];
     const writes: Promise<unknown>[] = [];
@@ -218,7 +218,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(order).toEqual(['1:/a', '2:/a', '1:/b', '2:/b']);
   });
 
-  test('compacted revisions are neither read nor watched', async () => {
+  test('compacted revisions can be neither read nor watched', async () => {
     const store = await create();
     for (const value of ['1', '2', '3', '4']) await store.txn(put('/a', value));
     await store.compact(3);
@@ -235,7 +235,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     await expect(store.get('/a', 5)).rejects.toThrow('future revision');
   });
 
-  test('keeps a bounded history by itself', async () => {
+  test('a store compacts its history to the configured number of revisions', async () => {
     const store = await create(100);
     await Promise.all(Array.from({ length: 1500 }, (_, i) => store.txn(put(`/k${i % 7}`, `${i}`))));
     expect(() => store.watch('', 1400 - 1001, () => {})).toThrow(CompactedError);
@@ -246,7 +246,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(count).toBe(100);
   });
 
-  test('of concurrent writers that compare, one wins', async () => {
+  test('concurrent writers that compare revisions lose no update', async () => {
     const store = await create();
     await store.txn(put('/n', '0'));
     const increment = async (): Promise<void> => {
@@ -262,7 +262,7 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     expect(store.revision()).toBe(51);
   });
 
-  test('property: any transactions, concurrent or not, do what a naive model does', async () => {
+  test('property: transactions, concurrent or not, behave like those of a naive model', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const store = await create();
@@ -286,7 +286,7 @@ const txnArbitrary = fc.record({
   }),
 });
 type Drawn = typeof txnArbitrary extends fc.Arbitrary<infer T> ? T : never;
-/** Transactions of one step are sent at once. */
+/** The transactions of one step are sent concurrently. */
 const step = fc.oneof(
   { weight: 9, arbitrary: fc.record({ txns: fc.array(txnArbitrary, { minLength: 1, maxLength: 4 }) }) },
   { weight: 1, arbitrary: fc.record({ compactBack: fc.nat(5) }) },
@@ -300,7 +300,7 @@ interface Model {
   compacted: number;
 }
 
-/** What the transaction must answer; the model takes it over. Comparisons that hold are made against the model's state. */
+/** Applies the transaction to the model and returns its expected result. Comparisons that must hold use the model's revisions. */
 function applyToModel(model: Model, drawn: Drawn): { txn: Txn; succeeded: boolean } {
   const state = model.states.at(-1) as Map<string, StoredValue>;
   const compare = drawn.compares.map((wanted) => {
@@ -354,7 +354,7 @@ async function checkAgainstModel(store: Store, steps: Step[]): Promise<void> {
   expect(live.map(plainEvent)).toEqual(model.events.filter((event) => keyOf(event).startsWith('/a')).map(plainEvent));
 }
 
-/** Every revision that is left reads as the model had it, and a watch from it is the rest of the history. */
+/** Every retained revision reads as in the model, and a watch from it delivers the rest of the history. */
 async function checkHistory(store: Store, model: Model): Promise<void> {
   expect(store.revision()).toBe(model.states.length - 1);
   for (let revision = model.compacted; revision < model.states.length; revision++) {
@@ -375,8 +375,8 @@ async function checkHistory(store: Store, model: Model): Promise<void> {
   }
 }
 
-describe('lmdb store on the disk', () => {
-  test('property: opened again it is what was acknowledged, history included', async () => {
+describe('LMDB files', () => {
+  test('property: a reopened LMDB store has everything that was acknowledged, including its history', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(txnArbitrary, { minLength: 1, maxLength: 20 }), async (drawn) => {
         const folder = `again${folders++}`;
@@ -392,7 +392,7 @@ describe('lmdb store on the disk', () => {
     );
   });
 
-  test('its history has at most 64 MiB, also when it is opened again, and the file does not grow', async () => {
+  test('the history of an LMDB store is at most 64 MiB, also after reopening, and its file stops growing', async () => {
     const large = 'x'.repeat(4 * 2 ** 20);
     let store = await lmdb(10_000, 'large');
     const write = async (times: number): Promise<void> => {
@@ -412,13 +412,13 @@ describe('lmdb store on the disk', () => {
     await store.close();
   });
 
-  test('its files are for their owner only', async () => {
+  test('the files of an LMDB store are accessible to their owner only', async () => {
     await lmdb(10, 'modes');
     const mode = (path: string): number => statSync(join(directory, path)).mode & 0o777;
     expect([mode('modes'), mode('modes/data.mdb'), mode('modes/lock.mdb')]).toEqual([0o700, 0o600, 0o600]);
   });
 
-  test('killed in the middle of writing, it has everything that it acknowledged', async () => {
+  test('an LMDB store has every acknowledged write after its writer was killed', async () => {
     for (let round = 0; round < 3; round++) {
       const folder = join(directory, `killed${round}`);
       const child = fork(new URL('./store-writer.ts', import.meta.url), [folder], {
@@ -430,7 +430,7 @@ describe('lmdb store on the disk', () => {
           acknowledged.push(message);
           if (acknowledged.length === 150 + round * 50) resolve();
         });
-        child.once('exit', (code) => reject(new Error(`the writer ended by itself with ${code}`)));
+        child.once('exit', (code) => reject(new Error(`the writer ended unexpectedly with ${code}`)));
       });
       child.removeAllListeners('exit');
       const exited = once(child, 'exit');
@@ -444,7 +444,7 @@ describe('lmdb store on the disk', () => {
     }
   });
 
-  test('a folder that it cannot read gets one clear sentence', async () => {
+  test('opening an LMDB folder that cannot be read fails with one clear sentence', async () => {
     const garbage = join(directory, 'garbage');
     await (await lmdb(10, 'garbage')).close();
     writeFileSync(join(garbage, 'data.mdb'), 'this is no database '.repeat(1000));
@@ -455,7 +455,7 @@ describe('lmdb store on the disk', () => {
     );
   });
 
-  test('many concurrent writers share commits', async () => {
+  test('many concurrent LMDB writers share commits', async () => {
     const store = await lmdb();
     const batches: number[] = [];
     store.watch('', undefined, (events) => batches.push(events.length));
@@ -464,7 +464,7 @@ describe('lmdb store on the disk', () => {
     expect(batches.reduce((sum, count) => sum + count, 0)).toBe(1000);
   });
 
-  test('closed, it finishes what it took and refuses the rest', async () => {
+  test('closing an LMDB store finishes accepted writes and refuses later calls', async () => {
     const store = await lmdb(10, 'closing');
     const taken = store.txn(put('/a', '1'));
     await store.close();

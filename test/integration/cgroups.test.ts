@@ -1,4 +1,4 @@
-/** Control groups of the kernel: made, limited, and removed with who lives in them. On a hybrid machine, in both versions. */
+/** Creates, limits and removes real control groups with the processes in them; on a hybrid machine, groups of both versions. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,10 +13,10 @@ const group = `/lifepod-test-${process.pid}`;
 let cgroups: Cgroups;
 afterEach(() => cgroups.remove(group));
 
-/** Where the processes of a group stand. */
+/** The folder that holds the processes of the group. */
 const folder = (root: string): string => join(root, root === CGROUP_ROOT && cgroups.version === 1 ? 'pids' : '', group);
 
-test.each(roots)('a group in %s is removed with who lives below it', async (root) => {
+test.each(roots)('removing the group in %s kills the processes below it', async (root) => {
   cgroups = await openCgroups(root);
   await cgroups.set(`${group}/a/b`, { pids: 10, hugepageBytes: { '2MB': 2 ** 21 } });
   expect(await cgroups.children(group)).toEqual(['a']);
@@ -32,21 +32,21 @@ test.each(roots)('a group in %s is removed with who lives below it', async (root
   expect(await cgroups.children(group)).toEqual([]);
 });
 
-test('the kernel takes the limits', async () => {
+test('the kernel accepts the limits of a group', async () => {
   cgroups = await openCgroups();
   await cgroups.set(group, { cpuShares: 512, cpuQuotaMicros: 50_000, memoryBytes: 2 ** 24, pids: 10 });
   const [controller, name] = cgroups.version === 1 ? ['memory', 'memory.limit_in_bytes'] : ['', 'memory.max'];
   expect(readFileSync(join(CGROUP_ROOT, controller, group, name), 'utf8').trim()).toBe(String(2 ** 24));
 });
 
-test.runIf(roots.length === 2)('version 2 of the kernel takes a limit of huge pages', async () => {
+test.runIf(roots.length === 2)('the kernel accepts a limit of huge pages for a group of version 2', async () => {
   cgroups = await openCgroups(unified);
   expect(cgroups.version).toBe(2);
   await cgroups.set(group, { hugepageBytes: { '2MB': 2 ** 22 } });
   expect(readFileSync(join(unified, group, 'hugetlb.2MB.max'), 'utf8').trim()).toBe(String(2 ** 22));
 });
 
-test.runIf(roots.length === 2)('a group is made although a controller was disabled above it meanwhile', async () => {
+test.runIf(roots.length === 2)('a group is created although a controller was disabled above it meanwhile', async () => {
   cgroups = await openCgroups(unified);
   const hugepageBytes = { '2MB': 2 ** 22 };
   await cgroups.set(`${group}/a`, { hugepageBytes });

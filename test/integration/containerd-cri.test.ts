@@ -1,4 +1,4 @@
-/** What only a real container shows: logs, failures to start, memory, DNS, security, and images from archives and a registry. */
+/** Behavior that only a real container shows: logs, failures to start, memory, DNS, security, and images of archives and registries. */
 import { createSocket } from 'node:dgram';
 import { existsSync, mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -73,7 +73,7 @@ async function prepare(
   return { sandbox, sandboxId, id: await real.runtime.createContainer(sandboxId, sandbox, config, never) };
 }
 
-/** Starts it and waits for its end. */
+/** Starts the container and waits for its end. */
 async function finish({ sandbox, id }: Prepared): Promise<ContainerObservation> {
   const end = new AbortController();
   const { promise, resolve, reject } = Promise.withResolvers<ContainerObservation>();
@@ -97,13 +97,15 @@ async function finish({ sandbox, id }: Prepared): Promise<ContainerObservation> 
 const LAST_LINE = 'the last line';
 const logFile = ({ sandbox }: Prepared): string => join(real.where.logDirectory, `${sandbox.pod.uid}.log`);
 
-/** A command whose output tells where it ends: the runtime may write the last of it after the container's exit. */
+/** Adds a marker to the end of both outputs, because the runtime may write the last output after the container's exit. */
 const marked = (command: string[]): string[] => [
-  ...['sh', '-c', `"$0" "$@"; echo ${LAST_LINE}; echo ${LAST_LINE} >&2`],
+  'sh',
+  '-c',
+  `"$0" "$@"; echo ${LAST_LINE}; echo ${LAST_LINE} >&2`,
   ...command,
 ];
 
-/** The whole log of a marked() command, once it has run. */
+/** Runs a marked() command and returns its whole log. */
 async function wholeLog(prepared: Prepared): Promise<string> {
   const path = logFile(prepared);
   const read = (): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
@@ -124,7 +126,7 @@ async function wholeLog(prepared: Prepared): Promise<string> {
   }
 }
 
-/** What a marked() command wrote, without time and stream. */
+/** Runs a marked() command and returns what it wrote, without times and streams. */
 async function output(prepared: Prepared): Promise<string> {
   const log = await wholeLog(prepared);
   return log
@@ -134,13 +136,13 @@ async function output(prepared: Prepared): Promise<string> {
 }
 
 describe('a container', () => {
-  test('writes its log in the format of CRI', async () => {
+  test('the log of a container has the CRI format', async () => {
     const log = await wholeLog(await prepare(marked(['sh', '-c', 'echo out; echo err >&2'])));
     expect(log).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d) stdout F out$/m);
     expect(log).toMatch(/^\S+ stderr F err$/m);
   });
 
-  test('whose program does not exist fails to start, with the reason', async () => {
+  test('a container whose program does not exist fails to start, with the reason', async () => {
     const prepared = await prepare(['/no/such/program']);
     await expect(real.runtime.startContainer(prepared.id, never)).rejects.toThrow(
       /rpc error: code = \w+ desc = .*no such file or directory/s,
@@ -152,7 +154,7 @@ describe('a container', () => {
     await expect(real.runtime.startContainer(prepared.id, never)).rejects.toThrow();
   });
 
-  test('that has just ended can be stopped, and its sandbox, at that very moment', async () => {
+  test('a container and its sandbox can be stopped at the moment the container exits', async () => {
     for (let round = 0; round < 5; round++) {
       const prepared = await prepare(['true']);
       await finish(prepared);
@@ -163,11 +165,11 @@ describe('a container', () => {
     }
   });
 
-  test('that takes more memory than it may is OOMKilled', async () => {
-    // Enough that runc itself can start it.
+  test('a container that exceeds its memory limit is OOMKilled', async () => {
+    // Less memory would not be enough for runc itself.
     const prepared = await prepare(['sh', '-c', 'exec tail /dev/zero'], { resources: { memoryLimitBytes: 64 << 20 } });
     let ended = await finish(prepared);
-    // The kernel's notice of it may come after the exit; it is an event of its own.
+    // The kernel may report the OOM kill after the exit, as an event of its own.
     const end = new AbortController();
     const { promise, resolve } = Promise.withResolvers<void>();
     const look = async (): Promise<void> => {
@@ -182,7 +184,7 @@ describe('a container', () => {
     expect(ended).toMatchObject({ exitCode: 137, reason: 'OOMKilled' });
   });
 
-  test('is given its environment, folder, mounts and user', async () => {
+  test('a container has the configured environment, working directory, mounts and user', async () => {
     const volume = join(real.where.dataDir, 'volume');
     mkdirSync(volume);
     writeFileSync(join(volume, 'greeting'), 'hello');
@@ -206,7 +208,7 @@ describe('a container', () => {
     ]);
   });
 
-  test('cannot write to /proc/sys nor gain privileges, unless privileged', async () => {
+  test('only a privileged container can write to /proc/sys or gain privileges', async () => {
     const command = marked([
       'sh',
       '-c',
@@ -230,9 +232,9 @@ describe('a container', () => {
     expect(await output(privileged)).toBe('writable');
   });
 
-  test('resolves names with the DNS settings of its sandbox', async () => {
+  test('a container resolves names with the DNS settings of its sandbox', async () => {
     const asked: string[] = [];
-    // The bridge and its address exist once the first sandbox does.
+    // The first sandbox creates the bridge and its address.
     await real.runtime.runSandbox(newSandbox(), never);
     const server = createSocket('udp4', (message, from) => {
       const query = dnsPacket.decode(message);
@@ -275,8 +277,8 @@ describe('a container', () => {
   });
 });
 
-describe('scope', () => {
-  test('sandboxes are observed also where an answer of the runtime is larger than 16 MiB', async () => {
+describe('observation', () => {
+  test('sandboxes are observed even if a response of the runtime is larger than 16 MiB', async () => {
     const annotations = { note: 'x'.repeat(6 * 1024 * 1024) };
     const pods = [1, 2, 3].map(() => newSandbox({ annotations }));
     for (const pod of pods) await real.runtime.runSandbox(pod, never);
@@ -284,7 +286,7 @@ describe('scope', () => {
     expect([...observed.keys()].sort()).toEqual(pods.map(({ pod: { uid } }) => uid).sort());
   });
 
-  test('two engines on one runtime do not see each other', async () => {
+  test("two engines on one runtime do not see each other's Pods", async () => {
     const timers = real.where.options.timers;
     const endpoint = real.containerd.endpoint;
     const [one, two] = await Promise.all(
@@ -306,13 +308,13 @@ describe('images', () => {
     loadImageArchives({ endpoint: real.containerd.endpoint, timers: real.where.options.timers }, [file], never);
   const path = (name: string): string => join(real.where.dataDir, name);
 
-  test('from one machine are the same, byte for byte', async () => {
+  test('image archives made on one machine are identical byte for byte', async () => {
     await makeBusyboxArchive(path('a.tar'), { reference: 'example.com/same:1' });
     await makeBusyboxArchive(path('b.tar'), { reference: 'example.com/same:1' });
     expect(readFileSync(path('a.tar')).equals(readFileSync(path('b.tar')))).toBe(true);
   });
 
-  test('load from an archive of docker save, also compressed', async () => {
+  test('images load from a compressed docker save archive', async () => {
     await makeBusyboxArchive(path('plain.tar'), { reference: 'example.com/compressed:1' });
     writeFileSync(path('compressed.tar.gz'), gzipSync(readFileSync(path('plain.tar'))));
     expect(await load(path('compressed.tar.gz'))).toEqual(['example.com/compressed:1']);
@@ -321,7 +323,7 @@ describe('images', () => {
     });
   });
 
-  test('load from an OCI layout, also under a short name', async () => {
+  test('images load from an OCI layout, including under a short name', async () => {
     await makeBusyboxArchive(path('docker.tar'), { reference: 'docker.io/library/short:1' });
     for (const name of ['short:2', 'example.com/team/long:3']) {
       await runCommandOk('skopeo', [
@@ -337,7 +339,7 @@ describe('images', () => {
     }
   });
 
-  test('are removed by ID, with all their names', async () => {
+  test('removing an image by ID removes all its names', async () => {
     await makeBusyboxArchive(path('removed.tar'), { reference: 'example.com/removed:1' });
     await load(path('removed.tar'));
     const image = await real.runtime.imageStatus('example.com/removed:1', never);
@@ -354,16 +356,16 @@ describe('images', () => {
     ['zeros', () => Buffer.alloc(10240), /is not an archive of images/],
     ['cut off', () => readFileSync(path('plain.tar')).subarray(0, 1_000_000), /is not an archive of images/],
     ['a broken compression', () => Buffer.from([0x1f, 0x8b, 1, 2, 3]), /is not an archive of images/],
-  ])('that are %s are refused with a clear sentence', async (name, content, message) => {
+  ])('loading an archive (%s) fails with a clear sentence', async (name, content, message) => {
     writeFileSync(path(name), content());
     await expect(load(path(name))).rejects.toThrow(message);
   });
 
-  test('that are absent are refused with a clear sentence', async () => {
+  test('loading an absent archive fails with a clear sentence', async () => {
     await expect(load(path('absent'))).rejects.toThrow(`there is no file ${path('absent')}`);
   });
 
-  test('are pulled from a registry; what it lacks is refused in its words', async () => {
+  test("images are pulled from a registry; pulling an absent image fails with the registry's error", async () => {
     await makeBusyboxArchive(path('pulled.tar'), { reference: 'docker.io/library/pulled:1' });
     const registry = await startRegistry(join(real.where.dataDir, 'registry'));
     try {

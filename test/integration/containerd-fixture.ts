@@ -13,7 +13,7 @@ import { scratchFolder } from '../support/lifepod.ts';
 export const BUSYBOX = 'docker.io/library/busybox:1.28';
 const PAUSE = 'localhost/lifepod/pause:test';
 
-/** What went wrong is in the rejections; tests that want the log pass their own. */
+/** A log that drops everything. Failures show in rejections; tests that check the log pass their own. */
 export const quiet: Log = {
   debug: () => undefined,
   info: () => undefined,
@@ -35,7 +35,7 @@ export interface Scratch {
   remove(): Promise<void>;
 }
 
-/** A folder, a network that no other process of this machine uses, and options for a containerd in them. */
+/** Makes a folder, a bridge network that no other process of this machine uses, and options for a containerd that uses both. */
 export function scratch(nested = ''): Scratch {
   const number = process.pid * 4 + serial++;
   const bridge = `lpt${number.toString(36)}`;
@@ -77,7 +77,7 @@ export function scratch(nested = ''): Scratch {
   };
 }
 
-/** Makes the images and loads them. */
+/** Builds the images and loads them. */
 export async function loadImages(where: Scratch, endpoint: string): Promise<void> {
   const [busybox, pause] = [join(where.dataDir, 'busybox.tar'), join(where.dataDir, 'pause.tar')];
   await makeBusyboxArchive(busybox, { reference: BUSYBOX });

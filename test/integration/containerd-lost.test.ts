@@ -1,4 +1,4 @@
-/** What was removed from containerd behind its CRI plugin's back, which keeps listing it. */
+/** Containers and sandboxes that were removed from containerd behind the back of its CRI plugin, which still lists them. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import type { ContainerConfig, SandboxConfig } from '../../src/runtime/runtime.ts';
@@ -15,7 +15,7 @@ afterAll(() => real?.close());
 const ctr = (...words: string[]) =>
   runCommandOk('ctr', ['--address', real.containerd.endpoint.slice('unix://'.length), '-n', 'k8s.io', ...words]);
 
-/** A sandbox with an init container that has exited, and nothing else. */
+/** Runs a sandbox with one init container that has exited. */
 async function initialized(): Promise<{ uid: string; sandbox: string; container: string }> {
   const { runtime } = real;
   const uid = `lost-${++serial}`;
@@ -30,8 +30,19 @@ async function initialized(): Promise<{ uid: string; sandbox: string; container:
   const sandbox = await runtime.runSandbox(config, never);
   const image = await runtime.imageStatus(BUSYBOX, never);
   const init: ContainerConfig = {
-    ...{ pod: config.pod, name: 'init', kind: 'init', attempt: 0, imageId: image?.id ?? '', imageName: BUSYBOX },
-    ...{ command: ['true'], env: [], mounts: [], logPath: `${uid}.log`, annotations: {}, resources: {}, security: {} },
+    pod: config.pod,
+    name: 'init',
+    kind: 'init',
+    attempt: 0,
+    imageId: image?.id ?? '',
+    imageName: BUSYBOX,
+    command: ['true'],
+    env: [],
+    mounts: [],
+    logPath: `${uid}.log`,
+    annotations: {},
+    resources: {},
+    security: {},
   };
   const container = await runtime.createContainer(sandbox, config, init, never);
   const end = new AbortController();
@@ -49,7 +60,7 @@ async function initialized(): Promise<{ uid: string; sandbox: string; container:
   return { uid, sandbox, container };
 }
 
-/** ctr fails as long as CRI is removing the task of the container. */
+/** Deletes containerd's record of the container. ctr fails while the CRI plugin is removing the container's task. */
 async function loseRecord(container: string): Promise<void> {
   while ((await ctr('tasks', 'ls', '-q')).includes(container));
   await ctr('containers', 'rm', container);
@@ -67,11 +78,11 @@ test('a sandbox is removed although the record of an exited container in it is l
   await real.runtime.stopSandbox(sandbox, never);
   await real.runtime.removeSandbox(sandbox, never);
   expect(await left(uid)).toEqual({ sandboxes: 0, containers: 0 });
-  // Nothing is left for containerd's next start to complain about.
+  // containerd's next start finds no record to complain about.
   expect(await ctr('containers', 'ls', '-q')).not.toContain(container);
 });
 
-test('a container is removed although its record is lost; a stop of it is success, for it has exited', async () => {
+test('a container whose record is lost is removed; stopping it succeeds because it has exited', async () => {
   const { uid, sandbox, container } = await initialized();
   await loseRecord(container);
   await real.runtime.stopContainer(container, 0, never);
@@ -90,7 +101,7 @@ test('a sandbox whose own record is lost is removed', async () => {
   expect(await left(uid)).toEqual({ sandboxes: 0, containers: 0 });
 });
 
-test('what is gone counts as stopped and removed', async () => {
+test('stop and remove treat containers and sandboxes that do not exist as success', async () => {
   const { sandbox, container } = await initialized();
   for (let round = 0; round < 2; round++) {
     await real.runtime.stopContainer(container, 0, never);

@@ -1,4 +1,4 @@
-/** The private containerd: its deaths, its leftovers, and what it leaves behind. */
+/** The private containerd: restarts after it was killed, adoption by a new engine, and cleanup. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ async function runtimeOf(
   return runtime;
 }
 
-/** A Pod with one container that runs until it is stopped. */
+/** Runs a Pod with one container that runs until it is stopped. */
 async function runSleeper(where: Scratch, runtime: ContainerRuntime): Promise<{ sandbox: string; container: string }> {
   const config: SandboxConfig = {
     pod: { uid: 'uid-1', namespace: 'default', name: 'sleeper' },
@@ -81,15 +81,15 @@ async function runSleeper(where: Scratch, runtime: ContainerRuntime): Promise<{ 
   return { sandbox, container };
 }
 
-/** Resolves at the next resync of the runtime's events, counted from now. */
+/** Counts resyncs from now on; next() resolves at the next one that was not yet awaited. */
 function resyncs(runtime: ContainerRuntime): { next(): Promise<void> } {
   const end = new AbortController();
-  let said = 0;
+  let seen = 0;
   let taken = 0;
   let wake = (): void => undefined;
   const ended = runtime.events((event) => {
     if (event.type !== 'resync') return;
-    said++;
+    seen++;
     wake();
   }, end.signal);
   cleanups.push(() => {
@@ -98,7 +98,7 @@ function resyncs(runtime: ContainerRuntime): { next(): Promise<void> } {
   });
   return {
     next: async () => {
-      while (said === taken) {
+      while (seen === taken) {
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
@@ -108,7 +108,7 @@ function resyncs(runtime: ContainerRuntime): { next(): Promise<void> } {
   };
 }
 
-/** A zombie has no command line: it only waits for its parent. */
+/** Whether the process runs. A zombie, which only waits for its parent, has no command line. */
 const lives = (pid: number): boolean => {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== '';
@@ -145,7 +145,7 @@ const processesNaming = (text: string): string[] =>
     })
     .filter((line) => line.includes(text));
 
-test('a start is given up when it is stopped, also where containerd hangs', async () => {
+test('aborting a start of containerd ends it, even if containerd hangs', async () => {
   const where = newScratch();
   const programs = join(where.dataDir, 'programs');
   mkdirSync(programs);
@@ -169,7 +169,7 @@ test('a start is given up when it is stopped, also where containerd hangs', asyn
 });
 
 describe('a private containerd', () => {
-  test('answers on a socket that is for its owner alone', async () => {
+  test('containerd listens on a socket that only its owner can use', async () => {
     const where = newScratch();
     const containerd = await start(where);
     expect(containerd.version).toMatch(/^\d+\.\d+/);
@@ -179,7 +179,7 @@ describe('a private containerd', () => {
     expect(statSync(containerdPaths(where.dataDir).log).mode & 0o777).toBe(0o600);
   });
 
-  test('takes no secrets of the environment along', async () => {
+  test('containerd does not inherit secrets from the environment', async () => {
     process.env['LIFEPOD_TEST_SECRET'] = 'do-not-pass';
     cleanups.push(() => {
       delete process.env['LIFEPOD_TEST_SECRET'];
@@ -188,7 +188,7 @@ describe('a private containerd', () => {
     expect(readFileSync(`/proc/${containerd.pid()}/environ`, 'utf8')).not.toContain('do-not-pass');
   });
 
-  test('works in a folder whose path is too long for a socket', async () => {
+  test('containerd works in a folder whose path is too long for a socket', async () => {
     const where = newScratch('long/'.repeat(30));
     const containerd = await start(where);
     expect(containerd.endpoint).toMatch(/^unix:\/\/\/run\/lifepod\/[0-9a-f]{16}\/containerd\.sock$/);
@@ -198,10 +198,10 @@ describe('a private containerd', () => {
     expect(existsSync(containerdPaths(where.dataDir).run)).toBe(false);
   });
 
-  test('that cannot start says so with the reason', async () => {
+  test('a containerd that cannot start gives an error with the reason', async () => {
     const where = newScratch();
     const paths = containerdPaths(where.dataDir);
-    // A file where containerd wants a folder.
+    // A file at the path of a folder that containerd needs.
     mkdirSync(paths.home, { recursive: true });
     writeFileSync(paths.root, '');
     await expect(startContainerd(where.options)).rejects.toThrow(
@@ -210,7 +210,7 @@ describe('a private containerd', () => {
     expect(processesNaming(where.dataDir)).toEqual([]);
   });
 
-  test('comes back when it is killed; its container never stopped', async () => {
+  test('a killed containerd is restarted, and its container keeps running', async () => {
     const where = newScratch();
     const containerd = await start(where);
     await loadImages(where, containerd.endpoint);
@@ -226,7 +226,7 @@ describe('a private containerd', () => {
     for (let round = 0; round < 2; round++) {
       const killed = containerd.pid() ?? 0;
       process.kill(killed, 'SIGKILL');
-      // On a busy machine the connection before may have said it once more.
+      // On a busy machine the old connection may have delivered one more resync.
       do await resync.next();
       while (containerd.pid() === killed || containerd.pid() === undefined);
       expect(await runtime.observe('uid-1', never)).toEqual(before);
@@ -237,7 +237,7 @@ describe('a private containerd', () => {
     expect((await runtime.observe('uid-1', never)).containers).toMatchObject([{ state: 'exited', exitCode: 137 }]);
   });
 
-  test('sees what ended while it was dead', async () => {
+  test('a new containerd sees a container that exited while none was running', async () => {
     const where = newScratch();
     const first = await start(where);
     await loadImages(where, first.endpoint);
@@ -254,7 +254,7 @@ describe('a private containerd', () => {
     ]);
   });
 
-  test('is replaced when its engine was killed; its container never stopped', async () => {
+  test('a new engine replaces the containerd of a killed engine, and the container keeps running', async () => {
     const where = newScratch();
     const engine = await startInOtherProcess(where);
     const runtime = await runtimeOf(where, engine);
@@ -272,7 +272,7 @@ describe('a private containerd', () => {
     expect(await runtime.observe('uid-1', never)).toEqual(before);
   });
 
-  test('ends when asked to, and its containers go on', async () => {
+  test('stopping containerd leaves its containers running', async () => {
     const where = newScratch();
     const containerd = await start(where);
     await loadImages(where, containerd.endpoint);
@@ -285,7 +285,7 @@ describe('a private containerd', () => {
     await start(where);
   });
 
-  test('leaves nothing behind after shutdown, though a container still ran', async () => {
+  test('shutting containerd down leaves nothing behind, even if a container was running', async () => {
     const where = newScratch();
     const containerd = await start(where);
     await loadImages(where, containerd.endpoint);
@@ -303,7 +303,7 @@ describe('a private containerd', () => {
     expect(await runCommandOk('ip', ['-o', 'link', 'show', 'master', where.bridge])).toBe('');
   });
 
-  test('is cleared away without a containerd too', async () => {
+  test('clearRunState clears everything without a running containerd', async () => {
     const where = newScratch();
     const containerd = await start(where);
     await loadImages(where, containerd.endpoint);
@@ -317,7 +317,7 @@ describe('a private containerd', () => {
     expect(processesNaming(where.dataDir)).toEqual([]);
     expect(shims.map((socket) => existsSync(socket))).toEqual([false]);
     expect(existsSync(containerdPaths(where.dataDir).run)).toBe(false);
-    // Its record is there at the next start; the Pod can be ended as if it had been a crash.
+    // The container's record exists at the next start, so the Pod can be ended as after a crash.
     const next = await start(where);
     const runtime = await runtimeOf(where, next);
     const { sandboxes, containers } = await runtime.observe('uid-1', never);
@@ -326,7 +326,7 @@ describe('a private containerd', () => {
   });
 });
 
-/** A process that only supervises a containerd, as the engine does. */
+/** Starts another process that supervises a containerd, as the engine does. */
 async function startInOtherProcess(where: Scratch) {
   const module = new URL('../../src/runtime/containerd/containerd.ts', import.meta.url).href;
   const node = new URL('../../src/platform/node.ts', import.meta.url).href;

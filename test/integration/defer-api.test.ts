@@ -1,6 +1,6 @@
 /**
- * Defer containers with the real kubectl, without containers: registry on a memory store, Pods that nobody runs.
- * What needs a node is tested in test/e2e.
+ * Defer containers with the real kubectl, without containers: a registry on a memory store, and Pods that no agent runs.
+ * Tests that need a node are in test/e2e.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../src/machinery/meta.ts';
@@ -46,7 +46,7 @@ const withEntry = (index: number, change: Partial<Entry>): Entry[] =>
   entries.map((entry, at) => (at === index ? { ...entry, ...change } : entry));
 
 describe('kubectl explain', () => {
-  test('pod.spec.deferContainers', async () => {
+  test('kubectl explain pod.spec.deferContainers shows the fields of an entry', async () => {
     const text = await fixture.ok('explain', 'pod.spec.deferContainers');
     expect(text).toContain('FIELD: deferContainers <[]DeferContainer>');
     expect(text).toMatch(/^ {2}trigger\t<string>$/m);
@@ -62,7 +62,7 @@ describe('kubectl explain', () => {
     }
   });
 
-  test('pod.spec.deferContainers lists no field that is refused', async () => {
+  test('kubectl explain pod.spec.deferContainers lists no field that is refused', async () => {
     const text = await fixture.ok('explain', 'pod.spec.deferContainers');
     for (const field of ['lifecycle', 'readinessProbe', 'startupProbe']) {
       expect(text).not.toMatch(new RegExp(`^ {2}${field}\t`, 'm'));
@@ -73,7 +73,7 @@ describe('kubectl explain', () => {
     }
   });
 
-  test('the texts of entries are their own', async () => {
+  test('kubectl explain describes fields of entries in terms of defer containers', async () => {
     const explained = async (field: string) =>
       (await fixture.ok('explain', `pod.spec.deferContainers.${field}`)).replace(/\s+/g, ' ');
     expect(await explained('restartPolicy')).toContain('Never (default): the next entry has its turn.');
@@ -88,7 +88,7 @@ describe('kubectl explain', () => {
     );
   });
 
-  test('--recursive', async () => {
+  test('kubectl explain --recursive lists the defer fields of a Pod', async () => {
     const text = await fixture.ok('explain', 'pod.spec', '--recursive');
     expect(text).toMatch(/^ {2}deferContainers\t<\[\]DeferContainer>$/m);
     expect(text).toMatch(/^ {4}trigger\t<string>$/m);
@@ -96,14 +96,14 @@ describe('kubectl explain', () => {
     expect(text).toMatch(/^ {2}deferContainerGracePeriodExtensionInterval\t<integer>$/m);
   });
 
-  test('pod.status.termination and pod.status.deferContainerStatuses', async () => {
+  test('kubectl explain knows pod.status.termination and pod.status.deferContainerStatuses', async () => {
     expect(await fixture.ok('explain', 'pod.status.termination')).toMatch(/^ {2}deadline\t<string> -required-$/m);
     expect(await fixture.ok('explain', 'pod.status.deferContainerStatuses')).toContain('<[]ContainerStatus>');
   });
 });
 
 describe('kubectl apply, client-side', () => {
-  test('makes the Pod, and changes nothing the second time', async () => {
+  test('client-side apply creates a Pod, and leaves it unchanged the second time', async () => {
     expect(await fixture.apply(pod('applied'))).toBe('pod/applied created\n');
     expect(await fixture.apply(pod('applied'))).toBe('pod/applied unchanged\n');
     const { spec } = await fixture.get('pod/applied');
@@ -114,7 +114,7 @@ describe('kubectl apply, client-side', () => {
     ]);
   });
 
-  test('changes the image of one entry; the list is merged by name', async () => {
+  test('client-side apply changes the image of one entry: the list is merged by name', async () => {
     const changed = pod('applied', withEntry(1, { image: 'busybox:1.29' }));
     expect(await fixture.apply(changed)).toBe('pod/applied configured\n');
     const { spec } = await fixture.get('pod/applied');
@@ -133,7 +133,7 @@ describe('kubectl apply, client-side', () => {
       withEntry(1, { trigger: 'PreExit' }),
       'spec.deferContainers[1].trigger: "PostExit" -> "PreExit"',
     ],
-  ])('another change is refused, and said: %s', async (_, list, difference) => {
+  ])('client-side apply of another change is refused with the difference: %s', async (_, list, difference) => {
     const text = await fixture.refused(['apply', '-f', '-'], JSON.stringify(pod('applied', list)));
     expect(text).toContain(
       'The Pod "applied" is invalid: spec: Forbidden: pod updates may not change fields other than',
@@ -145,7 +145,7 @@ describe('kubectl apply, client-side', () => {
   test.each<[string, Entry[]]>([
     ['added', [...entries, { name: 'third', image: 'busybox:1.28', trigger: 'PostExit' }]],
     ['removed', entries.slice(0, 1)],
-  ])('an entry is not %s', async (_, list) => {
+  ])('client-side apply is refused where an entry was %s', async (_, list) => {
     const text = await fixture.refused(['apply', '-f', '-'], JSON.stringify(pod('applied', list)));
     expect(text).toContain('spec.deferContainers: Forbidden: pod updates may not add or remove containers');
   });
@@ -160,7 +160,7 @@ describe('kubectl apply, client-side', () => {
     ]);
   });
 
-  test('kubectl edit cannot change the list, for it reckons with its own types; the rest it can', async () => {
+  test('kubectl edit cannot change the list, because its own types lack the field, but can change the rest of the Pod', async () => {
     const edit = (expression: string) =>
       fixture.kubectl(['edit', 'pod', 'applied'], { env: { KUBE_EDITOR: `sed -i '${expression}'` } });
     expect(await edit('s/image: busybox:1.30/image: busybox:1.31/')).toMatchObject({
@@ -188,12 +188,12 @@ describe('kubectl apply, client-side', () => {
     expect(replaced.spec).toEqual(spec);
   });
 
-  test('an entry cannot be removed with a patch', async () => {
+  test('a patch cannot remove an entry', async () => {
     const text = await fixture.refused(['patch', 'pod', 'applied', '-p', '{"spec": {"deferContainers": null}}']);
     expect(text).toContain('spec.deferContainers: Forbidden: pod updates may not add or remove containers');
   });
 
-  test('kubectl replace changes an image', async () => {
+  test('kubectl replace changes the image of an entry', async () => {
     const object = await fixture.get('pod/applied');
     object.spec.deferContainers[0].image = 'busybox:1.32';
     const { code, out } = await fixture.kubectl(['replace', '-f', '-'], { input: JSON.stringify(object) });
@@ -201,7 +201,7 @@ describe('kubectl apply, client-side', () => {
     expect((await fixture.get('pod/applied')).spec.deferContainers[0].image).toBe('busybox:1.32');
   });
 
-  test('the image is not changed once the Pod is terminating', async () => {
+  test('the image of an entry cannot change once the Pod is terminating', async () => {
     await fixture.apply(pod('terminating', entries, { nodeName: NODE_NAME }));
     await fixture.ok('delete', 'pod', 'terminating', '--wait=false');
     const changed = pod('terminating', withEntry(0, { image: 'busybox:1.29' }), { nodeName: NODE_NAME });
@@ -220,7 +220,7 @@ describe('kubectl apply --server-side', () => {
     );
   };
 
-  test('makes the Pod; again, it changes nothing', async () => {
+  test('server-side apply creates a Pod, and leaves it unchanged the second time', async () => {
     expect(await serverSide(pod('server-side'))).toBe('pod/server-side serverside-applied\n');
     const { metadata, spec } = await fixture.get('pod/server-side');
     expect(spec.deferContainers).toMatchObject(entries);
@@ -229,7 +229,7 @@ describe('kubectl apply --server-side', () => {
     expect(await managers('server-side')).toEqual(['kubectl Apply']);
   });
 
-  test('changes the image of one entry; another change is refused', async () => {
+  test('server-side apply changes the image of one entry; another change is refused', async () => {
     await serverSide(pod('server-side', withEntry(1, { image: 'busybox:1.29' })));
     const { spec } = await fixture.get('pod/server-side');
     expect(spec.deferContainers.map(({ image }: Entry) => image)).toEqual(['busybox:1.28', 'busybox:1.29']);
@@ -239,7 +239,7 @@ describe('kubectl apply --server-side', () => {
     );
   });
 
-  test('a change of what someone else has changed is a conflict, unless it is forced', async () => {
+  test("server-side apply over another manager's change is a conflict, unless it is forced", async () => {
     const patch = JSON.stringify({ spec: { deferContainers: [{ name: 'flush', image: 'busybox:1.30' }] } });
     await fixture.ok('patch', 'pod', 'server-side', '-p', patch);
     const mine = pod('server-side', withEntry(0, { image: 'busybox:1.31' }));
@@ -252,7 +252,7 @@ describe('kubectl apply --server-side', () => {
     expect(await managers('server-side')).toEqual(['kubectl Apply']);
   });
 
-  test('removes a label that it applied before, and leaves that of others', async () => {
+  test('server-side apply removes a label that it applied before, and keeps labels of other managers', async () => {
     const labelled = (labels: object) => {
       const manifest = pod('labelled');
       return { ...manifest, metadata: { ...manifest.metadata, labels } };
@@ -263,7 +263,7 @@ describe('kubectl apply --server-side', () => {
     expect((await fixture.get('pod/labelled')).metadata.labels).toEqual({ kept: 'y', theirs: 'z' });
   });
 
-  test('a dry run and a diff leave nothing', async () => {
+  test('server-side dry run and diff store nothing', async () => {
     expect(await serverSide(pod('server-dry'), '--dry-run=server')).toBe(
       'pod/server-dry serverside-applied (server dry run)\n',
     );
@@ -273,7 +273,7 @@ describe('kubectl apply --server-side', () => {
     expect([code, out]).toEqual([1, expect.stringMatching(/^\+ {4}image: busybox:1\.33$/m)]);
   });
 
-  test('takes over what client-side apply has made', async () => {
+  test('server-side apply takes over fields of a client-side apply', async () => {
     await fixture.apply(pod('migrated'));
     const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'migrated' }, target: { name: NODE_NAME } };
     await fixture.registry.create(PODS, 'default', binding as KubeObject, { name: 'migrated', subresource: 'binding' });
@@ -286,7 +286,7 @@ describe('kubectl apply --server-side', () => {
     await serverSide(pod('migrated', withEntry(0, { image: 'busybox:1.29' })));
     const { spec } = await fixture.get('pod/migrated');
     expect(spec.deferContainers.map(({ image }: Entry) => image)).toEqual(['busybox:1.29', 'busybox:1.28']);
-    // Their order is that of their times, in whole seconds.
+    // The API sorts managers by time in whole seconds, so their order is not fixed.
     expect((await managers('migrated')).sort()).toEqual([
       'before-first-apply Update',
       'kubectl Apply',
@@ -294,14 +294,14 @@ describe('kubectl apply --server-side', () => {
     ]);
   });
 
-  test('validates strictly', async () => {
+  test('server-side apply validates strictly', async () => {
     const misspelt = pod('server-strict', [{ ...entries[0], triger: 'PostExit' } as unknown as Entry]);
     expect(await fixture.refused(['apply', '--server-side', '-f', '-'], JSON.stringify(misspelt))).toContain(
       'unknown field "spec.deferContainers[0].triger"',
     );
   });
 
-  test('works for other kinds as well', async () => {
+  test('server-side apply works for other kinds', async () => {
     const service = {
       apiVersion: 'v1',
       kind: 'Service',
@@ -316,7 +316,7 @@ describe('kubectl apply --server-side', () => {
 });
 
 describe('bad input', () => {
-  test('a dry run on the server validates, and leaves nothing', async () => {
+  test('a server dry run validates, and stores nothing', async () => {
     expect(await fixture.apply(pod('dry'), '--dry-run=server')).toBe('pod/dry created (server dry run)\n');
     const bad = pod('dry', [{ name: 'app', image: 'x', trigger: 'Later' }]);
     const text = await fixture.refused(['apply', '--dry-run=server', '-f', '-'], JSON.stringify(bad));
@@ -325,7 +325,7 @@ describe('bad input', () => {
     expect(await fixture.refused(['get', 'pod', 'dry'])).toContain('not found');
   });
 
-  test('an unknown field of an entry is refused, or warned of where asked', async () => {
+  test('an unknown field of an entry is refused, or gives a warning with --validate=warn', async () => {
     const misspelt = pod('strict', [{ ...entries[0], triger: 'PostExit' } as unknown as Entry]);
     const unknown = 'unknown field "spec.deferContainers[0].triger"';
     expect(await fixture.refused(['apply', '-f', '-'], JSON.stringify(misspelt))).toContain(
@@ -336,7 +336,7 @@ describe('bad input', () => {
     expect(warned.err).toContain(`Warning: ${unknown}`);
   });
 
-  test('a wrong type is refused', async () => {
+  test('a field of an entry with a wrong type is refused', async () => {
     const wrong = pod('wrong', [{ ...entries[0], timeoutSeconds: '5' } as unknown as Entry]);
     expect(await fixture.refused(['create', '--validate=false', '-f', '-'], JSON.stringify(wrong))).toContain(
       'json: cannot unmarshal string into Go struct field',
@@ -352,7 +352,7 @@ describe('the annotation for typed clients', () => {
     return { ...rest, metadata: { name, annotations: { [KEY]: text } }, spec: known };
   };
 
-  test('is read on create, and cannot be changed', async () => {
+  test('the annotation with entries is read on create, and cannot be changed', async () => {
     const created = await fixture.kubectl(['create', '-f', '-'], {
       input: JSON.stringify(annotated('annotated', JSON.stringify(entries))),
     });
@@ -365,7 +365,7 @@ describe('the annotation for typed clients', () => {
     expect(await fixture.ok('annotate', 'pod', 'annotated', 'note=x')).toBe('pod/annotated annotated\n');
   });
 
-  test('gives the other fields as well', async () => {
+  test('the annotation with settings gives the other fields, and cannot be changed', async () => {
     const settings = 'pod.alpha.kubernetes.io/defer-settings';
     const given = annotated('settings', JSON.stringify(entries));
     const text = '{"preStopPolicy": "AfterPreExit", "postExitGracePeriodSeconds": 20}';
@@ -381,7 +381,7 @@ describe('the annotation for typed clients', () => {
     );
   });
 
-  test('in a template it is all that is stored; a PUT without the field gives a warning', async () => {
+  test('a template with the annotation stores only it; a PUT that drops the field gives a warning', async () => {
     const { metadata, spec } = annotated('tpl', JSON.stringify(entries));
     const template = { metadata: { annotations: metadata.annotations }, spec };
     const kind = { apiVersion: 'v1', kind: 'PodTemplate', metadata: { name: 'tpl' } };
@@ -408,13 +408,13 @@ describe('the annotation for typed clients', () => {
     expect(JSON.parse(edited.template.metadata.annotations[KEY])[0].image).toBe('busybox:1.30');
   });
 
-  test('bad JSON is refused', async () => {
+  test('an annotation with bad JSON is refused', async () => {
     const text = await fixture.refused(['create', '-f', '-'], JSON.stringify(annotated('bad', '[{')));
     expect(text).toContain(`metadata.annotations[${KEY}]: Invalid value: "[{"`);
   });
 });
 
-describe('a Pod whose list runs', () => {
+describe('a Pod whose defer containers run', () => {
   const status = (patch: object) =>
     fixture.registry.patch(
       PODS,
@@ -435,7 +435,7 @@ describe('a Pod whose list runs', () => {
     state,
   });
 
-  test('kubectl get -w shows Defer:i/n, and Terminating before and after', async () => {
+  test('kubectl get -w shows Defer:i/n while entries run, and Terminating before and after', async () => {
     await fixture.apply(pod('ending', entries, { nodeName: NODE_NAME }));
     const lines = fixture.follow('get', 'pod', 'ending', '-w', '--no-headers');
     const shown = async (): Promise<string | undefined> =>
@@ -460,14 +460,14 @@ describe('a Pod whose list runs', () => {
     expect(await shown()).toBe('Terminating');
   });
 
-  describe('the subresource defer', () => {
+  describe('the defer subresource', () => {
     const PATH = '/api/v1/namespaces/default/pods/ENTRY/defer';
     const giveUp = (pod: string, skip: string) =>
       fixture.kubectl(['replace', '--raw', PATH.replace('ENTRY', pod), '-f', '-'], {
         input: JSON.stringify({ apiVersion: 'lifepod.io/v1', kind: 'DeferControl', skip }),
       });
 
-    test('gives up an entry; the Event names the user', async () => {
+    test('the defer subresource gives up an entry; the Event names the user', async () => {
       await fixture.apply(pod('hanging', entries, { nodeName: NODE_NAME }));
       expect(await giveUp('hanging', 'upload')).toMatchObject({
         code: 1,
@@ -500,7 +500,7 @@ describe('a Pod whose list runs', () => {
       );
     });
 
-    test('changes nothing for an entry that has ended, and refuses an unknown one', async () => {
+    test('the defer subresource changes nothing for an entry that has ended, and refuses an unknown one', async () => {
       const { metadata } = await fixture.get('pod/hanging');
       expect(await giveUp('hanging', 'flush')).toMatchObject({ code: 0 });
       expect((await fixture.get('pod/hanging')).metadata.resourceVersion).toBe(metadata.resourceVersion);
@@ -511,7 +511,7 @@ describe('a Pod whose list runs', () => {
       );
     });
 
-    test('is in discovery, with its verb and its kind', async () => {
+    test('discovery lists the defer subresource with its verb and kind', async () => {
       const { resources } = JSON.parse(await fixture.ok('get', '--raw', '/api/v1'));
       expect(resources).toContainEqual({
         name: 'pods/defer',
@@ -525,19 +525,19 @@ describe('a Pod whose list runs', () => {
     });
   });
 
-  test('kubectl get -o yaml shows it', async () => {
+  test('kubectl get -o yaml shows termination and entries', async () => {
     const text = await fixture.ok('get', 'pod', 'ending', '-o', 'yaml');
     expect(text).toMatch(/^ {2}termination:\n {4}deadline: "2026-01-01T00:01:00.000000Z"\n {4}reason: Deleted$/m);
     expect(text).toMatch(/^ {2}deferContainers:\n {2}- command:\n {4}- sync$/m);
   });
 
-  test("kubectl logs -c refuses an entry's name", async () => {
+  test('kubectl logs -c refuses the name of an entry', async () => {
     expect(await fixture.refused(['logs', 'ending', '-c', 'upload'])).toContain(
       'container upload is not valid for pod ending',
     );
   });
 
-  test("the log subresource takes an entry's name", async () => {
+  test('the log subresource accepts the name of an entry', async () => {
     const path = '/api/v1/namespaces/default/pods/ending/log?container=';
     expect(await fixture.ok('get', '--raw', `${path}upload`)).toBe('log of upload\n');
     expect(await fixture.refused(['get', '--raw', `${path}none`])).toContain(

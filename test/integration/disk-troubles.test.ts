@@ -1,4 +1,4 @@
-/** What `lifepod status` says of a real disk that cannot be written any more. */
+/** What `lifepod status` reports about a real disk that can no longer be written. */
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -17,17 +17,17 @@ const emptied = (): void => {
   for (const name of readdirSync(disk.path)) rmSync(join(disk.path, name));
 };
 
-test('nothing of a disk that can be written', () => {
+test('a writable disk has no troubles', () => {
   expect(diskTroubles(disk.path)).toEqual([]);
 });
 
-test('that no byte is free', () => {
+test('a disk without a free byte is reported as full', () => {
   expect(() => writeFileSync(join(disk.path, 'file'), Buffer.alloc(8 << 20))).toThrow('ENOSPC');
   expect(diskTroubles(disk.path)).toEqual([`disk of ${disk.path}: full: 0 B are free: free some space`]);
   emptied();
 });
 
-test('that no inode is free', () => {
+test('a disk without a free inode is reported as full', () => {
   const fill = (): void => {
     for (let count = 0; count < 200; count++) writeFileSync(join(disk.path, `file-${count}`), '');
   };
@@ -36,7 +36,7 @@ test('that no inode is free', () => {
   emptied();
 });
 
-test('that it is mounted read-only', async () => {
+test('a disk that is mounted read-only is reported', async () => {
   await runCommandOk('mount', ['-o', 'remount,ro', disk.path]);
   expect(diskTroubles(disk.path)).toEqual([`disk of ${disk.path}: mounted read-only: mount it for writing`]);
   await runCommandOk('mount', ['-o', 'remount,rw', disk.path]);

@@ -1,4 +1,4 @@
-/** Probes and hooks against real containers, and the commands that they run there. */
+/** Probes and hooks against real containers, and the commands that they run in them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Probe } from '../../src/api/generated/types.ts';
 import { runHook } from '../../src/node/handlers/hook.ts';
@@ -36,7 +36,7 @@ beforeAll(async () => {
     containerId,
     podIp: sandboxes[0]?.ips[0] ?? '',
   };
-  // httpd listens some time after its start: ask as often as it takes, each time when the last answer has come.
+  // httpd listens some time after its start: probe again after each result until it does.
   while ((await probe({ tcpSocket: { port: 'http' } })).result !== 'Success');
 });
 afterAll(async () => {
@@ -77,27 +77,27 @@ const execProbe = (...command: string[]): Promise<ProbeOutcome> => probe({ exec:
 
 const processes = async (): Promise<string> => (await exec('ps')).stdout;
 
-/** Resolves once no process of the container has the words: a killed one is gone a moment later. */
+/** Resolves once no process of the container has the words in its command line: a killed process disappears a moment later. */
 async function gone(words: string): Promise<void> {
   while ((await processes()).includes(words));
 }
 
 describe('a command in a container', () => {
-  test('ends with its exit code and both outputs', async () => {
+  test('a command in a container returns its exit code and both outputs', async () => {
     expect(await exec('echo out; echo err >&2; exit 3')).toEqual({ exitCode: 3, stdout: 'out\n', stderr: 'err\n' });
   });
 
-  test('that is killed ends with the code of the signal', async () => {
+  test('a command that is killed returns the exit code of the signal', async () => {
     expect(await exec('kill -9 $$')).toMatchObject({ exitCode: 137 });
   });
 
-  test('has the first 16 KiB of its output', async () => {
+  test('a command returns at most the first 16 KiB of each output', async () => {
     const { stdout, stderr } = await exec('yes a | head -c 200000; yes b | head -c 20000 >&2');
     expect(stdout).toBe('a\n'.repeat(8192));
     expect(stderr).toBe('b\n'.repeat(8192));
   });
 
-  test('is killed at the millisecond, though CRI counts seconds, and though a child of it holds its output', async () => {
+  test('a command is killed at its timeout in milliseconds, even if a child of it keeps the output open', async () => {
     const began = performance.now();
     const ended = exec('sleep 3333 & sleep 4444', 300);
     await expect(ended).rejects.toThrow(ExecTimeoutError);
@@ -109,7 +109,7 @@ describe('a command in a container', () => {
     await exec('pkill -f "^sleep 3333"');
   });
 
-  test('is killed when it is given up', async () => {
+  test('a command whose call is aborted is killed', async () => {
     const end = new AbortController();
     const ended = exec('touch /began; exec sleep 5555', 0, end.signal);
     while ((await exec('test -e /began')).exitCode !== 0);
@@ -119,7 +119,7 @@ describe('a command in a container', () => {
     await gone('sleep 5555');
   });
 
-  test('cannot run in a container that has ended', async () => {
+  test('a command cannot run in a container that has exited', async () => {
     const id = await start('short', FOREVER);
     await real.runtime.stopContainer(id, 0, never);
     await expect(real.runtime.execSync(id, ['true'], 0, never)).rejects.toThrow(
@@ -127,7 +127,7 @@ describe('a command in a container', () => {
     );
   });
 
-  test('dies with its container', async () => {
+  test('a command dies with its container', async () => {
     const id = await start('dying', FOREVER);
     const ended = real.runtime.execSync(id, ['sh', '-c', FOREVER], 0, never);
     const began = async (): Promise<boolean> => {
@@ -141,7 +141,7 @@ describe('a command in a container', () => {
 });
 
 describe('a probe', () => {
-  test('of a command goes by its exit code', async () => {
+  test('an exec probe succeeds on exit code 0', async () => {
     expect(await execProbe('test', '-e', '/www/healthz')).toEqual({ result: 'Success', message: '' });
     expect(await execProbe('cat', '/tmp/healthy')).toEqual({
       result: 'Failure',
@@ -149,7 +149,7 @@ describe('a probe', () => {
     });
   });
 
-  test('of a command that takes too long fails after its time', async () => {
+  test('an exec probe that takes longer than timeoutSeconds fails', async () => {
     const began = performance.now();
     expect(await probe({ exec: { command: ['sleep', '10'] }, timeoutSeconds: 1 })).toEqual({
       result: 'Failure',
@@ -158,13 +158,13 @@ describe('a probe', () => {
     expect(performance.now() - began).toBeLessThan(1500);
   });
 
-  test('of a command that does not exist says nothing of the container', async () => {
+  test('an exec probe whose command does not exist has the result Unknown', async () => {
     const { result, message } = await execProbe('/no/such/program');
     expect(result).toBe('Unknown');
     expect(message).toMatch(/^rpc error: code = \w+ desc = failed to exec in container: .*no such file or directory/);
   });
 
-  test('of HTTP and TCP reaches the container by its ports and the address of its Pod', async () => {
+  test("HTTP and TCP probes reach named and numbered ports at the Pod's address", async () => {
     expect(await probe({ httpGet: { port: 'http', path: '/healthz' } })).toEqual({ result: 'Success', message: '' });
     expect(await probe({ httpGet: { port: 8080, path: '/none' } })).toEqual({
       result: 'Failure',
@@ -178,12 +178,12 @@ describe('a probe', () => {
 });
 
 describe('a hook', () => {
-  test('runs its command in the container', async () => {
+  test('an exec hook runs its command in the container', async () => {
     await runHook(target, { exec: { command: ['sh', '-c', 'echo hooked > /hooked'] } }, ports, never);
     expect((await exec('cat /hooked')).stdout).toBe('hooked\n');
   });
 
-  test('that fails says so with its output', async () => {
+  test('an exec hook that fails reports its exit code and output', async () => {
     const failed = runHook(target, { exec: { command: ['sh', '-c', 'echo out; echo err >&2; exit 3'] } }, ports, never);
     await expect(failed).rejects.toThrow(
       'Exec lifecycle hook ([sh -c echo out; echo err >&2; exit 3]) for Container "app" in Pod "web_default(uid)" failed' +
@@ -191,7 +191,7 @@ describe('a hook', () => {
     );
   });
 
-  test('gets an address of the container', async () => {
+  test('an HTTP hook requests a named port of the container', async () => {
     expect(await runHook(target, { httpGet: { port: 'http', path: '/healthz' } }, ports, never)).toEqual({});
   });
 });

@@ -1,4 +1,4 @@
-/** Archives of images that are broken, loaded into a real containerd: a plain sentence, and nothing of them is listed. */
+/** Loads broken image archives into a real containerd: each is refused with a plain sentence, and no image is added. */
 import { createHash, randomBytes } from 'node:crypto';
 import { createWriteStream, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ async function writeTar(file: string, entries: Record<string, string>): Promise<
   archive.finalize();
   await pipeline(archive, createWriteStream(path(file)));
 }
-/** What the runtime lists, in a form to compare. */
+/** The runtime's images in a comparable form. */
 const listed = async (): Promise<string[]> =>
   (await real.runtime.listImages(never)).map(({ id, tags }) => `${id} ${[...tags].sort()}`).sort();
 
@@ -65,7 +65,7 @@ test.each([
 });
 
 test.each(['--help', '', ' ', 'Upper/Case:1', 'a:b:c', 'a\nb', `${'x'.repeat(300)}:1`])(
-  'an archive that names its image %j is refused with a plain sentence',
+  'an archive whose image is named %j is refused with a plain sentence',
   async (name) => {
     await writeTar('named.tar', { 'manifest.json': JSON.stringify([{ RepoTags: [name] }]) });
     expect(await refusal('named.tar')).toBe(
@@ -78,7 +78,9 @@ describe('an image whose layer cannot be unpacked', () => {
   const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
   const broken = (name: string, layer: string, content = layer): Promise<void> => {
     const config = JSON.stringify({
-      ...{ architecture: process.arch === 'x64' ? 'amd64' : process.arch, os: 'linux', config: {} },
+      architecture: process.arch === 'x64' ? 'amd64' : process.arch,
+      os: 'linux',
+      config: {},
       rootfs: { type: 'layers', diff_ids: [`sha256:${sha256(layer)}`] },
     });
     const manifest = [{ Config: 'config.json', RepoTags: [name], Layers: ['layer.tar'] }];
@@ -87,9 +89,9 @@ describe('an image whose layer cannot be unpacked', () => {
   };
 
   test.each([
-    ['is no tar archive', 'not a tar archive'.repeat(100), undefined],
-    ['is not what its configuration says', 'a layer', '\0'.repeat(1024)],
-  ])('is not listed: the layer %s', async (_, layer, content) => {
+    ['is not a tar archive', 'not a tar archive'.repeat(100), undefined],
+    ['differs from its configuration', 'a layer', '\0'.repeat(1024)],
+  ])('an image is not listed if its layer %s', async (_, layer, content) => {
     const before = await listed();
     await broken('example.com/broken:1', layer, content);
     expect(await refusal('broken.tar')).toMatch(/^containerd does not accept the image archive .*broken\.tar: /);
@@ -97,7 +99,7 @@ describe('an image whose layer cannot be unpacked', () => {
     expect(await listed()).toEqual(before);
   });
 
-  test('is not listed: the OCI layout lacks it', async () => {
+  test('an image is not listed if its OCI layout lacks the layer', async () => {
     const file = { type: 'file', path: 'file', mode: 0o644, content: randomBytes(100_000) } as const;
     await writeImageArchive(path('whole.tar'), 'docker.io/library/whole:1', [file], { env: [] });
     const [source, target] = [`docker-archive:${path('whole.tar')}`, `oci:${path('layout')}:example.com/lacking:1`];
@@ -110,7 +112,7 @@ describe('an image whose layer cannot be unpacked', () => {
     expect(await listed()).toEqual(before);
   });
 
-  test('leaves the image that had the name before', async () => {
+  test('a failed load keeps the image that had the name before', async () => {
     await makeBusyboxArchive(path('good.tar'), { reference: 'example.com/kept:1' });
     await load('good.tar');
     const before = await listed();

@@ -17,7 +17,7 @@ import { quiet } from './containerd-fixture.ts';
 const TMPFS_MAGIC = 0x01021994;
 const SECRETS = { group: '', version: 'v1', resource: 'secrets' };
 
-test('a Secret is kept in memory, for the next agent too, and goes with the volumes of the Pod', async () => {
+test("a Secret of a defer container is kept in memory across agents, and deleted with the Pod's volumes", async () => {
   const { path, remove } = scratchFolder('kept');
   const life = new AbortController();
   const { signal } = life;

@@ -1,6 +1,6 @@
 /**
- * The API server with the real kubectl, without containers: registry on a memory store, Pods that nobody schedules.
- * What needs a node is tested in test/e2e.
+ * The API server with the real kubectl, without containers: a registry on a memory store, and Pods that no scheduler binds.
+ * Tests that need a node are in test/e2e.
  */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -42,8 +42,8 @@ const pod = (name: string, image = 'busybox:1.28') => ({
   },
 });
 
-describe('what the server offers', () => {
-  test('version, cluster-info, api-versions, api-resources', async () => {
+describe('discovery and OpenAPI', () => {
+  test('kubectl version, cluster-info, api-versions and api-resources show what the server offers', async () => {
     expect(await ok('version')).toContain('Server Version: v1.33.0+lifepod-0.0.0');
     expect(await ok('cluster-info')).toContain(`is running at`);
     expect((await ok('api-versions')).trim().split('\n')).toEqual([
@@ -72,7 +72,7 @@ describe('what the server offers', () => {
     ]);
   });
 
-  test('explain', async () => {
+  test('kubectl explain describes built-in kinds', async () => {
     const text = await ok('explain', 'pod.spec.initContainers');
     expect(text).toContain('FIELD: initContainers <[]Container>');
     expect(text).toMatch(/^ {2}restartPolicy\t<string>$/m);
@@ -83,14 +83,14 @@ describe('what the server offers', () => {
     expect(await ok('explain', 'pod', '--recursive')).toContain('topologySpreadConstraints');
   });
 
-  test('raw paths: health, and OpenAPI for those who read Swagger', async () => {
+  test('raw paths serve health checks and OpenAPI v2', async () => {
     expect(await ok('get', '--raw', '/readyz?verbose')).toMatch(/readyz check passed\n$/);
     expect(JSON.parse(await ok('get', '--raw', '/openapi/v2')).swagger).toBe('2.0');
   });
 });
 
 describe('objects of all kinds', () => {
-  test('create, which sends protobuf', async () => {
+  test('kubectl create works for kinds that it sends as protobuf', async () => {
     expect(await ok('create', 'namespace', 'demo')).toBe('namespace/demo created\n');
     expect(await ok('create', 'configmap', 'settings', '-n', 'demo', '--from-literal=a=b')).toContain('created');
     await ok('create', 'secret', 'generic', 'password', '-n', 'demo', '--from-literal=word=geheim');
@@ -106,7 +106,7 @@ describe('objects of all kinds', () => {
     expect(claims.exp - claims.iat).toBe(1200);
   });
 
-  test('get as tables and documents', async () => {
+  test('kubectl get shows tables, documents, selections and errors', async () => {
     expect(await ok('get', 'ns')).toMatch(/^NAME +STATUS +AGE$/m);
     expect(await ok('get', 'svc', 'kubernetes')).toMatch(
       /^kubernetes +ClusterIP +10\.99\.0\.1 +<none> +443\/TCP +\d+s$/m,
@@ -125,13 +125,13 @@ describe('objects of all kinds', () => {
     expect(await refused(['get', 'nothings'])).toContain(`the server doesn't have a resource type "nothings"`);
   });
 
-  test('a create that exists already is refused', async () => {
+  test('creating an object that exists is refused', async () => {
     expect(await refused(['create', 'namespace', 'default'])).toBe(
       'Error from server (AlreadyExists): namespaces "default" already exists\n',
     );
   });
 
-  test('a PodTemplate is applied, shown and changed', async () => {
+  test('kubectl applies, shows and changes a PodTemplate', async () => {
     const last = { name: 'last', image: 'busybox:1.28' };
     const template = (labels: object, image: string) => ({
       apiVersion: 'v1',
@@ -151,7 +151,7 @@ describe('objects of all kinds', () => {
     expect(await ok('delete', 'podtemplate', 'web')).toContain('deleted');
   });
 
-  test('many at once come in pages', async () => {
+  test('kubectl get and delete handle many objects in pages', async () => {
     const items = Array.from({ length: 30 }, (_, index) => ({
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -167,7 +167,7 @@ describe('objects of all kinds', () => {
 });
 
 describe('Pods', () => {
-  test('apply, apply again, apply a change of one container of the list', async () => {
+  test('kubectl apply merges a change of one container of the list', async () => {
     expect(await apply(pod('applied'))).toBe('pod/applied created\n');
     expect(await apply(pod('applied'))).toBe('pod/applied unchanged\n');
     const changed = pod('applied', 'busybox:1.29');
@@ -177,7 +177,7 @@ describe('Pods', () => {
       'busybox:1.29',
       'busybox:1.29',
     ]);
-    // Defaults that the manifest does not name are kept: the lists were merged by name.
+    // The lists are merged by name, so defaults that the manifest does not contain are kept.
     expect(spec.containers[0]).toMatchObject({ image: 'busybox:1.29', imagePullPolicy: 'IfNotPresent' });
     expect(await apply(changed, '--dry-run=server')).toBe('pod/applied unchanged (server dry run)\n');
     expect(
@@ -185,7 +185,7 @@ describe('Pods', () => {
     ).toContain('+    image: busybox:1.30');
   });
 
-  test('get and describe', async () => {
+  test('kubectl get and describe show a Pod', async () => {
     expect(await ok('get', 'pod', 'applied')).toMatch(/^applied +0\/1 +Pending +0 +\d+s$/m);
     expect(await ok('get', 'pod', 'applied', '-o', 'wide')).toMatch(/ NOMINATED NODE +READINESS GATES$/m);
     const text = await ok('describe', 'pod', 'applied');
@@ -194,7 +194,7 @@ describe('Pods', () => {
     expect(text).toMatch(/^Events: +<none>$/m);
   });
 
-  test('label, annotate and the three kinds of patch', async () => {
+  test('kubectl label, annotate and the three types of patch change a Pod', async () => {
     expect(await ok('label', 'pod', 'applied', 'tier=web')).toBe('pod/applied labeled\n');
     expect(await ok('annotate', 'pod', 'applied', 'note=one')).toBe('pod/applied annotated\n');
     const patch = async (type: string, body: unknown) =>
@@ -216,7 +216,7 @@ describe('Pods', () => {
     expect((await get('pod/applied')).metadata.labels.tier).toBeUndefined();
   });
 
-  test('edit with an editor; an edit that is not allowed is refused and kept', async () => {
+  test('kubectl edit changes a Pod; a forbidden edit is refused', async () => {
     const edit = (expression: string) =>
       kubectl(['edit', 'pod', 'applied'], { env: { KUBE_EDITOR: `sed -i '${expression}'` } });
     expect((await edit('s/busybox:1.31/busybox:1.32/')).out).toBe('pod/applied edited\n');
@@ -226,7 +226,7 @@ describe('Pods', () => {
     expect(`${out}${err}`).toContain('pods "applied" is invalid');
   });
 
-  test('get -w shows changes as they happen', async () => {
+  test('kubectl get -w shows changes as they happen', async () => {
     const lines = follow('get', 'pods', '-w', '--field-selector', 'metadata.name=watched');
     const events = follow('get', 'pods', '-w', '--no-headers', '--output-watch-events', '-l', 'app=watched');
     await apply({ ...pod('watched'), metadata: { name: 'watched', labels: { app: 'watched' } } });
@@ -247,7 +247,7 @@ describe('Pods', () => {
     expect((await events.next()).value).toMatch(/^DELETED +watched /);
   });
 
-  test('wait ends with the condition', async () => {
+  test('kubectl wait returns when the condition is met, and fails at its timeout', async () => {
     const waiting = ok('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/applied', '--timeout=60s');
     await registry.patch(
       { group: '', version: 'v1', resource: 'pods' },
@@ -263,7 +263,7 @@ describe('Pods', () => {
     );
   });
 
-  test('logs of a bound Pod come from its node, with the errors of upstream', async () => {
+  test("kubectl logs reads from the node of a bound Pod, with upstream's errors", async () => {
     await apply({ ...pod('logged'), spec: { ...pod('logged').spec, nodeName: NODE_NAME } });
     expect(await ok('logs', 'logged', '-c', 'init-mydb')).toBe('log of init-mydb\n');
     expect(await ok('logs', 'logged')).toContain('log of myapp-container\n');
@@ -271,7 +271,7 @@ describe('Pods', () => {
     expect(await ok('delete', 'pod', 'logged', '--force', '--grace-period=0')).toContain('force deleted');
   });
 
-  test('run, events, delete', async () => {
+  test('kubectl run, events and delete work', async () => {
     expect(await ok('run', 'single', '--image=busybox:1.28', '--restart=Never')).toBe('pod/single created\n');
     await apply({
       apiVersion: 'v1',
@@ -295,7 +295,7 @@ describe('Pods', () => {
 describe('bad input', () => {
   const unknownField = { ...pod('strict'), spec: { ...pod('strict').spec, containerz: [] } };
 
-  test('an unknown field is refused, or warned of where asked', async () => {
+  test('an unknown field is refused, or gives a warning with --validate=warn', async () => {
     expect(await refused(['apply', '--validate=strict', '-f', '-'], JSON.stringify(unknownField))).toContain(
       'strict decoding error: unknown field "spec.containerz"',
     );
@@ -305,7 +305,7 @@ describe('bad input', () => {
     await ok('delete', 'pod', 'strict');
   });
 
-  test('a field that came after v1.33 is unknown, one that is off in it is dropped without a word', async () => {
+  test('a field added after v1.33 is unknown; a field whose feature gate is off in v1.33 is dropped silently', async () => {
     const of = (more: object): string => JSON.stringify({ ...pod('newer'), spec: { ...pod('newer').spec, ...more } });
     expect(await refused(['apply', '--validate=strict', '-f', '-'], of({ hostnameOverride: 'other' }))).toContain(
       'strict decoding error: unknown field "spec.hostnameOverride"',
@@ -328,7 +328,7 @@ describe('bad input', () => {
     expect(text).toContain('The Pod "invalid" is invalid: spec.initContainers[0].name: Required value');
   });
 
-  test('kinds that are not served and broken YAML leave the rest alone', async () => {
+  test('kinds that are not served and broken YAML do not affect other objects of the file', async () => {
     const path = join(folder, 'mixed.yaml');
     const configMap = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\n';
     writeFileSync(path, `${configMap}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad}\n`);

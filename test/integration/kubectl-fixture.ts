@@ -1,4 +1,4 @@
-/** An API server on a memory store, without a node, and the real kubectl to talk to it. */
+/** An API server on a memory store, without a node, and the real kubectl as its client. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,21 +30,21 @@ export interface RunOptions {
 }
 
 export interface KubectlFixture {
-  /** For files of the test; removed in the end. */
+  /** For files of the test; removed by close(). */
   folder: string;
   registry: Registry;
   server: ApiServer;
   kubectl(args: string[], options?: RunOptions): Promise<Result>;
-  /** What kubectl writes; fails where it does. */
+  /** Returns kubectl's output; rejects if kubectl fails. */
   ok(...args: string[]): Promise<string>;
-  /** What kubectl says when it fails, as it must. */
+  /** Expects kubectl to fail, and returns its error output. */
   refused(args: string[], input?: string): Promise<string>;
   // biome-ignore lint/suspicious/noExplicitAny: the object is of whatever kind was asked for
   get(...args: string[]): Promise<any>;
   apply(manifest: object, ...args: string[]): Promise<string>;
-  /** A kubectl that goes on; ended with the fixture. */
+  /** Starts a kubectl that keeps running; close() ends it. */
   start(...args: string[]): ChildProcess;
-  /** The lines of a kubectl that goes on. */
+  /** Starts a kubectl that keeps running, and returns the lines of its output. */
   follow(...args: string[]): AsyncIterator<string>;
   close(): Promise<void>;
 }
@@ -114,7 +114,7 @@ function callers(folder: string, running: Set<ChildProcess>) {
     return out;
   };
   const refused = async (args: string[], input?: string): Promise<string> => {
-    const { code, err } = await kubectl(args, input === undefined ? {} : { input });
+    const { code, err } = await kubectl(args, { input });
     expect(code, args.join(' ')).not.toBe(0);
     return err;
   };

@@ -1,4 +1,4 @@
-/** Logs of a real container are rotated while it writes, and a reader who follows gets every line. */
+/** Logs of a real container are rotated while it writes, and following a log returns every line. */
 import { readdirSync, readFileSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -16,7 +16,7 @@ import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd
 const LINES = 20_000;
 const MAX_BYTES = 256 * 1024;
 const MAX_FILES = 4;
-/** For about four seconds; every hundredth line goes to standard error. Later a line for each SIGUSR1. */
+/** Writes for about four seconds, every hundredth line to standard error; afterwards a line for each SIGUSR1. */
 const SCRIPT = `
 trap 'exit 0' TERM
 trap 'echo a line later' USR1
@@ -88,7 +88,7 @@ async function read(options: LogOptions, until?: string): Promise<string[]> {
 }
 const folder = (): string => join(real.where.dataDir, 'logs', 'pods', `default_writer_${created.metadata.uid}`, 'app');
 
-test('following goes on across rotations and loses no line', async () => {
+test('following a log continues across rotations and loses no line', async () => {
   const lines = await read({ follow: true }, 'the last line\n');
   const numbers = (words: RegExp): number[] =>
     lines.flatMap((line) => (words.test(line) ? [Number(/\d+/.exec(line)?.[0])] : []));
@@ -99,7 +99,7 @@ test('following goes on across rotations and loses no line', async () => {
   await rotatedToTheEnd();
 });
 
-/** Resolves once what is written now is smaller than the limit, so that nothing more is rotated, and the rest is compressed. */
+/** Resolves once the current file is smaller than the limit, so that no rotation follows, and the older files are compressed. */
 const rotatedToTheEnd = (): Promise<void> =>
   new Promise((resolve) => {
     const look = (): void => {
@@ -113,20 +113,20 @@ const rotatedToTheEnd = (): Promise<void> =>
     look();
   });
 
-test('the newest files stay, all but the last one set aside compressed', async () => {
+test('rotation keeps the newest files and compresses all but the last one set aside', async () => {
   const files = await rotatedFiles(join(folder(), '0.log'));
   const name = /0\.log\.\d{8}-\d{6}(-\d{3})?(\.gz)?$/;
   expect(files.map((file) => name.exec(file)?.[2])).toEqual(['.gz', '.gz', undefined]);
   expect(readdirSync(folder())).toHaveLength(MAX_FILES);
   const sizes = files.map((file) => statSync(file).size);
-  // The last one set aside was too large, and what has been compressed is smaller.
+  // The last file set aside is uncompressed and exceeds the limit; a compressed file is smaller, but not its content.
   expect(sizes[2]).toBeGreaterThanOrEqual(MAX_BYTES);
   const oldest = gunzipSync(readFileSync(files[0] ?? '')).toString();
   expect(oldest.length).toBeGreaterThanOrEqual(MAX_BYTES);
   expect(oldest).toMatch(/^\d{4}-\d\d-\d\dT\S+ std(out|err) F line \d+/);
 });
 
-test('without following, the file that is written now is what is read, as upstream does', async () => {
+test('reading a log without following reads the current file only, as upstream does', async () => {
   const { containers = [] } = (await real.runtime.observeAll(signal)).get(created.metadata.uid ?? '') ?? {};
   for (const count of [1, 2, 3, 4]) {
     await real.runtime.execSync(containers[0]?.id ?? '', ['kill', '-USR1', '1'], 10_000, signal);

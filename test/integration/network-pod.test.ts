@@ -1,6 +1,5 @@
 /**
- * A real container on the real network: what the node's configuration, files, volumes, DNS and logs come to, seen from
- * inside.
+ * A real container on the real network: the node's configuration, files, volumes, DNS and logs as the container sees them.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -186,7 +185,7 @@ afterAll(async () => {
   for (const clean of cleanups.reverse()) await clean();
 });
 
-/** Resolves when the container has ended. */
+/** Resolves with the exit code when the container has ended. */
 async function exited(id: string): Promise<number> {
   const done = Promise.withResolvers<number>();
   const stop = new AbortController();
@@ -202,7 +201,7 @@ const logPath = (name: string, attempt: number): string =>
   join(where.dataDir, 'logs', 'ns1_web-0_uid-of-web-0', name, `${attempt}.log`);
 
 describe('a container', () => {
-  it('waits for a Service, finds its files and names, and leaves its message', async () => {
+  it('a container waits for a Service, sees its files and names, and leaves a termination message', async () => {
     const id = await run(app, 0);
     const ended = exited(id);
     const log = readContainerLog(

@@ -43,7 +43,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-/** What libcni does: each plugin of the list, with the result of the one before. */
+/** Calls each plugin of the list with the result of the one before, as libcni does. */
 async function callPlugins(command: 'ADD' | 'DEL', namespace: string): Promise<string | undefined> {
   const file = join(networkNames(options).cniConfigDirectory, '10-lifepod.conflist');
   const list = JSON.parse(readFileSync(file, 'utf8')) as {
@@ -81,7 +81,7 @@ async function linkLocalAddress(link: string): Promise<string> {
 describe('the network of Pods', () => {
   const addresses: string[] = [];
 
-  it('connects sandboxes with each other and with the node', async () => {
+  it('the network connects sandboxes with each other and with the node', async () => {
     const { gateway, bridge } = await setUpNetwork(options);
     expect(gateway).toBe('10.213.77.1');
     expect(bridge).toMatch(/^lp[0-9a-f]{8}$/);
@@ -98,8 +98,8 @@ describe('the network of Pods', () => {
     expect((await leasedAddresses(options)).get(namespaces[0] as string)).toBe(addresses[0]);
   });
 
-  it('can be set up again without cutting anyone off', async () => {
-    // As a crash between two steps would leave it.
+  it('setting up the network again keeps the connections of sandboxes', async () => {
+    // The state after a crash between two steps.
     const { table } = networkNames(options);
     await runCommandOk('nft', ['delete', 'table', 'ip', table]);
     await setUpNetwork(options);
@@ -110,8 +110,8 @@ describe('the network of Pods', () => {
     expect(rules.match(/masquerade/g)).toHaveLength(1);
   });
 
-  it('hides the Pods behind the node where they leave their range', async () => {
-    // The "world": a namespace beyond the node that knows no way to the Pods.
+  it("traffic that leaves the range of Pods is masqueraded as the node's", async () => {
+    // The "world" is a namespace beyond the node without a route to the Pods.
     const world = `lpw-${unique}`;
     await runCommandOk('ip', ['netns', 'add', world]);
     try {
@@ -128,11 +128,11 @@ describe('the network of Pods', () => {
     }
   });
 
-  it('keeps the loopback addresses of the node from Pods, also once a port of the host was used', async () => {
+  it("Pods cannot reach the node's loopback addresses, even after a host port was used", async () => {
     const { gateway, bridge } = await setUpNetwork(options);
-    // What the portmap plugin does for a port of the host, and does not undo.
+    // The portmap plugin sets this for a host port and does not reset it.
     await writeFile(`/proc/sys/net/ipv4/conf/${bridge}/route_localnet`, '1');
-    // A namespace of its own: the tests after this one need loopback in theirs.
+    // A separate namespace: the tests after this one need loopback in theirs.
     const hostile = `cni-${unique}-c`;
     namespaces.push(hostile);
     await runCommandOk('ip', ['netns', 'add', hostile]);
@@ -155,7 +155,7 @@ describe('the network of Pods', () => {
     await runCommandOk('ip', ['netns', 'delete', hostile]);
   });
 
-  it("resolves Services for busybox's nslookup", async () => {
+  it("DNS resolves Services for busybox's nslookup", async () => {
     const backend = memoryBackend();
     await writeFile(join(dataDir, 'resolv.conf'), '');
     await startDns({
@@ -184,7 +184,7 @@ describe('the network of Pods', () => {
     expect(after.stdout).toContain('Address: 10.214.77.20');
   });
 
-  it('refuses ranges that are taken, and says by what', async () => {
+  it('ranges that are in use are refused, with the interface that uses them', async () => {
     const { bridge } = networkNames(options);
     const other = { ...options, instance: 'another', dataDir: join(dataDir, 'other') };
     await expect(setUpNetwork(other)).rejects.toThrow(
@@ -196,10 +196,10 @@ describe('the network of Pods', () => {
     );
   });
 
-  it('leaves nothing behind', async () => {
+  it('tearing the network down leaves nothing behind', async () => {
     const { bridge, table } = networkNames(options);
     await callPlugins('DEL', namespaces[1] as string);
-    // The first sandbox was left by a crash: it still has its interface and its address.
+    // The first sandbox still has its interface and address, as after a crash.
     expect((await leasedAddresses(options)).size).toBe(1);
     await tearDownNetwork(options);
     await tearDownNetwork(options);

@@ -1,4 +1,4 @@
-/** The controller of PersistentVolumes against the real registry and real folders: races, and a crash at each of its writes. */
+/** The PersistentVolume controller with the real registry and real folders: races, and a crash at each of its writes. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ function start(backend: ResourceBackend = registry, localFolders = folders()): A
   return stop;
 }
 
-/** Resolves once all volumes and claims satisfy. */
+/** Resolves once `done` is true for all volumes and claims. */
 async function until(done: (volumes: PersistentVolume[], claims: PersistentVolumeClaim[]) => boolean): Promise<void> {
   const end = new AbortController();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -71,7 +71,7 @@ async function until(done: (volumes: PersistentVolume[], claims: PersistentVolum
   await promise.finally(() => end.abort());
 }
 
-/** Its message. */
+/** Resolves with the message of the first Event with this reason. */
 function firstEvent(reason: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const events = inProcessClient(registry).resource<CoreV1Event>({ group: '', version: 'v1', resource: 'events' });
@@ -103,7 +103,7 @@ const hostVolume = (name: string): PersistentVolume => ({
 });
 const isBound = ({ status }: PersistentVolume | PersistentVolumeClaim): boolean => status?.phase === 'Bound';
 
-/** Dies at the write of that number: before it is made, or when it has been made and nobody has heard of it. */
+/** A backend on which the controller dies at its write number `count`: before the write, or after it but before its result arrives. */
 function dyingAt(count: number, when: 'before' | 'after', die: () => void): ResourceBackend {
   let left = count;
   const writing =
@@ -130,33 +130,27 @@ function dyingAt(count: number, when: 'before' | 'after', die: () => void): Reso
 
 const crashes = [1, 2, 3, 4, 5, 6].flatMap((count) => (['before', 'after'] as const).map((when) => ({ count, when })));
 
-test.each(crashes)(
-  'a claim is bound to one folder, though the controller dies $when its write $count',
-  async (crash) => {
-    const died = Promise.withResolvers<void>();
-    const first: AbortController = start(
-      dyingAt(crash.count, crash.when, () => {
-        first.abort();
-        died.resolve();
-      }),
-    );
-    await until(() => true);
-    await claims().create(claim('c', { storageClassName: 'local-path' }, { [SELECTED_NODE]: 'n1' }));
-    // With more writes than there are, nothing dies.
-    await Promise.race([
-      died.promise,
-      until((pvs, pvcs) => pvs.every(isBound) && pvcs.every(isBound) && pvs.length > 0),
-    ]);
-    first.abort();
-    start();
-    await until((pvs, pvcs) => pvs.length === 1 && [...pvs, ...pvcs].every(isBound));
-    const [volume] = (await volumes().list()).items;
-    expect(readdirSync(join(directory, 'volumes'))).toEqual([volume?.metadata.name]);
-  },
-);
+test.each(crashes)('a claim gets one folder although the controller dies $when its write $count', async (crash) => {
+  const died = Promise.withResolvers<void>();
+  const first: AbortController = start(
+    dyingAt(crash.count, crash.when, () => {
+      first.abort();
+      died.resolve();
+    }),
+  );
+  await until(() => true);
+  await claims().create(claim('c', { storageClassName: 'local-path' }, { [SELECTED_NODE]: 'n1' }));
+  // If there are fewer writes than `count`, the controller does not die.
+  await Promise.race([died.promise, until((pvs, pvcs) => pvs.every(isBound) && pvcs.every(isBound) && pvs.length > 0)]);
+  first.abort();
+  start();
+  await until((pvs, pvcs) => pvs.length === 1 && [...pvs, ...pvcs].every(isBound));
+  const [volume] = (await volumes().list()).items;
+  expect(readdirSync(join(directory, 'volumes'))).toEqual([volume?.metadata.name]);
+});
 
 test.each(crashes)(
-  'the folder goes with the claim, though the controller dies $when its write $count',
+  'the folder is deleted with the claim although the controller dies $when its write $count',
   async (crash) => {
     const stop = start();
     await claims().create(claim('c', { storageClassName: 'local-path' }, { [SELECTED_NODE]: 'n1' }));
@@ -182,7 +176,7 @@ test.each(crashes)(
 test.each([
   ['Delete', false],
   ['Retain', true],
-])('of a volume that is deleted before its claim, policy %s, the folder stays: %s', async (policy, stays) => {
+])('when a volume with policy %s is deleted before its claim, the folder is kept: %s', async (policy, stays) => {
   start();
   await claims().create(claim('c', { storageClassName: 'local-path' }, { [SELECTED_NODE]: 'n1' }));
   await until((pvs, pvcs) => pvs.length === 1 && [...pvs, ...pvcs].every(isBound));
@@ -196,7 +190,7 @@ test.each([
   expect(existsSync(folders().path(name))).toBe(stays);
 });
 
-test('a folder goes with its claim once nothing has it mounted any more', async () => {
+test('the folder of a deleted claim is removed once it is no longer mounted', async () => {
   start();
   await claims().create(claim('c', { storageClassName: 'local-path' }, { [SELECTED_NODE]: 'n1' }));
   await until((pvs, pvcs) => pvs.length === 1 && [...pvs, ...pvcs].every(isBound));
@@ -205,16 +199,16 @@ test('a folder goes with its claim once nothing has it mounted any more', async 
   mkdirSync(target);
   await bindMount(folder, target, new AbortController().signal);
   closers.defer(() => unmountUnder(target, new AbortController().signal));
-  const told = firstEvent('VolumeFailedDelete');
+  const failed = firstEvent('VolumeFailedDelete');
   await claims().delete('c', 'default');
-  expect(await told).toBe(`cannot remove ${folder}: it is mounted at ${target}`);
+  expect(await failed).toBe(`cannot remove ${folder}: it is mounted at ${target}`);
   expect(existsSync(folder)).toBe(true);
   await unmountUnder(target, new AbortController().signal);
   await until((pvs) => pvs.length === 0);
   expect(existsSync(folder)).toBe(false);
 });
 
-test('a folder whose volume was never made goes with its claim, unless something is in it', async () => {
+test('a folder whose volume was never created is removed with its claim, unless it contains a file', async () => {
   const gone = new Map<string, PromiseWithResolvers<void>>();
   const local = folders();
   start(registry, {
@@ -226,7 +220,7 @@ test('a folder whose volume was never made goes with its claim, unless something
   });
   await until(() => true);
   for (const name of ['empty', 'used']) {
-    // It waits for its first consumer: an engine that died had made the folder by then.
+    // The claim waits for its first consumer, but an engine that died had already made the folder.
     const made = await claims().create(claim(name, { storageClassName: 'local-path' }));
     const volumeName = `pvc-${made.metadata.uid}`;
     await local.create(volumeName);
@@ -238,7 +232,7 @@ test('a folder whose volume was never made goes with its claim, unless something
   }
 });
 
-test('claims that want the same volume get one each, and the last one waits', async () => {
+test('claims that want the same volumes get one each, and the last claim waits', async () => {
   start();
   const names = ['a', 'b', 'c', 'd', 'e'];
   await Promise.all(names.map((name) => claims().create(claim(name, { storageClassName: 'by-hand' }))));
@@ -256,15 +250,15 @@ test('claims that want the same volume get one each, and the last one waits', as
 });
 
 test.each([
-  ['is yet to be bound', undefined],
-  ['says that it is bound', { 'pv.kubernetes.io/bind-completed': 'yes' }],
-])('a claim that names its volume and %s gets it when it suits', async (_, annotations) => {
+  ['is not yet bound', undefined],
+  ['is annotated as bound', { 'pv.kubernetes.io/bind-completed': 'yes' }],
+])('a claim that names its volume and %s gets the volume once it matches', async (_, annotations) => {
   start();
-  const told = firstEvent('VolumeMismatch');
+  const mismatch = firstEvent('VolumeMismatch');
   const resources = { requests: { storage: '2Gi' } };
   const volume = await volumes().create(hostVolume('v'));
   await claims().create(claim('c', { storageClassName: 'by-hand', volumeName: 'v', resources }, annotations));
-  expect(await told).toBe('Cannot bind to requested volume "v": requested PV is too small');
+  expect(await mismatch).toBe('Cannot bind to requested volume "v": requested PV is too small');
   expect((await claims().get('c', 'default')).status?.phase).not.toBe('Bound');
   expect((await volumes().get('v')).spec?.claimRef).toBeUndefined();
   const { resourceVersion: __, ...metadata } = volume.metadata;
@@ -272,7 +266,7 @@ test.each([
   await until((pvs, pvcs) => [...pvs, ...pvcs].every(isBound));
 });
 
-test('a claim that names no class gets the default one; one that names none on purpose does not', async () => {
+test('a claim without a class gets the default class; a claim with an empty class gets none', async () => {
   start();
   const classes = inProcessClient(registry).resource({
     group: 'storage.k8s.io',

@@ -1,4 +1,4 @@
-/** How containers end while containerd does not run, asked of their real shims. */
+/** Exit codes of containers that end while containerd does not run, read from their real shims. */
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
@@ -15,7 +15,7 @@ import { BUSYBOX, type RealRuntime, startRealRuntime } from './containerd-fixtur
 const never = new AbortController().signal;
 let real: RealRuntime;
 let ids: string[];
-/** Each ends with its exit code when it is told to. */
+/** The exit code that each container ends with on SIGTERM. */
 const CODES = [0, 7, 42];
 
 beforeAll(async () => {
@@ -23,15 +23,31 @@ beforeAll(async () => {
   const { runtime, where } = real;
   const pod = { uid: 'uid-exits', namespace: 'default', name: 'exits' };
   const sandboxConfig: SandboxConfig = {
-    ...{ pod, attempt: 0, hostname: 'exits', logDirectory: where.logDirectory, labels: {}, annotations: {} },
+    pod,
+    attempt: 0,
+    hostname: 'exits',
+    logDirectory: where.logDirectory,
+    labels: {},
+    annotations: {},
   };
   const sandbox = await runtime.runSandbox(sandboxConfig, never);
   const image = await runtime.imageStatus(BUSYBOX, never);
   const run = async (code: number): Promise<string> => {
     const command = ['sh', '-c', `trap 'exit ${code}' TERM; echo armed; while :; do sleep 3600 & wait $!; done`];
     const config: ContainerConfig = {
-      ...{ pod, name: `exits-${code}`, kind: 'app', attempt: 0, imageId: image?.id ?? '', imageName: BUSYBOX, command },
-      ...{ env: [], mounts: [], logPath: `${code}.log`, annotations: {}, resources: {}, security: {} },
+      pod,
+      name: `exits-${code}`,
+      kind: 'app',
+      attempt: 0,
+      imageId: image?.id ?? '',
+      imageName: BUSYBOX,
+      command,
+      env: [],
+      mounts: [],
+      logPath: `${code}.log`,
+      annotations: {},
+      resources: {},
+      security: {},
     };
     const id = await runtime.createContainer(sandbox, sandboxConfig, config, never);
     await runtime.startContainer(id, never);
@@ -49,20 +65,20 @@ afterAll(async () => {
   await real.where.remove();
 });
 
-const tell = (id: string): void => {
+const terminate = (id: string): void => {
   const { state } = containerdPaths(real.where.dataDir);
   const pid = Number(readFileSync(join(state, 'io.containerd.runtime.v2.task/k8s.io', id, 'init.pid'), 'utf8'));
   process.kill(pid, 'SIGTERM');
 };
 
-test('the exit codes are those of before the question and of after it', async () => {
+test('exit codes are read both for exits before watch() and for exits after it', async () => {
   const { where, containerd } = real;
   const exits = createShimExits({ ...where.options, state: containerdPaths(where.dataDir).state });
   const [before = '', after = '', never] = ids;
   await containerd.stop();
-  tell(before);
+  terminate(before);
   let ended: ReturnType<typeof exits.exitOf>;
-  // Nobody tells when the shim has seen the end of its process.
+  // Nothing reports when the shim has noticed the exit of its process, so ask until it has.
   while (ended === undefined) {
     exits.unwatch();
     expect(await exits.watch()).toBe(1 + CODES.length);
@@ -71,7 +87,7 @@ test('the exit codes are those of before the question and of after it', async ()
   expect(ended).toEqual({ exitCode: 0, finishedAt: expect.any(Number) });
   expect(Math.abs(Date.now() - ended.finishedAt)).toBeLessThan(60_000);
   expect(exits.exitOf(after)).toBeUndefined();
-  tell(after);
+  terminate(after);
   while (exits.exitOf(after) === undefined) await new Promise(setImmediate);
   expect(exits.exitOf(after)?.exitCode).toBe(7);
   exits.unwatch();
@@ -86,11 +102,11 @@ test('the connection to a shim that does not know the container is closed', asyn
   const bundles = join(state, 'io.containerd.runtime.v2.task/k8s.io');
   const shim = readFileSync(join(bundles, ids[2] ?? '', 'address'), 'utf8').slice('unix://'.length);
   const path = join(where.dataDir, 'shim-proxy.sock');
-  // Between the two, so that the end of the connection is seen.
+  // A proxy between the two shows the end of the connection.
   const proxy = createServer((client) => pipeline(client, connect(shim), client, () => undefined));
   proxy.listen(path);
   await once(proxy, 'listening');
-  // containerd leaves such a bundle where it was killed while it removed the container.
+  // containerd leaves such a bundle when it is killed while it removes the container.
   mkdirSync(join(bundles, 'removed'));
   writeFileSync(join(bundles, 'removed', 'address'), `unix://${path}`);
   const exits = createShimExits({ ...where.options, state });
@@ -107,7 +123,7 @@ test('the connection to a shim that does not know the container is closed', asyn
   }
 });
 
-test('calls fail where nobody listens, where the connection ends, and where a frame is too large', async () => {
+test('ttrpc calls fail without a listener, when the connection ends, and when a frame is too large', async () => {
   const path = join(real.where.dataDir, 'shim.sock');
   const call = () => connectTtrpc(path).call('service', 'Method', Buffer.alloc(0));
   await expect(call()).rejects.toThrow('ENOENT');

@@ -1,4 +1,4 @@
-/** A static Pod runs on a real containerd while nothing of the API answers. */
+/** A static Pod runs on a real containerd while the API does not respond. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -16,10 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => real?.close());
 
-/** Every call hangs. */
+/** A backend whose calls never return. */
 const silent = new Proxy({} as ResourceBackend, { get: () => () => new Promise(() => {}) });
 
-test('it runs, and ends when its file is removed', async () => {
+test('a static Pod runs without the API, and ends when its file is removed', async () => {
   const { runtime, where } = real;
   const stop = new AbortController();
   const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(60_000)]);
@@ -35,7 +35,7 @@ test('it runs, and ends when its file is removed', async () => {
   );
 
   let changed = Promise.withResolvers<void>();
-  /** Of starts and removals the runtime sends no events: who asks for them knows. */
+  /** The runtime sends no events for starts and removals, so these calls report them. */
   const watched: typeof runtime = {
     ...runtime,
     async startContainer(...call) {
@@ -48,7 +48,7 @@ test('it runs, and ends when its file is removed', async () => {
     },
   };
   const events = runtime.events(() => changed.resolve(), signal);
-  /** Resolves once the runtime shows it so. */
+  /** Resolves with the observation once it satisfies `met`. */
   const until = async (met: (seen: PodObservation[]) => boolean): Promise<PodObservation[]> => {
     for (;;) {
       changed = Promise.withResolvers<void>();
@@ -82,7 +82,7 @@ test('it runs, and ends when its file is removed', async () => {
     );
     expect(seen?.containers).toContainEqual(expect.objectContaining({ name: 'first', state: 'exited', exitCode: 0 }));
     expect(seen?.sandboxes).toMatchObject([{ name: 'web-node-1', namespace: 'default', ready: true }]);
-    // It waits for the API still.
+    // The start of the agent still waits for the API.
     expect(agent).toBeUndefined();
 
     rmSync(join(manifests, 'web.yaml'));

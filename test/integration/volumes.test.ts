@@ -115,7 +115,7 @@ const rootCa = {
 } as KubeObject;
 
 describe('a folder that containers write to', () => {
-  it('is removed without what is mounted in it', async () => {
+  it("removing a tree that containers write to fails at a mount in it, and keeps the mount's content", async () => {
     const inner = join(root, 'tree/a/inner');
     await mkdir(inner, { recursive: true });
     await mountTmpfs(inner, [], signal);
@@ -124,7 +124,7 @@ describe('a folder that containers write to', () => {
     expect(await readdir(inner)).toEqual(['precious']);
   });
 
-  it('of a volume stays while it, or a part of it, is mounted somewhere', async () => {
+  it('the folder of a local volume is not removed while it or a part of it is mounted somewhere', async () => {
     const folders = createLocalFolders(root, 'n1');
     for (const name of ['v', 'v2']) await folders.create(name);
     const target = join(root, 'target');
@@ -142,7 +142,7 @@ describe('a folder that containers write to', () => {
 });
 
 describe('emptyDir', () => {
-  it('is a folder for everyone, and keeps its content when mounted again', async () => {
+  it('an emptyDir is a folder for everyone, and keeps its content when mounted again', async () => {
     const pod = podOf({ volumes: [{ name: 'data', emptyDir: {} }] });
     await manager.mount(pod, signal);
     const path = manager.hostPath('u-1', pod, 'data');
@@ -153,7 +153,7 @@ describe('emptyDir', () => {
     expect(await readFile(join(path, 'f'), 'utf8')).toBe('kept');
   });
 
-  it('in memory has its size, and belongs to the fsGroup', async () => {
+  it('an emptyDir in memory has its size limit, and belongs to the fsGroup', async () => {
     const volumes = [{ name: 'm', emptyDir: { medium: 'Memory', sizeLimit: '2Mi' } }];
     const pod = podOf({ volumes, securityContext: { fsGroup: 4242 } });
     await manager.mount(pod, signal);
@@ -167,7 +167,7 @@ describe('emptyDir', () => {
 });
 
 describe('emptyDir in special memory', () => {
-  /** Type and options of the mount. */
+  /** Returns type and options of the mount at the path. */
   const mounted = async (path: string): Promise<string> => {
     const line = (await readFile('/proc/self/mountinfo', 'utf8'))
       .split('\n')
@@ -175,7 +175,7 @@ describe('emptyDir in special memory', () => {
     return line?.split(' - ')[1] ?? '';
   };
 
-  it('without a limit is as large as what the node has for Pods, and is not swapped', async () => {
+  it("an emptyDir in memory without a limit is as large as the node's allocatable memory, and is not swapped", async () => {
     manager.close();
     manager = managerOf({ allocatable: { memory: '12Mi' } });
     const pod = podOf({ volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] });
@@ -186,7 +186,7 @@ describe('emptyDir in special memory', () => {
     if (major > 6 || (major === 6 && minor >= 4)) expect(options).toContain('noswap');
   });
 
-  it('may be huge pages of the size that a container requests', async () => {
+  it('an emptyDir can consist of huge pages of the size that a container requests', async () => {
     const resources = { requests: { 'hugepages-2Mi': '2Mi' } };
     const emptyDir = (medium: string) => ({ name: 'h', emptyDir: { medium } });
     const containers: Container[] = [{ name: 'c', resources }];
@@ -236,7 +236,7 @@ describe('a claim', () => {
     return { pod: podOf({ volumes }), folder };
   };
 
-  it('keeps its content when the Pod goes, also where the data folder is reached through a link', async () => {
+  it('a claim keeps its content when the Pod is removed, even if the data folder is reached through a link', async () => {
     const { pod, folder } = await claimed(false);
     await mkdir(join(root, 'disk'));
     await symlink('disk', join(root, 'link'));
@@ -252,7 +252,7 @@ describe('a claim', () => {
     expect(await readdir(join(root, 'disk/pods'))).toEqual([]);
   });
 
-  it('that is being deleted is mounted no more', async () => {
+  it('a claim that is being deleted cannot be mounted', async () => {
     const { pod } = await claimed(false);
     const of = ref('persistentvolumeclaims');
     const claim = (await backend.get(of, 'ns1', 'c')) as KubeObject;
@@ -266,7 +266,7 @@ describe('a claim', () => {
     spec: { ...(pod.spec as NonNullable<Pod['spec']>), ...spec },
   });
 
-  it('keeps the owners that it has while another Pod has it', async () => {
+  it('a volume keeps its group while another Pod uses it, and gets the fsGroup of a later Pod', async () => {
     const { pod, folder } = await claimed(false);
     await writeFile(join(folder, 'file'), '');
     const of = (uid: string, fsGroup: number): Pod => named(pod, uid, { securityContext: { fsGroup } });
@@ -283,7 +283,7 @@ describe('a claim', () => {
     expect((await stat(join(folder, 'file'))).gid).toBe(5000);
   });
 
-  it('for one Pod at a time is had by one, also after a crash; the next is told when it is free', async () => {
+  it('a ReadWriteOncePod volume is mounted for one Pod at a time, also after a crash, and the next Pod is retried', async () => {
     const { pod } = await claimed(false, { accessModes: ['ReadWriteOncePod'] });
     const both = await Promise.allSettled([manager.mount(pod, signal), manager.mount(named(pod, 'u-2'), signal)]);
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
@@ -299,7 +299,7 @@ describe('a claim', () => {
     await manager.mount(named(pod, waits), signal);
   });
 
-  it('whose volume is of another node is not mounted', async () => {
+  it('a claim whose volume belongs to another node is not mounted', async () => {
     const matchExpressions = [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['elsewhere'] }];
     const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions }] } };
     const { pod } = await claimed(false, { nodeAffinity });
@@ -312,7 +312,7 @@ describe('a claim', () => {
     await manager.mount(pod, signal);
   });
 
-  it('of a path of the node is that path, with all that is mounted below; it is made where it is missing', async () => {
+  it('a hostPath volume shows the path with mounts below it, and creates the path if it is missing', async () => {
     const path = join(root, 'node/path');
     const { pod } = await claimed(false, { local: undefined, hostPath: { path } });
     await manager.mount(pod, signal);
@@ -327,7 +327,7 @@ describe('a claim', () => {
     await expect(lstat(shown)).rejects.toThrow('ENOENT');
   });
 
-  it('that is read-only is made so again, where an engine died before it was', async () => {
+  it('a read-only claim is remounted read-only when an engine died before doing so', async () => {
     const { pod } = await claimed(true);
     await manager.mount(pod, signal);
     const path = manager.hostPath('u-1', pod, 'data');
@@ -354,8 +354,8 @@ describe('an image', () => {
   };
   const pod = podOf({ volumes: [{ name: 'i', image: { reference: 'files:1' } }] });
 
-  it('of many layers is mounted as one, read-only', async () => {
-    // Whole paths of them are more than the kernel takes as options.
+  it('an image volume with many layers is one read-only mount', async () => {
+    // The full paths of the layers exceed the length that the kernel accepts as mount options.
     const layers = Array.from({ length: 120 }, (_, n) =>
       join(root, 'containerd/io.containerd.snapshotter', String(n), 'fs'),
     );
@@ -374,7 +374,7 @@ describe('an image', () => {
     await expect(writeFile(join(path, 'f'), '')).rejects.toThrow('EROFS');
   });
 
-  it('of one layer is made read-only again, where an engine died before it was', async () => {
+  it('an image volume with one layer is remounted read-only when an engine died before doing so', async () => {
     await mkdir(join(root, 'layer'));
     withImages({ mounts: async () => [{ type: 'bind', source: join(root, 'layer'), options: ['ro', 'rbind'] }] });
     await manager.mount(pod, signal);
@@ -384,7 +384,7 @@ describe('an image', () => {
     await expect(writeFile(join(path, 'f'), '')).rejects.toThrow('EROFS');
   });
 
-  it('that takes its time keeps no failure of another volume back', async () => {
+  it('a slow image pull does not delay the failure of another volume', async () => {
     const pull = Promise.withResolvers<never>();
     const asked = Promise.withResolvers<void>();
     withImages({
@@ -400,7 +400,7 @@ describe('an image', () => {
     ];
     const mounting = manager.mount(podOf({ volumes }), signal);
     await asked.promise;
-    // Operations of the backend in memory take no time: the ConfigMap has been looked for by then.
+    // The backend in memory responds immediately, so the ConfigMap was looked up by now.
     timers.advance(1000);
     expect(failures).toEqual(['MountVolume.SetUp failed for volume "v" : configmap "conf" not found']);
     pull.reject(new Error('no such host'));
@@ -410,7 +410,7 @@ describe('an image', () => {
 });
 
 describe('projected', () => {
-  it("holds the ServiceAccount's token, the CA and the namespace, in memory", async () => {
+  it("a projected volume has the ServiceAccount's token, the CA and the namespace, in memory", async () => {
     backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
     await manager.mount(pod, signal);
@@ -432,7 +432,7 @@ describe('projected', () => {
     ]);
   });
 
-  it('gets a new token before 80% of its life, in one step', async () => {
+  it('a token is renewed before 80% of its lifetime, in one step', async () => {
     backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
     await manager.mount(pod, signal);
@@ -451,11 +451,11 @@ describe('projected', () => {
     expect(tokens).toHaveLength(2);
   });
 
-  it('gets new tokens until its volumes are unmounted, also while the Pod is being deleted', async () => {
+  it('tokens are renewed until the volumes are unmounted, also while the Pod is being deleted', async () => {
     backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume], deferContainers: [{ name: 'd' }] });
     await manager.mount(pod, signal);
-    // Again, as by an agent that begins anew while its list runs.
+    // Mounted again, as by an agent that restarts while defer containers run.
     const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:01Z', deletionGracePeriodSeconds: 3600 };
     await manager.mount({ ...pod, metadata }, signal);
     const path = manager.hostPath('u-1', pod, 'kube-api-access');
@@ -470,7 +470,7 @@ describe('projected', () => {
     expect(tokens).toHaveLength(3);
   });
 
-  it('keeps the token for the one user of the Pod and its group', async () => {
+  it("a token is readable only by the Pod's single user and its group", async () => {
     const sources = [{ serviceAccountToken: { path: 'deep/token' } }];
     const pod = podOf({
       volumes: [{ name: 't', projected: { sources } }],
@@ -484,7 +484,7 @@ describe('projected', () => {
 });
 
 describe('configMap, secret and downwardAPI', () => {
-  it('write chosen keys with their modes, and change at once', async () => {
+  it('a ConfigMap volume has the chosen keys with their modes, and changes at once', async () => {
     backend.set(ref('configmaps'), configMap({ a: '1', b: '2' }));
     const items = [
       { key: 'a', path: 'x/y', mode: 0o400 },
@@ -508,7 +508,7 @@ describe('configMap, secret and downwardAPI', () => {
     expect((await readdir(path)).filter((name) => !name.startsWith('..'))).toEqual(['x']);
   });
 
-  it('write binary data and fields', async () => {
+  it('Secret and downwardAPI volumes have binary data and fields of the Pod', async () => {
     const data = { key: Buffer.from([0, 255, 1]).toString('base64') };
     backend.set(ref('secrets'), {
       apiVersion: 'v1',
@@ -536,22 +536,22 @@ describe('configMap, secret and downwardAPI', () => {
   });
 
   it.each([
-    [{ configMap: { name: 'x' } }, 'configmap "x" not found'],
-    [{ secret: { secretName: 'x' } }, 'secret "x" not found'],
+    ['configmap "x" not found', { configMap: { name: 'x' } }],
+    ['secret "x" not found', { secret: { secretName: 'x' } }],
     [
-      { configMap: { name: 'conf', items: [{ key: 'no', path: 'p' }] } },
       'configmap references non-existent config key: no',
+      { configMap: { name: 'conf', items: [{ key: 'no', path: 'p' }] } },
     ],
-    [{ nfs: { server: 's', path: '/' } }, 'volume kind "nfs" is not supported'],
+    ['volume kind "nfs" is not supported', { nfs: { server: 's', path: '/' } }],
     [
-      { hostPath: { path: '/etc/passwd', type: 'Directory' } },
       'hostPath type check failed: /etc/passwd is not a directory',
+      { hostPath: { path: '/etc/passwd', type: 'Directory' } },
     ],
     [
-      { hostPath: { path: '/nonexistent/x', type: 'File' } },
       'hostPath type check failed: /nonexistent/x is not a file',
+      { hostPath: { path: '/nonexistent/x', type: 'File' } },
     ],
-  ])('refuse %j', async (source, message) => {
+  ])('mounting a volume fails with: %s', async (message, source) => {
     backend.set(ref('configmaps'), configMap({ a: '1' }));
     await expect(manager.mount(podOf({ volumes: [{ name: 'v', ...source }] }), signal)).rejects.toMatchObject({
       reason: 'FailedMount',
@@ -559,13 +559,13 @@ describe('configMap, secret and downwardAPI', () => {
     });
   });
 
-  it('name every volume that cannot be had', async () => {
+  it('every volume that cannot be mounted is reported', async () => {
     const volumes = ['x', 'y'].map((name) => ({ name, configMap: { name } }));
     await expect(manager.mount(podOf({ volumes }), signal)).rejects.toThrow('configmap "x" not found');
     expect(failures).toEqual(['MountVolume.SetUp failed for volume "y" : configmap "y" not found']);
   });
 
-  it('say when what was missing is there', async () => {
+  it('a Pod is retried when its missing ConfigMap is created', async () => {
     const pod = podOf({ volumes: [{ name: 'v', configMap: { name: 'conf' } }] });
     await expect(manager.mount(pod, signal)).rejects.toThrow('configmap "conf" not found');
     backend.set(ref('configmaps'), configMap({ a: '1' }));
@@ -573,7 +573,7 @@ describe('configMap, secret and downwardAPI', () => {
     await manager.mount(pod, signal);
   });
 
-  it('are empty where an optional object is missing', async () => {
+  it('a volume of a missing optional object is empty', async () => {
     const pod = podOf({ volumes: [{ name: 'v', configMap: { name: 'x', optional: true } }] });
     await manager.mount(pod, signal);
     const visible = (await readdir(manager.hostPath('u-1', pod, 'v'))).filter((name) => !name.startsWith('..'));
@@ -581,11 +581,11 @@ describe('configMap, secret and downwardAPI', () => {
   });
 });
 
-describe('a change of what is shown', () => {
-  /** Operations of a Pod are serial: what was begun before has ended then. */
+describe('changes of mounted objects', () => {
+  /** Operations of a Pod are serial: when this one resolves, earlier ones have ended. */
   const settled = () => manager.unmount('u-1', signal);
 
-  it('is written with no new token, and no more once the volumes are unmounted', async () => {
+  it('a changed ConfigMap is written without a new token, and no longer after the volumes are unmounted', async () => {
     backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
     await manager.mount(pod, signal);
@@ -602,7 +602,7 @@ describe('a change of what is shown', () => {
     await expect(lstat(path)).rejects.toThrow('ENOENT');
   });
 
-  it('that cannot be written is written later', async () => {
+  it('a change that cannot be written is retried later', async () => {
     backend.set(ref('configmaps'), configMap({ a: 'old' }));
     const pod = podOf({ volumes: [{ name: 'v', configMap: { name: 'conf' } }] });
     await manager.mount(pod, signal);
@@ -611,7 +611,7 @@ describe('a change of what is shown', () => {
     manager.close();
     manager = managerOf({ onFailure: () => failed.resolve() });
     await manager.mount(pod, signal);
-    // In the place of the link that is renamed.
+    // A folder in place of the link that is renamed.
     await mkdir(join(path, '..data_tmp'));
     backend.set(ref('configmaps'), configMap({ a: 'new' }));
     await failed.promise;
@@ -623,7 +623,7 @@ describe('a change of what is shown', () => {
     expect(await readFile(join(path, 'a'), 'utf8')).toBe('new');
   });
 
-  it('follows the Pod itself', async () => {
+  it("a downwardAPI volume follows the Pod's labels", async () => {
     const items = [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }];
     const pod = podOf({ volumes: [{ name: 'd', downwardAPI: { items } }] });
     await manager.mount(pod, signal);
@@ -642,7 +642,7 @@ const watched = async (path: string): Promise<void> => {
 };
 
 describe('unmount', () => {
-  it('removes the volumes, then everything of the Pod, follows no link, and may be repeated', async () => {
+  it("unmount removes the volumes and remove() the Pod's folder; both follow no links and can be repeated", async () => {
     const outside = join(root, 'outside');
     await mkdir(outside);
     await writeFile(join(outside, 'precious'), '');
@@ -657,7 +657,7 @@ describe('unmount', () => {
     await mkdir(dirname(message), { recursive: true });
     await writeFile(message, 'last words');
     await manager.unmount('u-1', signal);
-    // A Pod that is over keeps what its status tells of.
+    // A Pod that has ended keeps the files to which its status refers.
     expect(await readdir(manager.podDirectory('u-1'))).toEqual(['containers']);
     await manager.remove('u-1', signal);
     await manager.remove('u-1', signal);
@@ -668,7 +668,7 @@ describe('unmount', () => {
     expect(await readdir(outside)).toEqual(['precious']);
   });
 
-  it('removes the Secrets of one Pod from the tmpfs that it shares with others', async () => {
+  it('removing one Pod deletes its Secrets from the tmpfs that it shares with other Pods', async () => {
     backend.set(ref('configmaps'), rootCa);
     const pods = ['u-1', 'u-2'].map((uid) => {
       const pod = podOf({ volumes: [accountVolume] });
@@ -689,7 +689,7 @@ describe('unmount', () => {
     }
   });
 
-  it('fails while something that a container has mounted in its Secret is busy', async () => {
+  it('unmount fails while a mount that a container made in its Secret is busy', async () => {
     backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
     await manager.mount(pod, signal);
@@ -703,7 +703,7 @@ describe('unmount', () => {
     expect(await readdir(join(root, 'memory'))).toEqual([]);
   });
 
-  it('fails clearly while a mount is busy, and succeeds afterwards', async () => {
+  it('unmount fails with a clear error while a mount is busy, and succeeds afterwards', async () => {
     const pod = podOf({ volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] });
     await manager.mount(pod, signal);
     const path = manager.hostPath('u-1', pod, 'm');
@@ -715,7 +715,7 @@ describe('unmount', () => {
     expect(await mountsUnder(root)).toEqual([]);
   });
 
-  it('refuses what is no UID', async () => {
+  it('unmount refuses a string that is not a UID', async () => {
     await expect(async () => manager.unmount('../outside', signal)).rejects.toThrow('not a Pod UID');
   });
 });
@@ -750,7 +750,7 @@ describe('subPath', () => {
     };
   };
 
-  it('is made in the volume and mounted for the container, at each start anew', async () => {
+  it('a subPath is created in the volume and mounted for the container, again at each start', async () => {
     const { volume, target, run } = await prepare();
     await run();
     await run();
@@ -765,7 +765,7 @@ describe('subPath', () => {
     expect(await mountsUnder(root)).toEqual([]);
   });
 
-  it('may be new to many containers at once', async () => {
+  it('many containers can create the same subPath at the same time', async () => {
     const { volume, env, pod } = await prepare();
     const names = Array.from({ length: 16 }, (_, n) => `c${n}`);
     await Promise.all(names.map((name) => prepareContainer(pod, { ...container, name }, 0, env, signal)));
@@ -774,7 +774,7 @@ describe('subPath', () => {
     expect(await mountsUnder(join(env.podDirectory, 'volume-subpaths'))).toHaveLength(16);
   });
 
-  it('may follow links inside the volume, never out of it', async () => {
+  it('a subPath may follow links inside the volume, but not out of it', async () => {
     const { volume, target, run } = await prepare();
     await mkdir(join(volume, 'real/b'), { recursive: true });
     await symlink('real', join(volume, 'a'));
@@ -797,7 +797,7 @@ describe('subPath', () => {
 });
 
 describe('mounts', () => {
-  it('finds and ends mounts with odd names, the deepest first', async () => {
+  it('mounts with unusual names are found and unmounted, the deepest first', async () => {
     const odd = join(root, 'with space\tand tab');
     await mkdir(odd);
     await mountTmpfs(odd, ['size=1m'], signal);
@@ -810,7 +810,7 @@ describe('mounts', () => {
     await chmod(odd, 0o700);
   });
 
-  it('knows of one place whether something is mounted there', async () => {
+  it('isMountPoint recognizes mounts of tmpfs, folders and files, and not links to them', async () => {
     const [memory, bound, file, plain, link] = ['memory', 'bound', 'file', 'plain', 'link'].map((name) =>
       join(root, name),
     );

@@ -1,7 +1,7 @@
-/** Point 5: the engine and its containerd are killed at any moment, and started again. */
+/** The engine and its containerd are killed at various moments, and started again. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { watch } from 'node:fs';
+import { watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -37,14 +37,18 @@ const identity = (statuses: ContainerStatus[] = []): string[] =>
 const containerds = () =>
   processesNaming(lifepod.dataDir).filter(({ commandLine }) => /\/?containerd$/.test(commandLine[0] ?? ''));
 
-/** In a session of its own, as a terminal's: the signal reaches all that the terminal's would. */
+/** Runs `up` in a session of its own, like a terminal's: interrupt() signals all processes that Ctrl+C in a terminal would. */
 function upInForeground() {
   const args = ['up', '--data-dir', lifepod.dataDir, ...lifepod.options, '--log-level', 'error'];
   const child = spawn(LAUNCHER, args, { detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
-  return { said: child.stderr, interrupt: () => process.kill(-(child.pid ?? 0), 'SIGINT'), ended: once(child, 'exit') };
+  return {
+    errors: child.stderr,
+    interrupt: () => process.kill(-(child.pid ?? 0), 'SIGINT'),
+    ended: once(child, 'exit'),
+  };
 }
 
-test('kill -9 while an init container runs: it is adopted and goes on, and none runs twice', async () => {
+test('kill -9 of the engine: a running init container is adopted and continues, and none runs twice', async () => {
   const proceed = 'until [ -e /work/proceed ]; do usleep 50000; done';
   await lifepod.apply(
     pod('during-init', {
@@ -53,7 +57,7 @@ test('kill -9 while an init container runs: it is adopted and goes on, and none 
         { name: 'second', script: `echo second >>/work/ran; echo waiting; ${proceed}`, ...SHARED.mount },
       ],
       app: [{ name: 'app', script: `cat /work/ran; ${WAIT}`, ...SHARED.mount }],
-      // A file made from outside lets the second init container end, after the crash.
+      // The test creates a file after the crash, which lets the second init container end.
       spec: { volumes: [{ name: 'work', hostPath: { path: `${lifepod.dataDir}/shared`, type: 'DirectoryOrCreate' } }] },
     }),
   );
@@ -65,7 +69,6 @@ test('kill -9 while an init container runs: it is adopted and goes on, and none 
     identity(before.initContainerStatuses),
   );
   expect(await lifepod.kubectlOk('logs', 'during-init', '-c', 'second')).toBe('waiting\n');
-  const { writeFileSync } = await import('node:fs');
   writeFileSync(`${lifepod.dataDir}/shared/proceed`, '');
   await waitFor('during-init', 'condition=Ready');
   expect(await lifepod.kubectlOk('logs', 'during-init', '-c', 'app')).toBe('first\nsecond\n');
@@ -74,36 +77,39 @@ test('kill -9 while an init container runs: it is adopted and goes on, and none 
   );
 });
 
-test.each([1, 2, 3])('kill -9 between init containers, after %i of 4: each completes once', async (completed) => {
-  const name = `between-${completed}`;
-  const step = (index: number): { name: string; script: string } => ({
-    name: `init-${index}`,
-    script: `usleep 100000; echo ${index} >>/work/ran`,
-    ...SHARED.mount,
-  });
-  const seen = lifepod.until(['get', 'pods', '-w', '--field-selector', `metadata.name=${name}`], (line) =>
-    line.includes(`Init:${completed}/4`),
-  );
-  const killed = seen.then(() => lifepod.kill('SIGKILL'));
-  await lifepod.apply(
-    pod(name, {
-      init: [1, 2, 3, 4].map(step),
-      app: [{ name: 'app', script: `cat /work/ran; ${WAIT}`, ...SHARED.mount }],
-      spec: { volumes: SHARED.volumes },
-    }),
-  );
-  await killed;
-  await lifepod.up();
-  await waitFor(name, 'condition=Ready');
-  expect(await lifepod.kubectlOk('logs', name, '-c', 'app')).toBe('1\n2\n3\n4\n');
-  // The engine's death cancels a start that is under way, and containerd ends what it had begun: that one begins anew.
-  for (const [index, status] of ((await statusOf(name)).initContainerStatuses ?? []).entries()) {
-    expect(status.restartCount).toBeLessThanOrEqual(index < completed ? 0 : 1);
-    if (status.restartCount > 0) expect(status.lastState?.terminated?.reason).toBe('StartError');
-  }
-});
+test.each([1, 2, 3])(
+  'kill -9 of the engine between init containers, after %i of 4: each completes once',
+  async (completed) => {
+    const name = `between-${completed}`;
+    const step = (index: number): { name: string; script: string } => ({
+      name: `init-${index}`,
+      script: `usleep 100000; echo ${index} >>/work/ran`,
+      ...SHARED.mount,
+    });
+    const seen = lifepod.until(['get', 'pods', '-w', '--field-selector', `metadata.name=${name}`], (line) =>
+      line.includes(`Init:${completed}/4`),
+    );
+    const killed = seen.then(() => lifepod.kill('SIGKILL'));
+    await lifepod.apply(
+      pod(name, {
+        init: [1, 2, 3, 4].map(step),
+        app: [{ name: 'app', script: `cat /work/ran; ${WAIT}`, ...SHARED.mount }],
+        spec: { volumes: SHARED.volumes },
+      }),
+    );
+    await killed;
+    await lifepod.up();
+    await waitFor(name, 'condition=Ready');
+    expect(await lifepod.kubectlOk('logs', name, '-c', 'app')).toBe('1\n2\n3\n4\n');
+    // The engine's death cancels a start in progress, and containerd kills what it had started: that container starts again.
+    for (const [index, status] of ((await statusOf(name)).initContainerStatuses ?? []).entries()) {
+      expect(status.restartCount).toBeLessThanOrEqual(index < completed ? 0 : 1);
+      if (status.restartCount > 0) expect(status.lastState?.terminated?.reason).toBe('StartError');
+    }
+  },
+);
 
-test('kill -9 while the app runs: it is adopted without a restart, keeps its address, and its log is still read', async () => {
+test('kill -9 of the engine: a running app is adopted without a restart, keeps its address, and its log is still readable', async () => {
   await lifepod.apply(pod('during-app', { app: [{ name: 'app', script: `echo begun; ${WAIT}` }] }));
   await waitFor('during-app', 'condition=Ready');
   await lifepod.kubectlOk('create', 'configmap', 'acknowledged', '--from-literal=kept=yes');
@@ -118,7 +124,7 @@ test('kill -9 while the app runs: it is adopted without a restart, keeps its add
   expect(await lifepod.kubectlOk('get', 'configmap', 'acknowledged', '-o', 'jsonpath={.data.kept}')).toBe('yes');
 });
 
-test('an app that ends while the engine is dead is noticed at the next start', async () => {
+test('an app that ends while the engine is down is noticed at the next start', async () => {
   await lifepod.apply(
     pod('ends-alone', {
       app: [{ name: 'app', script: 'sleep 1; echo ended; exit 5' }],
@@ -134,7 +140,7 @@ test('an app that ends while the engine is dead is noticed at the next start', a
   });
 });
 
-test('a delete that was acknowledged before a kill -9 is carried out after it', async () => {
+test('a delete acknowledged before a kill -9 is carried out after it', async () => {
   await lifepod.apply(pod('deleted', { app: [{ name: 'app', script: 'trap "" TERM; sleep 3600' }] }));
   await waitFor('deleted', 'condition=Ready');
   await lifepod.kubectlOk('delete', 'pod', 'deleted', '--grace-period=4', '--wait=false');
@@ -143,7 +149,7 @@ test('a delete that was acknowledged before a kill -9 is carried out after it', 
   await lifepod.kubectlOk('wait', '--for=delete', 'pod/deleted', '--timeout=30s');
 });
 
-test('SIGTERM to the engine, and Ctrl+C to one in the foreground, leave the Pods running; the next start adopts them', async () => {
+test('SIGTERM to the engine and Ctrl+C in the foreground leave Pods running, and the next start adopts them', async () => {
   const marker = '27182818';
   await lifepod.apply(pod('stays', { app: [{ name: 'app', script: `sleep ${marker} & ${WAIT}` }] }));
   await waitFor('stays', 'condition=Ready');
@@ -156,12 +162,12 @@ test('SIGTERM to the engine, and Ctrl+C to one in the foreground, leave the Pods
   await once(lock, 'change');
   lock.close();
   starting.interrupt();
-  expect(await text(starting.said)).toBe('lifepod: stopped by SIGINT\n');
+  expect(await text(starting.errors)).toBe('lifepod: stopped by SIGINT\n');
   expect(await starting.ended).toEqual([1, null]);
   expect(containerds()).toEqual([]);
 
   const running = upInForeground();
-  const [line] = (await once(running.said, 'data')) as [Buffer];
+  const [line] = (await once(running.errors, 'data')) as [Buffer];
   expect(line.toString()).toContain(' is ready after ');
   running.interrupt();
   expect(await running.ended).toEqual([0, null]);
@@ -173,7 +179,7 @@ test('SIGTERM to the engine, and Ctrl+C to one in the foreground, leave the Pods
   expect(identity((await statusOf('stays')).containerStatuses)).toEqual(identity(before.containerStatuses));
 });
 
-test('kill -9 of containerd: the engine brings it back and adopts the Pods again', async () => {
+test('the engine restarts a containerd killed with SIGKILL and adopts the Pods again', async () => {
   await lifepod.apply(pod('survivor'));
   await waitFor('survivor', 'condition=Ready');
   const before = await statusOf('survivor');

@@ -1,10 +1,20 @@
-/** What the fields of defer containers do on real containers: image, reasons, outcomes, failures, what an entry can know. */
+/** What the fields of defer containers do on real containers: image, reasons, outcomes, failures, and what an entry can know. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod, TerminatedContainer } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
 import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
-import { deferPod, entry, gate, logOf, openGate, POST, TELLING, untilLogged } from '../support/defer-pods.ts';
+import {
+  type DeferPodArguments,
+  deferPod,
+  entry,
+  gate,
+  logOf,
+  openGate,
+  POST,
+  TELLING,
+  untilLogged,
+} from '../support/defer-pods.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { inPhase, isReady, type PodRecord, recordPods, runs, statusOf, waitsFor } from '../support/pods.ts';
 
@@ -19,10 +29,8 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
-const applied = (...args: DropFirst<Parameters<typeof deferPod>>): Promise<void> =>
-  lifepod.apply(deferPod(lifepod, ...args));
-async function started(...args: DropFirst<Parameters<typeof deferPod>>): Promise<Pod> {
+const applied = (...args: DeferPodArguments): Promise<void> => lifepod.apply(deferPod(lifepod, ...args));
+async function started(...args: DeferPodArguments): Promise<Pod> {
   await applied(...args);
   return record.until(args[0], isReady);
 }
@@ -38,7 +46,7 @@ const ENDED = { exitCode: 0, reason: 'Completed' };
 const skipped = (message: string) => ({ exitCode: 137, reason: 'Skipped', message });
 
 describe.concurrent('defer containers', () => {
-  test('imageFrom: the image of a container as it is when the turn comes, and never in the spec', async () => {
+  test("imageFrom: an entry runs the image that the container has at the entry's turn; the spec does not get the image", async () => {
     const archive = join(lifepod.dataDir, 'newer.tar');
     await makeBusyboxArchive(archive, { reference: 'docker.io/library/newer:2' });
     await lifepod.cliOk('image', 'load', archive);
@@ -59,7 +67,7 @@ describe.concurrent('defer containers', () => {
     }
   });
 
-  test('onReasons: the condition DeletionReason says why a Pod is deleted; entries that are not due are skipped', async () => {
+  test('onReasons: the condition DeletionReason gives the reason of a deletion; entries not due for it are skipped', async () => {
     const entries = [
       entry('scaling', ':', { onReasons: ['ScaledDown'] }),
       entry('deleting', ':', { onReasons: ['Deleted', 'Evicted'] }),
@@ -80,7 +88,7 @@ describe.concurrent('defer containers', () => {
     expect(log('unmarked')).toEqual(['begin deleting', 'end deleting', 'app stops', 'begin last', 'end last']);
   });
 
-  test('when: PostExit entries run after the outcome of the app containers that they name', async () => {
+  test('when: PostExit entries run only after the outcome of the app containers that they name', async () => {
     const entries = ['Succeeded', 'Failed', 'Always'].map((when) => entry(when.toLowerCase(), ':', { ...POST, when }));
     await applied('well', entries, completes(0));
     await applied('badly', entries, completes(3));
@@ -92,7 +100,7 @@ describe.concurrent('defer containers', () => {
     expect(end('badly', 'succeeded')).toMatchObject(skipped('the app containers did not succeed'));
   });
 
-  test('failurePolicy: with FailPod the failure of an entry fails a Pod that completed, with Ignore it does not', async () => {
+  test('failurePolicy: with FailPod a failed entry makes a completed Pod Failed, with Ignore it does not', async () => {
     const fails = (failurePolicy: string) => [
       entry('one', 'exit 4', { ...POST, failurePolicy }),
       entry('two', ':', POST),
@@ -120,13 +128,13 @@ describe.concurrent('defer containers', () => {
     for (const name of ['one', 'two']) expect(end('crashing', name)).toMatchObject(ENDED);
   });
 
-  test('the downward API shows the termination in files, and to entries in their environment', async () => {
+  test('the downward API shows the termination in files, and to entries in environment variables', async () => {
     const of = (field: string) => `status.termination.${field}`;
     const fields = ['reason', 'deadline', 'containers', 'exitCodes'];
     const items = fields.map((field) => ({ path: field, fieldRef: { fieldPath: of(field) } }));
     const env = fields.map((field) => ({ name: field, valueFrom: { fieldRef: { fieldPath: of(field) } } }));
     const volumeMounts = [...(TELLING['volumeMounts'] as object[]), { name: 'end', mountPath: '/end' }];
-    const note = (who: string, what: string): string => `echo "${who}: ${what}" >>/work/log`;
+    const note = (source: string, text: string): string => `echo "${source}: ${text}" >>/work/log`;
     const preStop = { exec: { command: ['sh', '-c', note('hook', '$(cat /end/reason)')] } };
     const script = `${note('app', '$(cat /end/reason)')}; ${TELLING.script}`;
     const known = { volumeMounts, env };
@@ -147,15 +155,15 @@ describe.concurrent('defer containers', () => {
     const { deadline } = (await record.until('knowing', runs('one'))).status?.termination ?? {};
     openGate(lifepod, 'knowing', 'one');
     await record.gone('knowing');
-    const told = (who: string): string =>
+    const noted = (source: string): string =>
       log('knowing')
-        .find((line) => line.startsWith(`${who}: `))
-        ?.slice(who.length + 2) ?? '';
-    const [reason, inFile, inEnvironment] = told('one').split(' ');
+        .find((line) => line.startsWith(`${source}: `))
+        ?.slice(source.length + 2) ?? '';
+    const [reason, inFile, inEnvironment] = noted('one').split(' ');
     expect(reason).toBe('Deleted');
     for (const time of [inFile, inEnvironment]) expect(parseTime(time)).toBe(parseTime(deadline));
-    for (const who of ['file', 'env']) {
-      const containers = JSON.parse(told(who)) as TerminatedContainer[];
+    for (const source of ['file', 'env']) {
+      const containers = JSON.parse(noted(source)) as TerminatedContainer[];
       expect(containers).toMatchObject([
         { name: 'app', kind: 'app', exitCode: 0, reason: 'Completed', restartCount: 0 },
       ]);

@@ -1,6 +1,6 @@
 /**
- * The engine is killed at each step of a Pod's list of defer containers, and started again: whatever the step, each entry
- * succeeds exactly once, in order, and the deadline moves by the outages alone. LIFEPOD_KILLS=50: so many kills at random times too.
+ * The engine is killed at each step of a Pod's list of defer containers and started again. At every step, each entry succeeds
+ * exactly once, in order, and the deadline moves only by the outages. LIFEPOD_KILLS=50 adds 50 kills at random times.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ const GATES = ['hook', 'one', 'fail', 'two', 'app', 'three', 'four'] as const;
 type Gate = (typeof GATES)[number];
 
 interface Step {
-  /** What the kill waits for, and which gates lead there. */
+  /** The step at which to kill: a line of the log or a state of the Pod. `open` are the gates to open before. */
   at: string | ((pod: Pod) => boolean);
   open?: Gate[];
 }
@@ -47,7 +47,7 @@ const announced =
   (pod: Pod): boolean =>
     waitsFor(container, 'ContainerCreating')(pod) && statusOf(pod, container).lastState?.terminated?.exitCode === after;
 
-/** The gates before each entry, in order. */
+/** The gates that must be open before each entry, in order. */
 const OPENED: Gate[][] = [[], ['hook', 'one'], ['fail'], ['two', 'app'], ['three'], ['four']];
 const at = (...steps: Step['at'][]): Step[] => steps.map((step, index) => ({ at: step, open: OPENED[index] ?? [] }));
 
@@ -83,15 +83,15 @@ async function startPods(pods: string[], work?: (step: string) => string): Promi
   await Promise.all(pods.map((name) => engine.record().until(name, isReady)));
 }
 
-/** Says that the Pods are to go, as often as it takes to be heard. */
+/** Requests the deletion of the Pods; may be called until the engine has accepted it. */
 const deletePods = (pods: string[]) => lifepod.kubectl('delete', 'pod', ...pods, '--wait=false', '--ignore-not-found');
 
 const reached = (name: string, step: Step['at'], count: number): Promise<unknown> =>
   typeof step === 'string' ? engine.untilLogged(name, step, count) : engine.record().until(name, step);
 
 /**
- * All gates but the last are opened, and what is behind the last one runs: a start whose caller dies is given up by
- * containerd, and what it had begun is to be cut off before its end.
+ * Opens all gates but the last, and waits until the entry behind the last one runs. containerd cancels a start whose caller
+ * dies, and the entry is to be killed before its end, not while it starts.
  */
 async function letOn(name: string, gates: Gate[]): Promise<void> {
   for (const [index, gate] of gates.entries()) {
@@ -102,7 +102,7 @@ async function letOn(name: string, gates: Gate[]): Promise<void> {
 }
 
 async function killAtEach(pods: string[], batch: Step[]): Promise<void> {
-  /** What each Pod had logged when the engine died last: the next one may go on before it is asked for. */
+  /** What each Pod had logged when the engine last died: the next Pod may continue before it is this Pod's turn. */
   let before = new Map<string, string[]>();
   for (const [index, step] of batch.entries()) {
     const name = pods[index % pods.length] ?? '';
@@ -127,7 +127,7 @@ const gone = async (name: string): Promise<void> => {
   if ((await lifepod.kubectl('get', 'pod', name)).code === 0) await engine.record().gone(name);
 };
 
-/** Each entry has succeeded once, in order, within the grace period, to which outages do not count. */
+/** Expects that each entry has succeeded once, in order, and within the grace period, to which outages do not count. */
 function expectOutcome(name: string, isGated: boolean): void {
   const versions = engine.seen(name);
   const last = versions.at(-1) as Pod;
@@ -144,14 +144,14 @@ function expectOutcome(name: string, isGated: boolean): void {
   expect(parseTime(terminations.at(-1)?.deadline)).toBeGreaterThan(Date.now());
   const log = logged(lifepod, name);
   const ends = log.filter((line) => line.startsWith('end '));
-  // So short an entry may have come to its end in a start that containerd then counts as failed: it runs once more.
+  // An ungated entry is so short that it may end during a start that containerd then counts as failed, so it may run again.
   expect(isGated ? ends : [...new Set(ends)]).toEqual(ENTRIES.map((entry) => `end ${entry}`));
-  // What was begun once more because the engine died while it started, began in its turn.
+  // An entry that runs again, because the engine died while it started, still runs in its turn.
   const order = log.filter((line) => line !== 'hook').map((line) => line.replace(/^(begin|fail|end) /, ''));
-  expect(order.filter((step, index) => step !== order[index - 1])).toEqual(['one', 'two', 'told', 'three', 'four']);
+  expect(order.filter((step, index) => step !== order[index - 1])).toEqual(['one', 'two', 'stop', 'three', 'four']);
 }
 
-/** Nothing of a Pod is left: no file, mount, or process. A shim ends a moment after its sandbox. */
+/** Expects that no file, mount or process of a Pod is left. A shim ends a moment after its sandbox. */
 async function expectNothingLeft(): Promise<void> {
   const shims = processesNaming(lifepod.dataDir).filter(({ commandLine }) =>
     /containerd-shim/.test(commandLine[0] ?? ''),
@@ -162,22 +162,25 @@ async function expectNothingLeft(): Promise<void> {
   expect(mountsOf(lifepod.dataDir).filter((point) => /\/(rootfs|netns\/.*)$/.test(point))).toEqual([]);
 }
 
-test.each(Object.entries(steps))('kill -9 with each entry %s', async (what, batch) => {
-  const pods = names(what.replaceAll(/[^a-z]+/g, '-'), 2);
-  await startPods(pods);
-  await killAtEach(pods, batch);
-  for (const name of pods) expectOutcome(name, true);
-  await expectNothingLeft();
-});
+test.each(Object.entries(steps))(
+  'each entry succeeds once although the engine is killed with it %s',
+  async (what, batch) => {
+    const pods = names(what.replaceAll(/[^a-z]+/g, '-'), 2);
+    await startPods(pods);
+    await killAtEach(pods, batch);
+    for (const name of pods) expectOutcome(name, true);
+    await expectNothingLeft();
+  },
+);
 
-test('kill -9 between: the deletion seen, preStop running, a retry due, the app told to stop, the app gone, the list ended', async () => {
+test('each entry succeeds once although the engine is killed between steps of the list', async () => {
   const pods = names('around', 2);
   await startPods(pods);
   await killAtEach(pods, [
     { at: ({ status }) => status?.termination !== undefined },
     { at: 'hook' },
     { at: waitsFor('two', 'CrashLoopBackOff'), open: ['hook', 'one', 'fail'] },
-    { at: 'told', open: ['two'] },
+    { at: 'stop', open: ['two'] },
     { at: ended('app'), open: ['app'] },
     { at: (pod) => condition(pod, 'Deferred')?.status === 'True', open: ['three', 'four'] },
   ]);
@@ -187,7 +190,7 @@ test('kill -9 between: the deletion seen, preStop running, a retry due, the app 
 
 const KILLS = Number(process.env['LIFEPOD_KILLS'] ?? 0);
 test.runIf(KILLS > 0)(
-  `kill -9 at ${KILLS} random times`,
+  `each entry succeeds although the engine is killed at ${KILLS} random times`,
   async () => {
     const seed = Number(process.env['LIFEPOD_SEED']);
     const random = randomOf(seed);

@@ -1,4 +1,4 @@
-/** What src/simulation/defer-*.test.ts says in virtual time and test/e2e/defer.test.ts does not, on real containers: many Pods on one engine. */
+/** Cases of src/simulation/defer-*.test.ts that test/e2e/defer.test.ts does not cover, on real containers: many Pods on one engine. */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -6,7 +6,16 @@ import { Attach, KubeConfig, PortForward } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
-import { deferPod, entry, gate, logOf, openGate, POST, TELLING } from '../support/defer-pods.ts';
+import {
+  type DeferPodArguments,
+  deferPod,
+  entry,
+  gate,
+  logOf,
+  openGate,
+  POST,
+  TELLING,
+} from '../support/defer-pods.ts';
 import { busyboxArchive } from '../support/images.ts';
 import { type Lifepod, type Scratch, scratchFolder, startLifepod } from '../support/lifepod.ts';
 import { container, type ScriptedContainer } from '../support/manifests.ts';
@@ -42,10 +51,8 @@ afterAll(async () => {
   await scratch?.remove();
 });
 
-type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
-const applied = (...args: DropFirst<Parameters<typeof deferPod>>): Promise<void> =>
-  lifepod.apply(deferPod(lifepod, ...args));
-async function started(...args: DropFirst<Parameters<typeof deferPod>>): Promise<Pod> {
+const applied = (...args: DeferPodArguments): Promise<void> => lifepod.apply(deferPod(lifepod, ...args));
+async function started(...args: DeferPodArguments): Promise<Pod> {
   await applied(...args);
   return record.until(args[0], isReady);
 }
@@ -62,17 +69,17 @@ const FOREVER = 'sleep 3600 & wait $!';
 const WORK = TELLING['volumeMounts'];
 const init = (name: string, script: string, more: object = {}): object =>
   container({ name, script, volumeMounts: WORK, ...more });
-/** It says when it begins and stops, and ends by itself on SIGUSR1. */
-const telling = (name: string): string =>
+/** A script that logs when it begins and when it gets SIGTERM, and exits with 3 on SIGUSR1. */
+const reporting = (name: string): string =>
   `trap "echo ${name} stops >>/work/log; exit 0" TERM; trap "exit 3" USR1; echo ${name} begins >>/work/log; while :; do sleep 3600 & wait $!; done`;
 
 describe.concurrent('defer containers', () => {
-  test('sidecars live and are restarted while the list runs, and stop after it in reverse order, ephemeral ones last', async () => {
-    const sidecars = ['side-1', 'side-2'].map((name) => init(name, telling(name), { restartPolicy: 'Always' }));
+  test('sidecars run and restart while the list runs, and stop after it in reverse order, ephemeral containers last', async () => {
+    const sidecars = ['side-1', 'side-2'].map((name) => init(name, reporting(name), { restartPolicy: 'Always' }));
     const live = await started('companions', [entry('one', gate('one')), entry('two', ':', POST)], {
       spec: { initContainers: sidecars },
     });
-    const spec = { ...live.spec, ephemeralContainers: [init('debug', telling('debug'))] };
+    const spec = { ...live.spec, ephemeralContainers: [init('debug', reporting('debug'))] };
     const path = '/api/v1/namespaces/default/pods/companions/ephemeralcontainers';
     await lifepod.kubectlInput(JSON.stringify({ ...live, spec }), 'replace', '--raw', path, '-f', '-');
     await record.until('companions', runs('debug'));
@@ -84,12 +91,19 @@ describe.concurrent('defer containers', () => {
     await record.gone('companions');
     expect(log('companions').slice(0, 3).sort()).toEqual(['debug begins', 'side-1 begins', 'side-2 begins']);
     expect(log('companions').slice(3)).toEqual([
-      ...['begin one', 'side-1 begins', 'end one', 'app stops', 'begin two', 'end two'],
-      ...['side-2 stops', 'side-1 stops', 'debug stops'],
+      'begin one',
+      'side-1 begins',
+      'end one',
+      'app stops',
+      'begin two',
+      'end two',
+      'side-2 stops',
+      'side-1 stops',
+      'debug stops',
     ]);
   });
 
-  test('another Pod of the name cannot be made before the list has ended, and then can', async () => {
+  test('a Pod with the same name can be created only after the list has ended', async () => {
     await started('named', [entry('one', gate('one'))]);
     await deletion('named');
     await record.until('named', runs('one'));
@@ -125,7 +139,7 @@ describe.concurrent('defer containers', () => {
     await deletion('misbegun');
   });
 
-  test('no init container had started: gone at once, the entries are skipped', async () => {
+  test('a Pod deleted before an init container started is gone immediately, and its entries are skipped', async () => {
     await applied('unborn', [entry('one'), entry('two', ':', POST)], {
       spec: {
         terminationGracePeriodSeconds: 600,
@@ -151,7 +165,7 @@ describe.concurrent('defer containers', () => {
     await deletion('crashing');
   });
 
-  test('the liveness probe of an entry failed: the list moves on, or it is retried', async () => {
+  test('when the liveness probe of an entry fails, the list moves on, or the entry is retried', async () => {
     const livenessProbe = { exec: { command: ['false'] }, periodSeconds: 1, failureThreshold: 1 };
     const once = `[ -e /work/tried ] && exit 0; touch /work/tried; ${FOREVER}`;
     await started('unlively', [
@@ -170,7 +184,7 @@ describe.concurrent('defer containers', () => {
     await record.event('unlively', /Liveness probe failed/);
   });
 
-  test('images are pulled once the Pod runs; one that cannot be is an Event, and the Pod stays Ready', async () => {
+  test('images of entries are pulled once the Pod runs; a failed pull is an Event, and the Pod stays Ready', async () => {
     const images = ['early', 'absent'].map((name) => `${registry.host}/defer/${name}:1`);
     await started('pulling', [entry('one', ':', { image: images[0] }), entry('two', ':', { image: images[1] })]);
     await record.event('pulling', new RegExp(`^Normal Pulled: Successfully pulled image "${images[0]}"`));
@@ -183,7 +197,7 @@ describe.concurrent('defer containers', () => {
     expect(end('pulling', 'two')?.message).toMatch(/^ErrImagePull: /);
   });
 
-  test('with prePullDeferImages false they are pulled in their turn', async () => {
+  test('with prePullDeferImages false, images of entries are pulled at their turn', async () => {
     const image = `${registry.host}/defer/late:1`;
     const entries = [entry('one', ':', { ...POST, image })];
     await started('pulling-late', entries, { spec: { prePullDeferImages: false } });
@@ -195,7 +209,7 @@ describe.concurrent('defer containers', () => {
     expect(pulled).toBeGreaterThan(indexOfEvent('pulling-late', /^Normal Killing: Stopping container app/));
   });
 
-  test('a delete of a Pod that completes by itself shortens the deadline', async () => {
+  test('a delete of a Pod that has completed shortens the deadline of its list', async () => {
     await applied('completing', [entry('one', FOREVER)], {
       app: [{ ...TELLING, script: 'true' }],
       spec: { restartPolicy: 'Never', terminationGracePeriodSeconds: 600 },
@@ -226,9 +240,10 @@ describe.concurrent('defer containers', () => {
     expect(end('bounded', 'one')?.reason).toBe('DeadlineExceeded');
   });
 
-  test('an entry that takes too much memory is OOMKilled, and the list moves on', async () => {
+  test('an entry that exceeds its memory limit is OOMKilled, and the list moves on', async () => {
     const hungry: ScriptedContainer = {
-      ...{ name: 'one', script: 'exec tail /dev/zero' },
+      name: 'one',
+      script: 'exec tail /dev/zero',
       resources: { limits: { memory: '16Mi' } },
     };
     await started('hungry', [hungry, entry('two', ':', POST)]);
@@ -249,7 +264,7 @@ describe.concurrent('defer containers', () => {
     await record.until('reached', runs('one'));
     const config = new KubeConfig();
     config.loadFromFile(lifepod.kubeconfig);
-    // kubectl attach refuses names that it does not know.
+    // kubectl attach refuses names that are not containers of its own Pod type.
     const [input, output] = [new PassThrough(), new PassThrough()];
     await new Attach(config).attach('default', 'reached', 'one', output, null, input, false);
     input.write('hello\n');

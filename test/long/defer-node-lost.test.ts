@@ -1,4 +1,4 @@
-/** Defer containers and a machine that fails: what ran is gone with its containerd, and the engine finds the rest. */
+/** Defer containers of a machine that fails: all containers are lost with containerd, and the engine continues the list. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseTime } from '../../src/machinery/time.ts';
 import { nodePlatform, systemTimers } from '../../src/platform/node.ts';
@@ -18,7 +18,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-test('the machine fails and is back, also after the deadline: PostExit entries run in a new sandbox', async () => {
+test('after the machine failed, PostExit entries run in a new sandbox, also when the deadline has passed', async () => {
   const entries = [entry('one', 'sleep 3600 & wait $!'), entry('two', ':', POST)];
   await lifepod.apply(deferPod(lifepod, 'in-time', entries, { spec: { terminationGracePeriodSeconds: 600 } }));
   await lifepod.apply(deferPod(lifepod, 'too-late', entries, { spec: { terminationGracePeriodSeconds: 4 } }));

@@ -1,6 +1,6 @@
 /**
- * A deletion against the start of a container, and against the death of containerd: whatever comes first, each entry whose
- * turn has come runs, once. Each race is run with many Pods side by side.
+ * Races of a deletion with the start of a container, and with the death of containerd: whichever comes first, each entry whose
+ * turn has come runs once. Each race runs with many Pods at the same time.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -28,7 +28,7 @@ describe('a Pod is deleted while its init container starts', () => {
   const REPETITIONS = 30;
   const SIDE_BY_SIDE = 3;
   const LONGEST_DELAY_MILLIS = 250;
-  /** It ends at once, or when it is told to. */
+  /** Scripts of the init container: one exits at once, the other on SIGTERM. */
   const INITS = [
     'echo begin init >>/work/log',
     'trap "exit 1" TERM; echo begin init >>/work/log; sleep 3600 & wait $!',
@@ -41,10 +41,12 @@ describe('a Pod is deleted while its init container starts', () => {
       },
     });
 
-  /** From its first address on the Pod has a sandbox, and its init container is about to start. */
+  /** Deletes each Pod soon after it got an address: it then has a sandbox, and its init container is about to start. */
   async function deleteSoonAfterItsAddress({ names, namespace }: Fleet): Promise<void> {
     const pods = (await clientFromKubeconfig(lifepod.kubeconfig)).resource<Pod>({
-      ...{ group: '', version: 'v1', resource: 'pods' },
+      group: '',
+      version: 'v1',
+      resource: 'pods',
     });
     const record = await recordPods(lifepod, namespace);
     const queue = names.map((name, index) => ({ name, index }));
@@ -62,12 +64,12 @@ describe('a Pod is deleted while its init container starts', () => {
     record.end();
   }
 
-  test('its PostExit entry runs wherever the init container ran', async () => {
+  test('a PostExit entry runs whenever the init container ran, even if the Pod is deleted while that starts', async () => {
     const pods = await fleet(lifepod, 'starting', REPETITIONS);
     await deleteSoonAfterItsAddress(pods);
     const count = (log: readonly string[], line: string): number => log.filter((each) => each === line).length;
     const ran = pods.names.filter((name) => pods.log(name).includes('begin init'));
-    // Else the deletions came too soon to be a race.
+    // With fewer, the deletions came too soon to be a race.
     expect(ran.length).toBeGreaterThanOrEqual(20);
     const skipped = await pods.problems(
       (log, { post }) => !log.includes('begin init') || (count(log, 'end post') === 1 && post?.exitCode === 0),
@@ -76,14 +78,14 @@ describe('a Pod is deleted while its init container starts', () => {
   });
 });
 
-describe('containerd is killed, and Pods are deleted at once', () => {
+describe('containerd is killed, and Pods are deleted immediately', () => {
   const DELETED_AFTER_EACH = 8;
-  /** Where containerd is back before a Pod needs it, that Pod has no race: there are more than enough. */
+  /** A Pod has no race if containerd is back before the Pod needs it; this many kills give enough races. */
   const MOST_KILLS = 6;
   const RACES = 20;
   const hook = { exec: { command: ['sh', '-c', 'echo hook >>/work/log'] } };
 
-  test('their entries run once each, and their preStop hooks run', async () => {
+  test('entries run once each, and preStop hooks run, in Pods that are deleted while containerd is down', async () => {
     const pods = await fleet(lifepod, 'cut-off', MOST_KILLS * DELETED_AFTER_EACH);
     await pods.start((name) =>
       deferPod(lifepod, name, [entry('pre'), entry('post', ':', POST)], {

@@ -1,8 +1,17 @@
-/** The time of defer containers on real containers: who has how much of the grace period. In virtual time: src/simulation. */
+/** The time of defer containers on real containers: how the grace period is divided. src/simulation tests it in virtual time. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';
-import { deferPod, entry, gate, logOf, openGate, POST, TELLING } from '../support/defer-pods.ts';
+import {
+  type DeferPodArguments,
+  deferPod,
+  entry,
+  gate,
+  logOf,
+  openGate,
+  POST,
+  TELLING,
+} from '../support/defer-pods.ts';
 import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { ended, isReady, type PodRecord, recordPods, runs, statusOf } from '../support/pods.ts';
 
@@ -17,8 +26,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
-async function started(...args: DropFirst<Parameters<typeof deferPod>>): Promise<Pod> {
+async function started(...args: DeferPodArguments): Promise<Pod> {
   await lifepod.apply(deferPod(lifepod, ...args));
   return record.until(args[0], isReady);
 }
@@ -26,21 +34,21 @@ const deletion = (name: string, ...options: string[]): Promise<string> =>
   lifepod.kubectlOk('delete', 'pod', name, '--wait=false', ...options);
 const log = (name: string): string[] => logOf(lifepod, name);
 const end = (name: string, of: string) => statusOf(record.now(name), of).state?.terminated;
-/** Milliseconds from the beginning of the end. */
+/** The time in milliseconds from the start of the termination. */
 const timeOf = ({ status }: Pod, field: 'deadline' | 'preExitDeadline'): number =>
   (parseTime(status?.termination?.[field]) ?? Number.NaN) - (parseTime(status?.termination?.startedAt) ?? Number.NaN);
 const terminating = ({ status }: Pod): boolean => status?.termination !== undefined;
 const grace = (terminationGracePeriodSeconds: number, more: object = {}) => ({
   spec: { terminationGracePeriodSeconds, ...more },
 });
-/** It notes its stop signal, and ends. */
+/** A script that logs its stop signal and exits. */
 const heeds = (name: string): string => `trap "echo ${name} stops >>/work/log; exit 0" TERM; sleep 3600 & wait $!`;
-/** It notes its stop signal, and goes on. */
+/** A script that logs its stop signal and continues. */
 const ignores = (name: string): string => `trap "echo ${name} stops >>/work/log" TERM; while :; do sleep 1; done`;
 const DEAF_APP = { ...TELLING, script: 'exec sleep 3600' };
 
 describe.concurrent('the time of defer containers', () => {
-  test('timeoutSeconds counts from the turn: an entry that fails until its timeout leaves the next one its own', async () => {
+  test('timeoutSeconds counts from the turn: an entry that fails until its timeout leaves the next entry its own time', async () => {
     const failing = { restartPolicy: 'OnFailure', timeoutSeconds: 14 };
     await started('in-turn', [
       entry('notify', 'exit 1', failing),
@@ -54,11 +62,15 @@ describe.concurrent('the time of defer containers', () => {
     const attempts = log('in-turn').filter((line) => line === 'begin notify').length;
     expect(attempts).toBeGreaterThan(1);
     expect(log('in-turn').slice(attempts)).toEqual([
-      ...['begin backup', 'end backup', 'app stops', 'begin last', 'end last'],
+      'begin backup',
+      'end backup',
+      'app stops',
+      'begin last',
+      'end last',
     ]);
   });
 
-  test('an app that ignores SIGTERM leaves PostExit entries their reserve, half of the grace period by default', async () => {
+  test('an app that ignores SIGTERM leaves PostExit entries their reserve, by default half of the grace period', async () => {
     await started('deaf', [entry('one', ':', POST)], { app: [DEAF_APP], ...grace(8) });
     await deletion('deaf');
     const ending = await record.until('deaf', terminating);
@@ -68,7 +80,7 @@ describe.concurrent('the time of defer containers', () => {
     expect(end('deaf', 'one')).toMatchObject({ exitCode: 0, reason: 'Completed' });
   });
 
-  test('the reserve is at most what the timeouts of the PostExit entries need', async () => {
+  test('the reserve is at most the sum that the timeouts of the PostExit entries need', async () => {
     const entries = [
       entry('one', ':', { ...POST, timeoutSeconds: 1 }),
       entry('two', ':', { ...POST, timeoutSeconds: 2 }),
@@ -80,7 +92,7 @@ describe.concurrent('the time of defer containers', () => {
     expect(log('timed')).toEqual(['app stops', 'begin one', 'end one', 'begin two', 'end two']);
   });
 
-  test('postExitGracePeriodSeconds is the reserve: the PreExit stage ends before it, and apps stop then', async () => {
+  test('postExitGracePeriodSeconds is the reserve: the PreExit stage ends before it, and then apps stop', async () => {
     const entries = [entry('one', heeds('one')), entry('two'), entry('three', ':', POST)];
     await started('reserved', entries, grace(20, { postExitGracePeriodSeconds: 14 }));
     await deletion('reserved');
@@ -93,7 +105,7 @@ describe.concurrent('the time of defer containers', () => {
     expect(end('reserved', 'three')?.reason).toBe('Completed');
   });
 
-  test('an extension by count keeps the reserve whole', async () => {
+  test('an extension by count leaves the reserve unchanged', async () => {
     const entries = [entry('one', ignores('one')), entry('two', 'sleep 2', POST)];
     const count = { deferContainerGracePeriodExtensionInterval: 2, deferContainerGracePeriodExtensionCount: 1 };
     await started('extended', entries, { app: [DEAF_APP], ...grace(9, { ...count, postExitGracePeriodSeconds: 5 }) });
@@ -106,12 +118,12 @@ describe.concurrent('the time of defer containers', () => {
     expect(end('extended', 'two')?.reason).toBe('Completed');
   });
 
-  test('the PostExit stage has its reserve from the end of the apps on, and the deadline moves for it', async () => {
+  test('the PostExit stage has its reserve from the end of the apps on, and the deadline moves accordingly', async () => {
     const app = { ...TELLING, script: ignores('app') };
     const entries = [entry('one', ignores('one')), entry('two', `${gate('two')}; sleep 1`, POST)];
     await started('moved', entries, { app: [app], ...grace(8, { postExitGracePeriodSeconds: 4 }) });
     await deletion('moved');
-    // The entry is killed at 6 s, the app at 8 s.
+    // The first entry is killed at 6 s, the app at 8 s.
     const moved = await record.until('moved', runs('two'));
     expect(timeOf(moved, 'deadline')).toBeGreaterThanOrEqual(12_000);
     expect(moved.status?.termination?.extendedSeconds ?? 0).toBe(0);
@@ -133,12 +145,19 @@ describe.concurrent('the time of defer containers', () => {
     openGate(lifepod, 'hooked', 'one');
     await Promise.all(['hooked', 'hooked-at-once'].map((name) => record.gone(name)));
     expect(log('hooked')).toEqual([
-      ...['begin one', 'end one', 'begin two', 'end two', 'hook', 'app stops', 'begin three', 'end three'],
+      'begin one',
+      'end one',
+      'begin two',
+      'end two',
+      'hook',
+      'app stops',
+      'begin three',
+      'end three',
     ]);
     expect(log('hooked-at-once').indexOf('hook')).toBeLessThan(log('hooked-at-once').indexOf('end one'));
   });
 
-  test('deletionTimestamp does not move when the deadline does', async () => {
+  test('deletionTimestamp stays the same when the deadline moves', async () => {
     const count = { deferContainerGracePeriodExtensionInterval: 3, deferContainerGracePeriodExtensionCount: 5 };
     await started('fixed', [entry('one', gate('one'))], grace(3, count));
     await deletion('fixed');
@@ -151,17 +170,17 @@ describe.concurrent('the time of defer containers', () => {
   });
 });
 
-// By itself: its containers have little time to start.
-test('kubectl delete --now: each container has its stop signal, 2 s before the kill, and PostExit entries run', async () => {
+// Not concurrent with others: its containers have little time to start.
+test('kubectl delete --now: each container gets its stop signal 2 s before the kill, and PostExit entries run', async () => {
   const app = { ...TELLING, script: ignores('app') };
   const entries = [entry('one', ignores('one')), entry('two', ignores('two'), POST)];
   await started('at-once', entries, { app: [app] });
   await deletion('at-once', '--now');
   await record.until('at-once', terminating);
   const began = Date.now();
-  // About 9 s by the specification; the rest is the machine's.
+  // About 9 s by the specification; the rest allows for a slow machine.
   expect((await record.gone('at-once')) - began).toBeLessThan(13_000);
-  // Whether the first entry starts in no time at all is left open.
+  // The first entry may or may not have had time to start.
   const steps = log('at-once').filter((line) => !line.includes('one'));
   expect(steps).toEqual(['app stops', 'begin two', 'two stops']);
   for (const of of ['one', 'two', 'app']) expect(end('at-once', of)?.exitCode).toBe(137);

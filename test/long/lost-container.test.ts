@@ -1,6 +1,6 @@
 /**
- * A container is removed behind the engine's back. containerd then refuses to remove its sandbox until it is restarted: the
- * engine must not try without pause, and must report why the Pod remains.
+ * A container is removed behind the engine's back. containerd then refuses to remove its sandbox until containerd restarts. The
+ * engine must not retry without pause, and must report why the Pod remains.
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { type Lifepod, startLifepod } from '../support/lifepod.ts';
 import { container } from '../support/manifests.ts';
 import { isReady, type PodRecord, recordPods, statusOf } from '../support/pods.ts';
 
-/** Attempts with a back-off of 1, 2, 4 … s in the minute that the test may take, ten times over. */
+/** Ten times the attempts that a back-off of 1, 2, 4 … s makes in the minute that the test may take. */
 const MOST_CALLS = 60;
 let lifepod: Lifepod;
 let record: PodRecord;
@@ -24,13 +24,13 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-/** As containerd's log shows them. */
+/** Counts the failed removals in containerd's log. */
 const failedRemovals = (sandbox: string): number =>
   readFileSync(containerdPaths(lifepod.dataDir).log, 'utf8')
     .split('\n')
     .filter((line) => line.includes('level=error') && line.includes(`RemovePodSandbox for \\"${sandbox}`)).length;
 
-test('its Pod ends in order, and is gone or reports why not; the removal of the sandbox backs off', async () => {
+test('a Pod that lost a container ends in order; removal of its sandbox backs off and is reported', async () => {
   const init = container({ name: 'init', script: 'echo init >>/work/log', volumeMounts: TELLING['volumeMounts'] });
   const spec = { initContainers: [init] };
   await lifepod.apply(deferPod(lifepod, 'robbed', [entry('one'), entry('two', ':', POST)], { spec }));
@@ -49,7 +49,7 @@ test('its Pod ends in order, and is gone or reports why not; the removal of the 
     expect(logOf(lifepod, 'robbed')).toEqual(['init', 'begin one', 'end one', 'app stops', 'begin two', 'end two']);
     expect(failedRemovals(sandbox)).toBeLessThanOrEqual(MOST_CALLS);
   } finally {
-    // The one that is started then has no memory of the container.
+    // A new containerd does not know the lost container.
     killContainerd(lifepod);
   }
   await record.gone('robbed');

@@ -1,4 +1,4 @@
-/** `lifepod shutdown-node`, as a machine calls it when it shuts down: Pods end in the order of their priority. */
+/** `lifepod shutdown-node`, which a machine calls when it shuts down: Pods end in the order of their priority. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ const startOf = ({ status }: Pod): string | undefined => status?.startTime;
 const endedAt = (name: string, container = 'app'): number =>
   Date.parse(statusOf(pods.now(name), container).state?.terminated?.finishedAt ?? '');
 
-it('ends Pods by priority within the periods, refuses others, and begins what is wanted at the next start', async () => {
+it('shutdown-node ends Pods by priority within their periods and refuses others; the next start runs wanted Pods again', async () => {
   const late = { app: [{ name: 'app', script: ENDS_LATE }] };
   const cpus = Number((await lifepod.get<Node>('node', 'node-1')).status?.allocatable?.['cpu']);
   const asking = (milli: number) => ({ resources: { requests: { cpu: `${milli}m` } } });
@@ -47,7 +47,7 @@ it('ends Pods by priority within the periods, refuses others, and begins what is
   for (const manifest of manifests) await lifepod.apply(manifest);
   for (const name of ['common', 'critical', 'with-list', 'deaf']) await pods.until(name, isReady);
   await pods.until('completed', inPhase('Succeeded'));
-  // It would fit as soon as the common one has ended.
+  // This Pod would fit as soon as the Pod `common` has ended.
   await lifepod.apply(pod('waiting', { app: [{ name: 'app', script: WAIT, ...asking(cpus * 1000 - 100) }] }));
   await pods.event('waiting', /FailedScheduling/);
   const folder = join(lifepod.dataDir, 'manifests');
@@ -83,7 +83,7 @@ it('ends Pods by priority within the periods, refuses others, and begins what is
   expect(pods.now('completed').status?.phase).toBe('Succeeded');
   expect(pods.now('with-list').status?.termination?.reason).toBe('NodeShutdown');
   expect(statusOf(pods.now('with-list'), 'last').state?.terminated?.reason).toBe('Completed');
-  // The deaf one is killed when the 8 seconds of its group are over, and critical Pods are told to end only then.
+  // The deaf Pod is killed after the 8 s of its group, and critical Pods get their stop signal only then.
   expect(statusOf(pods.now('deaf'), 'app').state?.terminated?.exitCode).toBe(137);
   expect(endedAt('critical') - endedAt('common')).toBeGreaterThanOrEqual(4_000);
   expect(statusOf(pods.now('critical'), 'app').state?.terminated?.exitCode).toBe(0);
@@ -93,7 +93,7 @@ it('ends Pods by priority within the periods, refuses others, and begins what is
   await pods.until('afterwards', isReady);
 });
 
-it('an engine that is killed meanwhile is started again, and ends what is left, by ranges of priorities', async () => {
+it('shutdown-node restarts an engine that is killed meanwhile, and ends the other Pods by priority ranges', async () => {
   pods.end();
   await lifepod.kill('SIGTERM');
   lifepod.options.push('--shutdown-grace-period-by-pod-priority', '2000000000=9,0=5');
@@ -119,7 +119,7 @@ it('an engine that is killed meanwhile is started again, and ends what is left, 
   );
   expect(await lifepod.cliOk('shutdown-node')).toContain('nothing to do');
 
-  // The engine that was started meanwhile took any port; the data folder remembers its own.
+  // The engine that shutdown-node started used any free port; the data folder remembers the port of the Pods' engine.
   lifepod.options.splice(lifepod.options.indexOf('--port'), 2);
   await lifepod.up();
   expect(await lifepod.kubectlOk(...server)).toBe(before);
@@ -134,7 +134,7 @@ it('an engine that is killed meanwhile is started again, and ends what is left, 
   expect(endedAt('critical-again')).toBeGreaterThanOrEqual(endedAt('deaf-again'));
 });
 
-it('a static Pod whose end a killed engine leaves to the next start begins anew after it', async () => {
+it('a static Pod whose shutdown a killed engine left unfinished is started anew after the next start has ended it', async () => {
   const manifest = pod('late', { app: [{ name: 'app', script: ENDS_LATE }] });
   writeFileSync(join(lifepod.dataDir, 'manifests', 'late.json'), JSON.stringify(manifest));
   const before = await pods.until('late-node-1', isReady);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds a virtual machine as users have one: Debian 13 with systemd, cgroup v2 and containerd from Debian's packages.
+# Builds a virtual machine like those of users: Debian 13 with systemd, cgroup v2 and containerd from Debian's packages.
 # usage: build-machine.sh 1.7|2 FOLDER
-# 1.7: containerd, runc and the CNI plugins of Debian 13. 2: those of Debian's unstable release, all else of Debian 13.
-# FOLDER gets disk.img (ext4), vmlinuz, initrd.img and the client's key for ssh.
+# 1.7: containerd, runc and the CNI plugins are from Debian 13. 2: they are from Debian's unstable release, the rest from Debian 13.
+# Writes disk.img (ext4), vmlinuz, initrd.img and the client's ssh key to FOLDER.
 set -euo pipefail
 version=$1 folder=$2
 mkdir -p "$folder"
@@ -12,7 +12,7 @@ rm -rf "$root"
 
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep '/debian/\?$' | head -n 1 || true)
 [ -n "$mirror" ] || {
-  echo "no mirror of Debian is among the sources of apt: the virtual machine is made of Debian's packages" >&2
+  echo "the sources of apt contain no Debian mirror, which is needed to build the virtual machine" >&2
   exit 1
 }
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -33,8 +33,8 @@ packages=(
   openssh-server iproute2 nftables iptables procps kmod ca-certificates
   containerd runc containernetworking-plugins busybox-static catatonit kubernetes-client
 )
-# A mirror may serve a snapshot, whose lists are older than they are to be used.
-# The initramfs has the modules of the disk alone: it is unpacked in an emulated processor at each boot.
+# A mirror may serve a snapshot whose package lists have expired.
+# The initramfs only has the modules of the disk, because an emulated processor unpacks it at each boot.
 mmdebstrap --quiet --mode=root --variant=apt --format=directory \
   --aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Languages "none"' \
   --aptopt='Acquire::Check-Valid-Until "false"' --aptopt='Acquire::Check-Date "false"' \
@@ -49,7 +49,7 @@ mmdebstrap --quiet --mode=root --variant=apt --format=directory \
   exit 1
 }
 
-# A client that has the key is root. The guest's network leads nowhere but to ssh, from the host's loopback.
+# A client with the key is root. The guest's network only allows ssh from the host's loopback.
 ssh-keygen -q -t ed25519 -N '' -C lifepod-machine -f "$folder/key" <<<y >/dev/null
 install -D -m 600 "$folder/key.pub" "$root/root/.ssh/authorized_keys"
 printf 'UseDNS no\nMaxSessions 100\n' >"$root/etc/ssh/sshd_config.d/lifepod-machine.conf"
@@ -69,7 +69,7 @@ StandardOutput=file:/dev/ttyS0
 WantedBy=multi-user.target
 UNIT
 chroot "$root" systemctl --quiet enable systemd-networkd machine-ready
-# containerd starts where a test wants it. The timers and the check of disks only cost time.
+# Tests start containerd themselves. The timers and disk checks only cost time.
 chroot "$root" systemctl --quiet disable containerd
 chroot "$root" systemctl --quiet mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer \
   e2scrub_reap.service fstrim.timer systemd-networkd-wait-online.service systemd-timesyncd.service

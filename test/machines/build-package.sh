@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes FOLDER/package.tar: what `npm install` of the npm package gives a user, and the images that tests load (FOLDER/images).
+# Writes FOLDER/package.tar: the npm package as installed by `npm install`, and the images that tests load (FOLDER/images).
 # usage: build-package.sh FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/../.."

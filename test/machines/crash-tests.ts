@@ -1,4 +1,4 @@
-/** kill -9 of the engine and of containerd under Pods, as systemd brings them back. */
+/** kill -9 of the engine and of containerd while Pods run; systemd restarts them. */
 import { expect, test } from 'vitest';
 import { pod } from '../support/manifests.ts';
 import type { Machine } from './machine.ts';
@@ -7,7 +7,7 @@ import { apply, printStatus, traced, traceOf, untilReady, untilUnitReady } from 
 const KILL = 'systemctl kill --kill-whom=main --signal=KILL';
 
 export function crashTests(machine: () => Machine): void {
-  test('kill -9 of the engine: systemd starts it, and the containers go on', async () => {
+  test('systemd restarts an engine killed with SIGKILL, and the containers keep running', async () => {
     const ids = printStatus('life', 'containerStatuses', '.containerID');
     const before = await machine().ok(ids);
     await machine().ok(untilUnitReady(`${KILL} lifepod`));

@@ -1,4 +1,4 @@
-/** The end of Pods: by a delete, by a reboot with README's units, by `down`; and what is left of them. */
+/** How Pods end by a delete, by a reboot with the README's units and by `down`, and that nothing is left of them. */
 import { expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { pod } from '../support/manifests.ts';
@@ -18,12 +18,12 @@ import {
 const STATIC = 'resident-machine';
 
 export function endTests(machine: () => Machine): void {
-  test('a delete runs PreExit and PostExit entries in their order', async () => {
+  test('a delete runs PreExit and PostExit entries in order', async () => {
     await machine().ok(`: >${traceOf('life')}; kubectl delete pod life >/dev/null`);
     expect(await machine().ok(`cat ${traceOf('life')}`)).toBe('before\nstop\nafter\n');
   });
 
-  test('a reboot ends Pods gracefully, and static Pods begin anew', async () => {
+  test('a reboot ends Pods gracefully and starts static Pods anew', async () => {
     const resident = JSON.stringify(pod('resident'));
     await machine().ok(`
       echo '${resident}' >/var/lib/lifepod/manifests/resident.json
@@ -45,14 +45,14 @@ export function endTests(machine: () => Machine): void {
     );
   });
 
-  test('after down nothing is left', async () => {
+  test('lifepod down leaves nothing behind', async () => {
     await machine().ok(`${apply(wholeLife('gone'))}\n${untilReady('gone')}\nlifepod down`);
     expect(await machine().ok(PRINT_LEFTOVERS)).toBe('');
     expect(await machine().ok('ctr -n k8s.io containers ls -q')).toBe('');
     expect(await machine().ok(`cat ${traceOf('gone')}`)).toBe('init\napp\nbefore\nstop\nafter\n');
   });
 
-  test('the engine starts on the same containerd with the driver cgroupfs', async () => {
+  test('the engine starts on the same containerd with the cgroupfs driver', async () => {
     await machine().ok(`
       systemctl disable --now --quiet lifepod lifepod-shutdown
       rm -rf /var/lib/lifepod /var/tmp/trace
@@ -75,7 +75,7 @@ export function endTests(machine: () => Machine): void {
 function smokeTests(machine: () => Machine, name: string): void {
   limitTest(machine, name);
   outOfMemoryTest(machine, 2);
-  test(`down leaves nothing of the Pod ${name}`, async () => {
+  test(`lifepod down leaves nothing of the Pod ${name} behind`, async () => {
     await machine().ok('lifepod down');
     expect(await machine().ok(PRINT_LEFTOVERS)).toBe('');
     expect(await machine().ok(`cat ${traceOf(name)}`)).toBe('init\napp\nbefore\nstop\nafter\n');

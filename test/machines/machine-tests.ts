@@ -1,6 +1,7 @@
 /**
- * What is tried on each machine, in the order of a user's first days: containerd as its package left it, README's sections followed,
- * Pods, crashes, a reboot, the end; then the other cgroup driver and the private containerd. Each test goes on where the last one ended.
+ * The tests of each machine, in the order of a user's first days: containerd as its package configures it, the README's sections
+ * applied, Pods, crashes, a reboot, the end; then the other cgroup driver and the private containerd. Each test continues where
+ * the previous one ended.
  */
 import { afterAll, beforeAll } from 'vitest';
 import { crashTests } from './crash-tests.ts';
@@ -16,7 +17,7 @@ export function machineTests(version: ContainerdVersion): void {
   });
   afterAll(() => started?.stop());
   const machine = (): Machine => {
-    if (started === undefined) throw new Error('there is no machine');
+    if (started === undefined) throw new Error('the machine has not started');
     return started;
   };
   firstStartTests(machine);

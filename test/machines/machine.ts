@@ -1,6 +1,6 @@
 /**
  * A virtual machine with systemd, cgroup v2 and containerd, under qemu. Its processor is emulated, so that it runs wherever qemu
- * can be installed; its disk is discarded when it stops; its network leads nowhere but to ssh, from the host's loopback.
+ * can be installed. Its disk is discarded when it stops. Its network only allows ssh from the host's loopback.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -13,25 +13,25 @@ import { inject } from 'vitest';
 import { type CommandResult, runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { freePort } from '../support/registry.ts';
 
-/** 1.7: of Debian 13; 2: the newest that Debian has. */
+/** 1.7: from Debian 13; 2: the newest version that Debian has. */
 export type ContainerdVersion = '1.7' | '2';
 
 export interface Machine {
-  /** Runs a script of bash as root. Rejects after `seconds`, 300 by default. */
+  /** Runs a bash script as root. Rejects after `seconds`, 300 by default. */
   run(script: string, seconds?: number): Promise<CommandResult>;
-  /** As run(), but rejects where the script fails; resolves with its standard output. */
+  /** Like run(), but rejects if the script fails; resolves with its standard output. */
   ok(script: string, seconds?: number): Promise<string>;
-  /** `systemctl reboot`; resolves when the machine is up again. */
+  /** Runs `systemctl reboot`; resolves when the machine is up again. */
   reboot(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const BUILD = join(import.meta.dirname, 'build-machine.sh');
 const BOOT_MILLIS = 300_000;
-/** The exit code of ssh where its connection ends before the command. */
+/** The exit code of ssh when its connection ends before the command. */
 const SSH_FAILED = 255;
 
-/** Builds the image where the cache of the user does not have it, in place of one of an older script; resolves with its folder. */
+/** Builds the image unless it is in the user's cache, and removes images of older scripts; resolves with its folder. */
 async function machineImage(version: ContainerdVersion): Promise<string> {
   const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'lifepod/machines');
   const digest = createHash('sha256').update(readFileSync(BUILD)).digest('hex').slice(0, 8);
@@ -54,7 +54,7 @@ async function machineImage(version: ContainerdVersion): Promise<string> {
   return folder;
 }
 
-/** Boots a machine that has the package in /opt/lifepod/package, its commands on the PATH, and images in /opt/lifepod/images. */
+/** Boots a machine with the package in /opt/lifepod/package, its commands on the PATH, and images in /opt/lifepod/images. */
 export async function startMachine(version: ContainerdVersion): Promise<Machine> {
   const image = await machineImage(version);
   const port = await freePort();
@@ -77,7 +77,7 @@ export async function startMachine(version: ContainerdVersion): Promise<Machine>
     if (result.code === SSH_FAILED) throw new Error(`the connection to the machine is lost; ${console.tail()}`);
     return result;
   };
-  /** One connection for all commands: a new one takes seconds. Its process goes on in the background. */
+  /** Opens one connection for all commands, because a new one takes seconds. Its process runs in the background. */
   const connect = async (): Promise<void> => {
     const [code] = await once(spawn('ssh', ['-M', '-N', '-f', ...ssh], { stdio: 'ignore' }), 'exit');
     if (code !== 0) throw new Error(`ssh does not reach the virtual machine: exit code ${code}`);
@@ -120,7 +120,7 @@ export async function startMachine(version: ContainerdVersion): Promise<Machine>
 
 const option = (text: string): string[] => ['-o', text];
 
-/** -cx16: without it guests crash now and then under this emulation; la57 and pku cost time. */
+/** Without cx16 disabled guests sometimes crash under this emulation; la57 and pku cost time. */
 const qemuOptions = (image: string, port: number): string[] => [
   ...['-accel', 'tcg,thread=multi', '-cpu', 'max,-cx16,-la57,-pku', '-smp', '2', '-m', '2048', '-nodefaults'],
   ...['-display', 'none', '-serial', 'stdio', '-device', 'virtio-rng-pci'],
@@ -131,7 +131,7 @@ const qemuOptions = (image: string, port: number): string[] => [
   ...['-netdev', `user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:${port}-:22`, '-device', 'virtio-net-pci,netdev=net'],
 ];
 
-/** The machine writes the line machine-ready to its console when ssh listens. */
+/** Follows the machine's console; the machine writes the line machine-ready to it when ssh listens. */
 function followConsole(qemu: ChildProcess): { ready(): Promise<void>; tail(): string } {
   const lines: string[] = [];
   let waiting: { resolve(): void; reject(error: Error): void } | undefined;

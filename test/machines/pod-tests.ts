@@ -1,4 +1,4 @@
-/** Pods on a machine with cgroup v2 and systemd: ends, limits in the kernel's files, probes, memory used up, eviction. */
+/** Pods on a machine with cgroup v2 and systemd: ends, limits in the kernel's files, probes, out of memory, eviction. */
 import { expect, test } from 'vitest';
 import { containerWeights } from '../support/control-groups.ts';
 import { pod } from '../support/manifests.ts';
@@ -11,17 +11,17 @@ const ENDED = 8;
 export const names = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 
-/** Sets $group to the folder of the Pod's group. */
+/** Sets $group to the folder of the Pod's control group. */
 const findGroup = (name: string): string => `
   uid=$(kubectl get pod ${name} -o jsonpath='{.metadata.uid}')
   group=$(find /sys/fs/cgroup -type d -path '*lifepod*' \\( -name "*pod$uid" -o -name "*pod\${uid//-/_}.slice" \\))`;
 
-/** Prints the files of the Pod's group, a line each. */
+/** Prints the limit files of the Pod's control group, one line each. */
 const printLimits = (name: string): string => `${findGroup(name)}
   cd "$group"; for file in ${Object.keys(LIFE_LIMITS).join(' ')}; do cat $file; done`;
 
 export function podTests(machine: () => Machine): void {
-  test('the ends of all Pods arrive', async () => {
+  test('the ends of all Pods are reported', async () => {
     const pods = names('short', ENDED).map((name) =>
       pod(name, { labels: { set: 'short' }, app: [{ name: 'app', script: 'true' }], spec: { restartPolicy: 'Never' } }),
     );
@@ -43,7 +43,7 @@ export function podTests(machine: () => Machine): void {
 
   outOfMemoryTest(machine, ENDED);
 
-  test('under memory pressure a Pod is evicted', async () => {
+  test('a Pod is evicted under memory pressure', async () => {
     const volumes = [{ name: 'memory', emptyDir: { medium: 'Memory' } }];
     const script = 'dd if=/dev/zero of=/memory/file bs=1M count=1200; sleep 3600';
     const hog = pod('hog', {
@@ -61,11 +61,11 @@ export function podTests(machine: () => Machine): void {
 }
 
 export function limitTest(machine: () => Machine, name: string): void {
-  test(`the Pod ${name} has its limits in the files of cgroup v2`, async () => {
+  test(`the limits of the Pod ${name} are in the files of cgroup v2`, async () => {
     await machine().ok(`${apply(wholeLife(name))}\n${untilReady(name)}`, 400);
     const limits = async () => (await machine().ok(printLimits(name))).trim().split('\n');
     expect(await limits()).toEqual(Object.values(LIFE_LIMITS));
-    // systemd writes the properties of its units into the files again.
+    // After a reload systemd writes the properties of its units to the files again.
     await machine().ok('systemctl daemon-reload');
     expect(await limits()).toEqual(Object.values(LIFE_LIMITS));
     const ofContainers = `${findGroup(name)}\nfor each in "$group"/*/; do cat "$each/memory.max" "$each/cpu.weight"; done`;
@@ -77,9 +77,9 @@ export function limitTest(machine: () => Machine, name: string): void {
   });
 }
 
-/** Each of them uses up its memory as soon as it starts. */
+/** Tests containers that use up their memory as soon as they start. */
 export function outOfMemoryTest(machine: () => Machine, count: number): void {
-  test(`${count} containers whose memory is used up at once end as OOMKilled`, async () => {
+  test(`${count} containers that use up their memory at the same time end as OOMKilled`, async () => {
     const greedy = names('greedy', count).map((name) =>
       pod(name, {
         labels: { set: 'greedy' },

@@ -1,11 +1,11 @@
-/** What README's sections on machines tell a user to write, taken from its text. */
+/** The files that the README's sections on machines tell a user to write, taken from its text. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { REPOSITORY } from '../support/lifepod.ts';
 
 const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
 
-/** The blocks of code in a section, each with its language. */
+/** The code blocks of a section, each with its language. */
 function blocksOf(section: string): { language: string; text: string }[] {
   const [, text] = README.split(`\n## ${section}\n`);
   if (text === undefined) throw new Error(`README has no section "${section}"`);
@@ -13,10 +13,10 @@ function blocksOf(section: string): { language: string; text: string }[] {
   return [...own.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language = '', code = '']) => ({ language, text: code }));
 }
 
-/** A script that writes the file; its folder must exist. */
+/** Returns a script that writes the file; its folder must exist. */
 const writes = (path: string, text: string): string => `cat >${path} <<'END_OF_FILE'\n${text}END_OF_FILE`;
 
-/** A script that writes each file of a block that begins with its path as a comment. */
+/** Returns a script that writes each file of the section's blocks; a file begins with its path as a comment. */
 function filesOf(section: string, language: string): string {
   const files = blocksOf(section)
     .filter((block) => block.language === language)
@@ -40,7 +40,7 @@ export function cniConfiguration(): string {
   return `mkdir -p /etc/cni/net.d\n${writes(CNI_CONFIGURATION, json.text)}`;
 }
 
-/** containerd's configuration: its driver of control groups is systemd. */
+/** Returns a script that writes containerd's configuration, with systemd as its cgroup driver. */
 export const containerdConfiguration = (): string => filesOf(RUNTIME, 'toml');
 
 export const systemdUnits = (): string => filesOf('When the machine starts and shuts down', 'ini');

@@ -1,4 +1,4 @@
-/** Once for all files: builds the package and the images, for the disk that each virtual machine reads them from. */
+/** Builds the package and the images once for all test files, on a disk from which each virtual machine reads them. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

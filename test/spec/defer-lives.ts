@@ -1,4 +1,4 @@
-/** The specification of defer containers: surviving the agent, workloads, the lives that it plays through, the changes. */
+/** The specification of defer containers: restarts of the agent, workloads, the example lives, and the changes from version 1. */
 import type { Sentence } from './sentence.ts';
 
 const fields = 'src/api/core/v1/pod/defer-containers.test.ts';
@@ -46,22 +46,22 @@ export const survival: readonly Sentence[] = [
       [inLives, 'what has ended is written down before its last trace goes, also when the time is over'],
       [inLives, 'whatever action of the agent is its last, the list ends as it would have'],
       [properties, 'a crash of the agent changes nothing in how the list ends'],
-      [kill, 'kill -9 with each entry'],
-      [onOutages, 'the engine and containerd are killed again and again: each entry runs once'],
+      [kill, 'each entry succeeds once although the engine is killed with it'],
+      [onOutages, 'the engine and containerd are killed repeatedly: each entry runs once'],
     ],
   },
   {
     says: "A crash between the start of an entry and its record may run that attempt's container once only: the name and attempt of the container make the start idempotent.",
     tests: [
-      [contract, 'is one for each name and attempt'],
-      [contract, 'is started once, however often it is asked for'],
+      [contract, 'CreateContainer creates one container per name and attempt'],
+      [contract, 'StartContainer does not start a running container again'],
       [memory, 'an announced attempt is started under the same number'],
       [memory, 'an attempt that failed and was only announced is tried once more'],
       [memory, 'an attempt that failed and that the status showed as running has failed'],
       [recovery, 'tries once more what ended badly before its start was written down, even with restartPolicy Never'],
       [outages, 'a start whose outcome is unknown runs the entry once'],
       [properties, 'entries run at most once to success'],
-      [kill, 'kill -9 between'],
+      [kill, 'each entry succeeds once although the engine is killed between steps'],
     ],
   },
 ];
@@ -77,7 +77,7 @@ export const workloads: readonly Sentence[] = [
   },
   {
     says: "A StatefulSet's successor with the same name is not created before the list has ended and the Pod is gone.",
-    tests: [[matrix, 'another Pod of the name cannot be made before the list has ended, and then can']],
+    tests: [[matrix, 'a Pod with the same name can be created only after the list has ended']],
     awaits: ['src/controllers/stateful-set'],
   },
   {
@@ -132,7 +132,7 @@ export const lives: readonly Sentence[] = [
     tests: [
       [played, 'g: kubectl delete --now'],
       [causes, 'life g: a grace period of 1 s'],
-      [onTime, 'kubectl delete --now: each container has its stop signal, 2 s before the kill'],
+      [onTime, 'kubectl delete --now: each container gets its stop signal 2 s before the kill'],
     ],
   },
 ];

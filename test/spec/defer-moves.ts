@@ -1,4 +1,4 @@
-/** The specification of defer containers, "Time": what moves an end later, and entries that fail or are given up. */
+/** The specification of defer containers, "Time": what moves a deadline later, and entries that fail or are given up. */
 import type { Sentence } from './sentence.ts';
 
 const control = 'src/api/core/v1/pod/defer-control.test.ts';
@@ -84,7 +84,7 @@ const extensions: readonly Sentence[] = [
       [failures, 'a move is written to the Pod before it counts'],
       ['src/engine/settings.test.ts', 'a new data folder gets the defaults'],
       [matrix, 'an extension is bounded by --max-grace-period-extension'],
-      [onTime, 'an extension by count keeps the reserve whole'],
+      [onTime, 'an extension by count leaves the reserve unchanged'],
     ],
   },
   {
@@ -105,7 +105,7 @@ const extensions: readonly Sentence[] = [
         'src/apiserver/registry/deletes.test.ts',
         'metadata.deletionTimestamp stays where the node moves the deadline later',
       ],
-      [onTime, 'deletionTimestamp does not move when the deadline does'],
+      [onTime, 'deletionTimestamp stays the same when the deadline moves'],
     ],
   },
 ];
@@ -128,9 +128,12 @@ const outageSentences: readonly Sentence[] = [
       [times, 'an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn'],
       [
         onOutages,
-        'the engine is dead past the deadline: apps get their stop signal, extensions are granted, PostExit entries run',
+        'the engine is down past the deadline: apps get their stop signal, extensions are granted, PostExit entries run',
       ],
-      ['test/long/defer-races.test.ts', 'their entries run once each, and their preStop hooks run'],
+      [
+        'test/long/defer-races.test.ts',
+        'entries run once each, and preStop hooks run, in Pods that are deleted while containerd is down',
+      ],
     ],
   },
   {
@@ -173,7 +176,7 @@ const outageSentences: readonly Sentence[] = [
       [memory, 'goes on with the journal in a Pod without entries'],
       [stops, 'is killed at %i s'],
       [outages, 'holds for Pods without entries: what was left of the grace period remains'],
-      [onOutages, 'the engine is dead past the deadline: apps get their stop signal'],
+      [onOutages, 'the engine is down past the deadline: apps get their stop signal'],
     ],
   },
 ];
@@ -202,7 +205,7 @@ const failureSentences: readonly Sentence[] = [
       [failures, 'its image cannot be pulled: with OnFailure it is retried within its timeout'],
       [failures, 'its liveness probe failed: ended within 2 s, and the list moves on or it is retried'],
       [e2e, 'failures: a timeout, retries'],
-      [matrix, 'the liveness probe of an entry failed: the list moves on, or it is retried'],
+      [matrix, 'when the liveness probe of an entry fails, the list moves on, or the entry is retried'],
     ],
   },
   {
@@ -215,7 +218,7 @@ const failureSentences: readonly Sentence[] = [
       [entryEnds, 'an entry that failed fails the Pod'],
       [entryEnds, 'FailPod does not fail a Pod that was deleted'],
       [reasons, 'the phase of a Pod that completed by itself is'],
-      [onContainers, 'failurePolicy: with FailPod the failure of an entry fails a Pod that completed'],
+      [onContainers, 'failurePolicy: with FailPod a failed entry makes a completed Pod Failed'],
       ['test/long/examples/05-batch-upload.test.ts', 'a report that does not arrive makes the Pod Failed'],
     ],
     awaits: ['src/controllers/job'],
@@ -227,7 +230,7 @@ const failureSentences: readonly Sentence[] = [
       [served, 'an entry is given up, and an Event on the Pod names the user'],
       [served, 'a status write that was made without it loses no entry that was given up'],
       [reasons, 'stays given up for the next agent'],
-      ['test/contract/client-http.test.ts', 'lifepod skip PUTs a DeferControl to the subresource defer of the Pod'],
+      ['test/contract/client-http.test.ts', 'lifepod skip PUTs a DeferControl to the defer subresource of the Pod'],
       ['src/cli/skip.test.ts', 'an entry is skipped %s'],
       [commands, 'a running entry is stopped, one still to come is skipped, and the list goes on'],
     ],
@@ -257,7 +260,7 @@ const failureSentences: readonly Sentence[] = [
   {
     says: 'The verb is update on `pods/defer`; the Event names the user.',
     tests: [
-      [kubectl, 'is in discovery, with its verb and its kind'],
+      [kubectl, 'discovery lists the defer subresource with its verb and kind'],
       [control, 'is answered with what was asked, and gives an Event that names the user'],
       [kubectl, 'gives up an entry; the Event names the user'],
     ],

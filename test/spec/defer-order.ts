@@ -53,7 +53,7 @@ export const termination: readonly Sentence[] = [
       [ending, 'a sidecar is restarted until the list has ended'],
       [probes, 'sidecars and entries are probed for liveness while the list runs'],
       [order, 'sidecars are both until the list has ended'],
-      [matrix, 'sidecars live and are restarted while the list runs'],
+      [matrix, 'sidecars run and restart while the list runs'],
     ],
   },
   {
@@ -130,7 +130,7 @@ export const termination: readonly Sentence[] = [
       [ending, 'the sandbox stops once the status has the end of every entry'],
       [order, 'ephemeral containers stop after the list and the sidecars'],
       [properties, 'before the deadline, sidecars stop once the list has ended, in reverse order, and ephemeral'],
-      [matrix, 'stop after it in reverse order, ephemeral ones last'],
+      [matrix, 'stop after it in reverse order, ephemeral containers last'],
     ],
   },
   {
@@ -138,7 +138,10 @@ export const termination: readonly Sentence[] = [
     tests: [
       [order, 'nobody waits for the rest of the grace period'],
       [ending, 'the object is deleted once nothing is left on the node'],
-      ['test/long/lost-container.test.ts', 'its Pod ends in order, and is gone or reports why not'],
+      [
+        'test/long/lost-container.test.ts',
+        'a Pod that lost a container ends in order; removal of its sandbox backs off and is reported',
+      ],
     ],
   },
 ];

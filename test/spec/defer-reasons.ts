@@ -1,4 +1,4 @@
-/** The specification of defer containers, "When the list runs": the reason of an end, and which entries are due for it. */
+/** The specification of defer containers, "When the list runs": the reason of a termination, and the entries that are due for it. */
 import type { Sentence } from './sentence.ts';
 
 const onContainers = 'test/long/defer-fields.test.ts';
@@ -64,7 +64,7 @@ export const reasons: readonly Sentence[] = [
       [defer, 'the Pod stays on the node while the start is under way'],
       [outages, 'what it began is cleaned up'],
       [outages, 'deleted while the start of the app is in flight: PreExit entries wait for it, and run'],
-      ['test/long/defer-races.test.ts', 'its PostExit entry runs wherever the init container ran'],
+      ['test/long/defer-races.test.ts', 'a PostExit entry runs whenever the init container ran'],
     ],
   },
   {
@@ -74,7 +74,7 @@ export const reasons: readonly Sentence[] = [
       [inLives, 'limits an entry to some reasons; on others it is skipped, and is no failure'],
       [defer, 'an entry is skipped at its turn, not before'],
       [defer, 'entries that are skipped give the turn to the next one in the same decision'],
-      [onContainers, 'onReasons: the condition DeletionReason says why a Pod is deleted'],
+      [onContainers, 'onReasons: the condition DeletionReason gives the reason of a deletion'],
     ],
   },
   {
@@ -91,7 +91,7 @@ export const reasons: readonly Sentence[] = [
       [causes, 'DeletionReason'],
       [causes, 'an eviction through the API'],
       ['src/apiserver/registry/eviction.test.ts', 'says in the conditions that it evicts'],
-      [onContainers, 'onReasons: the condition DeletionReason says why a Pod is deleted'],
+      [onContainers, 'onReasons: the condition DeletionReason gives the reason of a deletion'],
     ],
     awaits: ['src/controllers/replica-set'],
   },
@@ -163,7 +163,7 @@ export const reasons: readonly Sentence[] = [
       [defer, 'when Failed: an app container that never ran has failed'],
       [inLives, 'looks at the exit codes of the app containers'],
       [inLives, 'an app container that never ran has failed'],
-      [onContainers, 'when: PostExit entries run after the outcome of the app containers that they name'],
+      [onContainers, 'when: PostExit entries run only after the outcome of the app containers that they name'],
     ],
   },
   {

@@ -64,7 +64,7 @@ const states: readonly Sentence[] = [
       [outages, 'after a reboot PreExit entries are skipped, and PostExit entries run in a new sandbox'],
       [properties, 'one that was Skipped has not run'],
       [e2e, 'failures: a timeout, retries, an image that cannot be pulled'],
-      [matrix, 'an entry that takes too much memory is OOMKilled'],
+      [matrix, 'an entry that exceeds its memory limit is OOMKilled'],
     ],
   },
   {
@@ -88,7 +88,7 @@ const states: readonly Sentence[] = [
       [fields, 'STATUS counts the entries that have ended in any way, while the list runs'],
       [fields, 'Terminating otherwise, as upstream'],
       [fields, 'READY counts app containers as ever'],
-      [kubectl, 'kubectl get -w shows Defer:i/n, and Terminating before and after'],
+      [kubectl, 'kubectl get -w shows Defer:i/n while entries run, and Terminating before and after'],
       [e2e, 'a deletion runs them in order, with the app stopped between; kubectl shows how far it is'],
     ],
   },
@@ -153,7 +153,7 @@ const reports: readonly Sentence[] = [
       ['src/apiserver/streaming/streams.test.ts', "exec and attach take a defer container's name as any container's"],
       [clients, 'logs --all-containers: after the app containers, before the ephemeral ones'],
       [clients, 'logs -f: to the last word of the last entry'],
-      [kubectl, "the log subresource takes an entry's name"],
+      [kubectl, 'the log subresource accepts the name of an entry'],
       [e2e, 'a deletion runs them in order, with the app stopped between'],
       [matrix, 'attach and port-forward reach an entry'],
     ],
@@ -161,7 +161,7 @@ const reports: readonly Sentence[] = [
   {
     says: '(`kubectl logs -c` and `kubectl edit` refuse what their typed structs do not know: `lifepod logs` and `kubectl edit` of the annotation form work.)',
     tests: [
-      [kubectl, "kubectl logs -c refuses an entry's name"],
+      [kubectl, 'kubectl logs -c refuses the name of an entry'],
       [kubectl, 'kubectl edit cannot change the list'],
       [kubectl, 'kubectl edit changes the annotation of a template'],
       [clients, 'logs -f: to the last word of the last entry'],

@@ -34,8 +34,8 @@ export const knowledge: readonly Sentence[] = [
       [downward, 'containers'],
       [files, 'a volume shows the termination of the Pod, empty before it, and follows the moves of the deadline'],
       [e2e, 'an eviction through the API: entries know the reason, the deadline, and after the exit its codes'],
-      [onContainers, 'the downward API shows the termination in files, and to entries in their environment'],
-      ['test/long/alone/eviction.test.ts', 'a soft threshold ends one Pod after the other'],
+      [onContainers, 'the downward API shows the termination in files, and to entries in environment variables'],
+      ['test/long/alone/eviction.test.ts', 'a soft memory threshold ends one Pod after the other'],
     ],
   },
   {
@@ -127,8 +127,8 @@ export const imageSentences: readonly Sentence[] = [
       ['src/simulation/image-garbage.test.ts', 'what is in use stays'],
       ['test/e2e/alone/image-gc.test.ts', 'what containers run and what Pods are to run yet stays'],
       ['test/e2e/defer-kept.test.ts', 'an image of an entry that cannot be pulled shows while the Pod runs'],
-      [matrix, 'images are pulled once the Pod runs; one that cannot be is an Event, and the Pod stays Ready'],
-      [matrix, 'with prePullDeferImages false they are pulled in their turn'],
+      [matrix, 'images of entries are pulled once the Pod runs; a failed pull is an Event, and the Pod stays Ready'],
+      [matrix, 'with prePullDeferImages false, images of entries are pulled at their turn'],
     ],
   },
   {
@@ -137,7 +137,10 @@ export const imageSentences: readonly Sentence[] = [
       [entryEnds, 'an entry with imageFrom starts from the image of the other container at its turn'],
       [progress, 'the image of an entry with imageFrom is that of the other container, and is looked for again'],
       ['src/node/pod/executor.test.ts', 'an entry with imageFrom runs the image that the action names'],
-      [onContainers, 'imageFrom: the image of a container as it is when the turn comes, and never in the spec'],
+      [
+        onContainers,
+        "imageFrom: an entry runs the image that the container has at the entry's turn; the spec does not get the image",
+      ],
     ],
   },
   {
@@ -150,7 +153,7 @@ export const imageSentences: readonly Sentence[] = [
       [kept, 'an image of an entry is pulled with a secret that is gone'],
       [kept, 'nothing is written of a Pod that is removed'],
       ['src/api/core/v1/pod/admission.test.ts', 'gives its pull secrets to a Pod without any'],
-      [onMachine, 'a Secret is kept in memory, for the next agent too, and goes with the volumes of the Pod'],
+      [onMachine, "a Secret of a defer container is kept in memory across agents, and deleted with the Pod's volumes"],
       [whole, 'the deletion of a whole application leaves its destructors what they refer to'],
       ['test/e2e/defer-kept.test.ts', 'a namespace is deleted: entries read what its ConfigMap and Secret held'],
       ['test/e2e/defer-kept.test.ts', 'what entries refer to is kept over a kill -9 of the engine'],
@@ -171,7 +174,7 @@ export const imageSentences: readonly Sentence[] = [
       ['test/e2e/own-engine/defer-engine.test.ts', 'volumes stay mounted until the list has ended'],
       [
         'test/integration/volumes.test.ts',
-        'gets new tokens until its volumes are unmounted, also while the Pod is being deleted',
+        'tokens are renewed until the volumes are unmounted, also while the Pod is being deleted',
       ],
       [
         'src/apiserver/registry/writes.test.ts',

@@ -49,7 +49,7 @@ export const time: readonly Sentence[] = [
       [causes, 'entries with timeouts: at most timeoutSeconds + 2 each'],
       [causes, 'one of several without a timeout: half'],
       [outages, 'the reserve is the sum of timeoutSeconds + 2 where each PostExit entry has one and that is less'],
-      [onTime, 'the reserve is at most what the timeouts of the PostExit entries need'],
+      [onTime, 'the reserve is at most the sum that the timeouts of the PostExit entries need'],
       [onTime, 'postExitGracePeriodSeconds is the reserve'],
     ],
   },
@@ -77,9 +77,9 @@ export const time: readonly Sentence[] = [
       [causes, 'an entry without a timeout: half of the grace period'],
       [
         onTime,
-        'an app that ignores SIGTERM leaves PostExit entries their reserve, half of the grace period by default',
+        'an app that ignores SIGTERM leaves PostExit entries their reserve, by default half of the grace period',
       ],
-      ['test/tidy/documents.test.ts', 'the README says what a PostExit entry without timeoutSeconds costs'],
+      ['test/tidy/documents.test.ts', 'the README states the cost of a PostExit entry without timeoutSeconds'],
     ],
   },
   {
@@ -110,7 +110,7 @@ export const time: readonly Sentence[] = [
       [stages, 'it counts once: the next PostExit entry finds the same D'],
       [played, 'a: an app that ignores SIGTERM, a PreExit entry that hangs, two PostExit entries'],
       [times, 'a deadline moves later by an extension, an outage, or the begin of the PostExit stage only'],
-      [onTime, 'the PostExit stage has its reserve from the end of the apps on, and the deadline moves for it'],
+      [onTime, 'the PostExit stage has its reserve from the end of the apps on, and the deadline moves accordingly'],
     ],
   },
   {

@@ -50,7 +50,7 @@ export const occasions: readonly Sentence[] = [
       [causes, 'its grace period counts from the last exit'],
       [causes, 'a deletion during the exit work moves the end earlier and keeps the reason'],
       [e2e, 'a Pod that completes by itself runs them once, as exit work; deleting it later runs nothing'],
-      [matrix, 'a delete of a Pod that completes by itself shortens the deadline'],
+      [matrix, 'a delete of a Pod that has completed shortens the deadline of its list'],
       ['test/long/examples/05-batch-upload.test.ts', 'a later deletion does not upload again'],
     ],
   },
@@ -67,7 +67,7 @@ export const occasions: readonly Sentence[] = [
     tests: [
       [when, 'at most: within the shorter of it and the grace period'],
       [causes, 'the node leaves %i s to a Pod with a grace period of 30 s'],
-      [eviction, 'a soft threshold ends one Pod after the other, with grace for their defer containers'],
+      [eviction, 'a soft memory threshold ends one Pod after the other, with grace for defer containers'],
     ],
   },
   {
@@ -75,14 +75,14 @@ export const occasions: readonly Sentence[] = [
     tests: [
       [when, 'node pressure, hard: skipped, and recorded'],
       [defer, 'the node has no time'],
-      [eviction, 'the Pod that fills it is evicted at once, without its defer containers'],
+      [eviction, 'the Pod that fills the disk is evicted at once, without its defer containers'],
     ],
   },
   {
     says: 'graceful node shutdown | runs within min(grace, the shutdown grace left for this Pod)',
     tests: [
       [when, 'node shutdown: within the time that is left for the Pod'],
-      [shutdown, 'ends Pods by priority within the periods'],
+      [shutdown, 'shutdown-node ends Pods by priority within their periods'],
     ],
   },
   {
@@ -104,7 +104,7 @@ export const occasions: readonly Sentence[] = [
       [defer, 'no container had started'],
       [defer, 'a container that was created and never started has not started'],
       [deletion, 'is at once where it has no node'],
-      [matrix, 'no init container had started: gone at once, the entries are skipped'],
+      [matrix, 'a Pod deleted before an init container started is gone immediately, and its entries are skipped'],
     ],
   },
   {
@@ -148,7 +148,10 @@ export const occasions: readonly Sentence[] = [
       ['src/simulation/lost-sandbox.test.ts', 'an entry that exits 0 because it was told to stop runs again'],
       [conditions, 'the node was lost'],
       [e2e, 'the sandbox is lost'],
-      ['test/long/defer-node-lost.test.ts', 'the machine fails and is back, also after the deadline'],
+      [
+        'test/long/defer-node-lost.test.ts',
+        'after the machine failed, PostExit entries run in a new sandbox, also when the deadline has passed',
+      ],
     ],
   },
 ];

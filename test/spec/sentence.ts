@@ -1,13 +1,13 @@
-/** The elements of the lists of the specification's sentences. */
+/** The types of the specification's lists of sentences. */
 
-/** A file and a part of a test's title in it; of a test that is made of a table, the name of a row. */
+/** A file, and a part of the title of a test in it; for a test with a table, the part may be the name of a row. */
 export type TestOf = readonly [file: string, title: string];
 
 export interface Sentence {
-  /** As the specification has it. */
+  /** Quoted from the specification. */
   says: string;
   tests: readonly TestOf[];
-  /** The parts of lifepod that the sentence, or a part of it, needs for a test and that do not exist yet: paths. */
+  /** Paths of parts of lifepod that do not exist yet and that a test of the sentence, or of a part of it, needs. */
   awaits?: readonly string[];
   /** Why the sentence, or a part of it, has no test. */
   untested?: string;

@@ -1,4 +1,4 @@
-/** A command of a client that goes on while a test looks at what it prints. */
+/** A client command that keeps running while a test looks at its output. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { delimiter, dirname } from 'node:path';
@@ -8,14 +8,14 @@ import { LAUNCHER, type RunningLifepod } from './lifepod.ts';
 const DEADLINE_MILLIS = 60_000;
 
 export interface ClientCommand {
-  /** Resolves when what was printed, on either output, matches; rejects where the command ends before. */
+  /** Resolves when either output matches; rejects if the command ends before. */
   printed(pattern: RegExp): Promise<void>;
   kill(signal: NodeJS.Signals): void;
-  /** Its exit code is -1 where a signal has ended it. */
+  /** The exit code in the result is -1 if a signal ended the command. */
   ended: Promise<CommandResult>;
 }
 
-/** With the kubeconfig of the engine, and bin/ on the PATH. */
+/** Starts the command with the engine's kubeconfig and bin/ on the PATH. */
 export function startClient(lifepod: RunningLifepod, command: string, args: string[]): ClientCommand {
   const child = spawn(command, [...args, '--kubeconfig', lifepod.kubeconfig], {
     env: { ...process.env, HOME: lifepod.dataDir, PATH: `${dirname(LAUNCHER)}${delimiter}${process.env['PATH']}` },

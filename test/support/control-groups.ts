@@ -1,4 +1,4 @@
-/** The control groups of an engine's Pods, read from the kernel's files, in either version. */
+/** The control groups of an engine's Pods, read from the kernel's files of either version. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -8,19 +8,19 @@ import { statusOf } from './pods.ts';
 
 const version = existsSync(join(CGROUP_ROOT, 'cgroup.controllers')) ? 2 : 1;
 
-/** What a group may use; 'none' where there is no limit. */
+/** The limits of a group; 'none' for a limit that is not set. */
 export interface GroupLimits {
-  /** As the kernel has it for so many shares. */
+  /** CPU shares (version 1) or weight (version 2). */
   shares: string;
   quotaMicros: string;
   memoryBytes: string;
   pids: string;
 }
 
-/** As version 1 says it, so that a test names one value for both. */
+/** The value that the kernel shows for a number of CPU shares in the machine's version. */
 export const shares = (count: number): string => String(version === 1 ? count : cpuWeight(count));
 
-/** In version 2, of a container, whose group runc makes: from 1.3.2 on, runc turns shares into a weight by another formula. */
+/** The possible weights of a container's group in version 2. runc makes that group, and since 1.3.2 it converts shares differently. */
 export const containerWeights = (count: number): string[] => {
   const bits = Math.log2(count);
   return [cpuWeight(count), Math.ceil(10 ** ((bits ** 2 + 125 * bits) / 612 - 7 / 34))].map(String);
@@ -31,7 +31,7 @@ const file = (controller: string, group: string, name: string): string => {
   const path = join(CGROUP_ROOT, version === 1 ? controller : '', group, name);
   return existsSync(path) ? readFileSync(path, 'utf8').trim() : 'none';
 };
-/** Version 1 has no limit of memory where it is as large as addresses are. */
+/** Version 1 shows a missing memory limit as a number near the size of the address space. */
 const limited = (text: string): string => (text === 'max' || text === '-1' || Number(text) > 2 ** 62 ? 'none' : text);
 
 export const limitsOf = (group: string): GroupLimits =>
@@ -49,14 +49,14 @@ export const limitsOf = (group: string): GroupLimits =>
         pids: limited(file('', group, 'pids.max')),
       };
 
-/** What a group with a limit of memory may have of the machine's swap; 'none' where the kernel does not count it. */
+/** The swap limit of a group with a memory limit; 'none' if the kernel does not account swap. */
 export function swapBytesOf(group: string): string {
   if (version === 2) return file('', group, 'memory.swap.max');
   const together = file('memory', group, 'memory.memsw.limit_in_bytes');
   return together === 'none' ? together : String(Number(together) - Number(limitsOf(group).memoryBytes));
 }
 
-/** kubepods of the engine, or a group below it. */
+/** The path of the engine's kubepods group, or of a group below it. */
 export const groupIn = (dataDir: string, ...parts: string[]): string =>
   join(cgroupRootOf(dataDir), 'kubepods', ...parts);
 
@@ -65,11 +65,11 @@ export function podGroup(dataDir: string, pod: Pod): string {
   return groupIn(dataDir, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${pod.metadata.uid}`);
 }
 
-/** Such as containerd://1a2b. */
+/** The path of a container's group, which has the container ID without its prefix, such as containerd://, as its name. */
 export const containerGroup = (dataDir: string, pod: Pod, container: string): string =>
   join(podGroup(dataDir, pod), statusOf(pod, container).containerID?.replace(/^.*:\/\//, '') ?? '');
 
-/** The processes of a container, as the host counts them. */
+/** The processes of a container's group, with their pids on the host. */
 export const processesOf = (group: string): number[] => file('memory', group, 'cgroup.procs').split('\n').map(Number);
 
 export const groupExists = (group: string): boolean =>

@@ -1,7 +1,7 @@
 /**
- * Pods with defer containers side by side, in a namespace of their own: they are started, deleted and examined together, also
- * by another engine than the one that started them. The log of each Pod (defer-pods.ts) shows what ran, the record of its
- * life how its entries ended.
+ * Many Pods with defer containers in a namespace of their own, which are started, deleted and examined together, also with
+ * another engine than the one that started them. The log of each Pod (defer-pods.ts) shows what ran, and its PodRecord shows
+ * how its entries ended.
  */
 import type { PodRecord, PodTransition } from '../../src/api/generated/types.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
@@ -24,22 +24,22 @@ export interface Fleet {
   names: string[];
   /** Creates the Pods, and waits until each is Ready. */
   start(make: (name: string, index: number) => Record<string, unknown>): Promise<void>;
-  /** Deletes the Pods of these names all at once, through connections that are open already; all Pods by default. */
+  /** Deletes these Pods, all Pods by default, at the same time and over connections that are already open. */
   delete(names?: readonly string[]): Promise<void>;
-  /** Once so many of these lines are in the log of each Pod, all Pods by default. */
+  /** Resolves once the line is in the log of each of these Pods, all Pods by default. */
   untilLogged(line: string, names?: readonly string[]): Promise<void>;
-  /** Once the API has none of these Pods, all Pods by default. */
+  /** Resolves once the API has none of these Pods, all Pods by default. */
   gone(names?: readonly string[]): Promise<void>;
   log(name: string): string[];
-  /** The steps of the lives of all Pods, by name, once the records of all have their end. */
+  /** The transitions of all Pods, by name, once the PodRecords of all are complete. */
   lives(): Promise<Map<string, PodTransition[]>>;
-  /** How the entries of all Pods ended, by the name of the Pod and of the entry. */
+  /** How the entries of all Pods ended, by names of Pod and entry. */
   ends(): Promise<Map<string, Record<string, EntryEnd>>>;
-  /** The Pods that are not right, one a line, with their log and the ends of their entries. */
+  /** The Pods for which `isRight` is false, one per line, with their log and the ends of their entries. */
   problems(isRight: (log: readonly string[], ends: Record<string, EntryEnd>) => boolean): Promise<string[]>;
 }
 
-/** The names of the Pods begin with that of the namespace. */
+/** Creates the namespace; the names of the Pods begin with its name. */
 export async function fleet(lifepod: RunningLifepod, namespace: string, size: number): Promise<Fleet> {
   await lifepod.kubectlOk('create', 'namespace', namespace);
   const names = Array.from({ length: size }, (_, index) => `${namespace}-${index}`);
@@ -98,12 +98,6 @@ export const inNamespace = (
 function endsOf(steps: readonly PodTransition[]): Record<string, EntryEnd> {
   const ends: Record<string, EntryEnd> = {};
   for (const { container = '', type, exitCode, reason, message } of steps)
-    if (type === 'DeferEnded' || type === 'DeferSkipped')
-      ends[container] = {
-        type,
-        ...(exitCode === undefined ? {} : { exitCode }),
-        ...(reason === undefined ? {} : { reason }),
-        ...(message === undefined ? {} : { message }),
-      };
+    if (type === 'DeferEnded' || type === 'DeferSkipped') ends[container] = { type, exitCode, reason, message };
   return ends;
 }

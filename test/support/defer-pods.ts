@@ -1,6 +1,6 @@
 /**
- * Pods with defer containers for end-to-end tests: each entry writes "begin NAME" and "end NAME" into a log in a folder of
- * the node that outlives the Pod, mounted at /work, and may wait for a gate that the test opens in between.
+ * Pods with defer containers for end-to-end tests. Each entry writes "begin NAME" and "end NAME" to a log, and may wait between
+ * the two for a gate that the test opens. The log is in a folder of the node that outlives the Pod, mounted at /work.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,10 +12,10 @@ import { pod, type ScriptedContainer } from './manifests.ts';
 
 const WORK = { volumeMounts: [{ name: 'work', mountPath: '/work' }] };
 
-/** For a script: waits until the test opens the gate. */
+/** Part of a script: waits until the test opens the gate. */
 export const gate = (name: string): string => `until [ -e /work/open-${name} ]; do usleep 20000; done`;
 
-/** `script` runs between the two lines of the log. */
+/** An entry whose `script` runs between its two lines of the log. */
 export const entry = (name: string, script = ':', more: object = {}): ScriptedContainer => ({
   name,
   script: `echo begin ${name} >>/work/log; ${script}; echo end ${name} >>/work/log`,
@@ -24,7 +24,7 @@ export const entry = (name: string, script = ':', more: object = {}): ScriptedCo
 });
 export const POST = { trigger: 'PostExit' };
 
-/** An app that says when it is told to stop. */
+/** An app that logs when it gets SIGTERM. */
 export const TELLING: ScriptedContainer = {
   name: 'app',
   script: 'trap "echo app stops >>/work/log; exit 0" TERM; while :; do sleep 3600 & wait $!; done',
@@ -32,6 +32,10 @@ export const TELLING: ScriptedContainer = {
 };
 
 const folder = ({ dataDir }: RunningLifepod, name: string): string => join(dataDir, 'outliving', name);
+
+type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
+/** The arguments of deferPod() after the engine. */
+export type DeferPodArguments = DropFirst<Parameters<typeof deferPod>>;
 
 export function deferPod(
   lifepod: RunningLifepod,
@@ -55,11 +59,12 @@ export function openGate(lifepod: RunningLifepod, name: string, ...gates: string
   for (const each of gates) writeFileSync(join(folder(lifepod, name), `open-${each}`), '');
 }
 
-/** The Pod's sandbox breaks down: the process that holds it is killed. */
+/** Breaks the Pod's sandbox by killing its pause process. */
 export async function killPause(lifepod: RunningLifepod, { metadata }: Pod): Promise<void> {
   const sandbox = `labels."io.kubernetes.pod.uid"==${metadata.uid},labels."io.cri-containerd.kind"==sandbox`;
   const id = (await ctr(lifepod, 'containers', 'ls', '-q', sandbox)).trim();
   const pid = Number(new RegExp(`^${id} +(\\d+) `, 'm').exec(await ctr(lifepod, 'tasks', 'ls'))?.[1]);
-  if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('pause')) throw new Error(`${pid} holds no sandbox`);
+  if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('pause'))
+    throw new Error(`process ${pid} is not the pause process of a sandbox`);
   process.kill(pid, 'SIGKILL');
 }

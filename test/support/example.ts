@@ -1,12 +1,13 @@
 /**
- * An example run from the text of its README, in order: each block of sh is a step, and a block of text right behind it
- * is what the step prints. There `…` stands for anything within a line, and the widths of columns do not count.
- * The example's folder of the node, /tmp/lifepod-NN, is a scratch folder here, in README and manifests alike.
+ * Runs an example from the text of its README, in order: each block of sh is a step, and a block of text right after it is the
+ * expected output. In the output, `…` stands for any text within a line, and the widths of columns are ignored. The example's
+ * folder of the node, /tmp/lifepod-NN, is replaced with a scratch folder, in README and manifests alike.
  */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { expect } from 'vitest';
+import { parseTime } from '../../src/machinery/time.ts';
 import { runCommand } from '../../src/platform/processes.ts';
 import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
 import { LAUNCHER, type Lifepod, REPOSITORY, startLifepod } from './lifepod.ts';
@@ -15,13 +16,13 @@ const DEADLINE_MILLIS = 60_000;
 
 export interface Example {
   lifepod: Lifepod;
-  /** Its files, in a scratch folder. */
+  /** A scratch folder with the example's files. */
   folder: string;
-  /** What stands for /tmp/lifepod-NN. */
+  /** The scratch folder that replaces /tmp/lifepod-NN. */
   nodeFolder: string;
-  /** Runs the next step, which must contain `what`; holds what it prints to the README, and returns it. */
+  /** Runs the next step, which must contain `what`; compares its output with the README and returns it. */
   step(what: string): Promise<string>;
-  /** The commands of the README that have not been run. */
+  /** The commands of the README that have not run yet. */
   rest(): string[];
   stop(): Promise<void>;
 }
@@ -31,7 +32,7 @@ interface Step {
   output?: string;
 }
 
-/** `name`: the example's folder, such as 02-cleanup-after-exit. */
+/** `name` is the example's folder, such as 02-cleanup-after-exit. */
 export async function startExample(name: string): Promise<Example> {
   const lifepod = await startLifepod();
   const scratch = mkdtempSync(join(tmpdir(), 'lifepod-example-'));
@@ -102,7 +103,10 @@ const pattern = (output: string): RegExp =>
       .replaceAll('…', '.*')}$`,
   );
 
-/** The address of a Pod. */
+/** The IP address of a Pod. */
 export async function podAddress(lifepod: Lifepod, name: string): Promise<string> {
   return (await lifepod.kubectlOk('get', 'pod', name, '-o', 'jsonpath={.status.podIP}')).trim();
 }
+
+/** A time of the API in milliseconds since the epoch; NaN if there is none. */
+export const millisOf = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;

@@ -1,6 +1,6 @@
 /**
- * Metadata that stands for other things, as no honest client writes it: containers as JSON in annotations, and owners of fields
- * that the object need not have. And a container with the fields that such an owner has, below one long key.
+ * Metadata that represents other parts of an object, in forms that no honest client writes: containers as JSON in annotations, and
+ * managed fields that the object may not have. Also a container whose managed fields have paths below one long key.
  */
 import fc from 'fast-check';
 import { hostileText, hostileValue, isObject, merged } from './hostile-values.ts';
@@ -8,7 +8,7 @@ import { hostileText, hostileValue, isObject, merged } from './hostile-values.ts
 const numbered = (count: number, item: (index: number) => string): string =>
   Array.from({ length: count }, (_, index) => item(index)).join();
 
-/** Far more levels than a body may have, in a field of each decoder. */
+/** JSON that is nested far deeper than a body may be, in a field of each decoder. */
 const DEEP = ['[', '{"a":'].flatMap((open) => {
   const value = `${open.repeat(50_000)}0${(open === '[' ? ']' : '}').repeat(50_000)}`;
   return [
@@ -35,7 +35,7 @@ const ANNOTATIONS = [
   'kubectl.kubernetes.io/last-applied-configuration',
 ];
 
-/** `containers`: what might be read from them. */
+/** `containers` generates lists that can be decoded from such annotations. */
 const hostileAnnotations = (containers: fc.Arbitrary<unknown>): fc.Arbitrary<Record<string, string>> =>
   fc.dictionary(
     fc.constantFrom(...ANNOTATIONS),
@@ -50,18 +50,32 @@ const hostileAnnotations = (containers: fc.Arbitrary<unknown>): fc.Arbitrary<Rec
   );
 
 const ELEMENTS = [
-  ...['.', 'f:', 'f:metadata', 'f:spec', 'f:template', 'f:status', 'f:data', 'f:a', 'f:containers', 'f:env', 'f:ports'],
-  ...[
-    'k:{"name":"app"}',
-    'k:{"containerPort":80,"protocol":"TCP"}',
-    'k:{}',
-    'k:[]',
-    'k:',
-    'v:"a"',
-    'v:{"a":[1]}',
-    'v:',
-  ],
-  ...['i:0', 'i:-1', 'i:x', 'x', 'f:__proto__', 'f:constructor', 'f:\u0000'],
+  '.',
+  'f:',
+  'f:metadata',
+  'f:spec',
+  'f:template',
+  'f:status',
+  'f:data',
+  'f:a',
+  'f:containers',
+  'f:env',
+  'f:ports',
+  'k:{"name":"app"}',
+  'k:{"containerPort":80,"protocol":"TCP"}',
+  'k:{}',
+  'k:[]',
+  'k:',
+  'v:"a"',
+  'v:{"a":[1]}',
+  'v:',
+  'i:0',
+  'i:-1',
+  'i:x',
+  'x',
+  'f:__proto__',
+  'f:constructor',
+  'f:\u0000',
 ];
 
 const nodeOf = (depth: number): fc.Arbitrary<object> =>
@@ -73,7 +87,7 @@ const below = (names: readonly string[], inner: unknown): object =>
 const LONG_NAME = 'a'.repeat(200_000);
 const MANY_NAMES = Array.from({ length: 1000 }, (_, index) => `e${index}`);
 
-/** A container whose fields have long paths: none of them can be left out, for each is a conflict. */
+/** A container whose fields have long paths. Each field is a conflict, so the API's message cannot omit any path. */
 const containerOfLongPaths = {
   name: LONG_NAME,
   image: 'busybox:1.28',
@@ -85,7 +99,7 @@ const ownedByOthers = below(
   Object.fromEntries(MANY_NAMES.map((name) => [`k:${JSON.stringify({ name })}`, {}])),
 );
 
-/** `specPath`: where the containers of the kind are. */
+/** `specPath` is the path of the spec that has the containers. */
 const hostileOwners = (specPath: readonly string[]): fc.Arbitrary<unknown> => {
   const elements = specPath.map((name) => `f:${name}`);
   const fields = fc.oneof(
@@ -115,13 +129,13 @@ const hostileOwners = (specPath: readonly string[]): fc.Arbitrary<unknown> => {
 
 const LISTS_IN_ANNOTATIONS = ['initContainers', 'deferContainers'];
 
-/** The object without the lists that an annotation may stand for, at any depth. */
+/** Removes lists that an annotation may replace, at any depth. */
 function withoutLists(value: object): object {
   const entries = Object.entries(value).filter(([key]) => !LISTS_IN_ANNOTATIONS.includes(key));
   return Object.fromEntries(entries.map(([key, inner]) => [key, isObject(inner) ? withoutLists(inner) : inner]));
 }
 
-/** The object, which is valid, with metadata that is read as something else, or with what such metadata speaks of. */
+/** Adds to a valid object metadata that represents other parts of it, or the parts that such metadata refers to. */
 export function withOddMetadata(
   whole: object,
   isTemplate: boolean,

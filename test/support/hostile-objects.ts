@@ -1,13 +1,12 @@
-/** Objects of the kinds, grown out of valid ones by the table of fields, and their bodies: JSON, YAML, protobuf, each damaged. */
+/** Objects of all kinds, grown from valid ones by the field table, and their bodies as JSON, YAML and protobuf, possibly damaged. */
 import fc from 'fast-check';
-import protobuf from 'protobufjs/minimal.js';
 import type { KindDefinition } from '../../src/api/kind.ts';
 import { type Shape, schemaTypes } from '../../src/api/schema.ts';
-import { protobufFields } from '../../src/apiserver/protobuf/fields.ts';
 import { withOddMetadata } from './hostile-metadata.ts';
-import { asYaml, damaged, hostileText, hostileValue, isObject, merged, mutated } from './hostile-values.ts';
+import { encodeProtobuf } from './hostile-protobuf.ts';
+import { asYaml, damaged, hostileText, hostileValue, merged, mutated } from './hostile-values.ts';
 
-/** Nothing runs of it: no node has such a label. */
+/** No node has the label, so such a Pod never runs. */
 const podSpec = {
   nodeSelector: { no: 'node' },
   terminationGracePeriodSeconds: 1,
@@ -35,7 +34,7 @@ const podSpec = {
   tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 5 }],
 };
 
-/** What a valid object of a kind needs beside its name. */
+/** The fields that a valid object of a kind needs besides its name. */
 const CONTENTS: Readonly<Record<string, object>> = {
   ConfigMap: { data: { a: 'b' }, binaryData: { c: 'ZA==' } },
   Secret: { data: { a: 'Yg==' }, stringData: { c: 'd' }, type: 'Opaque' },
@@ -55,8 +54,14 @@ const CONTENTS: Readonly<Record<string, object>> = {
     transitions: [{ key: 'a', at: '2026-01-01T00:00:00.000000Z', type: 'Step' }],
   },
   EventsV1Event: {
-    ...{ regarding: { kind: 'Pod', namespace: 'default', name: 'one' }, eventTime: '2026-01-01T00:00:00.000000Z' },
-    ...{ reportingController: 'a/b', reportingInstance: 'c', action: 'd', reason: 'A', note: 'b', type: 'Normal' },
+    regarding: { kind: 'Pod', namespace: 'default', name: 'one' },
+    eventTime: '2026-01-01T00:00:00.000000Z',
+    reportingController: 'a/b',
+    reportingInstance: 'c',
+    action: 'd',
+    reason: 'A',
+    note: 'b',
+    type: 'Normal',
   },
   Lease: { spec: { holderIdentity: 'me', leaseDurationSeconds: 15, renewTime: '2026-01-01T00:00:00.000000Z' } },
   RuntimeClass: { handler: 'runc', overhead: { podFixed: { cpu: '1m' } } },
@@ -71,33 +76,45 @@ const CONTENTS: Readonly<Record<string, object>> = {
 };
 
 const PLAUSIBLE = [
-  ...['Always', 'Never', 'OnFailure', 'IfNotPresent', 'PostExit', 'PreExit', 'Succeeded', 'FailPod', 'AfterPreExit'],
-  ...[
-    'TCP',
-    'UDP',
-    'Exists',
-    'In',
-    'Equal',
-    'NoSchedule',
-    'NoExecute',
-    'ClusterIP',
-    'NodePort',
-    'ExternalName',
-    'Local',
-  ],
-  ...['RuntimeDefault', 'Localhost', 'Burstable', 'ReadWriteOnce', 'Block', 'Immediate', 'File', 'Memory', 'HTTP'],
-  ...[
-    'one',
-    'default',
-    'busybox:1.28',
-    'a=b',
-    '/work',
-    '10m',
-    '1Gi',
-    '127.0.0.1',
-    'metadata.name',
-    '2026-01-01T00:00:00Z',
-  ],
+  'Always',
+  'Never',
+  'OnFailure',
+  'IfNotPresent',
+  'PostExit',
+  'PreExit',
+  'Succeeded',
+  'FailPod',
+  'AfterPreExit',
+  'TCP',
+  'UDP',
+  'Exists',
+  'In',
+  'Equal',
+  'NoSchedule',
+  'NoExecute',
+  'ClusterIP',
+  'NodePort',
+  'ExternalName',
+  'Local',
+  'RuntimeDefault',
+  'Localhost',
+  'Burstable',
+  'ReadWriteOnce',
+  'Block',
+  'Immediate',
+  'File',
+  'Memory',
+  'HTTP',
+  'one',
+  'default',
+  'busybox:1.28',
+  'a=b',
+  '/work',
+  '10m',
+  '1Gi',
+  '127.0.0.1',
+  'metadata.name',
+  '2026-01-01T00:00:00Z',
 ];
 
 const SCALARS: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
@@ -119,7 +136,7 @@ const contentOf = (shape: Shape, depth: number): fc.Arbitrary<unknown> => {
 
 const someOf = <T>(all: T[]): fc.Arbitrary<T[]> => fc.subarray(all, { maxLength: Math.min(all.length, 4) });
 
-/** Some of the type's fields, each of its shape, to some depth. */
+/** Generates some of the type's fields, each with a value of its shape, down to a limited depth. */
 const objectOf = (type: string, depth: number): fc.Arbitrary<Record<string, unknown>> =>
   depth === 0
     ? fc.constant({})
@@ -134,11 +151,13 @@ export const apiVersionOf = ({ group, version }: KindDefinition): string =>
 export const pathOf = (kind: KindDefinition): string => `${kind.group === '' ? '/api' : '/apis'}/${apiVersionOf(kind)}`;
 
 export const validObject = (kind: KindDefinition, name: string): object => ({
-  ...{ apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name } },
+  apiVersion: apiVersionOf(kind),
+  kind: kind.kind,
+  metadata: { name },
   ...(CONTENTS[kind.schema] ?? CONTENTS[kind.kind]),
 });
 
-/** An object that is valid but for what was put into it. */
+/** Generates a valid object with hostile changes. */
 export function hostileObject(kind: KindDefinition, name: string): fc.Arbitrary<object> {
   const whole = validObject(kind, name);
   const [isPod, isTemplate] = [kind.kind === 'Pod', kind.kind === 'PodTemplate'];
@@ -161,86 +180,43 @@ export interface Body {
   bytes: Buffer;
 }
 
-/** Writes a value as Go's protobuf does where it has the field's shape; what has not is left out. */
-function writeField(writer: protobuf.Writer, number: number, shape: Shape, value: unknown): void {
-  const message = (write: (inner: protobuf.Writer) => void): void => {
-    write(writer.uint32((number << 3) | 2).fork());
-    writer.ldelim();
-  };
-  if (typeof shape === 'object') {
-    if ('array' in shape) {
-      if (Array.isArray(value)) for (const each of value) writeField(writer, number, shape.array, each);
-    } else if ('ref' in shape) message((inner) => writeMessage(inner, shape.ref, value));
-    else if (isObject(value))
-      for (const [key, content] of Object.entries(value))
-        message((inner) => writeField(inner.uint32(10).string(key), 2, shape.map, content));
-  } else if (typeof value === 'number' && shape === 'integer')
-    writer.uint32(number << 3).int64(Math.trunc(value) % 2 ** 62);
-  else if (typeof value === 'boolean') writer.uint32(number << 3).bool(value);
-  else if (shape === 'quantity')
-    message((inner) => void inner.uint32(10).string(typeof value === 'string' ? value : '1'));
-  else if (typeof value === 'string') writer.uint32((number << 3) | 2).string(value);
-}
-
-function writeMessage(writer: protobuf.Writer, type: string, value: unknown): void {
-  if (!isObject(value)) return;
-  const words = (protobufFields[type] ?? '').split(' ');
-  for (let at = 0; at + 1 < words.length; at += 2) {
-    const [name = '', number = ''] = [words[at], words[at + 1]];
-    const shape = schemaTypes[type]?.[name]?.shape;
-    if (shape !== undefined && value[name] !== undefined)
-      writeField(writer, Number.parseInt(number, 10), shape, value[name]);
-  }
-}
-
-function asProtobuf(kind: KindDefinition, object: object): Buffer {
-  const writer = protobuf.Writer.create();
-  writer.uint32(10).fork().uint32(10).string(apiVersionOf(kind)).uint32(18).string(kind.kind).ldelim();
-  writeMessage(writer.uint32(18).fork(), kind.schema, object);
-  return Buffer.concat([Buffer.from('k8s\0'), writer.ldelim().finish()]);
-}
-
 const YAML_TOKENS = [
-  ...[
-    '\n',
-    '  ',
-    '\t',
-    ': ',
-    '- ',
-    '? ',
-    '{',
-    '}',
-    '[',
-    ']',
-    ', ',
-    '&a ',
-    '*a',
-    '<<: *a',
-    '!!binary ',
-    '!!set ',
-    '!<x> ',
-  ],
-  ...[
-    '|\n',
-    '>+9\n',
-    '---\n',
-    '...\n',
-    '%YAML 9.9\n',
-    '%TAG ! x\n',
-    '#',
-    '"',
-    "'",
-    '\\x',
-    'a',
-    'data',
-    '1e999',
-    '~',
-    '\u0085',
-  ],
+  '\n',
+  '  ',
+  '\t',
+  ': ',
+  '- ',
+  '? ',
+  '{',
+  '}',
+  '[',
+  ']',
+  ', ',
+  '&a ',
+  '*a',
+  '<<: *a',
+  '!!binary ',
+  '!!set ',
+  '!<x> ',
+  '|\n',
+  '>+9\n',
+  '---\n',
+  '...\n',
+  '%YAML 9.9\n',
+  '%TAG ! x\n',
+  '#',
+  '"',
+  "'",
+  '\\x',
+  'a',
+  'data',
+  '1e999',
+  '~',
+  '\u0085',
 ];
 const yaml = fc.array(fc.constantFrom(...YAML_TOKENS), { maxLength: 60 }).map((tokens) => tokens.join(''));
 
-/** A body that might be an object of the kind. */
+/** Generates a body that could be an object of the kind. */
 export const hostileBody = (kind: KindDefinition, name: string): fc.Arbitrary<Body> => {
   const object = hostileObject(kind, name);
   const of = (type: string, bytes: fc.Arbitrary<Buffer>): fc.Arbitrary<Body> =>
@@ -271,7 +247,7 @@ export const hostileBody = (kind: KindDefinition, name: string): fc.Arbitrary<Bo
       weight: 3,
       arbitrary: of(
         'application/vnd.kubernetes.protobuf',
-        object.map((each) => asProtobuf(kind, each)),
+        object.map((each) => encodeProtobuf(apiVersionOf(kind), kind, each)),
       ),
     },
     {

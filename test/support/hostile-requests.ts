@@ -7,18 +7,18 @@ import { asYaml, damaged, hostileText, hostileValue } from './hostile-values.ts'
 
 export interface HostileRequest {
   method: string;
-  /** With its query. */
+  /** The path with its query. */
   path: string;
   headers: Record<string, string>;
-  /** A character for each byte. */
+  /** One character per byte (latin1). */
   body: string;
 }
 
-/** None is the name of an object that the test itself needs. */
+/** Names of objects; none is that of an object that the test itself needs. */
 const NAMES = ['one', 'two', 'three', 'four'];
 const NAMESPACES = ['default', 'default', 'default', 'other', 'none'];
 
-/** As Go's clients escape it; text that is no UTF-16 cannot be escaped. */
+/** Escapes a text as Go's clients do; encodeURIComponent throws on lone surrogates, so they are replaced. */
 const escaped = (text: string): string => encodeURIComponent(text.toWellFormed());
 
 const oddName = hostileText.map((text) => escaped(text).slice(0, 3000));
@@ -43,7 +43,7 @@ const selector = fc.oneof(
     .array(fc.constantFrom('a', '=', '!', ',', '(', ')', ' in ', ' notin ', '>', '\\', ''), { maxLength: 40 })
     .map((parts) => parts.join('')),
 );
-/** As much as leaves room for the rest of a head. */
+/** Selectors as long as fits into the request head together with the rest. */
 const longSelector = fc.constantFrom(
   '!a,'.repeat(1200).slice(0, -1),
   `a notin (${Array.from({ length: 800 }, (_, index) => `b${index}`)})`,
@@ -108,7 +108,7 @@ interface Target {
 
 const METHODS = ['GET', 'GET', 'POST', 'POST', 'PUT', 'PATCH', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
-/** A path of the kind and a method, which mostly fit one another. */
+/** Generates a path of the kind and a method, most of which fit together. */
 function targetOf(kind: KindDefinition): fc.Arbitrary<Target> {
   const root = pathOf(kind);
   const namespace = kind.namespaced ? segment(NAMESPACES).map((name) => `/namespaces/${name}`) : fc.constant('');
@@ -131,34 +131,28 @@ function targetOf(kind: KindDefinition): fc.Arbitrary<Target> {
 }
 
 const POINTERS = [
-  ...[
-    '',
-    '/',
-    '/-',
-    '/metadata',
-    '/metadata/labels',
-    '/metadata/labels/a',
-    '/metadata/name',
-    '/metadata/managedFields/0',
-  ],
-  ...[
-    '/spec',
-    '/spec/containers/0',
-    '/spec/containers/-',
-    '/spec/containers/4294967296',
-    '/spec/containers/-1',
-    '/spec/containers/01',
-  ],
-  ...[
-    '/data',
-    '/data/a',
-    '/data/a~1b',
-    '/data/~2',
-    '/__proto__/polluted',
-    '/constructor/prototype/polluted',
-    'data',
-    '/status',
-  ],
+  '',
+  '/',
+  '/-',
+  '/metadata',
+  '/metadata/labels',
+  '/metadata/labels/a',
+  '/metadata/name',
+  '/metadata/managedFields/0',
+  '/spec',
+  '/spec/containers/0',
+  '/spec/containers/-',
+  '/spec/containers/4294967296',
+  '/spec/containers/-1',
+  '/spec/containers/01',
+  '/data',
+  '/data/a',
+  '/data/a~1b',
+  '/data/~2',
+  '/__proto__/polluted',
+  '/constructor/prototype/polluted',
+  'data',
+  '/status',
 ];
 const operation = fc.record(
   {
@@ -232,7 +226,7 @@ const OTHER_HEADERS: readonly Record<string, string>[] = [
   { upgrade: 'SPDY/3.1', connection: 'Upgrade' },
 ];
 
-/** DELETE of a namespace ends what is in it; the others of the test are in one that is never named. */
+/** Deleting a namespace deletes the objects in it; the test keeps its own objects in a namespace that is never generated. */
 const toKind: fc.Arbitrary<HostileRequest> = fc.constantFrom(...kinds).chain((kind) =>
   targetOf(kind).chain((target) =>
     fc
@@ -263,8 +257,10 @@ const ROOTS = [
 const toAnywhere: fc.Arbitrary<HostileRequest> = fc
   .record({ method: fc.constantFrom(...METHODS), path: fc.array(segment(ROOTS), { maxLength: 6 }), query })
   .map(({ method, path, query: parameters }) => ({
-    ...{ method, path: `/${path.join('/')}${parameters}` },
-    ...{ headers: {}, body: '' },
+    method,
+    path: `/${path.join('/')}${parameters}`,
+    headers: {},
+    body: '',
   }));
 
 export const hostileRequest: fc.Arbitrary<HostileRequest> = fc.oneof(
@@ -274,7 +270,7 @@ export const hostileRequest: fc.Arbitrary<HostileRequest> = fc.oneof(
 
 const GET = 'GET /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: a\r\n';
 const POST = GET.replace('GET', 'POST');
-/** What a client sends on a connection before it ends it, a character for each byte. */
+/** Bytes that a client sends on a connection before it closes it, one character per byte (latin1). */
 export const hostileBytes: fc.Arbitrary<string> = damaged(
   fc
     .constantFrom(

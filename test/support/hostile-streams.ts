@@ -1,13 +1,13 @@
-/** What a client might send on a stream of a container, beside what it should: frames of SPDY and of WebSocket, damaged. */
+/** Bytes that a client might send on a container's stream besides correct ones: frames of SPDY and WebSocket, possibly damaged. */
 import fc from 'fast-check';
 import { damaged, hostileText } from './hostile-values.ts';
 import { hex, spdyControl, spdyData, spdyHeader, spdyStream, spdyStreams } from './raw-streams.ts';
 
 export interface HostileStream {
-  /** The subresource with its query: exec?container=… */
+  /** The subresource with its query, such as exec?container=… */
   stream: string;
   headers: Record<string, string>;
-  /** A character for each byte. */
+  /** One character per byte (latin1). */
   bytes: string;
 }
 
@@ -35,12 +35,12 @@ const spdyFrame: fc.Arbitrary<Buffer> = fc.oneof(
     .map(([id, bytes, length]) => spdyData(id, Buffer.from(bytes), length)),
 );
 
-/** Messages of the base64 subprotocols: a digit, then base64 or what is none. */
+/** Messages of the base64 subprotocols: a channel digit, then valid or invalid base64. */
 const base64Message: fc.Arbitrary<Uint8Array> = fc
   .tuple(fc.constantFrom('0', '4', '9', ''), fc.oneof(fc.base64String({ maxLength: 80 }), fc.string({ maxLength: 80 })))
   .map(([channel, text]) => Buffer.from(`${channel}${text}`).subarray(0, 100));
 
-/** A frame of the client, masked with zeros. */
+/** A client's frame, masked with zeros or not masked. */
 const webSocketFrame: fc.Arbitrary<Buffer> = fc
   .tuple(
     fc.constantFrom(0x80, 0x00, 0xf0),
@@ -57,8 +57,13 @@ const webSocketFrame: fc.Arbitrary<Buffer> = fc
   );
 
 const SUBPROTOCOLS = [
-  ...['v4.channel.k8s.io', 'v5.channel.k8s.io', 'channel.k8s.io', 'base64.channel.k8s.io', 'v4.base64.channel.k8s.io'],
-  ...['SPDY/3.1+portforward.k8s.io', 'x'],
+  'v4.channel.k8s.io',
+  'v5.channel.k8s.io',
+  'channel.k8s.io',
+  'base64.channel.k8s.io',
+  'v4.base64.channel.k8s.io',
+  'SPDY/3.1+portforward.k8s.io',
+  'x',
 ];
 
 const framesOf = (frame: fc.Arbitrary<Buffer>): fc.Arbitrary<string> =>

@@ -1,51 +1,59 @@
-/** Values, texts and bytes that no honest client sends, as arbitraries of fast-check. */
+/** Values, texts and bytes that no honest client sends, as fast-check arbitraries. */
 import fc from 'fast-check';
 import { stringify } from 'yaml';
 
 const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
-/** As JSON, because only JSON.parse makes a property that is called __proto__. */
+/** Values as JSON text, because only JSON.parse creates an own property named __proto__. */
 const VALUES = [
-  ...[
-    'null',
-    'true',
-    'false',
-    '0',
-    '-0',
-    '-1',
-    '1.5',
-    '1e308',
-    '9007199254740993',
-    '9223372036854775808',
-    '-2147483649',
-  ],
-  ...['[]', '{}', '[[]]', '[null]', '[{}]', '{"":""}', '{"a":null}', nested(60), nested(1100)],
-  ...['{"__proto__":{"polluted":true}}', '{"constructor":{"prototype":{"polluted":true}}}', '{"toString":1}'],
-  ...[
-    '""',
-    '" "',
-    '"a"',
-    '"A_b"',
-    '"-a"',
-    '"a.b/c"',
-    '"../../etc"',
-    '"/"',
-    '"%2e%2e"',
-    '"\\u0000"',
-    '"\\ud800"',
-    '"😀"',
-  ],
-  ...[
-    '"$(a)"',
-    '"\\r\\nX: y"',
-    '"*"',
-    '"1e9999999Gi"',
-    '"99999999999999999999m"',
-    '"0x10"',
-    '"NaN"',
-    '"2026-13-45T99:00:00Z"',
-  ],
-  ...['"+275760-09-13T00:00:00.001Z"', '"0001-01-01T00:00:00Z"', '"::ffff:127.0.0.1"', '"999.0.0.1/33"', '"sha256:zz"'],
+  'null',
+  'true',
+  'false',
+  '0',
+  '-0',
+  '-1',
+  '1.5',
+  '1e308',
+  '9007199254740993',
+  '9223372036854775808',
+  '-2147483649',
+  '[]',
+  '{}',
+  '[[]]',
+  '[null]',
+  '[{}]',
+  '{"":""}',
+  '{"a":null}',
+  nested(60),
+  nested(1100),
+  '{"__proto__":{"polluted":true}}',
+  '{"constructor":{"prototype":{"polluted":true}}}',
+  '{"toString":1}',
+  '""',
+  '" "',
+  '"a"',
+  '"A_b"',
+  '"-a"',
+  '"a.b/c"',
+  '"../../etc"',
+  '"/"',
+  '"%2e%2e"',
+  '"\\u0000"',
+  '"\\ud800"',
+  '"😀"',
+  '"$(a)"',
+  '"\\r\\nX: y"',
+  '"*"',
+  '"1e9999999Gi"',
+  '"99999999999999999999m"',
+  '"0x10"',
+  '"NaN"',
+  '"2026-13-45T99:00:00Z"',
+  '"+275760-09-13T00:00:00.001Z"',
+  '"0001-01-01T00:00:00Z"',
+  '"::ffff:127.0.0.1"',
+  '"999.0.0.1/33"',
+  '"sha256:zz"',
 ];
 
 export const hostileText: fc.Arbitrary<string> = fc.oneof(
@@ -57,7 +65,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
     .map(([unit, times]) => unit.repeat(times)),
 );
 
-/** In a body alone: no head has room for it. */
+/** Texts that fit only into a body: they are too long for a request head. */
 const longText: fc.Arbitrary<string> = fc
   .tuple(fc.constantFrom('a', 'a.', '😀', '"', '\u0001'), fc.constantFrom(30_000, 300_000))
   .map(([unit, times]) => unit.repeat(times / unit.length));
@@ -80,7 +88,7 @@ const MANY_PLACES = 300;
 type Container = Record<string, unknown> | unknown[];
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null;
 
-/** Places in a value, the outermost first: their containers and keys. */
+/** Places in a value, the outermost first, as pairs of container and key. */
 function placesOf(root: Container): [Container, string][] {
   const places: [Container, string][] = [];
   const containers = [root];
@@ -116,7 +124,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 
 function apply(root: Container, at: number, made: Change): void {
   const places = placesOf(root);
-  // Lists of lists of lists would be larger than any body.
+  // Repeating lists of lists of lists would exceed any body.
   if (places.length > MANY_PLACES) return;
   const [container, key] = places[at % places.length] ?? [root, 'a'];
   const old = (container as Record<string, unknown>)[key];
@@ -134,7 +142,7 @@ function apply(root: Container, at: number, made: Change): void {
   }
 }
 
-/** The value with up to four changes, none of which need make sense. */
+/** Generates the object with up to four changes, which need not make sense. */
 export const mutated = (template: object): fc.Arbitrary<object> =>
   fc.array(fc.tuple(fc.nat(), change), { maxLength: 4 }).map((changes) => {
     const copy = structuredClone(template) as Container;
@@ -160,7 +168,7 @@ function harm(bytes: Buffer, { at, kind, bytes: added }: Damage): Buffer {
   return copy;
 }
 
-/** The bytes as they are, or with up to three places where they are others, more or fewer. */
+/** Generates the bytes unchanged, or with up to three places where bytes are replaced, inserted, cut off or doubled. */
 export const damaged = (whole: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> =>
   fc
     .tuple(
@@ -173,7 +181,7 @@ export type Json = Record<string, unknown>;
 export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The second within the first, elements of lists by their place. */
+/** Merges the second value into the first, elements of lists by their index. */
 export function merged(old: unknown, added: unknown): unknown {
   if (Array.isArray(old) && Array.isArray(added))
     return Array.from({ length: Math.max(old.length, added.length) }, (_, at) =>
@@ -185,7 +193,7 @@ export function merged(old: unknown, added: unknown): unknown {
   return result;
 }
 
-/** JSON is YAML as well. The library overflows the stack for deep values, and takes long for large ones. */
+/** JSON is also YAML, and is used for large values: for those the YAML library is slow or overflows the stack. */
 export function asYaml(value: unknown): string {
   const json = JSON.stringify(value);
   return json.length > 6000 ? json : stringify(value);

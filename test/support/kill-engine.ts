@@ -1,4 +1,4 @@
-/** Ends an engine that nothing else has ended: one that is left running would bring back what is removed. */
+/** Kills an engine that is still running: it would restore what the cleanup removes. */
 import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
 
 const DEADLINE_MILLIS = 30_000;

@@ -1,6 +1,6 @@
 /**
- * Pods that end while their engine is killed again and again: each container writes into a log outside the Pod what it does,
- * and waits at gates that the test opens, so that no step is passed before the engine has been killed at it.
+ * Pods that end while their engine is killed repeatedly. Each container logs its steps to a folder outside the Pod and waits at
+ * gates that the test opens, so that no step passes before the engine was killed at it.
  */
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,14 +13,14 @@ import { type PodRecord, recordPods } from './pods.ts';
 
 const DEADLINE_MILLIS = 60_000;
 
-/** An engine, and what was heard of its Pods through all its lives. */
+/** An engine that is killed and restarted, and the records of its Pods from all its runs. */
 export interface MortalEngine {
   record(): PodRecord;
-  /** Every version of the Pod that was seen, by all records. */
+  /** All versions of the Pod in all records. */
   seen(name: string): Pod[];
-  /** kill -9 the moment that the promise resolves, then starts it again; `dead` is called between the two. */
+  /** Kills the engine with SIGKILL when `reached` resolves, then restarts it; calls `dead` between the two. */
   killAt(reached: Promise<unknown>, meanwhile?: () => Promise<void>, dead?: () => void): Promise<void>;
-  /** Once there are so many such lines in the Pod's log; told of by the kernel, whether or not the engine lives. */
+  /** Resolves once the Pod's log has `count` such lines. Uses inotify, so it works while the engine is down. */
   untilLogged(name: string, line: string, count?: number): Promise<void>;
   end(): void;
 }
@@ -33,7 +33,7 @@ export async function mortalEngine(lifepod: RunningLifepod): Promise<MortalEngin
     record: () => record,
     seen: (name) => [...before, record].flatMap((each) => each.history(name).map((version) => version.pod)),
     async killAt(reached, meanwhile = async () => undefined, dead = () => undefined) {
-      // What is asked of the engine now may find it dead.
+      // Requests of `meanwhile` may fail because the engine is dead.
       const asked = meanwhile();
       await reached;
       const released = dataDirReleased(lifepod.dataDir, AbortSignal.timeout(DEADLINE_MILLIS));
@@ -70,12 +70,12 @@ const failOnce = (wait: string): string =>
 export const ENTRIES = ['one', 'two', 'three', 'four'] as const;
 export const GRACE_SECONDS = 100;
 
-/** Four entries, the second of which fails once. `work`: what a container does between its two lines. */
+/** A Pod with four entries, the second of which fails once. `work` gives the script between an entry's two lines of the log. */
 export function killedPod(lifepod: RunningLifepod, name: string, work: (step: string) => string = gate): object {
   const path = folderOf(lifepod, name);
   mkdirSync(path, { recursive: true });
   appendFileSync(join(path, 'log'), '');
-  const app = `trap "echo told >>/work/log; ${work('app')}; exit 0" TERM; while :; do sleep 3600 & wait $!; done`;
+  const app = `trap "echo stop >>/work/log; ${work('app')}; exit 0" TERM; while :; do sleep 3600 & wait $!; done`;
   const hook = `echo hook >>/work/log; ${work('hook')}`;
   return pod(name, {
     app: [{ name: 'app', script: app, ...WORK, lifecycle: { preStop: { exec: { command: ['sh', '-c', hook] } } } }],
@@ -89,7 +89,7 @@ export function killedPod(lifepod: RunningLifepod, name: string, work: (step: st
   });
 }
 
-/** Lets the Pod's containers past the gates, now and later. */
+/** Opens gates for the Pod's containers, now and later. */
 export function open(lifepod: RunningLifepod, name: string, ...gates: string[]): void {
   for (const each of gates) writeFileSync(join(folderOf(lifepod, name), `open-${each}`), '');
 }

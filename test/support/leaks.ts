@@ -1,4 +1,4 @@
-/** What an engine has on the machine, as lines: a test collects them while it runs and looks whether one is left. */
+/** What an engine has on the machine, as lines: a test collects them while the engine runs, and later checks that none is left. */
 import { mountsOf, processesNaming } from '../../src/engine/leftovers.ts';
 import { networkNames } from '../../src/network/bridge.ts';
 import { runCommand } from '../../src/platform/processes.ts';
@@ -12,7 +12,7 @@ async function json<T>(command: string, args: string[]): Promise<T[]> {
   return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as T[]) : [];
 }
 
-/** The engine's bridge, the veths on it, its nftables table. Network namespaces are mounts in the data folder. */
+/** The engine's bridge, the veths on it, and its nftables table. Network namespaces are mounts in the data folder. */
 async function networkParts(dataDir: string): Promise<string[]> {
   const { bridge, table } = networkNames({ dataDir, instance: dataDir });
   const ports = await json<Link>('ip', ['-j', 'link', 'show', 'master', bridge]);
@@ -26,9 +26,9 @@ async function exists(part: string): Promise<boolean> {
 }
 
 export interface LeakWatch {
-  /** What the engine had when watchLeaks() was called. */
+  /** The network parts, processes and mounts when watchLeaks() was called. */
   parts: string[];
-  /** What of it is still there, and what processes and mounts there are now. */
+  /** The network parts that still exist, and the processes and mounts that exist now. */
   left(): Promise<string[]>;
 }
 

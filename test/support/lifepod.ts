@@ -1,6 +1,6 @@
 /**
- * An engine for end-to-end tests: a scratch data folder, a free port, own networks, the unmodified kubectl.
- * Whatever happens to the test process, guardian.ts ends the engine and removes the folder.
+ * An engine for end-to-end tests, with a scratch data folder, a free port, its own networks and the unmodified kubectl.
+ * If the test process dies, guardian.ts ends the engine and removes the folder.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,16 +20,16 @@ export const REPOSITORY = join(import.meta.dirname, '../..');
 export const LAUNCHER = join(REPOSITORY, 'bin/lifepod');
 const DEADLINE_MILLIS = 120_000;
 
-/** A folder with a guardian. */
+/** A folder that a guardian process removes if the test process dies. */
 export interface Scratch {
   path: string;
   remove(): Promise<void>;
 }
 
-/** `link`: a network interface that goes with it. */
+/** `link` is a network interface that is removed with the folder. */
 export function scratchFolder(link?: string): Scratch {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-test-')));
-  // Not as arguments: who looks for processes that name the folder is to find what the test has left.
+  // Not as arguments: a search for processes that name the folder must find only those that the test left.
   const env = { ...process.env, GUARDED_FOLDER: path, ...(link === undefined ? {} : { GUARDED_LINK: link }) };
   const guardian: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'guardian.ts')], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -41,7 +41,7 @@ export function scratchFolder(link?: string): Scratch {
     async remove() {
       await killEngine(path);
       await clearMachine(path, nodePlatform('error'), AbortSignal.timeout(DEADLINE_MILLIS));
-      // It may be a disk of its own.
+      // The folder may be a disk of its own.
       await runCommand('umount', ['--lazy', path]);
       if (link !== undefined) await runCommand('ip', ['link', 'delete', link]);
       rmSync(path, { recursive: true, force: true });
@@ -59,33 +59,33 @@ export interface LifepodClient {
   nodeName: string;
   /** bin/lifepod with --data-dir, and with --namespace where the kubeconfig has one. */
   cli(command: string, ...args: string[]): Promise<CommandResult>;
-  /** As cli(), but throws where the exit code is not 0. */
+  /** Like cli(), but throws if the exit code is not 0; returns standard output. */
   cliOk(command: string, ...args: string[]): Promise<string>;
   kubectl(...args: string[]): Promise<CommandResult>;
   kubectlOk(...args: string[]): Promise<string>;
-  /** kubectl with standard input. */
+  /** Runs kubectl with standard input. */
   kubectlInput(input: string, ...args: string[]): Promise<CommandResult>;
   apply(manifest: object | string): Promise<void>;
-  /** Runs kubectl until its lines of output satisfy `done`, then ends it; fails with the output where kubectl ends before. */
+  /** Runs kubectl until its output lines satisfy `done`, then ends it; rejects with the output if kubectl ends before. */
   until(args: string[], done: (line: string, lines: readonly string[]) => boolean): Promise<string[]>;
-  /** The object, parsed. */
+  /** Returns the parsed object. */
   get<T = Record<string, unknown>>(...args: string[]): Promise<T>;
 }
 
 export interface RunningLifepod extends LifepodClient {
-  /** Options that `lifepod up` was started with. */
+  /** The options of `lifepod up`. */
   options: string[];
-  /** The engine's process. Throws where it does not run. */
+  /** The engine's pid. Throws if the engine does not run. */
   pid(): number;
-  /** `lifepod up --detach` again, after a kill or stop. */
+  /** Runs `lifepod up --detach` again, after a kill or stop. */
   up(): Promise<void>;
-  /** kill -9 of the engine's process alone; resolves when it is gone. */
+  /** Signals only the engine's process; resolves when the process has ended. */
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
 }
 
 /** An engine of one test file. */
 export interface Lifepod extends RunningLifepod {
-  /** Ends all, removes all; fails where `lifepod down` fails. */
+  /** Ends and removes everything; rejects if `lifepod down` fails. */
   stop(): Promise<void>;
 }
 
@@ -97,10 +97,10 @@ const succeeded = (what: string, result: CommandResult): string => {
 export const launch = (args: string[], env: NodeJS.ProcessEnv = {}): Promise<CommandResult> =>
   runCommand(LAUNCHER, args, { signal: AbortSignal.timeout(DEADLINE_MILLIS), env: { ...process.env, ...env } });
 
-/** Nothing is evicted or removed for the machine's disk; tests of that have disks of their own. */
+/** The machine's disk causes no eviction or image removal; tests of those have disks of their own. */
 const WHATEVER_THE_DISK_HAS_LEFT = ['--eviction-hard', 'memory.available<100Mi', '--image-gc-high-threshold', '100'];
 
-/** Starts an engine, with the image busybox:1.28 loaded. */
+/** Starts an engine that has loaded the image busybox:1.28. */
 export async function startLifepod(extra: { options?: string[]; scratch?: Scratch } = {}): Promise<Lifepod> {
   const scratch = extra.scratch ?? scratchFolder();
   try {

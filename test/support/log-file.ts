@@ -1,11 +1,11 @@
-/** Logs that containers write into a folder of the node; each wait ends when the kernel tells of what is waited for. */
+/** Waits for lines of logs that containers write into a folder of the node, woken by inotify. */
 import { readdirSync, readFileSync, watch } from 'node:fs';
 
 const DEADLINE_MILLIS = 60_000;
 
 export const linesOf = (log: string): string[] => readFileSync(log, 'utf8').split('\n').slice(0, -1);
 
-/** Once there are so many such lines in the file, which must exist. */
+/** Resolves once the file, which must exist, has the line `count` times. */
 export const untilLogHas = (log: string, line: string, count = 1): Promise<void> =>
   until(
     log,
@@ -13,7 +13,7 @@ export const untilLogHas = (log: string, line: string, count = 1): Promise<void>
     () => `${log} did not get "${line}":\n${linesOf(log).join('\n')}`,
   );
 
-/** Once there are so many lines in the file, which must exist. */
+/** Resolves once the file, which must exist, has `count` lines. */
 export const untilLogHasLines = (log: string, count: number): Promise<void> =>
   until(
     log,
@@ -21,12 +21,12 @@ export const untilLogHasLines = (log: string, count: number): Promise<void> =>
     () => `${log} did not get ${count} lines:\n${linesOf(log).join('\n')}`,
   );
 
-/** Once these are the files in the folder, which must exist. */
+/** Resolves once the folder, which must exist, has exactly these files. */
 export const untilFolderHas = (folder: string, files: readonly string[]): Promise<void> =>
   until(
     folder,
     () => readdirSync(folder).sort().join() === files.join(),
-    () => `in ${folder} are ${readdirSync(folder).sort().join()}, not ${files.join()}`,
+    () => `${folder} contains ${readdirSync(folder).sort().join()}, not ${files.join()}`,
   );
 
 function until(path: string, done: () => boolean, otherwise: () => string): Promise<void> {

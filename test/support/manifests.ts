@@ -13,10 +13,10 @@ export const container = ({ name, script, ...rest }: ScriptedContainer): Record<
   ...rest,
 });
 
-/** Runs until it is asked to stop, and stops at once. */
+/** Runs until SIGTERM, then exits at once. */
 export const WAIT = 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done';
 
-/** A Pod; by default its one app container waits for SIGTERM. */
+/** Returns a Pod manifest; by default with one app container that waits for SIGTERM. */
 export function pod(
   name: string,
   options: {
@@ -30,17 +30,17 @@ export function pod(
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, ...(options.labels === undefined ? {} : { labels: options.labels }) },
+    metadata: { name, labels: options.labels },
     spec: {
-      ...(options.init === undefined ? {} : { initContainers: options.init.map(container) }),
+      initContainers: options.init?.map(container),
       containers: (options.app ?? [{ name: 'app', script: WAIT }]).map(container),
-      ...(options.defer === undefined ? {} : { deferContainers: options.defer.map(container) }),
+      deferContainers: options.defer?.map(container),
       ...options.spec,
     },
   };
 }
 
-/** A folder that all containers of a Pod share, mounted at /work. */
+/** A folder that the containers of a Pod share, mounted at /work. */
 export const SHARED = {
   volumes: [{ name: 'work', emptyDir: {} }],
   mount: { volumeMounts: [{ name: 'work', mountPath: '/work' }] },

@@ -1,6 +1,6 @@
 /**
- * A thread that asks an API server for /healthz, one request after the other, as a client does whom the rest does not concern: what
- * it waits is the server's doing, however busy the test is.
+ * A thread that requests /healthz of an API server again and again, like a client that has nothing to do with the test. Because
+ * it is a thread of its own, its waiting time shows the server's delays and not those of the busy test.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -8,15 +8,15 @@ import { Agent, request } from 'node:https';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { adminOf } from './raw-streams.ts';
 
-/** Returns the longest that one of its requests took while the attack went on, in milliseconds. */
+/** Returns the duration of its longest request while the attack ran, in milliseconds. */
 export async function longestWait(kubeconfig: string, attack: () => Promise<void>): Promise<number> {
   const worker = new Worker(new URL(import.meta.url), { workerData: kubeconfig });
   try {
     await once(worker, 'message');
     await attack();
-    const said = once(worker, 'message') as Promise<[number]>;
+    const reply = once(worker, 'message') as Promise<[number]>;
     worker.postMessage('how long?');
-    return (await said)[0];
+    return (await reply)[0];
   } finally {
     await worker.terminate();
   }
@@ -35,7 +35,7 @@ async function ask(kubeconfig: string): Promise<void> {
     await once(answer, 'end');
     return performance.now() - asked;
   };
-  // The first makes the connection.
+  // The first request opens the connection.
   await answered();
   parentPort?.postMessage('ready');
   parentPort?.once('message', () => parentPort?.postMessage(longest));

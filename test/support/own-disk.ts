@@ -1,8 +1,8 @@
-/** A scratch folder on a disk of its own, in memory: what other tests write elsewhere does not fill it. */
+/** A scratch folder on a disk of its own, in memory, which files of other tests do not fill. */
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { type Scratch, scratchFolder } from './lifepod.ts';
 
-/** `inodes`: how many files it can have. */
+/** `inodes` limits the number of files. */
 export async function ownDisk(size: string, inodes: number): Promise<Scratch> {
   const scratch = scratchFolder();
   await runCommandOk('mount', [

@@ -1,12 +1,12 @@
 /**
- * Datagrams from a network namespace to loopback addresses of the machine, as a container with raw sockets can make them: routes
- * stand in for the hand-made packets, so that the wire shows the same.
+ * Datagrams from a network namespace to loopback addresses of the machine, as a container with raw sockets could send them. Routes
+ * replace the hand-made packets; the packets on the wire are the same.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { runCommandOk } from '../../src/platform/processes.ts';
 
-/** Takes loopback away from the namespace, so that its packets to and from 127.0.0.0/8 use its way out. */
+/** Removes loopback from the namespace, so that packets to and from 127.0.0.0/8 leave it through eth0. */
 export async function routeLoopbackOutside(namespace: string, gateway: string): Promise<void> {
   const commands = [
     'echo 1 > /proc/sys/net/ipv4/conf/eth0/route_localnet',
@@ -19,25 +19,25 @@ export async function routeLoopbackOutside(namespace: string, gateway: string): 
   await inNamespace(namespace, 'sh', '-e', '-c', commands.join('\n'));
 }
 
-/** `namespace`: the path of its file. */
+/** Runs a command in the namespace with this file. */
 const inNamespace = (namespace: string, ...command: string[]): Promise<string> =>
   runCommandOk('nsenter', [`--net=${namespace}`, ...command]);
 
 export interface Datagram {
   to: string;
-  /** The address in the namespace that sends it; by default the one that its routes say. */
+  /** The source address; by default the one that the namespace's routes give. */
   from?: string;
   text: string;
 }
 
 export interface Listeners extends AsyncDisposable {
-  /** Sends the datagrams in this order, then one that arrives in any case; returns those that arrived before it. */
+  /** Sends the datagrams in order, then one that always arrives; returns those that arrived before it. */
   arrived(namespace: string, datagrams: readonly Datagram[]): Promise<string[]>;
 }
 
 const LAST = 'the last one';
 
-/** Listens on one port of the gateway and of these addresses of the machine. */
+/** Opens one port on the gateway and on these addresses of the machine. */
 export async function listenOn(gateway: string, addresses: readonly string[]): Promise<Listeners> {
   const sockets: Socket[] = [await bind(gateway, 0)];
   const { port } = (sockets[0] as Socket).address();
@@ -46,20 +46,20 @@ export async function listenOn(gateway: string, addresses: readonly string[]): P
     async arrived(namespace, datagrams) {
       const texts: string[] = [];
       const last = Promise.withResolvers<void>();
-      const hear = (text: Buffer): void => {
+      const receive = (text: Buffer): void => {
         if (String(text) === LAST) last.resolve();
         else texts.push(String(text));
       };
-      for (const socket of sockets) socket.on('message', hear);
+      for (const socket of sockets) socket.on('message', receive);
       try {
         const all = [...datagrams, { to: gateway, text: LAST }];
         await inNamespace(namespace, process.execPath, '-e', SEND, String(port), JSON.stringify(all));
         await last.promise;
-        // The kernel had delivered the others before, each to its own socket: one turn of the loop reads them all.
+        // The kernel has delivered the others to their sockets before, so one turn of the event loop reads them all.
         await new Promise((resolve) => setImmediate(resolve));
         return texts;
       } finally {
-        for (const socket of sockets) socket.off('message', hear);
+        for (const socket of sockets) socket.off('message', receive);
       }
     },
     async [Symbol.asyncDispose]() {

@@ -1,6 +1,6 @@
 /**
- * What the API showed of the Pods and Events of a namespace, from the first to the last version: to wait on, and
- * to look back at. A restart of the engine, which may then listen elsewhere, ends it.
+ * Records all versions of the Pods and all Events of a namespace, for tests to wait on and to look back at. A restart of the engine,
+ * which may then listen on another port, ends the recording.
  */
 import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/api/generated/types.ts';
 import { createInformer } from '../../src/client/informer.ts';
@@ -11,72 +11,73 @@ import type { LifepodClient } from './lifepod.ts';
 const DEADLINE_MILLIS = 60_000;
 
 export interface Seen {
-  /** Date.now() when the test heard of it. */
+  /** Date.now() when the test received the version. */
   at: number;
   pod: Pod;
 }
 
 export interface PodRecord {
-  /** The first version from now on (the present one counts) that satisfies; fails with the last one after a minute. */
+  /** Resolves with the first version, from the present one on, that satisfies; rejects with the last version after a minute. */
   until(name: string, satisfies: (pod: Pod) => boolean): Promise<Pod>;
-  /** The Pod of that name as it is now. */
+  /** The last version of the Pod; throws if there was none. */
   now(name: string): Pod;
-  /** When the object went from the API. */
+  /** Resolves with Date.now() of the object's deletion from the API. */
   gone(name: string): Promise<number>;
   history(name: string): Seen[];
-  /** Every Event of the Pod so far, as `Type Reason: message`, in the order in which they were heard of. */
+  /** All Events of the Pod so far, as `Type Reason: message`, in the order of their arrival. */
   events(name: string): string[];
-  /** Such a line, once there is one. */
+  /** Resolves with the first such line that matches. */
   event(name: string, matching: RegExp): Promise<string>;
   end(): void;
 }
 
-export async function recordPods(
-  lifepod: Pick<LifepodClient, 'kubeconfig'>,
-  namespace = 'default',
-): Promise<PodRecord> {
-  const client = await clientFromKubeconfig(lifepod.kubeconfig);
-  const abort = new AbortController();
-  const log = createLog({ level: 'error' });
-  const options = { namespace, log, timers: systemTimers(), signal: abort.signal };
-  const versions = new Map<string, Seen[]>();
-  const goneAt = new Map<string, number>();
-  const told = new Map<string, string[]>();
-  const waiting = new Set<() => void>();
-  const changed = (): void => {
-    for (const check of [...waiting]) check();
-  };
-  const put = (pod: Pod): void => {
-    const { name } = pod.metadata;
-    goneAt.delete(name);
-    versions.set(name, [...(versions.get(name) ?? []), { at: Date.now(), pod }]);
-    changed();
-  };
-  const hear = ({ involvedObject, type, reason, message }: CoreV1Event): void => {
-    const { name = '' } = involvedObject;
-    told.set(name, [...(told.get(name) ?? []), `${type} ${reason}: ${message}`]);
-    changed();
-  };
-  const pods = createInformer<Pod>(client.resource({ group: '', version: 'v1', resource: 'pods' }), options, {
-    added: put,
-    updated: put,
-    deleted: ({ metadata }) => {
-      goneAt.set(metadata.name, Date.now());
-      changed();
-    },
-  });
-  const events = createInformer<CoreV1Event>(
-    client.resource({ group: '', version: 'v1', resource: 'events' }),
-    options,
-    { added: hear, updated: hear },
-  );
-  await Promise.all([pods.synced, events.synced]);
+/** The versions and Events that have arrived, and the waits that check them again after each arrival. */
+class Recording {
+  private readonly versions = new Map<string, Seen[]>();
+  private readonly goneAt = new Map<string, number>();
+  private readonly eventLines = new Map<string, string[]>();
+  private readonly checks = new Set<() => void>();
 
-  const wait = <T>(find: () => T | undefined, otherwise: () => string): Promise<T> =>
-    new Promise((resolve, reject) => {
+  add(pod: Pod): void {
+    const { name } = pod.metadata;
+    this.goneAt.delete(name);
+    this.versions.set(name, [...this.history(name), { at: Date.now(), pod }]);
+    this.changed();
+  }
+
+  remove({ metadata }: Pod): void {
+    this.goneAt.set(metadata.name, Date.now());
+    this.changed();
+  }
+
+  addEvent({ involvedObject, type, reason, message }: CoreV1Event): void {
+    const { name = '' } = involvedObject;
+    this.eventLines.set(name, [...this.events(name), `${type} ${reason}: ${message}`]);
+    this.changed();
+  }
+
+  history(name: string): Seen[] {
+    return this.versions.get(name) ?? [];
+  }
+
+  latest(name: string): Pod | undefined {
+    return this.history(name).at(-1)?.pod;
+  }
+
+  events(name: string): string[] {
+    return this.eventLines.get(name) ?? [];
+  }
+
+  removedAt(name: string): number | undefined {
+    return this.goneAt.get(name);
+  }
+
+  /** Resolves with what `find` returns once it is defined; rejects after DEADLINE_MILLIS with the Pod's last state. */
+  wait<T>(name: string, find: () => T | undefined, problem: string): Promise<T> {
+    return new Promise((resolve, reject) => {
       const settle = (outcome: () => void): void => {
         clearTimeout(deadline);
-        waiting.delete(check);
+        this.checks.delete(check);
         outcome();
       };
       const check = (): void => {
@@ -87,45 +88,68 @@ export async function recordPods(
           settle(() => reject(error));
         }
       };
-      const deadline = setTimeout(() => settle(() => reject(new Error(otherwise()))), DEADLINE_MILLIS);
-      waiting.add(check);
+      const expire = (): void => reject(new Error(`the Pod ${name} ${problem}:\n${this.describe(name)}`));
+      const deadline = setTimeout(() => settle(expire), DEADLINE_MILLIS);
+      this.checks.add(check);
       check();
     });
-  const latest = (name: string): Pod | undefined => versions.get(name)?.at(-1)?.pod;
-  const describe = (name: string): string =>
-    `${JSON.stringify(latest(name)?.status, undefined, 1)}\n${told.get(name)?.join('\n')}`;
+  }
 
+  private describe(name: string): string {
+    return `${JSON.stringify(this.latest(name)?.status, undefined, 1)}\n${this.events(name).join('\n')}`;
+  }
+
+  private changed(): void {
+    for (const check of [...this.checks]) check();
+  }
+}
+
+export async function recordPods(
+  lifepod: Pick<LifepodClient, 'kubeconfig'>,
+  namespace = 'default',
+): Promise<PodRecord> {
+  const client = await clientFromKubeconfig(lifepod.kubeconfig);
+  const abort = new AbortController();
+  const options = { namespace, log: createLog({ level: 'error' }), timers: systemTimers(), signal: abort.signal };
+  const recording = new Recording();
+  const put = (pod: Pod): void => recording.add(pod);
+  const pods = createInformer<Pod>(client.resource({ group: '', version: 'v1', resource: 'pods' }), options, {
+    added: put,
+    updated: put,
+    deleted: (pod) => recording.remove(pod),
+  });
+  const putEvent = (event: CoreV1Event): void => recording.addEvent(event);
+  const events = createInformer<CoreV1Event>(
+    client.resource({ group: '', version: 'v1', resource: 'events' }),
+    options,
+    { added: putEvent, updated: putEvent },
+  );
+  await Promise.all([pods.synced, events.synced]);
   return {
-    until: (name, satisfies) =>
-      wait(
-        () => {
-          const pod = latest(name);
-          return pod !== undefined && !goneAt.has(name) && satisfies(pod) ? pod : undefined;
-        },
-        () => `the Pod ${name} did not become what was waited for (${satisfies}):\n${describe(name)}`,
-      ),
-    now: (name) => {
-      const pod = latest(name);
+    until(name, satisfies) {
+      const find = (): Pod | undefined => {
+        const pod = recording.latest(name);
+        return pod !== undefined && recording.removedAt(name) === undefined && satisfies(pod) ? pod : undefined;
+      };
+      return recording.wait(name, find, `never satisfied ${satisfies}`);
+    },
+    now(name) {
+      const pod = recording.latest(name);
       if (pod === undefined) throw new Error(`there was no Pod ${name}`);
       return pod;
     },
-    gone: (name) =>
-      wait(
-        () => goneAt.get(name),
-        () => `the Pod ${name} is still there:\n${describe(name)}`,
-      ),
-    history: (name) => versions.get(name) ?? [],
-    events: (name) => told.get(name) ?? [],
-    event: (name, matching) =>
-      wait(
-        () => told.get(name)?.find((line) => matching.test(line)),
-        () => `the Pod ${name} has no Event like ${matching}:\n${describe(name)}`,
-      ),
+    gone: (name) => recording.wait(name, () => recording.removedAt(name), 'still exists'),
+    history: (name) => recording.history(name),
+    events: (name) => recording.events(name),
+    event(name, matching) {
+      const find = (): string | undefined => recording.events(name).find((line) => matching.test(line));
+      return recording.wait(name, find, `has no Event like ${matching}`);
+    },
     end: () => abort.abort(),
   };
 }
 
-/** Signals the container's first process, as kubectl can. Its end may come before that of the command, and kill it. */
+/** Signals the container's first process with kubectl. The process may end before the command does, and so kill the command. */
 export async function signalFirst(
   lifepod: LifepodClient,
   name: string,
@@ -135,7 +159,7 @@ export async function signalFirst(
   await lifepod.kubectl('exec', name, '-c', container, '--', 'kill', `-${signal}`, '1');
 }
 
-/** The status of one container, of whatever kind; throws where there is none. */
+/** The status of a container of any kind; throws if there is none. */
 export function statusOf(pod: Pod, container: string): ContainerStatus {
   const found = findStatus(pod, container);
   if (found === undefined) throw new Error(`the Pod ${pod.metadata.name} shows no container ${container}`);
@@ -154,7 +178,7 @@ function findStatus({ status = {} }: Pod, container: string): ContainerStatus | 
 export const condition = (pod: Pod, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((each) => each.type === type);
 
-/** For until(). */
+/** Predicates for until(). */
 export const isReady = (pod: Pod): boolean => condition(pod, 'Ready')?.status === 'True';
 export const inPhase =
   (phase: string) =>

@@ -1,6 +1,6 @@
 /**
- * The archive of postgres:15 that the tests load where no registry can be reached: the programs of the machine's package
- * postgresql, of whatever version, with the libraries that they need, and busybox, in the places of the public image. Made once.
+ * An archive of postgres:15 for tests without a registry, built once: programs of the machine's postgresql package, of any version,
+ * with the libraries that they need, and busybox, at the paths of the public image.
  */
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -54,7 +54,7 @@ async function entriesOf(): Promise<Entry[]> {
 
 const text = (path: string, content: string): Entry => ({ type: 'file', path, mode: 0o644, content });
 
-/** Links are followed: what matters is that each is found under its name. */
+/** Links are followed, because each file must be found under its own name. */
 const copied = (path: string): Entry => ({
   type: 'file',
   path: path.slice(1),
@@ -62,7 +62,7 @@ const copied = (path: string): Entry => ({
   content: readFileSync(path),
 });
 
-/** The shared libraries of a program, and the loader, as the loader itself finds them. */
+/** The shared libraries of a program and the loader, as the loader resolves them. */
 async function neededBy(program: string): Promise<string[]> {
   const lines = (await runCommandOk('ldd', [program])).split('\n');
   return lines.flatMap((line) => /^\s*(?:\S+ => )?(\/\S+) \(0x/.exec(line)?.[1] ?? []);

@@ -1,7 +1,7 @@
 /**
- * A server of the test's own that probes and hooks ask: it notes each request, and answers as its path says.
- * /status/N answers with the status N, /slow never, /hold when it is released, /away leads to another host, /switch
- * answers as set().
+ * A server in the test process that probes and hooks request. It records each request, and its paths select the response:
+ * /status/N responds with status N, /slow never, /hold when released, /away redirects to another host, /switch responds with
+ * the status of set().
  */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -18,16 +18,16 @@ export interface ProbedServer {
   port: number;
   /** The requests for the path so far. */
   asked(path: string): Asked[];
-  /** The requests for the path, once there are so many. */
+  /** Resolves with the requests for the path once there are `count`. */
   untilAsked(path: string, count: number): Promise<Asked[]>;
-  /** What /switch answers from now on; at first 200. */
+  /** Sets the status of /switch; 200 at first. */
   set(status: number): void;
-  /** Answers all that ask for /hold, now and later. */
+  /** Responds to all requests for /hold, now and later. */
   release(): void;
   close(): Promise<void>;
 }
 
-/** On loopback; HTTPS with the certificate given, else HTTP. */
+/** Listens on loopback, with HTTPS if a certificate is given. */
 export async function startProbedServer(tls?: { certificate: string; key: string }): Promise<ProbedServer> {
   const requests: Asked[] = [];
   const waiting = new Set<() => void>();
@@ -64,7 +64,7 @@ export async function startProbedServer(tls?: { certificate: string; key: string
         };
         const deadline = setTimeout(() => {
           waiting.delete(check);
-          reject(new Error(`${path} was asked for ${asked(path).length} times, not ${count}`));
+          reject(new Error(`${path} was requested ${asked(path).length} times, not ${count}`));
         }, 60_000);
         waiting.add(check);
         check();

@@ -1,4 +1,4 @@
-/** A strict reader of the Prometheus text format 0.0.4: what it takes, Prometheus takes. */
+/** A strict parser of the Prometheus text format 0.0.4: Prometheus accepts whatever the parser accepts. */
 
 export interface ReadSample {
   name: string;
@@ -34,9 +34,9 @@ function readValue(text: string, line: string): number {
   return Number(text);
 }
 
-/** Throws on whatever is not as it must be: families in one piece, each with help and type, no sample twice, buckets in order. */
+/** Throws unless each family is in one piece with help and type, no sample occurs twice, and buckets are in order. */
 export function readMetrics(text: string): Map<string, ReadFamily> {
-  if (!text.endsWith('\n')) throw new Error('the last line has no end');
+  if (!text.endsWith('\n')) throw new Error('the last line has no line feed');
   const families = new Map<string, ReadFamily>();
   const seen = new Set<string>();
   let current = '';
@@ -45,7 +45,7 @@ export function readMetrics(text: string): Map<string, ReadFamily> {
     if (comment !== null) {
       const [, what, name = '', rest = ''] = comment;
       if (what === 'HELP') {
-        if (families.has(name)) throw new Error(`a second piece of ${name}`);
+        if (families.has(name)) throw new Error(`the family ${name} is not in one piece`);
         families.set(name, { type: '', help: rest, samples: [] });
         current = name;
       } else {
@@ -64,11 +64,13 @@ export function readMetrics(text: string): Map<string, ReadFamily> {
     if (family === undefined || family.type === '' || base !== current) throw new Error(`out of place: ${line}`);
     const labels = readLabels(labelText, line);
     const key = `${name} ${JSON.stringify(Object.entries(labels).sort())}`;
-    if (seen.has(key)) throw new Error(`twice: ${line}`);
+    if (seen.has(key)) throw new Error(`duplicate sample: ${line}`);
     seen.add(key);
     family.samples.push({
-      ...{ name, labels, value: readValue(valueText, line) },
-      ...(at === undefined ? {} : { at: Number(at) }),
+      name,
+      labels,
+      value: readValue(valueText, line),
+      at: at === undefined ? undefined : Number(at),
     });
   }
   for (const [name, family] of families) if (family.type === 'histogram') checkBuckets(name, family.samples);
@@ -91,7 +93,7 @@ function checkBuckets(family: string, samples: readonly ReadSample[]): void {
   }
 }
 
-/** The one sample with these labels, among others it may have. Throws where there is none, or several. */
+/** Returns the only sample with these labels, which may have others too. Throws if there is none, or more than one. */
 export function metricOf(
   families: ReadonlyMap<string, ReadFamily>,
   name: string,

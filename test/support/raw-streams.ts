@@ -1,4 +1,4 @@
-/** Streams of containers asked for without a client's library, so that a test may send what no honest client sends. */
+/** Container streams without a client library, so that a test can send what no honest client sends. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -12,15 +12,16 @@ interface Kubeconfig {
   users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
 }
 
-/** Where the API is, and what the administrator shows to it. */
+/** Address of the API server, and the administrator's credentials. */
 export function adminOf(kubeconfig: string): { host: string; port: number; ca: Buffer; cert: Buffer; key: Buffer } {
   const { clusters, users } = parse(readFileSync(kubeconfig, 'utf8')) as Kubeconfig;
   const [cluster, user] = [clusters[0]?.cluster, users[0]?.user];
-  if (cluster === undefined || user === undefined) throw new Error(`${kubeconfig} names no cluster or no user`);
+  if (cluster === undefined || user === undefined) throw new Error(`${kubeconfig} has no cluster or no user`);
   const bytes = (text: string): Buffer => Buffer.from(text, 'base64');
   const { hostname, port } = new URL(cluster.server);
   return {
-    ...{ host: hostname, port: Number(port) },
+    host: hostname,
+    port: Number(port),
     ca: bytes(cluster['certificate-authority-data']),
     cert: bytes(user['client-certificate-data']),
     key: bytes(user['client-key-data']),
@@ -29,11 +30,11 @@ export function adminOf(kubeconfig: string): { host: string; port: number; ca: B
 
 export interface RawConnection {
   socket: Socket;
-  /** Resolves with all that came when the connection is closed. */
+  /** Resolves with all received bytes when the connection is closed. */
   closed: Promise<Buffer>;
 }
 
-/** Rejects where the answer is not 101. */
+/** Rejects if the response is not 101. */
 export async function upgrade(
   kubeconfig: string,
   path: string,
@@ -43,7 +44,7 @@ export async function upgrade(
   const outgoing = request({ ...adminOf(kubeconfig), method, path, headers: { Connection: 'Upgrade', ...headers } });
   outgoing.end();
   const refused = once(outgoing, 'response').then(([response]) => {
-    throw new Error(`${path} was answered with ${(response as IncomingMessage).statusCode}`);
+    throw new Error(`${path} got the response ${(response as IncomingMessage).statusCode}`);
   });
   refused.catch(() => undefined);
   const [, upgraded, head] = (await Promise.race([once(outgoing, 'upgrade'), refused])) as [unknown, Socket, Buffer];
@@ -58,7 +59,7 @@ export const SPDY: Record<string, string> = {
   'X-Stream-Protocol-Version': 'v4.channel.k8s.io',
 };
 
-/** `text`: hexadecimal digits, with spaces as its author likes. */
+/** `text` is hexadecimal digits, with spaces anywhere. */
 export const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
 export function spdyControl(type: number, payload: Uint8Array, flags = 0): Buffer {
@@ -69,7 +70,7 @@ export function spdyControl(type: number, payload: Uint8Array, flags = 0): Buffe
   return Buffer.concat([head, payload]);
 }
 
-/** A DATA frame; `length`: what its head says, in bytes. */
+/** A DATA frame; `length` is the length in its header, in bytes. */
 export function spdyData(id: number, bytes: Buffer, length = bytes.length): Buffer {
   const head = Buffer.alloc(8);
   head.writeUInt32BE(id);
@@ -77,7 +78,7 @@ export function spdyData(id: number, bytes: Buffer, length = bytes.length): Buff
   return Buffer.concat([head, bytes]);
 }
 
-/** The first stream of a connection; `block`: its headers before they are compressed. */
+/** Opens the first stream of a connection; `block` is its headers before compression. */
 export const spdyStream = (id: number, block: Uint8Array): Buffer =>
   spdyControl(1, Buffer.concat([hex(`0000000${id} 00000000 0000 7820e3c6a7c2`), flushed(block)]));
 
@@ -88,7 +89,7 @@ export const spdyHeader = (name: string, value: string): Buffer => {
   return Buffer.concat([hex('00000001'), text(name), text(value)]);
 };
 
-/** Streams of these types, numbered 1, 3, 5 and so on, from the beginning of a connection. */
+/** Opens streams of these types, numbered 1, 3, 5 and so on, at the start of a connection. */
 export const spdyStreams = (...types: string[]): Buffer =>
   Buffer.concat(
     types.map((type, index) => {
@@ -98,5 +99,5 @@ export const spdyStreams = (...types: string[]): Buffer =>
     }),
   );
 
-/** A frame by which the server says that the client has broken the protocol. */
+/** The frame with which the server reports that the client violated the protocol (GOAWAY with PROTOCOL_ERROR). */
 export const PROTOCOL_ERROR: Buffer = spdyControl(7, hex('00000000 00000001'));

@@ -14,9 +14,9 @@ export const REGISTRY_PASSWORD = 'correct-horse-battery';
 const PASSWORD_HASH = '$2y$04$abcdefghijklmnopqrstuupOWRSKKNe562z1DsLEArFuJDHVyRIMa';
 
 export interface Registry {
-  /** 127.0.0.1:5000, as image references name it. */
+  /** Host and port as in image references, such as 127.0.0.1:5000. */
   host: string;
-  /** Pushes the image of an archive of `docker save`; returns its digest (sha256:…). */
+  /** Pushes the image of a `docker save` archive; returns its digest (sha256:…). */
   push(archive: string, repositoryAndTag: string): Promise<string>;
   stop(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Resolves when it listens. Its files are in `folder`, which whoever calls removes. */
+/** Resolves when the registry listens. Its files are in `folder`, which the caller removes. */
 export async function startRegistry(folder: string, options: { password?: true } = {}): Promise<Registry> {
   mkdirSync(folder, { recursive: true });
   const [config, passwords] = [join(folder, 'registry.yml'), join(folder, 'htpasswd')];
@@ -64,13 +64,20 @@ ${auth}`,
     host,
     async push(archive, repositoryAndTag) {
       await runCommandOk('skopeo', [
-        ...['--insecure-policy', 'copy', '--quiet', '--dest-tls-verify=false'],
+        '--insecure-policy',
+        'copy',
+        '--quiet',
+        '--dest-tls-verify=false',
         ...(options.password ? ['--dest-creds', `${REGISTRY_USER}:${REGISTRY_PASSWORD}`] : []),
-        ...[`docker-archive:${archive}`, `docker://${host}/${repositoryAndTag}`],
+        `docker-archive:${archive}`,
+        `docker://${host}/${repositoryAndTag}`,
       ]);
       return (
         await runCommandOk('skopeo', [
-          ...['inspect', '--format', '{{.Digest}}', '--tls-verify=false'],
+          'inspect',
+          '--format',
+          '{{.Digest}}',
+          '--tls-verify=false',
           ...(options.password ? ['--creds', `${REGISTRY_USER}:${REGISTRY_PASSWORD}`] : []),
           `docker://${host}/${repositoryAndTag}`,
         ])
@@ -83,7 +90,7 @@ ${auth}`,
   };
 }
 
-/** The registry behind another port, where half of each layer of more than a megabyte comes, and the rest once it is opened. */
+/** A proxy of the registry that delivers only half of each layer over 1 MiB until open() is called. */
 export async function startHalfwayGate(
   registry: string,
 ): Promise<{ host: string; open(): void; stop(): Promise<void> }> {

@@ -1,4 +1,4 @@
-/** The core stays small enough to be read: src/lifecycle, without its tests. */
+/** Limits the size of the core (src/lifecycle without its tests), so that it can be read as a whole. */
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { importsOf, read, typeScript } from './sources.ts';
@@ -10,16 +10,16 @@ const core = typeScript.filter(
 );
 const linesOf = (path: string): number => read(path).split('\n').length - 1;
 
-test(`the core has at most ${LIMIT} lines`, () => {
+test(`src/lifecycle has at most ${LIMIT} lines without its tests`, () => {
   const lines = core.map(linesOf).reduce((sum, each) => sum + each, 0);
   expect(lines).toBeLessThanOrEqual(LIMIT);
 });
 
-test('the end of a Pod is one file of under 300 lines', () => {
+test('src/lifecycle/ending.ts, the end of a Pod, has fewer than 300 lines', () => {
   expect(linesOf('src/lifecycle/ending.ts')).toBeLessThan(300);
 });
 
-test('no file of the core imports itself by way of others', () => {
+test('no file of src/lifecycle is part of an import cycle', () => {
   const imported = new Map(
     core.map((path) => [
       path,

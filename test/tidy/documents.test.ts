@@ -1,4 +1,4 @@
-/** The documents name only what exists. */
+/** The documents refer only to files, npm scripts and dependencies that exist. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -14,13 +14,13 @@ const dependencies = (): Record<string, string> => {
   return { ...used, ...devDependencies };
 };
 
-test('the documents are there', () => {
+test('README, ARCHITECTURE, CONTRIBUTING, CHANGELOG and LICENSE exist', () => {
   expect(files).toEqual(
     expect.arrayContaining(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'LICENSE']),
   );
 });
 
-test('links to files lead somewhere', () => {
+test('every link to a file in a document resolves', () => {
   const broken = documents.flatMap((path) =>
     [...read(path).matchAll(/\]\(([^)#:\s]+)(#[^)]*)?\)/g)]
       .map((match) => match[1] ?? '')
@@ -30,7 +30,7 @@ test('links to files lead somewhere', () => {
   expect(broken).toEqual([]);
 });
 
-test('paths of the repository that are named exist', () => {
+test('every path of the repository that a document names exists', () => {
   const path = /`((?:src|test|bench|examples|scripts|bin|\.ci)\/[\w./-]*[\w/])`/g;
   const missing = documents
     .filter((document) => document !== 'CHANGELOG.md')
@@ -43,14 +43,14 @@ test('paths of the repository that are named exist', () => {
   expect(missing).toEqual([]);
 });
 
-test('npm scripts that are named exist', () => {
+test('every npm script that a document names exists', () => {
   const named = documents.flatMap((document) =>
     [...read(document).matchAll(/npm run ([\w:-]+)/g)].map((match) => match[1] ?? ''),
   );
   expect(named.filter((name) => !scripts.includes(name))).toEqual([]);
 });
 
-test('every direct dependency has its reason in ARCHITECTURE.md', () => {
+test('ARCHITECTURE.md gives a reason for every direct dependency', () => {
   const text = read('ARCHITECTURE.md');
   expect(Object.keys(dependencies()).filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
 });
@@ -64,7 +64,7 @@ test('every example has a README and is named in a test', () => {
   }
 });
 
-test('the README says what a PostExit entry without timeoutSeconds costs', () => {
+test('the README states the cost of a PostExit entry without timeoutSeconds', () => {
   const text = read('README.md').replaceAll(/\s+/g, ' ');
   expect(text).toContain('one PostExit entry without `timeoutSeconds` halves the time');
 });

@@ -1,4 +1,4 @@
-/** The API takes the manifests of the examples, and the one of the README, without a warning. */
+/** The API accepts the manifests of the examples and of the README without a warning. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => started?.registry.close());
 
-test('there are Pods with defer containers in them', () => {
+test('the manifests of the README and of the examples include Pods with defer containers', () => {
   const deferring = objects.filter(({ object }) => (object as Pod).spec?.deferContainers !== undefined);
   expect(deferring.map(({ path }) => path)).toEqual(
     expect.arrayContaining([
@@ -39,17 +39,20 @@ test('there are Pods with defer containers in them', () => {
   );
 });
 
-test.each(objects)('$path: $object.kind $object.metadata.name', async ({ object }) => {
-  const warnings: string[] = [];
-  await started.registry.create(
-    { group: '', version: 'v1', resource: RESOURCES[object.kind ?? ''] ?? '' },
-    'default',
-    object,
-    {
-      dryRun: true,
-      fieldValidation: 'Strict',
-      onWarning: (text) => warnings.push(text),
-    },
-  );
-  expect(warnings).toEqual([]);
-});
+test.each(objects)(
+  'the API accepts $object.kind $object.metadata.name of $path without a warning',
+  async ({ object }) => {
+    const warnings: string[] = [];
+    await started.registry.create(
+      { group: '', version: 'v1', resource: RESOURCES[object.kind ?? ''] ?? '' },
+      'default',
+      object,
+      {
+        dryRun: true,
+        fieldValidation: 'Strict',
+        onWarning: (text) => warnings.push(text),
+      },
+    );
+    expect(warnings).toEqual([]);
+  },
+);

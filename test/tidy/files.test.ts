@@ -1,14 +1,14 @@
-/** The shape of the sources: their size and their names. */
+/** Limits of file sizes, folder sizes and file names, and patterns that tests must not contain. */
 import { basename, dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { files, read, typeScript } from './sources.ts';
 
 const USUAL_LINES = 300;
 const MOST_LINES = 400;
-/** Files over the usual size that are better whole, each with why. */
+/** Files over the usual size that should stay whole, each with the reason. */
 const LONGER: Readonly<Record<string, string>> = {
   'src/api/schema.ts': 'one walker over the field table: its cases refer to each other',
-  'src/apiserver/server-fixture.ts': 'the server of many tests',
+  'src/apiserver/server-fixture.ts': 'the API server that many tests share',
   'src/machinery/labels.ts': 'lexer, parser and matcher of one small language',
 };
 
@@ -22,13 +22,13 @@ test(`no source file has more than ${MOST_LINES} lines, and only those with a re
   expect(tooLong).toEqual([]);
 });
 
-test('the exceptions are still needed', () => {
+test('every exception to the usual file size is still needed', () => {
   expect(Object.keys(LONGER).filter((path) => (sizes.get(path) ?? 0) <= USUAL_LINES)).toEqual([]);
 });
 
 const MOST_FILES = 20;
 
-test(`no folder of src/ has more than ${MOST_FILES} files of its own beside their tests`, () => {
+test(`no folder of src/ directly contains more than ${MOST_FILES} files, tests not counted`, () => {
   const counts = new Map<string, number>();
   for (const path of typeScript) {
     if (!path.startsWith('src/') || isTest(path)) continue;
@@ -37,19 +37,19 @@ test(`no folder of src/ has more than ${MOST_FILES} files of its own beside thei
   expect([...counts].filter(([, count]) => count > MOST_FILES)).toEqual([]);
 });
 
-test('no file has the name of a folder beside it', () => {
+test('no file has the same name as a folder next to it', () => {
   const folders = new Set(files.map(dirname));
   expect(typeScript.filter((path) => folders.has(path.replace(/(\.test)?\.ts$/, '')))).toEqual([]);
 });
 
-test('file names are in kebab-case, and none says utils or helpers', () => {
+test('file names are in kebab-case, and none is utils or helpers', () => {
   const names = typeScript.map((path) => basename(path, '.ts').replace(/(\.(test|config|property))+$/, ''));
   expect(names.filter((name) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name) || /^(utils?|helpers?)$/.test(name))).toEqual(
     [],
   );
 });
 
-test('tests neither sleep nor are left out', () => {
+test('no test sleeps, is skipped, or excludes other tests with only', () => {
   const sleeping = /\bsetTimeout\(\s*(resolve|r|done)\b|\bsleep\(\d|from 'node:timers\/promises'/;
   const wrong = typeScript
     .filter(isTest)

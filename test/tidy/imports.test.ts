@@ -1,19 +1,19 @@
-/** The code map of ARCHITECTURE.md: imports run downward only. */
+/** Imports follow the code map of ARCHITECTURE.md: downward only. */
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { importsOf, read, typeScript } from './sources.ts';
 
-/** The rows of the code map: a folder of src/, what it is, what it may import beside itself. */
+/** The rows of the code map: a folder of src/, its purpose, and the folders that it may import besides itself. */
 const ROW = /^\| `src\/(\w+)` \| (.+) \| ([^|]+) \|$/gm;
 const rows = [...read('ARCHITECTURE.md').matchAll(ROW)].map(([, folder = '', purpose = '', may = '']) => ({
   folder,
   pure: purpose.endsWith(' Pure'),
   may,
 }));
-/** No I/O, clock, randomness, logging or promises: nothing of Node.js. */
+/** Folders without I/O, clock, randomness, logging or promises; they import no Node.js module that has effects. */
 const PURE = rows.filter(({ pure }) => pure).map(({ folder }) => folder);
 
-/** `may`: a list of folders, "nothing", "everything", or "everything but" one. */
+/** `may` is a list of folders, "nothing", "everything", or "everything but" one folder. */
 function mayImport(folder: string, target: string): boolean {
   const may = rows.find((row) => row.folder === folder)?.may ?? 'nothing';
   if (folder === target || may === 'everything') return true;
@@ -28,7 +28,7 @@ const sources = typeScript.filter((path) => path.startsWith('src/'));
 const isTest = (path: string): boolean => /(\.test|-arbitrary|-fixtures?|\/testing\/[^/]+)\.ts$/.test(path);
 const folderOf = (path: string): string => path.split('/')[1] ?? '';
 
-test('the code map has every folder of src/ and no other, each after those that it may import', () => {
+test('the code map lists exactly the folders of src/, each after the folders that it may import', () => {
   const folders = rows.map(({ folder }) => folder);
   expect([...folders].sort()).toEqual([...new Set(sources.map(folderOf))].sort());
   const lists = rows.filter(({ may }) => !/^(nothing|everything)/.test(may));
@@ -41,7 +41,7 @@ test('the code map has every folder of src/ and no other, each after those that 
   expect(upward).toEqual([]);
 });
 
-test('imports keep to the code map', () => {
+test('imports follow the code map', () => {
   const wrong: string[] = [];
   for (const path of sources.filter((source) => !isTest(source))) {
     for (const specifier of importsOf(read(path)).filter((name) => name.startsWith('.'))) {
@@ -53,7 +53,7 @@ test('imports keep to the code map', () => {
   expect(wrong).toEqual([]);
 });
 
-test('relative imports name the file with its ending', () => {
+test('relative imports name the file with its extension', () => {
   const wrong = typeScript.flatMap((path) =>
     importsOf(read(path))
       .filter((name) => name.startsWith('.') && !/\.(ts|json)$/.test(name))
@@ -62,7 +62,7 @@ test('relative imports name the file with its ending', () => {
   expect(wrong).toEqual([]);
 });
 
-test('the pure folders import no module of Node.js that has effects', () => {
+test('the pure folders import no Node.js module that has effects', () => {
   const wrong = sources
     .filter((path) => PURE.includes(folderOf(path)) && !isTest(path))
     .flatMap((path) =>
@@ -73,7 +73,7 @@ test('the pure folders import no module of Node.js that has effects', () => {
   expect(wrong).toEqual([]);
 });
 
-test('imports are found in every form', () => {
+test('importsOf finds static and dynamic imports and re-exports, and ignores comments', () => {
   const source = [
     "import a from './a.ts';",
     "import './b.ts';",

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 export const REPOSITORY = join(import.meta.dirname, '../..');
 
-/** What git knows or would add, relative to the repository. */
+/** Files that git tracks or would add, relative to the repository. */
 export const files: readonly string[] = execFileSync(
   'git',
   ['ls-files', '--cached', '--others', '--exclude-standard'],
@@ -18,9 +18,26 @@ export const read = (path: string): string => readFileSync(join(REPOSITORY, path
 
 export const typeScript = files.filter((path) => path.endsWith('.ts'));
 
-/** Module specifiers of static and dynamic imports and of re-exports; comments are left out. */
+/** Module specifiers of static and dynamic imports and of re-exports; comments are ignored. */
 export function importsOf(source: string): string[] {
   const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
   const statements = /(?:^|[;\s])(?:import|export)\s(?:[^'";]*?\sfrom\s)?\s*'([^']+)'|import\(\s*'([^']+)'\s*\)/g;
   return [...code.matchAll(statements)].map((match) => match[1] ?? match[2] ?? '');
 }
+
+/** Matches a string literal; the second group is its text. */
+const TEXT = String.raw`(['"\`])((?:\\.|(?!\1).)*)\1`;
+/** Where titles occur: tests and groups of tests, and rows of tables, by position, key or name. */
+const TITLES = [
+  String.raw`\b(?:it|test|describe)(?:\.concurrent)?\(\s*${TEXT}`,
+  String.raw`[\])]\(\s*${TEXT},\s`,
+  String.raw`\[\s*${TEXT},`,
+  String.raw`\['\w+', ${TEXT},`,
+  String.raw`^\s*${TEXT}: *[([{]`,
+  String.raw`^\s*${TEXT}:$`,
+  String.raw`\bname: ${TEXT}`,
+].map((pattern) => new RegExp(pattern, 'gms'));
+
+/** Titles of tests and of groups of tests in a source. */
+export const titlesIn = (source: string): string[] =>
+  TITLES.flatMap((pattern) => [...source.matchAll(pattern)].map(([, , title = '']) => title.replaceAll('\\', '')));

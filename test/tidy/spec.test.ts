@@ -1,42 +1,26 @@
-/** What the specification of defer containers says is held by tests that exist. */
+/** The sentences of the specification of defer containers name tests that exist. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { specification } from '../spec/defer-containers.ts';
-import { REPOSITORY, read } from './sources.ts';
+import { REPOSITORY, read, titlesIn } from './sources.ts';
 
 const sentences = Object.values(specification).flat();
 
-test('every sentence has a test, or says what it waits for', () => {
+test('every sentence of the specification names a test, or a missing part of lifepod that its test needs', () => {
   expect(sentences.length).toBeGreaterThan(120);
   expect(sentences.filter(({ tests, awaits }) => tests.length === 0 && awaits === undefined)).toEqual([]);
 });
 
-test('what a sentence waits for does not exist: once it does, the sentence needs its tests', () => {
+test('no sentence of the specification awaits a part of lifepod that exists already', () => {
   const found = sentences.filter(({ awaits = [] }) => awaits.some((path) => existsSync(join(REPOSITORY, path))));
   expect(found).toEqual([]);
 });
 
-/** A string of the source; its text is the second group. */
-const TEXT = String.raw`(['"\`])((?:\\.|(?!\1).)*)\1`;
-/** Where titles stand: of tests and groups of them, and in rows of a table, by position, key or name. */
-const TITLES = [
-  String.raw`\b(?:it|test|describe)(?:\.concurrent)?\(\s*${TEXT}`,
-  String.raw`[\])]\(\s*${TEXT},\s`,
-  String.raw`\[\s*${TEXT},`,
-  String.raw`\['\w+', ${TEXT},`,
-  String.raw`^\s*${TEXT}: *[([{]`,
-  String.raw`^\s*${TEXT}:$`,
-  String.raw`\bname: ${TEXT}`,
-].map((pattern) => new RegExp(pattern, 'gms'));
-
-/** A file of tests, or a suite that several of them run. */
+/** A test file, or a suite that several test files run. */
 const TESTS = /(\.test|^test\/contract\/.*-contract)\.ts$/;
 
-const titlesIn = (source: string): string[] =>
-  TITLES.flatMap((pattern) => [...source.matchAll(pattern)].map(([, , title = '']) => title.replaceAll('\\', '')));
-
-test('every test that is named exists, in a file of tests', () => {
+test('every test that the specification names exists in a test file', () => {
   const missing = sentences
     .flatMap(({ tests }) => tests)
     .filter(([file, title]) => {

@@ -1,6 +1,6 @@
 /**
- * Node-pressure eviction with real containers: the data folder is a small disk of its own, and thresholds of memory are set
- * where they are met.
+ * Node-pressure eviction with real containers. The data folder is a small disk of its own, and memory thresholds are set to
+ * values that are always met.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ afterAll(async () => {
   await lifepod?.stop();
 });
 
-/** The engine starts again with other thresholds; the Pods go on. */
+/** Restarts the engine with other thresholds; the Pods keep running. */
 const restartWith = async (...options: string[]): Promise<void> => {
   pods.end();
   await lifepod.kill('SIGTERM');
@@ -40,7 +40,7 @@ const run = async (...manifests: Record<string, unknown>[]): Promise<void> => {
 };
 const fill = (mebibytes: number, path: string): string =>
   `dd if=/dev/zero of=${path} bs=1M count=${mebibytes} 2>/dev/null; ${WAIT}`;
-/** To the last byte. */
+/** Fills the disk to the last byte. */
 const fillDisk = (path: string): Promise<string> =>
   runCommandOk('sh', ['-c', `dd if=/dev/zero of=${path} bs=4k 2>/dev/null; true`]);
 const data = (emptyDir: object) => ({
@@ -65,7 +65,7 @@ describe('limits of one Pod', () => {
   const inVolume = (script: string) => [{ name: 'app', script: `${script}; ${WAIT}`, ...data({}).mount }];
   const write = (mebibytes: number, path: string): string =>
     `dd if=/dev/zero of=${path} bs=1M count=${mebibytes} 2>/dev/null`;
-  // From the inside out: the whole path is longer than the kernel takes.
+  // Built from the inside out, because the whole path is longer than the kernel accepts.
   const name = 'd'.repeat(250);
   const deep = `cd /data; mkdir top; ${write(9, 'top/file')}; for i in $(seq 40); do mkdir new; mv top new/${name}; mv new top; done`;
   const cases = {
@@ -109,7 +109,7 @@ describe('limits of one Pod', () => {
     },
   };
 
-  it('each Pod that breaks one is evicted, however it hides it; all of it can be removed', async () => {
+  it('each Pod that exceeds a storage limit is evicted, however it hides the data, and its data can be removed', async () => {
     const pretends = { metadata: { name: 'pretender', annotations: { 'kubernetes.io/config.source': 'file' } } };
     await run(pod('modest-one', { app: inVolume(write(1, '/data/file')), spec: data({ sizeLimit: '5Mi' }).spec }));
     for (const [each, { options }] of Object.entries(cases)) await lifepod.apply(pod(each, options));
@@ -121,8 +121,8 @@ describe('limits of one Pod', () => {
   });
 });
 
-describe('a disk that fills', () => {
-  it('the Pod that fills it is evicted at once, without its defer containers; the others stay', async () => {
+describe('a full disk', () => {
+  it('the Pod that fills the disk is evicted at once, without its defer containers; the others stay', async () => {
     await run(pod('modest'));
     const filling = { name: 'app', script: fill(850, '/data/file'), ...data({}).mount };
     await lifepod.apply(
@@ -140,8 +140,8 @@ describe('a disk that fills', () => {
     expect(pods.now('modest').status?.phase).toBe('Running');
   });
 
-  it('when not a byte is free, the Pod is evicted all the same', async () => {
-    // dd ends where the disk does.
+  it('a Pod is evicted even when no byte of the disk is free', async () => {
+    // dd ends when the disk is full.
     const greedy = {
       name: 'app',
       script: `dd if=/dev/zero of=/data/file bs=1M 2>/dev/null; ${WAIT}`,
@@ -152,7 +152,7 @@ describe('a disk that fills', () => {
     expect(pods.now('modest').status?.phase).toBe('Running');
   });
 
-  it('an engine that dies while not a byte is free starts again, and evicts the Pod', async () => {
+  it('an engine that dies while no byte of the disk is free starts again, and evicts the Pod', async () => {
     await restartWith('--eviction-hard', 'memory.available<100Mi');
     await run(pod('hidden', { app: [{ name: 'app', script: WAIT, ...data({}).mount }], spec: data({}).spec }));
     const { uid } = pods.now('hidden').metadata;
@@ -169,7 +169,7 @@ describe('a disk that fills', () => {
     expect(pods.now('modest').status?.phase).toBe('Running');
   });
 
-  it('while it is full, the node is tainted and takes no Pod; then it does again', async () => {
+  it('a node with a full disk is tainted and accepts no Pod until the pressure is over', async () => {
     await restartWith('--eviction-hard', 'nodefs.available<2Gi');
     await lifepod.until(['get', 'node', 'node-1', '-w', '-o', 'jsonpath={.spec.taints[*].key}{"\\n"}'], (line) =>
       line.includes('node.kubernetes.io/disk-pressure'),
@@ -195,7 +195,7 @@ describe('a disk that fills', () => {
     await lifepod.kubectlOk('delete', 'pod', '--all');
   });
 
-  it('what a Pod that has ended has written goes before any Pod does', async () => {
+  it('data of a Pod that has ended is deleted before any Pod is evicted', async () => {
     await restartWith('--eviction-hard', 'nodefs.available<1Mi');
     await run(pod('living'));
     const script = 'echo written; dd if=/dev/zero of=/file bs=1M count=800 2>/dev/null';
@@ -222,7 +222,7 @@ describe('memory', () => {
   ];
   const none = ['--eviction-soft', '', '--eviction-soft-grace-period', ''];
 
-  /** Whoever is taken is evicted in turn. */
+  /** Expects that a BestEffort Pod is rejected, and that a Burstable Pod is admitted and then evicted. */
   const refusesBestEffortOnly = async (): Promise<void> => {
     const spec = { nodeName: 'node-1' };
     const resources = { requests: { memory: '1Mi' } };
@@ -235,7 +235,7 @@ describe('memory', () => {
     expect((await evicted('burstable')).status?.message).toMatch(/^The node was low on resource: memory. /);
   };
 
-  it('a soft threshold ends one Pod after the other, with grace for their defer containers; critical ones stay', async () => {
+  it('a soft memory threshold ends one Pod after the other, with grace for defer containers; critical Pods stay', async () => {
     const critical = pod('critical', { spec: { priorityClassName: 'system-node-critical' } });
     await run(
       critical,
@@ -259,7 +259,7 @@ describe('memory', () => {
     expect(statusOf(first, 'last').state?.terminated).toMatchObject({ reason: 'Completed', message: 'NodePressure\n' });
     const { startedAt = '', deadline = '' } = first.status?.termination ?? {};
     expect(Math.round((Date.parse(deadline) - Date.parse(startedAt)) / 1000)).toBe(8);
-    // One at a time: what is within its request comes after.
+    // One Pod at a time: a Pod whose usage is within its request is evicted later.
     const second = await evicted('asked');
     expect(second.status?.message).toMatch(/^The node was low on resource: memory. Threshold [^C]*$/);
     const overAt = pods.history('asked-for-nothing').find(({ pod: seen }) => seen.status?.phase === 'Failed')?.at ?? 0;
@@ -273,8 +273,8 @@ describe('memory', () => {
     await lifepod.kubectlOk('delete', 'pod', '--all');
   });
 
-  it('an eviction that is under way survives the agent', async () => {
-    // The next agent signals it again: it has begun to end by then.
+  it('an eviction in progress continues after the agent was killed', async () => {
+    // The next agent sends SIGTERM again; by then the app is already ending.
     const slow = 'trap "trap : TERM; sleep 4; exit 0" TERM; while :; do sleep 3600 & wait $!; done';
     await run(pod('slow', { app: [{ name: 'app', script: slow }] }));
     await restartWith(...soft);
@@ -299,7 +299,7 @@ describe('memory', () => {
 describe('other signals', () => {
   const isEvicted = (seen: Pod): boolean => condition(seen, 'DisruptionTarget') !== undefined;
 
-  it('processes: the Pod with the most goes first, also where the agent is killed meanwhile', async () => {
+  it('processes: the Pod with the most processes is evicted first, even if the agent is killed meanwhile', async () => {
     const many = `for i in 1 2 3 4 5 6 7 8 9; do sleep 3600 & done; ${WAIT}`;
     await run(pod('few'), pod('many', { app: [{ name: 'app', script: many }] }));
     await restartWith('--eviction-hard', 'pid.available<100M');
@@ -308,7 +308,10 @@ describe('other signals', () => {
     await lifepod.kill('SIGKILL');
     await lifepod.up();
     pods = await recordPods(lifepod);
-    const { status } = await pods.until('many', inPhase('Failed'));
+    const { status } = await pods.until(
+      'inodes: the Pod with the most inodes is evicted, not the one with the most bytes',
+      inPhase('Failed'),
+    );
     expect(status).toMatchObject({
       reason: 'Evicted',
       message: expect.stringMatching(/^The node was low on resource: pids. Threshold quantity: /),
@@ -331,7 +334,7 @@ describe('other signals', () => {
     await lifepod.kubectlOk('delete', 'pod', '--all');
   });
 
-  it('a disk of the images: it is freed of unused ones before a Pod goes, and what lies elsewhere does not count', async () => {
+  it('image disk: unused images are removed before a Pod is evicted, and data on other disks does not count', async () => {
     pods.end();
     await lifepod.kill('SIGTERM');
     const { root } = containerdPaths(lifepod.dataDir);
@@ -352,7 +355,12 @@ describe('other signals', () => {
     });
     await lifepod.cliOk('image', 'load', archive);
     await freed;
-    expect(await lifepod.cliOk('image', 'list')).not.toContain('example.com/large');
+    expect(
+      await lifepod.cliOk(
+        'with a full disk, shutdown-node and down still end the Pods, even if the engine is dead',
+        'list',
+      ),
+    ).not.toContain('example.com/large');
     expect(pods.events('elsewhere').join('\n')).not.toContain('Evicted');
 
     await lifepod.apply(pod('writer', { app: [{ name: 'app', script: fill(160, '/file') }] }));
@@ -371,7 +379,7 @@ describe('other signals', () => {
     pods.end();
     await lifepod.up();
     pods = await recordPods(lifepod);
-    // Where its status could not be written, it runs again.
+    // If its status could not be written, the Pod runs again.
     await pods.until('elsewhere', (seen) => inPhase('Failed')(seen) || restarted('app', 1)(seen));
 
     mkdirSync(join(lifepod.dataDir, 'manifests'), { recursive: true });

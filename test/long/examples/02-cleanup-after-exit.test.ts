@@ -1,10 +1,9 @@
-/** examples/02-cleanup-after-exit, as its README says it. */
+/** Runs examples/02-cleanup-after-exit as its README describes. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
-import { parseTime } from '../../../src/machinery/time.ts';
-import { type Example, startExample } from '../../support/example.ts';
+import { type Example, millisOf, startExample } from '../../support/example.ts';
 import { type PodRecord, recordPods } from '../../support/pods.ts';
 
 let example: Example;
@@ -24,14 +23,13 @@ const journal = (name: string): string[] =>
     .split('\n');
 const inDefer = (name: string) => (pod: Pod) =>
   pod.status?.deferContainerStatuses?.find((status) => status.name === name)?.state ?? {};
-const time = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;
 
-test('two workers hold the volume', async () => {
+test('02-cleanup-after-exit: two workers share the volume', async () => {
   await example.step('kubectl apply -f refcount.yaml');
   await example.step('ls ');
 });
 
-test('the leaving worker is flushed and ended, then its folder and its reference go; the other is untouched', async () => {
+test('02-cleanup-after-exit: a deleted worker is flushed, then its folder and reference are removed; the other is untouched', async () => {
   const began = Date.now();
   await example.step('kubectl delete pod worker-a');
   expect(Date.now() - began).toBeLessThan(20_000);
@@ -43,9 +41,9 @@ test('the leaving worker is flushed and ended, then its folder and its reference
   const app = pod.status?.containerStatuses?.[0]?.state?.terminated;
   expect(app).toMatchObject({ exitCode: 0, reason: 'Completed' });
   const [fsync, kill, remove] = ends;
-  expect(time(fsync?.finishedAt)).toBeLessThanOrEqual(time(app?.finishedAt));
-  expect(time(kill?.startedAt)).toBeLessThanOrEqual(time(app?.finishedAt));
-  expect(time(remove?.startedAt)).toBeGreaterThanOrEqual(time(app?.finishedAt));
+  expect(millisOf(fsync?.finishedAt)).toBeLessThanOrEqual(millisOf(app?.finishedAt));
+  expect(millisOf(kill?.startedAt)).toBeLessThanOrEqual(millisOf(app?.finishedAt));
+  expect(millisOf(remove?.startedAt)).toBeGreaterThanOrEqual(millisOf(app?.finishedAt));
   const lines = journal('worker-a');
   expect(lines).toEqual([
     ...lines.slice(0, -1).map((_, n) => `record ${n + 1}`),
@@ -54,14 +52,14 @@ test('the leaving worker is flushed and ended, then its folder and its reference
   expect(journal('worker-b').at(-1)).toMatch(/^record/);
 });
 
-test('the timeline tells of every entry', async () => {
+test('02-cleanup-after-exit: the timeline shows every entry', async () => {
   const drawn = await example.step('kubectl lifepod timeline worker-a');
   for (const name of ['acquire', 'app', 'fsync', 'kill-app', 'remove-tmp', 'release']) {
     expect(drawn).toMatch(new RegExp(` ${name} .* exit 0$`, 'm'));
   }
 });
 
-test('a reference whose service does not answer is released when it is back', async () => {
+test('02-cleanup-after-exit: a reference is released once its unavailable service is back', async () => {
   await example.step('kubectl delete pod refcount');
   await example.step('kubectl wait --for=delete pod/worker-b');
   expect(inDefer('release')(record.now('worker-b')).terminated).toMatchObject({ exitCode: 0 });

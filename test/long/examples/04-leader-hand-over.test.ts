@@ -1,9 +1,8 @@
-/** examples/04-leader-hand-over, as its README says it, with a second client that asks without a pause. */
+/** Runs examples/04-leader-hand-over as its README describes, with a second client that asks without a pause. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseTime } from '../../../src/machinery/time.ts';
-import { type Example, startExample } from '../../support/example.ts';
+import { type Example, millisOf, startExample } from '../../support/example.ts';
 import { type PodRecord, recordPods } from '../../support/pods.ts';
 
 let example: Example;
@@ -18,15 +17,15 @@ afterAll(async () => {
 });
 
 interface Answers {
-  /** Terms of accepted writes, in order. */
+  /** The terms of accepted writes, in order. */
   terms: number[];
-  /** By term, who accepted in it. */
+  /** The members that accepted writes, by term. */
   leaders: Map<number, Set<string>>;
-  /** What was answered in place of a leader, or of an accepted write. */
+  /** Answers other than the name of a leader or an accepted write. */
   without: string[];
 }
 
-/** Asks member after member who leads and to take a write, until `action` has ended. */
+/** Asks one member after the other for the leader and to accept a write, until `action` has ended. */
 async function asking(action: () => Promise<unknown>): Promise<Answers> {
   const answers: Answers = { terms: [], leaders: new Map(), without: [] };
   let ended = false;
@@ -38,8 +37,8 @@ async function asking(action: () => Promise<unknown>): Promise<Answers> {
   for (let turn = 0; !ended; turn++) {
     const address = addressOf(turn);
     if (address === undefined) continue;
-    const who = await ask(address, 'who');
-    if (!/^member-\d leads in term \d+$/.test(who)) answers.without.push(`who: ${who}`);
+    const leads = await ask(address, 'who');
+    if (!/^member-\d leads in term \d+$/.test(leads)) answers.without.push(`who: ${leads}`);
     const write = await ask(address, 'write');
     const [, leader = '', term = ''] = /^accepted by (member-\d) in term (\d+)$/.exec(write) ?? [];
     if (leader === '') answers.without.push(`write: ${write}`);
@@ -52,7 +51,7 @@ async function asking(action: () => Promise<unknown>): Promise<Answers> {
   return answers;
 }
 
-/** Of one of the members; undefined where it has gone from the list in this moment. */
+/** The address of one of the members; undefined if the member leaves the list at this moment. */
 function addressOf(turn: number): string | undefined {
   const folder = join(example.nodeFolder, 'members');
   const members = readdirSync(folder);
@@ -74,13 +73,12 @@ async function ask(address: string, question: string): Promise<string> {
 
 const handedOver = (name: string) => record.now(name).status?.deferContainerStatuses?.[0]?.state?.terminated;
 const named = (output: string): string => /pod "(member-\d)"/.exec(output)?.[1] ?? '';
-const time = (text: string | undefined): number => parseTime(text ?? '') ?? Number.NaN;
 
-test('the group has a leader', async () => {
+test('04-leader-hand-over: the group has a leader', async () => {
   expect(await example.step('/scripts/leader')).toMatch(/member-\d\n$/);
 });
 
-test('the leader leaves: there is one that accepts writes at any time, and never two in a term', async () => {
+test('04-leader-hand-over: when the leader leaves, there is always a leader that accepts writes, and never two in one term', async () => {
   let leaving = '';
   const { terms, leaders, without } = await asking(async () => {
     leaving = named(await example.step('kubectl delete pod'));
@@ -93,10 +91,10 @@ test('the leader leaves: there is one that accepts writes at any time, and never
   expect(leaders.get(2)).not.toEqual(leaders.get(1));
   expect(handedOver(leaving)).toMatchObject({ exitCode: 0, reason: 'Completed' });
   const app = record.now(leaving).status?.containerStatuses?.[0]?.state?.terminated;
-  expect(time(handedOver(leaving)?.finishedAt)).toBeLessThanOrEqual(time(app?.finishedAt));
+  expect(millisOf(handedOver(leaving)?.finishedAt)).toBeLessThanOrEqual(millisOf(app?.finishedAt));
 });
 
-test('a member that does not lead leaves: the term stays', async () => {
+test('04-leader-hand-over: the term does not change when a follower leaves', async () => {
   let leaving = '';
   const { terms, without } = await asking(async () => {
     leaving = named(await example.step('/scripts/follower'));
@@ -107,7 +105,7 @@ test('a member that does not lead leaves: the term stays', async () => {
   expect(await example.lifepod.kubectlOk('logs', 'client', '--tail=1')).toMatch(/ 0 refused;/);
 });
 
-test('deleted by force, without its list, the leader leaves a time without one', async () => {
+test('04-leader-hand-over: a leader deleted by force, without its list, leaves the group without a leader for a time', async () => {
   const { without } = await asking(async () => {
     expect(await example.step('--force')).not.toContain(' 0 refused');
   });

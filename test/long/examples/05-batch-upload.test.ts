@@ -1,4 +1,4 @@
-/** examples/05-batch-upload, as its README says it. */
+/** Runs examples/05-batch-upload as its README describes. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,11 +26,11 @@ const upload = (name: string) => entry(name, 'upload');
 const rows = Array.from({ length: 20_000 }, (_, n) => `${n + 1},${(n + 1) ** 2}\n`).join('');
 const arrived = (name: string): string => readFileSync(join(example.nodeFolder, 'inbox', name), 'utf8');
 
-test('the app has completed, and the first upload fails: the Pod is Terminating', async () => {
+test('05-batch-upload: the Pod is Terminating when the app has completed and the first upload fails', async () => {
   await example.step('kubectl apply -f report.yaml');
 });
 
-test('the output arrives whole when the receiver is there; the Pod is Succeeded only then', async () => {
+test('05-batch-upload: the output arrives whole once the receiver runs, and only then the Pod is Succeeded', async () => {
   await example.step('kubectl apply -f receiver.yaml');
   expect(arrived('report')).toBe(`# exit codes {"compute":0}\n${rows}`);
   await record.until('report', ({ status }) => status?.phase === 'Succeeded');
@@ -43,7 +43,7 @@ test('the output arrives whole when the receiver is there; the Pod is Succeeded 
   });
 });
 
-test('what a failing app has written arrives under another name, with its exit code', async () => {
+test('05-batch-upload: the output of a failed app arrives under another name, with its exit code', async () => {
   await example.step('report-2');
   expect(arrived('report-2.partial')).toBe(`# exit codes {"compute":3}\n${rows}`);
   await record.until('report-2', ({ status }) => status?.phase === 'Failed');
@@ -55,7 +55,7 @@ test('what a failing app has written arrives under another name, with its exit c
   expect(entry('report-2', 'upload-partial').state?.terminated).toMatchObject({ exitCode: 0, reason: 'Completed' });
 });
 
-test('a report that does not arrive makes the Pod Failed, though its app succeeded', async () => {
+test('05-batch-upload: a report that does not arrive makes the Pod Failed although its app succeeded', async () => {
   await example.step('report-3');
   const { status } = record.now('report-3');
   expect(status).toMatchObject({ phase: 'Failed', reason: 'DeferContainerFailed' });
@@ -63,7 +63,7 @@ test('a report that does not arrive makes the Pod Failed, though its app succeed
   expect(upload('report-3').state?.terminated?.reason).not.toBe('Completed');
 });
 
-test('a later deletion does not upload again', async () => {
+test('05-batch-upload: a later deletion does not upload again', async () => {
   const before = upload('report');
   const inbox = (await example.step('kubectl delete pod report report-2 report-3')).split('\n');
   expect(inbox.slice(0, 4)).toEqual([

@@ -1,4 +1,4 @@
-/** examples/06-postgresql, as its README says it, with clients that are connected when the database ends. */
+/** Runs examples/06-postgresql as its README describes, with clients that are connected when the database ends. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startClient } from '../../support/client-command.ts';
@@ -19,9 +19,20 @@ afterAll(async () => {
 });
 
 const psql = (...args: string[]): string[] => [
-  ...['exec', 'database', '-c', 'postgres', '--', 'psql', '-U', 'postgres', '-d', 'shop', '-At', ...args],
+  'exec',
+  'database',
+  '-c',
+  'postgres',
+  '--',
+  'psql',
+  '-U',
+  'postgres',
+  '-d',
+  'shop',
+  '-At',
+  ...args,
 ];
-/** A client that stays connected until it has had an answer to each command. */
+/** Starts a client that stays connected until it has the answers to all commands. */
 const connected = (...commands: string[]) => {
   const words = psql(...commands.flatMap((sql) => ['-c', `"${sql}"`]));
   return startClient(example.lifepod, 'sh', ['-c', `exec kubectl --kubeconfig "$1" ${words.join(' ')}`]);
@@ -34,11 +45,11 @@ const ends = (...names: string[]) =>
 const STAGES = ['checkpoint', 'stop-accepting', 'shut-down', 'verify'];
 const CLEAN = [...STAGES, 'postgres'].map((name) => `${name} Completed 0`);
 
-test('a database is made', async () => {
+test('06-postgresql: a database starts', async () => {
   await example.step('kubectl apply -f database.yaml');
 });
 
-test('deleted right after a write it shuts down cleanly, long before its grace period ends', async () => {
+test('06-postgresql: deleted right after a write, the database shuts down cleanly, long before its grace period ends', async () => {
   const began = Date.now();
   await example.step('kubectl delete pod database');
   expect(Date.now() - began).toBeLessThan(30_000);
@@ -50,11 +61,11 @@ test('deleted right after a write it shuts down cleanly, long before its grace p
   for (const name of STAGES) expect(drawn).toMatch(new RegExp(` ${name} .* exit 0$`, 'm'));
 });
 
-test('the next server has every row, and recovers nothing', async () => {
+test('06-postgresql: the next server has every row and needs no recovery', async () => {
   expect(await example.step('kubectl logs database')).not.toContain('recovery');
 });
 
-test('an idle client is disconnected, one in a transaction may end it, and a new one is refused', async () => {
+test('06-postgresql: an idle client is disconnected, a client in a transaction may finish it, and a new client is refused', async () => {
   const idle = connected(`SELECT 'idle'`, '\\! sleep 3600');
   const busy = connected('BEGIN', 'INSERT INTO orders VALUES (0)', `SELECT 'busy'`, 'SELECT pg_sleep(3)', 'COMMIT');
   await Promise.all([idle.printed(/^idle$/m), busy.printed(/^busy$/m)]);
@@ -79,7 +90,7 @@ test('an idle client is disconnected, one in a transaction may end it, and a new
   expect(await example.lifepod.kubectlOk('logs', 'database', '-c', 'postgres')).not.toContain('recovery');
 });
 
-test('it is cleared away', async () => {
+test('06-postgresql: cleanup leaves nothing', async () => {
   await example.step('kubectl delete -f database.yaml');
   expect(existsSync(example.nodeFolder)).toBe(false);
   expect(example.rest()).toEqual([]);
