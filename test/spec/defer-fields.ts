@@ -133,8 +133,8 @@ export const fieldSentences: readonly Sentence[] = [
       [fields, 'the rest has the defaults of an app container'],
       [validation, 'defer containers have all other fields, and no more'],
       [kubectl, 'pod.spec.deferContainers lists no field that is refused'],
-      ['test/e2e/own-engine/identity.test.ts', 'init and defer containers have profiles as the others do'],
-      ['test/e2e/defer.test.ts', 'a host port of an entry leads to it'],
+      ['test/e2e/own-engine/identity.test.ts', 'init and defer containers have the profiles of the Pod or their own'],
+      ['test/e2e/defer.test.ts', 'a host port of an entry is forwarded to it'],
     ],
   },
   {
@@ -186,7 +186,7 @@ export const fieldSentences: readonly Sentence[] = [
       [settings, 'leaves them unchanged'],
       [stored, 'keeps them in a PUT without them, which may change other fields'],
       [kubectl, 'kubectl replace of a Pod without the fields leaves them unchanged'],
-      [typed, 'a typed client that writes a Pod back without the fields succeeds, and the fields stay'],
+      [typed, 'a typed client that writes a Pod without the defer fields succeeds, and the fields are kept'],
     ],
   },
   {

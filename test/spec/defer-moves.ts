@@ -34,7 +34,7 @@ const extensions: readonly Sentence[] = [
       [failures, 'by liveness: when the stage ends it moves to the last success'],
       [failures, 'by liveness: a probe that fails, or none, extends nothing'],
       [played, 'c: an extension by liveness'],
-      [e2e, 'extension by liveness: each success of the probe moves the deadline'],
+      [e2e, 'an extension by liveness moves the deadline with each success of the probe'],
     ],
   },
   {
@@ -70,7 +70,7 @@ const extensions: readonly Sentence[] = [
       [failures, 'by count: at the deadline, while entries are due, it moves by S, at most N times'],
       [failures, 'by count: not where no entry of the stage is due, though an app stops slowly'],
       [played, 'b: the same with an extension by count, 2 times 10 s'],
-      [e2e, 'extension by count: the deadline moves'],
+      [e2e, 'an extension by count moves the deadline, not deletionTimestamp'],
     ],
   },
   {
@@ -204,7 +204,7 @@ const failureSentences: readonly Sentence[] = [
       [failures, 'its image cannot be pulled: with Never the list moves on, and the status says why'],
       [failures, 'its image cannot be pulled: with OnFailure it is retried within its timeout'],
       [failures, 'its liveness probe failed: ended within 2 s, and the list moves on or it is retried'],
-      [e2e, 'failures: a timeout, retries'],
+      [e2e, 'failed entries show their timeout, retries, missing image, and the end of their log'],
       [matrix, 'when the liveness probe of an entry fails, the list moves on, or the entry is retried'],
     ],
   },
@@ -232,7 +232,7 @@ const failureSentences: readonly Sentence[] = [
       [reasons, 'stays given up for the next agent'],
       ['test/contract/client-http.test.ts', 'lifepod skip PUTs a DeferControl to the defer subresource of the Pod'],
       ['src/cli/skip.test.ts', 'an entry is skipped %s'],
-      [commands, 'a running entry is stopped, one still to come is skipped, and the list goes on'],
+      [commands, 'skip stops a running entry, skips one that has not started, and the list goes on'],
     ],
   },
   {

@@ -62,7 +62,7 @@ export const termination: readonly Sentence[] = [
       ['src/lifecycle/defer.test.ts', 'the first entry is announced in the status, then started'],
       ['src/lifecycle/defer.test.ts', 'the next entry has its turn when the one before has ended'],
       [properties, 'entries run strictly in order'],
-      [e2e, 'a deletion runs them in order'],
+      [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
     ],
   },
   {
@@ -117,7 +117,7 @@ export const termination: readonly Sentence[] = [
       [order, 'PostExit entries wait until no process of an app container is left'],
       ['src/simulation/defer-outages.test.ts', 'an app whose container vanishes is gone: the PostExit entries run'],
       [properties, 'PostExit never runs while a process of an app container lives'],
-      [e2e, 'a deletion runs them in order'],
+      [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
     ],
   },
   {

@@ -52,7 +52,10 @@ export const reasons: readonly Sentence[] = [
     tests: [
       [statics, 'a Pod whose manifest is changed is replaced, one whose manifest is removed is deleted'],
       [statics, 'a Pod with defer containers whose manifest is changed has the reason Replaced'],
-      ['test/e2e/own-engine/defer-engine.test.ts', 'a static Pod whose manifest goes runs its list'],
+      [
+        'test/e2e/own-engine/defer-engine.test.ts',
+        'a static Pod whose manifest is removed runs its entries, also over a restart of the engine',
+      ],
     ],
   },
   {
@@ -152,7 +155,10 @@ export const reasons: readonly Sentence[] = [
       ['src/scheduler/scheduler.test.ts', 'those of lower priority make way'],
       [causes, 'a preemption'],
       ['src/simulation/node-ends.test.ts', 'a Pod that makes way for a critical one has its own grace period'],
-      [admission, 'a critical Pod begins on a full node when another has made way for it, after its defer containers'],
+      [
+        admission,
+        'a critical Pod starts on a full node once another Pod is preempted and its defer containers have run',
+      ],
     ],
   },
   {

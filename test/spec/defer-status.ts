@@ -30,11 +30,11 @@ const states: readonly Sentence[] = [
       [inLives, 'before termination every entry waits with the reason PodRunning'],
       [why, 'it runs, but the images of two entries cannot be pulled'],
       [troubles, 'an image of an entry is missing'],
+      [kept, 'the status of a running Pod, why and status show the image of an entry that cannot be pulled'],
       [
-        kept,
-        'an image of an entry that cannot be pulled shows while the Pod runs: in its status, in why and in status',
+        'test/e2e/defer-commands.test.ts',
+        'why, status and logs name the image of an entry that cannot be pulled while the Pod runs',
       ],
-      ['test/e2e/defer-commands.test.ts', 'an image of an entry that cannot be pulled is named while the Pod runs'],
       [matrix, 'an app that crashes and restarts: the entries stay PodRunning'],
     ],
   },
@@ -63,7 +63,7 @@ const states: readonly Sentence[] = [
       [reasons, 'is told to stop where it runs and ends with GivenUp; the list goes on'],
       [outages, 'after a reboot PreExit entries are skipped, and PostExit entries run in a new sandbox'],
       [properties, 'one that was Skipped has not run'],
-      [e2e, 'failures: a timeout, retries, an image that cannot be pulled'],
+      [e2e, 'failed entries show their timeout, retries, missing image, and the end of their log'],
       [matrix, 'an entry that exceeds its memory limit is OOMKilled'],
     ],
   },
@@ -89,7 +89,7 @@ const states: readonly Sentence[] = [
       [fields, 'Terminating otherwise, as upstream'],
       [fields, 'READY counts app containers as ever'],
       [kubectl, 'kubectl get -w shows Defer:i/n while entries run, and Terminating before and after'],
-      [e2e, 'a deletion runs them in order, with the app stopped between; kubectl shows how far it is'],
+      [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
     ],
   },
   {
@@ -114,7 +114,7 @@ const states: readonly Sentence[] = [
       [fields, 'STATUS counts them also where the phase stays as it was'],
       ['src/node/agent-options.test.ts', 'the core hears of the phase Terminating only where it is turned off'],
       ['src/engine/node-settings.test.ts', 'the phase Terminating can be turned off'],
-      [engine, 'with --terminating-phase=false the phase stays Running while the list runs, and all else shows it'],
+      [engine, 'with --terminating-phase=false the phase stays Running while entries run, and the status shows them'],
     ],
   },
   {
@@ -143,7 +143,7 @@ const reports: readonly Sentence[] = [
     says: '`terminationMessagePolicy` defaults to FallbackToLogsOnError for entries.',
     tests: [
       [fields, 'the termination message falls back to the log by default'],
-      [e2e, 'failures: a timeout, retries, an image that cannot be pulled, and the message of the log'],
+      [e2e, 'failed entries show their timeout, retries, missing image, and the end of their log'],
     ],
   },
   {
@@ -151,10 +151,13 @@ const reports: readonly Sentence[] = [
     tests: [
       ['src/apiserver/streaming/options.test.ts', "an entry's name as any container's"],
       ['src/apiserver/streaming/streams.test.ts', "exec and attach take a defer container's name as any container's"],
-      [clients, 'logs --all-containers: after the app containers, before the ephemeral ones'],
-      [clients, 'logs -f: to the last word of the last entry'],
+      [
+        clients,
+        'logs --all-containers prints entries after app containers and before ephemeral ones, and skips entries that have not started',
+      ],
+      [clients, 'logs -f prints everything to the last line of the last entry, even as the Pod is deleted'],
       [kubectl, 'the log subresource accepts the name of an entry'],
-      [e2e, 'a deletion runs them in order, with the app stopped between'],
+      [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
       [matrix, 'attach and port-forward reach an entry'],
     ],
   },
@@ -164,7 +167,7 @@ const reports: readonly Sentence[] = [
       [kubectl, 'kubectl logs -c refuses the name of an entry'],
       [kubectl, 'kubectl edit cannot change the list'],
       [kubectl, 'kubectl edit changes the annotation of a template'],
-      [clients, 'logs -f: to the last word of the last entry'],
+      [clients, 'logs -f prints everything to the last line of the last entry, even as the Pod is deleted'],
     ],
   },
   {

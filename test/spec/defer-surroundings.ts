@@ -33,7 +33,7 @@ export const knowledge: readonly Sentence[] = [
       [downward, 'deadline'],
       [downward, 'containers'],
       [files, 'a volume shows the termination of the Pod, empty before it, and follows the moves of the deadline'],
-      [e2e, 'an eviction through the API: entries know the reason, the deadline, and after the exit its codes'],
+      [e2e, 'an eviction through the API gives entries the reason, the deadline and the exit codes'],
       [onContainers, 'the downward API shows the termination in files, and to entries in environment variables'],
       ['test/long/alone/eviction.test.ts', 'a soft memory threshold ends one Pod after the other'],
     ],
@@ -42,7 +42,7 @@ export const knowledge: readonly Sentence[] = [
     says: 'and, as before, `status.termination.exitCodes` (JSON: container name to exit code).',
     tests: [
       [downward, 'exitCodes'],
-      [e2e, 'a Pod that completes by itself runs them once, as exit work'],
+      [e2e, 'a Pod that completes runs its entries once, and its later deletion runs none'],
     ],
   },
   {
@@ -85,7 +85,10 @@ export const resourceSentences: readonly Sentence[] = [
       ['src/scheduling/schedule.test.ts', 'with a PreExit'],
       [qos, 'a request of a defer container alone'],
       [ofPod, 'sidecars and the highest PreExit entry beside the app containers'],
-      [inGroups, 'count the highest PreExit entry beside the app containers, and a PostExit entry after them'],
+      [
+        inGroups,
+        'the limits of a Pod add the highest PreExit entry to the app containers, and compare PostExit entries',
+      ],
     ],
     awaits: ['src/api/core/v1/resource-quota'],
   },
@@ -106,7 +109,10 @@ export const resourceSentences: readonly Sentence[] = [
     says: '`lifepod describe pod` shows the effective request and limit.',
     tests: [
       ['src/cli/describe/describe-defer.test.ts', 'the effective request is the highest of what runs at the same time'],
-      ['test/e2e/clients.test.ts', 'describe: the section before, during and after the end'],
+      [
+        'test/e2e/clients.test.ts',
+        'describe prints the section of defer containers before, during and after the end, and all else as kubectl does',
+      ],
     ],
   },
 ];
@@ -125,8 +131,14 @@ export const imageSentences: readonly Sentence[] = [
       [inLives, 'a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once'],
       ['src/node/images/images-in-use.test.ts', 'the images of all kinds of containers and of volumes are used'],
       ['src/simulation/image-garbage.test.ts', 'what is in use stays'],
-      ['test/e2e/alone/image-gc.test.ts', 'what containers run and what Pods are to run yet stays'],
-      ['test/e2e/defer-kept.test.ts', 'an image of an entry that cannot be pulled shows while the Pod runs'],
+      [
+        'test/e2e/alone/image-gc.test.ts',
+        'unused images are removed once they are old enough, and images of containers and waiting Pods are kept',
+      ],
+      [
+        'test/e2e/defer-kept.test.ts',
+        'the status of a running Pod, why and status show the image of an entry that cannot be pulled',
+      ],
       [matrix, 'images of entries are pulled once the Pod runs; a failed pull is an Event, and the Pod stays Ready'],
       [matrix, 'with prePullDeferImages false, images of entries are pulled at their turn'],
     ],
@@ -154,9 +166,9 @@ export const imageSentences: readonly Sentence[] = [
       [kept, 'nothing is written of a Pod that is removed'],
       ['src/api/core/v1/pod/admission.test.ts', 'gives its pull secrets to a Pod without any'],
       [onMachine, "a Secret of a defer container is kept in memory across agents, and deleted with the Pod's volumes"],
-      [whole, 'the deletion of a whole application leaves its destructors what they refer to'],
-      ['test/e2e/defer-kept.test.ts', 'a namespace is deleted: entries read what its ConfigMap and Secret held'],
-      ['test/e2e/defer-kept.test.ts', 'what entries refer to is kept over a kill -9 of the engine'],
+      [whole, 'deleting a whole application at once leaves its defer containers the objects that they refer to'],
+      ['test/e2e/defer-kept.test.ts', 'entries read the ConfigMap and Secret of a namespace that is being deleted'],
+      ['test/e2e/defer-kept.test.ts', 'copies of the objects that entries refer to survive kill -9 of the engine'],
     ],
   },
   {
@@ -171,7 +183,10 @@ export const imageSentences: readonly Sentence[] = [
     says: 'Volumes stay mounted, and tokens keep being rotated, until the list has ended.',
     tests: [
       [order, 'volumes are unmounted once the list has ended, and not before'],
-      ['test/e2e/own-engine/defer-engine.test.ts', 'volumes stay mounted until the list has ended'],
+      [
+        'test/e2e/own-engine/defer-engine.test.ts',
+        'volumes stay mounted until all entries have ended, also over a restart of the engine',
+      ],
       [
         'test/integration/volumes.test.ts',
         'tokens are renewed until the volumes are unmounted, also while the Pod is being deleted',

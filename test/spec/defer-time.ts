@@ -120,7 +120,7 @@ export const time: readonly Sentence[] = [
       [defer, 'a PostExit entry at D'],
       [order, 'at the deadline what still runs is told to stop and killed 2 s later, and no further entry starts'],
       [times, 'a deleted Pod is gone within deadline + 4 s'],
-      [e2e, '--now leaves 1 s'],
+      [e2e, '--now leaves 1 s, then 2 s until running entries are killed, and PostExit entries keep their reserve'],
     ],
   },
   {
@@ -133,7 +133,7 @@ export const time: readonly Sentence[] = [
       [causes, 'the end of the node shortens a deletion'],
       [stages, 'an end that moved earlier does not wait'],
       [played, 'd: a second delete with a grace period of 5 s at 10, of which the API leaves 1 s'],
-      [e2e, 'a second delete with a shorter grace moves the deadline nearer'],
+      [e2e, 'a second delete with a shorter grace period moves the deadline'],
     ],
   },
   {

@@ -43,8 +43,6 @@ const LONGER: Readonly<Record<string, number>> = {
   'src/scheduler/scheduler.ts': 1,
   'src/simulation/simulated-agent.ts': 1,
   'src/store/memory/memory-store.ts': 1,
-  'test/contract/runtime-contract.ts': 3,
-  'test/support/pods.ts': 1,
 };
 
 interface SyntaxNode {

@@ -17,7 +17,7 @@ export interface Wanted {
   unreadable: ReadonlySet<string>;
 }
 
-/** What is logged about a file. */
+/** The log entry about a file. */
 interface Remark {
   message: 'manifest skipped' | 'manifest read with warnings';
   reason: string;

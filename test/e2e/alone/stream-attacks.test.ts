@@ -221,7 +221,7 @@ describe('over WebSocket', () => {
     expect(messages.map(decode).join('')).toBe('there and back\n');
   });
 
-  test('of several messages without an end, the largest is refused', async () => {
+  test('the largest of several messages without an end is refused', async () => {
     const begin = async (mebibytes: number) => {
       const connection = await upgrade(lifepod.kubeconfig, EXEC, {
         Upgrade: 'websocket',
