@@ -1,5 +1,5 @@
 /**
- * The store in memory: for tests and simulations. Durable as long as the process lives; every write is immediate.
+ * The store in memory, for tests and simulations. Data lives as long as the process; every write is immediate.
  */
 import { eventsOf, type HistoryRecord, stateBefore } from '../history.ts';
 import { CompactedError, type Store, type StoredValue, type Txn, type TxnResult } from '../store.ts';
@@ -25,7 +25,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
   let revision = 0;
   let compacted = 0;
 
-  /** Index of the first key not below the given one. */
+  /** Index of the first key that is not less than the given one. */
   const position = (key: string): number => {
     let low = 0;
     let high = keys.length;
@@ -61,7 +61,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
       changes: events.map((event) => ({ key: eventKey(event), previous: event.previous })),
     });
     revision = result.revision;
-    // In slices, so that the array is not moved for each write.
+    // Forget 1000 records at a time, so that not every write copies the array.
     if (history.length >= historyRevisions + 1000) forget(revision - historyRevisions);
     watchers.dispatch(events);
     return result;
@@ -96,7 +96,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
     },
     async txn(txn) {
       checkTxn(txn);
-      // Never inside the listener that called: all listeners hear of one revision before the next.
+      // Never run inside the listener that called: all listeners must see one revision before the next.
       await undefined;
       return apply(txn);
     },
