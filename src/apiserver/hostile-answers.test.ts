@@ -43,7 +43,7 @@ test('conflicts that repeat a long key a thousand times are answered in short', 
 });
 
 test.each<[string, string, () => Error | object]>([
-  ['a failure', 'failure cannot be written', () => new ApiError(unwritable('Status') as unknown as Status)],
+  ['a failure', 'cannot write the failure', () => new ApiError(unwritable('Status') as unknown as Status)],
   ['an object', 'request failed', () => unwritable('ConfigMap')],
 ])('%s whose text cannot be made is answered with 500', async (_what, logged, make) => {
   await using at = await startTestServer();

@@ -96,7 +96,7 @@ describe('YAML', () => {
     expect(answer.json).toMatchObject({ code, reason: code === 413 ? 'RequestEntityTooLarge' : 'BadRequest' });
     expect(answer.json.message).toMatch(
       code === 413
-        ? /^Request entity too large: (the YAML takes more than (5 s|48 MiB) to read: send it as JSON, or in parts|limit is 3145728 with what its aliases repeat)$/
+        ? /^Request entity too large: (the YAML takes more than (5 s|48 MiB) to read: send it as JSON, or in parts|limit is 3145728 bytes, with all aliases expanded)$/
         : /^error decoding patch: Map keys must be unique at line \d+, column 3$/,
     );
     expect(answer.othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);

@@ -221,7 +221,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
       const upgradeIgnored = upgrading === undefined && request.headers.upgrade !== undefined;
       if (closing || upgradeIgnored) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {
-        measure.goesOn(exchange);
+        measure.markLongRunning(exchange);
         if (closing) abort.abort();
         else longRunning.add(abort);
       };

@@ -1,5 +1,5 @@
 /**
- * Discovery: which groups, versions, resources and verbs are served, made from the kinds.
+ * Discovery: the served groups, versions, resources and verbs, generated from the kinds.
  * Source: meta/v1 APIResourceList and apidiscovery.k8s.io/v2 APIGroupDiscoveryList of v1.33.
  */
 import { createHash } from 'node:crypto';
@@ -49,7 +49,7 @@ export function apiGroupDocument(kinds: readonly KindDefinition[], group: string
   return { kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(kinds, group) };
 }
 
-/** Of a stored kind, for clients that migrate storage. Source: apiserver's StorageVersionHash. */
+/** The hash of a stored kind, for clients that migrate storage. Source: apiserver's StorageVersionHash. */
 const storageVersionHash = (kind: KindDefinition): string =>
   createHash('sha256').update(`${kind.group}/${kind.version}/${kind.kind}`).digest().subarray(0, 8).toString('base64');
 
@@ -114,7 +114,7 @@ function resourceDiscovery(kind: KindDefinition) {
 
 export type AggregatedVersion = 'v2' | 'v2beta1';
 
-/** The aggregated answer of /api (the core group) and of /apis (all others). */
+/** The aggregated document of /api (the core group) or of /apis (all others). */
 export function aggregatedDiscovery(kinds: readonly KindDefinition[], core: boolean, version: AggregatedVersion) {
   const groups = groupsOf(kinds).filter((group) => (group === '') === core);
   return {

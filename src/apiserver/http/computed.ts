@@ -1,4 +1,4 @@
-/** Reads of kinds whose objects are not stored: made of stored ones, and of what the nodes say that they use. */
+/** Reads of kinds whose objects are not stored, but computed from stored objects and the usage that the nodes report. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { isApiError, notFound } from '../../machinery/status.ts';
@@ -9,7 +9,7 @@ import type { ResourceRoute } from './routes.ts';
 
 type Computed = NonNullable<KindDefinition['computed']>;
 
-/** Rejects with 404 NotFound where there is nothing to tell of it. */
+/** Rejects with 404 NotFound if the object does not exist or there is no usage to report for it. */
 export async function getComputed(
   server: ServerContext,
   { ref, namespace, name = '' }: ResourceRoute,
@@ -23,7 +23,7 @@ export async function getComputed(
   return object;
 }
 
-/** The whole list, whatever its limit is. */
+/** Returns the whole list and ignores its limit. */
 export async function listComputed(
   server: ServerContext,
   { kind }: ResourceRoute,

@@ -1,6 +1,6 @@
 /**
- * The options of a request, out of its query and its DeleteOptions. Values that cannot be read are refused, parameters
- * that are not known are passed over, as upstream does.
+ * Parses the options of a request from its query and its DeleteOptions. Invalid values are rejected, unknown parameters ignored,
+ * as upstream does.
  * Source: v1.33 meta/v1 ListOptions, CreateOptions, UpdateOptions, PatchOptions, DeleteOptions and their validation.
  */
 
@@ -18,7 +18,7 @@ function text(query: URLSearchParams, name: string): string | undefined {
   return value === null || value === '' ? undefined : value;
 }
 
-/** Throws 400 BadRequest where the value is not a whole number. */
+/** Throws 400 BadRequest if the value is not an integer. */
 export function integer(query: URLSearchParams, name: string): number | undefined {
   const value = text(query, name);
   if (value === undefined) return undefined;
@@ -30,7 +30,7 @@ export function integer(query: URLSearchParams, name: string): number | undefine
   return parsed;
 }
 
-/** Present and neither false nor 0. Source: apimachinery, Convert_Slice_string_To_bool. */
+/** True if the parameter is present and neither false nor 0. Source: apimachinery, Convert_Slice_string_To_bool. */
 export function flag(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name);
   return value === null ? undefined : value.toLowerCase() !== 'false' && value !== '0';
@@ -116,7 +116,7 @@ function dryRunErrors(values: readonly unknown[]): FieldError[] {
   return unknown.length === 0 ? [] : [notSupported('dryRun', unknown, ['All'])];
 }
 
-/** Upstream's default manager is the first word of the User-Agent, as kubectl in kubectl/v1.32.4 (linux/amd64). */
+/** Upstream's default manager: the first word of the User-Agent, such as kubectl in kubectl/v1.32.4 (linux/amd64). */
 const managerOf = (userAgent: string | undefined): string | undefined => {
   const name = (userAgent ?? '').split('/', 1)[0]?.slice(0, FIELD_MANAGER_MAX_LENGTH);
   return name === '' ? undefined : name;
@@ -158,7 +158,7 @@ export function writeOptions(
   };
 }
 
-/** `body` is the decoded DeleteOptions, or undefined where none was sent: then the query counts. */
+/** `body` has the decoded DeleteOptions; if it is undefined, the query is used. */
 export function deleteOptions(query: URLSearchParams, body: Record<string, unknown> | undefined): DeleteOptions {
   const given = body ?? {
     gracePeriodSeconds: integer(query, 'gracePeriodSeconds'),

@@ -1,7 +1,7 @@
 /**
- * Counts the bytes that wait for clients which read slower than the server writes, of all answers together.
+ * Counts the bytes of all responses that wait because clients read more slowly than the server writes.
  *
- * Invariant: if more than the budget waits, the client with the most waiting bytes is cut, then the next one. An object that
+ * Invariant: if the total exceeds the budget, the client with the most waiting bytes is cut, then the next one. An object that
  * waits for several watchers counts once: they share the object and its text.
  */
 import type { ServerResponse } from 'node:http';
@@ -10,27 +10,27 @@ import type { Log, Timer, Timers } from '../../../platform/platform.ts';
 import { drained } from '../exchange.ts';
 import { createHeldObjects, type Holder } from './held-objects.ts';
 
-/** The budget of all clients together. */
+/** The budget for all clients together. */
 const BUDGET_BYTES = 64 * 1024 * 1024;
-/** A client that reads nothing of an answer for this time is cut. Source: --request-timeout of v1.33. */
+/** A client that reads nothing of a response for this long is cut. Source: --request-timeout of v1.33. */
 export const STALLED_MILLIS = 60_000;
 
-/** One answer's part of the budget. It holds objects of the cache until its end, or until they are released. */
+/** One response's share of the budget. It holds objects of the cache until it ends or they are released. */
 export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   /** Writes to the connection. Returns false if the caller must await ready() before the next write. */
   write(data: string | Uint8Array): boolean;
-  /** Resolves when the connection takes more, or is closed. A client that reads nothing for `within` milliseconds is cut. */
+  /** Resolves when the connection accepts more or is closed. A client that reads nothing for `within` milliseconds is cut. */
   ready(within?: number): Promise<void>;
-  /** Ends the answer. Its bytes count until the connection has sent them. */
+  /** Ends the response. Its bytes count until the connection has sent them. */
   end(): void;
   /** Counts an object that waits to be written; `bytes` is its length. */
   keep(object: object, bytes: number): void;
-  /** The object no longer waits. */
+  /** Stops counting the object. */
   drop(object: object, bytes: number): void;
 }
 
 interface Client extends Outgoing {
-  /** The bytes of its objects, and of what its connection has not sent. */
+  /** The bytes of its objects and of its connection's unsent data. */
   waiting(): number;
   refresh(): void;
   cut(): void;
@@ -38,16 +38,16 @@ interface Client extends Outgoing {
 
 export interface OutgoingBudget {
   open(response: ServerResponse, path: string): Outgoing;
-  /** The cache has dropped the object: from now on answers hold it alone. */
+  /** Call it when the cache has dropped the object: from then on only responses keep it alive. */
   dropped(object: KubeObject): void;
-  /** The bytes that wait now. */
+  /** The bytes that currently wait. */
   bytes(): number;
 }
 
 export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, limit = BUDGET_BYTES): OutgoingBudget {
   const objects = createHeldObjects();
   const clients = new Set<Client>();
-  /** How many keep the object. */
+  /** The number of responses that keep the object. */
   const kept = new Map<object, number>();
   let total = 0;
 
@@ -55,7 +55,7 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
     if (total <= limit) return;
     for (const client of clients) client.refresh();
     while (total > limit) {
-      // A client that is the only one may ask for a list that is larger than the budget.
+      // A single client may request a list that is larger than the budget.
       const [slowest, ...others] = [...clients]
         .filter((client) => client.waiting() > 0)
         .sort((a, b) => b.waiting() - a.waiting());
@@ -101,7 +101,7 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
       lengths.clear();
     };
     const holder = objects.open((heldBytes) => {
-      log.warn('answer cut: the client reads too slowly', { path, heldBytes });
+      log.warn('response cut: the client reads too slowly', { path, heldBytes });
       forget();
       response.destroy();
     });
@@ -111,7 +111,7 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
       waiting: () => ownBytes + buffered,
       refresh,
       cut() {
-        log.warn('answer cut: the client reads too slowly', { path, waitingBytes: client.waiting() });
+        log.warn('response cut: the client reads too slowly', { path, waitingBytes: client.waiting() });
         forget();
         response.destroy();
       },
