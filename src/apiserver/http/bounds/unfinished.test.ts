@@ -52,7 +52,7 @@ test('small parts beyond the maximum number wait and count as being read', () =>
   expect(happened).toEqual(['d']);
 });
 
-describe('complete parts', () => {
+describe('room for complete parts', () => {
   const KB = 1024;
   /** The name of each part ends with its size in kB. */
   function parts(limit: number) {
@@ -69,7 +69,7 @@ describe('complete parts', () => {
     };
   }
 
-  test('are not refused and do not reduce the room of parts that are being read', () => {
+  test('complete parts are not refused and do not reduce the room of parts that are being read', () => {
     const { begin, happened } = parts(200);
     begin('first 200').complete();
     expect(happened()).toEqual(['first 200 complete']);
@@ -80,7 +80,7 @@ describe('complete parts', () => {
     expect(happened()).toEqual(['second 150 refused']);
   });
 
-  test('have room up to the limit; further ones wait in order of arrival', () => {
+  test('complete parts have room up to the limit; further ones wait in order of arrival', () => {
     const { begin, happened } = parts(400);
     const [first, second] = [begin('first 200'), begin('second 200')];
     first.complete();
@@ -96,7 +96,7 @@ describe('complete parts', () => {
     expect(happened()).toEqual(['third 201 complete', 'fourth 100 complete']);
   });
 
-  test('of at most 64 kB do not wait for room', () => {
+  test('complete parts of at most 64 kB do not wait for room', () => {
     const { begin, happened } = parts(200);
     begin('first 200').complete();
     begin('large 65').complete();
@@ -105,7 +105,7 @@ describe('complete parts', () => {
     expect(happened()).toEqual(['first 200 complete', 'small 64 complete', 'smaller 1 complete']);
   });
 
-  test('that wait for room can be refused, which lets the next one proceed', () => {
+  test('a complete part that waits for room can be refused, which lets the next one proceed', () => {
     const { begin, happened } = parts(300);
     begin('first 100').complete();
     const second = begin('second 201');
@@ -119,7 +119,7 @@ describe('complete parts', () => {
     expect(happened()).toEqual([]);
   });
 
-  test('let the next one proceed when a waiting client disconnects', () => {
+  test('the next complete part proceeds when a waiting client disconnects', () => {
     const { begin, happened } = parts(300);
     begin('first 200').complete();
     const second = begin('second 150');
