@@ -45,9 +45,9 @@ export async function whileOthersAsk(
   let othersWaited = 0;
   const others = (async () => {
     while (!over) {
-      const asked = process.threadCpuUsage();
+      const cpuBefore = process.threadCpuUsage();
       await at.call('GET', '/healthz', { agent: at.anonymous });
-      const { user, system } = process.threadCpuUsage(asked);
+      const { user, system } = process.threadCpuUsage(cpuBefore);
       othersWaited = Math.max(othersWaited, (user + system) / 1000);
     }
   })();

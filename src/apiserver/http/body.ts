@@ -72,7 +72,9 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
           request.pause();
           failWith(error);
         };
-        const reading = unfinished.begin(() => refuse(tooManyRequests('too much is being read', 1)));
+        const reading = unfinished.begin(() =>
+          refuse(tooManyRequests('too many bytes of requests are being read, please try again later', 1)),
+        );
         const data = (chunk: Buffer): void => {
           if (bytes + chunk.length > BODY_LIMIT_BYTES) {
             refuse(requestEntityTooLarge(BODY_LIMIT_BYTES));

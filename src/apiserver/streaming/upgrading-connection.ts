@@ -1,4 +1,4 @@
-/** A connection that Node.js hands over because its client asks for an upgrade: a refusal is answered with HTTP all the same. */
+/** Responses on a connection that Node.js hands over because its client requests an upgrade: refusals are still sent as HTTP. */
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Upgrade } from '../http/exchange.ts';
@@ -8,7 +8,7 @@ export interface UpgradingConnection {
   head: Buffer;
 }
 
-/** An answer on the connection, which ends with it. */
+/** Creates a response on the connection. The connection ends after the response. */
 export function answerOn(request: IncomingMessage, socket: Socket): ServerResponse {
   socket.on('error', () => undefined);
   const response = new ServerResponse(request);
@@ -21,7 +21,7 @@ export function answerOn(request: IncomingMessage, socket: Socket): ServerRespon
   return response;
 }
 
-/** `take` may be called once, and not after the answer has begun. */
+/** `take` may be called once, and only before the response has begun. */
 export function takeable(response: ServerResponse, { socket, head }: UpgradingConnection, taken: () => void): Upgrade {
   return {
     take() {
