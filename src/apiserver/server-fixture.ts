@@ -1,4 +1,4 @@
-/** For the tests of the API server: a small backend of objects in a Map, two kinds, and an HTTPS client. */
+/** For the tests of the API server: a small in-memory backend, a few kinds, and an HTTPS client. */
 import { EventEmitter, once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -31,7 +31,7 @@ export const configMapKind: KindDefinition = {
   subresources: {},
   columns: [
     { name: 'Name', type: 'string', format: 'name', description: 'The name.', priority: 0 },
-    { name: 'Data', type: 'integer', description: 'How many entries.', priority: 0 },
+    { name: 'Data', type: 'integer', description: 'The number of entries.', priority: 0 },
   ],
   row: (object) => [
     object.metadata.name,
@@ -97,9 +97,9 @@ export const nodeKind: KindDefinition = {
 export const fixtureKinds = [bindingKind, configMapKind, podKind, nodeKind, leaseKind];
 
 export interface MapBackend extends ResourceBackend {
-  /** Every call: its verb and arguments. */
+  /** All calls: verb and arguments. */
   readonly calls: { verb: string; arguments: unknown[] }[];
-  /** How many watches run. */
+  /** The number of running watches. */
   watches(): number;
   /** Resolves when the next watch has ended. */
   watchEnded(): Promise<void>;
@@ -129,7 +129,7 @@ export function mapBackend(): MapBackend {
     emit({ type, object: stored });
     return stored;
   };
-  const note = (verb: string, ...rest: unknown[]): void => void calls.push({ verb, arguments: rest });
+  const record = (verb: string, ...rest: unknown[]): void => void calls.push({ verb, arguments: rest });
   return {
     calls,
     emit,
@@ -139,13 +139,13 @@ export function mapBackend(): MapBackend {
       return find(ref, namespace, name);
     },
     async list(ref, options) {
-      note('list', ref, options);
+      record('list', ref, options);
       const prefix = `${ref.resource}/${options.namespace === undefined ? '' : `${options.namespace}/`}`;
       const items = [...objects].filter(([each]) => each.startsWith(prefix)).map(([, object]) => object);
       return { kind: 'ConfigMapList', apiVersion: 'v1', metadata: { resourceVersion: String(revision) }, items };
     },
     async watch(ref, options, sink, signal) {
-      note('watch', ref, options);
+      record('watch', ref, options);
       sinks.add(sink);
       for (const object of objects.values()) sink({ type: 'ADDED', object });
       if (!signal.aborted) await once(signal, 'abort');
@@ -153,7 +153,7 @@ export function mapBackend(): MapBackend {
       endings.emit('ended');
     },
     async create(ref, namespace, object, options) {
-      note('create', ref, namespace, object, options);
+      record('create', ref, namespace, object, options);
       if (options?.subresource !== undefined) return { ...object, apiVersion: 'v1', kind: 'Status' };
       options?.onWarning?.('metadata.name: this is only a "test"');
       if (objects.has(key(ref, namespace, object.metadata.name))) throw alreadyExists(ref, object.metadata.name);
@@ -161,23 +161,23 @@ export function mapBackend(): MapBackend {
       return put(ref, { ...object, metadata }, 'ADDED');
     },
     async update(ref, object, options) {
-      note('update', ref, object, options);
+      record('update', ref, object, options);
       find(ref, object.metadata.namespace, object.metadata.name);
       return put(ref, object, 'MODIFIED');
     },
     async patch(ref, namespace, name, type, body, options) {
-      note('patch', ref, namespace, name, type, body, options);
+      record('patch', ref, namespace, name, type, body, options);
       return put(ref, { ...find(ref, namespace, name), ...(body as object) }, 'MODIFIED');
     },
     async delete(ref, namespace, name, options) {
-      note('delete', ref, namespace, name, options);
+      record('delete', ref, namespace, name, options);
       const object = find(ref, namespace, name);
       objects.delete(key(ref, namespace, name));
       emit({ type: 'DELETED', object });
       return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
     },
     async deleteCollection(ref, options) {
-      note('deleteCollection', ref, options);
+      record('deleteCollection', ref, options);
       return { kind: 'ConfigMapList', apiVersion: 'v1', metadata: {}, items: [] };
     },
   };
@@ -220,7 +220,7 @@ export interface Answer {
   headers: IncomingMessage['headers'];
   text: string;
   /** The parsed body. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests read the answers of many kinds
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of many kinds
   json: any;
 }
 
@@ -230,9 +230,9 @@ export interface TestServer extends AsyncDisposable {
   pki: Pki;
   errors: Recorded['errors'];
   dataDir: string;
-  /** `agent` absent: the administrator. */
+  /** Without `agent`, the administrator calls. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
-  /** The response once its headers have arrived. */
+  /** Resolves to the response once its headers have arrived. */
   open(method: string, path: string, options?: CallOptions): Promise<IncomingMessage>;
   anonymous: Agent;
 }
@@ -244,7 +244,7 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** Everything that can go on without waiting for anybody does. */
+/** Waits for turns of the event loop, so that everything that need not wait for I/O proceeds. */
 export async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise(setImmediate);
 }

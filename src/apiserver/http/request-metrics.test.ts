@@ -61,8 +61,8 @@ test('a watch counts as long-running until it ends, and is not in the durations'
 });
 
 test('/metrics is served to authorized users with GET only', async () => {
-  const asked = metrics.counter('asked_total', 'How often.', []);
-  asked.add(3);
+  const scrapes = metrics.counter('asked_total', 'How often.', []);
+  scrapes.add(3);
   const response = await at.open('GET', '/metrics');
   expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
   expect(await readText(response)).toContain('# TYPE asked_total counter\nasked_total 3\n');

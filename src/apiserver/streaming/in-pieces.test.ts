@@ -5,7 +5,7 @@ import { PassThrough, Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
-import { whileOthersAsk } from '../hostile-fixture.ts';
+import { whileServingOthers } from '../hostile-fixture.ts';
 import { noNodes, startTestServer } from '../server-fixture.ts';
 import { inPieces } from './in-pieces.ts';
 import { startRuntime } from './runtime-fixture.ts';
@@ -83,7 +83,7 @@ test('other clients are served while a tunneled message of 31 MiB with small fra
       if (received === frames.length) resolve();
     });
   });
-  const { othersWaited } = await whileOthersAsk(server, async () => {
+  const { othersWaited } = await whileServingOthers(server, async () => {
     client.write(Buffer.concat([head, frames]));
     await all;
     return server.call('GET', '/healthz');
