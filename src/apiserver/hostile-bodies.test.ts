@@ -275,7 +275,7 @@ describe('bodies of slow requests', () => {
       return create(ref, namespace, object, options);
     };
     const post = (name: string, length: number, signal?: AbortSignal): Promise<Answer> =>
-      slow.call('POST', CONFIG_MAPS, { body: configMap(name, length), ...(signal === undefined ? {} : { signal }) });
+      slow.call('POST', CONFIG_MAPS, { body: configMap(name, length), signal });
     const full = Array.from({ length: 23 }, (_, index) => post(`full-${index}`, LARGE));
     await isFull.promise;
     return { ...slow, post, full, begun, answer: answered.resolve };

@@ -591,7 +591,7 @@ describe('logs', () => {
     expect((await own.call('GET', LOG)).code).toBe(204);
   });
 
-  test('that the node refuses answer with its failure', async () => {
+  test('logs that the node refuses respond with its failure', async () => {
     const refusal = 'container "a" in pod "p" is waiting to start: PodInitializing';
     await using own = await startTestServer({
       nodes: {

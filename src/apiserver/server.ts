@@ -233,7 +233,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         signal: abort.signal,
         endWithServer,
         outgoing: handling.outgoing.open(response, request.url ?? '/'),
-        ...(upgrade === undefined ? {} : { upgrade }),
+        upgrade,
       });
       await answer(handling, exchange).catch((error: unknown) => sendFailure(handling, exchange, error));
     },

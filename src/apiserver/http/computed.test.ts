@@ -46,7 +46,7 @@ beforeEach(async () => {
     at.backend.create({ group: '', version: 'v1', resource }, namespace, {
       apiVersion: 'v1',
       kind: resource,
-      metadata: { name, ...(labels && { labels }) },
+      metadata: { name, labels },
     } as KubeObject);
   await put('pods', 'default', 'web', { app: 'web' });
   await put('pods', 'default', 'ended');

@@ -31,10 +31,7 @@ export async function listComputed(
   { namespace, labelSelector = '', fieldSelector = '' }: ListOptions,
 ): Promise<KubeList> {
   const { matches } = parseSelection(kind, { labelSelector, fieldSelector });
-  const [sources, usage] = await Promise.all([
-    server.backend.list(from, namespace === undefined ? {} : { namespace }),
-    server.nodes.usage(),
-  ]);
+  const [sources, usage] = await Promise.all([server.backend.list(from, { namespace }), server.nodes.usage()]);
   const items = sources.items
     .map((source) => make(source, usage))
     .filter((object) => object !== undefined && (matches?.(object) ?? true)) as KubeObject[];

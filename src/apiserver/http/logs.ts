@@ -38,11 +38,11 @@ export function logOptions(query: URLSearchParams, podName: string): LogOptions 
     follow: flag(query, 'follow') ?? false,
     previous: flag(query, 'previous') ?? false,
     timestamps: flag(query, 'timestamps') ?? false,
-    ...(sinceSeconds === undefined ? {} : { sinceSeconds }),
-    ...(sinceTime === undefined ? {} : { sinceTime }),
-    ...(tailLines === undefined ? {} : { tailLines }),
-    ...(limitBytes === undefined ? {} : { limitBytes }),
-    ...(stream === undefined ? {} : { stream: stream as (typeof STREAMS)[number] }),
+    sinceSeconds,
+    sinceTime,
+    tailLines,
+    limitBytes,
+    stream: stream as (typeof STREAMS)[number] | undefined,
   };
 }
 

@@ -82,10 +82,10 @@ export function listOptions(query: URLSearchParams, namespace: string | undefine
   integer(query, 'timeoutSeconds');
   return {
     ...selection(query, namespace),
-    ...(limit === undefined || limit <= 0 ? {} : { limit }),
-    ...defined('continue', text(query, 'continue')),
-    ...defined('resourceVersion', text(query, 'resourceVersion')),
-    ...defined('resourceVersionMatch', text(query, 'resourceVersionMatch') as ListOptions['resourceVersionMatch']),
+    limit: limit === undefined || limit <= 0 ? undefined : limit,
+    continue: text(query, 'continue'),
+    resourceVersion: text(query, 'resourceVersion'),
+    resourceVersionMatch: text(query, 'resourceVersionMatch') as ListOptions['resourceVersionMatch'],
   };
 }
 
@@ -94,22 +94,18 @@ export function watchOptions(query: URLSearchParams, namespace: string | undefin
   const timeoutSeconds = integer(query, 'timeoutSeconds');
   return {
     ...selection(query, namespace),
-    ...defined('resourceVersion', text(query, 'resourceVersion')),
-    ...defined('allowWatchBookmarks', flag(query, 'allowWatchBookmarks')),
-    ...defined('sendInitialEvents', flag(query, 'sendInitialEvents')),
-    ...(timeoutSeconds === undefined || timeoutSeconds <= 0 ? {} : { timeoutSeconds }),
+    resourceVersion: text(query, 'resourceVersion'),
+    allowWatchBookmarks: flag(query, 'allowWatchBookmarks'),
+    sendInitialEvents: flag(query, 'sendInitialEvents'),
+    timeoutSeconds: timeoutSeconds === undefined || timeoutSeconds <= 0 ? undefined : timeoutSeconds,
   };
 }
 
 const selection = (query: URLSearchParams, namespace: string | undefined): ListOptions => ({
-  ...defined('namespace', namespace),
-  ...defined('labelSelector', text(query, 'labelSelector')),
-  ...defined('fieldSelector', text(query, 'fieldSelector')),
+  namespace,
+  labelSelector: text(query, 'labelSelector'),
+  fieldSelector: text(query, 'fieldSelector'),
 });
-
-function defined<K extends string, V>(name: K, value: V | undefined): { [P in K]?: V } {
-  return value === undefined ? {} : ({ [name]: value } as { [P in K]?: V });
-}
 
 function dryRunErrors(values: readonly unknown[]): FieldError[] {
   const unknown = values.filter((value) => value !== 'All');
@@ -151,10 +147,10 @@ export function writeOptions(
   }
   refuse(kind, errors);
   return {
-    ...(dryRun.length === 0 ? {} : { dryRun: true }),
-    ...defined('fieldManager', manager ?? managerOf(userAgent)),
-    ...defined('force', kind === 'PatchOptions' ? force : undefined),
-    ...defined('fieldValidation', validation as WriteOptions['fieldValidation']),
+    dryRun: dryRun.length > 0,
+    fieldManager: manager ?? managerOf(userAgent),
+    force: kind === 'PatchOptions' ? force : undefined,
+    fieldValidation: validation as WriteOptions['fieldValidation'],
   };
 }
 
@@ -185,12 +181,11 @@ export function deleteOptions(query: URLSearchParams, body: Record<string, unkno
     }
   }
   refuse('DeleteOptions', errors);
-  const preconditions = preconditionsOf(given);
   return {
-    ...(dryRun.length === 0 ? {} : { dryRun: true }),
-    ...(typeof gracePeriodSeconds === 'number' ? { gracePeriodSeconds } : {}),
-    ...(typeof propagationPolicy === 'string' ? { propagationPolicy } : {}),
-    ...defined('preconditions', preconditions),
+    dryRun: dryRun.length > 0,
+    gracePeriodSeconds: typeof gracePeriodSeconds === 'number' ? gracePeriodSeconds : undefined,
+    propagationPolicy: typeof propagationPolicy === 'string' ? propagationPolicy : undefined,
+    preconditions: preconditionsOf(given),
   };
 }
 
@@ -199,7 +194,7 @@ function preconditionsOf(given: Record<string, unknown>): DeleteOptions['precond
   if (typeof preconditions !== 'object' || preconditions === null) return undefined;
   const { uid, resourceVersion } = preconditions as Record<string, unknown>;
   return {
-    ...(typeof uid === 'string' ? { uid } : {}),
-    ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
+    uid: typeof uid === 'string' ? uid : undefined,
+    resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
   };
 }

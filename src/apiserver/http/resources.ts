@@ -54,7 +54,7 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   if (form === 'table' && answer.kind === kind.kind) {
     const object = answer as KubeObject;
     return sendTable(server, exchange, route, code, [object], {
-      metadata: { ...(object.metadata.resourceVersion && { resourceVersion: object.metadata.resourceVersion }) },
+      metadata: { resourceVersion: object.metadata.resourceVersion },
     });
   }
   return sendTexts(exchange, code, 'application/json', lineOf([encodeOnce(answer)]));
@@ -112,7 +112,7 @@ function write(
 ): WriteOptions & { subresource?: string } {
   return {
     ...writeOptions(kind, exchange.query, exchange.request.headers['user-agent'], patchType),
-    ...(route.subresource === undefined ? {} : { subresource: route.subresource }),
+    subresource: route.subresource,
     onWarning: onWarning(exchange),
     user: exchange.user,
   };
@@ -131,7 +131,7 @@ async function create(server: ServerContext, exchange: Exchange, route: Resource
       namespace,
       'the namespace of the provided object does not match the namespace sent on the request',
     );
-    return server.backend.create(route.ref, namespace, object, { ...options, ...(name === undefined ? {} : { name }) });
+    return server.backend.create(route.ref, namespace, object, { ...options, name });
   });
 }
 

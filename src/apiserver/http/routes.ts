@@ -64,10 +64,10 @@ export function findPath(index: RouteIndex, segments: readonly string[]): Resour
   const namespace = inNamespace === undefined ? undefined : rest[1];
   return {
     kind,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(name === undefined ? {} : { name }),
-    ...(subresource === undefined ? {} : { subresource }),
-    ...(definition?.subpaths === true ? { subpath } : {}),
+    namespace,
+    name,
+    subresource,
+    subpath: definition?.subpaths === true ? subpath : undefined,
   };
 }
 
@@ -104,10 +104,10 @@ export function findRoute(path: ResourcePath, method: string, watch: boolean): R
     kind,
     ref,
     verb,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(name === undefined ? {} : { name }),
-    ...(subresource === undefined ? {} : { subresource }),
-    ...(subpath === undefined ? {} : { subpath }),
+    namespace,
+    name,
+    subresource,
+    subpath,
   };
 }
 

@@ -78,7 +78,7 @@ export async function serveWatch(
 }
 
 interface EventWriter {
-  /** Objects of the cache count as held, all others by their size. Initial objects do not count toward MAX_PENDING_BYTES. */
+  /** Initial objects from the cache count only as held, all others by size. Initial objects never count toward MAX_PENDING_BYTES. */
   add: WatchSink;
   /** Starts writing. */
   start(): void;

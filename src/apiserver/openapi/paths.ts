@@ -202,7 +202,7 @@ function pathItem(
       );
       continue;
     }
-    item[method] = operation({ kind, verb, scope, ...(subresource === undefined ? {} : { subresource }) });
+    item[method] = operation({ kind, verb, scope, subresource });
   }
   item['parameters'] = [...parameters, query('pretty', 'string', 'Has no effect.')];
   return item;

@@ -68,8 +68,8 @@ export function createTokenIssuer(pki: Pick<Pki, 'serviceAccountKey'>, issuer: s
         jti: randomUUID(),
         'kubernetes.io': {
           namespace,
-          ...(options.node === undefined ? {} : { node: options.node }),
-          ...(options.pod === undefined ? {} : { pod: options.pod }),
+          node: options.node,
+          pod: options.pod,
           serviceaccount: { name: serviceAccount.name, uid: serviceAccount.uid },
         },
       };

@@ -69,7 +69,7 @@ async function createAdmitted(
   if (generated) object.metadata.name = generatedName(generated, context.randomBytes);
 
   const now = context.timers.now();
-  kind.prepareForCreate?.(object, { now, ...(options.onWarning && { warn: options.onWarning }) });
+  kind.prepareForCreate?.(object, { now, warn: options.onWarning });
   await betweenSteps();
   let errors = firstErrors(() => kind.validateCreate(object));
   await betweenSteps();

@@ -37,9 +37,9 @@ const deleted = ({ groupResource }: Resource, { metadata }: KubeObject): Status 
   status: 'Success',
   details: {
     name: metadata.name,
-    ...(groupResource.group === '' ? {} : { group: groupResource.group }),
+    group: groupResource.group || undefined,
     kind: groupResource.resource,
-    ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+    uid: metadata.uid,
   },
 });
 

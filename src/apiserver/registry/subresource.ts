@@ -80,14 +80,14 @@ async function evict(
   const { gracePeriodSeconds, preconditions, dryRun } = eviction.deleteOptions ?? {};
   const isDryRun = options.dryRun === true || (dryRun ?? []).length > 0;
   const apply: SubresourceDefinition['apply'] = (old, ...more) => {
-    checkPreconditions(resource, old.metadata, preconditions === undefined ? {} : { preconditions });
+    checkPreconditions(resource, old.metadata, { preconditions });
     return definition.apply?.(old, ...more) ?? old;
   };
   const { metadata } = await applyTo(context, resource, target, { ...definition, apply }, eviction, {
     ...options,
     dryRun: isDryRun,
   });
-  const deletion = { dryRun: isDryRun, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
+  const deletion = { dryRun: isDryRun, gracePeriodSeconds };
   // Writing the condition changed the resourceVersion, so check only the uid: another Pod of the same name must not be deleted.
   const { uid = '' } = metadata;
   await deleteObject(context, resource, { namespace, name }, { ...deletion, preconditions: { uid } });
@@ -151,10 +151,10 @@ async function issueToken(
     namespace,
     { name, uid },
     {
-      ...(audiences === undefined ? {} : { audiences }),
-      ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
-      ...(pod === undefined ? {} : { pod: { name: pod.metadata.name, uid: pod.metadata.uid ?? '' } }),
-      ...(pod?.spec?.nodeName ? { node: { name: pod.spec.nodeName } } : {}),
+      audiences,
+      expirationSeconds,
+      pod: pod && { name: pod.metadata.name, uid: pod.metadata.uid ?? '' },
+      node: pod?.spec?.nodeName ? { name: pod.spec.nodeName } : undefined,
     },
   );
   const metadata = { name, namespace, creationTimestamp: formatTime(context.timers.now()) };

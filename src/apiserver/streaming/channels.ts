@@ -101,7 +101,7 @@ async function openStreams(
     open(requested.stderr, 'stderr', (bytes) => send(CHANNEL.stderr, bytes)),
     open(requested.tty, 'resize', nothing),
   ]);
-  return { ...(stdin === undefined ? {} : { stdin }), ...(resize === undefined ? {} : { resize }) };
+  return { stdin, resize };
 }
 
 /**

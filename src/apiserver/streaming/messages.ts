@@ -50,5 +50,6 @@ export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: 
 export const messageStream = (webSocket: WebSocket, asMessages: boolean): Duplex =>
   createWebSocketStream(webSocket, {
     readableHighWaterMark: 0,
-    ...(asMessages ? { readableObjectMode: true, decodeStrings: false } : {}),
+    readableObjectMode: asMessages,
+    decodeStrings: !asMessages,
   });

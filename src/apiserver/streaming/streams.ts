@@ -231,10 +231,10 @@ function relay(
     types,
     once: streams !== undefined,
     // The runtime starts the command when all streams are open.
-    ...(start === undefined ? {} : { start: { atStream: types.length, turn: () => start.turn(signal) } }),
+    start: start && { atStream: types.length, turn: () => start.turn(signal) },
     output: () => start?.started(),
     // A command has few streams and waits for its turn; a port-forward has two streams for each connection.
-    ...(streams === undefined ? { room: server.forwarded } : {}),
+    room: streams === undefined ? server.forwarded : undefined,
   });
   signal.addEventListener('abort', frames.ended, { once: true });
   return join(client, runtime.socket, server.timers, exchange.signal, {

@@ -178,7 +178,7 @@ class Watcher {
   #bookmark(revision: number, annotations?: Record<string, string>): void {
     if (!this.#options.allowWatchBookmarks) return;
     const { apiVersion, kind } = this.#resource;
-    const metadata = { resourceVersion: String(revision), ...(annotations === undefined ? {} : { annotations }) };
+    const metadata = { resourceVersion: String(revision), annotations };
     const object = deepFreeze({ apiVersion, kind: kind.kind, metadata }) as unknown as KubeObject;
     this.#send(Object.freeze({ type: 'BOOKMARK', object }));
   }
