@@ -45,47 +45,15 @@ interface OpenStream {
 export function createSpdyConnection(socket: Duplex, timers: Timers): SpdyConnection {
   const streams = new Map<number, OpenStream>();
   let nextId = 1;
-
-  const handle = async (frame: Frame): Promise<void> => {
-    if (frame.type === 'ping') {
-      // The peer's pings have even IDs. Odd ones would be replies to own pings, but none are sent.
-      if (frame.id % 2 === 0) socket.write(ping(frame.id));
-      return;
-    }
-    if (frame.type !== 'synReply' && frame.type !== 'rstStream' && frame.type !== 'data') return;
-    const stream = streams.get(frame.streamId);
-    if (stream === undefined) return;
-    if (frame.type === 'synReply') stream.reply.resolve();
-    else if (frame.type === 'rstStream') {
-      stream.closed = true;
-      stream.reply.reject(new Error(`the container runtime reset the stream: status ${frame.status}`));
-    } else if (frame.bytes.length > 0) await stream.receive(frame.bytes);
-  };
-
-  const read = async (): Promise<void> => {
-    const parse = createFrameParser('the container runtime');
-    for await (const chunk of socket) {
-      for (const frame of parse(chunk as Buffer)) await handle(frame);
-    }
-  };
-  const ended = read()
+  const ended = readFrames(socket, streams)
     .catch(() => undefined)
     .then(() => {
       socket.destroy();
       for (const stream of streams.values()) {
         stream.closed = true;
-        stream.reply.reject(new Error('the container runtime closed the connection'));
+        stream.reply.reject(connectionClosed());
       }
     });
-
-  const send = async (streamId: number, bytes: Uint8Array, fin: boolean): Promise<void> => {
-    socket.cork();
-    socket.write(dataHead(streamId, bytes.length, fin));
-    const more = bytes.length === 0 || socket.write(bytes);
-    socket.uncork();
-    if (!more) await drainedOrClosed(socket);
-  };
-
   return {
     ended,
     destroy() {
@@ -98,22 +66,60 @@ export function createSpdyConnection(socket: Duplex, timers: Timers): SpdyConnec
       nextId += 2;
       const stream: OpenStream = { receive, reply: Promise.withResolvers(), closed: false };
       streams.set(id, stream);
-      if (socket.destroyed) stream.reply.reject(new Error('the container runtime closed the connection'));
+      if (socket.destroyed) stream.reply.reject(connectionClosed());
       else socket.write(synStream(id, headers, { first: id === 1 }));
       await stream.reply.promise;
-      let finished = false;
-      const mayWrite = (): boolean => !stream.closed && !finished && !socket.destroyed;
-      return {
-        async write(bytes) {
-          for (let from = 0; from < bytes.length && mayWrite(); from += MAX_DATA_BYTES) {
-            await send(id, bytes.subarray(from, from + MAX_DATA_BYTES), false);
-          }
-        },
-        end() {
-          if (mayWrite()) void send(id, new Uint8Array(), true);
-          finished = true;
-        },
-      };
+      return streamWriter(socket, id, stream);
     },
   };
+}
+
+const connectionClosed = (): Error => new Error('the container runtime closed the connection');
+
+async function readFrames(socket: Duplex, streams: ReadonlyMap<number, OpenStream>): Promise<void> {
+  const parse = createFrameParser('the container runtime');
+  for await (const chunk of socket) {
+    for (const frame of parse(chunk as Buffer)) await handleFrame(socket, streams, frame);
+  }
+}
+
+async function handleFrame(socket: Duplex, streams: ReadonlyMap<number, OpenStream>, frame: Frame): Promise<void> {
+  if (frame.type === 'ping') {
+    // The peer's pings have even IDs. Odd ones would be replies to own pings, but none are sent.
+    if (frame.id % 2 === 0) socket.write(ping(frame.id));
+    return;
+  }
+  if (frame.type !== 'synReply' && frame.type !== 'rstStream' && frame.type !== 'data') return;
+  const stream = streams.get(frame.streamId);
+  if (stream === undefined) return;
+  if (frame.type === 'synReply') stream.reply.resolve();
+  else if (frame.type === 'rstStream') {
+    stream.closed = true;
+    stream.reply.reject(new Error(`the container runtime reset the stream: status ${frame.status}`));
+  } else if (frame.bytes.length > 0) await stream.receive(frame.bytes);
+}
+
+function streamWriter(socket: Duplex, id: number, stream: OpenStream): SpdyStream {
+  let finished = false;
+  const mayWrite = (): boolean => !stream.closed && !finished && !socket.destroyed;
+  return {
+    async write(bytes) {
+      for (let from = 0; from < bytes.length && mayWrite(); from += MAX_DATA_BYTES) {
+        await sendData(socket, id, bytes.subarray(from, from + MAX_DATA_BYTES), false);
+      }
+    },
+    end() {
+      if (mayWrite()) void sendData(socket, id, new Uint8Array(), true);
+      finished = true;
+    },
+  };
+}
+
+/** Sends one DATA frame; resolves when the socket accepts more. */
+async function sendData(socket: Duplex, streamId: number, bytes: Uint8Array, fin: boolean): Promise<void> {
+  socket.cork();
+  socket.write(dataHead(streamId, bytes.length, fin));
+  const more = bytes.length === 0 || socket.write(bytes);
+  socket.uncork();
+  if (!more) await drainedOrClosed(socket);
 }
