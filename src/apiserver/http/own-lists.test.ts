@@ -2,7 +2,8 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import type { ListOptions } from '../../ports/backend.ts';
-import { mapBackend, startTestServer } from '../server-fixture.ts';
+import { mapBackend } from '../map-backend-fixture.ts';
+import { startTestServer } from '../server-fixture.ts';
 
 const LISTS = '/api/v1/namespaces/default/configmaps?continue=abc';
 
