@@ -6,8 +6,7 @@ import { createHash } from 'node:crypto';
 import type { KindDefinition, SubresourceDefinition } from '../../api/kind.ts';
 import { pathNotFound } from '../../machinery/status.ts';
 import { verbsOf } from '../http/routes.ts';
-
-const groupVersion = (group: string, version: string): string => (group === '' ? version : `${group}/${version}`);
+import { apiVersionOf } from '../registry/resources.ts';
 
 const groupsOf = (kinds: readonly KindDefinition[]): string[] => [...new Set(kinds.map((kind) => kind.group))];
 
@@ -30,7 +29,7 @@ export const apiVersions = (kinds: readonly KindDefinition[]) => ({
 });
 
 function apiGroup(kinds: readonly KindDefinition[], group: string) {
-  const versions = versionsOf(kinds, group).map((version) => ({ groupVersion: groupVersion(group, version), version }));
+  const versions = versionsOf(kinds, group).map((version) => ({ groupVersion: apiVersionOf(group, version), version }));
   return { name: group, versions, preferredVersion: versions[0] };
 }
 
@@ -88,7 +87,7 @@ export function apiResourceList(kinds: readonly KindDefinition[], group: string,
   return {
     kind: 'APIResourceList',
     ...(group === '' ? {} : { apiVersion: 'v1' }),
-    groupVersion: groupVersion(group, version),
+    groupVersion: apiVersionOf(group, version),
     resources: served.flatMap(apiResources),
   };
 }

@@ -7,7 +7,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import type { Status } from '../../machinery/meta.ts';
 import { STALLED_MILLIS } from './bounds/outgoing.ts';
-import { acceptsGzip, drained, type Exchange, startAnswer } from './exchange.ts';
+import { drainedOrClosed } from './drained.ts';
+import { acceptsGzip, type Exchange, startAnswer } from './exchange.ts';
 
 /** The length of one piece. The event loop serves other clients between two pieces. */
 export const PIECE_CHARS = 64 * 1024;
@@ -103,7 +104,7 @@ function gzipTo(exchange: Exchange): { write(piece: string): Promise<void>; end(
   });
   return {
     async write(piece) {
-      if (!gzip.destroyed && !gzip.write(piece)) await drained(gzip);
+      if (!gzip.destroyed && !gzip.write(piece)) await drainedOrClosed(gzip);
     },
     async end() {
       if (!gzip.destroyed) {

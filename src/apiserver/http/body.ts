@@ -11,6 +11,7 @@ import {
   tooManyRequests,
   unsupportedMediaType,
 } from '../../machinery/status.ts';
+import { apiVersionOf } from '../registry/resources.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
 import type { Unfinished, UnfinishedPart } from './bounds/unfinished.ts';
 
@@ -194,8 +195,6 @@ async function parseObject(body: Buffer, type: ObjectType, expected: ExpectedKin
   return parsed;
 }
 
-const groupVersion = (group: string, version: string): string => (group === '' ? version : `${group}/${version}`);
-
 const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): ApiError =>
   badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${cause}`);
 
@@ -205,12 +204,12 @@ const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): Ap
  */
 export async function decodeObject(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<KubeObject> {
   const parsed = await parseObject(body, type, expected);
-  const apiVersion = parsed['apiVersion'] || groupVersion(expected.group, expected.version);
+  const apiVersion = parsed['apiVersion'] || apiVersionOf(expected.group, expected.version);
   const kind = parsed['kind'] || expected.kind;
-  if (apiVersion !== groupVersion(expected.group, expected.version)) {
+  if (apiVersion !== apiVersionOf(expected.group, expected.version)) {
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version ` +
-        `(${groupVersion(expected.group, expected.version)})`,
+        `(${apiVersionOf(expected.group, expected.version)})`,
     );
   }
   if (kind !== expected.kind) {

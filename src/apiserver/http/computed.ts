@@ -4,6 +4,7 @@ import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { isApiError, notFound } from '../../machinery/status.ts';
 import type { ListOptions } from '../../ports/backend.ts';
 import { parseSelection } from '../registry/reads/selection.ts';
+import { apiVersionOf } from '../registry/resources.ts';
 import type { ServerContext } from './context.ts';
 import type { ResourceRoute } from './routes.ts';
 
@@ -35,5 +36,5 @@ export async function listComputed(
   const items = sources.items
     .map((source) => make(source, usage))
     .filter((object) => object !== undefined && (matches?.(object) ?? true)) as KubeObject[];
-  return { apiVersion: `${kind.group}/${kind.version}`, kind: `${kind.kind}List`, metadata: {}, items };
+  return { apiVersion: apiVersionOf(kind.group, kind.version), kind: `${kind.kind}List`, metadata: {}, items };
 }

@@ -1,5 +1,4 @@
 /** One request and its response: headers and warnings. */
-import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { UserInfo } from '../../ports/backend.ts';
@@ -71,19 +70,6 @@ export function startAnswer(exchange: Exchange, code: number, headers: Record<st
 
 export function acceptsGzip(request: IncomingMessage): boolean {
   return /(^|[,\s])gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(request.headers['accept-encoding'] ?? ''));
-}
-
-/** Resolves when the stream accepts more data or is closed. */
-export function drained(stream: EventEmitter): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      stream.off('drain', done);
-      stream.off('close', done);
-      resolve();
-    };
-    stream.once('drain', done);
-    stream.once('close', done);
-  });
 }
 
 export function createExchange(

@@ -1,7 +1,7 @@
 /** Joins the connections of a client and the runtime: passes data both ways, at the speed of the slower reader. */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../platform/platform.ts';
-import { drainedOrClosed } from './drained.ts';
+import { drainedOrClosed } from '../http/drained.ts';
 import { closeAfterReplies } from './replied.ts';
 
 /** When one side has ended, the other one is cut if it does not end within this time. */

@@ -6,8 +6,8 @@
  * and sizes that were parsed first (terminal-sizes.ts).
  */
 import type { Writable } from 'node:stream';
+import { drainedOrClosed } from '../http/drained.ts';
 import { CHANNEL } from './channels.ts';
-import { drainedOrClosed } from './drained.ts';
 import { createSizeReader } from './terminal-sizes.ts';
 
 /** A multiple of 4, so that base64 is split between its groups. Message boundaries have no meaning within a channel. */

@@ -7,7 +7,7 @@
 import type { ServerResponse } from 'node:http';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import type { Log, Timers } from '../../../platform/platform.ts';
-import { drained } from '../exchange.ts';
+import { drainedOrClosed } from '../drained.ts';
 import { createHeldObjects, type HeldObjects, type Holder } from './held-objects.ts';
 
 /** The budget for all clients together. */
@@ -167,7 +167,7 @@ class Client implements Outgoing {
     if (this.#response.destroyed || !this.#response.writableNeedDrain) return;
     const { timers } = this.#shared;
     const timer = within === undefined ? undefined : timers.at(timers.now() + within, () => this.cut());
-    await drained(this.#response);
+    await drainedOrClosed(this.#response);
     timer?.cancel();
     this.refresh();
   }

@@ -12,7 +12,7 @@
  */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../../platform/platform.ts';
-import { drainedOrClosed } from '../drained.ts';
+import { drainedOrClosed } from '../../http/drained.ts';
 import { closeAfterReplies } from '../replied.ts';
 import { createFrameParser, dataHead, type Frame, MAX_DATA_BYTES, ping, synStream } from './frames.ts';
 
