@@ -86,7 +86,7 @@ export class CompactedError extends Error {
   override readonly name = 'CompactedError';
   readonly compactedRevision: number;
   constructor(compactedRevision: number) {
-    super(`required revision has been compacted (history before ${compactedRevision} is gone)`);
+    super(`required revision has been compacted (history before ${compactedRevision} is no longer available)`);
     this.compactedRevision = compactedRevision;
   }
 }

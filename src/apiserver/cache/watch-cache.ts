@@ -261,7 +261,7 @@ class StoreCache implements WatchCache {
     try {
       listener(event);
     } catch (error) {
-      this.#log.error('a watcher failed', { error: String(error), resourceVersion: event.revision });
+      this.#log.error('watch listener failed', { error: String(error), resourceVersion: event.revision });
     }
   }
 }

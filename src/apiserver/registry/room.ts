@@ -8,7 +8,7 @@ import { binarySize } from '../../machinery/binary-size.ts';
 import { insufficientStorage } from '../../machinery/status.ts';
 import type { UserInfo } from '../../ports/backend.ts';
 
-/** Requests get as much memory again. Source of the limit: etcd has one of 2 GiB (--quota-backend-bytes). */
+/** Leaves most of the heap to requests and caches. Source of the limit: etcd has one of 2 GiB (--quota-backend-bytes). */
 const DEFAULT_ROOM_BYTES = Math.floor(getHeapStatistics().heap_size_limit / 4);
 /** This part of the room is reserved for small updates, such as statuses and labels of terminating objects. */
 const RESERVED_PART = 1 / 16;
