@@ -12,8 +12,8 @@ export const diskFull = (directory: string, cause: unknown): StorageFullError =>
   new StorageFullError(directory, 'the disk is full', 'free some space and try again', cause);
 
 /**
- * Returns the error for the writers, and whether to reopen the environment: after LMDB failed to write a reserved page (EIO),
- * it refuses all further writes. A full disk leaves the environment usable.
+ * Returns the error for the writers, and whether to reopen the environment: after LMDB failed to write a page (EIO), it
+ * refuses all further writes. A full disk leaves the environment usable.
  */
 export async function commitFailure(
   directory: string,

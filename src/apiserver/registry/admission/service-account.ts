@@ -14,7 +14,7 @@ const waits = new WeakMap<RegistryContext['cache'], Set<() => void>>();
 
 /**
  * Resolves to the ServiceAccount as soon as it exists, or to undefined after 2 s. If more than 256 Pods wait, the longest wait ends
- * at once: Pods without ServiceAccounts must not take up all memory.
+ * at once, so that Pods without ServiceAccounts do not delay other requests.
  */
 export function awaitServiceAccount(
   { cache, timers }: RegistryContext,
