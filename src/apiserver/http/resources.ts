@@ -145,7 +145,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
     await betweenSteps();
     const { namespace } = route;
     const name = nameOf(route);
-    // A body of another kind, such as Scale, is about the object of the path and needs no name.
+    // A body of another kind, such as DeferControl, is about the object of the path and needs no name.
     const given = metadataOf(object).name || (kind === route.kind ? '' : name);
     if (given !== name) {
       throw badRequest(

@@ -218,15 +218,15 @@ describe('the owners of fields', () => {
     const status = { status: { phase: 'Running' } };
     await registry.patch(PODS, 'default', 'a', merge, status, { fieldManager: 'node', subresource: 'status' });
     const labels = { metadata: { labels: { a: 'b' } } };
-    const labelled = await registry.patch(PODS, 'default', 'a', merge, labels, { fieldManager: 'kubectl-label' });
+    const labeled = await registry.patch(PODS, 'default', 'a', merge, labels, { fieldManager: 'kubectl-label' });
     expect(
-      Object.fromEntries(owners(labelled).map(([manager, operation, set]) => [`${manager} ${operation}`, set])),
+      Object.fromEntries(owners(labeled).map(([manager, operation, set]) => [`${manager} ${operation}`, set])),
     ).toMatchObject({
       'kubectl-label Update': { 'f:metadata': { 'f:labels': { '.': {}, 'f:a': {} } } },
       'node Update': { 'f:status': { 'f:phase': {} } },
       'scheduler Update': { 'f:spec': { 'f:nodeName': {} } },
     });
-    const { metadata, ...rest } = structuredClone(labelled);
+    const { metadata, ...rest } = structuredClone(labeled);
     const { managedFields, ...known } = metadata;
     expect(managedFields).toBeDefined();
     const replaced = await registry.update(PODS, { ...rest, metadata: known } as KubeObject, { fieldManager: 'x' });

@@ -163,9 +163,9 @@ async function serveWebSocket(stream: Stream): Promise<void> {
       exchange.signal,
     );
   }
-  const tunnelled = offered.filter((name) => name.startsWith(TUNNEL_PREFIX));
-  if (streams === undefined && tunnelled.length > 0) {
-    const runtime = await connect(stream, connectSpdy(tunnelled.map((name) => name.slice(TUNNEL_PREFIX.length))));
+  const tunneled = offered.filter((name) => name.startsWith(TUNNEL_PREFIX));
+  if (streams === undefined && tunneled.length > 0) {
+    const runtime = await connect(stream, connectSpdy(tunneled.map((name) => name.slice(TUNNEL_PREFIX.length))));
     const chosen = runtime.headers['x-stream-protocol-version'];
     const webSocket = await accept(stream, `${TUNNEL_PREFIX}${chosen}`, runtime.socket);
     return relay(stream, messageStream(webSocket, false), runtime, (message) => closeForProtocol(webSocket, message));

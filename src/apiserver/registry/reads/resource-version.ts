@@ -25,7 +25,7 @@ export function parseResourceVersion(text: string | undefined): number {
 const MATCH = 'resourceVersionMatch';
 const known: readonly unknown[] = ['Exact', 'NotOlderThan'];
 
-/** Source: k8s.io/apimachinery/pkg/apis/meta/internalversion/validation (behaviour and wording). */
+/** Source: k8s.io/apimachinery/pkg/apis/meta/internalversion/validation (behavior and wording). */
 export function checkListOptions(options: ListOptions): void {
   const { resourceVersion, resourceVersionMatch: match } = options;
   if (match === undefined) return;
