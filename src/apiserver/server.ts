@@ -49,8 +49,7 @@ import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import type { Pki } from './pki/pki.ts';
 import { createStreamRoom } from './streaming/spdy/stream-room.ts';
-import { upgradeFilter } from './streaming/streams.ts';
-import { answerOn, takeable, type UpgradingConnection } from './streaming/upgrading-connection.ts';
+import { answerOn, takeable, type UpgradingConnection, upgradeFilter } from './streaming/upgrading-connection.ts';
 
 /** Go's clients keep idle connections for 90 s; the server must not close one first. */
 const KEEP_ALIVE_MILLIS = 120_000;
@@ -125,11 +124,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const { port } = server.address() as AddressInfo;
   options.log.info('API server is listening', { host, port });
   let closed: Promise<void> | undefined;
-  return {
-    host,
-    port,
-    close: () => (closed ??= close(server, requests, options.timers)),
-  };
+  return { host, port, close: () => (closed ??= close(server, requests, options.timers)) };
 }
 
 async function listen(server: Server, host: string, port: number): Promise<void> {

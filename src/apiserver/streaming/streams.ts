@@ -21,7 +21,6 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Pod } from '../../api/generated/types.ts';
-import type { KindDefinition } from '../../api/kind.ts';
 import { badRequest, serviceUnavailable } from '../../machinery/status.ts';
 import type { StreamEndpoint, StreamSelection } from '../../ports/node-connection.ts';
 import { busy } from '../http/bounds/limits.ts';
@@ -41,33 +40,13 @@ import { connectToRuntime, connectWebSocket, spdyUpgrade, type UpgradedConnectio
 import { createSpdyConnection } from './spdy/spdy-connection.ts';
 import { createSpdyRelay } from './spdy/spdy-relay.ts';
 import type { StreamRoom } from './spdy/stream-room.ts';
+import { upgradeKind } from './upgrading-connection.ts';
 import { acceptWebSocket, checkHandshake, closeForProtocol, offeredProtocols, olderProtocol } from './web-socket.ts';
 
 const TUNNEL_PREFIX = 'SPDY/3.1+';
 /** Values of the header streamtype for port-forward. */
 const PORT_STREAMS = ['error', 'data'];
 const CHANNEL_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
-
-type UpgradeKind = 'spdy' | 'websocket';
-
-/** Returns undefined for a request for neither. */
-function upgradeKind({ headers }: IncomingMessage): UpgradeKind | undefined {
-  if (!/(^|[\s,])upgrade([\s,]|$)/i.test(headers.connection ?? '')) return undefined;
-  const protocol = headers.upgrade?.toLowerCase();
-  if (protocol === 'spdy/3.1') return 'spdy';
-  return protocol === 'websocket' ? 'websocket' : undefined;
-}
-
-/** Selects the upgrade requests that Node.js hands over as connections: those for streams. All others are plain requests. */
-export function upgradeFilter(kinds: readonly KindDefinition[]): (request: IncomingMessage) => boolean {
-  const names = kinds.flatMap(({ subresources }) =>
-    Object.keys(subresources).filter(
-      (name) => subresources[name]?.connects !== undefined && subresources[name]?.subpaths !== true,
-    ),
-  );
-  const ending = new RegExp(`/(${[...new Set(names)].join('|')})/?(\\?|$)`);
-  return (request) => names.length > 0 && upgradeKind(request) !== undefined && ending.test(request.url ?? '');
-}
 
 /** The validated request to the node. */
 interface Wanted {
@@ -205,10 +184,7 @@ const refusal =
   ({ server, exchange }: Stream, explain: (message: string) => void) =>
   (error: Error): void => {
     if (!(error instanceof ProtocolError)) return;
-    server.log.warn('ended the connection of a client that broke the protocol', {
-      path: exchange.path,
-      error: error.message,
-    });
+    server.log.warn('client broke the protocol, connection ended', { path: exchange.path, error: error.message });
     explain(error.message);
   };
 

@@ -17,11 +17,9 @@ import { ProtocolError } from '../protocol-error.ts';
 import { createSizeReader } from '../terminal-sizes.ts';
 import {
   createFrameParser,
-  dataHead,
   type Frame,
   GO_AWAY_STATUS,
   goAway,
-  MAX_DATA_BYTES,
   ping,
   RST_STATUS,
   rstStream,
@@ -30,6 +28,7 @@ import {
 } from './frames.ts';
 import { createHeaderReader, type HeaderReader } from './header-block.ts';
 import { type JoinedStream, type ResetStreams, resetStreams } from './reset-streams.ts';
+import { send, sendData } from './send.ts';
 import type { StreamRoom } from './stream-room.ts';
 
 /** A port-forward has two for each connection. */
@@ -286,18 +285,4 @@ function forgetEnded(relaying: Relaying, streamId: number, stream: OpenStream): 
 function forget({ streams, resets }: Relaying, streamId: number, stream: OpenStream): void {
   streams.delete(streamId);
   resets.ended(stream.joined);
-}
-
-function send(side: Writable, frame: Uint8Array): void {
-  // The end of a side is handled elsewhere.
-  if (side.writable) side.write(frame);
-}
-
-function sendData(side: Writable, streamId: number, bytes: Uint8Array, fin: boolean): void {
-  if (bytes.length === 0 && fin) send(side, dataHead(streamId, 0, true));
-  for (let from = 0; from < bytes.length; from += MAX_DATA_BYTES) {
-    const piece = bytes.subarray(from, from + MAX_DATA_BYTES);
-    send(side, dataHead(streamId, piece.length, fin && from + piece.length === bytes.length));
-    send(side, piece);
-  }
 }
