@@ -1,16 +1,16 @@
-/** Clients whose bytes are no request can read what the server says to it. */
+/** Clients that send invalid HTTP can still read the response of the server. */
 import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
 import { runCommandOk } from '../platform/processes.ts';
 import { CONFIG_MAPS } from './hostile-fixture.ts';
 import { startTestServer } from './server-fixture.ts';
 
-/** In a process of its own a client sends on while the server closes. */
+/** Runs in a process of its own, so that the client keeps sending while the server closes the connection. */
 const CLIENT = `
   const { body, times, ...options } = JSON.parse(require('node:fs').readFileSync(0, 'utf8'));
   const ask = () => new Promise((resolve) => require('node:https')
     .request(options)
-    .once('response', (answer) => resolve(answer.resume().statusCode))
+    .once('response', (response) => resolve(response.resume().statusCode))
     .once('error', ({ message }) => resolve(message))
     .end(body));
   (async () => { for (let i = 0; i < times; i++) console.log(await ask()); })();
@@ -19,11 +19,13 @@ const CLIENT = `
 test.each([
   ['a head of 4 MiB', '431', 10, { path: `/api?continue=${'a'.repeat(2 ** 22)}` }],
   [
-    'a body of 4 MB that nobody reads, on a connection that ends',
+    'a body of 4 MB that the server does not read before it closes the connection',
     '406',
     200,
     {
-      ...{ method: 'PUT', path: `${CONFIG_MAPS}/one`, body: `{"data":{"a":"${'a'.repeat(4_000_000)}"}}` },
+      method: 'PUT',
+      path: `${CONFIG_MAPS}/one`,
+      body: `{"data":{"a":"${'a'.repeat(4_000_000)}"}}`,
       headers: {
         accept: 'text/html;q=0',
         'content-type': 'application/json',
@@ -32,16 +34,16 @@ test.each([
       },
     },
   ],
-])('a client that sends %s reads the answer %s', async (_what, code, times, request) => {
+])('a client that sends %s can read the response %s', async (_what, code, times, request) => {
   await using at = await startTestServer();
   const { certificate: cert, key } = at.pki.admin;
   const { host, port } = at.server;
   const input = JSON.stringify({ host, port, ca: at.pki.caCertificate, cert, key, times, ...request });
-  const answers = await runCommandOk(process.execPath, ['-e', CLIENT], { input });
-  expect(answers.trim().split('\n')).toEqual(Array(times).fill(code));
+  const codes = await runCommandOk(process.execPath, ['-e', CLIENT], { input });
+  expect(codes.trim().split('\n')).toEqual(Array(times).fill(code));
 });
 
-test('what is no HTTP is answered with 400, once', async () => {
+test('bytes that are not HTTP get 400 once', async () => {
   await using at = await startTestServer();
   const socket = connect({ host: at.server.host, port: at.server.port, ca: at.pki.caCertificate });
   socket.write('hello\r\n\r\n');

@@ -1,4 +1,4 @@
-/** Clients that hold open more than the server allows. */
+/** Clients that keep more connections, watches or streams open than the server allows. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
@@ -20,7 +20,7 @@ const TOO_MANY = {
 const start = (limits: Partial<typeof DEFAULT_LIMITS>, more: object = {}): Promise<TestServer> =>
   startTestServer({ limits: { ...DEFAULT_LIMITS, ...limits }, ...more });
 
-test('a watch more than there may be is refused until another ends', async () => {
+test('a watch beyond the limit is refused until another one ends', async () => {
   await using at = await start({ watches: 2 });
   const leave = new AbortController();
   const first = await at.open('GET', `${PODS}?watch=1`, { signal: leave.signal });
@@ -35,13 +35,13 @@ test('a watch more than there may be is refused until another ends', async () =>
   expect((await at.open('GET', `${PODS}?watch=1`)).statusCode).toBe(200);
 });
 
-test('a log or a stream more than there may be is refused, by HTTP also where an upgrade is asked for', async () => {
-  const goOn = new AbortController();
+test('a log or stream beyond the limit is refused with HTTP, even if an upgrade is requested', async () => {
+  const finish = new AbortController();
   const nodes = {
     ...noNodes,
     async *logs() {
       yield Buffer.from('a line\n');
-      await once(goOn.signal, 'abort');
+      await once(finish.signal, 'abort');
     },
   };
   await using at = await start({ streams: 1 }, { nodes });
@@ -57,7 +57,7 @@ test('a log or a stream more than there may be is refused, by HTTP also where an
     expect(refused).toMatchObject({ code: 429, headers: { 'retry-after': '1' }, json: TOO_MANY });
   }
   const over = once(log.resume(), 'end');
-  goOn.abort();
+  finish.abort();
   await over;
   const again = await at.open('GET', `${PODS}/p/log?follow=true`);
   expect(again.statusCode).toBe(200);
@@ -65,7 +65,7 @@ test('a log or a stream more than there may be is refused, by HTTP also where an
 
 const closed = (socket: Socket): Promise<unknown> => once(socket.on('error', () => undefined).resume(), 'close');
 
-test('of handshakes that do not end the oldest is closed, and others are served', async () => {
+test('the oldest of too many unfinished handshakes is closed, and others are served', async () => {
   await using at = await start({ handshakes: 3 });
   const { host, port } = at.server;
   const silent: Socket[] = [];
@@ -74,14 +74,14 @@ test('of handshakes that do not end the oldest is closed, and others are served'
     await once(socket, 'connect');
     silent.push(socket);
   }
-  const gone = closed(silent[0] as Socket);
+  const oldestClosed = closed(silent[0] as Socket);
   expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
-  await gone;
+  await oldestClosed;
   expect(silent.slice(1).some((socket) => socket.closed)).toBe(false);
   for (const socket of silent) socket.destroy();
 });
 
-test('connections beyond the limit are closed, and idle ones with them, so that the next client is served', async () => {
+test('connections beyond the limit and idle ones are closed, so that the next client is served', async () => {
   await using at = await start({ connections: 3 });
   const { host, port } = at.server;
   const open = async (): Promise<TLSSocket> => {

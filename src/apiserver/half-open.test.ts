@@ -1,4 +1,4 @@
-/** Clients that connect and do not finish the TLS handshake. */
+/** Clients that connect but do not finish the TLS handshake. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
@@ -16,7 +16,7 @@ async function clientHello(): Promise<Buffer> {
   return hello;
 }
 
-test('a client that does not finish the TLS handshake in 10 s is cut, however it delays', async () => {
+test('a client that does not finish the TLS handshake in 10 s is disconnected, however it delays', async () => {
   await using server = await startTestServer();
   const hello = await clientHello();
   const client = async (): Promise<Socket> => {
@@ -27,7 +27,7 @@ test('a client that does not finish the TLS handshake in 10 s is cut, however it
   const [silent, half, whole, slow] = await Promise.all([client(), client(), client(), client()]);
   half.write(hello.subarray(0, hello.length / 2));
   whole.write(hello);
-  // It sends a byte now and then, so that its connection is never idle for long.
+  // This client sends a byte every second, so that its connection is never idle for long.
   let sent = 0;
   const drip = setInterval(() => slow.write(hello.subarray(sent, ++sent)), 1000);
   const begun = performance.now();

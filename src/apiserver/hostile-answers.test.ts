@@ -1,21 +1,24 @@
-/** Failures whose answers would be far longer than their requests, or that cannot be answered: only their connection may end. */
+/** Failures whose responses would be far longer than the requests, or cannot be written: at most their own connection ends. */
 import { expect, test } from 'vitest';
 import { MAX_ERROR_CHARS } from '../machinery/error-text.ts';
 import type { KubeObject, Status } from '../machinery/meta.ts';
 import { ApiError } from '../machinery/status.ts';
-import { OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileOthersAsk } from './hostile-fixture.ts';
+import { OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';
 import { configMapKind, readText, startTestServer } from './server-fixture.ts';
 
-/** As with a text of more characters than a string can have. */
+/** Cannot be serialized, like an object whose text exceeds the maximum string length. */
 const unwritable = (kind: string): object => ({
-  ...{ kind, code: 409, message: 'a', metadata: { name: 'a' } },
+  kind,
+  code: 409,
+  message: 'a',
+  metadata: { name: 'a' },
   toJSON() {
     throw new RangeError('Invalid string length');
   },
 });
 const CONFIG_MAP = '/api/v1/namespaces/default/configmaps/a';
 
-test('conflicts that repeat a long key a thousand times are answered in short', async () => {
+test('the response to conflicts that repeat a long key a thousand times is short', async () => {
   await using at = await startHostileServer();
   const list = Array.from({ length: 1000 }, (_, index) => `e${index}`);
   const name = 'a'.repeat(300_000);
@@ -30,7 +33,7 @@ test('conflicts that repeat a long key a thousand times are answered in short', 
   const owned = await patch('application/merge-patch+json', '', { metadata: { managedFields: [entry] } });
   expect(owned.code).toBe(200);
   const container = { name, image: 'b', env: list.map((each) => ({ name: each, value: 'c' })) };
-  const { code, json, text, othersWaited } = await whileOthersAsk(at, () =>
+  const { code, json, text, othersWaited } = await whileServingOthers(at, () =>
     patch('application/apply-patch+yaml', '?fieldManager=me', { ...pod, spec: { containers: [container] } }),
   );
   expect(code).toBe(409);
@@ -43,9 +46,9 @@ test('conflicts that repeat a long key a thousand times are answered in short', 
 });
 
 test.each<[string, string, () => Error | object]>([
-  ['a failure', 'failure cannot be written', () => new ApiError(unwritable('Status') as unknown as Status)],
+  ['a failure', 'cannot write the failure', () => new ApiError(unwritable('Status') as unknown as Status)],
   ['an object', 'request failed', () => unwritable('ConfigMap')],
-])('%s whose text cannot be made is answered with 500', async (_what, logged, make) => {
+])('%s that cannot be serialized leads to 500', async (_what, logged, make) => {
   await using at = await startTestServer();
   at.backend.get = async () => {
     const made = make();
@@ -58,9 +61,9 @@ test.each<[string, string, () => Error | object]>([
   expect((await at.call('GET', '/version')).code).toBe(200);
 });
 
-test('a watch whose events cannot be written ends alone', async () => {
+test('a watch whose events cannot be encoded ends without affecting others', async () => {
   const row = () => {
-    throw new Error('there is no row of it');
+    throw new Error('cannot make a row');
   };
   await using at = await startTestServer({ kinds: [{ ...configMapKind, row }] });
   const watch = await at.open('GET', '/api/v1/configmaps?watch=1', {

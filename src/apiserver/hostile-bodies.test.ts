@@ -1,4 +1,4 @@
-/** Bodies that cost a parser far more than their length: the answer is a refusal, and others are served meanwhile. */
+/** Bodies that cost a parser far more than their length: they are refused, and others are served meanwhile. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage } from 'node:http';
@@ -6,11 +6,11 @@ import { request } from 'node:https';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { kinds } from '../api/kinds.ts';
-import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileOthersAsk } from './hostile-fixture.ts';
+import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';
 import { type Answer, readText, startTestServer, type TestServer } from './server-fixture.ts';
 
 const APPLY = 'application/apply-patch+yaml';
-/** Just below the limit of a body. */
+/** Just below the limit on a body. */
 const LARGE = 2_900_000;
 
 let at: TestServer;
@@ -27,7 +27,7 @@ const postYaml = (body: string): Promise<Answer> =>
 const patch = (type: string, body: string): Promise<Answer> =>
   at.call('PATCH', `${CONFIG_MAPS}/one`, { body, headers: { 'content-type': `application/${type}` } });
 
-/** How many threads the call starts. */
+/** Counts the threads that the call starts. */
 async function threadsOf(call: () => Promise<unknown>): Promise<number> {
   let threads = 0;
   const count = (): void => {
@@ -48,27 +48,27 @@ const repeatUpTo = (length: number, line: (index: number) => string): string => 
   return lines.join('');
 };
 
-describe('YAML', () => {
+describe('YAML bodies', () => {
   const head = 'apiVersion: v1\nkind: ConfigMap\n';
 
-  test('of more than 4 kB is read by a thread of its own, a shorter one is not', async () => {
+  test('YAML of more than 4 kB is parsed in a thread of its own, shorter YAML is not', async () => {
     const data = (count: number): string => `${head}data:\n${repeatUpTo(count, (index) => `  k${index}: v\n`)}`;
     expect(await threadsOf(async () => expect((await apply(data(1000))).code).toBe(200))).toBe(0);
     expect(await threadsOf(async () => expect((await apply(data(100_000))).json.data.k999).toBe('v'))).toBe(1);
   });
 
-  test('that is JSON is read as JSON, however long it is', async () => {
+  test('a YAML body that contains JSON is parsed as JSON, however long it is', async () => {
     const data = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`k${index}`, 'v']));
     const body = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'json' }, data });
     const threads = await threadsOf(async () => {
-      const { code, othersWaited } = await whileOthersAsk(at, () => postYaml(body));
+      const { code, othersWaited } = await whileServingOthers(at, () => postYaml(body));
       expect(code).toBe(201);
       expect(othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
     });
     expect(threads).toBe(0);
   });
 
-  test('may be a megabyte of text', async () => {
+  test('a megabyte of text is accepted as YAML', async () => {
     const text = repeatUpTo(
       900_000,
       (index) => `    the line ${index} of a text that is as long as a ConfigMap may be\n`,
@@ -90,26 +90,26 @@ describe('YAML', () => {
       `a: &a [${'1,'.repeat(4000)}]\n${repeatUpTo(6000, (index) => `b${index}: *a\n`)}`,
       413,
     ],
-    ['a key that comes twice', `${head}data:\n${repeatUpTo(100_000, (index) => `  k${index}: v\n`)}  k7: w\n`, 400],
-  ])('with %s is refused while others are served', async (_what, body, code) => {
-    const answer = await whileOthersAsk(at, () => apply(body));
-    expect(answer.json).toMatchObject({ code, reason: code === 413 ? 'RequestEntityTooLarge' : 'BadRequest' });
-    expect(answer.json.message).toMatch(
+    ['a duplicate key', `${head}data:\n${repeatUpTo(100_000, (index) => `  k${index}: v\n`)}  k7: w\n`, 400],
+  ])('YAML with %s is refused while others are served', async (_what, body, code) => {
+    const response = await whileServingOthers(at, () => apply(body));
+    expect(response.json).toMatchObject({ code, reason: code === 413 ? 'RequestEntityTooLarge' : 'BadRequest' });
+    expect(response.json.message).toMatch(
       code === 413
-        ? /^Request entity too large: (the YAML takes more than (5 s|48 MiB) to read: send it as JSON, or in parts|limit is 3145728 with what its aliases repeat)$/
+        ? /^Request entity too large: (the YAML takes more than (5 s|48 MiB) to read: send it as JSON, or in parts|limit is 3145728 bytes, with all aliases expanded)$/
         : /^error decoding patch: Map keys must be unique at line \d+, column 3$/,
     );
-    expect(answer.othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
+    expect(response.othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
   });
 
-  test('of many requests at once is read in turn, and requests beyond the bound get 429', async () => {
+  test('many YAML bodies at once are parsed one after another, and requests beyond the limit get 429', async () => {
     const body = `${head}data:\n${repeatUpTo(10_000, (index) => `  k${index}: v\n`)}`;
     const codes = (await Promise.all(Array.from({ length: 20 }, () => apply(body)))).map(({ code }) => code);
     expect(new Set(codes)).toEqual(new Set([200, 429]));
   });
 });
 
-describe('100,000 levels', () => {
+describe('100,000 levels of nesting', () => {
   const nest = (inner: string): string => `${'{"a":'.repeat(100_000)}${inner}${'}'.repeat(100_000)}`;
   const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"deep"},"data":${nest('1')}}`;
 
@@ -121,7 +121,7 @@ describe('100,000 levels', () => {
     ['a strategic merge patch', () => patch('strategic-merge-patch+json', nest('null'))],
     ['a JSON patch', () => patch('json-patch+json', `[{"op":"add","path":"/data","value":${nest('1')}}]`)],
     ['an apply', () => apply(object)],
-  ])('in %s are refused', async (_what, call) => {
+  ])('100,000 levels in %s are refused', async (_what, call) => {
     const { code, json } = await call();
     expect(code).toBe(400);
     expect(json.message).toMatch(/exceeded max depth/);
@@ -129,7 +129,7 @@ describe('100,000 levels', () => {
   });
 });
 
-describe('what is missing, too long or of another type', () => {
+describe('values that are missing, too long or of the wrong type', () => {
   test('a continue token whose version is an object with a toString is refused', async () => {
     const token = Buffer.from('{"v":{"toString":1},"rv":1,"start":"a"}').toString('base64url');
     const { code, json } = await at.call('GET', `${CONFIG_MAPS}?limit=1&continue=${token}`);
@@ -181,15 +181,18 @@ describe('what is missing, too long or of another type', () => {
     },
   );
 
-  test.each(['GET', 'DELETE', 'PUT', 'PATCH'])('%s of a name of 8 kB finds nothing, cached or not', async (method) => {
-    const name = 'x'.repeat(8000);
-    const body = method === 'PUT' ? JSON.stringify({ metadata: { name } }) : method === 'PATCH' ? '{}' : '';
-    const headers = { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' };
-    for (const path of [CONFIG_MAPS, '/apis/lifepod.io/v1/namespaces/default/podrecords'])
-      expect(await at.call(method, `${path}/${name}`, { body, headers })).toMatchObject({ code: 404 });
-  });
+  test.each(['GET', 'DELETE', 'PUT', 'PATCH'])(
+    '%s of a name of 8 kB gets 404 for cached and uncached kinds',
+    async (method) => {
+      const name = 'x'.repeat(8000);
+      const body = method === 'PUT' ? JSON.stringify({ metadata: { name } }) : method === 'PATCH' ? '{}' : '';
+      const headers = { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' };
+      for (const path of [CONFIG_MAPS, '/apis/lifepod.io/v1/namespaces/default/podrecords'])
+        expect(await at.call(method, `${path}/${name}`, { body, headers })).toMatchObject({ code: 404 });
+    },
+  );
 
-  test('a namespace and a field selector of 8 kB list nothing', async () => {
+  test('a namespace and a field selector of 8 kB lead to an empty list', async () => {
     const long = 'x'.repeat(8000);
     for (const path of [
       `/apis/lifepod.io/v1/namespaces/${long}/podrecords`,
@@ -199,12 +202,18 @@ describe('what is missing, too long or of another type', () => {
   });
 });
 
-describe('bodies that do not end', () => {
+describe('incomplete bodies', () => {
   const begin = (bytes: number): ClientRequest => {
     const { host, port } = at.server;
     const outgoing = request({
-      ...{ host, port, method: 'POST', path: CONFIG_MAPS, agent: false },
-      ...{ ca: at.pki.caCertificate, cert: at.pki.admin.certificate, key: at.pki.admin.key },
+      host,
+      port,
+      method: 'POST',
+      path: CONFIG_MAPS,
+      agent: false,
+      ca: at.pki.caCertificate,
+      cert: at.pki.admin.certificate,
+      key: at.pki.admin.key,
       headers: { 'content-type': 'application/json', 'content-length': LARGE },
     });
     outgoing.on('error', () => undefined);
@@ -212,23 +221,29 @@ describe('bodies that do not end', () => {
     return outgoing;
   };
 
-  test('are refused, the oldest first, when all together are too large; others are read meanwhile', async () => {
+  test('incomplete bodies are refused, largest first, when all together are too large; others are read meanwhile', async () => {
     const first = begin(LARGE - 1);
     const refused = once(first, 'response') as Promise<[IncomingMessage]>;
     const all = [first, ...Array.from({ length: 29 }, () => begin(LARGE - 1))];
-    const [answer] = await refused;
-    expect(answer.statusCode).toBe(429);
-    expect(JSON.parse(await readText(answer))).toMatchObject({ reason: 'TooManyRequests' });
+    const [response] = await refused;
+    expect(response.statusCode).toBe(429);
+    expect(JSON.parse(await readText(response))).toMatchObject({ reason: 'TooManyRequests' });
     const body = `{"metadata":{"name":"meanwhile"},"data":{"a":"${'x'.repeat(900_000)}"}}`;
     expect((await at.call('POST', CONFIG_MAPS, { body })).code).toBe(201);
     for (const each of all) each.destroy();
   });
 
-  test('take no more than their bytes where they come one by one', async () => {
+  test('a body that arrives in chunks of one byte takes no more memory than its bytes', async () => {
     const before = process.memoryUsage().rss;
     const outgoing = request({
-      ...{ host: at.server.host, port: at.server.port, method: 'POST', path: CONFIG_MAPS, agent: false },
-      ...{ ca: at.pki.caCertificate, cert: at.pki.admin.certificate, key: at.pki.admin.key },
+      host: at.server.host,
+      port: at.server.port,
+      method: 'POST',
+      path: CONFIG_MAPS,
+      agent: false,
+      ca: at.pki.caCertificate,
+      cert: at.pki.admin.certificate,
+      key: at.pki.admin.key,
     });
     outgoing.flushHeaders();
     const [socket] = (await once(outgoing, 'socket')) as [Socket];
@@ -236,8 +251,8 @@ describe('bodies that do not end', () => {
     // A million chunks of one byte each.
     socket.write('1\r\nx\r\n'.repeat(1_000_000));
     socket.write('0\r\n\r\n');
-    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
-    expect(answer.statusCode).toBe(400);
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(400);
     expect(process.memoryUsage().rss - before).toBeLessThan(100 * 1024 * 1024);
     outgoing.destroy();
   });
@@ -247,7 +262,7 @@ describe('bodies of slow requests', () => {
   const configMap = (name: string, length: number): string =>
     JSON.stringify({ metadata: { name }, data: { a: 'x'.repeat(length) } });
 
-  /** A server on which creates do not end before `answer` is called, and one more large body than has room. */
+  /** A server whose creates do not finish before `answer` is called, and which has no room for another large body. */
   async function startFullServer() {
     const slow = await startTestServer();
     const [isFull, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -260,13 +275,13 @@ describe('bodies of slow requests', () => {
       return create(ref, namespace, object, options);
     };
     const post = (name: string, length: number, signal?: AbortSignal): Promise<Answer> =>
-      slow.call('POST', CONFIG_MAPS, { body: configMap(name, length), ...(signal === undefined ? {} : { signal }) });
+      slow.call('POST', CONFIG_MAPS, { body: configMap(name, length), signal });
     const full = Array.from({ length: 23 }, (_, index) => post(`full-${index}`, LARGE));
     await isFull.promise;
     return { ...slow, post, full, begun, answer: answered.resolve };
   }
 
-  test('hold up large ones, which are read and wait for their turn, and no small ones', async () => {
+  test('slow requests delay other large bodies, which wait after they are read, but not small ones', async () => {
     await using slow = await startFullServer();
     const large = Array.from({ length: 5 }, (_, index) => slow.post(`large-${index}`, LARGE));
     for (let index = 0; index < 10; index++) {
@@ -277,7 +292,7 @@ describe('bodies of slow requests', () => {
     for (const { code } of await Promise.all([...slow.full, ...large])) expect(code).toBe(201);
   });
 
-  test('hold up no more large ones than have room: the others are refused while they wait', async () => {
+  test('large bodies that wait are refused beyond the room for bodies being read', async () => {
     await using slow = await startFullServer();
     const large = Array.from({ length: 24 }, (_, index) => slow.post(`large-${index}`, LARGE));
     expect(await Promise.race(large)).toMatchObject({ code: 429, json: { reason: 'TooManyRequests' } });
@@ -288,12 +303,12 @@ describe('bodies of slow requests', () => {
     await Promise.all(slow.full);
   });
 
-  test('do not hold up others where a client leaves while its body waits', async () => {
+  test('a client that disconnects while its body waits does not delay others', async () => {
     await using slow = await startFullServer();
     const leave = new AbortController();
     const left = slow.post('left', LARGE, leave.signal).catch(() => 'left');
     const next = slow.post('next', 900_000);
-    // By the time these are answered, the server has read the body; later it has seen its client leave.
+    // Once these have responses, the server has read the large body; after the next ones, it has seen the client disconnect.
     for (let index = 0; index < 5; index++) await slow.post('small', 60_000);
     leave.abort();
     expect(await left).toBe('left');

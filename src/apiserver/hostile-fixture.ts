@@ -1,4 +1,4 @@
-/** For the tests of requests that are made to hurt: a server on a real registry and store, and how long others wait meanwhile. */
+/** For tests of requests meant to cause harm: a server on a real registry and store, and the waiting time of other clients. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import type { Registry } from './registry/registry.ts';
 import { startRegistry } from './registry/testing.ts';
 import { type Answer, startTestServer, type TestServer } from './server-fixture.ts';
 
-/** Ten times what the slowest of these requests holds others up. */
+/** Ten times what the slowest of these requests delays others. */
 export const OTHERS_WAIT_MILLIS = 1000;
 
 export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
@@ -33,10 +33,10 @@ export async function startHostileServer(): Promise<TestServer & { registry: Reg
 }
 
 /**
- * Sends the request, and meanwhile requests of another client, one after the other. Returns the answer and the longest time
- * that one of the others took, in milliseconds of this thread's CPU time: so other work of the machine does not count.
+ * Sends the request, and meanwhile requests of another client one after another. Returns the response and the longest time
+ * that one of the others took, in milliseconds of CPU time of this thread, so that other load on the machine does not count.
  */
-export async function whileOthersAsk(
+export async function whileServingOthers(
   at: TestServer,
   request: () => Promise<Answer>,
 ): Promise<Answer & { othersWaited: number }> {
@@ -45,15 +45,15 @@ export async function whileOthersAsk(
   let othersWaited = 0;
   const others = (async () => {
     while (!over) {
-      const asked = process.threadCpuUsage();
+      const cpuBefore = process.threadCpuUsage();
       await at.call('GET', '/healthz', { agent: at.anonymous });
-      const { user, system } = process.threadCpuUsage(asked);
+      const { user, system } = process.threadCpuUsage(cpuBefore);
       othersWaited = Math.max(othersWaited, (user + system) / 1000);
     }
   })();
-  const answer = await request().finally(() => {
+  const response = await request().finally(() => {
     over = true;
   });
   await others;
-  return { ...answer, othersWaited };
+  return { ...response, othersWaited };
 }

@@ -1,6 +1,6 @@
-/** Lists as long as a body may be: nothing compares each element with all others, and no answer grows with them. */
+/** Lists as long as a body may be: nothing compares each element with all others, and no response grows with the lists. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileOthersAsk } from './hostile-fixture.ts';
+import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';
 import type { TestServer } from './server-fixture.ts';
 
 let at: TestServer;
@@ -13,10 +13,10 @@ const list = <T>(count: number, item: (index: number) => T): T[] => Array.from({
 const pod = (name: string, container: object, rest: object = {}): string =>
   JSON.stringify({ metadata: { name }, spec: { containers: [{ name: 'a', image: 'b', ...container }], ...rest } });
 
-/** At ten thousand, comparing pairs takes ten times as long as others may wait; what is linear takes a tenth of it. */
+/** With ten thousand elements, comparing pairs takes ten times as long as others may wait; linear work takes a tenth of it. */
 const COUNT = 10_000;
 
-describe('a Pod with many', () => {
+describe('Pods with long lists', () => {
   const volumes = list(COUNT, (i) => ({ name: `v${i}`, persistentVolumeClaim: { claimName: 'c' } }));
   test.each<[string, object, object?]>([
     ['ports', { ports: list(30_000, (i) => ({ containerPort: i + 1 })) }],
@@ -44,23 +44,23 @@ describe('a Pod with many', () => {
         })),
       },
     ],
-  ])('%s is answered while others are served', async (what, container, rest) => {
+  ])('a Pod with many %s gets a response while others are served', async (what, container, rest) => {
     const body = pod(what.replaceAll(' ', '-'), container, rest);
-    const { code, headers, othersWaited } = await whileOthersAsk(at, () => at.call('POST', PODS, { body }));
+    const { code, headers, othersWaited } = await whileServingOthers(at, () => at.call('POST', PODS, { body }));
     expect([201, 422]).toContain(code);
     expect(othersWaited).toBeLessThan(OTHERS_WAIT_MILLIS);
     expect(String(headers.warning ?? '').length).toBeLessThan(10_000);
   });
 });
 
-test('the row of a Pod with many readiness gates and conditions is made while others are served', async () => {
+test('the row of a Pod with many readiness gates and conditions is computed while others are served', async () => {
   const readinessGates = list(2 * COUNT, (i) => ({ conditionType: `a/gate-${i}` }));
   expect((await at.call('POST', PODS, { body: pod('gates', {}, { readinessGates }) })).code).toBe(201);
   const conditions = list(2 * COUNT, (i) => ({ type: `a/other-${i}`, status: 'True' }));
   const headers = { 'content-type': 'application/merge-patch+json' };
   const body = JSON.stringify({ status: { conditions } });
   expect((await at.call('PATCH', `${PODS}/gates/status`, { body, headers })).code).toBe(200);
-  const { json, othersWaited } = await whileOthersAsk(at, () =>
+  const { json, othersWaited } = await whileServingOthers(at, () =>
     at.call('GET', `${PODS}/gates?includeObject=None`, {
       headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
     }),
@@ -78,7 +78,7 @@ test('a strategic merge patch of a long list is merged while others are served',
       },
     });
   for (const each of ['one', 'two']) {
-    const { code, othersWaited } = await whileOthersAsk(at, () =>
+    const { code, othersWaited } = await whileServingOthers(at, () =>
       at.call('PATCH', `${PODS}/merged`, {
         body: patch(each),
         headers: { 'content-type': 'application/strategic-merge-patch+json' },
@@ -89,8 +89,8 @@ test('a strategic merge patch of a long list is merged while others are served',
   }
 });
 
-describe('an answer', () => {
-  test('holds the first thousand errors', async () => {
+describe('the response to a request with long lists', () => {
+  test('contains the first thousand errors', async () => {
     const labels = Object.fromEntries(list(20_000, (i) => [`not a label ${i}`, 'x']));
     const { code, json } = await at.call('POST', CONFIG_MAPS, {
       body: JSON.stringify({ metadata: { name: 'a', labels } }),
@@ -100,7 +100,7 @@ describe('an answer', () => {
     expect(json.message).toMatch(/, and more\]$/);
   });
 
-  test('holds the first thousand of more errors than a call takes arguments', async () => {
+  test('contains the first thousand errors even if there are more than a call can have arguments', async () => {
     const finalizers = list(200_000, () => '!');
     const { code, json } = await at.call('POST', CONFIG_MAPS, {
       body: JSON.stringify({ metadata: { name: 'a', finalizers } }),
@@ -109,7 +109,7 @@ describe('an answer', () => {
     expect(json.details.causes).toHaveLength(1000);
   });
 
-  test('does not show a long name with each error that is about it', async () => {
+  test('does not repeat a long name in each error about it', async () => {
     const items = list(1000, () => ({ key: 'k', path: 'p' }));
     const sources = [{ secret: { name: 'a'.repeat(300_000), items } }];
     const spec = { containers: [{ name: 'a', image: 'b' }], volumes: [{ name: 'v', projected: { sources } }] };
@@ -124,7 +124,7 @@ describe('an answer', () => {
     }
   });
 
-  test('shows the owners of which too many are controllers once', async () => {
+  test('shows owners with too many controllers only once', async () => {
     const ownerReferences = list(10_000, (i) => ({
       apiVersion: 'v1',
       kind: 'K',
@@ -139,7 +139,7 @@ describe('an answer', () => {
     expect(text.length).toBeLessThan(6 * body.length);
   });
 
-  test('has Warning headers of 4 kB: each cut, and as many as fit', async () => {
+  test('has Warning headers of 4 kB together, each truncated', async () => {
     const unknown = Object.fromEntries(list(100_000, (i) => [`unknown${i}`, 1]));
     const { code, headers } = await at.call('POST', CONFIG_MAPS, {
       body: JSON.stringify({ metadata: { name: 'warned' }, [`x${'y'.repeat(1000)}`]: 1, ...unknown }),

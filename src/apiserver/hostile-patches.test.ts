@@ -1,6 +1,6 @@
-/** JSON patches that ask for far more than their length: refused, and others are served meanwhile. */
+/** JSON patches that require far more work than their length suggests: they are refused, and others are served meanwhile. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileOthersAsk } from './hostile-fixture.ts';
+import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';
 import type { TestServer } from './server-fixture.ts';
 
 let at: TestServer;
@@ -17,13 +17,13 @@ const many = (count: number, operation: (index: number) => Operation): Operation
 const add = (path: string, value: unknown): Operation => ({ op: 'add', path, value });
 const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
 
-/** Each copies all that there is into itself: twice as many bytes each time. */
+/** Each copy doubles the content. */
 const doubling = many(40, (index) => ({ op: 'copy', from: '/data', path: `/data/c${index}` }));
 const elements = 400_000;
 
 test.each<[string, Operation[], number, RegExp]>([
   [
-    'copies that double what is there',
+    'copies that double the content',
     doubling,
     413,
     /^Request entity too large: Unable to complete the copy, the accumulated size increase of copy is \d+, exceeding the limit 3145728$/,
@@ -76,9 +76,9 @@ test.each<[string, Operation[], number, RegExp]>([
     422,
     /rejected our request/,
   ],
-])('%s are refused while others are served', async (_what, operations, code, message) => {
+])('a JSON patch with %s is refused while others are served', async (_what, operations, code, message) => {
   const before = process.memoryUsage().rss;
-  const { json, othersWaited } = await whileOthersAsk(at, () =>
+  const { json, othersWaited } = await whileServingOthers(at, () =>
     at.call('PATCH', `${CONFIG_MAPS}/one`, {
       body: JSON.stringify(operations),
       headers: { 'content-type': 'application/json-patch+json' },

@@ -1,4 +1,4 @@
-/** Clients that send requests on a connection without waiting for the answers. */
+/** Clients that send several requests on a connection without waiting for the responses. */
 import { connect, type TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
 import { CONFIG_MAPS } from './hostile-fixture.ts';
@@ -18,7 +18,7 @@ async function codes(socket: TLSSocket): Promise<string[]> {
   return text.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
 }
 
-/** The read of this server's one ConfigMap does not end before `answer` is called. */
+/** A server on which reading a ConfigMap does not finish before `answer` is called. */
 async function startSlowServer(): Promise<TestServer & { gets(): number; answer(): void }> {
   const at = await startTestServer();
   const answered = Promise.withResolvers<void>();
@@ -31,14 +31,14 @@ async function startSlowServer(): Promise<TestServer & { gets(): number; answer(
   return { ...at, gets: () => gets, answer: answered.resolve };
 }
 
-test('pipelined requests are answered in their order, also with errors', async () => {
+test('pipelined requests get their responses in order, including errors', async () => {
   await using at = await startTestServer();
   const socket = connection(at);
   socket.write(get('/api/v1/configmaps') + get(`${CONFIG_MAPS}/none`) + get('/healthz', 'Connection: close\r\n'));
   expect(await codes(socket)).toEqual(['200', '404', '200']);
 });
 
-test('pipelined requests wait for their turn, and are not handled once their connection has ended', async () => {
+test('pipelined requests wait for their turn and are not handled after their connection has ended', async () => {
   await using at = await startSlowServer();
   const socket = connection(at);
   socket.write(get(`${CONFIG_MAPS}/one`).repeat(50));
@@ -48,7 +48,7 @@ test('pipelined requests wait for their turn, and are not handled once their con
   expect(at.gets()).toBe(1);
 });
 
-test('a hundred pipelined requests wait for the one before them, and are all answered', async () => {
+test('a hundred pipelined requests wait for the first one, and all get a response', async () => {
   await using at = await startSlowServer();
   const socket = connection(at);
   socket.write(get(`${CONFIG_MAPS}/one`) + get('/healthz').repeat(99) + get('/healthz', 'Connection: close\r\n'));
@@ -57,19 +57,19 @@ test('a hundred pipelined requests wait for the one before them, and are all ans
   expect(await codes(socket)).toEqual(Array(101).fill('200'));
 });
 
-test('a connection on which more pipelined requests wait is closed, and none of them is handled', async () => {
+test('a connection with too many waiting requests is closed, and none of them is handled', async () => {
   await using at = await startSlowServer();
   const socket = connection(at);
-  const answers = codes(socket).catch(() => 'reset');
+  const received = codes(socket).catch(() => 'reset');
   socket.write(get(`${CONFIG_MAPS}/one`));
   await expect.poll(() => at.gets()).toBe(1);
   socket.write(get(`${CONFIG_MAPS}/one`).repeat(101));
-  expect(['reset', []]).toContainEqual(await answers);
+  expect(['reset', []]).toContainEqual(await received);
   expect(at.gets()).toBe(1);
   expect((await at.call('GET', '/healthz')).code).toBe(200);
 });
 
-test('300,000 pipelined requests take no more memory than a few', async () => {
+test('300,000 pipelined requests take only the memory of a few', async () => {
   await using at = await startSlowServer();
   const before = process.memoryUsage().rss;
   const socket = connection(at);

@@ -1,18 +1,17 @@
-/** For the tests of the API server: a small backend of objects in a Map, two kinds, and an HTTPS client. */
-import { EventEmitter, once } from 'node:events';
+/** For the tests of the API server: a few kinds, a server on an in-memory backend, and an HTTPS client. */
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KindDefinition } from '../api/kind.ts';
-import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
-import { alreadyExists, notFound } from '../machinery/status.ts';
+import type { KubeObject } from '../machinery/meta.ts';
 import { systemTimers } from '../platform/node.ts';
 import type { Log } from '../platform/platform.ts';
-import type { ResourceBackend, WatchEvent } from '../ports/backend.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeReports } from '../ports/node-reports.ts';
+import { type MapBackend, mapBackend } from './map-backend-fixture.ts';
 import { loadOrCreatePki, type Pki } from './pki/pki.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts';
 
@@ -31,7 +30,7 @@ export const configMapKind: KindDefinition = {
   subresources: {},
   columns: [
     { name: 'Name', type: 'string', format: 'name', description: 'The name.', priority: 0 },
-    { name: 'Data', type: 'integer', description: 'How many entries.', priority: 0 },
+    { name: 'Data', type: 'integer', description: 'The number of entries.', priority: 0 },
   ],
   row: (object) => [
     object.metadata.name,
@@ -96,93 +95,6 @@ export const nodeKind: KindDefinition = {
 
 export const fixtureKinds = [bindingKind, configMapKind, podKind, nodeKind, leaseKind];
 
-export interface MapBackend extends ResourceBackend {
-  /** Every call: its verb and arguments. */
-  readonly calls: { verb: string; arguments: unknown[] }[];
-  /** How many watches run. */
-  watches(): number;
-  /** Resolves when the next watch has ended. */
-  watchEnded(): Promise<void>;
-  emit(event: WatchEvent): void;
-}
-
-export function mapBackend(): MapBackend {
-  const objects = new Map<string, KubeObject>();
-  const sinks = new Set<(event: WatchEvent) => void>();
-  const calls: MapBackend['calls'] = [];
-  const endings = new EventEmitter();
-  let revision = 0;
-  const key = (ref: ResourceRef, namespace: string | undefined, name: string): string =>
-    `${ref.resource}/${namespace ?? ''}/${name}`;
-  const emit = (event: WatchEvent): void => {
-    for (const sink of sinks) sink(event);
-  };
-  const find = (ref: ResourceRef, namespace: string | undefined, name: string): KubeObject => {
-    const found = objects.get(key(ref, namespace, name));
-    if (found === undefined) throw notFound(ref, name);
-    return found;
-  };
-  const put = (ref: ResourceRef, object: KubeObject, type: 'ADDED' | 'MODIFIED'): KubeObject => {
-    revision += 1;
-    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
-    objects.set(key(ref, object.metadata.namespace, object.metadata.name), stored);
-    emit({ type, object: stored });
-    return stored;
-  };
-  const note = (verb: string, ...rest: unknown[]): void => void calls.push({ verb, arguments: rest });
-  return {
-    calls,
-    emit,
-    watches: () => sinks.size,
-    watchEnded: async () => void (await once(endings, 'ended')),
-    async get(ref, namespace, name) {
-      return find(ref, namespace, name);
-    },
-    async list(ref, options) {
-      note('list', ref, options);
-      const prefix = `${ref.resource}/${options.namespace === undefined ? '' : `${options.namespace}/`}`;
-      const items = [...objects].filter(([each]) => each.startsWith(prefix)).map(([, object]) => object);
-      return { kind: 'ConfigMapList', apiVersion: 'v1', metadata: { resourceVersion: String(revision) }, items };
-    },
-    async watch(ref, options, sink, signal) {
-      note('watch', ref, options);
-      sinks.add(sink);
-      for (const object of objects.values()) sink({ type: 'ADDED', object });
-      if (!signal.aborted) await once(signal, 'abort');
-      sinks.delete(sink);
-      endings.emit('ended');
-    },
-    async create(ref, namespace, object, options) {
-      note('create', ref, namespace, object, options);
-      if (options?.subresource !== undefined) return { ...object, apiVersion: 'v1', kind: 'Status' };
-      options?.onWarning?.('metadata.name: this is only a "test"');
-      if (objects.has(key(ref, namespace, object.metadata.name))) throw alreadyExists(ref, object.metadata.name);
-      const metadata = { ...object.metadata, ...(namespace === undefined ? {} : { namespace }) };
-      return put(ref, { ...object, metadata }, 'ADDED');
-    },
-    async update(ref, object, options) {
-      note('update', ref, object, options);
-      find(ref, object.metadata.namespace, object.metadata.name);
-      return put(ref, object, 'MODIFIED');
-    },
-    async patch(ref, namespace, name, type, body, options) {
-      note('patch', ref, namespace, name, type, body, options);
-      return put(ref, { ...find(ref, namespace, name), ...(body as object) }, 'MODIFIED');
-    },
-    async delete(ref, namespace, name, options) {
-      note('delete', ref, namespace, name, options);
-      const object = find(ref, namespace, name);
-      objects.delete(key(ref, namespace, name));
-      emit({ type: 'DELETED', object });
-      return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
-    },
-    async deleteCollection(ref, options) {
-      note('deleteCollection', ref, options);
-      return { kind: 'ConfigMapList', apiVersion: 'v1', metadata: {}, items: [] };
-    },
-  };
-}
-
 const noNode = (): never => {
   throw new Error('no node in this test');
 };
@@ -220,7 +132,7 @@ export interface Answer {
   headers: IncomingMessage['headers'];
   text: string;
   /** The parsed body. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests read the answers of many kinds
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses of many kinds
   json: any;
 }
 
@@ -230,9 +142,9 @@ export interface TestServer extends AsyncDisposable {
   pki: Pki;
   errors: Recorded['errors'];
   dataDir: string;
-  /** `agent` absent: the administrator. */
+  /** Without `agent`, the administrator calls. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
-  /** The response once its headers have arrived. */
+  /** Resolves to the response once its headers have arrived. */
   open(method: string, path: string, options?: CallOptions): Promise<IncomingMessage>;
   anonymous: Agent;
 }
@@ -244,7 +156,7 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** Everything that can go on without waiting for anybody does. */
+/** Waits for turns of the event loop, so that everything that need not wait for I/O proceeds. */
 export async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise(setImmediate);
 }

@@ -31,8 +31,8 @@ async function clientWith(issuer: { certificate: string; key: string }, commonNa
   return new Agent({ ca: at.pki.caCertificate, cert: leaf.certificate, key: leaf.key });
 }
 
-describe('who may ask', () => {
-  test('without a certificate only health and version are answered', async () => {
+describe('authentication and authorization', () => {
+  test('without a certificate only health and version are accessible', async () => {
     const { anonymous: agent } = at;
     for (const path of ['/healthz', '/livez', '/readyz', '/readyz/ping', '/version']) {
       expect((await at.call('GET', path, { agent })).code).toBe(200);
@@ -49,13 +49,13 @@ describe('who may ask', () => {
     }
   });
 
-  test('a certificate of another authority is none', async () => {
+  test('a certificate of another authority does not authenticate', async () => {
     const agent = await clientWith(await makeAuthority('another', Date.now()), 'kubernetes-admin', 'system:masters');
     expect((await at.call('GET', '/api/v1/pods', { agent })).code).toBe(401);
     agent.destroy();
   });
 
-  test('who is not of system:masters is told what was refused', async () => {
+  test('a user outside system:masters gets 403 with the refused action', async () => {
     const key = readFileSync(join(at.dataDir, 'pki', 'ca.key'), 'utf8');
     const agent = await clientWith({ certificate: at.pki.caCertificate, key }, 'jane', 'developers');
     const message = async (method: string, path: string) => (await at.call(method, path, { agent })).json;
@@ -76,16 +76,16 @@ describe('who may ask', () => {
   });
 });
 
-test('health is told check by check', async () => {
-  let well = true;
+test('health endpoints report each check', async () => {
+  let isHealthy = true;
   const store = (): void => {
-    if (!well) throw new Error('secret reason');
+    if (!isHealthy) throw new Error('secret reason');
   };
   await using own = await startTestServer({ readyChecks: { store } });
   expect((await own.call('GET', '/readyz?verbose')).text).toBe(
     '[+]ping ok\n[+]store ok\n[+]shutdown ok\nreadyz check passed\n',
   );
-  well = false;
+  isHealthy = false;
   const failed = await own.call('GET', '/readyz');
   expect(failed.code).toBe(500);
   expect(failed.text).toBe('[+]ping ok\n[-]store failed: reason withheld\n[+]shutdown ok\nreadyz check failed\n');
@@ -95,7 +95,7 @@ test('health is told check by check', async () => {
   expect((await own.call('GET', '/readyz/unknown')).code).toBe(404);
 });
 
-test('the version is that of the API', async () => {
+test('/version has the version of the API', async () => {
   expect((await at.call('GET', '/version')).json).toMatchObject({
     major: '1',
     minor: '33',
@@ -103,8 +103,8 @@ test('the version is that of the API', async () => {
   });
 });
 
-describe('objects', () => {
-  test('create, get, update, patch and delete; a warning gets its header', async () => {
+describe('requests for objects', () => {
+  test('objects can be created, read, updated, patched and deleted; warnings are headers', async () => {
     const created = await at.call('POST', `${CONFIG_MAPS}?dryRun=All&fieldValidation=Strict`, {
       body: configMap('one'),
       headers: { 'user-agent': 'kubectl/v1.32.4 (linux/amd64)' },
@@ -148,7 +148,7 @@ describe('objects', () => {
     expect(json).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMap', data: { a: '1' } });
   });
 
-  test('a Binding is posted below its Pod or beside it', async () => {
+  test('a Binding can be posted to its Pod or to bindings', async () => {
     const body = JSON.stringify({ apiVersion: 'v1', kind: 'Binding', metadata: { name: 'p' }, target: { name: 'n' } });
     expect((await at.call('POST', '/api/v1/namespaces/default/pods/p/binding', { body })).code).toBe(201);
     expect(at.backend.calls.at(-1)?.arguments[3]).toMatchObject({ name: 'p', subresource: 'binding' });
@@ -163,17 +163,17 @@ describe('objects', () => {
       'Pod in version "v1" cannot be handled as a ConfigMap: converting (v1.Pod) to (v1.ConfigMap): unknown conversion',
     ],
     [
-      'another version',
+      'an object of another version',
       '{"apiVersion":"apps/v1","kind":"ConfigMap"}',
       'the API version in the data (apps/v1) does not match the expected API version (v1)',
     ],
     [
-      'another namespace',
+      'an object of another namespace',
       '{"metadata":{"name":"a","namespace":"b"}}',
       'the namespace of the provided object does not match the namespace sent on the request',
     ],
     [
-      'nothing',
+      'an empty body',
       '',
       /^the object provided is unrecognized \(must be of type ConfigMap\): couldn't get version\/kind; json parse error: .* \(<empty>\)$/,
     ],
@@ -183,20 +183,20 @@ describe('objects', () => {
       /^the object provided is unrecognized .* json parse error: .* \(\{"kind": "ConfigMap", "apiVers \.\.\.\)$/,
     ],
     ['a list', '[]', /^the object provided is unrecognized/],
-    ['bytes that are no text', new Uint8Array([0x7b, 0xff, 0x7d]), 'the body of the request is not valid UTF-8'],
-  ])('refuses %s', async (_what, body, message) => {
+    ['bytes that are not UTF-8', new Uint8Array([0x7b, 0xff, 0x7d]), 'the body of the request is not valid UTF-8'],
+  ])('POST refuses %s', async (_what, body, message) => {
     const { code, json } = await at.call('POST', CONFIG_MAPS, { body });
     expect(code).toBe(400);
     expect(json.message).toEqual(typeof message === 'string' ? message : expect.stringMatching(message));
   });
 
-  test('refuses a PUT whose object has another name or none', async () => {
+  test('PUT refuses an object with another name or without one', async () => {
     const put = async (body: string) => (await at.call('PUT', `${CONFIG_MAPS}/one`, { body })).json.message;
     expect(await put(configMap('two'))).toBe('the name of the object (two) does not match the name on the URL (one)');
     expect(await put('{}')).toBe('the name of the object (one based on URL) was undeterminable: name must be provided');
   });
 
-  test('refuses what it cannot read or write by its media type', async () => {
+  test('unsupported media types get 415 or 406', async () => {
     const post = async (type: string) =>
       at.call('POST', CONFIG_MAPS, { body: 'k8s', headers: { 'content-type': type } });
     expect((await post('application/cbor')).json).toMatchObject({
@@ -245,7 +245,7 @@ describe('objects', () => {
       422,
       'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "Sometimes": supported values: "Background", "Foreground", "Orphan", "nil"',
     ],
-  ])('refuses %s %s', async (method, query, code, message) => {
+  ])('%s refuses the query %s', async (method, query, code, message) => {
     const { json } = await at.call(method, `${CONFIG_MAPS}${query}`, method === 'POST' ? { body: configMap('x') } : {});
     expect(json).toMatchObject({ code, message });
   });
@@ -254,9 +254,9 @@ describe('objects', () => {
     const headers = { 'content-type': 'application/apply-patch+yaml' };
     const body = 'apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n';
 
-    test('hands on YAML, manager and force; 201 where the object was made', async () => {
+    test('passes on YAML, manager and force, and responds with 201 if the object was created', async () => {
       await using own = await startTestServer();
-      const made = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
+      const created = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
       const calls: unknown[][] = [];
       let existed = false;
       own.backend.patch = async (...call) => {
@@ -264,16 +264,16 @@ describe('objects', () => {
         expect(call[5]).toMatchObject({ fieldManager: 'me', force: true });
         if (!existed) call[5]?.onCreated?.();
         existed = true;
-        return made;
+        return created;
       };
       const apply = () => own.call('PATCH', `${CONFIG_MAPS}/a?fieldManager=me&force=true`, { body, headers });
-      expect(await apply()).toMatchObject({ code: 201, json: made });
-      expect(await apply()).toMatchObject({ code: 200, json: made });
+      expect(await apply()).toMatchObject({ code: 201, json: created });
+      expect(await apply()).toMatchObject({ code: 200, json: created });
       const config = { apiVersion: 'v1', kind: 'ConfigMap', data: { a: 'b' } };
       expect(calls).toEqual(Array(2).fill(['application/apply-patch+yaml', config]));
     });
 
-    test('needs a manager, and alone may be forced', async () => {
+    test('requires a manager, and only apply can be forced', async () => {
       expect((await at.call('PATCH', `${CONFIG_MAPS}/a`, { body, headers })).json.message).toBe(
         'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
       );
@@ -296,11 +296,11 @@ describe('objects', () => {
     ['POST', `${CONFIG_MAPS}/one`, 405],
     ['PUT', CONFIG_MAPS, 405],
     ['POST', '/apis', 405],
-  ])('%s %s is %i', async (method, path, code) => {
+  ])('%s %s gets %i', async (method, path, code) => {
     expect(await at.call(method, path)).toMatchObject({ code, json: { kind: 'Status', code } });
   });
 
-  test('an unexpected failure is logged and answered without its details', async () => {
+  test('an unexpected failure is logged, and its details are not sent', async () => {
     await using own = await startTestServer();
     own.backend.get = () => Promise.reject(new Error('the password is 1234'));
     const { code, text } = await own.call('GET', `${CONFIG_MAPS}/one`);
@@ -312,7 +312,7 @@ describe('objects', () => {
   });
 });
 
-test('a request whose upgrade is ignored is answered, and its connection is closed', async () => {
+test('a request whose upgrade is ignored gets a response, and its connection is closed', async () => {
   const { certificate: cert, key } = at.pki.admin;
   const socket = connect({ host: at.server.host, port: at.server.port, ca: at.pki.caCertificate, cert, key });
   socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
@@ -322,19 +322,19 @@ test('a request whose upgrade is ignored is answered, and its connection is clos
   expect(text.toLowerCase()).toContain('connection: close');
 });
 
-describe('a body that is too large', () => {
-  test('is refused with 413 by its Content-Length, and the whole answer arrives', async () => {
+describe('bodies that are too large', () => {
+  test('a too large Content-Length is refused with 413, and the whole response arrives', async () => {
     const body = JSON.stringify({ data: { a: 'x'.repeat(8 * 1024 * 1024) } });
-    const { code, json, headers: answered } = await at.call('POST', CONFIG_MAPS, { body });
+    const { code, json, headers: responseHeaders } = await at.call('POST', CONFIG_MAPS, { body });
     expect(code).toBe(413);
     expect(json).toMatchObject({
       reason: 'RequestEntityTooLarge',
       message: 'Request entity too large: limit is 3145728',
     });
-    expect(answered.connection).toBe('close');
+    expect(responseHeaders.connection).toBe('close');
   });
 
-  test('is refused with 413 when it comes in chunks', async () => {
+  test('a too large body in chunks is refused with 413', async () => {
     const outgoing = request({
       host: at.server.host,
       port: at.server.port,
@@ -345,17 +345,17 @@ describe('a body that is too large', () => {
       key: at.pki.admin.key,
       agent: false,
     });
-    const answered = once(outgoing, 'response');
+    const responded = once(outgoing, 'response');
     for (let sent = 0; sent < 6; sent += 1) outgoing.write('x'.repeat(1024 * 1024));
     outgoing.end();
-    const [response] = await answered;
+    const [response] = await responded;
     expect(response.statusCode).toBe(413);
     expect(JSON.parse(await readText(response)).reason).toBe('RequestEntityTooLarge');
   });
 });
 
 describe('lists', () => {
-  test('hand their options to the backend and come as a list or a Table', async () => {
+  test('lists pass their options to the backend and are returned as a list or a Table', async () => {
     await using own = await startTestServer();
     await own.call('POST', CONFIG_MAPS, { body: configMap('one') });
     const query =
@@ -397,7 +397,7 @@ describe('lists', () => {
     expect(one.rows).toHaveLength(1);
   });
 
-  test('are compressed when they are large and the client takes it', async () => {
+  test('large lists are compressed if the client accepts gzip', async () => {
     await using own = await startTestServer();
     await own.call('POST', CONFIG_MAPS, { body: configMap('large', { a: 'x'.repeat(200_000) }) });
     expect((await own.call('GET', CONFIG_MAPS)).headers['content-encoding']).toBeUndefined();
@@ -412,7 +412,7 @@ describe('lists', () => {
 });
 
 describe('watches', () => {
-  test('stream what exists and what happens, and end with the client', async () => {
+  test('watches stream the existing objects and changes, and end with the client', async () => {
     await using own = await startTestServer();
     await own.call('POST', CONFIG_MAPS, { body: configMap('one') });
     const leave = new AbortController();
@@ -438,7 +438,7 @@ describe('watches', () => {
     expect(own.backend.watches()).toBe(0);
   });
 
-  test('answer before the first event; as Tables with the columns in the first one', async () => {
+  test('watches respond before the first event; Tables have columns only in the first event', async () => {
     await using own = await startTestServer();
     const response = await own.open('GET', `${CONFIG_MAPS}?watch=1`, { headers: { accept: TABLE } });
     const lines = createInterface(response)[Symbol.asyncIterator]();
@@ -460,7 +460,7 @@ describe('watches', () => {
     response.destroy();
   });
 
-  test('that cannot start answer with their failure', async () => {
+  test('watches that cannot start respond with the failure', async () => {
     await using own = await startTestServer();
     own.backend.watch = () => Promise.reject(badRequest('invalid field selector'));
     expect(await own.call('GET', `${CONFIG_MAPS}?watch=1`)).toMatchObject({
@@ -469,7 +469,7 @@ describe('watches', () => {
     });
   });
 
-  test('of a client that does not read are cut', async () => {
+  test('watches of a client that does not read are cut', async () => {
     await using own = await startTestServer();
     const response = await own.open('GET', `${CONFIG_MAPS}?watch=1`);
     response.pause();
@@ -487,22 +487,22 @@ describe('watches', () => {
     await cut;
   });
 
-  test('end when the server closes, and requests under way get their answer', async () => {
+  test('watches end when the server closes, and requests in progress get their response', async () => {
     const own = await startTestServer();
-    let answer = (): void => undefined;
-    const asked = new Promise<void>((resolveAsked) => {
+    let respond = (): void => undefined;
+    const received = new Promise<void>((resolveReceived) => {
       own.backend.get = () =>
         new Promise((resolve) => {
-          answer = () => resolve({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'late' } });
-          resolveAsked();
+          respond = () => resolve({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'late' } });
+          resolveReceived();
         });
     });
     const watch = await own.open('GET', `${CONFIG_MAPS}?watch=1`);
     const slow = own.call('GET', `${CONFIG_MAPS}/late`);
-    await asked;
+    await received;
     const closed = own.server.close();
     expect(await readText(watch)).toBe('');
-    answer();
+    respond();
     const began = performance.now();
     expect(await slow).toMatchObject({ code: 200, json: { metadata: { name: 'late' } } });
     await closed;
@@ -527,7 +527,7 @@ describe('logs', () => {
   });
   const LOG = '/api/v1/namespaces/default/pods/p/log';
 
-  test('stream from the node with the options of the query, and end with the client', async () => {
+  test('logs are streamed from the node with the options of the query, and end with the client', async () => {
     const seen: unknown[] = [];
     let aborted: Promise<unknown> = Promise.resolve();
     await using own = await startTestServer({
@@ -558,7 +558,7 @@ describe('logs', () => {
     await aborted;
   });
 
-  test('wait for a reader that pauses, as a pager does', async () => {
+  test('logs wait for a reader that pauses, as a pager does', async () => {
     const timers = manualTimers();
     const text = Buffer.alloc(32 * 1024 * 1024, 'a');
     await using own = await startTestServer({
@@ -576,7 +576,7 @@ describe('logs', () => {
     expect((await readText(response)).length).toBe(text.length);
   });
 
-  test('of an unknown or unclear container are refused as upstream words it', async () => {
+  test('logs of an unknown or ambiguous container are refused with the wording of upstream', async () => {
     await using own = await startTestServer();
     const message = async (query = '') => (await own.call('GET', `${LOG}${query}`)).json.message;
     own.backend.get = async () => pod(['a', 'b'], ['c', 'd']);
@@ -591,12 +591,12 @@ describe('logs', () => {
     expect((await own.call('GET', LOG)).code).toBe(204);
   });
 
-  test('that the node refuses answer with its failure', async () => {
+  test('logs that the node refuses respond with its failure', async () => {
     const refusal = 'container "a" in pod "p" is waiting to start: PodInitializing';
     await using own = await startTestServer({
       nodes: {
         ...noNodes,
-        // biome-ignore lint/correctness/useYield: it refuses
+        // biome-ignore lint/correctness/useYield: it only throws
         async *logs() {
           throw badRequest(refusal);
         },
@@ -607,8 +607,8 @@ describe('logs', () => {
   });
 });
 
-test('a taken port is said in one sentence', async () => {
+test('a port in use leads to an error of one sentence', async () => {
   await expect(startTestServer({ port: at.server.port })).rejects.toThrow(
-    `port ${at.server.port} on 127.0.0.1 is taken: choose another with --port`,
+    `port ${at.server.port} on 127.0.0.1 is already in use: choose another with --port`,
   );
 });

@@ -1,17 +1,17 @@
 /**
  * The API server: the Kubernetes API over HTTPS, on top of a ResourceBackend.
  *
- * Job: decode requests, authenticate and authorize them, call the backend, encode the answers: objects, lists, Tables,
+ * Job: decode requests, authenticate and authorize them, call the backend, and encode the responses: objects, lists, Tables,
  * watches, logs, streams, discovery, OpenAPI, health, version.
- * Boundary: it knows the kinds as data alone (src/api/kind.ts) and keeps no objects; the rules of a write are the
- * registry's, logs and streams of containers the node's.
+ * Boundary: it uses the kinds only as data (src/api/kind.ts) and stores no objects; the registry has the rules of writes, the
+ * node provides logs and streams of containers.
  *
  * Invariants:
- *  1. Every failure is answered with a metav1.Status; what was not expected is logged and answered without its details.
- *  2. Without a certificate of our authority a client gets 401, but for health and version.
- *  3. The work of a request ends with its client's connection.
- *  4. No failure of a request ends the process: where none can be answered, the connection is closed.
- *  5. close() ends watches, followed logs and streams at once, and lets every other request have its answer.
+ *  1. The response to every failure is a metav1.Status; unexpected failures are logged, and their details are not sent.
+ *  2. A client without a certificate of lifepod's authority gets 401, except for health and version.
+ *  3. The work for a request ends with the client's connection.
+ *  4. No failure of a request ends the process: if a response is impossible, the connection is closed.
+ *  5. close() ends watches, followed logs and streams at once, and lets all other requests finish.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -49,14 +49,13 @@ import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import type { Pki } from './pki/pki.ts';
 import { createStreamRoom } from './streaming/spdy/stream-room.ts';
-import { upgradeFilter } from './streaming/streams.ts';
-import { answerOn, takeable, type UpgradingConnection } from './streaming/upgrading-connection.ts';
+import { answerOn, takeable, type UpgradingConnection, upgradeFilter } from './streaming/upgrading-connection.ts';
 
-/** Go's clients keep idle connections for 90 s: the server must not be the first to close one. */
+/** Go's clients keep idle connections for 90 s; the server must not close one first. */
 const KEEP_ALIVE_MILLIS = 120_000;
-/** A connection costs memory and a file before its client is known. */
+/** An unauthenticated connection already uses memory and a file descriptor. */
 const HANDSHAKE_MILLIS = 10_000;
-/** How long close() waits for requests under way. */
+/** How long close() waits for requests in progress. */
 const CLOSE_GRACE_MILLIS = 5_000;
 
 export interface ApiServerOptions {
@@ -64,19 +63,19 @@ export interface ApiServerOptions {
   kinds: readonly KindDefinition[];
   nodes: NodeConnection & NodeReports;
   pki: Pki;
-  /** Absent: 127.0.0.1 */
+  /** The default is 127.0.0.1. */
   host?: string;
-  /** 0: any free port */
+  /** 0 picks a free port. */
   port: number;
-  /** lifepod's own version, as 0.1.0: part of /version. */
+  /** lifepod's own version, for example 0.1.0; part of /version. */
   version: string;
   timers: Timers;
   log: Log;
-  /** Beside ping and shutdown: what /readyz looks at. */
+  /** The checks of /readyz in addition to ping and shutdown. */
   readyChecks?: HealthChecks;
-  /** What /metrics tells; the server's own figures are added. Absent: those alone. */
+  /** The metrics for /metrics, to which the server adds its own. If absent, only those are served. */
   metrics?: Metrics;
-  /** Absent: DEFAULT_LIMITS */
+  /** The default is DEFAULT_LIMITS. */
   limits?: Limits;
 }
 
@@ -86,15 +85,15 @@ export interface ApiServer {
   close(): Promise<void>;
 }
 
-/** Rejects with a UserError where the address cannot be listened on. */
+/** Rejects with a UserError if the server cannot listen on the address. */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const host = options.host ?? '127.0.0.1';
   const requests = createRequestHandler(options);
   const handle = (...[request, ...rest]: Parameters<RequestHandler['handle']>): void => {
-    // A rejection that nothing handles would end the process.
+    // An unhandled rejection would end the process.
     requests.handle(request, ...rest).catch((error: unknown) => {
       request.socket.destroy();
-      options.log.error('request failed without an answer', { path: request.url, error: String(error) });
+      options.log.error('request failed without a response', { path: request.url, error: String(error) });
     });
   };
   const server = createServer(
@@ -102,7 +101,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       cert: options.pki.serving.certificate,
       key: options.pki.serving.key,
       ca: options.pki.caCertificate,
-      // Asked for, not demanded: health and version are open to everyone. authenticate() looks at the result.
+      // Requested but not required: health and version need no authentication. authenticate() checks the result.
       requestCert: true,
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
@@ -118,18 +117,14 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     const socket = connection as Socket;
     handle(request, answerOn(request, socket), { socket, head });
   });
-  // Of a server that closes, a connection whose last answer is out has no further use.
+  // Connections of a closing server are useless once their last response is sent.
   requests.onIdleWhileClosing = () => server.closeIdleConnections();
   server.on('tlsClientError', (error) => options.log.debug('TLS handshake failed', { error: error.message }));
   await listen(server, host, options.port);
   const { port } = server.address() as AddressInfo;
   options.log.info('API server is listening', { host, port });
   let closed: Promise<void> | undefined;
-  return {
-    host,
-    port,
-    close: () => (closed ??= close(server, requests, options.timers)),
-  };
+  return { host, port, close: () => (closed ??= close(server, requests, options.timers)) };
 }
 
 async function listen(server: Server, host: string, port: number): Promise<void> {
@@ -138,9 +133,12 @@ async function listen(server: Server, host: string, port: number): Promise<void>
     await once(server, 'listening');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE') throw new UserError(`port ${port} on ${host} is taken: choose another with --port`);
-    if (code === 'EADDRNOTAVAIL') throw new UserError(`this machine does not have the address ${host}`);
-    if (code === 'EACCES') throw new UserError(`not allowed to listen on port ${port}: run as root or choose another`);
+    if (code === 'EADDRINUSE')
+      throw new UserError(`port ${port} on ${host} is already in use: choose another with --port`);
+    if (code === 'EADDRNOTAVAIL')
+      throw new UserError(`cannot listen on ${host}: this machine does not have that address`);
+    if (code === 'EACCES')
+      throw new UserError(`permission denied to listen on port ${port}: run as root, or choose another with --port`);
     throw error;
   }
 }
@@ -155,11 +153,11 @@ async function close(server: Server, requests: RequestHandler, timers: Timers): 
 }
 
 interface RequestHandler {
-  /** `upgrading`: the connection whose client asks for another protocol on it; `response` then is answerOn() it. */
+  /** `upgrading` is a connection whose client requests another protocol; `response` is then answerOn() that connection. */
   handle(request: IncomingMessage, response: ServerResponse, upgrading?: UpgradingConnection): Promise<void>;
-  /** Ends long requests; the answers of all others tell the client to close the connection. */
+  /** Ends long-running requests; the responses to all others make clients close their connections. */
   close(): void;
-  /** Called when an answer is out and the server is closing. */
+  /** Called after each response while the server is closing. */
   onIdleWhileClosing: () => void;
 }
 
@@ -214,14 +212,14 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         if (!taken) abort.abort();
         const code = taken ? 101 : response.headersSent ? response.statusCode : 499;
         measure.ended(exchange, code, (performance.now() - begun) / 1000);
-        // The connection counts as idle only after this event.
+        // The connection becomes idle only after this event.
         if (closing) setImmediate(handler.onIdleWhileClosing);
       });
-      // Node.js 24 does not answer a request with too large headers on a connection where it has ignored an upgrade before.
+      // Node.js 24 does not respond to a request with too large headers on a connection on which it has ignored an upgrade.
       const upgradeIgnored = upgrading === undefined && request.headers.upgrade !== undefined;
       if (closing || upgradeIgnored) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {
-        measure.goesOn(exchange);
+        measure.markLongRunning(exchange);
         if (closing) abort.abort();
         else longRunning.add(abort);
       };
@@ -230,7 +228,7 @@ function createRequestHandler(options: ApiServerOptions): RequestHandler {
         signal: abort.signal,
         endWithServer,
         outgoing: handling.outgoing.open(response, request.url ?? '/'),
-        ...(upgrade === undefined ? {} : { upgrade }),
+        upgrade,
       });
       await answer(handling, exchange).catch((error: unknown) => sendFailure(handling, exchange, error));
     },

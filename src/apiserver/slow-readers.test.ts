@@ -1,4 +1,4 @@
-/** Clients that ask for much and read nothing: what waits for them is bounded, and those who read get everything. */
+/** Clients that request much and read nothing: the waiting bytes are bounded, and clients that read get everything. */
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,10 +15,10 @@ import { configMap, object, ref } from './registry/testing.ts';
 import { readText, recordingLog, type TestServer } from './server-fixture.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** Ten times what waits at most. */
+/** Ten times the maximum of waiting bytes. */
 const MEMORY_BYTES = 640 * MEBIBYTE;
 
-/** What the heap has after a collection. */
+/** The used heap after a garbage collection. */
 function heapBytes(): number {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();
@@ -43,20 +43,20 @@ const record = (name: string): KubeObject => ({
   apiVersion: 'lifepod.io/v1',
 });
 
-/** Resolves when the connection is cut, which is an error to its client. */
-const closed = (answer: IncomingMessage): Promise<void> =>
-  new Promise((resolve) => void answer.on('error', () => undefined).once('close', resolve));
+/** Resolves when the connection is cut, which is an error for its client. */
+const closed = (response: IncomingMessage): Promise<void> =>
+  new Promise((resolve) => void response.on('error', () => undefined).once('close', resolve));
 
-/** Answers whose headers are there and whose bodies nobody reads. */
+/** Requests responses whose headers have arrived and whose bodies are not read. */
 const unread = (at: TestServer, path: string, count: number, headers = {}): Promise<IncomingMessage[]> =>
   Promise.all(Array.from({ length: count }, () => at.open('GET', path, { headers })));
 
 test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }])(
-  'fifty lists of 30 MiB that nobody reads take the memory of a few pieces: %j',
+  'fifty unread lists of 30 MiB with headers %j take the memory of a few pieces',
   async (headers) => {
     await using at = await startHostileServer();
     await fill(at.registry, 30);
-    // The texts of objects are kept with them.
+    // The encoded texts of objects are cached with the objects.
     await at.call('GET', CONFIG_MAPS);
     const [before, heapBefore] = [process.memoryUsage().rss, heapBytes()];
     const lists = await unread(at, `${CONFIG_MAPS}?includeObject=Object`, 50, headers);
@@ -64,20 +64,20 @@ test.each([{}, { 'accept-encoding': 'gzip' }, { accept: 'application/json;as=Tab
     expect(code).toBe(200);
     expect(json.items).toHaveLength(30);
     expect(json.items[29].data.text).toBe(text);
-    // The list that was read has 30 MiB here; half of what a copy of one object for each of the others would take.
+    // The list that was read takes 30 MiB; 25 MiB is half of one copied object for each of the other lists.
     expect(heapBytes() - heapBefore).toBeLessThan((30 + 25) * MEBIBYTE);
     expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
     for (const list of lists) list.destroy();
   },
 );
 
-test('slow lists hold no more than a budget of objects that were updated meanwhile', async () => {
+test('slow lists keep only a limited amount of objects that were updated meanwhile', async () => {
   await using at = await startHostileServer();
   const names = Array.from({ length: 10 }, (_, index) => `c${index}`);
   await fill(at.registry, names.length);
   const before = heapBytes();
   const open: IncomingMessage[] = [];
-  // Each list holds 10 MiB of its own.
+  // Each list keeps 10 MiB that no other one has.
   for (let round = 0; round < 40; round++) {
     open.push(...(await unread(at, CONFIG_MAPS, 1)));
     for (const name of names) {
@@ -94,7 +94,7 @@ test('slow lists hold no more than a budget of objects that were updated meanwhi
   for (const each of open) each.destroy();
 });
 
-test('lists of what is in no cache count, and those for which most waits are cut', async () => {
+test('lists of uncached objects count, and those with the most waiting bytes are cut', async () => {
   await using at = await startHostileServer();
   for (let index = 0; index < 10; index++) await at.registry.create(records, 'default', record(`r${index}`));
   const before = heapBytes();
@@ -102,14 +102,14 @@ test('lists of what is in no cache count, and those for which most waits are cut
   const cut = Promise.race(lists.map(closed));
   const { json } = await at.call('GET', RECORDS_PATH);
   expect(json.items).toHaveLength(10);
-  // Values and texts of what may wait, twice over: 40 lists have 800 MiB of both.
+  // Twice the values and texts that may wait. Without a limit, 40 lists would have 800 MiB of both.
   expect(heapBytes() - before).toBeLessThan(256 * MEBIBYTE);
   for (const list of lists) list.resume();
   await cut;
   for (const list of lists) list.destroy();
 });
 
-test('a watch of what is in no cache begins with all of it, however much there is', async () => {
+test('a watch of uncached objects starts with all of them, however many there are', async () => {
   await using at = await startHostileServer();
   for (let index = 0; index < 24; index++) await at.registry.create(records, 'default', record(`r${index}`));
   const leave = new AbortController();
@@ -121,7 +121,7 @@ test('a watch of what is in no cache begins with all of it, however much there i
   await over;
 });
 
-test('watches of what is in no cache count with what they begin with', async () => {
+test('watches of uncached objects count with their initial events', async () => {
   await using at = await startHostileServer();
   for (let index = 0; index < 10; index++) await at.registry.create(records, 'default', record(`r${index}`));
   const before = heapBytes();
@@ -133,14 +133,14 @@ test('watches of what is in no cache count with what they begin with', async () 
   for (const watch of watches) watch.destroy();
 });
 
-test('a list whose pieces end within characters of four bytes arrives as it is', async () => {
+test('a list whose pieces would end within characters of four bytes arrives unchanged', async () => {
   await using at = await startHostileServer();
   const data = { text: `a${'😀'.repeat(100_000)}` };
   await at.registry.create(config, 'default', configMap('smile', data));
   expect((await at.call('GET', CONFIG_MAPS)).json.items[0].data).toEqual(data);
 });
 
-test('a hundred watchers that do not read are cut when too much waits, one that reads gets all', async () => {
+test('a hundred watchers that do not read are cut when too much waits, and one that reads gets everything', async () => {
   await using at = await startHostileServer();
   await fill(at.registry, 10);
   const before = process.memoryUsage().rss;
@@ -158,18 +158,18 @@ test('a hundred watchers that do not read are cut when too much waits, one that 
     expect((await next()).object.data.round).toBe(String(round));
   }
   expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
-  // A client that does not read does not see that it was cut either.
+  // A client that does not read does not notice the cut: read now.
   for (const each of paused) each.resume();
   await cut;
   leave.abort();
   await over;
 });
 
-test('beyond the budget the client is cut for which most waits', async () => {
+test('beyond the budget the client with the most waiting bytes is cut', async () => {
   const budget = outgoingBudget({ timers: systemTimers(), log: recordingLog().log }, MEBIBYTE);
-  const answers: ServerResponse[] = [];
+  const responses: ServerResponse[] = [];
   const server = createServer((_, response) => {
-    answers.push(response);
+    responses.push(response);
     response.flushHeaders();
   });
   server.listen(0, '127.0.0.1');
@@ -178,21 +178,21 @@ test('beyond the budget the client is cut for which most waits', async () => {
   const ask = (): Promise<IncomingMessage> =>
     new Promise((resolve) => get({ port, host: '127.0.0.1', agent: false }, resolve));
   const [few, much] = [await ask(), await ask()];
-  const [fewAnswer, muchAnswer] = answers as [ServerResponse, ServerResponse];
-  const [fewOut, muchOut] = [budget.open(fewAnswer, '/few'), budget.open(muchAnswer, '/much')];
+  const [fewResponse, muchResponse] = responses as [ServerResponse, ServerResponse];
+  const [fewOut, muchOut] = [budget.open(fewResponse, '/few'), budget.open(muchResponse, '/much')];
   const [shared, own] = [{}, {}];
   muchOut.keep(shared, MEBIBYTE / 2);
   fewOut.keep(shared, MEBIBYTE / 2);
-  // Both wait for one object: it counts once.
+  // Both wait for the same object, which counts once.
   expect(budget.bytes()).toBe(MEBIBYTE / 2);
-  const gone = closed(much);
+  const muchClosed = closed(much);
   muchOut.keep(own, MEBIBYTE / 2 + 1);
-  expect(muchAnswer.destroyed).toBe(true);
-  expect(fewAnswer.destroyed).toBe(false);
+  expect(muchResponse.destroyed).toBe(true);
+  expect(fewResponse.destroyed).toBe(false);
   expect(budget.bytes()).toBe(MEBIBYTE / 2);
-  await gone;
+  await muchClosed;
   fewOut.drop(shared, MEBIBYTE / 2);
-  const over = once(fewAnswer, 'close');
+  const over = once(fewResponse, 'close');
   fewOut.write('all of it');
   fewOut.end();
   expect(await readText(few)).toBe('all of it');

@@ -1,13 +1,13 @@
 /**
- * The history of a store as an undo log: for each revision, what its keys held before it. A value is thus kept once:
- * in the current state, or in the record of the revision that replaced it. Forgetting records from the oldest on
- * never makes the others unreadable.
+ * The history of a store as an undo log: a record for each revision with the previous values of the keys that it changed.
+ * Each value is thus stored once: in the current state, or in the record of the revision that replaced it. Records are
+ * forgotten oldest first, which leaves the others readable.
  */
 import type { StoredValue, StoreEvent } from './store.ts';
 
 export interface UndoChange {
   key: string;
-  /** What the key held before the revision; absent: nothing. */
+  /** The value before the revision; undefined if the key did not exist. */
   previous: StoredValue | undefined;
 }
 
@@ -16,7 +16,7 @@ export interface HistoryRecord {
   changes: UndoChange[];
 }
 
-/** The events of the records, given every record after some revision, oldest first, and the current state. */
+/** Returns the events of the records. Needs every record after some revision, oldest first, and the current state. */
 export function eventsOf(
   records: readonly HistoryRecord[],
   prefix: string,
@@ -35,7 +35,7 @@ export function eventsOf(
   return events.reverse();
 }
 
-/** Adds what the keys that changed in the record held before it. Records are to come oldest first. */
+/** Adds the values that the record's keys had before it. Call it with the records oldest first. */
 export function addStateBefore(
   state: Map<string, StoredValue | undefined>,
   { changes }: HistoryRecord,
@@ -44,7 +44,7 @@ export function addStateBefore(
   for (const { key, previous } of changes) if (key.startsWith(prefix) && !state.has(key)) state.set(key, previous);
 }
 
-/** What the keys that changed in the records held before the first of them. */
+/** Returns, for the keys that the records changed, the values before the first record. */
 export function stateBefore(records: Iterable<HistoryRecord>, prefix: string): Map<string, StoredValue | undefined> {
   const state = new Map<string, StoredValue | undefined>();
   for (const record of records) addStateBefore(state, record, prefix);

@@ -3,18 +3,18 @@ import { createMetrics, metricsText } from '../platform/metrics.ts';
 import { measuredStore } from './measured-store.ts';
 import { createMemoryStore } from './memory/memory-store.ts';
 
-test('calls pass through, and are timed; those that fail are counted too', async () => {
+test('measuredStore passes calls through, times them and counts failures', async () => {
   const metrics = createMetrics();
   const store = measuredStore(createMemoryStore(), metrics);
-  const heard: number[] = [];
-  const stop = store.watch('a', undefined, (events) => heard.push(events.length));
+  const batchSizes: number[] = [];
+  const stop = store.watch('a', undefined, (events) => batchSizes.push(events.length));
   const value = new Uint8Array([1]);
   const { revision } = await store.txn({ compare: [], puts: [{ key: 'a', value }] });
   expect(store.revision()).toBe(revision);
   expect(await store.get('a')).toMatchObject({ value, modRevision: revision });
   expect(await store.range({ prefix: 'a' })).toMatchObject({ revision, remaining: 0 });
   await expect(store.get('a', revision + 1)).rejects.toThrow();
-  expect(heard).toEqual([1]);
+  expect(batchSizes).toEqual([1]);
   stop();
   const text = metricsText(await metrics.families());
   for (const [operation, count] of [

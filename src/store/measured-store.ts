@@ -1,20 +1,18 @@
-/** A store whose calls are timed. */
+/** A store that measures the duration of its calls. */
 import type { Metrics } from '../platform/metrics.ts';
 import type { Store } from './store.ts';
 
 const BUCKETS_SECONDS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 
-/** A transaction's time includes the flush to the disk, which those that come together share. */
+/** The time of a transaction includes the flush to the disk, which concurrent transactions share. */
 export function measuredStore(store: Store, metrics: Metrics): Store {
   const durations = metrics.histogram(
     'lifepod_store_operation_duration_seconds',
-    'How long the calls of the store took; of a transaction, until it was durable.',
+    'Duration of store calls; for transactions, until they are durable.',
     ['operation'],
     BUCKETS_SECONDS,
   );
-  const failures = metrics.counter('lifepod_store_operation_errors_total', 'Calls of the store that failed.', [
-    'operation',
-  ]);
+  const failures = metrics.counter('lifepod_store_operation_errors_total', 'Store calls that failed.', ['operation']);
   const timed = async <T>(operation: string, call: Promise<T>): Promise<T> => {
     const begun = performance.now();
     try {

@@ -1,5 +1,5 @@
 /**
- * What a transaction does to a state, and the reading of a range: the parts that all stores share.
+ * Evaluating transactions and reading ranges: the code that all stores share.
  */
 import { eventOf } from './history.ts';
 import type { RangeOptions, StoredValue, StoreEvent, Txn, TxnResult } from './store.ts';
@@ -8,14 +8,14 @@ import { CompactedError } from './store.ts';
 const MAX_KEY_BYTES = 1024;
 const KEY = /^[\x01-\x7f]+$/;
 
-/** Whether there can be such a key. */
+/** Whether the text is a valid key. */
 export const isKey = (key: string): boolean => key.length <= MAX_KEY_BYTES && KEY.test(key);
 
-/** A text that all keys after the given one come after, and none before it, which need be no key itself. */
+/** A valid key that sorts like the given text, which need not be one: the same keys sort after it. */
 export const comparableKey = (key: string): string =>
   isKey(key) ? key : key.slice(0, MAX_KEY_BYTES).replace(/[^\x01-\x7f].*$/s, '\x7f');
 
-/** Throws where the transaction can never be carried out. */
+/** Throws if the transaction can never succeed. */
 export function checkTxn(txn: Txn): void {
   const written = new Set<string>();
   for (const key of [...(txn.puts ?? []).map((put) => put.key), ...(txn.deletes ?? [])]) {
@@ -25,7 +25,7 @@ export function checkTxn(txn: Txn): void {
   }
 }
 
-/** The outcome of a transaction on the state that `lookup` shows, and the events by which that state changes. */
+/** The outcome of a transaction on the state read with `lookup`, and the events that change the state. */
 export function evaluate(
   txn: Txn,
   revision: number,
@@ -54,24 +54,24 @@ export const eventRevision = (event: StoreEvent): number =>
   event.type === 'put' ? event.kv.modRevision : event.revision;
 export const eventValue = (event: StoreEvent): StoredValue | undefined => (event.type === 'put' ? event.kv : undefined);
 
-/** Throws where the revision is not one that can be read: compacted, or not there yet. */
+/** Throws if the revision cannot be read: it is compacted or in the future. */
 export function checkRevision(revision: number | undefined, compacted: number, newest: number): void {
   if (revision === undefined) return;
   if (revision < compacted) throw new CompactedError(compacted);
   if (revision > newest) throw new Error(`required revision ${revision} is a future revision, the newest is ${newest}`);
 }
 
-/** The first key after all keys with the prefix; undefined: there is none. */
+/** The first key after all keys with the prefix; undefined if no key can follow them. */
 export function prefixEnd(prefix: string): string | undefined {
   if (prefix === '') return undefined;
   const last = prefix.length - 1;
   return prefix.slice(0, last) + String.fromCharCode(prefix.charCodeAt(last) + 1);
 }
 
-/** What the values of a range with a limit take together, but for the last one. */
+/** A range with a limit ends once its values have this many bytes. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
-/** The values of the entries, as many as a range with this limit gives: no more are read. */
+/** Reads the values of the entries up to the limit, and no further ones. A range with a limit also ends at PAGE_BYTES. */
 export function firstValues<Entry>(
   entries: Iterable<Entry>,
   read: (entry: Entry) => StoredValue | undefined,
@@ -91,17 +91,17 @@ export function firstValues<Entry>(
 
 /** The newest state of a range. */
 export interface NewestState {
-  /** In ascending order, from the begin of the range on: only as many are taken as are needed. */
+  /** Ascending, from the beginning of the range; consumed only as far as needed. */
   keys: Iterable<string>;
   read(key: string): StoredValue | undefined;
   has(key: string): boolean;
-  /** How many keys of the range come after the key. */
+  /** The number of keys of the range after the given one. */
   countAfter(key: string): number;
 }
 
 /**
- * Reads an older state: the newest one with the changed keys put back. Only the keys and values that are returned are read.
- * `changed` holds what each key that changed since then held.
+ * Reads an older state: the newest one with the changes undone. Reads only the keys and values that it returns.
+ * `changed` maps each key that has changed since to its older value; undefined if it did not exist.
  */
 export function rewoundRange(
   newest: NewestState,
@@ -125,7 +125,7 @@ function* keysWithout(keys: Iterable<string>, changed: ReadonlyMap<string, unkno
   for (const key of keys) if (!changed.has(key)) yield key;
 }
 
-/** The keys of both, which are ascending and have none in common, in ascending order. */
+/** Merges two ascending sequences of keys that have no key in common. */
 function* merged(left: Iterable<string>, right: readonly string[]): Generator<string> {
   let at = 0;
   for (const key of left) {

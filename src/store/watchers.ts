@@ -1,6 +1,6 @@
 /**
- * The listeners of a store. Each knows the revision up to which it has been told, so one that started on a newer
- * snapshot than the last dispatched revision is told nothing twice.
+ * The listeners of a store. Each records the last revision that it has seen, so a listener that started from a snapshot newer
+ * than the last dispatched revision does not get any event twice.
  */
 import type { StoreEvent } from './store.ts';
 import { eventKey, eventRevision } from './transaction.ts';
@@ -12,9 +12,9 @@ interface Watcher {
 }
 
 export interface Watchers {
-  /** Returns the function that ends it. */
+  /** Returns a function that removes the listener. */
   add(prefix: string, seenRevision: number, listener: (events: StoreEvent[]) => void): () => void;
-  /** Events in revision order, each revision whole. */
+  /** Takes events in revision order, with all events of each revision. */
   dispatch(events: readonly StoreEvent[]): void;
 }
 

@@ -373,7 +373,7 @@ describe.each([
       // Over SPDY, and after SIGKILL, kubectl cannot distinguish this from the end of the command.
       if (transport === 'WebSocket' && signal === 'SIGTERM') {
         expect(catEnded.code).not.toBe(0);
-        expect(catEnded.stderr).toContain('the API server is ending');
+        expect(catEnded.stderr).toContain('the API server is shutting down');
       }
       await lifepod.up();
       await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/box', '--timeout=60s');

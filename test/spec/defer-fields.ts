@@ -184,7 +184,7 @@ export const fieldSentences: readonly Sentence[] = [
     says: 'An update (PUT) of an existing Pod that lacks the fields leaves them unchanged: a typed client that reads, changes a label and writes back must succeed and lose nothing.',
     tests: [
       [settings, 'leaves them unchanged'],
-      [stored, 'keeps them in a PUT without them, which may change other fields'],
+      [stored, 'keeps its defer containers when a PUT without them changes other fields'],
       [kubectl, 'kubectl replace of a Pod without the fields leaves them unchanged'],
       [typed, 'a typed client that writes a Pod without the defer fields succeeds, and the fields are kept'],
     ],
@@ -202,7 +202,7 @@ export const fieldSentences: readonly Sentence[] = [
     tests: [
       [templates, 'an update that drops the fields removes them, with a warning'],
       [templates, 'an update that drops the field and keeps the annotation gives no warning'],
-      [stored, 'loses them in a PUT without them, with a warning'],
+      [stored, 'loses its defer containers in a PUT without them, with a warning'],
       [kubectl, 'a template with the annotation stores only it; a PUT that drops the field gives a warning'],
       [matrix, 'the annotation: its entries run, their statuses are mirrored, and a client without the field keeps it'],
     ],
@@ -258,8 +258,8 @@ export const validationSentences: readonly Sentence[] = [
       [kubectl, 'a patch cannot remove an entry'],
       [validation, 'may not %s entries'],
       [validation, 'imageFrom is immutable'],
-      [stored, 'a PUT with an empty list is refused, as one with fewer entries'],
-      [stored, 'a patch that removes them is refused'],
+      [stored, 'refuses a PUT with an empty list, like one with fewer entries'],
+      [stored, 'refuses a patch of type %s that removes its defer containers'],
       [kubectl, 'client-side apply of another change is refused with the difference'],
       [kubectl, 'the image of an entry cannot change once the Pod is terminating'],
     ],

@@ -161,7 +161,10 @@ export const changes: readonly Sentence[] = [
   {
     says: "`deletionTimestamp` is never moved later. Readiness is the probe's while a deletion runs.",
     tests: [
-      ['src/apiserver/registry/deletes.test.ts', 'metadata.deletionTimestamp stays where the node moves the deadline'],
+      [
+        'src/apiserver/registry/deletes.test.ts',
+        'metadata.deletionTimestamp stays the same when the node extends the deadline',
+      ],
       [order, 'readiness is that of the probes while a deletion runs'],
     ],
   },

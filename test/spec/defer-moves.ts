@@ -103,7 +103,7 @@ const extensions: readonly Sentence[] = [
     tests: [
       [
         'src/apiserver/registry/deletes.test.ts',
-        'metadata.deletionTimestamp stays where the node moves the deadline later',
+        'metadata.deletionTimestamp stays the same when the node extends the deadline',
       ],
       [onTime, 'deletionTimestamp stays the same when the deadline moves'],
     ],
@@ -227,8 +227,8 @@ const failureSentences: readonly Sentence[] = [
     says: 'An entry that hangs can be given up: `PUT /api/v1/namespaces/NS/pods/NAME/defer` with the kind `DeferControl` (lifepod.io/v1, `skip: ENTRY`), or `lifepod skip POD ENTRY`. It is stored in `status.termination.skip` before it acts.',
     tests: [
       [control, 'is recorded in the status'],
-      [served, 'an entry is given up, and an Event on the Pod names the user'],
-      [served, 'a status write that was made without it loses no entry that was given up'],
+      [served, 'giving up an entry records it in the status, and an Event on the Pod names the user'],
+      [served, 'a status write from an older state does not drop entries that were given up'],
       [reasons, 'stays given up for the next agent'],
       ['test/contract/client-http.test.ts', 'lifepod skip PUTs a DeferControl to the defer subresource of the Pod'],
       ['src/cli/skip.test.ts', 'an entry is skipped %s'],
@@ -253,8 +253,8 @@ const failureSentences: readonly Sentence[] = [
     tests: [
       [control, 'is a conflict in a Pod that is not terminating'],
       [control, 'an unknown entry'],
-      [served, 'before the node has recorded the termination'],
-      [served, 'of another name'],
+      [served, 'an entry before the node has recorded the termination'],
+      [served, 'an entry that does not exist'],
     ],
   },
   {

@@ -93,7 +93,7 @@ export const reasons: readonly Sentence[] = [
     tests: [
       [causes, 'DeletionReason'],
       [causes, 'an eviction through the API'],
-      ['src/apiserver/registry/eviction.test.ts', 'says in the conditions that it evicts'],
+      ['src/apiserver/registry/eviction.test.ts', 'sets the condition and deletes the Pod with its own grace period'],
       [onContainers, 'onReasons: the condition DeletionReason gives the reason of a deletion'],
     ],
     awaits: ['src/controllers/replica-set'],

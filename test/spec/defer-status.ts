@@ -149,8 +149,8 @@ const reports: readonly Sentence[] = [
   {
     says: "Logs, exec, attach and port-forward accept an entry's name as any container's.",
     tests: [
-      ['src/apiserver/streaming/options.test.ts', "an entry's name as any container's"],
-      ['src/apiserver/streaming/streams.test.ts', "exec and attach take a defer container's name as any container's"],
+      ['src/apiserver/streaming/options.test.ts', 'chooseContainer accepts the container %s'],
+      ['src/apiserver/streaming/streams.test.ts', 'exec and attach accept the name of a defer container'],
       [
         clients,
         'logs --all-containers prints entries after app containers and before ephemeral ones, and skips entries that have not started',

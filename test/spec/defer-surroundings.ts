@@ -193,7 +193,7 @@ export const imageSentences: readonly Sentence[] = [
       ],
       [
         'src/apiserver/registry/writes.test.ts',
-        'a token is issued for the account and the Pod that it is bound to, also while that ends',
+        'a token is issued for the account and its bound Pod, even while the Pod terminates',
       ],
     ],
   },

@@ -1,10 +1,10 @@
-/** Who asks: the client certificate says it, CN the user, O the groups. Source: v1.33 X.509 client certificates. */
+/** Authentication by client certificate: CN is the user, O the groups. Source: v1.33 X.509 client certificates. */
 import type { TLSSocket } from 'node:tls';
 import type { UserInfo } from '../../ports/backend.ts';
 
-/** The user, or undefined where the client shows no certificate of our authority. */
+/** Returns the user, or undefined if the client presents no certificate of lifepod's authority. */
 export function authenticate(socket: TLSSocket): UserInfo | undefined {
-  // TLS has verified the chain against our authority alone; authorized is false without a certificate, too.
+  // TLS verified the chain against lifepod's authority only. authorized is also false without a certificate.
   if (!socket.authorized) return undefined;
   const subject: Record<string, string | string[] | undefined> = { ...socket.getPeerCertificate().subject };
   const name = subject['CN'];

@@ -1,4 +1,4 @@
-/** Who may do what: members of system:masters everything, others nothing. Wording: v1.33 apiserver authorization. */
+/** Authorization: members of system:masters may do everything, others nothing. Wording: v1.33 apiserver authorization. */
 
 import { ApiError, forbidden } from '../../machinery/status.ts';
 import type { UserInfo } from '../../ports/backend.ts';
@@ -19,7 +19,7 @@ export function authorizeResource(user: UserInfo, route: ResourceRoute): void {
   );
 }
 
-/** Throws 403 Forbidden. `path` is one that names no resource, as /apis. */
+/** Throws 403 Forbidden. `path` is not that of a resource, for example /apis. */
 export function authorizePath(user: UserInfo, method: string, path: string): void {
   if (mayDoAll(user)) return;
   throw new ApiError({

@@ -1,17 +1,17 @@
 /**
- * The newest events of one resource: what a watcher that comes back at a resourceVersion missed.
+ * The newest events of one resource, for watches that resume at a resourceVersion.
  *
  * Invariants:
- *  1. A window has at most `capacity` events, whose objects take at most WINDOW_BYTES together or are a single one.
- *  2. The objects of all windows take at most ALL_WINDOWS_BYTES: beyond that the largest window forgets its oldest events.
+ *  1. A window has at most `capacity` events, whose objects take at most WINDOW_BYTES together unless there is only one.
+ *  2. The objects of all windows take at most ALL_WINDOWS_BYTES; beyond that the largest window forgets its oldest events.
  */
 import type { CacheEvent } from './watch-cache.ts';
 
-/** The memory of a thousand objects that have 8 kB as they are stored, which is larger than most. */
+/** The memory of a thousand objects with a stored size of 8 kB, which is larger than most. */
 const WINDOW_BYTES = 16 * 1024 * 1024;
 const ALL_WINDOWS_BYTES = 64 * 1024 * 1024;
 
-/** The memory that the windows of all resources share. */
+/** The memory budget that the windows of all resources share. */
 export class WindowBudget {
   readonly #windows = new Set<EventWindow>();
   readonly #limit: number;
@@ -41,25 +41,25 @@ export class WindowBudget {
 export class EventWindow {
   readonly #capacity: number;
   readonly #budget: WindowBudget;
-  /** The oldest event is at #first. The slots before it are empty. */
+  /** The oldest event is at #first; the slots before it are empty. */
   #events: ({ event: CacheEvent; bytes: number } | undefined)[] = [];
   #first = 0;
   #bytes = 0;
   #oldestRevision: number;
 
-  /** `revision`: the window holds every event after it. */
+  /** The window will contain every event after `revision`. */
   constructor(capacity: number, revision: number, budget: WindowBudget) {
     this.#capacity = capacity;
     this.#budget = budget;
     this.#oldestRevision = revision;
   }
 
-  /** Events after this revision (and after any later one) are complete. */
+  /** The window has all events after this revision. */
   get oldestRevision(): number {
     return this.#oldestRevision;
   }
 
-  /** `bytes`: of the event's object. */
+  /** `bytes` is the size of the event's object. */
   push(event: CacheEvent, bytes: number): void {
     this.#events.push({ event, bytes });
     this.#count(bytes);
@@ -67,7 +67,7 @@ export class EventWindow {
     this.#budget.enforce();
   }
 
-  /** The memory of the objects of its events. */
+  /** The memory of its events' objects. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -77,7 +77,7 @@ export class EventWindow {
     this.#budget.count(this, bytes);
   }
 
-  /** The events after the revision, oldest first; undefined where some of them are gone. */
+  /** The events after the revision, oldest first; undefined if some of them were forgotten. */
   after(revision: number): CacheEvent[] | undefined {
     if (revision < this.#oldestRevision) return undefined;
     let low = this.#first;
@@ -98,7 +98,7 @@ export class EventWindow {
     return this.#events[index] as { event: CacheEvent; bytes: number };
   }
 
-  /** Returns false where there is no event, or a single one: a watcher that follows closely gets that. */
+  /** Returns false, and keeps the event, if there is at most one: watchers that follow closely still get it. */
   forgetOldest(): boolean {
     if (this.#length <= 1) return false;
     const { event, bytes } = this.#at(this.#first);

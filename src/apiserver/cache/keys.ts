@@ -1,5 +1,5 @@
 /**
- * Where an object lies in the store: /registry/<group or core>/<plural>/<namespace, if it has one>/<name>.
+ * The keys of objects in the store: /registry/<group or core>/<plural>/<namespace, if it has one>/<name>.
  */
 
 export const REGISTRY_PREFIX = '/registry/';
@@ -20,7 +20,7 @@ export interface KeyParts {
   name: string;
 }
 
-/** The parts of a key, or undefined where it is none of ours. */
+/** The parts of a key, or undefined if it is not the key of an object. */
 export function parseKey(key: string): KeyParts | undefined {
   const match = /^(\/registry\/[^/]+\/[^/]+\/)(?:([^/]+)\/)?([^/]+)$/.exec(key);
   if (match === null) return undefined;

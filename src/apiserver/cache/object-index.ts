@@ -1,5 +1,5 @@
 /**
- * The current objects of one resource: found by key, listed in the order of their keys, by namespace.
+ * The current objects of one resource: found by key, and listed by namespace in the order of their keys.
  */
 import type { KubeObject } from '../../machinery/meta.ts';
 import { type KeyParts, objectKey } from './keys.ts';
@@ -9,7 +9,7 @@ interface Entry {
   object: KubeObject;
 }
 
-/** The place of the key in sorted entries, or of the first entry after it. */
+/** The index of the key in sorted entries, or of the first entry after it. */
 function lowerBound(entries: readonly { key: string }[], key: string): number {
   let low = 0;
   let high = entries.length;
@@ -21,9 +21,9 @@ function lowerBound(entries: readonly { key: string }[], key: string): number {
   return low;
 }
 
-/** Objects of one namespace, sorted. */
+/** The objects of one namespace, sorted by key. */
 interface Bucket {
-  /** The prefix of its keys, '/' at the end: so buckets sort as their keys do. */
+  /** The prefix of its keys, which ends with '/', so that buckets sort as their keys do. */
   key: string;
   entries: Entry[];
 }
@@ -41,7 +41,7 @@ export class ObjectIndex {
     return this.#byKey.get(key);
   }
 
-  /** Returns what was there before. */
+  /** Returns the previous object. */
   set(key: string, parts: KeyParts, object: KubeObject): KubeObject | undefined {
     const previous = this.#byKey.get(key);
     this.#byKey.set(key, object);
@@ -57,7 +57,7 @@ export class ObjectIndex {
     return previous;
   }
 
-  /** Returns what was there. */
+  /** Returns the deleted object. */
   delete(key: string, parts: KeyParts): KubeObject | undefined {
     const previous = this.#byKey.get(key);
     if (previous === undefined) return undefined;
@@ -69,7 +69,7 @@ export class ObjectIndex {
     return previous;
   }
 
-  /** The objects of a namespace (undefined: of all) in the order of their keys. */
+  /** The objects of a namespace, or of all if it is undefined, in the order of their keys. */
   list(namespace: string | undefined): KubeObject[] {
     if (namespace === undefined) return this.#buckets.flatMap((bucket) => bucket.entries.map((entry) => entry.object));
     const bucketKey = this.#bucketKey(namespace);

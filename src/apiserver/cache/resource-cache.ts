@@ -1,4 +1,4 @@
-/** One resource of the watch cache. */
+/** The watch cache of one resource. */
 import { EventWindow, type WindowBudget } from './event-window.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { CacheEvent } from './watch-cache.ts';
@@ -8,7 +8,7 @@ export interface Subscriber {
   listener: (event: CacheEvent) => void;
 }
 
-/** Its objects, its window, its subscribers: those of all namespaces, and those of one by its name. */
+/** Its objects, its event window, and its subscribers: to all namespaces, or to one. */
 export class ResourceCache {
   readonly objects: ObjectIndex;
   readonly window: EventWindow;

@@ -1,5 +1,5 @@
 /**
- * Objects as the store keeps them (UTF-8 JSON without resourceVersion) and as the cache holds them
+ * Objects as the store keeps them (UTF-8 JSON without resourceVersion) and as the cache keeps them
  * (frozen, with the revision of their last write as resourceVersion).
  */
 import { encodeOnce } from '../../machinery/encode.ts';
@@ -21,15 +21,15 @@ export function decodeStored(stored: StoredValue): KubeObject {
   return object;
 }
 
-/** What each value in an object takes in V8's heap, about, with its field. Measured with objects of many small fields. */
+/** The approximate size of a value and its field in V8's heap. Measured with objects of many small fields. */
 const VALUE_BYTES = 64;
 
-/** About how much memory an object takes that the cache holds: its text, as values and as it is sent, and its structure. */
+/** The approximate memory of a cached object: its text, both parsed and serialized, and its structure. */
 export const heldBytes = (values: number, storedBytes: number): number => 2 * storedBytes + VALUE_BYTES * values;
 
 const knownBytes = new WeakMap<KubeObject, number>();
 
-/** heldBytes of an object that does not change any more, computed once. */
+/** heldBytes of an object that does not change anymore, computed once. */
 export function objectBytes(object: KubeObject): number {
   let bytes = knownBytes.get(object);
   if (bytes === undefined) {
@@ -39,7 +39,7 @@ export function objectBytes(object: KubeObject): number {
   return bytes;
 }
 
-/** Calls `visit` for each object and list, where it is given. A large map is walked twice as fast by its keys as by its values. */
+/** Counts all values; calls `visit`, if given, for each object and list. Iterating a large map by keys is twice as fast as by values. */
 export function countValues(value: unknown, visit?: (value: object) => void): number {
   if (typeof value !== 'object' || value === null) return 1;
   let count = 1;
@@ -49,17 +49,17 @@ export function countValues(value: unknown, visit?: (value: object) => void): nu
   return count;
 }
 
-/** The same object at another revision: what a DELETED event carries. */
+/** A copy of the object at another revision, as in DELETED events. */
 export const atRevision = (object: KubeObject, revision: number): KubeObject =>
   Object.freeze({
     ...object,
     metadata: Object.freeze({ ...object.metadata, resourceVersion: String(revision) }),
   });
 
-/** The revision of an object of the cache. */
+/** The revision of a cached object. */
 export const revisionOf = (object: KubeObject): number => Number(object.metadata.resourceVersion);
 
-/** Freezes plain JSON: whoever modifies a shared object fails at once instead of corrupting the cache. */
+/** Freezes plain JSON, so that modifying a shared object fails at once instead of corrupting the cache. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   for (const inner of Array.isArray(value) ? value : Object.values(value)) deepFreeze(inner);

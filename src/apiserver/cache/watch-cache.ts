@@ -1,15 +1,15 @@
 /**
- * The watch cache: the current objects of every resource above the store, decoded once, and a window of their past events.
- * Every read and every watch is served from here; only lists at an older revision go to the store, and reads of the
- * resources that are not cached: of these there are the events alone.
+ * The watch cache: the current objects of every resource in the store, decoded once, and a window of past events for each.
+ * It serves all reads and watches, except for lists at an older revision, and reads of uncached resources, of which it has only
+ * the events.
  *
- * Boundary: knows keys and metadata, no kinds. Objects that come out are frozen and shared.
+ * Boundary: knows keys and metadata, but not kinds. The objects that it returns are frozen and shared.
  *
  * Invariants:
- *  1. When Store.txn() has resolved, the cache holds its writes: a reader sees what was acknowledged.
- *  2. A subscriber gets the events after its revision in revision order, each once, even when it (or another one) writes
- *     from within its listener.
- *  3. The window of a resource holds its newest events only (WINDOW_EVENTS); who asks for older ones gets TooOldError.
+ *  1. When Store.txn() has resolved, the cache contains its writes: a reader sees acknowledged writes.
+ *  2. A subscriber gets the events after its revision in revision order, each once, even if it (or another one) writes
+ *     in its listener.
+ *  3. The window of a resource has only its newest events (WINDOW_EVENTS); subscribing to older ones throws TooOldError.
  */
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
@@ -19,23 +19,23 @@ import { type KeyParts, parseKey, REGISTRY_PREFIX } from './keys.ts';
 import { ResourceCache } from './resource-cache.ts';
 import { atRevision, decodeStored, objectBytes } from './stored-object.ts';
 
-/** Events kept of each resource. */
+/** The number of events kept of each resource. */
 const WINDOW_EVENTS = 1000;
-/** Of each that is not cached: whoever comes back later lists again. */
+/** The number of events kept of each uncached resource: a client that resumes later lists again. */
 const UNCACHED_WINDOW_EVENTS = 100;
-/** Values read from the store at once while the cache is filled. */
+/** The number of values read from the store at once while loading. */
 const LOAD_CHUNK = 1000;
-/** After all keys of a prefix, which names cannot contain. */
+/** Sorts after all keys of a prefix, because names cannot contain it. */
 const END_OF_PREFIX = '~';
 
 export interface CacheEvent {
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** '' for kinds without one. */
+  /** '' for cluster-scoped kinds. */
   namespace: string;
   revision: number;
   /** DELETED: the last state, with the deletion's revision as resourceVersion. */
   object: KubeObject;
-  /** The state before, with its own resourceVersion. */
+  /** The previous state with its own resourceVersion. */
   previous: KubeObject | undefined;
 }
 
@@ -49,14 +49,14 @@ export class TooOldError extends Error {
 }
 
 export interface WatchCache {
-  /** The revision that the cache is at. */
+  /** The revision of the cache. */
   revision(): number;
   get(key: string): KubeObject | undefined;
-  /** The objects of a resource (by its key prefix), in one namespace or all, in the order of their keys; not of an uncached one. */
+  /** The objects of a resource, given by its key prefix, in one or all namespaces in key order. Empty for uncached resources. */
   list(prefix: string, namespace?: string): KubeObject[];
   /**
-   * Calls the listener with each event after the revision: those of the window at once, then live ones.
-   * Throws TooOldError. Returns the function that ends it.
+   * Calls the listener with each event after the revision: those in the window synchronously, then live ones.
+   * Throws TooOldError. Returns a function that ends the subscription.
    */
   subscribe(
     prefix: string,
@@ -64,11 +64,11 @@ export interface WatchCache {
     afterRevision: number,
     listener: (event: CacheEvent) => void,
   ): () => void;
-  /** About how much memory the objects take, or the one of this key (heldBytes). */
+  /** The approximate memory (heldBytes) of the object with the key, or of all objects. */
   heldBytes(key?: string): number;
-  /** Calls the listener after every change of anything. Returns the function that ends it. */
+  /** Calls the listener after every change of any object. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
-  /** Calls the listener with each object that the cache no longer holds, after an update or a deletion. Returns the function that ends it. */
+  /** Calls the listener with each object that an update or deletion removes from the cache. Returns a function that removes it. */
   onDrop(listener: DropListener): () => void;
   close(): void;
 }
@@ -78,9 +78,9 @@ type DropListener = (prefix: string, object: KubeObject) => void;
 export interface WatchCacheOptions {
   store: Store;
   log: Log;
-  /** How many past events each resource keeps. */
+  /** The number of past events kept of each resource. */
   windowEvents?: number;
-  /** Key prefixes of the resources whose objects are not held. */
+  /** Key prefixes of the resources whose objects are not cached. */
   uncached?: ReadonlySet<string>;
 }
 
@@ -158,14 +158,14 @@ class StoreCache implements WatchCache {
     for (;;) {
       const missed = resource.window.after(replayed);
       if (missed === undefined) throw new TooOldError(replayed, resource.window.oldestRevision);
-      // A listener may write: the events of that are replayed too, before the subscription turns live.
+      // A listener may write: replay the resulting events too before the subscription becomes live.
       if (missed.length === 0) break;
       for (const event of missed) {
         if (namespace === undefined || event.namespace === namespace) this.#call(listener, event);
       }
       replayed = (missed.at(-1) as CacheEvent).revision;
     }
-    // Events that are applied but still queued for dispatch have been replayed.
+    // Events that are applied but still queued for dispatch were replayed above.
     return resource.add(namespace, { afterRevision: Math.max(replayed, this.#revision), listener });
   }
 
@@ -197,14 +197,14 @@ class StoreCache implements WatchCache {
     return resource;
   }
 
-  /** `bytes`: what the object of the key takes now, 0 once it is gone. */
+  /** Sets the size of the key's object; 0 if it was deleted. */
   #hold(key: string, bytes: number): void {
     this.#allHeldBytes += bytes - this.heldBytes(key);
     if (bytes === 0) this.#heldBytes.delete(key);
     else this.#heldBytes.set(key, bytes);
   }
 
-  /** The whole batch becomes visible before any listener runs; listeners that write cause no disorder. */
+  /** The whole batch becomes visible before any listener runs; a listener that writes does not change the order of events. */
   #apply(events: StoreEvent[]): void {
     for (const event of events) {
       const key = event.type === 'put' ? event.kv.key : event.key;
@@ -256,15 +256,15 @@ class StoreCache implements WatchCache {
     for (const listener of this.#changeListeners) listener();
   }
 
-  /** One listener's failure must not keep the event from the others. */
+  /** An exception in one listener must not keep the event from the others. */
   #call(listener: (event: CacheEvent) => void, event: CacheEvent): void {
     try {
       listener(event);
     } catch (error) {
-      this.#log.error('a watcher failed', { error: String(error), resourceVersion: event.revision });
+      this.#log.error('watch listener failed', { error: String(error), resourceVersion: event.revision });
     }
   }
 }
 
-/** Loads everything under /registry/ and follows it. */
+/** Loads everything under /registry/, and keeps it up to date. */
 export const loadWatchCache = (options: WatchCacheOptions): Promise<WatchCache> => StoreCache.load(options);

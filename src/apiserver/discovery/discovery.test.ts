@@ -12,7 +12,7 @@ afterAll(() => at[Symbol.asyncDispose]());
 
 const get = async (path: string, accept = 'application/json') => at.call('GET', path, { headers: { accept } });
 
-test('the plain documents name versions, groups and resources', async () => {
+test('the unaggregated documents list versions, groups and resources', async () => {
   expect((await get('/api')).json).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
   const preferredVersion = { groupVersion: 'coordination.k8s.io/v1', version: 'v1' };
   const group = { name: 'coordination.k8s.io', versions: [preferredVersion], preferredVersion };
@@ -59,17 +59,17 @@ test('the plain documents name versions, groups and resources', async () => {
 });
 
 test.each(['/apis/apps', '/api/v2', '/apis/coordination.k8s.io/v9', '/apis/apps/v1'])(
-  '%s is not found',
+  'discovery of %s returns 404',
   async (path) => {
     expect(await get(path)).toMatchObject({ code: 404, json: { reason: 'NotFound' } });
   },
 );
 
-test('the aggregated documents hold everything', async () => {
-  const answer = await get('/api', AGGREGATED);
-  expect(answer.headers['content-type']).toBe('application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList');
-  expect(answer.json).toMatchObject({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2' });
-  const [core] = answer.json.items;
+test('the aggregated documents list all groups with their resources and subresources', async () => {
+  const response = await get('/api', AGGREGATED);
+  expect(response.headers['content-type']).toBe('application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList');
+  expect(response.json).toMatchObject({ kind: 'APIGroupDiscoveryList', apiVersion: 'apidiscovery.k8s.io/v2' });
+  const [core] = response.json.items;
   expect(core.versions[0]).toMatchObject({ version: 'v1', freshness: 'Current' });
   const stream = (subresource: string, kind: string) => ({
     subresource,

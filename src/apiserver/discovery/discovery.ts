@@ -1,13 +1,12 @@
 /**
- * Discovery: which groups, versions, resources and verbs are served, made from the kinds.
+ * Discovery: the served groups, versions, resources and verbs, generated from the kinds.
  * Source: meta/v1 APIResourceList and apidiscovery.k8s.io/v2 APIGroupDiscoveryList of v1.33.
  */
 import { createHash } from 'node:crypto';
 import type { KindDefinition, SubresourceDefinition } from '../../api/kind.ts';
 import { pathNotFound } from '../../machinery/status.ts';
 import { verbsOf } from '../http/routes.ts';
-
-const groupVersion = (group: string, version: string): string => (group === '' ? version : `${group}/${version}`);
+import { apiVersionOf } from '../registry/resources.ts';
 
 const groupsOf = (kinds: readonly KindDefinition[]): string[] => [...new Set(kinds.map((kind) => kind.group))];
 
@@ -30,7 +29,7 @@ export const apiVersions = (kinds: readonly KindDefinition[]) => ({
 });
 
 function apiGroup(kinds: readonly KindDefinition[], group: string) {
-  const versions = versionsOf(kinds, group).map((version) => ({ groupVersion: groupVersion(group, version), version }));
+  const versions = versionsOf(kinds, group).map((version) => ({ groupVersion: apiVersionOf(group, version), version }));
   return { name: group, versions, preferredVersion: versions[0] };
 }
 
@@ -49,7 +48,7 @@ export function apiGroupDocument(kinds: readonly KindDefinition[], group: string
   return { kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(kinds, group) };
 }
 
-/** Of a stored kind, for clients that migrate storage. Source: apiserver's StorageVersionHash. */
+/** The hash of a stored kind, for clients that migrate storage. Source: apiserver's StorageVersionHash. */
 const storageVersionHash = (kind: KindDefinition): string =>
   createHash('sha256').update(`${kind.group}/${kind.version}/${kind.kind}`).digest().subarray(0, 8).toString('base64');
 
@@ -88,7 +87,7 @@ export function apiResourceList(kinds: readonly KindDefinition[], group: string,
   return {
     kind: 'APIResourceList',
     ...(group === '' ? {} : { apiVersion: 'v1' }),
-    groupVersion: groupVersion(group, version),
+    groupVersion: apiVersionOf(group, version),
     resources: served.flatMap(apiResources),
   };
 }
@@ -114,7 +113,7 @@ function resourceDiscovery(kind: KindDefinition) {
 
 export type AggregatedVersion = 'v2' | 'v2beta1';
 
-/** The aggregated answer of /api (the core group) and of /apis (all others). */
+/** The aggregated document of /api (the core group) or of /apis (all others). */
 export function aggregatedDiscovery(kinds: readonly KindDefinition[], core: boolean, version: AggregatedVersion) {
   const groups = groupsOf(kinds).filter((group) => (group === '') === core);
   return {

@@ -1,4 +1,4 @@
-/** The discovery paths over HTTP. */
+/** Serves the discovery paths over HTTP. */
 import { notAcceptable, pathNotFound } from '../../machinery/status.ts';
 import { sendBody, sendJson } from '../http/answers.ts';
 import type { ServerContext } from '../http/context.ts';
@@ -13,7 +13,7 @@ import {
   apiVersions,
 } from './discovery.ts';
 
-/** undefined: the plain documents. Throws 406 NotAcceptable. */
+/** Returns undefined if the client wants the unaggregated documents. Throws 406 NotAcceptable. */
 function aggregatedForm(accept: string | undefined): AggregatedVersion | undefined {
   for (const range of acceptedRanges(accept)) {
     if (!isJson(range)) continue;
@@ -27,7 +27,7 @@ function aggregatedForm(accept: string | undefined): AggregatedVersion | undefin
 export const isDiscoveryPath = (segments: readonly string[]): boolean =>
   segments[0] === 'api' ? segments.length <= 2 : segments[0] === 'apis' && segments.length <= 3;
 
-/** Rejects with 404 NotFound where the group or version is not served. */
+/** Rejects with 404 NotFound if the group or version is not served. */
 export async function serveDiscovery(
   server: ServerContext,
   exchange: Exchange,
@@ -38,7 +38,7 @@ export async function serveDiscovery(
   const core = root === 'api';
   if (group === undefined) {
     const form = aggregatedForm(exchange.request.headers.accept);
-    // Caches on the way must keep the two forms apart.
+    // HTTP caches must distinguish the two forms.
     exchange.response.setHeader('Vary', 'Accept');
     if (form === undefined) return sendJson(exchange, 200, core ? apiVersions(kinds) : apiGroupList(kinds));
     const type = `application/json;g=apidiscovery.k8s.io;v=${form};as=APIGroupDiscoveryList`;

@@ -1,26 +1,27 @@
 /**
- * Bodies of answers. A short one is written at once. A long one is written in pieces, each when the client has read the one
- * before, so that only one piece waits for the client.
+ * Response bodies. A short body is written at once. A long one is written in pieces, each after the client has read the previous
+ * one, so that only one piece is buffered per client.
  */
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import type { Status } from '../../machinery/meta.ts';
 import { STALLED_MILLIS } from './bounds/outgoing.ts';
-import { acceptsGzip, drained, type Exchange, startAnswer } from './exchange.ts';
+import { drainedOrClosed } from './drained.ts';
+import { acceptsGzip, type Exchange, startAnswer } from './exchange.ts';
 
-/** The length of one piece. Between two pieces the event loop serves other clients. */
+/** The length of one piece. The event loop serves other clients between two pieces. */
 export const PIECE_CHARS = 64 * 1024;
-/** A shorter answer is written at once. Upstream compresses answers from this length on. */
+/** A shorter body is written at once. Upstream compresses bodies from this length on. */
 const WHOLE_CHARS = 128 * 1024;
-/** The fastest level: between machines on one network, speed matters more than size. */
+/** The fastest level: within one network, speed matters more than size. */
 const GZIP_LEVEL = 1;
-/** The memory of one compressor: its window, its tables and its buffers. */
+/** The memory of one compressor: its window, tables and buffers. */
 const GZIP_BYTES = 300 * 1024;
 
 /**
- * Splits the text into pieces of about PIECE_CHARS characters, none of which ends within a surrogate pair. A long text is not
- * copied: its pieces refer to it.
+ * Splits the texts into pieces of about PIECE_CHARS characters, never within a surrogate pair. A long text is not copied: its pieces
+ * refer to it.
  */
 export function* evenly(texts: Iterable<string>): Generator<string> {
   let piece = '';
@@ -39,7 +40,7 @@ export function* evenly(texts: Iterable<string>): Generator<string> {
   if (piece !== '') yield piece;
 }
 
-/** Answers with the texts, one after the other. Takes the next text when the client has read those before it. */
+/** Sends the concatenated texts as the body. Takes the next text only after the client has read the previous ones. */
 export async function sendTexts(
   exchange: Exchange,
   code: number,
@@ -79,7 +80,7 @@ async function sendPieces(
   for (const piece of rest) {
     if (response.destroyed) break;
     await sink.write(piece);
-    // The event loop serves other clients, also if this one reads everything at once.
+    // Let the event loop serve other clients, even if this one reads everything at once.
     await nextTurn();
   }
   await sink.end();
@@ -103,7 +104,7 @@ function gzipTo(exchange: Exchange): { write(piece: string): Promise<void>; end(
   });
   return {
     async write(piece) {
-      if (!gzip.destroyed && !gzip.write(piece)) await drained(gzip);
+      if (!gzip.destroyed && !gzip.write(piece)) await drainedOrClosed(gzip);
     },
     async end() {
       if (!gzip.destroyed) {

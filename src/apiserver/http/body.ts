@@ -1,4 +1,4 @@
-/** Bodies of requests: read up to the limit, decoded from JSON, YAML or protobuf, checked to be of the path's kind. */
+/** Request bodies: read up to the limit, decoded from JSON, YAML or protobuf, and checked against the path's kind. */
 import type { IncomingMessage } from 'node:http';
 import { decode, placeError, typeMetaError } from '../../api/schema.ts';
 import { isDeeperThan, MAX_DEPTH } from '../../machinery/json-value.ts';
@@ -11,10 +11,11 @@ import {
   tooManyRequests,
   unsupportedMediaType,
 } from '../../machinery/status.ts';
+import { apiVersionOf } from '../registry/resources.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
 import type { Unfinished, UnfinishedPart } from './bounds/unfinished.ts';
 
-/** Upstream's limit of a request body. */
+/** Upstream's limit on a request body. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
 const OBJECT_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 type ObjectType = (typeof OBJECT_TYPES)[number];
@@ -24,7 +25,7 @@ const PATCH_TYPES: readonly PatchType[] = [
   'application/strategic-merge-patch+json',
   'application/apply-patch+yaml',
 ];
-/** Of a body that cannot be read, this much is quoted. Source: apiserver's summarizeData. */
+/** Error messages quote this many bytes of an unreadable body. Source: apiserver's summarizeData. */
 const SUMMARY_BYTES = 30;
 
 export interface ExpectedKind {
@@ -38,10 +39,10 @@ export interface ExpectedKind {
 /** Reads request bodies. */
 export interface BodyReader {
   /**
-   * Rejects with 413 RequestEntityTooLarge if the body is larger than BODY_LIMIT_BYTES, and with 429 TooManyRequests if all that
-   * are being read are together too large and this one is the largest. The rest of the body is then not read. A body counts as
-   * complete until `use` has ended, which may keep what it decodes the body to. A large body waits before `use` while too many
-   * bytes of complete ones are counted.
+   * Rejects with 413 RequestEntityTooLarge if the body exceeds BODY_LIMIT_BYTES, and with 429 TooManyRequests if all bodies that are
+   * being read are together too large and this one is the largest. The rest of a rejected body is not read. A read body counts as
+   * complete until `use` ends, because `use` may keep the decoded body. A large body waits before `use` while the complete bodies
+   * have too many bytes.
    */
   read<T>(request: IncomingMessage, use: (body: Buffer) => Promise<T>): Promise<T>;
 }
@@ -52,12 +53,12 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
       if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) {
         throw requestEntityTooLarge(BODY_LIMIT_BYTES);
       }
-      // Chunks are copied, because a chunk of one byte takes hundreds of bytes of memory.
+      // Copy the chunks, because a chunk of one byte takes hundreds of bytes of memory.
       let body: Buffer = Buffer.alloc(0);
       let bytes = 0;
       const part = await new Promise<UnfinishedPart>((resolve, reject) => {
         const end = (): void => {
-          // Node.js emits close for a request that has been read, too.
+          // Node.js emits close even after a request has been read completely.
           request.off('close', fail);
           request.socket.once('close', fail);
           reading.complete(() => settle(() => resolve(reading)));
@@ -72,7 +73,9 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
           request.pause();
           failWith(error);
         };
-        const reading = unfinished.begin(() => refuse(tooManyRequests('too much is being read', 1)));
+        const reading = unfinished.begin(() =>
+          refuse(tooManyRequests('too many bytes of requests are being read, please try again later', 1)),
+        );
         const data = (chunk: Buffer): void => {
           if (bytes + chunk.length > BODY_LIMIT_BYTES) {
             refuse(requestEntityTooLarge(BODY_LIMIT_BYTES));
@@ -99,7 +102,7 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
   };
 }
 
-/** Copies the bytes to a buffer of twice their size, of `atLeast` bytes, and of BODY_LIMIT_BYTES at most. */
+/** Copies the bytes to a buffer of twice their size, but at least `atLeast` and at most BODY_LIMIT_BYTES bytes. */
 function enlarged(bytes: Buffer, atLeast: number): Buffer {
   const larger = Buffer.allocUnsafe(Math.min(Math.max(2 * bytes.length, atLeast), BODY_LIMIT_BYTES));
   bytes.copy(larger);
@@ -136,21 +139,21 @@ function utf8(body: Buffer): string {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Where YAML is taken, clients send JSON all the same: kubectl in every apply. Only what is no JSON is read as YAML. */
+/** Clients often send JSON where YAML is accepted: kubectl does so in every apply. Only text that is not JSON is parsed as YAML. */
 async function parseJsonOrYaml(text: string): Promise<unknown> {
   if (text.trimStart().startsWith('{')) {
     try {
       return JSON.parse(text);
     } catch {
-      // A flow mapping of YAML begins so as well.
+      // A YAML flow mapping begins with { as well.
     }
   }
   return parseYaml(text);
 }
 
-/** Throws an Error in the words of Go's decoder. */
+/** Throws an Error with the message of Go's decoder. */
 function checkDepth(body: Buffer, parsed: unknown): void {
-  // Each level takes a byte at least.
+  // Each level takes at least a byte.
   if (body.length > MAX_DEPTH && isDeeperThan(MAX_DEPTH, parsed)) throw new Error('exceeded max depth');
 }
 
@@ -192,23 +195,21 @@ async function parseObject(body: Buffer, type: ObjectType, expected: ExpectedKin
   return parsed;
 }
 
-const groupVersion = (group: string, version: string): string => (group === '' ? version : `${group}/${version}`);
-
 const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): ApiError =>
   badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${cause}`);
 
 /**
- * The object of a POST or PUT; an absent apiVersion or kind is that of the path.
- * Rejects with 400 BadRequest where the body is not an object of the expected kind, worded as upstream words it.
+ * Decodes the object of a POST or PUT; an absent apiVersion or kind defaults to that of the path.
+ * Rejects with 400 BadRequest, worded as upstream, if the body is not an object of the expected kind.
  */
 export async function decodeObject(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<KubeObject> {
   const parsed = await parseObject(body, type, expected);
-  const apiVersion = parsed['apiVersion'] || groupVersion(expected.group, expected.version);
+  const apiVersion = parsed['apiVersion'] || apiVersionOf(expected.group, expected.version);
   const kind = parsed['kind'] || expected.kind;
-  if (apiVersion !== groupVersion(expected.group, expected.version)) {
+  if (apiVersion !== apiVersionOf(expected.group, expected.version)) {
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version ` +
-        `(${groupVersion(expected.group, expected.version)})`,
+        `(${apiVersionOf(expected.group, expected.version)})`,
     );
   }
   if (kind !== expected.kind) {
@@ -221,7 +222,7 @@ export async function decodeObject(body: Buffer, type: ObjectType, expected: Exp
   return { ...parsed, apiVersion, kind, metadata } as KubeObject;
 }
 
-/** The body of a PATCH. Rejects with 400 BadRequest. */
+/** Decodes the body of a PATCH. Rejects with 400 BadRequest. */
 export async function decodePatch(body: Buffer, type: PatchType): Promise<unknown> {
   const text = utf8(body);
   let parsed: unknown;
@@ -241,7 +242,7 @@ export async function decodePatch(body: Buffer, type: PatchType): Promise<unknow
 
 const DELETE_OPTIONS: ExpectedKind = { group: '', version: 'v1', kind: 'DeleteOptions', schema: 'DeleteOptions' };
 
-/** The DeleteOptions of a DELETE; undefined where it has no body. Rejects with 400 BadRequest. */
+/** Decodes the DeleteOptions of a DELETE; undefined if it has no body. Rejects with 400 BadRequest. */
 export async function decodeDeleteOptions(
   body: Buffer,
   request: IncomingMessage,
@@ -251,7 +252,7 @@ export async function decodeDeleteOptions(
   if (parsed['kind'] !== undefined && parsed['kind'] !== 'DeleteOptions') {
     throw badRequest('decoded object cannot be converted to DeleteOptions');
   }
-  // What cannot be read must not count as absent: the client relies on its preconditions.
+  // Do not ignore unreadable fields: the client relies on its preconditions.
   const [wrong] = decode(DELETE_OPTIONS.schema, parsed).typeErrors;
   if (wrong !== undefined) throw unfit(DELETE_OPTIONS, wrong);
   return parsed;

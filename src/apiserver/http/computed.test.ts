@@ -1,4 +1,4 @@
-/** The resource metrics API and the proxy of Nodes over HTTP, with a node that says what the test wants. */
+/** The resource metrics API and the proxy of Nodes over HTTP, with a node whose reports the test chooses. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nodeKind } from '../../api/core/v1/node/index.ts';
 import type { KindDefinition } from '../../api/kind.ts';
@@ -44,7 +44,9 @@ beforeEach(async () => {
   });
   const put = (resource: string, namespace: string | undefined, name: string, labels?: Record<string, string>) =>
     at.backend.create({ group: '', version: 'v1', resource }, namespace, {
-      ...{ apiVersion: 'v1', kind: resource, metadata: { name, ...(labels && { labels }) } },
+      apiVersion: 'v1',
+      kind: resource,
+      metadata: { name, labels },
     } as KubeObject);
   await put('pods', 'default', 'web', { app: 'web' });
   await put('pods', 'default', 'ended');
@@ -56,7 +58,7 @@ afterEach(() => at[Symbol.asyncDispose]());
 
 const METRICS = '/apis/metrics.k8s.io/v1beta1';
 
-test('PodMetrics of what runs, with the labels of the Pod', async () => {
+test('lists PodMetrics of Pods with running containers, with the labels of the Pod', async () => {
   const { json } = await at.call('GET', `${METRICS}/namespaces/default/pods`);
   expect(json).toEqual({
     apiVersion: 'metrics.k8s.io/v1beta1',
@@ -67,7 +69,9 @@ test('PodMetrics of what runs, with the labels of the Pod', async () => {
         apiVersion: 'metrics.k8s.io/v1beta1',
         kind: 'PodMetrics',
         metadata: {
-          ...{ name: 'web', namespace: 'default', labels: { app: 'web' } },
+          name: 'web',
+          namespace: 'default',
+          labels: { app: 'web' },
           creationTimestamp: '2026-01-31T12:00:00Z',
         },
         timestamp: '2026-01-31T12:00:00Z',
@@ -86,14 +90,14 @@ const names = async (path: string): Promise<string[]> =>
     ({ metadata }: KubeObject) => `${metadata.namespace ?? ''}/${metadata.name}`,
   );
 
-test('selectors', async () => {
+test('lists of metrics support label and field selectors', async () => {
   expect(await names('pods')).toEqual(['default/web', 'other/web']);
   expect(await names('pods?labelSelector=app%3Dweb')).toEqual(['default/web']);
   expect(await names('pods?fieldSelector=metadata.namespace%3Dother')).toEqual(['other/web']);
   expect(await names('nodes')).toEqual(['/n']);
 });
 
-test('one of them, and none', async () => {
+test('a single metrics object is returned, or 404 if there is no usage to report', async () => {
   const one = await at.call('GET', `${METRICS}/nodes/n`);
   expect(one.json).toMatchObject({ kind: 'NodeMetrics', usage: { cpu: '1500m', memory: '1048576Ki' } });
   for (const path of ['nodes/gone', 'nodes/elsewhere', 'namespaces/default/pods/ended']) {
@@ -101,7 +105,7 @@ test('one of them, and none', async () => {
   }
 });
 
-test('it can only be read', async () => {
+test('metrics can only be read with get and list', async () => {
   const named = `${METRICS}/nodes/n`;
   for (const [method, path] of [
     ['DELETE', named],
@@ -115,13 +119,13 @@ test('it can only be read', async () => {
   }
 });
 
-test('a table of it', async () => {
+test('metrics are available as a Table', async () => {
   const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
   const { json } = await at.call('GET', `${METRICS}/namespaces/default/pods`, { headers: { accept } });
   expect(json.rows.map(({ cells }: { cells: unknown }) => cells)).toEqual([['web', '250000001n', '100Mi', '15.02s']]);
 });
 
-test('discovery names its verbs, and no hash of a storage', async () => {
+test('discovery lists metrics with their verbs and without a storageVersionHash', async () => {
   const { json } = await at.call('GET', METRICS);
   expect(json.resources).toEqual([
     { name: 'nodes', singularName: '', namespaced: false, kind: 'NodeMetrics', verbs: ['get', 'list'] },
@@ -129,14 +133,14 @@ test('discovery names its verbs, and no hash of a storage', async () => {
   ]);
 });
 
-test('the proxy of a Node passes on what its node has at the path', async () => {
+test('the proxy of a Node returns the document at the path of the server of the node', async () => {
   const proxy = (name: string, path: string) => at.call('GET', `/api/v1/nodes/${name}/proxy${path}`);
   expect(await proxy('n', '/stats/summary')).toMatchObject({ code: 200, json: { node: {} } });
   expect(await proxy('n', '/nothing')).toMatchObject({ code: 404, text: '404 page not found\n' });
   expect(await proxy('n', '')).toMatchObject({ code: 404, text: '404 page not found\n' });
   expect(await proxy('gone', '/stats/summary')).toMatchObject({ code: 404, json: { reason: 'NotFound' } });
   expect(await proxy('elsewhere', '/healthz')).toMatchObject({
-    ...{ code: 503 },
+    code: 503,
     json: {
       reason: 'ServiceUnavailable',
       message: 'error trying to reach service: no connection to the node "elsewhere"',
@@ -147,7 +151,7 @@ test('the proxy of a Node passes on what its node has at the path', async () => 
   expect(await at.call('GET', '/api/v1/nodes/n/status/more')).toMatchObject({ code: 404 });
 });
 
-test('who is nobody learns nothing of the node', async () => {
+test('an unauthenticated client gets 401 for metrics and the proxy of a Node', async () => {
   for (const path of [`${METRICS}/nodes`, '/api/v1/nodes/n/proxy/stats/summary']) {
     expect(await at.call('GET', path, { agent: at.anonymous })).toMatchObject({ code: 401 });
   }

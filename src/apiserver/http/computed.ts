@@ -1,15 +1,16 @@
-/** Reads of kinds whose objects are not stored: made of stored ones, and of what the nodes say that they use. */
+/** Reads of kinds whose objects are not stored, but computed from stored objects and the usage that the nodes report. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { isApiError, notFound } from '../../machinery/status.ts';
 import type { ListOptions } from '../../ports/backend.ts';
 import { parseSelection } from '../registry/reads/selection.ts';
+import { apiVersionOf } from '../registry/resources.ts';
 import type { ServerContext } from './context.ts';
 import type { ResourceRoute } from './routes.ts';
 
 type Computed = NonNullable<KindDefinition['computed']>;
 
-/** Rejects with 404 NotFound where there is nothing to tell of it. */
+/** Rejects with 404 NotFound if the object does not exist or there is no usage to report for it. */
 export async function getComputed(
   server: ServerContext,
   { ref, namespace, name = '' }: ResourceRoute,
@@ -23,7 +24,7 @@ export async function getComputed(
   return object;
 }
 
-/** The whole list, whatever its limit is. */
+/** Returns the whole list and ignores its limit. */
 export async function listComputed(
   server: ServerContext,
   { kind }: ResourceRoute,
@@ -31,12 +32,9 @@ export async function listComputed(
   { namespace, labelSelector = '', fieldSelector = '' }: ListOptions,
 ): Promise<KubeList> {
   const { matches } = parseSelection(kind, { labelSelector, fieldSelector });
-  const [sources, usage] = await Promise.all([
-    server.backend.list(from, namespace === undefined ? {} : { namespace }),
-    server.nodes.usage(),
-  ]);
+  const [sources, usage] = await Promise.all([server.backend.list(from, { namespace }), server.nodes.usage()]);
   const items = sources.items
     .map((source) => make(source, usage))
     .filter((object) => object !== undefined && (matches?.(object) ?? true)) as KubeObject[];
-  return { apiVersion: `${kind.group}/${kind.version}`, kind: `${kind.kind}List`, metadata: {}, items };
+  return { apiVersion: apiVersionOf(kind.group, kind.version), kind: `${kind.kind}List`, metadata: {}, items };
 }

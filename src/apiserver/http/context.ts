@@ -1,4 +1,4 @@
-/** What the handlers share. */
+/** The dependencies that the handlers share. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
@@ -16,10 +16,10 @@ export interface ServerContext {
   readonly timers: Timers;
   readonly log: Log;
   readonly bodies: BodyReader;
-  /** Counts the messages of WebSockets together with the bodies. */
+  /** Counts WebSocket messages together with the request bodies. */
   readonly unfinished: Unfinished;
   readonly watches: Places;
-  /** Of logs, exec, attach and port-forward. */
+  /** The places for logs, exec, attach and port-forward. */
   readonly streams: Places;
   readonly forwarded: StreamRoom;
 }

@@ -1,16 +1,15 @@
-/** One request and its answer: headers and warnings. */
-import type { EventEmitter } from 'node:events';
+/** One request and its response: headers and warnings. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { UserInfo } from '../../ports/backend.ts';
 import type { Outgoing } from './bounds/outgoing.ts';
 import type { ResourceRoute } from './routes.ts';
 
-/** A connection whose client wants another protocol than HTTP on it. */
+/** A connection on which the client requests a protocol other than HTTP. */
 export interface Upgrade {
   /**
-   * Gives up the answer: from here on the connection is the taker's, and its end no longer aborts the signal. `head`: what
-   * came behind the request.
+   * Gives up the response: the caller now owns the connection, and its end no longer aborts the signal. `head` has the bytes
+   * that followed the request.
    */
   take(): { socket: Socket; head: Buffer };
 }
@@ -22,27 +21,27 @@ export interface Exchange {
   /** As sent, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
-  /** Aborts when the client goes away, and when the server closes and does not wait for this request. */
+  /** Aborts when the client disconnects, and when the server closes without waiting for this request. */
   readonly signal: AbortSignal;
   user: UserInfo;
-  /** Absent until it is known, and where no resource is asked for. */
+  /** Absent until the route is resolved, and for requests that are not for a resource. */
   route?: ResourceRoute;
-  /** The server will not wait for this request when it closes: a watch, a log that is followed. */
+  /** Makes the server close without waiting for this request, such as a watch or a followed log. */
   endWithServer(): void;
   readonly warnings: string[];
-  /** Writes the answer in pieces, and counts the bytes that wait for the client. */
+  /** Writes the response in pieces, and counts the bytes that wait for the client. */
   readonly outgoing: Outgoing;
-  /** Absent where the request asks for no upgrade that is served. */
+  /** Absent if the request does not ask for an upgrade that the server supports. */
   readonly upgrade?: Upgrade;
 }
 
-/** Source: upstream's recorder of warnings: what all may have together, and each once that is exceeded. */
+/** Limits on all warnings together, and on each one once that is exceeded. Source: upstream's warning recorder. */
 const WARNING_CHARS = 4096;
 const CUT_WARNING_CHARS = 256;
 
 /**
- * The warnings as they are sent: each once; where they are too long together each is cut, and the last are left out.
- * Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go of v1.33 (behaviour).
+ * Deduplicates the warnings. If they are together too long, truncates each of them and drops the last ones.
+ * Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go of v1.33 (behavior).
  */
 export function boundedWarnings(warnings: readonly string[]): string[] {
   const each = [...new Set(warnings)];
@@ -56,13 +55,13 @@ export function boundedWarnings(warnings: readonly string[]): string[] {
     });
 }
 
-/** The code 299, no agent, the text quoted: RFC 7234, section 5.5, as upstream sends it. */
+/** Formats code 299 without an agent and with the quoted text, as upstream: RFC 7234, section 5.5. */
 function warningHeader(text: string): string {
   const safe = text.replace(/[\r\n\t]+/g, ' ').replace(/[^\x20-\x7e]/g, '?');
   return `299 - "${safe.replace(/\\/g, '\\\\').replace(/"/g, '\\"')}"`;
 }
 
-/** Writes status and headers, warnings included. The body follows with response.write() and end(). */
+/** Writes the status and the headers, including warnings. The body follows with response.write() and end(). */
 export function startAnswer(exchange: Exchange, code: number, headers: Record<string, string | number>): void {
   const { response, warnings } = exchange;
   if (warnings.length > 0) response.setHeader('Warning', boundedWarnings(warnings).map(warningHeader));
@@ -71,19 +70,6 @@ export function startAnswer(exchange: Exchange, code: number, headers: Record<st
 
 export function acceptsGzip(request: IncomingMessage): boolean {
   return /(^|[,\s])gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(request.headers['accept-encoding'] ?? ''));
-}
-
-/** Resolves when the stream takes more, or is closed. */
-export function drained(stream: EventEmitter): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      stream.off('drain', done);
-      stream.off('close', done);
-      resolve();
-    };
-    stream.once('drain', done);
-    stream.once('close', done);
-  });
 }
 
 export function createExchange(

@@ -1,4 +1,4 @@
-/** The answer to a request that failed. */
+/** The response to a request that failed. */
 import { ApiError, internalError } from '../../machinery/status.ts';
 import { sendStatus } from './answers.ts';
 import type { ServerContext } from './context.ts';
@@ -7,14 +7,14 @@ import { discardBody } from './unread-body.ts';
 
 const UNEXPECTED = 'an unexpected failure was logged';
 
-/** Answers with the Status of an ApiError. Other failures are logged, and answered without their details. */
+/** Responds with the Status of an ApiError. Other failures are logged, and their details are not sent. */
 export async function sendFailure(
   { log, timers }: Pick<ServerContext, 'log' | 'timers'>,
   exchange: Exchange,
   error: unknown,
 ): Promise<void> {
   const { response, method, path, signal } = exchange;
-  // The client is gone: nobody reads an answer.
+  // The client has disconnected and cannot read a response.
   if (signal.aborted && response.destroyed) return;
   let failure = error;
   if (!(error instanceof ApiError)) {
@@ -22,7 +22,7 @@ export async function sendFailure(
     failure = internalError(UNEXPECTED);
   }
   if (response.headersSent || response.socket === null) {
-    // Half an answer, or a stream: only a broken connection tells the client so.
+    // The response has begun or is a stream: only a broken connection shows the client that it failed.
     response.destroy();
     return;
   }
@@ -33,7 +33,7 @@ export async function sendFailure(
     await sendStatus(exchange, status);
   } catch (cause) {
     if (response.headersSent) throw cause;
-    log.error('failure cannot be written', { method, path, error: (cause as Error)?.stack ?? String(cause) });
+    log.error('cannot write the failure', { method, path, error: (cause as Error)?.stack ?? String(cause) });
     await sendStatus(exchange, internalError(UNEXPECTED).status);
   }
 }

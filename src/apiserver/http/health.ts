@@ -1,9 +1,9 @@
-/** /healthz, /livez and /readyz, whole or one check, with ?verbose. Wording: v1.33 health endpoints. */
+/** /healthz, /livez and /readyz: all checks or a single one, with ?verbose. Wording: v1.33 health endpoints. */
 import { pathNotFound } from '../../machinery/status.ts';
 import { sendText } from './answers.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Resolves where all is well; rejects, or throws, where it is not. */
+/** Throws or rejects if the check fails. */
 export type HealthCheck = () => void | Promise<void>;
 export type HealthChecks = Readonly<Record<string, HealthCheck>>;
 
@@ -27,8 +27,8 @@ export async function serveHealth(
   if (only !== undefined) {
     const check = Object.hasOwn(checks, only) ? checks[only] : undefined;
     if (check === undefined) throw pathNotFound();
-    const well = await passes(check);
-    return sendText(exchange, well ? 200 : 500, well ? 'ok' : 'internal server error: check failed\n');
+    const healthy = await passes(check);
+    return sendText(exchange, healthy ? 200 : 500, healthy ? 'ok' : 'internal server error: check failed\n');
   }
   const excluded = new Set(exchange.query.getAll('exclude'));
   const lines: string[] = [];
@@ -40,7 +40,7 @@ export async function serveHealth(
       lines.push(`[+]${name} ok`);
     } else {
       failed += 1;
-      // The reason is in the log: this answer is open to everyone.
+      // The reason is only logged: this response is readable without authentication.
       lines.push(`[-]${name} failed: reason withheld`);
     }
   }

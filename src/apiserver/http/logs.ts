@@ -1,4 +1,4 @@
-/** The log subresource of Pods: chooses the container, streams what the node gives. Wording: v1.33 pod strategy. */
+/** The log subresource of Pods: selects the container and streams its log from the node. Wording: v1.33 pod strategy. */
 import type { Pod } from '../../api/generated/types.ts';
 import { type FieldError, forbidden, invalid, notSupported } from '../../machinery/field-error.ts';
 import { badRequest, invalidObject } from '../../machinery/status.ts';
@@ -38,26 +38,26 @@ export function logOptions(query: URLSearchParams, podName: string): LogOptions 
     follow: flag(query, 'follow') ?? false,
     previous: flag(query, 'previous') ?? false,
     timestamps: flag(query, 'timestamps') ?? false,
-    ...(sinceSeconds === undefined ? {} : { sinceSeconds }),
-    ...(sinceTime === undefined ? {} : { sinceTime }),
-    ...(tailLines === undefined ? {} : { tailLines }),
-    ...(limitBytes === undefined ? {} : { limitBytes }),
-    ...(stream === undefined ? {} : { stream: stream as (typeof STREAMS)[number] }),
+    sinceSeconds,
+    sinceTime,
+    tailLines,
+    limitBytes,
+    stream: stream as (typeof STREAMS)[number] | undefined,
   };
 }
 
-/** The container whose log is meant. Throws 400 BadRequest. Lists of later kinds of containers count as well. */
-export function chooseContainer(pod: Pod, asked: string | undefined): string {
+/** Returns the container whose log is requested. Throws 400 BadRequest. */
+export function chooseContainer(pod: Pod, requested: string | undefined): string {
   const spec = (pod.spec ?? {}) as unknown as Record<string, unknown>;
   const namesOf = (list: string): string[] => {
     const containers = spec[list];
     return Array.isArray(containers) ? containers.map((container: { name: string }) => container.name) : [];
   };
   const { name } = pod.metadata;
-  if (asked !== undefined && asked !== '') {
+  if (requested !== undefined && requested !== '') {
     const lists = ['containers', 'initContainers', 'deferContainers', 'ephemeralContainers'];
-    if (lists.some((list) => namesOf(list).includes(asked))) return asked;
-    throw badRequest(`container ${asked} is not valid for pod ${name}`);
+    if (lists.some((list) => namesOf(list).includes(requested))) return requested;
+    throw badRequest(`container ${requested} is not valid for pod ${name}`);
   }
   const containers = namesOf('containers');
   const [only] = containers;
@@ -71,9 +71,9 @@ export function chooseContainer(pod: Pod, asked: string | undefined): string {
 }
 
 /**
- * Rejects with an ApiError until the first bytes are sent; after that a failure cuts the connection. A reader may pause, as a
- * pager does: it keeps one piece of the log waiting, and is cut only where too much waits for all clients. Source: upstream
- * gives logs, as watches, no deadline.
+ * Rejects with an ApiError until the first bytes are sent; a later failure cuts the connection. A reader may pause, as a pager
+ * does: then one piece of the log is buffered, and the connection is cut only if too much waits for all clients together. Source:
+ * upstream sets no deadline for logs and watches.
  */
 export async function serveLogs(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { response, query } = exchange;
@@ -81,7 +81,7 @@ export async function serveLogs(server: ServerContext, exchange: Exchange, route
   const pod = (await server.backend.get(route.ref, route.namespace, route.name ?? '')) as Pod;
   const container = chooseContainer(pod, query.get('container') ?? undefined);
   if (pod.spec?.nodeName === undefined || pod.spec.nodeName === '') {
-    // There is no node yet that could have a log.
+    // Without a node there is no log yet.
     startAnswer(exchange, 204, {});
     response.end();
     return;

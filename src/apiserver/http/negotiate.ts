@@ -1,4 +1,4 @@
-/** What form of answer the client takes. Source: RFC 9110 Accept; v1.33 "Receiving resources as Tables". */
+/** Content negotiation. Source: RFC 9110 Accept; v1.33 "Receiving resources as Tables". */
 import { notAcceptable } from '../../machinery/status.ts';
 
 export interface MediaRange {
@@ -6,7 +6,7 @@ export interface MediaRange {
   parameters: Readonly<Record<string, string>>;
 }
 
-/** The media ranges of an Accept header, best first; none or an empty header means anything. */
+/** Returns the media ranges of an Accept header, best first. An absent or empty header accepts anything. */
 export function acceptedRanges(header: string | undefined): MediaRange[] {
   const ranges = (header === undefined || header.trim() === '' ? '*/*' : header).split(',').map((range) => {
     const [type = '', ...rest] = range.split(';').map((part) => part.trim());

@@ -1,12 +1,13 @@
-/** Lists that the store reads for one client alone: long ones hold up no pages, and end when their client leaves. */
+/** Lists that the store reads for a single client: long ones do not delay pages, and end when their client disconnects. */
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import type { ListOptions } from '../../ports/backend.ts';
-import { mapBackend, startTestServer } from '../server-fixture.ts';
+import { mapBackend } from '../map-backend-fixture.ts';
+import { startTestServer } from '../server-fixture.ts';
 
 const LISTS = '/api/v1/namespaces/default/configmaps?continue=abc';
 
-test('a page is read beside a long list, which ends when its client leaves', async () => {
+test('a page does not wait for a long list, and the list is aborted when its client disconnects', async () => {
   const backend = mapBackend();
   const began = Promise.withResolvers<AbortSignal>();
   await using at = await startTestServer({

@@ -1,6 +1,6 @@
 /**
- * The options of a request, out of its query and its DeleteOptions. Values that cannot be read are refused, parameters
- * that are not known are passed over, as upstream does.
+ * Parses the options of a request from its query and its DeleteOptions. Invalid values are rejected, unknown parameters ignored,
+ * as upstream does.
  * Source: v1.33 meta/v1 ListOptions, CreateOptions, UpdateOptions, PatchOptions, DeleteOptions and their validation.
  */
 
@@ -18,7 +18,7 @@ function text(query: URLSearchParams, name: string): string | undefined {
   return value === null || value === '' ? undefined : value;
 }
 
-/** Throws 400 BadRequest where the value is not a whole number. */
+/** Throws 400 BadRequest if the value is not an integer. */
 export function integer(query: URLSearchParams, name: string): number | undefined {
   const value = text(query, name);
   if (value === undefined) return undefined;
@@ -30,7 +30,7 @@ export function integer(query: URLSearchParams, name: string): number | undefine
   return parsed;
 }
 
-/** Present and neither false nor 0. Source: apimachinery, Convert_Slice_string_To_bool. */
+/** True if the parameter is present and neither false nor 0. Source: apimachinery, Convert_Slice_string_To_bool. */
 export function flag(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name);
   return value === null ? undefined : value.toLowerCase() !== 'false' && value !== '0';
@@ -82,10 +82,10 @@ export function listOptions(query: URLSearchParams, namespace: string | undefine
   integer(query, 'timeoutSeconds');
   return {
     ...selection(query, namespace),
-    ...(limit === undefined || limit <= 0 ? {} : { limit }),
-    ...defined('continue', text(query, 'continue')),
-    ...defined('resourceVersion', text(query, 'resourceVersion')),
-    ...defined('resourceVersionMatch', text(query, 'resourceVersionMatch') as ListOptions['resourceVersionMatch']),
+    limit: limit === undefined || limit <= 0 ? undefined : limit,
+    continue: text(query, 'continue'),
+    resourceVersion: text(query, 'resourceVersion'),
+    resourceVersionMatch: text(query, 'resourceVersionMatch') as ListOptions['resourceVersionMatch'],
   };
 }
 
@@ -94,29 +94,25 @@ export function watchOptions(query: URLSearchParams, namespace: string | undefin
   const timeoutSeconds = integer(query, 'timeoutSeconds');
   return {
     ...selection(query, namespace),
-    ...defined('resourceVersion', text(query, 'resourceVersion')),
-    ...defined('allowWatchBookmarks', flag(query, 'allowWatchBookmarks')),
-    ...defined('sendInitialEvents', flag(query, 'sendInitialEvents')),
-    ...(timeoutSeconds === undefined || timeoutSeconds <= 0 ? {} : { timeoutSeconds }),
+    resourceVersion: text(query, 'resourceVersion'),
+    allowWatchBookmarks: flag(query, 'allowWatchBookmarks'),
+    sendInitialEvents: flag(query, 'sendInitialEvents'),
+    timeoutSeconds: timeoutSeconds === undefined || timeoutSeconds <= 0 ? undefined : timeoutSeconds,
   };
 }
 
 const selection = (query: URLSearchParams, namespace: string | undefined): ListOptions => ({
-  ...defined('namespace', namespace),
-  ...defined('labelSelector', text(query, 'labelSelector')),
-  ...defined('fieldSelector', text(query, 'fieldSelector')),
+  namespace,
+  labelSelector: text(query, 'labelSelector'),
+  fieldSelector: text(query, 'fieldSelector'),
 });
-
-function defined<K extends string, V>(name: K, value: V | undefined): { [P in K]?: V } {
-  return value === undefined ? {} : ({ [name]: value } as { [P in K]?: V });
-}
 
 function dryRunErrors(values: readonly unknown[]): FieldError[] {
   const unknown = values.filter((value) => value !== 'All');
   return unknown.length === 0 ? [] : [notSupported('dryRun', unknown, ['All'])];
 }
 
-/** Upstream's default manager is the first word of the User-Agent, as kubectl in kubectl/v1.32.4 (linux/amd64). */
+/** Upstream's default manager: the first word of the User-Agent, such as kubectl in kubectl/v1.32.4 (linux/amd64). */
 const managerOf = (userAgent: string | undefined): string | undefined => {
   const name = (userAgent ?? '').split('/', 1)[0]?.slice(0, FIELD_MANAGER_MAX_LENGTH);
   return name === '' ? undefined : name;
@@ -151,14 +147,14 @@ export function writeOptions(
   }
   refuse(kind, errors);
   return {
-    ...(dryRun.length === 0 ? {} : { dryRun: true }),
-    ...defined('fieldManager', manager ?? managerOf(userAgent)),
-    ...defined('force', kind === 'PatchOptions' ? force : undefined),
-    ...defined('fieldValidation', validation as WriteOptions['fieldValidation']),
+    dryRun: dryRun.length > 0,
+    fieldManager: manager ?? managerOf(userAgent),
+    force: kind === 'PatchOptions' ? force : undefined,
+    fieldValidation: validation as WriteOptions['fieldValidation'],
   };
 }
 
-/** `body` is the decoded DeleteOptions, or undefined where none was sent: then the query counts. */
+/** `body` has the decoded DeleteOptions; if it is undefined, the query is used. */
 export function deleteOptions(query: URLSearchParams, body: Record<string, unknown> | undefined): DeleteOptions {
   const given = body ?? {
     gracePeriodSeconds: integer(query, 'gracePeriodSeconds'),
@@ -185,12 +181,11 @@ export function deleteOptions(query: URLSearchParams, body: Record<string, unkno
     }
   }
   refuse('DeleteOptions', errors);
-  const preconditions = preconditionsOf(given);
   return {
-    ...(dryRun.length === 0 ? {} : { dryRun: true }),
-    ...(typeof gracePeriodSeconds === 'number' ? { gracePeriodSeconds } : {}),
-    ...(typeof propagationPolicy === 'string' ? { propagationPolicy } : {}),
-    ...defined('preconditions', preconditions),
+    dryRun: dryRun.length > 0,
+    gracePeriodSeconds: typeof gracePeriodSeconds === 'number' ? gracePeriodSeconds : undefined,
+    propagationPolicy: typeof propagationPolicy === 'string' ? propagationPolicy : undefined,
+    preconditions: preconditionsOf(given),
   };
 }
 
@@ -199,7 +194,7 @@ function preconditionsOf(given: Record<string, unknown>): DeleteOptions['precond
   if (typeof preconditions !== 'object' || preconditions === null) return undefined;
   const { uid, resourceVersion } = preconditions as Record<string, unknown>;
   return {
-    ...(typeof uid === 'string' ? { uid } : {}),
-    ...(typeof resourceVersion === 'string' ? { resourceVersion } : {}),
+    uid: typeof uid === 'string' ? uid : undefined,
+    resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
   };
 }

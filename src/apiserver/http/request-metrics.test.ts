@@ -13,8 +13,8 @@ afterEach(() => at[Symbol.asyncDispose]());
 
 const POD = '/api/v1/namespaces/default/pods';
 
-/** The samples of a family but for the buckets and times, as `name{labels} value`. */
-async function told(name: string): Promise<string[]> {
+/** The samples of a metric without buckets and sums, as `label values: value`. */
+async function samples(name: string): Promise<string[]> {
   const families = await metrics.families();
   return families
     .filter((family) => family.name === name)
@@ -23,9 +23,11 @@ async function told(name: string): Promise<string[]> {
     .map(({ labels, value }) => `${Object.values(labels).join(' ')}: ${value}`);
 }
 
-test('requests by verb, resource and code', async () => {
+test('requests are counted by verb, resource and code', async () => {
   await at.backend.create({ group: '', version: 'v1', resource: 'pods' }, 'default', {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web' },
   } as KubeObject);
   await at.call('GET', `${POD}/web`);
   await at.call('GET', `${POD}/web`);
@@ -34,7 +36,7 @@ test('requests by verb, resource and code', async () => {
   await at.call('DELETE', `${POD}/web`);
   await at.call('GET', '/version');
   await at.call('GET', '/api/v1/whatever-clients-make-up');
-  expect(await told('apiserver_request_total')).toEqual([
+  expect(await samples('apiserver_request_total')).toEqual([
     'GET  v1 pods  resource 200: 2',
     'GET  v1 pods  resource 404: 1',
     'LIST  v1 pods  cluster 200: 1',
@@ -42,25 +44,25 @@ test('requests by verb, resource and code', async () => {
     'GET      200: 1',
     'GET      404: 1',
   ]);
-  expect(await told('apiserver_request_duration_seconds')).toContain('GET  v1 pods  resource: 3');
+  expect(await samples('apiserver_request_duration_seconds')).toContain('GET  v1 pods  resource: 3');
 });
 
-test('a watch counts as open until it ends, and not among the times', async () => {
+test('a watch counts as long-running until it ends, and is not in the durations', async () => {
   const client = new AbortController();
   const ended = at.backend.watchEnded();
   const response = await at.open('GET', `${POD}?watch=true`, { signal: client.signal });
-  expect(await told('apiserver_longrunning_requests')).toEqual(['WATCH  v1 pods  namespace: 1']);
+  expect(await samples('apiserver_longrunning_requests')).toEqual(['WATCH  v1 pods  namespace: 1']);
   response.on('error', () => undefined);
   client.abort();
   await ended;
-  expect(await told('apiserver_longrunning_requests')).toEqual(['WATCH  v1 pods  namespace: 0']);
-  expect(await told('apiserver_request_total')).toEqual(['WATCH  v1 pods  namespace 200: 1']);
-  expect(await told('apiserver_request_duration_seconds')).toEqual([]);
+  expect(await samples('apiserver_longrunning_requests')).toEqual(['WATCH  v1 pods  namespace: 0']);
+  expect(await samples('apiserver_request_total')).toEqual(['WATCH  v1 pods  namespace 200: 1']);
+  expect(await samples('apiserver_request_duration_seconds')).toEqual([]);
 });
 
-test('/metrics, for who may see it', async () => {
-  const asked = metrics.counter('asked_total', 'How often.', []);
-  asked.add(3);
+test('/metrics is served to authorized users with GET only', async () => {
+  const scrapes = metrics.counter('asked_total', 'How often.', []);
+  scrapes.add(3);
   const response = await at.open('GET', '/metrics');
   expect(response.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
   expect(await readText(response)).toContain('# TYPE asked_total counter\nasked_total 3\n');

@@ -1,6 +1,6 @@
 /**
- * Counts of the requests that come over HTTP. Names and labels: v1.33 metrics reference, apiserver_request_*.
- * What parts of the same process ask of the registry is not among them.
+ * Metrics of HTTP requests. Names and labels: v1.33 metrics reference, apiserver_request_*.
+ * In-process calls of the registry are not counted.
  */
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Exchange } from './exchange.ts';
@@ -20,46 +20,45 @@ const VERBS: Readonly<Record<Verb, string>> = {
 };
 
 export interface RequestMetrics {
-  /** The request goes on until its client or the server ends it: a watch, a stream. */
-  goesOn(exchange: Exchange): void;
-  /** `code` 499: the client went before there was an answer. */
+  /** Marks a request that runs until its client or the server ends it, such as a watch or a stream. */
+  markLongRunning(exchange: Exchange): void;
+  /** `code` 499: the client disconnected before there was a response. */
   ended(exchange: Exchange, code: number, seconds: number): void;
 }
 
 export function createRequestMetrics(metrics: Metrics): RequestMetrics {
-  const requests = metrics.counter(
-    'apiserver_request_total',
-    'Requests over HTTP, by verb, resource and the code of the answer.',
-    [...RESOURCE_LABELS, 'code'],
-  );
+  const requests = metrics.counter('apiserver_request_total', 'HTTP requests, by verb, resource and status code.', [
+    ...RESOURCE_LABELS,
+    'code',
+  ]);
   const durations = metrics.histogram(
     'apiserver_request_duration_seconds',
-    'How long requests took until their answer was out; without those that go on, such as watches.',
+    'Duration of HTTP requests, excluding long-running ones such as watches.',
     RESOURCE_LABELS,
     BUCKETS_SECONDS,
   );
   const running = metrics.gauge(
     'apiserver_longrunning_requests',
-    'Watches, followed logs and streams that are open.',
+    'Open watches, followed logs and streams.',
     RESOURCE_LABELS,
   );
-  const going = new WeakSet<Exchange>();
+  const longRunning = new WeakSet<Exchange>();
   return {
-    goesOn(exchange) {
-      if (going.has(exchange)) return;
-      going.add(exchange);
+    markLongRunning(exchange) {
+      if (longRunning.has(exchange)) return;
+      longRunning.add(exchange);
       running.add(1, ...labelsOf(exchange));
     },
     ended(exchange, code, seconds) {
       const labels = labelsOf(exchange);
       requests.add(1, ...labels, String(code));
-      if (going.has(exchange)) running.add(-1, ...labels);
+      if (longRunning.has(exchange)) running.add(-1, ...labels);
       else durations.observe(seconds, ...labels);
     },
   };
 }
 
-/** Of requests for no resource, as /openapi/v3, the method is all that is told: what clients may make up is no label. */
+/** Requests that are not for a resource, such as /openapi/v3, are labeled by method only: clients must not create labels. */
 function labelsOf({ route, method }: Exchange): string[] {
   if (route === undefined) return [METHODS.has(method) ? method : 'OTHER', '', '', '', '', ''];
   const { kind, verb, subresource = '', namespace, name } = route;

@@ -1,4 +1,4 @@
-/** The verbs of the resources over HTTP: decode the request, call the backend, encode what it gives. */
+/** The verbs of resources over HTTP: decode the request, call the backend, encode the result. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject, Status } from '../../machinery/meta.ts';
@@ -28,7 +28,7 @@ import { deleteOptions, listOptions, writeOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 import { serveWatch } from './watch.ts';
 
-/** Answers one request for a resource. Rejects with an ApiError, before anything was answered. */
+/** Serves one request for a resource. Rejects with an ApiError only before anything was sent. */
 export async function serveResource(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { kind, verb, subresource } = route;
   if (verb === 'get' && subresource === 'log' && kind.plural === 'pods') {
@@ -54,13 +54,13 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   if (form === 'table' && answer.kind === kind.kind) {
     const object = answer as KubeObject;
     return sendTable(server, exchange, route, code, [object], {
-      metadata: { ...(object.metadata.resourceVersion && { resourceVersion: object.metadata.resourceVersion }) },
+      metadata: { resourceVersion: object.metadata.resourceVersion },
     });
   }
   return sendTexts(exchange, code, 'application/json', lineOf([encodeOnce(answer)]));
 }
 
-/** `onCreated` is called where a patch makes the object. */
+/** `onCreated` is called if a patch creates the object. */
 function answerOne(
   server: ServerContext,
   exchange: Exchange,
@@ -89,13 +89,13 @@ const nameOf = (route: ResourceRoute): string => {
   return route.name;
 };
 
-/** The kind of the body: the subresource's own, or the path's. */
+/** The kind of the body: the subresource's own kind, or that of the path. */
 function expectedKind(route: ResourceRoute): ExpectedKind {
   const own = route.subresource === undefined ? undefined : route.kind.subresources[route.subresource]?.bodyKind;
   return own ?? route.kind;
 }
 
-/** More never fit into the headers. */
+/** The headers never have room for more. */
 const MAX_WARNINGS = 4096;
 
 const onWarning =
@@ -112,7 +112,7 @@ function write(
 ): WriteOptions & { subresource?: string } {
   return {
     ...writeOptions(kind, exchange.query, exchange.request.headers['user-agent'], patchType),
-    ...(route.subresource === undefined ? {} : { subresource: route.subresource }),
+    subresource: route.subresource,
     onWarning: onWarning(exchange),
     user: exchange.user,
   };
@@ -131,7 +131,7 @@ async function create(server: ServerContext, exchange: Exchange, route: Resource
       namespace,
       'the namespace of the provided object does not match the namespace sent on the request',
     );
-    return server.backend.create(route.ref, namespace, object, { ...options, ...(name === undefined ? {} : { name }) });
+    return server.backend.create(route.ref, namespace, object, { ...options, name });
   });
 }
 
@@ -145,7 +145,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
     await betweenSteps();
     const { namespace } = route;
     const name = nameOf(route);
-    // A body of another kind is about the object of the path: it needs no name of its own.
+    // A body of another kind, such as DeferControl, is about the object of the path and needs no name.
     const given = metadataOf(object).name || (kind === route.kind ? '' : name);
     if (given !== name) {
       throw badRequest(
@@ -164,7 +164,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
   });
 }
 
-/** The metadata as far as it is an object: the registry says what is wrong with another one. */
+/** The metadata if it is an object; the registry reports an error otherwise. */
 const metadataOf = (object: KubeObject): Partial<KubeObject['metadata']> =>
   typeof object.metadata === 'object' && object.metadata !== null ? object.metadata : {};
 
@@ -205,15 +205,15 @@ async function deleteAll(server: ServerContext, exchange: Exchange, route: Resou
 }
 
 /**
- * Lists whose items no other client shares are read one at a time: the items of one count before the next is read. Those that the
- * store reads as one page do not wait for those that may go through everything.
+ * Lists whose items are not shared with other clients are read one at a time, so that the items of one are counted before the next
+ * is read. Lists that the store reads as one page do not wait for lists that may scan all objects.
  */
 const ownLists = oneAtATime();
 const ownPages = oneAtATime();
-/** kubectl asks for 500 objects at a time. */
+/** kubectl requests 500 objects at a time. */
 const MAX_PAGE = 500;
 
-/** undefined: the client has left. */
+/** Resolves to undefined if the client has disconnected. */
 async function listItems(
   server: ServerContext,
   exchange: Exchange,
@@ -242,11 +242,11 @@ async function listItems(
 const isShared = ({ kind }: ResourceRoute, options: ListOptions): boolean =>
   kind.uncached !== true && options.continue === undefined && options.resourceVersionMatch !== 'Exact';
 
-/** Whether the list takes no more from the store than one page of bounded size, of which it leaves out nothing. */
+/** Whether the list needs only one page of bounded size from the store and returns all of that page. */
 const isOnePage = ({ limit = 0, labelSelector, fieldSelector }: ListOptions): boolean =>
   limit > 0 && limit <= MAX_PAGE && !labelSelector && !fieldSelector;
 
-/** Counts the items of a list that no other client shares, until its answer is complete. */
+/** Counts the items, which no other client shares, until the response is complete. */
 async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {
   let chars = 0;
   for (const item of items) {
@@ -271,7 +271,7 @@ function* lineOf(texts: Iterable<string>): Generator<string> {
   yield '\n';
 }
 
-/** The texts of objects are given as they are: a text that is put together with another is copied where it is cut into pieces. */
+/** Yields the texts of the objects unchanged: a concatenated text would be copied when it is split into pieces. */
 function* listTexts({ items, ...head }: KubeList): Generator<string> {
   yield `${JSON.stringify(head).slice(0, -1)},"items":[`;
   for (const [index, item] of items.entries()) {

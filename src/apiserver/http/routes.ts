@@ -1,4 +1,4 @@
-/** The paths of the resources, made from the kinds: which kind, namespace, name, subresource and verb a request means. */
+/** The paths of the resources: which kind, namespace, name, subresource and verb a request addresses. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 import { badRequest, methodNotAllowed, pathNotFound } from '../../machinery/status.ts';
@@ -12,11 +12,11 @@ export interface ResourceRoute {
   namespace?: string;
   name?: string;
   subresource?: string;
-  /** What follows the name of a subresource that has paths below it, as ['stats', 'summary']. */
+  /** The path below a subresource that has such paths, for example ['stats', 'summary']. */
   subpath?: readonly string[];
 }
 
-/** A path below a group version, as /api/v1/pods: everything but the verb. */
+/** A path below a group version, such as /api/v1/pods, without the verb. */
 export interface ResourcePath {
   kind: KindDefinition;
   namespace?: string;
@@ -42,14 +42,14 @@ export function pathSegments(path: string): string[] {
   }
 }
 
-/** Throws 404 NotFound where the path is none of a resource. */
+/** Throws 404 NotFound if the path is not that of a resource. */
 export function findPath(index: RouteIndex, segments: readonly string[]): ResourcePath {
   const core = segments[0] === 'api';
   if (!core && segments[0] !== 'apis') throw pathNotFound();
   const [group, version, ...rest] = core ? ['', ...segments.slice(1)] : segments.slice(1);
   const find = (plural: string | undefined): KindDefinition | undefined =>
     index.get(key(group ?? '', version ?? '', plural ?? ''));
-  // /namespaces/NAME and /namespaces/NAME/SUBRESOURCE mean the Namespace itself, a longer or other path its content.
+  // /namespaces/NAME and /namespaces/NAME/SUBRESOURCE address the Namespace itself, other paths its content.
   const inNamespace = rest[0] === 'namespaces' && rest.length >= 3 ? find(rest[2]) : undefined;
   const kind = inNamespace ?? find(rest[0]);
   const tail = inNamespace === undefined ? rest.slice(1) : rest.slice(3);
@@ -64,18 +64,18 @@ export function findPath(index: RouteIndex, segments: readonly string[]): Resour
   const namespace = inNamespace === undefined ? undefined : rest[1];
   return {
     kind,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(name === undefined ? {} : { name }),
-    ...(subresource === undefined ? {} : { subresource }),
-    ...(definition?.subpaths === true ? { subpath } : {}),
+    namespace,
+    name,
+    subresource,
+    subpath: definition?.subpaths === true ? subpath : undefined,
   };
 }
 
-/** The verbs of the kind's own paths, in the order that discovery shows them. */
+/** The verbs of the kind's own paths, in the order of discovery. */
 export function verbsOf(kind: KindDefinition): Verb[] {
   if (kind.createOnly === true) return ['create'];
   if (kind.computed !== undefined) return ['get', 'list'];
-  // Deleting all Namespaces at once is no verb upstream either.
+  // Upstream does not allow deleting all Namespaces at once either.
   const all: Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
   return kind.group === '' && kind.plural === 'namespaces' ? all.filter((verb) => verb !== 'deletecollection') : all;
 }
@@ -89,25 +89,25 @@ const SUBRESOURCE_VERBS: Readonly<Record<string, Verb>> = {
   PATCH: 'patch',
 };
 
-/** Throws 405 MethodNotAllowed where the path does not know the method. */
+/** Throws 405 MethodNotAllowed if the path does not support the method. */
 export function findRoute(path: ResourcePath, method: string, watch: boolean): ResourceRoute {
   const { kind, namespace, name, subresource, subpath } = path;
   const ref = { group: kind.group, version: kind.version, resource: kind.plural };
-  const asked = verbOf(path, method);
-  const verb = asked === 'list' && watch ? 'watch' : asked;
+  const requested = verbOf(path, method);
+  const verb = requested === 'list' && watch ? 'watch' : requested;
   const known =
     subresource === undefined ? verbsOf(kind) : ((kind.subresources[subresource]?.verbs ?? []) as readonly Verb[]);
   if (verb === undefined || !known.includes(verb)) throw methodNotAllowed();
-  // Across all namespaces one can only look.
-  if (kind.namespaced && namespace === undefined && asked !== 'list') throw methodNotAllowed();
+  // Across all namespaces only list and watch are allowed.
+  if (kind.namespaced && namespace === undefined && requested !== 'list') throw methodNotAllowed();
   return {
     kind,
     ref,
     verb,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(name === undefined ? {} : { name }),
-    ...(subresource === undefined ? {} : { subresource }),
-    ...(subpath === undefined ? {} : { subpath }),
+    namespace,
+    name,
+    subresource,
+    subpath,
   };
 }
 

@@ -1,4 +1,4 @@
-/** An answer to a request whose body is not read, and after which the connection is closed. */
+/** Responds to a request without reading its body, and closes the connection. */
 import type { Status } from '../../machinery/meta.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { type Exchange, startAnswer } from './exchange.ts';
@@ -7,8 +7,8 @@ const DISCARD_BYTES = 64 * 1024 * 1024;
 const DISCARD_MILLIS = 5_000;
 
 /**
- * Answers at once, then reads and forgets the rest of the body for a while before it closes the connection: closing a
- * connection with unread bytes resets it, and the client might never see the answer.
+ * Responds at once, then discards the rest of the body for a while before it closes the connection: closing a connection with
+ * unread bytes resets it, and the client might never see the response.
  */
 export async function discardBody(exchange: Exchange, status: Status, timers: Timers): Promise<void> {
   const { request, response } = exchange;

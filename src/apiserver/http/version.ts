@@ -1,7 +1,7 @@
-/** /version: the version of Kubernetes whose API this is. */
+/** /version: the version of Kubernetes whose API lifepod implements. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
-/** `version`: lifepod's own. */
+/** `version` is lifepod's own. */
 export const versionInfo = (version: string): Record<string, string> => ({
   major: '1',
   minor: '33',

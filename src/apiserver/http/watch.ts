@@ -1,8 +1,8 @@
 /**
- * Watches: one JSON line an event, until the client goes, the watch ends or the server closes.
+ * Watches: one line of JSON per event, until the client disconnects, the watch ends or the server closes.
  *
- * Invariant: what waits for a slow client is bounded. Beyond the bound the connection is cut; the client then watches
- * again from the last resourceVersion that it got.
+ * Invariant: the events that wait for a slow client are bounded. Beyond the bound the connection is cut; the client then starts
+ * a new watch from the last resourceVersion that it received.
  */
 
 import { encodeOnce } from '../../machinery/encode.ts';
@@ -19,12 +19,12 @@ import type { ObjectForm } from './negotiate.ts';
 import { watchOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 
-/** The limit of the events that wait for one client, without the objects that the watch begins with. */
+/** The limit on the events that wait for one client, except those of the initial state. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 /** Watches without timeoutSeconds end after 30 to 60 minutes. Source: --min-request-timeout of v1.33. */
 const MIN_TIMEOUT_SECONDS = 1800;
 
-/** The array of the queue is made shorter after this number of events. */
+/** The queue's array is shortened after this many written events. */
 const FORGET_AFTER = 100;
 
 const line = (type: string, object: Iterable<string>): string[] => [`{"type":"${type}","object":`, ...object, '}\n'];
@@ -36,7 +36,7 @@ function eventEncoder(server: ServerContext, exchange: Exchange, route: Resource
   return (event: WatchEvent): string[] => {
     if (event.type === 'ERROR' || form === 'object') return line(event.type, [encodeOnce(event.object)]);
     const { resourceVersion } = event.object.metadata;
-    // A bookmark's object has nothing but its resourceVersion: there is no row to show.
+    // The object of a bookmark has only a resourceVersion, so there is no row.
     const rows: KubeObject[] = event.type === 'BOOKMARK' ? [] : [event.object];
     const metadata = resourceVersion === undefined ? {} : { resourceVersion };
     const context = { now: server.timers.now() };
@@ -46,7 +46,7 @@ function eventEncoder(server: ServerContext, exchange: Exchange, route: Resource
   };
 }
 
-/** Rejects with an ApiError where the watch cannot start. */
+/** Rejects with an ApiError if the watch cannot start. */
 export async function serveWatch(
   server: ServerContext,
   exchange: Exchange,
@@ -63,8 +63,8 @@ export async function serveWatch(
     if (!signal.aborted && !response.destroyed) writer.add(event, initial);
   };
   const watch = server.backend.watch(route.ref, { ...options, timeoutSeconds }, sink, signal);
-  // Clients wait for the headers before they read, and there may be no event for long. A watch that cannot start says so
-  // at once; one that fails later ends with an ERROR event.
+  // Clients wait for the headers, and the first event may come late, so send the headers at once. A watch that cannot start
+  // rejects immediately; one that fails later ends with an ERROR event.
   const failed = await Promise.race([watch.then(undefined, failureOf), nextTurn()]);
   if (failed !== undefined) throw failed;
   if (response.destroyed) return;
@@ -78,15 +78,15 @@ export async function serveWatch(
 }
 
 interface EventWriter {
-  /** Objects that the cache has count for nobody; with others that the watch begins with none is cut for their number alone. */
+  /** Initial objects from the cache count only as held, all others by size. Initial objects never count toward MAX_PENDING_BYTES. */
   add: WatchSink;
-  /** Begins to write. */
+  /** Starts writing. */
   start(): void;
-  /** Resolves when every event is written, or the connection is closed. */
+  /** Resolves when all events are written or the connection is closed. */
   written(): Promise<void>;
 }
 
-/** An event waits as an object, which all watches share. It is encoded when the connection has room for it. */
+/** Queues events as objects, which all watches share, and encodes each when the connection has room for it. */
 function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: WatchEvent) => string[]): EventWriter {
   const { response, outgoing } = exchange;
   let queue: ({ event: WatchEvent; bytes: number; initial: boolean } | undefined)[] = [];
@@ -99,7 +99,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
     writing = true;
     await outgoing.ready();
     for (let next = queue[first]; next !== undefined && !response.destroyed; next = queue[first]) {
-      // The array must not keep the object of an event that is written.
+      // Release the object of an event that is being written.
       queue[first] = undefined;
       first += 1;
       if (!next.initial) pending -= next.bytes;
@@ -116,7 +116,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
     first = 0;
     writing = false;
   };
-  const writeOn = (): void => {
+  const startWriting = (): void => {
     last = writeAll().catch((error: unknown) => {
       server.log.error('watch failed', { path: exchange.path, error: (error as Error)?.stack ?? String(error) });
       response.destroy();
@@ -129,15 +129,15 @@ function eventWriter(server: ServerContext, exchange: Exchange, encode: (event: 
       if (initial === undefined) pending += bytes;
       if (bytes > 0) outgoing.keep(event.object, bytes);
       else outgoing.hold(event.object as KubeObject);
-      if (started && !writing) writeOn();
+      if (started && !writing) startWriting();
       if (pending <= MAX_PENDING_BYTES) return;
       server.log.warn('watch cut: the client reads too slowly', { path: exchange.path, pendingBytes: pending });
-      // Its end aborts the signal, and that ends the watch.
+      // Closing the response aborts the signal, which ends the watch.
       response.destroy();
     },
     start() {
       started = true;
-      writeOn();
+      startWriting();
     },
     async written() {
       while (writing && !response.destroyed) await Promise.race([last, outgoing.ready(STALLED_MILLIS)]);

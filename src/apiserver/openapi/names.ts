@@ -1,4 +1,4 @@
-/** The names that types have in upstream's OpenAPI documents. */
+/** The names of types in upstream's OpenAPI documents. */
 
 const META = new Set([
   'Condition',
@@ -18,14 +18,14 @@ const META = new Set([
 const COORDINATION = new Set(['Lease', 'LeaseSpec']);
 const AUTHENTICATION = new Set(['BoundObjectReference', 'TokenRequestSpec', 'TokenRequestStatus']);
 const METRICS = new Set(['ContainerMetrics', 'NodeMetrics', 'PodMetrics']);
-/** Of lifepod's own group. */
+/** The types of lifepod's own group. */
 const LIFEPOD = new Set(['DeferControl', 'PodRecord', 'PodTransition']);
-/** Names that more than one group uses bear their group in the field table. */
+/** In the field table, names that several groups use have their group as prefix. */
 const GROUP_PREFIX = /^(Core|Events|Authentication)V1(?=[A-Z])/;
 
 export const META_PREFIX = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 
-/** `Pod` of the field table is `io.k8s.api.core.v1.Pod`. */
+/** Maps a type of the field table to its name, for example `Pod` to `io.k8s.api.core.v1.Pod`. */
 export function componentName(type: string): string {
   const prefix = GROUP_PREFIX.exec(type);
   const short = prefix === null ? type : type.slice(prefix[0].length);
@@ -38,15 +38,15 @@ export function componentName(type: string): string {
   return `io.k8s.api.core.v1.${type}`;
 }
 
-/** Types that are written as a string (or a number), by the shape that the field table has for them. */
+/** Types that are encoded as a string or number, keyed by their shape in the field table. */
 export const SCALAR_COMPONENTS: Readonly<Record<string, { name: string; schema: Record<string, unknown> }>> = {
   time: {
     name: `${META_PREFIX}.Time`,
-    schema: { type: 'string', format: 'date-time', description: 'A time as RFC 3339 writes it, in whole seconds.' },
+    schema: { type: 'string', format: 'date-time', description: 'A time in RFC 3339 format, in whole seconds.' },
   },
   microtime: {
     name: `${META_PREFIX}.MicroTime`,
-    schema: { type: 'string', format: 'date-time', description: 'A time as RFC 3339 writes it, in microseconds.' },
+    schema: { type: 'string', format: 'date-time', description: 'A time in RFC 3339 format, with microseconds.' },
   },
   quantity: {
     name: 'io.k8s.apimachinery.pkg.api.resource.Quantity',

@@ -22,12 +22,12 @@ function references(value: unknown, found = new Set<string>()): Set<string> {
   return found;
 }
 
-describe('the document of a group version', () => {
+describe('the OpenAPI document of a group version', () => {
   const schemas = document.components.schemas as Record<string, Any>;
 
-  test('holds every schema that it refers to, under the name of upstream', () => {
-    const referred = [...references(document)].map((ref) => ref.replace('#/components/schemas/', ''));
-    expect(referred.filter((name) => schemas[name] === undefined)).toEqual([]);
+  test('contains every referenced schema under the name of upstream', () => {
+    const referenced = [...references(document)].map((ref) => ref.replace('#/components/schemas/', ''));
+    expect(referenced.filter((name) => schemas[name] === undefined)).toEqual([]);
     for (const name of [
       'io.k8s.api.core.v1.Pod',
       'io.k8s.api.core.v1.PodList',
@@ -43,7 +43,7 @@ describe('the document of a group version', () => {
     ]);
   });
 
-  test('says how lists are merged', () => {
+  test('describes how lists are merged', () => {
     const pod = schemas['io.k8s.api.core.v1.PodSpec'].properties;
     expect(pod.initContainers).toMatchObject({
       type: 'array',
@@ -63,7 +63,7 @@ describe('the document of a group version', () => {
     expect(finalizers).toMatchObject({ 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' });
   });
 
-  test('leaves out the fields that defer containers may not have, and describes theirs', () => {
+  test('omits the fields that defer containers cannot have, and describes the others', () => {
     const { properties } = schemas['io.k8s.api.core.v1.DeferContainer'];
     const app = schemas['io.k8s.api.core.v1.Container'].properties;
     const refused = ['lifecycle', 'readinessProbe', 'startupProbe'];
@@ -89,7 +89,7 @@ describe('the document of a group version', () => {
     });
   });
 
-  test('offers validation and dry runs on every write', () => {
+  test('has parameters for validation and dry runs on every write', () => {
     const item = document.paths['/api/v1/namespaces/{namespace}/pods/{name}'] as Any;
     const list = document.paths['/api/v1/namespaces/{namespace}/pods'] as Any;
     for (const operation of [item.patch, item.put, list.post]) {
@@ -112,11 +112,11 @@ describe('the document of a group version', () => {
   });
 });
 
-test('the Swagger document has the same schemas, without what Swagger does not know', () => {
+test('the Swagger document has the same schemas, without keywords that Swagger does not support', () => {
   const swagger = swaggerDocument([document]) as Any;
   expect(swagger.swagger).toBe('2.0');
-  const referred = [...references(swagger)];
-  expect(referred.filter((ref) => swagger.definitions[ref.replace('#/definitions/', '')] === undefined)).toEqual([]);
+  const referenced = [...references(swagger)];
+  expect(referenced.filter((ref) => swagger.definitions[ref.replace('#/definitions/', '')] === undefined)).toEqual([]);
   expect(JSON.stringify(swagger)).not.toMatch(/"(allOf|oneOf|requestBody)":/);
   const { spec } = swagger.definitions['io.k8s.api.core.v1.Pod'].properties;
   expect(spec).toMatchObject({ $ref: '#/definitions/io.k8s.api.core.v1.PodSpec' });
@@ -129,31 +129,31 @@ test('the Swagger document has the same schemas, without what Swagger does not k
   });
 });
 
-describe('over HTTP', () => {
+describe('OpenAPI over HTTP', () => {
   let at: TestServer;
   beforeAll(async () => {
     at = await startTestServer();
   });
   afterAll(() => at[Symbol.asyncDispose]());
 
-  test('the index leads to the documents, which may be kept by their hash', async () => {
+  test('the index has URLs with a hash, whose documents are cacheable', async () => {
     const { paths } = (await at.call('GET', '/openapi/v3')).json;
     expect(Object.keys(paths)).toEqual(['api/v1', 'apis/coordination.k8s.io/v1']);
     const url = paths['apis/coordination.k8s.io/v1'].serverRelativeURL;
     expect(url).toMatch(/^\/openapi\/v3\/apis\/coordination\.k8s\.io\/v1\?hash=[0-9A-F]{64}$/);
-    const answer = await at.call('GET', url);
-    expect(answer.headers['cache-control']).toBe('public, immutable, max-age=31536000');
-    expect(answer.json.components.schemas['io.k8s.api.coordination.v1.LeaseSpec']).toBeDefined();
+    const response = await at.call('GET', url);
+    expect(response.headers['cache-control']).toBe('public, immutable, max-age=31536000');
+    expect(response.json.components.schemas['io.k8s.api.coordination.v1.LeaseSpec']).toBeDefined();
     const old = await at.call('GET', '/openapi/v3/apis/coordination.k8s.io/v1?hash=OLD');
     expect(old.headers['cache-control']).toBe('no-cache, private');
   });
 
-  test('Swagger is served as JSON; as protobuf it names no kinds', async () => {
+  test('Swagger is served as JSON, and as protobuf without any kinds', async () => {
     expect((await at.call('GET', '/openapi/v2')).json.swagger).toBe('2.0');
     const accept = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
-    const answer = await at.call('GET', '/openapi/v2', { headers: { accept } });
-    expect(answer.headers['content-type']).toBe(accept.replace('@', '.'));
-    expect(answer.text).toBe('\n\x032.0\x12\x13\n\nKubernetes\x12\x050.0.0');
+    const response = await at.call('GET', '/openapi/v2', { headers: { accept } });
+    expect(response.headers['content-type']).toBe(accept.replace('@', '.'));
+    expect(response.text).toBe('\n\x032.0\x12\x13\n\nKubernetes\x12\x050.0.0');
     expect((await at.call('GET', '/openapi/v3', { headers: { accept } })).code).toBe(406);
     expect((await at.call('GET', '/openapi/v3/apis/apps/v1')).code).toBe(404);
     expect((await at.call('GET', '/openapi/v1')).code).toBe(404);

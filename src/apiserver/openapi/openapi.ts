@@ -1,10 +1,10 @@
 /**
- * The OpenAPI documents over HTTP: /openapi/v3, one for each group version, and /openapi/v2.
+ * Serves the OpenAPI documents: /openapi/v3, one for each group version, and /openapi/v2.
  *
- * Boundary: made from the kinds, the field table, the descriptions and the patch strategies; kubectl reads them for
+ * Boundary: built from the kinds, the field table, the descriptions and the patch strategies; kubectl uses the documents for
  * `explain`, for validation, and for the merge keys of `apply`.
- * Invariant: between requests only compressed documents that were asked for stay in memory; the descriptions, which are
- * large, are read to make one and forgotten.
+ * Invariant: between requests, only compressed documents that have been requested stay in memory. The large descriptions are
+ * read to build a document and then released.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -24,7 +24,7 @@ import { type OpenApiDocument, swaggerDocument } from './swagger.ts';
 const gzipAsync = promisify(gzip);
 const gunzipAsync = promisify(gunzip);
 const DESCRIPTIONS = new URL('../../api/generated/docs.json', import.meta.url);
-/** Tags of the protobuf form of Swagger: the number of the field, shifted by 3, and 2 for "length-delimited". */
+/** Tags of Swagger's protobuf encoding: the field number shifted by 3, and wire type 2 (length-delimited). */
 const SWAGGER_FIELD = (1 << 3) | 2;
 const INFO_FIELD = (2 << 3) | 2;
 const TITLE_FIELD = (1 << 3) | 2;
@@ -32,7 +32,7 @@ const VERSION_FIELD = (2 << 3) | 2;
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 export interface OpenApi {
-  /** `segments` are those of the path, from 'openapi' on. Rejects with 404 NotFound or 406 NotAcceptable. */
+  /** `segments` are those of the path, starting with 'openapi'. Rejects with 404 NotFound or 406 NotAcceptable. */
   serve(exchange: Exchange, segments: readonly string[]): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ export function openApi(kinds: readonly KindDefinition[], version: string): Open
       version,
     );
 
-  /** Makes a document at the first request for it. */
+  /** Builds a document at the first request for it. */
   const document = (key: string, make: (descriptions: Descriptions) => unknown): Promise<Buffer> => {
     const known = compressed.get(key);
     if (known !== undefined) return known;
@@ -118,15 +118,15 @@ export function openApi(kinds: readonly KindDefinition[], version: string): Open
   };
 }
 
-/** As clients ask for it; @ may not stand in a Content-Type, so the answer has another name, as upstream's. */
-const SWAGGER_PROTOBUF_ASKED = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
+/** The type that clients request. A Content-Type cannot contain @, so the response has another name, as upstream's. */
+const SWAGGER_PROTOBUF_REQUESTED = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
 const SWAGGER_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 const isSwaggerProtobuf = (range: MediaRange): boolean =>
-  range.type === SWAGGER_PROTOBUF || range.type === SWAGGER_PROTOBUF_ASKED;
+  range.type === SWAGGER_PROTOBUF || range.type === SWAGGER_PROTOBUF_REQUESTED;
 
 /**
- * kubectl falls back to this form for kinds that it does not find in v3, a v1 List or one that is not served, and stops where
- * it is refused. It names no kinds: kubectl then leaves validation to the server, as it does for the kinds in v3.
+ * kubectl falls back to this form for kinds that v3 does not have, such as a v1 List or a kind that is not served, and fails if
+ * it is refused. The document has no kinds: kubectl then leaves validation to the server, as it does for the kinds in v3.
  * Source: the message Document of openapiv2 in google/gnostic.
  */
 async function sendSwaggerProtobuf(exchange: Exchange, version: string): Promise<void> {

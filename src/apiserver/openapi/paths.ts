@@ -1,4 +1,4 @@
-/** The paths of the kinds with their operations, as OpenAPI v3 writes them. */
+/** The paths of the kinds with their operations, in the format of OpenAPI v3. */
 import type { KindDefinition } from '../../api/kind.ts';
 import { type Verb, verbsOf } from '../http/routes.ts';
 import { componentName, META_PREFIX } from './names.ts';
@@ -26,40 +26,40 @@ const inPath = (name: string, description: string): Parameter => ({
 const SELECT: Parameter[] = [
   query('labelSelector', 'string', 'Restricts the objects to those whose labels match.'),
   query('fieldSelector', 'string', 'Restricts the objects to those whose fields match.'),
-  query('limit', 'integer', 'The most objects in one answer; the rest follows with continue.'),
-  query('continue', 'string', 'Where to go on: metadata.continue of the answer before.'),
-  query('resourceVersion', 'string', 'The version of the data that is wanted, or that a watch begins after.'),
-  query('resourceVersionMatch', 'string', 'How resourceVersion is meant: Exact or NotOlderThan.'),
-  query('timeoutSeconds', 'integer', 'The call ends after this time, whatever happened.'),
+  query('limit', 'integer', 'The maximum number of objects in the response; continue returns the rest.'),
+  query('continue', 'string', 'Where to continue: metadata.continue of the previous response.'),
+  query('resourceVersion', 'string', 'The version of the data to return, or after which a watch starts.'),
+  query('resourceVersionMatch', 'string', 'How to apply resourceVersion: Exact or NotOlderThan.'),
+  query('timeoutSeconds', 'integer', 'The call ends after this time.'),
 ];
 const WATCH: Parameter[] = [
-  query('watch', 'boolean', 'Answer with a stream of changes instead of a list.'),
+  query('watch', 'boolean', 'Return a stream of changes instead of a list.'),
   query('allowWatchBookmarks', 'boolean', 'Send events of type BOOKMARK in a watch.'),
-  query('sendInitialEvents', 'boolean', 'Begin a watch with events for the objects that exist.'),
+  query('sendInitialEvents', 'boolean', 'Start a watch with events for the existing objects.'),
 ];
-const DRY_RUN = query('dryRun', 'string', 'All: go through every step of the write but the last one.');
+const DRY_RUN = query('dryRun', 'string', 'All: run every step of the write without storing the result.');
 const WRITE: Parameter[] = [
   DRY_RUN,
-  query('fieldManager', 'string', 'The name of who makes these changes.'),
+  query('fieldManager', 'string', 'The name of the manager that makes these changes.'),
   query('fieldValidation', 'string', 'What to do with unknown and duplicate fields: Ignore, Warn or Strict.'),
 ];
 const DELETE: Parameter[] = [
   DRY_RUN,
-  query('gracePeriodSeconds', 'integer', 'How long the object may take to end; 0: at once.'),
-  query('propagationPolicy', 'string', 'What becomes of dependents: Orphan, Background or Foreground.'),
+  query('gracePeriodSeconds', 'integer', 'How long the object may take to terminate; 0 deletes it immediately.'),
+  query('propagationPolicy', 'string', 'How dependents are deleted: Orphan, Background or Foreground.'),
 ];
 const LOG: Parameter[] = [
-  query('container', 'string', 'The container whose log is wanted; may be left out where there is one.'),
-  query('follow', 'boolean', 'Go on with what is written later.'),
-  query('previous', 'boolean', 'The log of the instance before this one.'),
-  query('timestamps', 'boolean', 'Begin each line with its time.'),
-  query('sinceSeconds', 'integer', 'Only lines of the last so many seconds.'),
+  query('container', 'string', 'The container whose log to return; optional if the Pod has only one.'),
+  query('follow', 'boolean', 'Keep streaming new output.'),
+  query('previous', 'boolean', 'Return the log of the previous instance.'),
+  query('timestamps', 'boolean', 'Prefix each line with its time.'),
+  query('sinceSeconds', 'integer', 'Only lines of this many last seconds.'),
   query('sinceTime', 'string', 'Only lines after this time (RFC 3339).'),
-  query('tailLines', 'integer', 'Only so many lines from the end.'),
-  query('limitBytes', 'integer', 'Only so many bytes.'),
+  query('tailLines', 'integer', 'Only this many lines from the end.'),
+  query('limitBytes', 'integer', 'At most this many bytes.'),
 ];
-const COMMAND = query('command', 'string', 'The command, not run in a shell; once for each of its words.');
-const CONTAINER = query('container', 'string', 'The container; may be left out where there is one.');
+const COMMAND = query('command', 'string', 'The command, not run in a shell; one parameter for each word.');
+const CONTAINER = query('container', 'string', 'The container; optional if the Pod has only one.');
 const STREAMS: Parameter[] = [
   CONTAINER,
   query('stdin', 'boolean', 'Send standard input.'),
@@ -72,7 +72,7 @@ const CONNECT: Readonly<Record<string, readonly Parameter[]>> = {
   PodExecOptions: [COMMAND, ...STREAMS],
   PodAttachOptions: STREAMS,
   NodeProxyOptions: [],
-  PodPortForwardOptions: [query('ports', 'integer', 'The ports; needed where the protocol does not name them.')],
+  PodPortForwardOptions: [query('ports', 'integer', 'The ports; required if the protocol does not transmit them.')],
 };
 const PARAMETERS: Readonly<Record<Verb, readonly Parameter[]>> = {
   get: [],
@@ -139,7 +139,7 @@ function operation(spec: OperationSpec): Operation {
   const where = scope === 'AllNamespaces' ? 'ForAllNamespaces' : '';
   const what = `${scope === 'Namespaced' ? 'Namespaced' : ''}${kind.kind}${subresource === undefined ? '' : title(subresource)}`;
   const log = subresource === 'log';
-  const answer = log
+  const content = log
     ? { 'text/plain': { schema: { type: 'string' } } }
     : { 'application/json': { schema: answerSchema(verb, kind, component) } };
   return {
@@ -149,7 +149,7 @@ function operation(spec: OperationSpec): Operation {
     parameters: log ? LOG : PARAMETERS[verb],
     ...requestBody(verb, component),
     responses: {
-      [verb === 'create' ? '201' : '200']: { description: 'OK', content: answer },
+      [verb === 'create' ? '201' : '200']: { description: 'OK', content },
       401: { description: 'Unauthorized' },
     },
     'x-kubernetes-action': ACTIONS[verb] ?? verb,
@@ -157,7 +157,7 @@ function operation(spec: OperationSpec): Operation {
   };
 }
 
-/** Named as upstream names it: connectCoreV1GetNamespacedPodExec. */
+/** The operationId follows upstream, for example connectCoreV1GetNamespacedPodExec. */
 function connectOperation(
   kind: KindDefinition,
   method: string,
@@ -202,7 +202,7 @@ function pathItem(
       );
       continue;
     }
-    item[method] = operation({ kind, verb, scope, ...(subresource === undefined ? {} : { subresource }) });
+    item[method] = operation({ kind, verb, scope, subresource });
   }
   item['parameters'] = [...parameters, query('pretty', 'string', 'Has no effect.')];
   return item;
@@ -211,7 +211,7 @@ function pathItem(
 const COLLECTION: readonly Verb[] = ['list', 'create', 'deletecollection'];
 const ITEM: readonly Verb[] = ['get', 'update', 'patch', 'delete'];
 
-/** The paths of one kind below the group version's root, as /api/v1. */
+/** The paths of one kind, including the group version's root, such as /api/v1. */
 export function kindPaths(kind: KindDefinition): Record<string, PathItem> {
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   const known = verbsOf(kind);
@@ -228,7 +228,7 @@ export function kindPaths(kind: KindDefinition): Record<string, PathItem> {
   for (const [name, { verbs, subpaths }] of Object.entries(kind.subresources)) {
     paths[`${base}/{name}/${name}`] = pathItem(kind, verbs, scope, named, name);
     if (subpaths !== true) continue;
-    const below = [...named, inPath('path', 'What is wanted of it.')];
+    const below = [...named, inPath('path', 'The path below the subresource.')];
     paths[`${base}/{name}/${name}/{path}`] = pathItem(kind, verbs, scope, below, name);
   }
   return paths;

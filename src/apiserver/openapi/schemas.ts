@@ -1,4 +1,4 @@
-/** The schemas of the types: the field table, the descriptions and the patch strategies, as OpenAPI v3 writes them. */
+/** The schemas of the types in the format of OpenAPI v3, from the field table, the descriptions and the patch strategies. */
 import { listMapKeys } from '../../api/field-types.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { StrategyLookup } from '../../machinery/patch/strategic-merge-patch.ts';
@@ -64,7 +64,7 @@ function propertySchema(type: string, field: string, sources: SchemaSources, use
   }
   const { strategy } = lookup(field) ?? {};
   const extensions = strategy === undefined ? {} : { 'x-kubernetes-patch-strategy': strategy };
-  // Beside a reference OpenAPI v3 reads nothing: what is said of it goes around it.
+  // OpenAPI v3 ignores siblings of a reference, so the reference is wrapped in allOf.
   return '$ref' in schema
     ? { ...description, allOf: [schema], ...extensions }
     : { ...description, ...schema, ...extensions };
@@ -109,7 +109,7 @@ function listSchema(kind: KindDefinition): Schema {
   };
 }
 
-/** Every schema that the kinds' paths refer to, by name, in order of the names. */
+/** All schemas that the kinds' paths refer to, by name and sorted. */
 export function componentSchemas(kinds: readonly KindDefinition[], sources: SchemaSources): Record<string, Schema> {
   const schemas: Record<string, Schema> = {};
   const queue: string[] = ['Status', 'DeleteOptions', 'ListMeta'];

@@ -1,6 +1,6 @@
 /**
- * Makes the certificates. The X.509 library is loaded only here, and this file only when something must be made: it is
- * large, and a running engine does not need it.
+ * Creates the certificates. The X.509 library is loaded only here, and this file only when a certificate must be created: the
+ * library is large, and a running engine does not need it.
  */
 import 'reflect-metadata';
 import { type KeyObject, webcrypto, X509Certificate } from 'node:crypto';
@@ -10,7 +10,7 @@ import type { Millis } from '../../machinery/time.ts';
 const DAY_MILLIS = 24 * 60 * 60 * 1000;
 const CA_LIFETIME_DAYS = 3650;
 const LEAF_LIFETIME_DAYS = 365;
-/** Clocks of clients may be a little behind. */
+/** The clocks of clients may be slightly behind. */
 const BACKDATE_MILLIS = 5 * 60 * 1000;
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
@@ -42,7 +42,7 @@ const validity = (now: Millis, days: number): { notBefore: Date; notAfter: Date 
 
 const pem = (certificate: x509.X509Certificate): string => `${certificate.toString('pem')}\n`;
 
-/** A new self-signed authority, valid for ten years. */
+/** Creates a self-signed authority, valid for ten years. */
 export async function makeAuthority(commonName: string, now: Millis): Promise<CertificateAndKey> {
   const { keys, pem: key } = await generateKeys();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
@@ -62,7 +62,7 @@ export async function makeAuthority(commonName: string, now: Millis): Promise<Ce
   return { certificate: pem(certificate), key };
 }
 
-/** A new certificate of the authority, valid for one year. */
+/** Creates a certificate of the authority, valid for one year. */
 export async function makeLeaf(
   authority: { certificate: string; key: KeyObject },
   request: LeafRequest,

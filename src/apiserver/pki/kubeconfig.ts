@@ -4,12 +4,12 @@ import type { Pki } from './pki.ts';
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 /**
- * Writes the administrator's kubeconfig (mode 0600, replaced at once): cluster, context and user are named lifepod.
+ * Writes the administrator's kubeconfig (mode 0600, replaced atomically). Cluster, context and user are named lifepod.
  * `server` is a URL such as https://127.0.0.1:6443.
  */
 export function writeKubeconfig(path: string, options: { server: string; pki: Pki }): void {
   const { server, pki } = options;
-  // JSON is YAML: nothing needs to be quoted by hand.
+  // JSON is valid YAML and needs no quoting by hand.
   const config = {
     apiVersion: 'v1',
     kind: 'Config',

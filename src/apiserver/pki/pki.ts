@@ -2,11 +2,11 @@
  * The keys and certificates of one installation, in <data-dir>/pki.
  *
  * Invariants:
- *  1. What is on disk and usable is kept; a leaf certificate is made anew where it is missing, damaged, of another
- *     authority, nearly expired, or lacks a name that is asked for.
- *  2. The key that signs ServiceAccount tokens is never replaced: tokens that were issued stay valid.
- *  3. The folder has mode 0700, the files 0600; a key is written before its certificate, so a crash between the two
- *     leaves a pair that does not match and is made anew.
+ *  1. Usable files on disk are kept. A leaf certificate is recreated if it is missing, damaged, of another authority, nearly
+ *     expired, or lacks a requested name.
+ *  2. The key that signs ServiceAccount tokens is never replaced: issued tokens stay valid.
+ *  3. The folder has mode 0700, the files 0600. A key is written before its certificate, so a crash in between leaves a pair
+ *     that does not match and is recreated.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -36,14 +36,14 @@ export interface Pki {
 }
 
 export interface PkiOptions {
-  /** Names of the serving certificate, beside localhost and the kubernetes Service's. */
+  /** Names of the serving certificate in addition to localhost and those of the kubernetes Service. */
   hostnames: readonly string[];
-  /** Addresses of the serving certificate, beside 127.0.0.1 and ::1. */
+  /** Addresses of the serving certificate in addition to 127.0.0.1 and ::1. */
   ips: readonly string[];
   now: Millis;
 }
 
-/** An address in one spelling, so that ::1 and 0:0:0:0:0:0:0:1 are the same. */
+/** The canonical spelling of an address, so that ::1 and 0:0:0:0:0:0:0:1 are equal. */
 const canonicalIp = (ip: string): string => (isIP(ip) === 6 ? new URL(`http://[${ip}]`).hostname.slice(1, -1) : ip);
 
 function names(certificate: X509Certificate): Set<string> {
@@ -66,7 +66,7 @@ function writePair(folder: string, name: string, pair: CertificateAndKey): void 
   writeFileAtomic(join(folder, `${name}.crt`), pair.certificate);
 }
 
-/** The parsed certificate where both parts are readable and belong together. */
+/** Returns the parsed certificate if both parts are readable and match. */
 function matching(pair: CertificateAndKey): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(pair.certificate);
@@ -132,7 +132,7 @@ function loadOrCreateServiceAccountKey(folder: string): KeyObject {
   }
 }
 
-/** Reads the keys and certificates, and makes what is missing or no longer good. */
+/** Reads the keys and certificates, and creates those that are missing or not usable. */
 export async function loadOrCreatePki(dataDir: string, options: PkiOptions): Promise<Pki> {
   const folder = join(dataDir, 'pki');
   ensurePrivateFolder(folder);

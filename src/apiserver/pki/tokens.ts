@@ -1,5 +1,5 @@
 /**
- * ServiceAccount tokens: JWTs bound to a ServiceAccount and, where given, to a Pod and its node.
+ * ServiceAccount tokens: JWTs bound to a ServiceAccount and optionally to a Pod and its node.
  * Source: KEP-1205 (bound tokens), the TokenRequest API of v1.33.
  */
 import { createHash, createPublicKey, randomUUID } from 'node:crypto';
@@ -16,7 +16,7 @@ const DEFAULT_EXPIRATION_SECONDS = 3600;
 export interface TokenOptions {
   /** Empty or absent: the issuer. */
   audiences?: readonly string[];
-  /** At least 600; absent: 3600. */
+  /** At least 600; the default is 3600. */
   expirationSeconds?: number;
   pod?: { name: string; uid: string };
   node?: { name: string; uid?: string };
@@ -30,9 +30,9 @@ export interface IssuedToken {
 }
 
 export interface TokenIssuer {
-  /** Rejects with 422 Invalid where expirationSeconds is out of range. */
+  /** Rejects with 422 Invalid if expirationSeconds is out of range. */
   issue(namespace: string, serviceAccount: { name: string; uid: string }, options?: TokenOptions): Promise<IssuedToken>;
-  /** The audience of tokens that ask for none. */
+  /** The default audience of tokens. */
   readonly issuer: string;
 }
 
@@ -46,7 +46,7 @@ function expirationErrors(seconds: number): FieldError[] {
   return [];
 }
 
-/** Tokens signed with the installation's ServiceAccount key; `issuer` is the iss claim, an https URL. */
+/** Signs tokens with the installation's ServiceAccount key; `issuer` is the iss claim, an https URL. */
 export function createTokenIssuer(pki: Pick<Pki, 'serviceAccountKey'>, issuer: string, now: () => Millis): TokenIssuer {
   const key = pki.serviceAccountKey;
   const publicDer = createPublicKey(key).export({ type: 'spki', format: 'der' });
@@ -68,8 +68,8 @@ export function createTokenIssuer(pki: Pick<Pki, 'serviceAccountKey'>, issuer: s
         jti: randomUUID(),
         'kubernetes.io': {
           namespace,
-          ...(options.node === undefined ? {} : { node: options.node }),
-          ...(options.pod === undefined ? {} : { pod: options.pod }),
+          node: options.node,
+          pod: options.pod,
           serviceaccount: { name: serviceAccount.name, uid: serviceAccount.uid },
         },
       };

@@ -6,7 +6,7 @@ import { protobufFields } from './fields.ts';
 
 type Field = [number, string | number | boolean | Uint8Array | Field[]];
 
-/** A message of strings, varints, bytes and messages, as a Go client writes it. */
+/** Encodes a message of strings, varints, bytes and messages, as a Go client does. */
 function message(fields: Field[]): Uint8Array {
   const writer = protobuf.Writer.create();
   for (const [number, content] of fields) {
@@ -37,7 +37,7 @@ const wrapped = (apiVersion: string, kind: string, fields: Field[]): Buffer =>
 
 const decode = (bytes: Uint8Array, schema = 'Pod') => decodeProtobuf(bytes, () => schema);
 
-test('a Pod: maps, lists, embedded messages, times, quantities; what Go leaves zero is absent', () => {
+test('decodes a Pod with maps, lists, embedded messages, times and quantities, and drops zero values of Go', () => {
   const pod = wrapped('v1', 'Pod', [
     [
       1,
@@ -151,7 +151,7 @@ test('a Pod: maps, lists, embedded messages, times, quantities; what Go leaves z
         ],
         [4, 0],
         [21, false],
-        [99, 'a field of later'],
+        [99, 'a field of a later version'],
       ],
     ],
     [3, []],
@@ -185,7 +185,7 @@ test('a Pod: maps, lists, embedded messages, times, quantities; what Go leaves z
   });
 });
 
-test('bytes are base64, negative numbers stay negative', () => {
+test('decodes bytes as base64, and negative numbers', () => {
   const secret = wrapped('v1', 'Secret', [
     [1, [[1, 'one']]],
     [
@@ -201,18 +201,18 @@ test('bytes are base64, negative numbers stay negative', () => {
   expect(decode(options, 'DeleteOptions')).toMatchObject({ gracePeriodSeconds: -1 });
 });
 
-test('of a kind that is not expected, only the kind is read', () => {
+test('decodes only apiVersion and kind of an unexpected kind', () => {
   const pod = wrapped('v1', 'Pod', [[1, [[1, 'web']]]]);
   expect(decodeProtobuf(pod, () => undefined)).toEqual({ apiVersion: 'v1', kind: 'Pod' });
 });
 
-test('what is not protobuf of an object is refused', () => {
+test('refuses a body that is not the protobuf encoding of an object', () => {
   expect(() => decode(Buffer.from('{"kind":"Pod"}'))).toThrow(/magic/);
   expect(() => decode(Buffer.from('k8s\0\xff\xff\xff', 'latin1'))).toThrow();
   expect(() => decode(wrapped('v1', 'Pod', [[1, new Uint8Array([0x0a, 0x7f])]]))).toThrow();
 });
 
-test('the table knows the types and fields of the field table alone', () => {
+test('the protobuf table has only types and fields of the field table', () => {
   for (const [type, fields] of Object.entries(protobufFields)) {
     const words = fields.split(' ');
     expect(words.length % 2).toBe(0);
@@ -224,13 +224,13 @@ test('the table knows the types and fields of the field table alone', () => {
   }
 });
 
-test('a list of more elements than an object may have is refused while it is read', () => {
+test('refuses a list with more elements than an object may have while reading it', () => {
   const container = message([[2, new Uint8Array()]]);
   const containers = Buffer.concat(Array.from({ length: 300_001 }, () => container));
   expect(() => decode(wrapped('v1', 'Pod', [[2, containers]]))).toThrow('the object has more than 300000 values');
 });
 
-test('the values of all lists, maps and messages of a body count together', () => {
+test('counts the values of all lists, maps and messages of a body together', () => {
   const tooMany = 'the object has more than 300000 values';
   const repeated = (field: number, content: Uint8Array, times: number): Buffer =>
     Buffer.concat(Array.from({ length: times }, () => message([[field, content]])));

@@ -1,8 +1,8 @@
 /**
- * Objects that clients send as protobuf, as the JSON value that they mean. kubectl's create commands send them since
- * v1.32; answers are always JSON, which every client takes.
+ * Decodes objects in protobuf into their JSON value. kubectl's create commands send protobuf since v1.32; responses are always
+ * JSON, which every client accepts.
  *
- * Boundary: shapes and numbers alone; what is unknown is passed over, what a value may be is decided later.
+ * Boundary: only shapes and numbers. Unknown fields are ignored; values are validated later.
  * Source: runtime.Unknown of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
  */
 import protobuf from 'protobufjs/minimal.js';
@@ -16,18 +16,18 @@ const { Reader } = protobuf;
 type Reader = protobuf.Reader;
 type Json = Record<string, unknown>;
 
-/** What every body begins with: k8s and a zero byte. */
+/** The prefix of every body: k8s and a zero byte. */
 const MAGIC = [0x6b, 0x38, 0x73, 0];
 const LENGTH_DELIMITED = 2;
 
 interface Field {
   name: string;
   schema: FieldSchema;
-  /** Zero is a value and not the absence of one. */
+  /** Whether zero is a value instead of meaning absent. */
   pointer: boolean;
 }
 
-/** The fields of a message by number; an embedded message has its own map. */
+/** The fields of a message by number; an embedded message has a map of its own. */
 type Message = Map<number, Field | Message>;
 
 const messages = new Map<string, Message>();
@@ -59,7 +59,7 @@ function embedded(message: Message, number: number): Message {
   return made;
 }
 
-/** How many messages, list elements and map entries of one body have been read. */
+/** The number of messages, list elements and map entries that have been read of a body. */
 interface Count {
   values: number;
 }
@@ -67,7 +67,7 @@ interface Count {
 const sub = (reader: Reader): Reader => new Reader(reader.bytes());
 const integer = (reader: Reader): number => Number(reader.int64().toString());
 
-/** The fields of a small message whose numbers are fixed: varints and strings. */
+/** Reads the varints and strings of a small message with fixed field numbers. */
 function plain(reader: Reader): Map<number, number | string> {
   const values = new Map<number, number | string>();
   while (reader.pos < reader.len) {
@@ -168,7 +168,7 @@ function readField(reader: Reader, wireType: number, field: Field, into: Json, c
   }
   if (typeof shape === 'object') add(count);
   const content = value(reader, shape, count);
-  // Go writes its zero values, which JSON leaves out.
+  // Go writes its zero values, which JSON omits.
   if (content === undefined || (!pointer && isZero(content))) return;
   into[name] = content;
 }
@@ -185,8 +185,8 @@ function readMessage(reader: Reader, message: Message, into: Json, count: Count)
 }
 
 /**
- * The object in the body, its apiVersion and kind as the body has them. `schemaOf` gives the type of the field table.
- * Throws an Error where the bytes are no such object.
+ * Decodes the object in the body, with apiVersion and kind from the body. `schemaOf` returns the type in the field table.
+ * Throws an Error if the body is not a valid object.
  */
 export function decodeProtobuf(
   body: Uint8Array,
@@ -206,7 +206,7 @@ export function decodeProtobuf(
   const apiVersion = String(typeMeta.get(1) ?? '');
   const kind = String(typeMeta.get(2) ?? '');
   const schema = schemaOf(apiVersion, kind);
-  // An object of a kind that is not expected is not read any further: its kind is what will be refused.
+  // Do not decode an object of an unexpected kind: it will be refused because of its kind.
   if (schema === undefined) return { apiVersion, kind };
   return readMessage(new Reader(raw), messageOf(schema), { apiVersion, kind }, { values: 0 });
 }

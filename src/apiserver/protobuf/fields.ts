@@ -1,6 +1,6 @@
 /**
- * The field numbers of the types in protobuf, keyed by type of the generated field table: `name number`, a dot where the
- * field lies in an embedded message, and ? where Go has a pointer, so that zero is a value and not its absence.
+ * The protobuf field numbers of the types, keyed by type of the generated field table: `name number`, with a dot if the
+ * field is in an embedded message, and ? if Go has a pointer, so that zero is a value instead of absent.
  * Source: the protobuf tags of k8s.io/api and k8s.io/apimachinery; numbers never change their meaning.
  */
 export const protobufFields: Readonly<Record<string, string>> = {

@@ -24,11 +24,11 @@ const applied = (deferContainers: object[]): Pod =>
   pod('a', { containers: [{ name: 'app', image: 'busybox:1.28' }], deferContainers });
 
 describe('server-side apply', () => {
-  test('makes what is not there, with defaults that nobody owns', async () => {
+  test('creates a missing object, whose defaults have no owner', async () => {
     const started = await startRegistry();
-    let made = 0;
-    const created = (await apply(started, 'me', applied(entries), { onCreated: () => made++ })) as Pod;
-    expect(made).toBe(1);
+    let creations = 0;
+    const created = (await apply(started, 'me', applied(entries), { onCreated: () => creations++ })) as Pod;
+    expect(creations).toBe(1);
     expect(created.spec?.deferContainers).toMatchObject([{ trigger: 'PreExit' }, { trigger: 'PostExit' }]);
     const entry = { '.': {}, 'f:image': {}, 'f:name': {} };
     expect(owners(created)).toEqual([
@@ -46,11 +46,11 @@ describe('server-side apply', () => {
         },
       ],
     ]);
-    const again = await apply(started, 'me', applied(entries), { onCreated: () => made++ });
-    expect([made, again.metadata.resourceVersion]).toEqual([1, created.metadata.resourceVersion]);
+    const again = await apply(started, 'me', applied(entries), { onCreated: () => creations++ });
+    expect([creations, again.metadata.resourceVersion]).toEqual([1, created.metadata.resourceVersion]);
   });
 
-  test('changes one entry of the list, by its name alone', async () => {
+  test('changes one list entry, identified by its name', async () => {
     const started = await startRegistry();
     await apply(started, 'me', applied(entries));
     const body = object('Pod', 'a', { spec: { deferContainers: [{ name: 'upload', image: 'busybox:1.29' }] } });
@@ -59,7 +59,7 @@ describe('server-side apply', () => {
     expect(updated.metadata.generation).toBe(2);
   });
 
-  test('of a field of another owner is a conflict, unless it is forced', async () => {
+  test('rejects a field of another owner with a conflict unless forced', async () => {
     const started = await startRegistry();
     await apply(started, 'me', configMap('a', { x: '1' }));
     expect(await failure(apply(started, 'you', configMap('a', { x: '2' })))).toEqual({
@@ -70,14 +70,14 @@ describe('server-side apply', () => {
     expect(dataOf(await apply(started, 'you', configMap('a', { x: '2' }), { force: true }))).toEqual({ x: '2' });
   });
 
-  test('removes what the applier no longer applies', async () => {
+  test('removes fields that the manager no longer applies', async () => {
     const started = await startRegistry();
     await apply(started, 'me', configMap('a', { x: '1', y: '2' }));
     await apply(started, 'you', configMap('a', { z: '3' }));
     expect(dataOf(await apply(started, 'me', configMap('a', { x: '1' })))).toEqual({ x: '1', z: '3' });
   });
 
-  test('obeys the rules of an update', async () => {
+  test('validates the result like an update', async () => {
     const started = await startRegistry();
     await apply(started, 'me', applied(entries));
     expect(await failure(apply(started, 'me', applied(entries.slice(0, 1))))).toMatchObject({
@@ -91,7 +91,7 @@ describe('server-side apply', () => {
     });
   });
 
-  test('a dry run leaves nothing', async () => {
+  test('stores nothing in a dry run', async () => {
     const started = await startRegistry();
     await apply(started, 'me', configMap('a', { x: '1' }), { dryRun: true });
     expect(await failure(started.registry.get(CONFIG_MAPS, 'default', 'a'))).toMatchObject({ code: 404 });
@@ -100,7 +100,7 @@ describe('server-side apply', () => {
     expect(dataOf(await started.registry.get(CONFIG_MAPS, 'default', 'a'))).toEqual({ x: '1' });
   });
 
-  test('the same quantity written in another way is no change', async () => {
+  test('treats differently written but equal quantities as unchanged', async () => {
     const started = await startRegistry();
     const requesting = (cpu: string) =>
       pod('a', { containers: [{ name: 'app', image: 'busybox', resources: { requests: { cpu } } }] });
@@ -110,7 +110,7 @@ describe('server-side apply', () => {
     expect(again.metadata.generation).toBe(metadata.generation);
   });
 
-  test('of the status subresource writes the status alone', async () => {
+  test('writes only the status on the status subresource', async () => {
     const started = await startRegistry();
     await apply(started, 'me', applied(entries));
     const body = object('Pod', 'a', { status: { message: 'x' }, spec: { hostname: 'h' } });
@@ -128,7 +128,7 @@ describe('server-side apply', () => {
     expect(await failure(apply(started, 'node', missing, { subresource: 'status' }))).toMatchObject({ code: 404 });
   });
 
-  test('two that make it at once both succeed', async () => {
+  test('two concurrent applies of a missing object both succeed', async () => {
     const started = await startRegistry();
     await Promise.all([
       apply(started, 'me', configMap('a', { x: '1' })),
@@ -138,33 +138,37 @@ describe('server-side apply', () => {
   });
 
   test.each<[string, object, object]>([
-    ['no kind', { apiVersion: 'v1', metadata: { name: 'a' } }, { code: 400, message: /Object 'Kind' is missing/ }],
     [
-      'another version',
+      'a body without kind',
+      { apiVersion: 'v1', metadata: { name: 'a' } },
+      { code: 400, message: /Object 'Kind' is missing/ },
+    ],
+    [
+      'a body of another version',
       { ...configMap('a'), apiVersion: 'v2' },
       { code: 400, message: /Specified patch version: v2, expected: v1/ },
     ],
     [
-      'managedFields',
+      'a body with managedFields',
       configMap('a', {}, { managedFields: [] }),
       { code: 400, message: /^metadata\.managedFields must be nil$/ },
     ],
-    ['a uid of nothing', configMap('a', {}, { uid: 'u' }), { code: 409, message: /uid mismatch/ }],
+    ['a uid without an existing object', configMap('a', {}, { uid: 'u' }), { code: 409, message: /uid mismatch/ }],
     [
-      'a wrong type',
+      'a field of the wrong type',
       object('ConfigMap', 'a', { data: 'x' }),
       { code: 400, message: /json: cannot unmarshal string into Go struct field/ },
     ],
   ])('refuses %s', async (_, body, { code, message }: { code?: number; message?: RegExp }) => {
     const started = await startRegistry();
     const type = 'application/apply-patch+yaml';
-    const answer = await failure(
+    const refusal = await failure(
       started.registry.patch(CONFIG_MAPS, 'default', 'a', type, body, { fieldManager: 'me' }),
     );
-    expect(answer).toMatchObject({ code, message: expect.stringMatching(message ?? /none/) });
+    expect(refusal).toMatchObject({ code, message: expect.stringMatching(message ?? /none/) });
   });
 
-  test('refuses an entry that is there twice', async () => {
+  test('refuses duplicate list entries', async () => {
     const started = await startRegistry();
     expect(await failure(apply(started, 'me', applied([entries[0] as object, entries[0] as object])))).toMatchObject({
       code: 400,
@@ -173,7 +177,7 @@ describe('server-side apply', () => {
     });
   });
 
-  test('an unknown field is warned of, or refused', async () => {
+  test('warns about an unknown field, or refuses it with Strict', async () => {
     const started = await startRegistry();
     const body = object('ConfigMap', 'a', { datum: 'x' });
     const warnings: string[] = [];
@@ -184,7 +188,7 @@ describe('server-side apply', () => {
 });
 
 describe('the owners of fields', () => {
-  test('an object that nobody has applied on the server has none', async () => {
+  test('an object that was never applied server-side has no managedFields', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { x: '1' }), { fieldManager: 'm' });
     expect(created.metadata).not.toHaveProperty('managedFields');
@@ -194,7 +198,7 @@ describe('the owners of fields', () => {
     expect(patched.metadata).not.toHaveProperty('managedFields');
   });
 
-  test('what was there before the first apply conflicts as well', async () => {
+  test('fields from before the first apply conflict as well', async () => {
     const started = await startRegistry();
     await started.registry.create(CONFIG_MAPS, 'default', configMap('a', { x: '1' }));
     expect((await failure(apply(started, 'me', configMap('a', { x: '2' })))).message).toBe(
@@ -203,7 +207,7 @@ describe('the owners of fields', () => {
     expect(dataOf(await apply(started, 'me', configMap('a', { y: '2' })))).toEqual({ x: '1', y: '2' });
   });
 
-  test('every later write is counted: update, patch, status, binding', async () => {
+  test('updates, patches, status writes and bindings are tracked after an apply', async () => {
     const started = await startRegistry();
     const { registry } = started;
     await apply(started, 'me', applied(entries));
@@ -214,22 +218,22 @@ describe('the owners of fields', () => {
     const status = { status: { phase: 'Running' } };
     await registry.patch(PODS, 'default', 'a', merge, status, { fieldManager: 'node', subresource: 'status' });
     const labels = { metadata: { labels: { a: 'b' } } };
-    const labelled = await registry.patch(PODS, 'default', 'a', merge, labels, { fieldManager: 'kubectl-label' });
+    const labeled = await registry.patch(PODS, 'default', 'a', merge, labels, { fieldManager: 'kubectl-label' });
     expect(
-      Object.fromEntries(owners(labelled).map(([manager, operation, set]) => [`${manager} ${operation}`, set])),
+      Object.fromEntries(owners(labeled).map(([manager, operation, set]) => [`${manager} ${operation}`, set])),
     ).toMatchObject({
       'kubectl-label Update': { 'f:metadata': { 'f:labels': { '.': {}, 'f:a': {} } } },
       'node Update': { 'f:status': { 'f:phase': {} } },
       'scheduler Update': { 'f:spec': { 'f:nodeName': {} } },
     });
-    const { metadata, ...rest } = structuredClone(labelled);
+    const { metadata, ...rest } = structuredClone(labeled);
     const { managedFields, ...known } = metadata;
     expect(managedFields).toBeDefined();
     const replaced = await registry.update(PODS, { ...rest, metadata: known } as KubeObject, { fieldManager: 'x' });
     expect(replaced.metadata.managedFields).toEqual(managedFields);
   });
 
-  test('a client can take all ownership back, or write it', async () => {
+  test('a client can remove all ownership, or replace it', async () => {
     const started = await startRegistry();
     const { registry } = started;
     const created = await apply(started, 'me', configMap('a', { x: '1' }));
@@ -241,7 +245,7 @@ describe('the owners of fields', () => {
   });
 });
 
-test('a Pod whose managedFields a client wrote with a part that cannot be read goes on being written', async () => {
+test('unreadable managedFields from a client are ignored and do not block later writes', async () => {
   const started = await startRegistry();
   const { registry } = started;
   const { metadata } = await apply(started, 'me', applied(entries));

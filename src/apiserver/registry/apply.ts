@@ -1,6 +1,6 @@
 /**
- * Server-side apply: the object becomes what the client says of it, and of the rest what others say.
- * Source: Server-Side Apply (v1.33); the apply patcher and fieldmanager of upstream (behaviour and wording).
+ * Server-side apply: merges the client's configuration into the object, and tracks which manager owns which fields.
+ * Source: Server-Side Apply (v1.33); the apply patcher and fieldmanager of upstream (behavior and wording).
  */
 import { fieldTypeOf } from '../../api/field-types.ts';
 import { typeMetaError } from '../../api/schema.ts';
@@ -21,7 +21,7 @@ import type { Resource } from './resources.ts';
 import { changeObject, checkSamePlace, findSubresource, type UpdateOptions } from './update.ts';
 
 export interface ApplyOptions extends UpdateOptions {
-  /** Called where the apply made the object. */
+  /** Called if the apply created the object. */
   onCreated?: () => void;
 }
 
@@ -57,7 +57,7 @@ export async function applyObject(
           return { body: object as unknown as KubeObject, owners: entries };
         });
       } catch (error) {
-        // It was deleted in between: it is to be made now.
+        // The object was deleted meanwhile: create it in the next attempt.
         if (subresource !== undefined || !isApiError(error, 'NotFound')) throw error;
       }
       continue;
@@ -81,19 +81,19 @@ export async function applyObject(
       options.onCreated?.();
       return created;
     } catch (error) {
-      // Someone else made it in between: it is there to be changed now.
+      // Another client created the object meanwhile: change it in the next attempt.
       if (!isApiError(error, 'AlreadyExists')) throw error;
     }
   }
 }
 
-/** What this path of the kind does not write. */
+/** The fields that this path of the kind does not write. */
 function notWritten({ kind }: Resource, subresource: string | undefined): FieldSet {
   if (subresource === 'status') return { 'f:spec': {} };
   return kind.subresources['status'] === undefined ? undefined : { 'f:status': {} };
 }
 
-/** What the client said, and nothing else: each value in its canonical form. Throws 400 BadRequest. */
+/** Returns the client's configuration without defaults, each value in its canonical form. Throws 400 BadRequest. */
 async function configOf(
   resource: Resource,
   body: unknown,
@@ -130,7 +130,7 @@ async function configOf(
   return config;
 }
 
-/** The decoded value without what decoding adds: fields that are always there, even empty. */
+/** Removes from the decoded value what decoding added: fields that are always present, even if empty. */
 function asGiven(decoded: JsonValue, given: JsonValue): JsonValue {
   if (Array.isArray(decoded) && Array.isArray(given)) {
     return decoded.map((item, index) => asGiven(item, given[index] ?? null));

@@ -1,4 +1,4 @@
-/** The objects that clients send: an own copy, decoded against the schema. */
+/** Decodes objects from clients against the schema into a copy. */
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { decode, typeMetaError, unknownFieldText } from '../../api/schema.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -7,15 +7,15 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
 
 export interface DecodeOptions extends Pick<WriteOptions, 'fieldValidation' | 'onWarning'> {
-  /** Where its body is of another kind. */
+  /** Given if its body is of another kind. */
   subresource?: SubresourceDefinition;
-  /** How a body that does not fit its type is refused; absent: 400 BadRequest. */
+  /** Makes the error for a body that does not fit its type; if absent, 400 BadRequest. */
   refuse?: (cause: string) => ApiError;
 }
 
 /**
- * A copy of `body` that the caller may modify, without the fields that its type does not have. These are ignored, named
- * in a warning, or refused, as fieldValidation says. Wording: v1.33.
+ * Returns a copy of `body` that the caller may modify, without unknown fields. Depending on fieldValidation, these are ignored,
+ * reported in a warning, or rejected. Wording: v1.33.
  */
 export function decodeBody({ kind: own }: Resource, body: KubeObject, options: DecodeOptions): KubeObject {
   const { group, schema, kind, version } = options.subresource?.bodyKind ?? own;

@@ -1,5 +1,5 @@
 /**
- * What a cluster has from its beginning: the system namespaces, the system's priority classes and the Service of the API itself.
+ * The objects that every cluster has: the system namespaces, the system's priority classes and the Service of the API server.
  * Source: the controllers of v1.33's API server (system namespaces, kubernetesservice).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -18,11 +18,11 @@ export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube
 
 export interface BootstrapOptions {
   serviceCidr: string;
-  /** Where the API server listens: what port 443 of the Service leads to. */
+  /** The port on which the API server listens: the target of port 443 of the Service. */
   apiServerPort: number;
 }
 
-/** Makes what is missing; a Service `kubernetes` that does not fit the options any more is put right. */
+/** Creates missing objects, and updates the Service `kubernetes` if it does not match the options. */
 export async function bootstrap(backend: ResourceBackend, options: BootstrapOptions): Promise<void> {
   for (const name of SYSTEM_NAMESPACES) {
     await ensure(() =>
@@ -64,7 +64,7 @@ const kubernetesService = ({ serviceCidr, apiServerPort }: BootstrapOptions): Se
   },
 });
 
-/** Already there is as good. */
+/** AlreadyExists is success. */
 async function ensure(create: () => Promise<unknown>): Promise<void> {
   try {
     await create();

@@ -1,4 +1,4 @@
-/** Writes to the store: compare-and-swap on the object's revision, tried again on what another writer left. */
+/** Writes to the store with compare-and-swap on the object's revision; retries on the newest state after a conflict. */
 import { MAX_VALUES } from '../../api/schema.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
@@ -18,7 +18,7 @@ import type { RegistryContext } from './context.ts';
 import { readCurrent } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
-/** The limit of an object as it is stored: twice that of a request's body. Small patches can make an object grow. */
+/** The limit on a stored object: twice that of a request body, because small patches can make an object grow. */
 const MAX_STORED_BYTES = 6 * 1024 * 1024;
 
 /** Throws 413 RequestEntityTooLarge. */
@@ -37,7 +37,7 @@ async function transact(store: Store, txn: Txn): Promise<TxnResult> {
   }
 }
 
-/** The written object as everyone sees it; the cache's own where it is still there, so that it is encoded once. */
+/** Returns the written object as it is served: the cache's own if it is still there, so that it is encoded only once. */
 function written({ cache }: RegistryContext, key: string, resource: Resource, object: KubeObject, revision: number) {
   const cached = cache.get(key);
   if (cached !== undefined && revisionOf(cached) === revision) return resource.fromStored(cached);
@@ -52,8 +52,8 @@ interface Put {
 }
 
 /**
- * With room for what the object has more than the one before. Throws 413 RequestEntityTooLarge where a client lets it grow beyond
- * the values that a body may have: the fields with owners count as well.
+ * Reserves room for the object's growth during the transaction. Throws 413 RequestEntityTooLarge if a client lets the object grow
+ * beyond the number of values that a body may have; managedFields count as well.
  */
 async function transactInRoom(
   { store, cache, room }: RegistryContext,
@@ -76,7 +76,7 @@ async function transactInRoom(
   }
 }
 
-/** Undefined where the key is taken or one of `guards` does not hold any more. */
+/** Resolves to undefined if the key exists or one of `guards` no longer holds. */
 export async function insert(
   context: RegistryContext,
   resource: Resource,
@@ -98,19 +98,19 @@ export async function insert(
   return result.succeeded ? written(context, key, resource, object, result.revision) : undefined;
 }
 
-/** What a change does to the object that it was given. */
+/** What a change does to the object that it gets. */
 export type Change = { action: 'put'; object: KubeObject } | { action: 'delete' } | { action: 'keep' };
 
 export interface Outcome {
   action: Change['action'];
-  /** As it is now, or as it was when it went (with the deletion's resourceVersion). */
+  /** The current state, or the last state before the deletion with the deletion's resourceVersion. */
   object: KubeObject;
 }
 
-/** How often others may come before a change that takes turns: after that it is made without them. */
+/** After this many conflicts, a change that yields between its steps is made without yielding. */
 const MAX_OVERTAKEN = 5;
 
-/** What an attempt throws that turns out to be long while another long change is made. */
+/** Thrown by an attempt that turns out to be long while another long change is in progress. */
 const OTHERS_FIRST = Symbol('others first');
 
 const isTurnOver = turnClock();
@@ -119,18 +119,18 @@ interface Place {
   key: string;
   name: string;
   dryRun: boolean | undefined;
-  /** This user may let the object grow only if there is room; absent: a part of lifepod, or a write that ends the object. */
+  /** A client may let the object grow only if there is room. Absent for parts of lifepod and for writes that end the object. */
   user?: UserInfo | undefined;
 }
 
 type MakeChange = (old: KubeObject, betweenSteps: BetweenSteps) => Change | Promise<Change>;
 
 /**
- * Applies `change` to the object until no other writer comes between. `change` may throw an ApiError, and awaits `betweenSteps`
- * between its steps. It must not create or change other objects: that could wait for the slot for long work, which it may hold
- * itself. `settled` is called after each attempt. Throws 404 where there is no such object.
+ * Applies `change` to the object, and again after each conflict with another writer. `change` may throw an ApiError, and awaits
+ * `betweenSteps` between its steps. It must not create or change other objects: that might wait for the slot for long work, which
+ * this change may occupy. `settled` is called after each attempt. Throws 404 if the object does not exist.
  *
- * Long changes are made one at a time. Those that wait are begun anew: they keep no copy of the object meanwhile.
+ * Long changes are made one at a time. A change that has to wait starts over, so that it keeps no copy of the object meanwhile.
  */
 export async function modify(
   context: RegistryContext,
@@ -140,7 +140,7 @@ export async function modify(
   settled: () => void = () => {},
 ): Promise<Outcome> {
   for (let begun = 1; ; begun++) {
-    // A change that took long only because the machine was busy does not the second time.
+    // The first attempt may have been slow only because the machine was busy: retry once before taking the slot.
     if (begun === 2 || isTurnOver()) await nextOwnTurn();
     const work = longWork();
     try {

@@ -1,6 +1,6 @@
 /**
  * create. Order: decode, defaults, name, admission, prepare, validate, allocate, store.
- * Source: upstream's rest.BeforeCreate and generic registry (behaviour).
+ * Source: upstream's rest.BeforeCreate and generic registry (behavior).
  */
 
 import { firstErrors } from '../../machinery/field-error.ts';
@@ -22,7 +22,7 @@ import type { Resource } from './resources.ts';
 
 const ANY_NAME = { nameErrors: pathSegmentErrors, generateNameErrors: pathSegmentPrefixErrors };
 
-/** How often another generated name is tried. Source: upstream's RetryGenerateName. */
+/** How many generated names are tried. Source: upstream's RetryGenerateName. */
 const GENERATE_ATTEMPTS = 8;
 
 export async function createObject(
@@ -34,7 +34,7 @@ export async function createObject(
   owners: readonly ManagedFieldsEntry[] = [],
 ): Promise<KubeObject> {
   const { kind } = resource;
-  // A large object keeps each step busy: others are answered in between.
+  // Each step takes long for a large object: yield to other requests in between.
   const turn = workInTurns();
   const object = decodeBody(resource, body, options);
   await turn();
@@ -48,7 +48,7 @@ export async function createObject(
   await admitPod(context, resource, object, options.user);
   admitClaim(context, resource, object);
   admitPriorityClass(context, resource, object);
-  // Only now: a Pod may wait for its ServiceAccount, which the slot for long work must not.
+  // Not earlier: a Pod may wait for its ServiceAccount, and must not occupy the slot for long work meanwhile.
   const work = longWork();
   try {
     return await createAdmitted(context, resource, object, options, work.betweenSteps);
@@ -69,12 +69,12 @@ async function createAdmitted(
   if (generated) object.metadata.name = generatedName(generated, context.randomBytes);
 
   const now = context.timers.now();
-  kind.prepareForCreate?.(object, { now, ...(options.onWarning && { warn: options.onWarning }) });
+  kind.prepareForCreate?.(object, { now, warn: options.onWarning });
   await betweenSteps();
   let errors = firstErrors(() => kind.validateCreate(object));
   await betweenSteps();
-  // Kinds with few rules of their own, as Events, still need a name that a path can end with. After the rules of the
-  // kind, as upstream: theirs say more.
+  // Kinds with few rules of their own, such as Events, still need a name that is valid in a path. Checked after the rules of the
+  // kind, as upstream, because those give more specific errors.
   const rules = { ...ANY_NAME, namespaced: kind.namespaced };
   if (errors.length === 0) errors = firstErrors(() => validateObjectMeta(object.metadata, rules));
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
@@ -100,7 +100,7 @@ const needsNamespace = ({ kind }: Resource): boolean => kind.namespaced && kind.
 
 export const isService = ({ kind }: Resource): boolean => kind.group === '' && kind.kind === 'Service';
 
-/** Undefined where the name is taken. */
+/** Resolves to undefined if the name exists. */
 async function insertNew(
   context: RegistryContext,
   resource: Resource,
@@ -110,7 +110,7 @@ async function insertNew(
   const key = keyOf(resource, object.metadata.namespace, object.metadata.name);
   for (;;) {
     if ((await readCurrent(context, resource, key)) !== undefined) return undefined;
-    // Nothing may appear in a namespace that begins to end in the same moment: its revision is part of the comparison.
+    // The namespace's revision is part of the comparison: nothing may be created in it after it begins to terminate.
     const guards = needsNamespace(resource) ? [admitNamespace(context, resource, object)] : [];
     if (options.dryRun) return object;
     const created = await insert(context, resource, key, object, guards, options.user);
@@ -118,7 +118,7 @@ async function insertNew(
   }
 }
 
-/** Source: upstream's EnsureObjectNamespaceMatchesRequestNamespace (behaviour and wording). */
+/** Source: upstream's EnsureObjectNamespaceMatchesRequestNamespace (behavior and wording). */
 function placeInNamespace({ kind }: Resource, requested: string | undefined, { metadata }: KubeObject): void {
   if (!kind.namespaced) {
     delete metadata.namespace;
@@ -140,7 +140,7 @@ function setSystemFields({ timers, randomBytes }: RegistryContext, { metadata }:
   delete metadata.selfLink;
 }
 
-/** Upstream answers this with code 500 and no reason. */
+/** Upstream responds with code 500 and no reason. */
 const resourceVersionOnCreate = (): ApiError =>
   new ApiError({
     kind: 'Status',
@@ -151,7 +151,7 @@ const resourceVersionOnCreate = (): ApiError =>
     code: 500,
   });
 
-/** Source: the generic registry's Create of v1.33, which tells where waiting would help. */
+/** Source: the generic registry's Create of v1.33, whose message shows when waiting helps. */
 async function nameTaken(context: RegistryContext, resource: Resource, { metadata }: KubeObject): Promise<ApiError> {
   const { status } = alreadyExists(resource.groupResource, metadata.name);
   const taken = await readCurrent(context, resource, keyOf(resource, metadata.namespace, metadata.name));

@@ -1,4 +1,4 @@
-/** The subresource defer of a Pod, through the registry: what is stored, and what clients see of it. */
+/** The defer subresource of a Pod in the registry: what it stores, and what clients see of it. */
 import { expect, test } from 'vitest';
 import type { CoreV1Event, DeferControl, Pod } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -39,14 +39,14 @@ const stored = async ({ registry }: Started): Promise<Pod> => (await registry.ge
 const eventsOf = async ({ registry }: Started): Promise<CoreV1Event[]> =>
   (await registry.list(EVENTS, { namespace: 'default' })).items as CoreV1Event[];
 
-test('an entry is given up, and an Event on the Pod names the user', async () => {
+test('giving up an entry records it in the status, and an Event on the Pod names the user', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
-  const answer = await giveUp(started, 'second');
+  const response = await giveUp(started, 'second');
   const { metadata, status } = await stored(started);
   expect(status?.termination).toEqual({ ...termination, skip: ['second'] });
   const { uid, resourceVersion } = metadata;
-  expect(answer).toEqual({
+  expect(response).toEqual({
     apiVersion: 'lifepod.io/v1',
     kind: 'DeferControl',
     metadata: { name: 'a', namespace: 'default', uid, resourceVersion },
@@ -63,7 +63,7 @@ test('an entry is given up, and an Event on the Pod names the user', async () =>
   ]);
 });
 
-test('asking again changes nothing and gives no Event', async () => {
+test('giving up an entry again changes nothing and creates no Event', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
   await giveUp(started, 'second');
@@ -73,7 +73,7 @@ test('asking again changes nothing and gives no Event', async () => {
   expect(await eventsOf(started)).toHaveLength(1);
 });
 
-test('a dry run changes nothing and gives no Event', async () => {
+test('a dry run changes nothing and creates no Event', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
   await giveUp(started, 'second', { dryRun: true });
@@ -81,7 +81,7 @@ test('a dry run changes nothing and gives no Event', async () => {
   expect(await eventsOf(started)).toEqual([]);
 });
 
-test('a status write that was made without it loses no entry that was given up', async () => {
+test('a status write from an older state does not drop entries that were given up', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
   const seen = await stored(started);
@@ -96,16 +96,16 @@ test('a status write that was made without it loses no entry that was given up',
 });
 
 test.each<[string, string, object, number]>([
-  ['before the node has recorded the termination', 'second', {}, 409],
-  ['of another name', 'third', { termination }, 422],
-])('is refused %s', async (_, name, status, code) => {
+  ['an entry before the node has recorded the termination', 'second', {}, 409],
+  ['an entry that does not exist', 'third', { termination }, 422],
+])('giving up %s is refused', async (_, name, status, code) => {
   const started = await ending();
   await writeStatus(started, status);
   expect(await failure(giveUp(started, name))).toMatchObject({ code });
   expect(await eventsOf(started)).toEqual([]);
 });
 
-test('is refused with 409 for another life of the name', async () => {
+test('giving up an entry of a Pod with another UID is refused with 409', async () => {
   const started = await ending();
   await writeStatus(started, { phase: 'Terminating', termination });
   const body = { apiVersion: 'lifepod.io/v1', kind: 'DeferControl', metadata: { name: 'a', namespace: 'default' } };
@@ -113,7 +113,7 @@ test('is refused with 409 for another life of the name', async () => {
   expect(await failure(started.registry.update(PODS, other, { subresource: 'defer' }))).toMatchObject({ code: 409 });
 });
 
-test('is given up though its Event cannot be stored', async () => {
+test('an entry is given up even if its Event cannot be stored', async () => {
   const store = createMemoryStore();
   const started = await ending({
     store: {

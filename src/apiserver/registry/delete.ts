@@ -1,6 +1,6 @@
 /**
- * delete and deleteCollection: at once, gracefully, or when the last finalizer is gone.
- * Source: upstream's rest.BeforeDelete and generic registry (behaviour and wording).
+ * delete and deleteCollection: at once, gracefully, or when the last finalizer is removed.
+ * Source: upstream's rest.BeforeDelete and generic registry (behavior and wording).
  */
 import type { Namespace } from '../../api/generated/types.ts';
 import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/meta.ts';
@@ -37,27 +37,27 @@ const deleted = ({ groupResource }: Resource, { metadata }: KubeObject): Status 
   status: 'Success',
   details: {
     name: metadata.name,
-    ...(groupResource.group === '' ? {} : { group: groupResource.group }),
+    group: groupResource.group || undefined,
     kind: groupResource.resource,
-    ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+    uid: metadata.uid,
   },
 });
 
 function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions, now: Millis): Change {
   checkPreconditions(resource, old.metadata, options);
-  // Source: v1.33 takes a negative grace period for one second.
-  const asked = options.gracePeriodSeconds;
-  const gracePeriodSeconds = asked !== undefined && asked < 0 ? 1 : asked;
+  // Source: v1.33 treats a negative grace period as one second.
+  const requested = options.gracePeriodSeconds;
+  const gracePeriodSeconds = requested !== undefined && requested < 0 ? 1 : requested;
   const decision = resource.kind.deletion?.(old, { ...options, gracePeriodSeconds }, { now }) ?? { now: true };
   if (!decision.now) return graceful(old, decision.graceSeconds, gracePeriodSeconds !== undefined, now);
   if ((old.metadata.finalizers ?? []).length === 0) return { action: 'delete' };
   return waitForFinalizers(old, now);
 }
 
-/** Throws 409 where the object is not the one that is meant. */
+/** Throws 409 if the object does not match the preconditions. */
 export function checkPreconditions({ kind }: Resource, metadata: ObjectMeta, { preconditions }: DeleteOptions): void {
   const { uid, resourceVersion } = preconditions ?? {};
-  // Upstream names the kind where other conflicts name the resource.
+  // Upstream uses the kind here, where other conflicts use the resource.
   const named = { group: kind.group, resource: kind.kind };
   if (uid !== undefined && uid !== metadata.uid) {
     const text = `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`;
@@ -74,19 +74,19 @@ const changed = (old: KubeObject, metadata: Partial<ObjectMeta>): Change => ({
   object: { ...old, metadata: { ...old.metadata, ...metadata } },
 });
 
-/** The first wish to delete changes what the object is meant to be. */
+/** The first deletion changes the desired state of the object. */
 const bumpedGeneration = ({ generation }: ObjectMeta): Partial<ObjectMeta> =>
   generation === undefined || generation === 0 ? {} : { generation: generation + 1 };
 
-/** A namespace that is asked to go shows it in its phase at once: nothing is created in it from then on. */
+/** A namespace shows Terminating as soon as it is deleted: from then on nothing is created in it. */
 function terminatingNamespace(old: KubeObject): KubeObject {
   if (old.apiVersion !== 'v1' || old.kind !== 'Namespace') return old;
   const namespace = old as Namespace;
   return { ...namespace, status: { ...namespace.status, phase: 'Terminating' } } as KubeObject;
 }
 
-/** Sets the end of the grace period; a later delete can only bring it nearer. */
-function graceful(old: KubeObject, graceSeconds: number, asked: boolean, now: Millis): Change {
+/** Sets the end of the grace period. A later delete can only shorten it. */
+function graceful(old: KubeObject, graceSeconds: number, isRequested: boolean, now: Millis): Change {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;
   if (deletionTimestamp === undefined) {
     return changed(terminatingNamespace(old), {
@@ -95,12 +95,12 @@ function graceful(old: KubeObject, graceSeconds: number, asked: boolean, now: Mi
       ...bumpedGeneration(old.metadata),
     });
   }
-  if (!asked || graceSeconds >= deletionGracePeriodSeconds) return { action: 'keep' };
+  if (!isRequested || graceSeconds >= deletionGracePeriodSeconds) return { action: 'keep' };
   const before = parseTime(deletionTimestamp) ?? now;
-  // The last time of all stands for any later one: it does not say when the period began.
+  // LAST_TIME stands for any later time, so the start of the period cannot be computed from it.
   const start = before >= LAST_TIME ? now : before - deletionGracePeriodSeconds * 1000;
   const end = start + graceSeconds * 1000;
-  // A period that is over is not moved into the past: one second remains for whoever has to end the object.
+  // A period that has already ended is not moved into the past: one second remains to end the object.
   const shortened = end < now ? { end: now, graceSeconds: Math.min(graceSeconds, 1) } : { end, graceSeconds };
   return changed(old, {
     deletionTimestamp: formatTime(shortened.end),
@@ -119,7 +119,7 @@ function waitForFinalizers(old: KubeObject, now: Millis): Change {
   });
 }
 
-/** Deletes what the list finds; the answer is what was found. What is gone by itself meanwhile is no failure. */
+/** Deletes the listed objects and returns the list. Objects that no longer exist are skipped. */
 export async function deleteObjects(
   context: RegistryContext,
   resource: Resource,

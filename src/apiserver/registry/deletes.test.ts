@@ -24,7 +24,7 @@ async function boundPod({ registry }: Started, graceSeconds = 30): Promise<Pod> 
 }
 
 describe('delete at once', () => {
-  test('answers a Status with what went', async () => {
+  test('returns a Status that identifies the deleted object', async () => {
     const { registry } = await startRegistry();
     const { metadata } = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     expect(await registry.delete(CONFIG_MAPS, 'default', 'a')).toEqual({
@@ -41,7 +41,7 @@ describe('delete at once', () => {
     });
   });
 
-  test('the name is taken as long as a finalizer holds the object', async () => {
+  test('the name stays in use while a finalizer keeps the object', async () => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a', {}, FINALIZERS));
     await registry.delete(CONFIG_MAPS, 'default', 'a');
@@ -52,7 +52,7 @@ describe('delete at once', () => {
     });
   });
 
-  test('a dry run leaves it', async () => {
+  test('a dry run of a delete keeps the object', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     await registry.delete(CONFIG_MAPS, 'default', 'a', { dryRun: true });
@@ -62,21 +62,21 @@ describe('delete at once', () => {
   test.each([
     ['uid', { uid: 'x' }, /the UID in the precondition \(x\) does not match the UID in record/],
     ['resourceVersion', { resourceVersion: '1' }, /the ResourceVersion in the precondition \(1\) does not match/],
-  ])('another %s than expected is a conflict', async (_, preconditions, message) => {
+  ])('a %s other than in the preconditions is a conflict', async (_, preconditions, message) => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a'));
-    const answer = await failure(registry.delete(CONFIG_MAPS, 'default', 'a', { preconditions }));
-    expect(answer).toMatchObject({ code: 409, reason: 'Conflict', message: expect.stringMatching(message) });
+    const refusal = await failure(registry.delete(CONFIG_MAPS, 'default', 'a', { preconditions }));
+    expect(refusal).toMatchObject({ code: 409, reason: 'Conflict', message: expect.stringMatching(message) });
   });
 });
 
 describe('graceful delete of a Pod', () => {
-  test('writes when it has to be gone; the delete with grace 0 removes it', async () => {
+  test('sets the deletionTimestamp; a delete with grace period 0 removes the Pod', async () => {
     const started = await startRegistry();
     const { registry } = started;
     await boundPod(started);
-    const answer = (await registry.delete(PODS, 'default', 'a')) as Pod;
-    expect(answer.metadata).toMatchObject({
+    const marked = (await registry.delete(PODS, 'default', 'a')) as Pod;
+    expect(marked.metadata).toMatchObject({
       deletionTimestamp: '2026-01-01T00:00:30Z',
       deletionGracePeriodSeconds: 30,
       generation: 2,
@@ -86,31 +86,47 @@ describe('graceful delete of a Pod', () => {
   });
 
   test.each([
-    ['a shorter one shortens it', 10, { deletionTimestamp: '2026-01-01T00:00:10Z', deletionGracePeriodSeconds: 10 }],
     [
-      'one that is over leaves a second',
+      'a shorter grace period shortens the remaining time',
+      10,
+      { deletionTimestamp: '2026-01-01T00:00:10Z', deletionGracePeriodSeconds: 10 },
+    ],
+    [
+      'a grace period that is already over leaves one second',
       2,
       { deletionTimestamp: '2026-01-01T00:00:05Z', deletionGracePeriodSeconds: 1 },
     ],
-    ['a negative one is one second', -1, { deletionTimestamp: '2026-01-01T00:00:05Z', deletionGracePeriodSeconds: 1 }],
-    ['a longer one changes nothing', 60, { deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30 }],
-    ['none changes nothing', undefined, { deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30 }],
-  ])('a second delete 5 s later: %s', async (_, gracePeriodSeconds, expected) => {
+    [
+      'a negative grace period is one second',
+      -1,
+      { deletionTimestamp: '2026-01-01T00:00:05Z', deletionGracePeriodSeconds: 1 },
+    ],
+    [
+      'a longer grace period changes nothing',
+      60,
+      { deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30 },
+    ],
+    [
+      'no grace period changes nothing',
+      undefined,
+      { deletionTimestamp: '2026-01-01T00:00:30Z', deletionGracePeriodSeconds: 30 },
+    ],
+  ])('in a second delete 5 s later, %s', async (_, gracePeriodSeconds, expected) => {
     const started = await startRegistry();
     await boundPod(started);
     await started.registry.delete(PODS, 'default', 'a');
     started.timers.advance(5000);
-    const answer = (await started.registry.delete(PODS, 'default', 'a', { gracePeriodSeconds })) as Pod;
-    expect(answer.metadata).toMatchObject({ ...expected, generation: 2 });
+    const marked = (await started.registry.delete(PODS, 'default', 'a', { gracePeriodSeconds })) as Pod;
+    expect(marked.metadata).toMatchObject({ ...expected, generation: 2 });
   });
 
   test.each([300e9, 9e15, Number.MAX_SAFE_INTEGER])(
-    'one of %d s ends with the last time of all, and can be shortened',
+    'a grace period of %d s ends at the latest possible time and can be shortened',
     async (graceSeconds) => {
       const started = await startRegistry();
       await boundPod(started, graceSeconds);
-      const answer = (await started.registry.delete(PODS, 'default', 'a')) as Pod;
-      expect(answer.metadata).toMatchObject({
+      const marked = (await started.registry.delete(PODS, 'default', 'a')) as Pod;
+      expect(marked.metadata).toMatchObject({
         deletionTimestamp: '9999-12-31T23:59:59Z',
         deletionGracePeriodSeconds: graceSeconds,
       });
@@ -123,7 +139,7 @@ describe('graceful delete of a Pod', () => {
     },
   );
 
-  test('an update cannot take back the deletion', async () => {
+  test('an update cannot revoke the deletion', async () => {
     const started = await startRegistry();
     await boundPod(started);
     const { metadata, ...rest } = (await started.registry.delete(PODS, 'default', 'a')) as Pod;
@@ -144,7 +160,7 @@ describe('the deadline of a Pod whose defer containers run', () => {
   const writeStatus = ({ registry }: Started, body: object): Promise<KubeObject> =>
     registry.patch(PODS, 'default', 'a', 'application/strategic-merge-patch+json', body, { subresource: 'status' });
 
-  test('metadata.deletionTimestamp stays where the node moves the deadline later', async () => {
+  test('metadata.deletionTimestamp stays the same when the node extends the deadline', async () => {
     const started = await startRegistry();
     await boundPod(started);
     await started.registry.delete(PODS, 'default', 'a');
@@ -156,7 +172,7 @@ describe('the deadline of a Pod whose defer containers run', () => {
     expect(extended.status?.termination?.deadline).toBe('2026-01-01T00:00:40.500000Z');
   });
 
-  test('a client cannot move metadata.deletionTimestamp', async () => {
+  test('a client cannot change metadata.deletionTimestamp', async () => {
     const started = await startRegistry();
     await boundPod(started);
     await started.registry.delete(PODS, 'default', 'a');
@@ -167,7 +183,7 @@ describe('the deadline of a Pod whose defer containers run', () => {
 });
 
 describe('finalizers', () => {
-  test('keep the object until an update removes the last of them', async () => {
+  test('an object stays until an update removes its last finalizer', async () => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a', {}, FINALIZERS));
     const waiting = await registry.delete(CONFIG_MAPS, 'default', 'a');
@@ -185,7 +201,7 @@ describe('finalizers', () => {
     expect(await failure(registry.get(CONFIG_MAPS, 'default', 'a'))).toMatchObject({ code: 404 });
   });
 
-  test('a patch can remove the last of them too', async () => {
+  test('a patch that removes the last finalizer deletes the object', async () => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a', {}, FINALIZERS));
     await registry.delete(CONFIG_MAPS, 'default', 'a');
@@ -195,7 +211,7 @@ describe('finalizers', () => {
     expect(await failure(registry.get(CONFIG_MAPS, 'default', 'a'))).toMatchObject({ code: 404 });
   });
 
-  test('a Pod goes when both its grace period and its finalizers are over', async () => {
+  test('a Pod is removed once its grace period is over and its finalizers are removed', async () => {
     const started = await startRegistry();
     const { registry } = started;
     await registry.create(PODS, 'default', pod('a', { nodeName: 'n1' }, FINALIZERS));
@@ -208,7 +224,7 @@ describe('finalizers', () => {
 });
 
 describe('namespaces', () => {
-  test('end when they are finalized', async () => {
+  test('a namespace is removed when it is finalized', async () => {
     const { registry } = await startRegistry();
     await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
     const ending = (await registry.delete(NAMESPACES, undefined, 'x')) as Namespace;
@@ -220,7 +236,7 @@ describe('namespaces', () => {
     expect(await failure(registry.get(NAMESPACES, undefined, 'x'))).toMatchObject({ code: 404 });
   });
 
-  test('of the system stay', async () => {
+  test('system namespaces cannot be deleted', async () => {
     const { registry } = await startRegistry();
     expect(await failure(registry.delete(NAMESPACES, undefined, 'default'))).toEqual({
       code: 403,
@@ -230,13 +246,13 @@ describe('namespaces', () => {
   });
 });
 
-test('deleteCollection deletes what it selects, and answers it', async () => {
+test('deleteCollection deletes and returns the selected objects', async () => {
   const { registry } = await startRegistry();
   for (const name of ['a', 'b', 'c']) {
     await registry.create(CONFIG_MAPS, 'default', configMap(name, {}, { labels: { odd: String(name !== 'b') } }));
   }
-  const gone = await registry.deleteCollection(CONFIG_MAPS, { namespace: 'default', labelSelector: 'odd=true' });
-  expect(gone.items.map((item) => item.metadata.name)).toEqual(['a', 'c']);
+  const deleted = await registry.deleteCollection(CONFIG_MAPS, { namespace: 'default', labelSelector: 'odd=true' });
+  expect(deleted.items.map((item) => item.metadata.name)).toEqual(['a', 'c']);
   const left = await registry.list(CONFIG_MAPS, { namespace: 'default' });
   expect(left.items.map((item) => item.metadata.name)).toEqual(['b']);
 });

@@ -1,4 +1,4 @@
-/** Events of the API server itself, on objects that clients changed. */
+/** Events of the API server itself about objects that clients changed. */
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import type { EventDraft } from '../../api/kind.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -9,7 +9,7 @@ import { createObject } from './create.ts';
 const EVENTS = { group: '', version: 'v1', resource: 'events' };
 const COMPONENT = 'apiserver';
 
-/** Stores the Events. Never rejects: the change that they report has been made. */
+/** Stores the Events. Never rejects: the reported change has already been made. */
 export async function recordEvents(
   context: RegistryContext,
   { apiVersion, kind, metadata }: KubeObject,
@@ -35,7 +35,7 @@ export async function recordEvents(
       await createObject(context, context.resources.find(EVENTS), namespace, event, {});
     } catch (error) {
       const fields = { reason: draft.reason, object: name, error: (error as Error).message };
-      context.log.warn('registry: an event was not stored', fields);
+      context.log.warn('registry: cannot store an event', fields);
     }
   }
 }

@@ -9,7 +9,7 @@ const AT = { name: 'a', subresource: 'eviction' };
 const bound = { nodeName: 'n1', terminationGracePeriodSeconds: 30 };
 
 describe('eviction', () => {
-  test('says in the conditions that it evicts, and deletes with the grace of the Pod', async () => {
+  test('sets the condition and deletes the Pod with its own grace period', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a', bound));
     expect(await registry.create(PODS, 'default', eviction(), AT)).toMatchObject({ status: 'Success', code: 201 });
@@ -24,7 +24,7 @@ describe('eviction', () => {
     });
   });
 
-  test('takes the grace of its deleteOptions', async () => {
+  test('uses the grace period in its deleteOptions', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a', bound));
     await registry.create(PODS, 'default', eviction({ deleteOptions: { gracePeriodSeconds: 5 } }), AT);
@@ -34,14 +34,14 @@ describe('eviction', () => {
   test.each([
     ['in the request', eviction(), { ...AT, dryRun: true }],
     ['in the body', eviction({ deleteOptions: { dryRun: ['All'] } }), AT],
-  ])('a dry run %s changes nothing', async (_, body, options) => {
+  ])('a dry run requested %s changes nothing', async (_, body, options) => {
     const { registry } = await startRegistry();
     const before = await registry.create(PODS, 'default', pod('a', bound));
     await registry.create(PODS, 'default', body, options);
     expect(await registry.get(PODS, 'default', 'a')).toEqual(before);
   });
 
-  test('of another Pod than is meant changes nothing', async () => {
+  test('changes nothing if the preconditions do not match the Pod', async () => {
     const { registry } = await startRegistry();
     const before = await registry.create(PODS, 'default', pod('a', bound));
     for (const preconditions of [{ uid: 'other' }, { resourceVersion: '1' }]) {
@@ -55,9 +55,9 @@ describe('eviction', () => {
   });
 
   test.each([
-    ['marked', 1, 'of the UID'],
-    ['deleted', 2, 'of any'],
-  ])('does not touch a Pod that took the name before the first was %s', async (_, write, whose) => {
+    ['the condition was set', 1, 'of the UID'],
+    ['the delete', 2, 'of any'],
+  ])('does not touch a Pod that replaced the evicted one before %s', async (_, write, whose) => {
     let left = Number.POSITIVE_INFINITY;
     const memory = createMemoryStore();
     const store: Store = Object.assign(Object.create(memory), {
@@ -80,7 +80,7 @@ describe('eviction', () => {
     expect(status?.conditions ?? []).toEqual([]);
   });
 
-  test('of a Pod of another name, or of none, is refused', async () => {
+  test('is refused if the name differs from the URL or the Pod does not exist', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a', bound));
     expect(await failure(registry.create(PODS, 'default', eviction(), { ...AT, name: 'b' }))).toMatchObject({

@@ -1,4 +1,4 @@
-/** Whose fields are whose: what the registry's writes do to metadata.managedFields. */
+/** Field ownership: how the registry's writes change metadata.managedFields. */
 import { fieldTypeOf } from '../../api/field-types.ts';
 import {
   entriesAfterUpdate,
@@ -12,7 +12,7 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import type { RegistryContext } from './context.ts';
 import type { Resource } from './resources.ts';
 
-/** Of the parts of lifepod, which write in process and give no name. */
+/** The manager of lifepod's own parts, which write in process and give no name. */
 const OWN_MANAGER = 'lifepod';
 
 export const writerOf = (
@@ -27,15 +27,15 @@ export const writerOf = (
   time: formatTime(timers.now()),
 });
 
-/** Sets or clears metadata.managedFields of the (own) object. */
+/** Sets or clears metadata.managedFields of an object that the caller may modify. */
 export function setOwners({ metadata }: KubeObject, entries: readonly ManagedFieldsEntry[]): void {
   if (entries.length === 0) delete metadata.managedFields;
   else metadata.managedFields = [...entries];
 }
 
 /**
- * The owners after a write that was no apply: none as long as nobody has applied the object on the server. `given` is
- * what the client sent as managedFields: kubectl moves the fields of client-side apply so.
+ * Yields the owners after a write other than apply: none as long as the object was never applied server-side. `given` is the
+ * managedFields that the client sent, which kubectl uses to migrate fields from client-side apply.
  */
 export function* ownersAfterUpdate(
   { kind }: Resource,

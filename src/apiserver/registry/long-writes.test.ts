@@ -1,4 +1,4 @@
-/** Writes that take long: others have their turns meanwhile, and what is kept and answered is bounded. */
+/** Long writes: they yield to other work, and both the retained memory and the responses are bounded. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { PatchType } from '../../machinery/patch/patch.ts';
 import type { ApiError } from '../../machinery/status.ts';
@@ -11,7 +11,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Each look at the clock finds it 30 ms later: each step takes a turn. */
+/** Advances the clock by 30 ms at each call, so that every step yields. */
 function slowClock(): void {
   let now = performance.now();
   vi.spyOn(performance, 'now').mockImplementation(() => {
@@ -25,7 +25,7 @@ const apply = ({ registry }: Started, fieldManager: string, data: Record<string,
 const patch = ({ registry }: Started, type: PatchType, data: object, fieldManager = 'patcher') =>
   registry.patch(CONFIG_MAPS, 'default', 'a', type, { data }, { fieldManager });
 
-/** How many turns the event loop has until the call is over. */
+/** The number of turns of the event loop during the call. */
 async function turnsDuring(call: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   const turn = (): void => {
@@ -37,7 +37,7 @@ async function turnsDuring(call: () => Promise<unknown>): Promise<number> {
   return turns;
 }
 
-describe('others have turns between the steps of', () => {
+describe('yields between the steps of', () => {
   test.each<[string, (started: Started) => Promise<unknown>, number]>([
     ['a first apply', (started) => apply(started, 'first', { new: '1' }), 12],
     ['a later apply', (started) => apply(started, 'me', { x: '2' }), 12],
@@ -56,7 +56,7 @@ describe('others have turns between the steps of', () => {
   });
 });
 
-/** Another writer comes before each of the first 20 writes of the ConfigMap a. */
+/** A store in which another writer precedes each of the first 20 writes of the ConfigMap a. */
 function busyStore(): { store: Store; isBusy: (busy: boolean) => void; raced: () => number } {
   const inner = createMemoryStore();
   let left = 0;
@@ -79,10 +79,10 @@ function busyStore(): { store: Store; isBusy: (busy: boolean) => void; raced: ()
   };
 }
 
-describe('a change that others come before again and again succeeds in the end', () => {
+describe('a change that loses many races against other writers finally succeeds', () => {
   test.each([
-    ['a short one', () => {}],
-    ['a long one', slowClock],
+    ['a short change', () => {}],
+    ['a long change', slowClock],
   ])('%s', async (_what, prepare) => {
     const { store, isBusy, raced } = busyStore();
     const started = await startRegistry({ store });
@@ -95,7 +95,7 @@ describe('a change that others come before again and again succeeds in the end',
   });
 });
 
-test('long changes beside one another all succeed, also beside one that fails', async () => {
+test('concurrent long changes all succeed, even if another one fails', async () => {
   const started = await startRegistry();
   await apply(started, 'me', { x: '1' });
   slowClock();
@@ -108,7 +108,7 @@ test('long changes beside one another all succeed, also beside one that fails', 
   expect(Object.keys(data ?? {}).sort()).toEqual([...names, 'x']);
 });
 
-test('a change of usual size does not wait for long ones', async () => {
+test('a change of ordinary size does not wait for long ones', async () => {
   const started = await startRegistry();
   await apply(started, 'me', { x: '1' });
   const long = longWork();
@@ -125,7 +125,7 @@ test('a change of usual size does not wait for long ones', async () => {
   expect(await waiting).toMatchObject({ data: { x: '1', y: '1', z: '1' } });
 });
 
-test('an apply of an object that is deleted meanwhile makes it anew', async () => {
+test('an apply recreates an object that is deleted meanwhile', async () => {
   const inner = createMemoryStore();
   let deletes = false;
   const txn: Store['txn'] = async (wanted) => {
@@ -139,12 +139,12 @@ test('an apply of an object that is deleted meanwhile makes it anew', async () =
   const started = await startRegistry({ store: { ...inner, txn } });
   const { metadata } = await apply(started, 'me', { x: '1' });
   deletes = true;
-  const made = await apply(started, 'me', { x: '2' });
-  expect(made).toMatchObject({ data: { x: '2' } });
-  expect(made.metadata.uid).not.toBe(metadata.uid);
+  const created = await apply(started, 'me', { x: '2' });
+  expect(created).toMatchObject({ data: { x: '2' } });
+  expect(created.metadata.uid).not.toBe(metadata.uid);
 });
 
-test('a thousand conflicts are listed, and the others counted', async () => {
+test('an apply conflict lists 1000 fields and counts the others', async () => {
   const started = await startRegistry();
   const data = (value: string) => Object.fromEntries(Array.from({ length: 3000 }, (_, index) => [`k${index}`, value]));
   await apply(started, 'me', data('1'));
@@ -156,7 +156,7 @@ test('a thousand conflicts are listed, and the others counted', async () => {
   expect(status.details?.causes).toHaveLength(1000);
 });
 
-test('the oldest of more than ten updaters are merged into ancient-changes', async () => {
+test('the oldest managers beyond ten updaters are merged into ancient-changes', async () => {
   const started = await startRegistry();
   await apply(started, 'me', { x: '1' });
   for (let index = 0; index < 30; index++) {

@@ -14,7 +14,7 @@ describe('mirror Pods', () => {
   test.each([
     ['the node in the same process', undefined],
     ['a node', node],
-  ])('%s may create them, and gets them as they were sent', async (_, user) => {
+  ])('%s may create a mirror Pod, which is stored unchanged', async (_, user) => {
     const { registry } = await startRegistry();
     const created = (await registry.create(PODS, 'default', mirror(), { user })) as Pod;
     expect(created.spec).toMatchObject({ nodeName: 'node-1', containers: [{ name: 'app' }] });
@@ -23,13 +23,13 @@ describe('mirror Pods', () => {
     expect(created.spec?.containers[0]?.volumeMounts).toBeUndefined();
   });
 
-  test('they need no ServiceAccount in their namespace', async () => {
+  test('a mirror Pod needs no ServiceAccount in its namespace', async () => {
     const { registry } = await startRegistry();
     await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
     expect((await registry.create(PODS, 'x', mirror())).metadata.namespace).toBe('x');
   });
 
-  test('nobody else may create them', async () => {
+  test('a user other than a node cannot create a mirror Pod', async () => {
     const { registry } = await startRegistry();
     expect(await failure(registry.create(PODS, 'default', mirror(), { user: admin }))).toEqual({
       code: 403,
@@ -44,7 +44,7 @@ describe('mirror Pods', () => {
     );
   });
 
-  test('they refer to no other object', async () => {
+  test('a mirror Pod must not refer to other objects', async () => {
     const { registry } = await startRegistry();
     const creating = registry.create(PODS, 'default', mirror({ serviceAccountName: 'default' }), { user: node });
     expect((await failure(creating)).message).toBe(

@@ -6,11 +6,14 @@ import { failure, PODS, pod, ref, startRegistry } from './testing.ts';
 const CLASSES = ref('priorityclasses', 'scheduling.k8s.io');
 const classOf = (name: string, more: Partial<PriorityClass> = {}): KubeObject =>
   ({
-    ...{ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name }, value: 5 },
+    apiVersion: 'scheduling.k8s.io/v1',
+    kind: 'PriorityClass',
+    metadata: { name },
+    value: 5,
     ...more,
   }) as KubeObject;
 
-test('a Pod gets what its class has, and keeps it when an update leaves it out or the class is gone', async () => {
+test('a Pod gets the values of its PriorityClass, and keeps them if an update omits them or the class is deleted', async () => {
   const { registry } = await startRegistry();
   await registry.create(CLASSES, undefined, classOf('gold', { preemptionPolicy: 'Never' }));
   const created = (await registry.create(PODS, 'default', pod('a', { priorityClassName: 'gold' }))) as Pod;
@@ -26,11 +29,12 @@ test('a Pod gets what its class has, and keeps it when an update leaves it out o
   });
 });
 
-test('one class is the default at most', async () => {
+test('only one PriorityClass can be the default', async () => {
   const { registry } = await startRegistry();
   await registry.create(CLASSES, undefined, classOf('usual', { globalDefault: true }));
   expect(((await registry.create(PODS, 'default', pod('a'))) as Pod).spec).toMatchObject({
-    ...{ priorityClassName: 'usual', priority: 5 },
+    priorityClassName: 'usual',
+    priority: 5,
   });
   const refused = {
     code: 403,
@@ -45,7 +49,7 @@ test('one class is the default at most', async () => {
   );
 });
 
-test('the classes of the system are there, and stay', async () => {
+test('the system PriorityClasses exist and cannot be deleted', async () => {
   const { registry } = await startRegistry();
   const { items } = await registry.list(CLASSES, {});
   expect(items.map(({ metadata }) => metadata.name)).toEqual(['system-cluster-critical', 'system-node-critical']);

@@ -1,4 +1,4 @@
-/** What must hold whatever the order of writers and readers. fast-check prints the seed of a failure. */
+/** Properties that hold for any order of writers and readers. fast-check prints the seed of a failure. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -26,7 +26,7 @@ const operations = fc.array(operation, { minLength: 1, maxLength: 40 });
 
 let counter = 0;
 
-/** Does it, or nothing where the object is (not) there. */
+/** Runs the operation; does nothing if the object is missing, or already exists. */
 async function run({ registry }: Started, { verb, namespace, name, label }: Operation): Promise<void> {
   const body = configMap(name, { n: String(counter++) }, { namespace, labels: { app: label } });
   try {
@@ -40,7 +40,7 @@ async function run({ registry }: Started, { verb, namespace, name, label }: Oper
 
 const place = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
-/** Applies events to a set of objects, as a client does; each must fit what the client has. */
+/** Applies events to a set of objects, as a client does, and checks that each is consistent with the objects. */
 function applyEvents(objects: Map<string, KubeObject>, events: readonly WatchEvent[]): void {
   let last = 0;
   for (const event of events) {
@@ -77,7 +77,7 @@ test('concurrent writers never lose an update', async () => {
       };
       const write = async (writer: number): Promise<void> => {
         for (let round = 0; round < rounds; round++) {
-          // An own key by patch, which is tried again on a race, and the shared one by comparing.
+          // A patch of an own key, which is retried after a race, and an update of the shared key with the resourceVersion.
           await registry.patch(CONFIG_MAPS, 'default', 'a', MERGE, { data: { [`w${writer}`]: String(round) } });
           await increment();
         }
@@ -93,7 +93,7 @@ test('concurrent writers never lose an update', async () => {
   );
 });
 
-test('the pages of a list are the list at its first page', async () => {
+test('the pages of a list together equal the list at the time of its first page', async () => {
   await fc.assert(
     fc.asyncProperty(
       operations,
@@ -126,7 +126,7 @@ test('the pages of a list are the list at its first page', async () => {
   );
 });
 
-test('a watch resumed anywhere sees every event once', async () => {
+test('a watch that is resumed at any point sees every event once', async () => {
   await fc.assert(
     fc.asyncProperty(
       operations,
@@ -152,7 +152,7 @@ test('a watch resumed anywhere sees every event once', async () => {
         for (const [index, change] of changes.entries()) {
           await run(started, change);
           if (!cutAfter.has(index)) continue;
-          // The connection breaks; a change is missed, and made up for after the resumption.
+          // The connection breaks; one change happens before the watch resumes.
           controller.abort();
           await ended;
           applyEvents(objects, events);

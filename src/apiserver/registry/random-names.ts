@@ -1,9 +1,9 @@
-/** Names and UIDs of random bytes. */
+/** Random names and UIDs. */
 
-/** No vowels and no digits that look like them. Source: k8s.io/apimachinery/pkg/util/rand. */
+/** No vowels, and no digits that look like them. Source: k8s.io/apimachinery/pkg/util/rand. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_CHARACTERS = 5;
-/** A generated name fits a DNS label. Source: k8s.io/apiserver/pkg/storage/names. */
+/** A generated name is a valid DNS label. Source: k8s.io/apiserver/pkg/storage/names. */
 const MAX_BASE_CHARACTERS = 63 - SUFFIX_CHARACTERS;
 
 export type RandomBytes = (size: number) => Uint8Array;

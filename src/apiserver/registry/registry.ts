@@ -1,15 +1,15 @@
 /**
- * The registry: the resource verbs of the API over a store, for whatever kinds it is given.
+ * The registry: implements the resource verbs of the API on a store, for any kinds.
  *
- * Boundary: knows no HTTP and no users. All it does with a kind comes from the kind's definition, but for the few steps
+ * Boundary: no HTTP and no authorization. Everything specific to a kind comes from its definition, except for the few steps
  * of admission that need other objects: namespaces, ServiceAccounts, cluster IPs.
  *
  * Invariants:
  *  1. Reads come from the watch cache, which is never behind an acknowledged write; those of uncached kinds from the store.
- *  2. Every write compares the revision of what it was made from; who comes second starts again from the newest state,
- *     so no update is lost.
- *  3. Objects that come out are frozen and shared; objects that come in are copied.
- *  4. A write with dryRun passes every check and leaves no trace.
+ *  2. Every write compares the revision that it is based on. After a conflict it starts over from the newest state, so no
+ *     update is lost.
+ *  3. Returned objects are frozen and shared; objects that are passed in are copied.
+ *  4. A write with dryRun passes every check and changes nothing.
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import type { KindDefinition } from '../../api/kind.ts';
@@ -39,22 +39,22 @@ export interface RegistryOptions {
   log: Log;
   /** The cluster IPs of Services: IPv4, /8 to /28. */
   serviceCidr: string;
-  /** Of UIDs, generated names and choices; absent: the system's. */
+  /** The source of UIDs, generated names and random choices; if absent, the system's. */
   randomBytes?: (size: number) => Uint8Array;
-  /** How much memory the objects may take; absent: a quarter of V8's heap at its largest. */
+  /** How much memory the objects may take; if absent, a quarter of V8's maximum heap. */
   roomBytes?: number;
-  /** Answers the token subresource of ServiceAccounts; absent: it is refused. */
+  /** Serves the token subresource of ServiceAccounts; if absent, it is unavailable. */
   issueToken?: TokenIssuer['issue'];
 }
 
 export interface Registry extends ResourceBackend {
   /** The revision of the newest write. */
   revision(): number;
-  /** Follows the store no longer; running watches fall silent. The store stays open. */
+  /** Stops following the store; running watches get no more events. The store stays open. */
   close(): void;
 }
 
-/** Loads everything that is stored. Rejects where the store cannot be read or the Service CIDR is none. */
+/** Loads all stored objects. Rejects if the store cannot be read or the Service CIDR is invalid. */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { store, timers, log, randomBytes = systemRandomBytes } = options;
   const resources = indexResources(options.kinds);
@@ -67,7 +67,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   return { ...createBackend(context), revision: () => cache.revision(), close: () => cache.close() };
 }
 
-/** Each method is async, so that failures come as rejections only. */
+/** Every method is async, so that all failures are rejections. */
 function createBackend(context: RegistryContext): ResourceBackend {
   const { resources } = context;
   return {

@@ -1,4 +1,4 @@
-/** The kinds by their place in the API, and their objects between the form that is stored and the one that is served. */
+/** The kinds by group, version and plural, and the conversion of their objects between the stored and the served form. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { type GroupResource, pathNotFound } from '../../machinery/status.ts';
@@ -9,19 +9,19 @@ export interface Resource {
   groupResource: GroupResource;
   /** `v1`, `events.k8s.io/v1` */
   apiVersion: string;
-  /** Of its keys in the store. */
+  /** The prefix of its keys in the store. */
   prefix: string;
-  /** An object of the cache in this kind's form: the same object each time. */
+  /** Converts a cached object to this kind's form; returns the same object each time. */
   fromStored(object: KubeObject): KubeObject;
   toStored(object: KubeObject): KubeObject;
-  /** What fromStored() has made of the object, if it was asked. */
+  /** The cached result of fromStored(), if it was called for the object. */
   served(object: KubeObject): KubeObject | undefined;
 }
 
 export interface ResourceIndex {
-  /** Key prefixes of the resources that the cache does not hold. */
+  /** Key prefixes of the uncached resources. */
   readonly uncached: ReadonlySet<string>;
-  /** Throws 404 where there is no such resource. */
+  /** Throws 404 if the resource does not exist. */
   find(ref: ResourceRef): Resource;
   /** The forms in which an object of this prefix has been served. */
   served(prefix: string, object: KubeObject): KubeObject[];
@@ -30,7 +30,7 @@ export interface ResourceIndex {
 export const apiVersionOf = (group: string, version: string): string =>
   group === '' ? version : `${group}/${version}`;
 
-/** Another form of a stored kind, converted once an object. */
+/** Another form of a stored kind; each object is converted once. */
 function memoized(convert: (object: KubeObject) => KubeObject): Pick<Resource, 'fromStored' | 'served'> {
   const known = new WeakMap<KubeObject, KubeObject>();
   return {

@@ -1,4 +1,4 @@
-/** What all objects take of the memory is bounded for clients; lifepod itself writes on. */
+/** The memory of all objects is bounded for clients, but not for lifepod itself. */
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { UserInfo } from '../../ports/backend.ts';
@@ -21,7 +21,7 @@ const text = 'x'.repeat(100_000);
 const FULL =
   /^the objects take .* of memory, this one .* more, and the limit is 1\.9 MiB: delete objects that are not needed$/;
 
-/** A registry in which a ConfigMap more has no room. */
+/** A registry without room for another ConfigMap. */
 async function fullRegistry() {
   const started = await startRegistry({ roomBytes: 2 * MEBIBYTE });
   const { registry } = started;
@@ -38,14 +38,14 @@ async function fullRegistry() {
   return { ...started, create, last: `c${count - 2}` };
 }
 
-test('a client creates nothing more, and does again once there is room', async () => {
+test('a client cannot create objects without room, and can again once there is room', async () => {
   const { registry, create, last } = await fullRegistry();
   await registry.delete(CONFIG_MAPS, 'default', last, { user });
   await create('again');
   expect(await failure(create('more'))).toMatchObject({ code: 507 });
 });
 
-test('an object may shrink, and may not grow beyond the room, by whatever verb', async () => {
+test('an object may shrink but not grow without room, with update, patch and apply', async () => {
   const { registry, last } = await fullRegistry();
   const grown = { data: { text: text.repeat(4) } };
   const patch = (body: object) =>
@@ -54,13 +54,15 @@ test('an object may shrink, and may not grow beyond the room, by whatever verb',
   const applied = { ...configMap(last, {}, { namespace: 'default' }), ...grown } as KubeObject;
   expect(await failure(registry.update(CONFIG_MAPS, applied, { user }))).toMatchObject({ code: 507 });
   const apply = registry.patch(CONFIG_MAPS, 'default', last, 'application/apply-patch+yaml', applied, {
-    ...{ user, fieldManager: 'test', force: true },
+    user,
+    fieldManager: 'test',
+    force: true,
   });
   expect(await failure(apply)).toMatchObject({ code: 507 });
   await patch({ data: { text: 'small' } });
 });
 
-test('many small values count for what they take in memory', async () => {
+test('many small values count with their size in memory', async () => {
   const { registry } = await startRegistry({ roomBytes: 2 * MEBIBYTE });
   const secrets = Array.from({ length: 40_000 }, () => ({}));
   const account = { ...object('ServiceAccount', 'large'), secrets } as KubeObject;
@@ -70,7 +72,7 @@ test('many small values count for what they take in memory', async () => {
   expect(await failure(create)).toMatchObject({ code: 507 });
 });
 
-test('parts of lifepod write where there is no room: statuses, deletions, and what an engine starts with', async () => {
+test('without room, parts of lifepod can still write statuses, deletions and the bootstrap objects', async () => {
   const { registry } = await fullRegistry();
   const pod = { ...object('Pod', 'web'), spec: { containers: [{ name: 'app', image: 'i' }], nodeName: 'node-1' } };
   await registry.create(PODS, 'default', pod as KubeObject);
@@ -83,7 +85,7 @@ test('parts of lifepod write where there is no room: statuses, deletions, and wh
     { status: { message } },
     { subresource: 'status' },
   );
-  // A graceful delete marks the Pod.
+  // A graceful delete updates the Pod.
   const deleted = (await registry.delete(PODS, 'default', 'web', { user })) as KubeObject;
   expect(deleted.metadata.deletionTimestamp).toBeDefined();
   await registry.delete(SERVICES, 'default', 'kubernetes', { user });
@@ -93,7 +95,7 @@ test('parts of lifepod write where there is no room: statuses, deletions, and wh
   await registry.delete(NAMESPACES, undefined, 'going', { user });
 });
 
-/** Fills the reserve too, by small updates. */
+/** Fills the reserve too, with small updates. Returns their number. */
 async function fillReserve(
   registry: Awaited<ReturnType<typeof fullRegistry>>['registry'],
   name: string,
@@ -111,7 +113,7 @@ async function fillReserve(
   }
 }
 
-test('what ends objects works without room: small updates in a reserve, and without that too what frees room', async () => {
+test('without room, small updates use a reserve, and writes that end objects work even without that', async () => {
   const { registry, last } = await fullRegistry();
   const deferContainers = [{ name: 'last', image: 'i', timeoutSeconds: 5 }];
   const bound = { containers: [{ name: 'app', image: 'i' }], nodeName: 'node-1', deferContainers };
@@ -140,8 +142,8 @@ test('what ends objects works without room: small updates in a reserve, and with
     startedAt: '2026-01-01T00:00:00.000000Z',
     deadline: '2026-01-01T00:00:30.000000Z',
   };
-  const told = { status: { phase: 'Terminating', termination } };
-  await registry.patch(PODS, 'default', 'ending', 'application/merge-patch+json', told, { subresource: 'status' });
+  const ending = { status: { phase: 'Terminating', termination } };
+  await registry.patch(PODS, 'default', 'ending', 'application/merge-patch+json', ending, { subresource: 'status' });
   const skip = {
     ...object('DeferControl', 'ending', { skip: 'last' }, { namespace: 'default' }),
     apiVersion: 'lifepod.io/v1',
@@ -155,14 +157,14 @@ test('what ends objects works without room: small updates in a reserve, and with
   await status('ending', { message: 'it has room again' });
 });
 
-test('a registry that starts counts what is stored', async () => {
+test('a registry counts the stored objects when it starts', async () => {
   const { store } = await fullRegistry();
   const { registry } = await startRegistry({ store, roomBytes: 2 * MEBIBYTE });
   const create = registry.create(CONFIG_MAPS, 'default', configMap('more', { text }), { user });
   expect(await failure(create)).toMatchObject({ code: 507 });
 });
 
-test('of those that come at once no more are written than there is room for', async () => {
+test('concurrent writes together do not exceed the room', async () => {
   const { registry } = await startRegistry({ roomBytes: 2 * MEBIBYTE });
   const creates = Array.from({ length: 50 }, (_, i) =>
     registry.create(CONFIG_MAPS, 'default', configMap(`c${i}`, { text }), { user }),
@@ -173,7 +175,7 @@ test('of those that come at once no more are written than there is room for', as
   expect(written).toBeLessThan(11);
 });
 
-test('an object of a client has 300,000 values with those of its managedFields; lifepod may let it grow', async () => {
+test('a client cannot grow an object beyond 300,000 values with its managedFields; lifepod can', async () => {
   const { registry } = await startRegistry();
   const large = configMap(
     'large',
@@ -189,7 +191,7 @@ test('an object of a client has 300,000 values with those of its managedFields; 
     message: expect.stringContaining('more than 300000 values, those of its managedFields included'),
   });
   await apply({});
-  // It may shrink, though it is still too large.
+  // The object may shrink although it is still too large.
   const fewer = { data: { k0: null } };
   await registry.patch(CONFIG_MAPS, 'default', 'large', 'application/merge-patch+json', fewer, { user });
 }, 60_000);

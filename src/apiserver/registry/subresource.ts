@@ -1,4 +1,4 @@
-/** create on a subresource: binding, eviction, token, and whatever else a kind's definition applies to the object. */
+/** create on a subresource: binding, eviction, token, and those that a kind's definition applies to the object. */
 import type {
   AuthenticationV1TokenRequest,
   Binding,
@@ -64,8 +64,8 @@ export async function createSubresource(
 }
 
 /**
- * Says in the Pod's conditions that it is evicted, then deletes it. Source: pkg/registry/core/pod/storage/eviction.go of v1.33
- * (behaviour and wording).
+ * Adds the condition for the eviction to the Pod, then deletes it. Source: pkg/registry/core/pod/storage/eviction.go of v1.33
+ * (behavior and wording).
  */
 async function evict(
   context: RegistryContext,
@@ -80,20 +80,20 @@ async function evict(
   const { gracePeriodSeconds, preconditions, dryRun } = eviction.deleteOptions ?? {};
   const isDryRun = options.dryRun === true || (dryRun ?? []).length > 0;
   const apply: SubresourceDefinition['apply'] = (old, ...more) => {
-    checkPreconditions(resource, old.metadata, preconditions === undefined ? {} : { preconditions });
+    checkPreconditions(resource, old.metadata, { preconditions });
     return definition.apply?.(old, ...more) ?? old;
   };
   const { metadata } = await applyTo(context, resource, target, { ...definition, apply }, eviction, {
     ...options,
     dryRun: isDryRun,
   });
-  const asked = { dryRun: isDryRun, ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }) };
-  // The resourceVersion of the preconditions was the one before the condition was written; another Pod of the name is not meant.
+  const deletion = { dryRun: isDryRun, gracePeriodSeconds };
+  // Writing the condition changed the resourceVersion, so check only the uid: another Pod of the same name must not be deleted.
   const { uid = '' } = metadata;
-  await deleteObject(context, resource, { namespace, name }, { ...asked, preconditions: { uid } });
+  await deleteObject(context, resource, { namespace, name }, { ...deletion, preconditions: { uid } });
 }
 
-/** POST of a Binding: the binding subresource of the Pod that it names. */
+/** POST of a Binding: creates the binding subresource of the Pod with the same name. */
 export function createBinding(
   context: RegistryContext,
   namespace: string | undefined,
@@ -133,17 +133,17 @@ async function applyTo(
   return written;
 }
 
-/** What upstream answers to a Binding. */
+/** Upstream's response to a Binding. */
 const created = (): KubeObject =>
   ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }) as unknown as KubeObject;
 
-/** Source: pkg/registry/core/serviceaccount/storage/token.go of v1.33 (behaviour and wording). */
+/** Source: pkg/registry/core/serviceaccount/storage/token.go of v1.33 (behavior and wording). */
 async function issueToken(
   context: RegistryContext,
   account: ServiceAccount,
   request: AuthenticationV1TokenRequest,
 ): Promise<KubeObject> {
-  if (context.issueToken === undefined) throw serviceUnavailable('this server issues no tokens');
+  if (context.issueToken === undefined) throw serviceUnavailable('this server does not issue tokens');
   const { namespace = '', name, uid = '' } = account.metadata;
   const { audiences, expirationSeconds, boundObjectRef } = request.spec ?? {};
   const pod = boundObjectRef === undefined ? undefined : boundPod(context, account, boundObjectRef);
@@ -151,10 +151,10 @@ async function issueToken(
     namespace,
     { name, uid },
     {
-      ...(audiences === undefined ? {} : { audiences }),
-      ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
-      ...(pod === undefined ? {} : { pod: { name: pod.metadata.name, uid: pod.metadata.uid ?? '' } }),
-      ...(pod?.spec?.nodeName ? { node: { name: pod.spec.nodeName } } : {}),
+      audiences,
+      expirationSeconds,
+      pod: pod && { name: pod.metadata.name, uid: pod.metadata.uid ?? '' },
+      node: pod?.spec?.nodeName ? { name: pod.spec.nodeName } : undefined,
     },
   );
   const metadata = { name, namespace, creationTimestamp: formatTime(context.timers.now()) };
@@ -168,7 +168,7 @@ interface BoundObject {
   uid?: string;
 }
 
-/** The Pod that the token is to live as long as. Throws 400, 404, 409 or 422. */
+/** The Pod whose lifetime limits that of the token. Throws 400, 404, 409 or 422. */
 function boundPod({ cache }: RegistryContext, account: ServiceAccount, bound: BoundObject): Pod {
   const { namespace, name: accountName } = account.metadata;
   if (bound.kind !== 'Pod' || bound.apiVersion !== 'v1') {

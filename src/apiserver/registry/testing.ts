@@ -1,4 +1,4 @@
-/** What the tests of the registry share: hand-driven timers, a started registry, objects to put into it. */
+/** Shared by the tests of the registry: manual timers, a started registry, and objects for it. */
 import type { Pod } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
@@ -18,7 +18,7 @@ export const SERVICES = ref('services');
 export const SERVICE_ACCOUNTS = ref('serviceaccounts');
 
 export interface ManualTimers extends Timers {
-  /** Moves the clock, calling what becomes due on the way, each at its time. */
+  /** Advances the clock and calls each due callback at its time. */
   advance(millis: number): void;
 }
 
@@ -42,7 +42,7 @@ export function manualTimers(start = Date.UTC(2026, 0, 1)): ManualTimers {
   };
 }
 
-/** Fails the test that a part logs an error in. */
+/** Fails the test if anything logs an error. */
 export const strictLog: Log = {
   debug: () => {},
   info: () => {},
@@ -61,7 +61,7 @@ export interface Started {
   timers: ManualTimers;
 }
 
-/** A registry with the system's namespaces and the ServiceAccount default/default. */
+/** Starts a registry with the system namespaces and the ServiceAccount default/default. */
 export async function startRegistry(options: Partial<RegistryOptions> = {}): Promise<Started> {
   const store = options.store ?? createMemoryStore();
   const timers = manualTimers();
@@ -87,7 +87,7 @@ export const configMap = (name: string, data: Record<string, string> = {}, metad
 export const pod = (name: string, spec: object = {}, metadata: object = {}): Pod =>
   object('Pod', name, { spec: { containers: [{ name: 'app', image: 'busybox' }], ...spec } }, metadata) as Pod;
 
-/** The code, reason and message of the ApiError that the promise rejects with. */
+/** Returns the code, reason and message of the ApiError that the promise rejects with. */
 export async function failure(promise: Promise<unknown>): Promise<{ code: number; reason: string; message: string }> {
   try {
     await promise;

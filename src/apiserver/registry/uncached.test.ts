@@ -1,4 +1,4 @@
-/** A kind whose objects the cache does not hold answers every verb as the others do. */
+/** A kind whose objects the cache does not keep supports every verb like other kinds. */
 import { expect, test } from 'vitest';
 import type { PodRecord } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
@@ -26,7 +26,7 @@ const record = (name: string, podName = 'web', steps = 1): PodRecord =>
 const names = async ({ registry }: Started, options: object = {}): Promise<string[]> =>
   (await registry.list(RECORDS, options)).items.map(({ metadata }) => metadata.name);
 
-/** Lines such as `ADDED a 1` until there are so many. */
+/** Watches until there are `count` events, and returns them as lines such as `ADDED a 1`. */
 async function watched(
   { registry }: Started,
   options: WatchOptions,
@@ -47,7 +47,7 @@ async function watched(
   return lines;
 }
 
-test('create, get, update, patch and delete', async () => {
+test('uncached objects support create, get, update, patch and delete', async () => {
   const { registry } = await startRegistry();
   const created = (await registry.create(RECORDS, 'default', record('a'))) as PodRecord;
   expect(await registry.get(RECORDS, 'default', 'a')).toEqual(created);
@@ -72,7 +72,7 @@ test('create, get, update, patch and delete', async () => {
   expect(await failure(registry.update(RECORDS, longer))).toMatchObject({ code: 404 });
 });
 
-test('list: in order, by namespace, by selector, in pages', async () => {
+test('uncached objects are listed in order, by namespace, by selector and in pages', async () => {
   const started = await startRegistry();
   await started.registry.create(NAMESPACES, undefined, object('Namespace', 'other'));
   for (const name of ['c', 'a', 'b']) await started.registry.create(RECORDS, 'default', record(name, `pod-${name}`));
@@ -85,12 +85,12 @@ test('list: in order, by namespace, by selector, in pages', async () => {
   expect(await names(started, { namespace: 'default', fieldSelector: 'metadata.name=none' })).toEqual([]);
   const page = await started.registry.list(RECORDS, { limit: 3 });
   expect(page.metadata.remainingItemCount).toBe(1);
-  // A page shows the moment of the first one.
+  // All pages show the state of the first one.
   await started.registry.create(RECORDS, 'other', record('e'));
   expect(await names(started, { limit: 3, continue: page.metadata.continue })).toEqual(['d']);
 });
 
-test('watch: what there is, then what happens', async () => {
+test('a watch of uncached objects shows the current ones, then their changes', async () => {
   const started = await startRegistry();
   const { registry } = started;
   await registry.create(RECORDS, 'default', record('a'));
@@ -114,13 +114,13 @@ test('watch: what there is, then what happens', async () => {
   expect(await watched(started, { resourceVersion: metadata.resourceVersion }, 3)).toEqual(changes);
 });
 
-test('none of them is in the cache, also not after a start', async () => {
+test('uncached objects are not in the cache, even after a restart', async () => {
   const { store, registry } = await startRegistry();
   for (let i = 0; i < 5; i++) await registry.create(RECORDS, 'default', record(`r${i}`));
   registry.close();
   const again = await startRegistry({ store });
   expect(await names(again)).toHaveLength(5);
-  // What sorts behind them is there.
+  // Objects that sort after the uncached ones are loaded.
   const { uncached } = indexResources(kinds);
   await store.txn({
     compare: [],
@@ -134,7 +134,7 @@ test('none of them is in the cache, also not after a start', async () => {
   expect(cache.get('/registry/core/namespaces/default')).toBeDefined();
 });
 
-test('they are written while their namespace ends, and after it', async () => {
+test('PodRecords can be written while their namespace terminates and afterwards', async () => {
   const { registry } = await startRegistry();
   await registry.create(NAMESPACES, undefined, object('Namespace', 'going'));
   await registry.create(RECORDS, 'going', record('a'));
@@ -149,7 +149,7 @@ test('they are written while their namespace ends, and after it', async () => {
   expect(left).toEqual(['a', 'b', 'c']);
 });
 
-test('a page of large objects has fewer of them than were asked for', async () => {
+test('a page of large objects has fewer than requested', async () => {
   const started = await startRegistry();
   const { registry } = started;
   for (const name of ['a', 'b', 'c']) {

@@ -1,6 +1,6 @@
 /**
  * update and patch of an object or of a subresource that is part of it.
- * Source: upstream's rest.BeforeUpdate, generic registry and patch handler (behaviour and wording).
+ * Source: upstream's rest.BeforeUpdate, generic registry and patch handler (behavior and wording).
  */
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { strategyFor } from '../../api/patch-strategy.ts';
@@ -30,7 +30,7 @@ import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
 import { keyOf } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
-/** Parts of lifepod in the same process give no user. */
+/** The user of lifepod's own parts, which write in process and give no user. */
 const OWN_USER = 'lifepod';
 
 export interface UpdateOptions extends WriteOptions {
@@ -46,13 +46,13 @@ interface Request {
   name: string;
   options: UpdateOptions;
   subresource: SubresourceDefinition | undefined;
-  /** How a body that does not fit its type is refused. */
+  /** Makes the error for a body that does not fit its type. */
   refuse?: (cause: string) => ApiError;
-  /** What of the allocated is to be given back when the attempt is over. */
+  /** Releases the addresses and ports that were allocated for the attempt. */
   release: () => void;
 }
 
-/** Throws 404 or 405 where the subresource cannot be written so. */
+/** Throws 404 or 405 if the subresource does not exist or does not support the verb. */
 export function findSubresource(
   { kind }: Resource,
   name: string | undefined,
@@ -90,7 +90,7 @@ export async function patchObject(
   if (resource.kind.createOnly) throw methodNotAllowed();
   const { type, body } = patch;
   const subresource = findSubresource(resource, options.subresource, 'patch');
-  // Upstream shows the patch as Go prints a map.
+  // Upstream prints the patch as a Go map.
   const shown = (): string => (isJsonObject(body) ? goText(body) : JSON.stringify(body));
   const refuse = (cause: string) => invalidObject({ group: '', kind: '' }, '', [invalid('patch', shown(), cause)]);
   return changeObject({ context, resource, ...at, options, subresource, refuse }, (old) => {
@@ -100,7 +100,7 @@ export async function patchObject(
   });
 }
 
-/** What is no text is refused where the object is decoded. Source: upstream's checkName (wording). */
+/** Skips fields of the wrong type, which decoding rejects later. Source: upstream's checkName (wording). */
 export function checkSamePlace(object: KubeObject, at: { namespace: string | undefined; name: string }): void {
   if (placeError({ ...object }) !== undefined) return;
   const { name = '', namespace = '' } = (object.metadata ?? {}) as Partial<ObjectMeta>;
@@ -115,13 +115,13 @@ export function checkSamePlace(object: KubeObject, at: { namespace: string | und
 
 interface NewBody {
   body: KubeObject;
-  /** Who owns its fields then; absent: as with any write. */
+  /** The owners of its fields; if absent, computed as for any write. */
   owners?: readonly ManagedFieldsEntry[];
-  /** A client has sent it as it is: a field is absent also where the client's types do not have it. */
+  /** A client sent the whole object, so fields unknown to the client may be missing. */
   isWhole?: boolean;
 }
 
-/** Changes the object into what `bodyFor` makes of it, with all steps of an update. */
+/** Replaces the object by the result of `bodyFor`, with all steps of an update. */
 export async function changeObject(
   target: Omit<Request, 'key' | 'release'>,
   bodyFor: (old: KubeObject, betweenSteps: BetweenSteps) => NewBody | Promise<NewBody>,
@@ -154,16 +154,16 @@ export async function changeObject(
   return object;
 }
 
-/** Another attempt warns of the same again. */
+/** Drops duplicate warnings, which further attempts produce. */
 function onceEach(onWarning: ((text: string) => void) | undefined): (text: string) => void {
-  const said = new Set<string>();
+  const seen = new Set<string>();
   return (text) => {
-    if (!said.has(text)) onWarning?.(text);
-    said.add(text);
+    if (!seen.has(text)) onWarning?.(text);
+    seen.add(text);
   };
 }
 
-/** A large object keeps each step busy: others are answered in between. */
+/** Computes the change. Each step takes long for a large object, so the steps yield to other requests. */
 async function changeOf(
   request: Request,
   { body, owners, isWhole }: NewBody,
@@ -208,7 +208,7 @@ function checkPreconditions({ resource, key, name }: Request, sent: ObjectMeta, 
   }
 }
 
-/** The fields of metadata that no update changes. */
+/** Restores the fields of metadata that no update may change. */
 function keepSystemFields(metadata: ObjectMeta, old: ObjectMeta): void {
   metadata.name = old.name;
   metadata.resourceVersion = old.resourceVersion;
@@ -264,8 +264,8 @@ async function applied(
 }
 
 /**
- * A Service that is replaced without its cluster IP keeps it, where both need one.
- * Source: upstream's patchAllocatedValues (behaviour).
+ * A Service that is replaced by one without a cluster IP keeps its cluster IP if both need one.
+ * Source: upstream's patchAllocatedValues (behavior).
  */
 function keepAllocated(object: KubeObject, old: KubeObject): void {
   interface Allocated {
@@ -280,7 +280,7 @@ function keepAllocated(object: KubeObject, old: KubeObject): void {
     spec.clusterIPs = [...(oldSpec.clusterIPs ?? [])];
 }
 
-/** An object that waits for its finalizers goes with the last of them. Source: upstream's ShouldDeleteDuringUpdate. */
+/** An update that removes the last finalizer deletes the object. Source: upstream's ShouldDeleteDuringUpdate. */
 function removedByUpdate({ kind }: Resource, object: KubeObject, old: KubeObject, now: number): boolean {
   if ((object.metadata.finalizers ?? []).length > 0) return false;
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;

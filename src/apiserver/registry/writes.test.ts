@@ -20,7 +20,7 @@ import {
 const data = (object: KubeObject): Record<string, string> => (object as { data?: Record<string, string> }).data ?? {};
 
 describe('create', () => {
-  test('fills in the metadata of the system, and answers what is stored', async () => {
+  test('sets the system metadata and returns the stored object', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: 'v' }, { uid: 'mine' }));
     expect(created).toMatchObject({
@@ -38,9 +38,9 @@ describe('create', () => {
   });
 
   test.each([
-    ['a name that is taken', configMap('taken'), 409, 'AlreadyExists', 'configmaps "taken" already exists'],
+    ['a name that is in use', configMap('taken'), 409, 'AlreadyExists', 'configmaps "taken" already exists'],
     [
-      'another namespace than the request has',
+      'a namespace other than that of the request',
       configMap('a', {}, { namespace: 'other' }),
       400,
       'BadRequest',
@@ -81,15 +81,15 @@ describe('create', () => {
       'BadRequest',
       'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string',
     ],
-  ])('refuses %s', async (_, body, code, reason, message) => {
+  ])('create refuses %s', async (_, body, code, reason, message) => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('taken'));
     expect(await failure(registry.create(CONFIG_MAPS, 'default', body))).toEqual({ code, reason, message });
   });
 
-  test('generates a name from upstream’s alphabet, and another one where that is taken', async () => {
+  test('generates a name from the alphabet of upstream, and another one if that is in use', async () => {
     let calls = 0;
-    // The first two suffixes are equal; everything else counts up.
+    // The first two suffixes are equal; all later bytes count up.
     const randomBytes = (size: number) => {
       const first = size === 5 && calls++ < 2;
       return Uint8Array.from({ length: size }, (_, index) => (first ? 0 : calls + index));
@@ -103,7 +103,7 @@ describe('create', () => {
     expect(two.metadata.name).not.toBe('web-bbbbb');
   });
 
-  test('gives up on a generated name that stays taken', async () => {
+  test('fails if all generated names are in use', async () => {
     const { registry } = await startRegistry({ randomBytes: (size) => new Uint8Array(size) });
     await registry.create(CONFIG_MAPS, 'default', configMap('web-bbbbb'));
     expect(await failure(registry.create(CONFIG_MAPS, 'default', configMap('', {}, { generateName: 'web-' })))).toEqual(
@@ -116,16 +116,16 @@ describe('create', () => {
     );
   });
 
-  test('a dry run is checked and leaves nothing', async () => {
+  test('a dry run checks the object and stores nothing', async () => {
     const { registry } = await startRegistry();
     const before = registry.revision();
-    const answer = await registry.create(CONFIG_MAPS, 'default', configMap('a'), { dryRun: true });
-    expect(answer.metadata.uid).toBeDefined();
+    const created = await registry.create(CONFIG_MAPS, 'default', configMap('a'), { dryRun: true });
+    expect(created.metadata.uid).toBeDefined();
     expect(registry.revision()).toBe(before);
     expect((await failure(registry.get(CONFIG_MAPS, 'default', 'a'))).message).toBe('configmaps "a" not found');
   });
 
-  test('unknown fields are dropped, named or refused', async () => {
+  test('unknown fields are dropped, reported in a warning, or refused', async () => {
     const { registry } = await startRegistry();
     const body = (name: string) => object('ConfigMap', name, { foo: 1, data: { a: 'b' } });
     const warnings: string[] = [];
@@ -144,7 +144,7 @@ describe('create', () => {
     });
   });
 
-  test('a full store is 507', async () => {
+  test('a full store leads to 507', async () => {
     const store = createMemoryStore();
     const { registry } = await startRegistry({ store });
     store.txn = () => Promise.reject(new StorageFullError('/data', 'no space', 'free some', undefined));
@@ -153,7 +153,7 @@ describe('create', () => {
 });
 
 describe('namespaces and ServiceAccounts', () => {
-  test('content needs its namespace', async () => {
+  test('an object cannot be created without its namespace', async () => {
     const { registry } = await startRegistry();
     expect(await failure(registry.create(CONFIG_MAPS, 'nowhere', configMap('a')))).toEqual({
       code: 404,
@@ -162,7 +162,7 @@ describe('namespaces and ServiceAccounts', () => {
     });
   });
 
-  test('nothing is created in a namespace that ends', async () => {
+  test('nothing can be created in a terminating namespace', async () => {
     const { registry } = await startRegistry();
     await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
     await registry.delete(NAMESPACES, undefined, 'x');
@@ -184,7 +184,7 @@ describe('namespaces and ServiceAccounts', () => {
     });
   });
 
-  test('a namespace that begins to end in the same moment takes nothing more', async () => {
+  test('a create fails if its namespace starts terminating at the same time', async () => {
     const store = createMemoryStore();
     const { registry } = await startRegistry({ store });
     await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
@@ -197,7 +197,7 @@ describe('namespaces and ServiceAccounts', () => {
     expect(await failure(registry.create(CONFIG_MAPS, 'x', configMap('a')))).toMatchObject({ reason: 'Forbidden' });
   });
 
-  test('a Pod waits for its ServiceAccount, and runs as it', async () => {
+  test('a Pod waits for its ServiceAccount and uses it', async () => {
     const { registry, timers } = await startRegistry();
     await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
     const creating = registry.create(PODS, 'x', pod('a'));
@@ -208,7 +208,7 @@ describe('namespaces and ServiceAccounts', () => {
     expect(created.spec?.volumes?.[0]?.name).toMatch(/^kube-api-access-[a-z0-9]{5}$/);
   });
 
-  test('a Pod whose ServiceAccount does not come is refused after 2 s', async () => {
+  test('a Pod is refused if its ServiceAccount does not exist after 2 s', async () => {
     const { registry, timers } = await startRegistry();
     const creating = failure(registry.create(PODS, 'default', pod('a', { serviceAccountName: 'robot' })));
     await turns(1);
@@ -222,7 +222,7 @@ describe('namespaces and ServiceAccounts', () => {
   });
 });
 
-test('of more than 256 Pods that wait for their ServiceAccounts the first is refused at once', async () => {
+test('the Pod that has waited longest is refused when more than 256 wait for their ServiceAccounts', async () => {
   const { registry, timers } = await startRegistry();
   const ended: number[] = [];
   const creating = Array.from({ length: 258 }, (_, index) =>
@@ -240,7 +240,7 @@ test('of more than 256 Pods that wait for their ServiceAccounts the first is ref
 });
 
 describe('update', () => {
-  test('replaces, keeps what belongs to the system, and compares the resourceVersion', async () => {
+  test('replaces the object, keeps its system metadata, and compares the resourceVersion', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: '1' }));
     const { resourceVersion } = created.metadata;
@@ -259,7 +259,7 @@ describe('update', () => {
     expect(data(await registry.update(CONFIG_MAPS, configMap('a', { k: '4' }, place)))).toEqual({ k: '4' });
   });
 
-  test('another uid is a conflict', async () => {
+  test('an update with another uid is a conflict', async () => {
     const { registry } = await startRegistry();
     const { metadata } = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     const other = configMap('a', {}, { namespace: 'default', uid: 'other' });
@@ -270,7 +270,7 @@ describe('update', () => {
     });
   });
 
-  test('without a change it writes nothing', async () => {
+  test('an update without a change writes nothing', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { x: '1', y: '2' }));
     const same = configMap('a', { y: '2', x: '1' }, { namespace: 'default' });
@@ -278,7 +278,7 @@ describe('update', () => {
     expect(String(registry.revision())).toBe(created.metadata.resourceVersion);
   });
 
-  test('what is invalid or not there is refused', async () => {
+  test('an update of an invalid or missing object is refused', async () => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     const place = { namespace: 'default' };
@@ -293,7 +293,7 @@ describe('update', () => {
     });
   });
 
-  test('a dry run changes nothing', async () => {
+  test('a dry run of an update changes nothing', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: '1' }));
     const body = configMap('a', { k: '2' }, { namespace: 'default' });
@@ -303,7 +303,7 @@ describe('update', () => {
 });
 
 describe('subresources', () => {
-  test('status leaves the rest as it is', async () => {
+  test('an update of the status leaves the rest unchanged', async () => {
     const { registry } = await startRegistry();
     const created = (await registry.create(PODS, 'default', pod('a'))) as Pod;
     const body = { ...created, spec: { ...created.spec, nodeName: 'n' }, status: { phase: 'Running' } } as Pod;
@@ -314,7 +314,7 @@ describe('subresources', () => {
   });
 
   test.each([
-    ['its subresource', (name: string) => ({ name, subresource: 'binding' }), PODS],
+    ['its binding subresource', (name: string) => ({ name, subresource: 'binding' }), PODS],
     ['a Binding', () => ({}), ref('bindings')],
   ])('a Pod is bound by %s', async (_, options, target) => {
     const { registry } = await startRegistry();
@@ -328,7 +328,7 @@ describe('subresources', () => {
     });
   });
 
-  test('a Binding adds no annotation that an update could not, nor an odd label', async () => {
+  test('a Binding cannot add forbidden annotations or invalid labels', async () => {
     const { registry } = await startRegistry();
     const before = await registry.create(PODS, 'default', pod('a'));
     const bind = (metadata: object) => {
@@ -350,11 +350,11 @@ describe('subresources', () => {
     expect((await registry.get(PODS, 'default', 'a')).metadata.annotations).toEqual({ seen: 'yes' });
   });
 
-  test('a token is issued for the account and the Pod that it is bound to, also while that ends', async () => {
-    const asked: unknown[] = [];
+  test('a token is issued for the account and its bound Pod, even while the Pod terminates', async () => {
+    const requests: unknown[] = [];
     const { registry } = await startRegistry({
       issueToken: async (...request) => {
-        asked.push(request);
+        requests.push(request);
         return { token: 'secret', expirationTimestamp: '2026-01-01T01:00:00Z' };
       },
     });
@@ -371,16 +371,16 @@ describe('subresources', () => {
       },
     } as unknown as KubeObject;
     const options = { name: 'default', subresource: 'token' };
-    const answer = await registry.create(SERVICE_ACCOUNTS, 'default', request, options);
-    expect(answer).toMatchObject({ kind: 'TokenRequest', status: { token: 'secret' } });
-    expect(asked).toEqual([
+    const response = await registry.create(SERVICE_ACCOUNTS, 'default', request, options);
+    expect(response).toMatchObject({ kind: 'TokenRequest', status: { token: 'secret' } });
+    expect(requests).toEqual([
       [
         'default',
         { name: 'default', uid: account.metadata.uid },
         { audiences: ['vault'], expirationSeconds: 3607, pod: { name: 'a', uid }, node: { name: 'n1' } },
       ],
     ]);
-    // Its defer containers may need one.
+    // The defer containers of the Pod may need a token.
     await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 30 });
     expect((await registry.get(PODS, 'default', 'a')).metadata.deletionTimestamp).toBeDefined();
     expect(await registry.create(SERVICE_ACCOUNTS, 'default', request, options)).toMatchObject({
@@ -388,7 +388,7 @@ describe('subresources', () => {
     });
   });
 
-  test('what a kind does not have is not found, what it does not take not allowed', async () => {
+  test('an unknown subresource or kind is NotFound, an unsupported verb MethodNotAllowed', async () => {
     const { registry } = await startRegistry();
     const created = await registry.create(PODS, 'default', pod('a'));
     expect(await failure(registry.update(PODS, created, { subresource: 'scale' }))).toMatchObject({ code: 404 });
@@ -411,13 +411,13 @@ describe('patch', () => {
         { op: 'remove', path: '/data/gone' },
       ],
     ],
-  ] as const)('%s', async (type, body) => {
+  ] as const)('applies a patch of type %s', async (type, body) => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a', { k: '1', gone: 'x' }));
     expect(data(await registry.patch(CONFIG_MAPS, 'default', 'a', type, body))).toEqual({ k: '2' });
   });
 
-  test('small patches do not make an object grow without limit', async () => {
+  test('repeated small patches cannot make an object exceed its maximum size', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a'));
     const options = { subresource: 'status' };
@@ -471,20 +471,20 @@ describe('patch', () => {
       422,
       ' "" is invalid: patch: Invalid value: "map[foo:1]": strict decoding error: unknown field "foo"',
     ],
-  ])('refuses %s', async (_, body, code, message) => {
+  ])('patch refuses %s', async (_, body, code, message) => {
     const { registry } = await startRegistry();
     await registry.create(CONFIG_MAPS, 'default', configMap('a'));
     const patching = registry.patch(CONFIG_MAPS, 'default', 'a', merge, body, { fieldValidation: 'Strict' });
     expect(await failure(patching)).toMatchObject({ code, message });
   });
 
-  test('of what is not there', async () => {
+  test('patch of a missing object is NotFound', async () => {
     const { registry } = await startRegistry();
     expect(await failure(registry.patch(CONFIG_MAPS, 'default', 'a', merge, {}))).toMatchObject({ code: 404 });
   });
 });
 
-test('two kinds show one stored object', async () => {
+test('two kinds can serve the same stored object', async () => {
   const { registry } = await startRegistry();
   const events = ref('events', 'events.k8s.io');
   const content = {

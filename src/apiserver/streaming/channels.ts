@@ -1,12 +1,12 @@
 /**
- * Exec and attach over WebSocket: translates the channels of v4.channel.k8s.io and v5.channel.k8s.io (the first byte of a
- * message) to the SPDY streams that the container runtime knows. Source: v1.33 remotecommand, KEP-4006.
+ * Exec and attach over WebSocket: translates the channels of v4.channel.k8s.io and v5.channel.k8s.io (the first byte of each
+ * message) to the SPDY streams that the container runtime supports. Source: v1.33 remotecommand, KEP-4006.
  *
  * Invariants:
- *  1. One message at a time in each direction: whoever reads slowly slows down who sends.
- *  2. What the runtime gets of the client is input and sizes of the terminal, each read before (terminal-sizes.ts).
- *  3. A client that is still there gets exactly one metav1.Status on the error channel, after all output, and then a normal
- *     close: the runtime's, or one that says that the connection to the runtime was lost.
+ *  1. One message at a time in each direction: a slow reader slows down the sender.
+ *  2. The runtime gets only input and terminal sizes from the client; the sizes are parsed first (terminal-sizes.ts).
+ *  3. A client that is still connected gets exactly one metav1.Status on the error channel, after all output, and then a normal
+ *     close: the Status of the runtime, or one about the lost connection to the runtime.
  */
 import type { WebSocket } from 'ws';
 import type { Status } from '../../machinery/meta.ts';
@@ -19,18 +19,18 @@ import { createSizeReader } from './terminal-sizes.ts';
 
 export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** What the runtime is asked for; `v5.channel.k8s.io` differs in the WebSocket alone. */
+/** The protocol for the runtime. v5.channel.k8s.io differs only on the WebSocket. */
 export const RUNTIME_PROTOCOL = 'v4.channel.k8s.io';
 
 const NORMAL_CLOSURE = 1000;
 
 type Input = Partial<Record<'stdin' | 'resize', SpdyStream>>;
 
-/** Resolves when the client's connection has ended, and that of the runtime ends; never rejects. `output`: called when the runtime sends data. */
+/** Resolves when the client's connection has ended, which ends the runtime's; never rejects. `output` is called for data of the runtime. */
 export async function translateChannels(
   webSocket: WebSocket,
   runtime: SpdyConnection,
-  asked: StreamSelection & { protocol: 'v4.channel.k8s.io' | 'v5.channel.k8s.io'; output?(): void },
+  requested: StreamSelection & { protocol: 'v4.channel.k8s.io' | 'v5.channel.k8s.io'; output?(): void },
   signal: AbortSignal,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => webSocket.once('close', resolve));
@@ -46,16 +46,16 @@ export async function translateChannels(
 
   const send = (channel: number, bytes: Uint8Array): Promise<void> =>
     new Promise((resolve) => {
-      // Called with an error where the client has gone: its end is heard of otherwise.
+      // An error means that the client has disconnected, which the close event handles.
       webSocket.send(Buffer.concat([Buffer.of(channel), bytes]), () => resolve());
     });
   const output = (channel: number, bytes: Uint8Array): Promise<void> => {
-    asked.output?.();
+    requested.output?.();
     return send(channel, bytes);
   };
   const status: Uint8Array[] = [];
-  // Clients take a first, empty message as the sign that the stream is there.
-  await send(asked.stdout ? CHANNEL.stdout : asked.stderr ? CHANNEL.stderr : CHANNEL.error, new Uint8Array());
+  // Clients expect an initial empty message as the sign that the stream exists.
+  await send(requested.stdout ? CHANNEL.stdout : requested.stderr ? CHANNEL.stderr : CHANNEL.error, new Uint8Array());
 
   let failure: Error | undefined;
   const refuse = (error: ProtocolError): void => {
@@ -63,11 +63,11 @@ export async function translateChannels(
     giveUp();
   };
   const serve = async (): Promise<void> => {
-    const input = await openStreams(runtime, asked, output, async (bytes) => {
-      asked.output?.();
+    const input = await openStreams(runtime, requested, output, async (bytes) => {
+      requested.output?.();
       status.push(bytes);
     });
-    passInput(webSocket, input, asked.protocol === 'v5.channel.k8s.io', refuse).catch(giveUp);
+    passInput(webSocket, input, requested.protocol === 'v5.channel.k8s.io', refuse).catch(giveUp);
     await runtime.ended;
   };
   try {
@@ -76,7 +76,7 @@ export async function translateChannels(
     failure = error as Error;
     giveUp();
   }
-  // The answer to the close is read.
+  // Read the client's response to the close frame.
   webSocket.resume();
   signal.removeEventListener('abort', giveUp);
   if (status.length === 0) status.push(Buffer.from(JSON.stringify(lostStatus(failure, signal))));
@@ -87,7 +87,7 @@ export async function translateChannels(
 
 async function openStreams(
   runtime: SpdyConnection,
-  asked: StreamSelection,
+  requested: StreamSelection,
   send: (channel: number, bytes: Uint8Array) => Promise<void>,
   receiveStatus: (bytes: Uint8Array) => Promise<void>,
 ): Promise<Input> {
@@ -96,17 +96,17 @@ async function openStreams(
     wanted ? runtime.open({ streamtype }, receive) : undefined;
   const [, stdin, , , resize] = await Promise.all([
     open(true, 'error', receiveStatus),
-    open(asked.stdin, 'stdin', nothing),
-    open(asked.stdout, 'stdout', (bytes) => send(CHANNEL.stdout, bytes)),
-    open(asked.stderr, 'stderr', (bytes) => send(CHANNEL.stderr, bytes)),
-    open(asked.tty, 'resize', nothing),
+    open(requested.stdin, 'stdin', nothing),
+    open(requested.stdout, 'stdout', (bytes) => send(CHANNEL.stdout, bytes)),
+    open(requested.stderr, 'stderr', (bytes) => send(CHANNEL.stderr, bytes)),
+    open(requested.tty, 'resize', nothing),
   ]);
-  return { ...(stdin === undefined ? {} : { stdin }), ...(resize === undefined ? {} : { resize }) };
+  return { stdin, resize };
 }
 
 /**
- * Reads to the client's end, also when nobody takes it any more. Rejects where the client breaks the WebSocket protocol;
- * `refuse` is called where what it sends in it is malformed.
+ * Reads until the client's end, even after the runtime accepts no more input. Rejects if the client breaks the WebSocket protocol;
+ * `refuse` is called for messages with malformed content.
  */
 async function passInput(
   webSocket: WebSocket,
@@ -125,14 +125,14 @@ async function passInput(
     try {
       await take(bytes[0], bytes.subarray(1));
     } catch (error) {
-      // To leave the loop would cut the connection, before the client has its status.
+      // Leaving the loop would cut the connection before the client has got its Status.
       refuse(error as ProtocolError);
     }
   }
 }
 
 function lostStatus(failure: Error | undefined, signal: AbortSignal): Status {
-  if (signal.aborted) return serviceUnavailable('the API server is ending').status;
+  if (signal.aborted) return serviceUnavailable('the API server is shutting down').status;
   if (failure instanceof ApiError) return failure.status;
   return internalError(failure?.message ?? 'the connection to the container runtime was lost').status;
 }

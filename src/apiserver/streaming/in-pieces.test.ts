@@ -5,14 +5,14 @@ import { PassThrough, Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
-import { whileOthersAsk } from '../hostile-fixture.ts';
+import { whileServingOthers } from '../hostile-fixture.ts';
 import { noNodes, startTestServer } from '../server-fixture.ts';
 import { inPieces } from './in-pieces.ts';
 import { startRuntime } from './runtime-fixture.ts';
 import { ping } from './spdy/frames.ts';
 import { createSpdyRelay } from './spdy/spdy-relay.ts';
 
-test('a message with many small frames is read no further until the runtime takes more', async () => {
+test('a message with many small frames is not read further until the runtime accepts more', async () => {
   let written = 0;
   const firstIsTaken = Promise.withResolvers<void>();
   const runtime = new Writable({
@@ -36,7 +36,7 @@ test('a message with many small frames is read no further until the runtime take
   expect(written).toBe(message.length);
 });
 
-test('no piece is read after one that is refused', async () => {
+test('no piece is read after a refused one', async () => {
   const taken: number[] = [];
   const take = async (bytes: Uint8Array): Promise<void> => {
     taken.push(bytes.length);
@@ -46,23 +46,29 @@ test('no piece is read after one that is refused', async () => {
   expect(taken).toEqual([65_536, 65_536]);
 });
 
-test('while a tunnelled message of 31 MiB of small frames goes to the runtime, others are answered', async () => {
+test('other clients are served while a tunneled message of 31 MiB with small frames is passed on', async () => {
   await using runtime = await startRuntime();
   const nodes = { ...noNodes, portForward: async () => ({ url: runtime.url }) };
   await using server = await startTestServer({ nodes });
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, spec: { nodeName: 'n' } };
   await server.backend.create({ group: '', version: 'v1', resource: 'pods' }, 'default', pod as KubeObject);
   const { caCertificate: ca, admin } = server.pki;
-  const asked = request({
-    ...{ host: server.server.host, port: server.server.port, ca, cert: admin.certificate, key: admin.key },
+  const upgradeRequest = request({
+    host: server.server.host,
+    port: server.server.port,
+    ca,
+    cert: admin.certificate,
+    key: admin.key,
     path: '/api/v1/namespaces/default/pods/p/portforward',
     headers: {
-      ...{ Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' },
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
       'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
       'Sec-WebSocket-Protocol': 'SPDY/3.1+portforward.k8s.io',
     },
   }).end();
-  const [, client] = (await once(asked, 'upgrade')) as [unknown, Socket];
+  const [, client] = (await once(upgradeRequest, 'upgrade')) as [unknown, Socket];
   client.on('error', () => undefined);
   const peer = await runtime.next();
   const frames = Buffer.concat(Array<Buffer>(2_700_000).fill(ping(1)));
@@ -77,12 +83,12 @@ test('while a tunnelled message of 31 MiB of small frames goes to the runtime, o
       if (received === frames.length) resolve();
     });
   });
-  const { othersWaited } = await whileOthersAsk(server, async () => {
+  const { othersWaited } = await whileServingOthers(server, async () => {
     client.write(Buffer.concat([head, frames]));
     await all;
     return server.call('GET', '/healthz');
   });
   client.destroy();
-  // Ten times what others wait for the pieces; they wait 700 ms for the message as a whole.
+  // Ten times the wait with pieces; without them, others wait 700 ms for the whole message.
   expect(othersWaited).toBeLessThan(450);
 });

@@ -1,11 +1,11 @@
-/** Takes bytes piece by piece: a message of a WebSocket that carries a stream of bytes has up to 32 MiB. */
+/** Handles bytes in pieces: a WebSocket message that carries a byte stream has up to 32 MiB. */
 import type { Writable } from 'node:stream';
-import { drainedOrClosed } from './drained.ts';
+import { drainedOrClosed } from '../http/drained.ts';
 
-/** As much as a connection gives at a time. */
+/** As much as a read of a socket returns at a time. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Calls `take` for each piece when it has taken the one before, and `to`, to which it writes, wants more. */
+/** Calls `take` for each piece once it has handled the previous one and the stream `to`, to which it writes, accepts more. */
 export const inPieces =
   (take: (bytes: Uint8Array) => Promise<void>, to: Writable) =>
   async (bytes: Uint8Array): Promise<void> => {

@@ -4,7 +4,7 @@ import type { Timers } from '../../platform/platform.ts';
 import { turns } from '../server-fixture.ts';
 import { join } from './join.ts';
 
-/** Time stands still until it is told to pass. */
+/** Timers that expire only when the test calls pass(). */
 function manualTimers(): { timers: Timers; pass(): void } {
   const due = new Set<() => void>();
   const timers: Timers = {
@@ -23,7 +23,7 @@ function manualTimers(): { timers: Timers; pass(): void } {
   };
 }
 
-/** The far ends of two connections that are joined. */
+/** Joins two connections and returns their far ends. */
 function joined() {
   const [client, nearClient] = duplexPair();
   const [runtime, nearRuntime] = duplexPair();
@@ -35,7 +35,7 @@ function joined() {
     replied: async () => undefined,
     failed: () => undefined,
   });
-  // A connection that is cut ends at its other end.
+  // A connection that is cut on one end also ends on the other.
   nearClient.once('close', () => client.destroy());
   nearRuntime.once('close', () => runtime.destroy());
   return { client, runtime, nearClient, nearRuntime, ended, abort, pass };
@@ -52,7 +52,7 @@ const SIZE = 500_000;
 test.each([
   ['client', 'runtime'],
   ['runtime', 'client'],
-] as const)('what the %s sent before it ended reaches the %s, however late it reads', async (from, to) => {
+] as const)('data that the %s sent before its end reaches the %s even if that reads late', async (from, to) => {
   const sides = joined();
   for (let sent = 0; sent < SIZE; sent += 10_000) sides[from].write(Buffer.alloc(10_000));
   sides[from].end();
@@ -65,7 +65,7 @@ test.each([
   await sides.ended;
 });
 
-test('a client that goes on sending gets the last output of a runtime that has closed', async () => {
+test('a client that keeps sending gets the last output of a runtime that has closed', async () => {
   const { client, runtime, nearClient, nearRuntime, ended, pass } = joined();
   runtime.write('last words');
   runtime.end();
@@ -73,7 +73,7 @@ test('a client that goes on sending gets the last output of a runtime that has c
   nearRuntime.destroy();
   for (let count = 0; count < 20; count++) client.write(Buffer.alloc(10_000));
   await turns(10);
-  // All of it was read, so that closing does not reset the connection.
+  // All input was read, so that closing does not reset the connection.
   expect(client.writableLength).toBe(0);
   expect(await readAll(client)).toBe(10);
   expect(nearClient.destroyed).toBe(false);
@@ -82,7 +82,7 @@ test('a client that goes on sending gets the last output of a runtime that has c
 });
 
 test.each(['client', 'runtime'] as const)(
-  'when the %s has ended, the other side is cut where it does not end',
+  'when the %s has ended, the other side is cut if it does not end in time',
   async (side) => {
     const sides = joined();
     sides[side].end();
@@ -96,7 +96,7 @@ test.each(['client', 'runtime'] as const)(
   },
 );
 
-test('a runtime that breaks off ends the client, and the other way round', async () => {
+test('a broken connection on either side ends the other side', async () => {
   for (const side of ['nearRuntime', 'nearClient'] as const) {
     const sides = joined();
     sides.client.resume();
@@ -108,7 +108,7 @@ test('a runtime that breaks off ends the client, and the other way round', async
   }
 });
 
-test('a runtime that never replies to a stream is cut', async () => {
+test('the connection to a runtime that never replies to a stream is cut', async () => {
   const [client, nearClient] = duplexPair();
   const [, nearRuntime] = duplexPair();
   const { timers, pass } = manualTimers();
@@ -127,7 +127,7 @@ test('a runtime that never replies to a stream is cut', async () => {
   expect(nearRuntime.destroyed).toBe(true);
 });
 
-test('the signal cuts both', async () => {
+test('aborting the signal cuts both sides', async () => {
   const { abort, ended, pass, nearRuntime } = joined();
   abort.abort();
   await turns(10);

@@ -1,26 +1,26 @@
-/** Joins a client's connection and the runtime's: what one sends is passed to the other, held up by whichever reads slower. */
+/** Joins the connections of a client and the runtime: passes data both ways, at the speed of the slower reader. */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../platform/platform.ts';
-import { drainedOrClosed } from './drained.ts';
+import { drainedOrClosed } from '../http/drained.ts';
 import { closeAfterReplies } from './replied.ts';
 
-/** How long a side whose other side has ended may take to end as well. */
+/** When one side has ended, the other one is cut if it does not end within this time. */
 const LINGER_MILLIS = 1_000;
 
 /** Functions that read the bytes of each side and write to the other one. */
 export interface Passing {
-  /** Rejects where the client breaks the protocol: nothing more of it is taken. */
+  /** Rejects if the client breaks the protocol; no more of its data is handled. */
   fromClient(chunk: Uint8Array): Promise<void> | void;
   fromRuntime(chunk: Uint8Array): Promise<void> | void;
-  /** Resolves when the runtime has replied to every stream that was opened: its connection is not closed before. */
+  /** Resolves when the runtime has replied to every opened stream. The connection is not closed earlier. */
   replied(): Promise<unknown>;
-  /** Called when a function above has rejected, before both sides are ended. */
+  /** Called when one of the functions above has rejected, before both sides are ended. */
   failed(error: Error): void;
 }
 
 /**
- * Resolves when both sides are closed; never rejects. What one side sent before it ended still reaches the other. `signal`
- * cuts the runtime's side; the client then gets what is under way, and the end.
+ * Resolves when both sides are closed; never rejects. Data that one side sent before it ended still reaches the other. Aborting
+ * `signal` cuts the runtime's side; the client then gets the data in progress and the end.
  */
 export function join(
   client: Duplex,
@@ -46,7 +46,7 @@ export function join(
     cutRuntime();
     endClient();
   };
-  // The client may still be sending: to close with unread bytes resets the connection, and what it has not read is lost.
+  // The client may still be sending: closing with unread bytes resets the connection and loses what the client has not read yet.
   const endClient = callOnce(() => {
     discardClient();
     if (client.destroyed) return;
@@ -87,7 +87,7 @@ export function join(
   });
 }
 
-/** Takes a chunk when the one before has been taken. Returns what makes it discard all that comes. */
+/** Handles each chunk after the previous one. Returns a function that makes it discard all further chunks. */
 function pass(
   from: Duplex,
   to: Duplex,

@@ -13,7 +13,7 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
 });
 
-/** A client, and the server's side of its WebSocket. */
+/** Returns a client and the server side of its WebSocket. */
 async function connected(unfinished: Unfinished) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -31,7 +31,7 @@ async function connected(unfinished: Unfinished) {
   return { client, webSocket, closed };
 }
 
-/** Parts without a limit, and their bytes. */
+/** Returns an Unfinished without a limit, and its bytes. */
 function counted() {
   let bytes = 0;
   const unfinished: Unfinished = {
@@ -53,7 +53,7 @@ function counted() {
   return { unfinished, bytes: () => bytes };
 }
 
-test.each([true, false])('a reader of messages (as such: %s) takes any number of bytes', async (asMessages) => {
+test.each([true, false])('messageStream with asMessages=%s reads any number of bytes', async (asMessages) => {
   const { client, webSocket } = await connected(unfinishedParts(8 * MEBIBYTE));
   let received = 0;
   const all = new Promise<void>((resolve) => {
@@ -66,7 +66,7 @@ test.each([true, false])('a reader of messages (as such: %s) takes any number of
   await all;
 });
 
-test('a message is counted until its reader asks for more', async () => {
+test('a message counts until its reader asks for more', async () => {
   const { unfinished, bytes } = counted();
   const { client, webSocket } = await connected(unfinished);
   const messages = messageStream(webSocket, true)[Symbol.asyncIterator]();
@@ -82,7 +82,7 @@ test('a message is counted until its reader asks for more', async () => {
   await next;
 });
 
-test('pings of an idle client are not counted', async () => {
+test('pings of an idle client do not count', async () => {
   const { unfinished, bytes } = counted();
   const { client, webSocket } = await connected(unfinished);
   messageStream(webSocket, true).resume();

@@ -1,25 +1,25 @@
 /**
- * The messages of clients in the older subprotocols of WebSocket, as the container runtime gets them. The first byte of a message is
- * its channel; in the base64 subprotocols, the channel is a digit and the rest is base64.
+ * Passes the messages of clients with older WebSocket subprotocols to the container runtime. The first byte of a message is its
+ * channel; in the base64 subprotocols, the channel is a digit and the rest is base64.
  *
- * The runtime keeps a message until its reader has taken it, and reads the sizes of a terminal until one is whole. So it gets small
- * messages, and sizes that were read before (terminal-sizes.ts).
+ * The runtime buffers a message until it is consumed, and reads a terminal size until it is complete. So it gets only small messages,
+ * and sizes that were parsed first (terminal-sizes.ts).
  */
 import type { Writable } from 'node:stream';
+import { drainedOrClosed } from '../http/drained.ts';
 import { CHANNEL } from './channels.ts';
-import { drainedOrClosed } from './drained.ts';
 import { createSizeReader } from './terminal-sizes.ts';
 
-/** A multiple of 4: base64 is cut between its groups. Where a message ends means nothing within a channel. */
+/** A multiple of 4, so that base64 is split between its groups. Message boundaries have no meaning within a channel. */
 const MAX_CONTENT_BYTES = 32 * 1024;
 
 export interface OlderProtocol {
   name: string;
-  /** It is that of a command, whose channel 4 carries the sizes of its terminal. */
+  /** Whether it is the protocol of a command, whose channel 4 carries terminal sizes. */
   command: boolean;
 }
 
-/** Returns what writes a message to the runtime; it rejects with a ProtocolError, and must not be used after that. */
+/** Returns a function that writes a message to the runtime. It rejects with a ProtocolError, and must not be used afterwards. */
 export function olderMessages(
   { name, command }: OlderProtocol,
   runtime: Writable,
@@ -38,7 +38,7 @@ export function olderMessages(
     const content = isSize ? sizesIn(bytes.subarray(1)) : bytes.subarray(1);
     for (let from = 0; from < content.length && runtime.writable; from += MAX_CONTENT_BYTES) {
       const piece = Buffer.concat([bytes.subarray(0, 1), content.subarray(from, from + MAX_CONTENT_BYTES)]);
-      // Text stays text.
+      // A text message stays a text message.
       if (!runtime.write(typeof message === 'string' ? piece.toString() : piece)) await drainedOrClosed(runtime);
     }
   };

@@ -17,22 +17,22 @@ const pod: Pod = {
 };
 
 describe('the containers that logs, exec, attach and port-forward accept', () => {
-  it.each(['init', 'app', 'cleanup', 'upload', 'debug'])("an entry's name as any container's: %s", (name) => {
+  it.each(['init', 'app', 'cleanup', 'upload', 'debug'])('chooseContainer accepts the container %s', (name) => {
     expect(chooseContainer(pod, name)).toBe(name);
   });
 
-  it('another name is refused', () => {
+  it('chooseContainer refuses an unknown name', () => {
     expect(() => chooseContainer(pod, 'none')).toThrow('container none is not valid for pod web');
   });
 
-  it('without a name it is the app container, never an entry', () => {
+  it('chooseContainer defaults to the app container, never a defer container', () => {
     expect(chooseContainer(pod, undefined)).toBe('app');
   });
 
   it.each([
     ['cleanup', true],
     ['upload', false],
-  ])('attach to %s has the terminal that it was made with', (name, tty) => {
+  ])('attach to %s has a terminal if the container has one', (name, tty) => {
     expect(attachOptions(new URLSearchParams('stdout=1'), pod, name).tty).toBe(tty);
   });
 });

@@ -1,14 +1,19 @@
-/** What a request for a stream asks for. Source: v1.33 PodExecOptions, PodAttachOptions, PodPortForwardOptions. */
+/** Parses the options of a stream request. Source: v1.33 PodExecOptions, PodAttachOptions, PodPortForwardOptions. */
 import type { Container, DeferContainer, EphemeralContainer, Pod } from '../../api/generated/types.ts';
 import { badRequest } from '../../machinery/status.ts';
 import type { StreamSelection } from '../../ports/node-connection.ts';
 import { flag } from '../http/query.ts';
 
-/** Throws 400 BadRequest where no stream is asked for. Wording: v1.33 kubelet. */
+/** Throws 400 BadRequest if no stream is requested. Wording: v1.33 kubelet. */
 function selection(query: URLSearchParams, tty: boolean): StreamSelection {
-  const asked = (name: string): boolean => flag(query, name) ?? false;
-  // A terminal has one output: the two of a process cannot be told apart any more.
-  const streams = { stdin: asked('stdin'), stdout: asked('stdout'), stderr: asked('stderr') && !tty, tty };
+  const isRequested = (name: string): boolean => flag(query, name) ?? false;
+  // A terminal has a single output: stdout and stderr of the process cannot be distinguished.
+  const streams = {
+    stdin: isRequested('stdin'),
+    stdout: isRequested('stdout'),
+    stderr: isRequested('stderr') && !tty,
+    tty,
+  };
   if (streams.stdin || streams.stdout || streams.stderr) return streams;
   throw badRequest('you must specify at least 1 of stdin, stdout, stderr');
 }
@@ -19,7 +24,7 @@ export function execOptions(query: URLSearchParams): StreamSelection & { command
   return { ...selection(query, flag(query, 'tty') ?? false), command };
 }
 
-/** Whether there is a terminal was decided when the container was made. */
+/** The container's spec determines whether there is a terminal, not the request. */
 export function attachOptions(query: URLSearchParams, pod: Pod, containerName: string): StreamSelection {
   const { containers = [], initContainers = [], deferContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
   const all: (Container | DeferContainer | EphemeralContainer)[] = [
@@ -32,10 +37,10 @@ export function attachOptions(query: URLSearchParams, pod: Pod, containerName: s
 }
 
 const MAX_PORT = 65_535;
-/** The runtime forwards all of them at once, each in a thread of its own. */
+/** The runtime forwards all ports at once, each in a thread of its own. */
 const MAX_PORTS = 1000;
 
-/** Throws 400 BadRequest. Only WebSocket clients of the old form name the ports here. */
+/** Throws 400 BadRequest. Only WebSocket clients of the older protocols pass ports in the query. */
 export function portForwardPorts(query: URLSearchParams): number[] {
   const values = query
     .getAll('ports')

@@ -1,4 +1,4 @@
-/** The other side of a stream does not keep to its protocol, or to what streams of containers use of it. The message says how. */
+/** The peer breaks the protocol of a stream, or uses a part of it that container streams do not use. The message explains it. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
 }

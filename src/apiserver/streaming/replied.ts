@@ -1,14 +1,14 @@
-/** When the connection to the container runtime may be closed. */
+/** Delays closing the connection to the container runtime. */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../platform/platform.ts';
 
-/** A runtime that has not replied to a stream by then is taken not to do so any more. */
+/** After this time, a missing reply of the runtime is no longer expected. */
 const REPLY_MILLIS = 5_000;
 
 /**
- * Calls `close` when `replied` has resolved: the runtime has replied to every stream that was opened on the connection, or
- * has had 5 s to do so. containerd's SPDY library waits for ever to close a stream to which it could not send its reply,
- * and containerd does not report the end of a container while it waits to close a stream that is attached to it.
+ * Calls `close` when `replied` has resolved, that is, when the runtime has replied to every stream that was opened on the
+ * connection. Destroys the connection after 5 s instead. containerd's SPDY library waits forever to close a stream whose reply it
+ * could not send, and containerd does not report a container's exit while it waits to close a stream attached to the container.
  */
 export function closeAfterReplies(runtime: Duplex, replied: Promise<unknown>, timers: Timers, close: () => void): void {
   const late = timers.at(timers.now() + REPLY_MILLIS, () => runtime.destroy());

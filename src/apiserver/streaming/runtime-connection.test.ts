@@ -4,7 +4,7 @@ import { turns } from '../server-fixture.ts';
 import { connectToRuntime, spdyUpgrade } from './runtime-connection.ts';
 import { startRuntime } from './runtime-fixture.ts';
 
-test('what the runtime sent before it closed is read, whatever was written meanwhile', async () => {
+test('data that the runtime sent before it closed is read despite failed writes', async () => {
   await using runtime = await startRuntime();
   const { socket } = await connectToRuntime(runtime.url, spdyUpgrade([]), new AbortController().signal);
   const peer = await runtime.next();
@@ -12,7 +12,7 @@ test('what the runtime sent before it closed is read, whatever was written meanw
   peer.socket.end(output);
   peer.socket.destroySoon();
   await peer.closed;
-  // The first of these is answered with a reset, the next ones fail.
+  // The first write is answered with a reset; the next ones fail.
   for (let count = 0; count < 5; count++) await new Promise<void>((resolve) => socket.write('late', () => resolve()));
   const pieces: Buffer[] = [];
   socket.on('data', (piece) => pieces.push(piece));
@@ -20,7 +20,7 @@ test('what the runtime sent before it closed is read, whatever was written meanw
   expect(Buffer.concat(pieces).equals(output)).toBe(true);
 });
 
-test('a reset does not overtake what came before it, however slowly that is read', async () => {
+test('a reset does not discard earlier data, however slowly it is read', async () => {
   await using runtime = await startRuntime();
   const { socket } = await connectToRuntime(runtime.url, spdyUpgrade([]), new AbortController().signal);
   const peer = await runtime.next();
@@ -35,7 +35,7 @@ test('a reset does not overtake what came before it, however slowly that is read
   await expect(pieces.next()).rejects.toThrow('ECONNRESET');
 });
 
-test('to connect can be given up', async () => {
+test('connecting can be aborted', async () => {
   await using runtime = await startRuntime();
   const abort = new AbortController();
   const connecting = connectToRuntime(runtime.url, spdyUpgrade([]), abort.signal);

@@ -1,4 +1,4 @@
-/** An upgraded connection to the URL where the node serves a stream. */
+/** Connects to the URL at which the node serves a stream, and upgrades the connection. */
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { DuplexOptions } from 'node:stream';
@@ -6,19 +6,19 @@ import { WebSocket } from 'ws';
 import { ApiError, internalError } from '../../machinery/status.ts';
 import { MAX_MESSAGE_BYTES } from './web-socket.ts';
 
-/** The text of a refusal is shown to the client; no honest one is longer. */
+/** The text of a refusal is shown to the client; normal ones are shorter. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 export interface UpgradeRequest {
   method: 'POST';
-  /** With `upgrade`. */
+  /** Includes `upgrade`. */
   headers: Readonly<Record<string, string | readonly string[]>>;
 }
 
 export interface UpgradedConnection {
-  /** Nothing of it has been read. Whatever ends it, what the runtime sent before is read first; a failed write says nothing. */
+  /** Nothing has been read from it. Data that the runtime sent before the end is always read first; failed writes are not reported. */
   socket: Socket;
-  /** Of the answer 101. */
+  /** The headers of the 101 response. */
   headers: IncomingMessage['headers'];
 }
 
@@ -27,16 +27,20 @@ export const spdyUpgrade = (protocols: readonly string[]): UpgradeRequest => ({
   headers: { upgrade: 'SPDY/3.1', ...(protocols.length === 0 ? {} : { 'x-stream-protocol-version': protocols }) },
 });
 
-/** Rejects with an ApiError: what the runtime answered instead, or 500 InternalError where it cannot be reached. */
-export function connectToRuntime(url: string, asked: UpgradeRequest, signal: AbortSignal): Promise<UpgradedConnection> {
+/** Rejects with an ApiError: the runtime's refusal, or 500 InternalError if the runtime cannot be reached. */
+export function connectToRuntime(
+  url: string,
+  requested: UpgradeRequest,
+  signal: AbortSignal,
+): Promise<UpgradedConnection> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
-    const headers = Object.entries(asked.headers).map(([name, value]) => [
+    const headers = Object.entries(requested.headers).map(([name, value]) => [
       name,
       typeof value === 'string' ? value : [...value],
     ]);
     const outgoing = request(url, {
-      method: asked.method,
+      method: requested.method,
       headers: { connection: 'Upgrade', ...Object.fromEntries(headers) },
       createConnection: () => connectEagerly(url),
     });
@@ -60,7 +64,7 @@ export function connectToRuntime(url: string, asked: UpgradeRequest, signal: Abo
   });
 }
 
-/** As connectToRuntime(), for a subprotocol of WebSocket. The messages are paused until somebody takes them. */
+/** Like connectToRuntime(), for a WebSocket subprotocol. The WebSocket is paused until a reader resumes it. */
 export function connectWebSocket(url: string, protocol: string, signal: AbortSignal): Promise<WebSocket> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -89,10 +93,10 @@ export function connectWebSocket(url: string, protocol: string, signal: AbortSig
 }
 
 /**
- * The runtime closes its side as soon as it has said everything, also while something is on its way to it. Node.js would
- * then destroy the socket, with all that it has received and not yet read: because a write fails, or because the reset is
- * noticed while a slow reader keeps data waiting. So failed writes are kept from the socket (the end of what is read tells
- * the same), and nothing is received before what came earlier is read.
+ * The runtime closes its side as soon as it has sent everything, even if more data is on the way to it. Node.js would then destroy
+ * the socket, including data that was received but not yet read: because a write fails, or because the reset is noticed while a
+ * slow reader keeps data waiting. So the socket does not see failed writes (the end of the input shows the same), and it receives
+ * nothing before earlier data is read.
  */
 function connectEagerly(url: string): Socket {
   const { hostname, port } = new URL(url);
@@ -111,7 +115,7 @@ function connectEagerly(url: string): Socket {
   return socket;
 }
 
-/** Reads why the runtime refuses the stream, and closes the connection: Node.js would keep it for another request. */
+/** Reads why the runtime refuses the stream, and closes the connection, which Node.js would keep for another request. */
 async function refusalOf(response: IncomingMessage): Promise<ApiError> {
   const { socket } = response;
   let text = '';

@@ -1,4 +1,4 @@
-/** For tests: a server that streams as a container runtime does, and does what the test says. */
+/** For tests: a server that streams like a container runtime, controlled by the test. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -15,7 +15,7 @@ const controlFrame = (type: number, ...words: number[]): Buffer => {
   return bytes;
 };
 
-/** One connection of a client, upgraded to SPDY. */
+/** One client connection, upgraded to SPDY. */
 export interface RuntimePeer {
   request: IncomingMessage;
   socket: Socket;
@@ -24,20 +24,20 @@ export interface RuntimePeer {
   ping(id: number): void;
   /** Resolves when the client has sent this PING. */
   pinged(id: number): Promise<void>;
-  /** As a runtime ends: every stream is reset, the connection closed. */
+  /** Ends like a runtime: resets every stream and closes the connection. */
   close(): void;
   closed: Promise<void>;
 }
 
 export interface PeerStream {
-  /** `sent` is called when the connection has taken it. */
+  /** `sent` is called when the connection has accepted the bytes. */
   send(bytes: Uint8Array | string, fin?: boolean, sent?: () => void): void;
   reset(): void;
-  /** Replies to the stream; needed with `silent` alone. */
+  /** Replies to the stream; needed only with `silent`. */
   reply(): void;
-  /** All that the client has sent, until it has ended its side. */
+  /** All bytes that the client sent, once it has ended its side. */
   readonly received: Promise<Buffer>;
-  /** Resolves when the client has sent so many bytes. */
+  /** Resolves when the client has sent this many bytes. */
   receivedBytes(count: number): Promise<void>;
 }
 
@@ -48,11 +48,11 @@ interface StreamState extends PeerStream {
 
 export interface RuntimeFixture extends AsyncDisposable {
   url: string;
-  /** The next connection. */
+  /** Resolves to the next connection. */
   next(): Promise<RuntimePeer>;
 }
 
-/** `refusal`: what every upgrade is answered with instead. `silent`: streams are replied to when the test says so. */
+/** `refusal` is the response to every upgrade. With `silent`, streams get a reply only when the test calls reply(). */
 export async function startRuntime(options: { refusal?: string; silent?: boolean } = {}): Promise<RuntimeFixture> {
   const waiting: ((peer: RuntimePeer) => void)[] = [];
   const arrived: RuntimePeer[] = [];
@@ -62,7 +62,7 @@ export async function startRuntime(options: { refusal?: string; silent?: boolean
     const socket = duplex as Socket;
     sockets.add(socket);
     socket.on('error', () => undefined);
-    // As a runtime: when the client has ended, so has it.
+    // Like a runtime: end when the client has ended.
     socket.on('end', () => socket.end());
     if (options.refusal !== undefined) {
       socket.end(`HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n${options.refusal}`);
@@ -113,7 +113,7 @@ function peerOf(request: IncomingMessage, socket: Socket, silent: boolean): Runt
       const headers = inflateStored(headerBlocks);
       const block = headers.subarray(headersRead);
       headersRead = headers.length;
-      // One pair: the count, the name with its length, the value with its length.
+      // The block has one pair: count, length of the name, name, length of the value, value.
       opened(payload.readUInt32BE(0), block.toString('utf8', 12 + block.readUInt32BE(4)));
     },
     6: (payload) => entry(pings, payload.readUInt32BE(0)).resolve(),
@@ -175,7 +175,7 @@ function streamOf(id: number, type: string, socket: Socket): StreamState {
   };
 }
 
-/** The content is merely stored: the head, which names the dictionary, is not needed. */
+/** Headers are merely stored, not compressed, so the zlib head with the dictionary can be replaced. */
 const inflateStored = (stream: Buffer): Buffer =>
   inflateSync(Buffer.concat([Buffer.from('7801', 'hex'), stream.subarray(6)]), {
     finishFlush: constants.Z_SYNC_FLUSH,

@@ -1,4 +1,4 @@
-/** Streams through the API server to a runtime that does what the test says. With real ones: test/e2e/streams.test.ts. */
+/** Streams through the API server to a runtime that the test controls. With real runtimes: test/e2e/streams.test.ts. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
@@ -18,7 +18,7 @@ const FORWARD = '/api/v1/namespaces/default/pods/p/portforward';
 
 let runtime: RuntimeFixture;
 let server: TestServer;
-let asked: unknown[];
+let nodeCalls: unknown[];
 let nodes: typeof noNodes;
 
 const pod = (name: string, spec: object): KubeObject =>
@@ -26,11 +26,11 @@ const pod = (name: string, spec: object): KubeObject =>
 
 beforeEach(async () => {
   runtime = await startRuntime();
-  asked = [];
+  nodeCalls = [];
   const endpoint =
     (verb: string) =>
     async (...query: unknown[]) => {
-      asked.push([verb, ...query.slice(0, -1)]);
+      nodeCalls.push([verb, ...query.slice(0, -1)]);
       return { url: runtime.url };
     };
   nodes = {
@@ -66,7 +66,7 @@ const refusal = async (response: IncomingMessage): Promise<Refusal> => ({
   json: JSON.parse(await readText(response)),
 });
 
-/** A WebSocket client; its messages by channel. */
+/** Opens a WebSocket client and collects its messages by channel. */
 async function open(path: string, protocol = 'v5.channel.k8s.io') {
   const socket = new WebSocket(`wss://${server.server.host}:${server.server.port}${path}`, protocol, tls());
   const messages: { channel: number; text: string }[] = [];
@@ -102,7 +102,7 @@ async function open(path: string, protocol = 'v5.channel.k8s.io') {
   };
 }
 
-/** A SPDY client up to the answer: the connection, or what it was refused with. */
+/** Requests an upgrade to SPDY; resolves to the connection or the refusal. */
 async function upgradeSpdy(path: string, protocols: string[] = ['v4.channel.k8s.io', 'v3.channel.k8s.io']) {
   const outgoing = request({
     ...base(),
@@ -133,7 +133,7 @@ async function collect(socket: NodeJS.ReadableStream): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** The connection to a silent runtime, from the time when the client leaves until it closes. */
+/** Checks that the connection to a silent runtime stays open after the client left until the runtime has replied to all streams. */
 async function staysOpenUntilReplied(peer: RuntimePeer, opened: PeerStream[], leave: () => void): Promise<void> {
   let ended = false;
   peer.socket.once('end', () => (ended = true));
@@ -155,7 +155,7 @@ describe('exec over WebSocket', () => {
     stderr: await peer.stream('stderr'),
   });
 
-  test('channels become streams, and the status of the runtime ends it', async () => {
+  test('channels are translated to streams, and the Status of the runtime ends the connection', async () => {
     const client = await open(ALL);
     expect(client.socket.protocol).toBe('v5.channel.k8s.io');
     const peer = await runtime.next();
@@ -177,7 +177,7 @@ describe('exec over WebSocket', () => {
     expect(client.of(2)).toBe('err');
     expect(client.messages.at(-1)).toEqual({ channel: 3, text: JSON.stringify(status) });
     expect(client.messages[0]).toEqual({ channel: 1, text: '' });
-    expect(asked).toEqual([
+    expect(nodeCalls).toEqual([
       [
         'exec',
         { namespace: 'default', name: 'p', uid: 'uid-of-p' },
@@ -187,7 +187,7 @@ describe('exec over WebSocket', () => {
     ]);
   });
 
-  test('in version 4 nothing closes standard input', async () => {
+  test('the v4 protocol cannot close standard input', async () => {
     const client = await open(ALL, 'v4.channel.k8s.io');
     expect(client.socket.protocol).toBe('v4.channel.k8s.io');
     const peer = await runtime.next();
@@ -200,17 +200,17 @@ describe('exec over WebSocket', () => {
     expect(await client.closed).toBe(1000);
   });
 
-  test('with a terminal there is a resize stream and no stderr', async () => {
+  test('a terminal adds a resize stream and removes stderr', async () => {
     const client = await open(`${ALL}&tty=true`);
     const peer = await runtime.next();
     const [resize] = await Promise.all(['resize', 'error', 'stdin', 'stdout'].map((type) => peer.stream(type)));
     const size = '{"Width":80,"Height":24}';
     client.send(4, size);
     await resize?.receivedBytes(size.length);
-    expect(asked).toMatchObject([['exec', {}, 'app', { stderr: false, tty: true }]]);
+    expect(nodeCalls).toMatchObject([['exec', {}, 'app', { stderr: false, tty: true }]]);
   });
 
-  test('large input and output come through whole, however they are cut', async () => {
+  test('large input and output are passed on completely, however they are split', async () => {
     const client = await open(ALL);
     const { stdin, stdout, error } = await streams(await runtime.next());
     const input = Buffer.alloc(3_000_001, 'input of the client ');
@@ -225,7 +225,7 @@ describe('exec over WebSocket', () => {
     expect(client.of(1)).toBe(output.toString());
   });
 
-  test('whoever does not read holds up who sends', async () => {
+  test('a client that does not read slows down the runtime', async () => {
     const client = await open(ALL);
     const { stdin, stdout } = await streams(await runtime.next());
     client.socket.pause();
@@ -234,14 +234,14 @@ describe('exec over WebSocket', () => {
     for (let count = 0; count < megabytes; count++) stdout.send(Buffer.alloc(1024 * 1024), false, () => (sent += 1));
     await turns(3000);
     expect(sent).toBeLessThan(megabytes / 2);
-    // The other direction goes on.
+    // The other direction continues.
     client.send(0, 'input');
     await stdin.receivedBytes(5);
     client.socket.resume();
     await client.until(() => client.messages.length > 1 && sent === megabytes);
   });
 
-  test('a process that does not read its input holds up the client', async () => {
+  test('a process that does not read its input slows down the client', async () => {
     const client = await open(ALL);
     const peer = await runtime.next();
     const { stdin } = await streams(peer);
@@ -255,14 +255,14 @@ describe('exec over WebSocket', () => {
     await stdin.receivedBytes(64 * (message.length - 1));
   });
 
-  test('pings of the runtime are answered', async () => {
+  test('pings of the runtime get a reply', async () => {
     await open(ALL);
     const peer = await runtime.next();
     peer.ping(2);
     await peer.pinged(2);
   });
 
-  test('where the client goes, the connection to the runtime stays open until it has replied to every stream', async () => {
+  test('after the client disconnects, the connection to the runtime stays open until it has replied to every stream', async () => {
     await runtime[Symbol.asyncDispose]();
     runtime = await startRuntime({ silent: true });
     const client = await open(ALL);
@@ -279,7 +279,7 @@ describe('exec over WebSocket', () => {
     await peer.closed;
   });
 
-  test('a runtime that goes without a word leaves a status', async () => {
+  test('the client gets a Status if the runtime disconnects without one', async () => {
     const client = await open(ALL);
     const peer = await runtime.next();
     const { stdout } = await streams(peer);
@@ -294,7 +294,7 @@ describe('exec over WebSocket', () => {
     });
   });
 
-  test('a stream that the runtime refuses leaves a status', async () => {
+  test('the client gets a Status if the runtime refuses a stream', async () => {
     await runtime[Symbol.asyncDispose]();
     runtime = await startRuntime({ silent: true });
     const client = await open(ALL);
@@ -308,17 +308,17 @@ describe('exec over WebSocket', () => {
     });
   });
 
-  test('close() of the server ends it with a status', async () => {
+  test('close() of the server ends an exec with a Status', async () => {
     const client = await open(ALL);
     const peer = await runtime.next();
     await streams(peer);
     await server.server.close();
     expect(await client.closed).toBe(1000);
-    expect(client.status()).toMatchObject({ reason: 'ServiceUnavailable', message: 'the API server is ending' });
+    expect(client.status()).toMatchObject({ reason: 'ServiceUnavailable', message: 'the API server is shutting down' });
     await peer.closed;
   });
 
-  test('a command starts in its turn, which is over with its first output', async () => {
+  test('a command waits for its turn, which ends with its first output', async () => {
     const turn = Promise.withResolvers<() => void>();
     const over = Promise.withResolvers<void>();
     const asking = Promise.withResolvers<void>();
@@ -339,7 +339,7 @@ describe('exec over WebSocket', () => {
     (await opening).socket.terminate();
   });
 
-  test('a client that goes while its command starts does not end the turn of the command', async () => {
+  test('a client that disconnects while its command starts does not end the turn of the command', async () => {
     let over = false;
     nodes.execTurn = async () => () => {
       over = true;
@@ -365,7 +365,7 @@ describe('exec over WebSocket', () => {
     expect(peer.socket.closed).toBe(false);
   });
 
-  test('the size of a terminal that is none ends it with a status', async () => {
+  test('an invalid terminal size ends the exec with a Status', async () => {
     const client = await open(`${ALL}&tty=true`);
     const peer = await runtime.next();
     await peer.stream('resize');
@@ -377,7 +377,7 @@ describe('exec over WebSocket', () => {
     });
   });
 
-  test('a message that is too large ends it', async () => {
+  test('a message that is too large ends the connection', async () => {
     const client = await open(ALL);
     const peer = await runtime.next();
     await streams(peer);
@@ -388,7 +388,7 @@ describe('exec over WebSocket', () => {
 });
 
 describe('over SPDY', () => {
-  test('streams go through, both ways, with the protocol that the runtime chose', async () => {
+  test('streams are relayed both ways, with the protocol that the runtime chose', async () => {
     const { socket, headers } = await connected(ALL);
     expect(headers).toMatchObject({ upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4.channel.k8s.io' });
     expect(headers).not.toHaveProperty('sec-websocket-protocol');
@@ -413,7 +413,7 @@ describe('over SPDY', () => {
     await peer.closed;
   });
 
-  test('whoever does not read holds up who sends', async () => {
+  test('a SPDY client that does not read slows down the runtime', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
     const client = createSpdyConnection(socket, systemTimers());
@@ -428,7 +428,7 @@ describe('over SPDY', () => {
     let sent = 0;
     for (let count = 0; count < megabytes; count++) stdout.send(Buffer.alloc(1024 * 1024), false, () => (sent += 1));
     await turns(3000);
-    // What fits into the buffers of the connections in between.
+    // Only as much as fits into the buffers of the connections.
     expect(sent).toBeLessThan(megabytes / 2);
     reading.resolve();
     peer.close();
@@ -436,7 +436,7 @@ describe('over SPDY', () => {
     expect(received).toBe(megabytes * 1024 * 1024);
   });
 
-  test('what the client sent before it ended arrives', async () => {
+  test('data that the client sent before its end reaches the runtime', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
     const client = createSpdyConnection(socket, systemTimers());
@@ -466,7 +466,7 @@ describe('over SPDY', () => {
     expect(bytes).toBe(0);
   });
 
-  test('a command starts in its turn: before, not all of its streams are open', async () => {
+  test('a command waits for its turn: its last stream is not opened earlier', async () => {
     const turn = Promise.withResolvers<() => void>();
     const over = Promise.withResolvers<void>();
     nodes.execTurn = () => turn.promise;
@@ -487,7 +487,7 @@ describe('over SPDY', () => {
     client.destroy();
   });
 
-  test('a client that goes while its command waits gives up its turn', async () => {
+  test('a client that disconnects while its command waits gives up its turn', async () => {
     const asking = Promise.withResolvers<AbortSignal>();
     nodes.execTurn = (signal) => {
       asking.resolve(signal);
@@ -503,7 +503,7 @@ describe('over SPDY', () => {
     await given;
   });
 
-  test('a client that goes while its command starts does not end the turn of the command', async () => {
+  test('a SPDY client that disconnects while its command starts does not end the turn of the command', async () => {
     let over = false;
     nodes.execTurn = async () => () => {
       over = true;
@@ -523,7 +523,7 @@ describe('over SPDY', () => {
     ['cuts its connection', (socket: Socket) => void socket.destroy()],
     ['breaks the protocol', (socket: Socket) => void socket.write(Buffer.alloc(8, 0xff))],
   ])(
-    'where the client %s, the connection to the runtime stays open until it has replied to every stream',
+    'after the client %s, the connection to the runtime stays open until it has replied to every stream',
     async (_how, leave) => {
       await runtime[Symbol.asyncDispose]();
       runtime = await startRuntime({ silent: true });
@@ -537,7 +537,7 @@ describe('over SPDY', () => {
     },
   );
 
-  test('the end of the client ends the connection to the runtime, and the other way round', async () => {
+  test('the end of either side ends the other one', async () => {
     const first = await connected(ALL);
     const peer = await runtime.next();
     first.socket.destroy();
@@ -548,7 +548,7 @@ describe('over SPDY', () => {
     await once(second.socket, 'close');
   });
 
-  test('close() of the server ends it', async () => {
+  test('close() of the server ends both connections', async () => {
     const { socket } = await connected(ALL);
     const peer = await runtime.next();
     const ended = collect(socket);
@@ -559,15 +559,15 @@ describe('over SPDY', () => {
 });
 
 describe('port-forward', () => {
-  test('over SPDY has the protocol that the runtime chose', async () => {
+  test('port-forward over SPDY uses the protocol that the runtime chose', async () => {
     const { headers } = await connected(FORWARD, ['portforward.k8s.io']);
     expect(headers['x-stream-protocol-version']).toBe('portforward.k8s.io');
-    expect(asked).toEqual([['portForward', { namespace: 'default', name: 'p', uid: 'uid-of-p' }, []]]);
+    expect(nodeCalls).toEqual([['portForward', { namespace: 'default', name: 'p', uid: 'uid-of-p' }, []]]);
   });
 
-  test('in a tunnel of WebSocket messages carries the bytes of SPDY', async () => {
+  test('port-forward can tunnel SPDY through WebSocket messages', async () => {
     const path = `wss://${server.server.host}:${server.server.port}${FORWARD}`;
-    // ws takes no names with a slash: the header is set by hand, and the answer's looked at the same way.
+    // ws accepts no names with a slash, so the test sets and checks the header itself.
     const headers = { 'Sec-WebSocket-Protocol': 'SPDY/3.1+portforward.k8s.io' };
     const client = new WebSocket(path, { ...tls(), headers });
     const upgrade = once(client, 'upgrade');
@@ -583,7 +583,7 @@ describe('port-forward', () => {
     );
   });
 
-  test('of the old form, with ports in the query, is asked for in the same form', async () => {
+  test('port-forward with an older protocol and ports in the query uses the same protocol at the runtime', async () => {
     const client = open(`${FORWARD}?ports=80&ports=81,82`, 'v4.channel.k8s.io');
     client.catch(() => undefined);
     const peer = await runtime.next();
@@ -591,18 +591,18 @@ describe('port-forward', () => {
       method: 'GET',
       headers: { upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-protocol': 'v4.channel.k8s.io' },
     });
-    expect(asked).toMatchObject([['portForward', {}, [80, 81, 82]]]);
+    expect(nodeCalls).toMatchObject([['portForward', {}, [80, 81, 82]]]);
   });
 
-  test('with a subprotocol that there is not is refused', async () => {
+  test('port-forward with an unsupported subprotocol is refused', async () => {
     expect((await open(FORWARD, 'v5.channel.k8s.io')).refusal).toMatchObject({
       code: 400,
       json: { reason: 'BadRequest', message: expect.stringContaining('unable to negotiate protocol') },
     });
-    expect(asked).toEqual([]);
+    expect(nodeCalls).toEqual([]);
   });
 
-  test('of the old form is refused with more than 1000 ports, and while the runtime forwards too many', async () => {
+  test('port-forward with an older protocol is refused beyond 1000 ports, and beyond the limit of all clients', async () => {
     const ports = (count: number): string => `${FORWARD}?ports=${Array.from({ length: count }, () => 80).join(',')}`;
     expect((await open(ports(1001), 'v4.channel.k8s.io')).refusal).toMatchObject({
       json: { message: 'at most 1000 ports may be forwarded on a connection' },
@@ -623,7 +623,7 @@ describe('port-forward', () => {
     expect((await open(ports(1), 'v4.channel.k8s.io')).refusal).toMatchObject({ code: 429 });
   });
 
-  test.each(['0', 'x', '65536', '-1'])('refuses port %s', async (port) => {
+  test.each(['0', 'x', '65536', '-1'])('port-forward refuses port %s', async (port) => {
     expect(await upgradeSpdy(`${FORWARD}?ports=${port}`)).toMatchObject({ code: 400, json: { reason: 'BadRequest' } });
   });
 });
@@ -639,7 +639,7 @@ describe('refused with a Status, before the upgrade', () => {
       'container x is not valid for pod p',
     ],
     [
-      'no choice of container',
+      'no container of several',
       path('two', 'exec?command=ls&stdout=1'),
       400,
       'a container name must be specified for pod two, choose one of: [app side]',
@@ -651,23 +651,23 @@ describe('refused with a Status, before the upgrade', () => {
       'pod unbound does not have a host assigned',
     ],
     ['a Pod without a node', path('unbound', 'portforward'), 400, 'pod unbound does not have a host assigned'],
-    ['no stream', path('p', 'exec?command=ls'), 400, 'you must specify at least 1 of stdin, stdout, stderr'],
+    ['no streams', path('p', 'exec?command=ls'), 400, 'you must specify at least 1 of stdin, stdout, stderr'],
     [
-      'no stream but stderr of a terminal',
+      'no stream except stderr of a terminal',
       path('p', 'attach?stderr=1'),
       400,
       'you must specify at least 1 of stdin, stdout, stderr',
     ],
     ['no command', path('p', 'exec?stdout=1'), 400, 'you must specify at least one command for the container'],
   ];
-  test.each(cases)('%s (%s)', async (_what, at, code, message) => {
+  test.each(cases)('a request with %s (%s) is refused with a Status', async (_what, at, code, message) => {
     const expected = { code, json: { kind: 'Status', status: 'Failure', message, code } };
     expect(await upgradeSpdy(at)).toMatchObject(expected);
     expect((await open(at)).refusal).toMatchObject(expected);
-    expect(asked).toEqual([]);
+    expect(nodeCalls).toEqual([]);
   });
 
-  test('a request that is no upgrade', async () => {
+  test('a request without an upgrade is refused with a Status', async () => {
     for (const method of ['GET', 'POST']) {
       expect(await server.call(method, EXEC.concat('&stdout=1'))).toMatchObject({
         code: 400,
@@ -677,17 +677,17 @@ describe('refused with a Status, before the upgrade', () => {
     expect(await server.call('PUT', EXEC)).toMatchObject({ code: 405 });
   });
 
-  test('who may not, and who is not known', async () => {
+  test('an unauthenticated client is refused with a Status', async () => {
     const client = new WebSocket(`wss://${server.server.host}:${server.server.port}${ALL}`, 'v5.channel.k8s.io', {
       ca: server.pki.caCertificate,
     });
     client.on('error', () => undefined);
     const [, response] = await once(client, 'unexpected-response');
     expect(await refusal(response as IncomingMessage)).toMatchObject({ code: 401, json: { reason: 'Unauthorized' } });
-    expect(asked).toEqual([]);
+    expect(nodeCalls).toEqual([]);
   });
 
-  test('what the node refuses', async () => {
+  test('a refusal by the node is passed on as a Status', async () => {
     nodes.exec = async () => {
       throw internalError('unable to upgrade connection: container not found ("app")');
     };
@@ -699,7 +699,7 @@ describe('refused with a Status, before the upgrade', () => {
     expect((await open(ALL)).refusal).toMatchObject(expected);
   });
 
-  test('what the runtime refuses', async () => {
+  test('a refusal by the runtime is passed on as a Status', async () => {
     await runtime[Symbol.asyncDispose]();
     runtime = await startRuntime({ refusal: 'unable to negotiate protocol' });
     const message = 'Internal error occurred: unable to upgrade connection: unable to negotiate protocol';
@@ -707,14 +707,14 @@ describe('refused with a Status, before the upgrade', () => {
     expect((await open(ALL)).refusal).toMatchObject({ code: 403, json: { message } });
   });
 
-  test('a runtime that does not answer', async () => {
+  test('an unreachable runtime leads to a Status', async () => {
     await runtime[Symbol.asyncDispose]();
-    const answer = await upgradeSpdy(ALL);
-    expect(answer).toMatchObject({ code: 500, json: { reason: 'InternalError' } });
+    const response = await upgradeSpdy(ALL);
+    expect(response).toMatchObject({ code: 500, json: { reason: 'InternalError' } });
     runtime = await startRuntime();
   });
 
-  test('a handshake that is none', async () => {
+  test('an invalid WebSocket handshake is refused with a Status', async () => {
     const outgoing = request({
       ...base(),
       path: ALL,
@@ -723,33 +723,33 @@ describe('refused with a Status, before the upgrade', () => {
     outgoing.end();
     const [response] = await once(outgoing, 'response');
     expect(await refusal(response as IncomingMessage)).toMatchObject({ code: 400, json: { reason: 'BadRequest' } });
-    expect(asked).toEqual([]);
+    expect(nodeCalls).toEqual([]);
   });
 });
 
-test('attach has the terminal that the container has, whatever the client asks for', async () => {
+test('attach uses the terminal of the container, regardless of the request', async () => {
   const client = await open('/api/v1/namespaces/default/pods/p/attach?stdout=1&stderr=1');
   const peer = await runtime.next();
   await Promise.all(['error', 'stdout', 'resize'].map((type) => peer.stream(type)));
-  expect(asked).toMatchObject([['attach', {}, 'app', { stdin: false, stdout: true, stderr: false, tty: true }]]);
+  expect(nodeCalls).toMatchObject([['attach', {}, 'app', { stdin: false, stdout: true, stderr: false, tty: true }]]);
   client.socket.terminate();
 });
 
-test("exec and attach take a defer container's name as any container's", async () => {
+test('exec and attach accept the name of a defer container', async () => {
   const ref = { group: '', version: 'v1', resource: 'pods' };
   const spec = { nodeName: 'n', containers: [{ name: 'app' }], deferContainers: [{ name: 'cleanup', tty: true }] };
   await server.backend.create(ref, 'default', pod('ending', spec));
   const of = (verb: string, query: string) =>
     `/api/v1/namespaces/default/pods/ending/${verb}?container=cleanup&${query}`;
   const clients = [await open(of('exec', 'command=ls&stdout=1')), await open(of('attach', 'stdout=1'))];
-  expect(asked).toMatchObject([
+  expect(nodeCalls).toMatchObject([
     ['exec', { name: 'ending' }, 'cleanup', { command: ['ls'], tty: false }],
     ['attach', { name: 'ending' }, 'cleanup', { tty: true }],
   ]);
   for (const { socket } of clients) socket.terminate();
 });
 
-test('many at once', async () => {
+test('40 concurrent streams get their own output', async () => {
   const clients = await Promise.all(Array.from({ length: 40 }, () => open(ALL)));
   const peers = await Promise.all(clients.map(() => runtime.next()));
   for (const [index, peer] of peers.entries()) {
@@ -761,7 +761,7 @@ test('many at once', async () => {
   expect(clients.map(({ of }) => of(1)).sort()).toEqual(peers.map((_, index) => `output ${index}`).sort());
 });
 
-test('an upgrade to what is no stream is a plain request', async () => {
+test('an upgrade request for a path without streams is served as a plain request', async () => {
   const headers = { Connection: 'Upgrade', Upgrade: 'websocket' };
   expect(await server.call('GET', '/api/v1/namespaces/default/pods/p', { headers })).toMatchObject({ code: 200 });
 });

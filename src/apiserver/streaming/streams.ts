@@ -1,27 +1,26 @@
 /**
- * Exec, attach and port-forward: a client upgrades its connection and is put through to the container runtime.
+ * Exec, attach and port-forward: a client upgrades its connection, which is then relayed to the container runtime.
  *
- * Job: choose the container, ask the node where the stream is served, connect there, then join the two connections:
+ * Job: select the container, ask the node for the URL of the stream, connect to it, then join the two connections:
  *   SPDY/3.1                          frame by frame (spdy-relay.ts)
  *   WebSocket, v5 or v4 channels      translated to SPDY streams (channels.ts)
- *   WebSocket, SPDY/3.1+PROTOCOL      port-forward's tunnel: its messages carry the bytes of SPDY, and are read as those
- *   WebSocket, older subprotocols     message by message (older-messages.ts): runtimes speak them
- * Boundary: who may do it was decided before; which run of a container is meant is the node's.
+ *   WebSocket, SPDY/3.1+PROTOCOL      port-forward's tunnel, whose messages carry SPDY bytes: like SPDY/3.1
+ *   WebSocket, older subprotocols     message by message (older-messages.ts), because runtimes support them
+ * Boundary: authorization happens before; the node selects the run of a container.
  *
  * Invariants:
- *  1. Nothing is answered before the runtime has agreed, so that every refusal is a metav1.Status.
+ *  1. Nothing is sent before the runtime has accepted the stream, so that every refusal is a metav1.Status.
  *  2. The end of either side ends the other; the server's close() ends both.
- *  3. Nothing is kept beyond what is under way: the slower side slows down the faster one.
- *  4. The API server passes only whole frames and messages of bounded length on to the runtime. It sends an error of the
- *     protocol to a client that breaks the protocol, and ends its connection.
- *  5. A command starts when it is its turn (execTurn): its last stream is not opened before.
+ *  3. Only data in progress is buffered: the slower side slows down the faster one.
+ *  4. The API server passes only whole frames and messages of limited length to the runtime. If a client breaks the protocol, the
+ *     API server sends it a protocol error and ends its connection.
+ *  5. A command starts when it is its turn (execTurn): its last stream is not opened earlier.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Pod } from '../../api/generated/types.ts';
-import type { KindDefinition } from '../../api/kind.ts';
 import { badRequest, serviceUnavailable } from '../../machinery/status.ts';
 import type { StreamEndpoint, StreamSelection } from '../../ports/node-connection.ts';
 import { busy } from '../http/bounds/limits.ts';
@@ -41,6 +40,7 @@ import { connectToRuntime, connectWebSocket, spdyUpgrade, type UpgradedConnectio
 import { createSpdyConnection } from './spdy/spdy-connection.ts';
 import { createSpdyRelay } from './spdy/spdy-relay.ts';
 import type { StreamRoom } from './spdy/stream-room.ts';
+import { upgradeKind } from './upgrading-connection.ts';
 import { acceptWebSocket, checkHandshake, closeForProtocol, offeredProtocols, olderProtocol } from './web-socket.ts';
 
 const TUNNEL_PREFIX = 'SPDY/3.1+';
@@ -48,39 +48,18 @@ const TUNNEL_PREFIX = 'SPDY/3.1+';
 const PORT_STREAMS = ['error', 'data'];
 const CHANNEL_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 
-type UpgradeKind = 'spdy' | 'websocket';
-
-/** undefined for a request that asks for neither. */
-function upgradeKind({ headers }: IncomingMessage): UpgradeKind | undefined {
-  if (!/(^|[\s,])upgrade([\s,]|$)/i.test(headers.connection ?? '')) return undefined;
-  const protocol = headers.upgrade?.toLowerCase();
-  if (protocol === 'spdy/3.1') return 'spdy';
-  return protocol === 'websocket' ? 'websocket' : undefined;
-}
-
-/** Which requests Node.js hands over as connections: those for a stream. Others with such a header are plain requests. */
-export function upgradeFilter(kinds: readonly KindDefinition[]): (request: IncomingMessage) => boolean {
-  const names = kinds.flatMap(({ subresources }) =>
-    Object.keys(subresources).filter(
-      (name) => subresources[name]?.connects !== undefined && subresources[name]?.subpaths !== true,
-    ),
-  );
-  const ending = new RegExp(`/(${[...new Set(names)].join('|')})/?(\\?|$)`);
-  return (request) => names.length > 0 && upgradeKind(request) !== undefined && ending.test(request.url ?? '');
-}
-
-/** What the client wants of the node, everything checked. */
+/** The validated request to the node. */
 interface Wanted {
   connect(signal: AbortSignal): Promise<StreamEndpoint>;
   /** Absent for port-forward. */
   streams?: StreamSelection;
   /** Present for exec. */
   start?: CommandStart;
-  /** The ports that a port-forward of the old form names in its request. */
+  /** The ports in the query of a port-forward with an older protocol. */
   ports?: readonly number[];
 }
 
-/** Rejects with an ApiError, before anything was answered; resolves when the stream has ended. */
+/** Rejects with an ApiError only before anything was sent; resolves when the stream has ended. */
 export async function serveStream(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { request, upgrade } = exchange;
   const pod = (await server.backend.get(route.ref, route.namespace, route.name ?? '')) as Pod;
@@ -104,20 +83,20 @@ interface Stream {
   wanted: Wanted;
 }
 
-/** `open` connects to the runtime, at the URL where the node serves the stream. */
+/** `open` connects to the runtime at the node's URL for the stream. */
 async function connect<T>({ exchange, wanted }: Stream, open: (url: string, signal: AbortSignal) => Promise<T>) {
   const { signal } = exchange;
   try {
     const { url } = await wanted.connect(signal);
     return await open(url, signal);
   } catch (error) {
-    // A WebSocket's handshake starts the command: it may do so after it was given up.
+    // A WebSocket handshake starts the command, which may start even if the request was aborted.
     if (!signal.aborted) wanted.start?.started();
-    throw signal.aborted ? serviceUnavailable('the API server is ending') : error;
+    throw signal.aborted ? serviceUnavailable('the API server is shutting down') : error;
   }
 }
 
-/** For streams that are opened as soon as there is a connection: a command starts with them, and the URL is not good for long. */
+/** For streams that are opened along with the connection: this starts a command, and the URL is valid only for a short time. */
 const inTurn = ({ wanted, ...stream }: Stream): Stream => ({
   ...stream,
   wanted: {
@@ -155,12 +134,17 @@ async function serveWebSocket(stream: Stream): Promise<void> {
   if (streams !== undefined && protocol !== undefined) {
     const runtime = await connect(inTurn(stream), connectSpdy([RUNTIME_PROTOCOL]));
     const webSocket = await accept(stream, protocol, runtime.socket);
-    const asked = { ...streams, protocol, output: () => wanted.start?.started() };
-    return translateChannels(webSocket, createSpdyConnection(runtime.socket, server.timers), asked, exchange.signal);
+    const requested = { ...streams, protocol, output: () => wanted.start?.started() };
+    return translateChannels(
+      webSocket,
+      createSpdyConnection(runtime.socket, server.timers),
+      requested,
+      exchange.signal,
+    );
   }
-  const tunnelled = offered.filter((name) => name.startsWith(TUNNEL_PREFIX));
-  if (streams === undefined && tunnelled.length > 0) {
-    const runtime = await connect(stream, connectSpdy(tunnelled.map((name) => name.slice(TUNNEL_PREFIX.length))));
+  const tunneled = offered.filter((name) => name.startsWith(TUNNEL_PREFIX));
+  if (streams === undefined && tunneled.length > 0) {
+    const runtime = await connect(stream, connectSpdy(tunneled.map((name) => name.slice(TUNNEL_PREFIX.length))));
     const chosen = runtime.headers['x-stream-protocol-version'];
     const webSocket = await accept(stream, `${TUNNEL_PREFIX}${chosen}`, runtime.socket);
     return relay(stream, messageStream(webSocket, false), runtime, (message) => closeForProtocol(webSocket, message));
@@ -168,7 +152,7 @@ async function serveWebSocket(stream: Stream): Promise<void> {
   return inRoom(server.forwarded, 2 * (wanted.ports ?? []).length, () => serveOlder(stream, offered));
 }
 
-/** With each port, the runtime forwards one connection. It does so as soon as there is a connection. */
+/** The runtime forwards one connection for each port as soon as it is connected. */
 async function inRoom(room: StreamRoom, count: number, serve: () => Promise<void>): Promise<void> {
   if (count > 0 && room.isFull()) throw busy();
   const leave = room.enter(() => count);
@@ -185,7 +169,7 @@ async function serveOlder(stream: Stream, offered: readonly string[]): Promise<v
   const runtime = await connect(inTurn(stream), (url, signal) => connectWebSocket(url, older, signal));
   const webSocket = await accept(stream, offered.length === 0 ? undefined : older, runtime);
   const [client, far] = [messageStream(webSocket, true), messageStream(runtime, true)];
-  // The first message has a channel and nothing else: it comes before the command starts.
+  // The first message has only a channel and is sent before the command starts.
   far.on('data', (message: string | Buffer) => message.length > 1 && wanted.start?.started());
   return join(client, far, server.timers, exchange.signal, {
     fromClient: olderMessages({ name: older, command: wanted.streams !== undefined }, far),
@@ -195,16 +179,16 @@ async function serveOlder(stream: Stream, offered: readonly string[]): Promise<v
   });
 }
 
-/** Handles an error while a client's bytes are read: a ProtocolError is logged, and `explain` reports it to the client. */
+/** Returns the handler for errors in a client's bytes: it logs a ProtocolError, and calls `explain` to report it to the client. */
 const refusal =
   ({ server, exchange }: Stream, explain: (message: string) => void) =>
   (error: Error): void => {
     if (!(error instanceof ProtocolError)) return;
-    server.log.warn('the connection of a client was ended', { path: exchange.path, error: error.message });
+    server.log.warn('client broke the protocol, connection ended', { path: exchange.path, error: error.message });
     explain(error.message);
   };
 
-/** `explain` says to the client how it broke the protocol, where its connection has words for it. */
+/** `explain` reports to the client how it broke the protocol, if its connection supports that. */
 function relay(
   stream: Stream,
   client: Duplex,
@@ -223,10 +207,10 @@ function relay(
     types,
     once: streams !== undefined,
     // The runtime starts the command when all streams are open.
-    ...(start === undefined ? {} : { start: { atStream: types.length, turn: () => start.turn(signal) } }),
+    start: start && { atStream: types.length, turn: () => start.turn(signal) },
     output: () => start?.started(),
-    // A command has a few streams and a turn; a port-forward has two for each connection.
-    ...(streams === undefined ? { room: server.forwarded } : {}),
+    // A command has few streams and waits for its turn; a port-forward has two streams for each connection.
+    room: streams === undefined ? server.forwarded : undefined,
   });
   signal.addEventListener('abort', frames.ended, { once: true });
   return join(client, runtime.socket, server.timers, exchange.signal, {
@@ -239,10 +223,11 @@ function relay(
   });
 }
 
-/** The types of the streams that the runtime waits for. It replies to no others. */
-const commandStreams = ({ tty, ...asked }: StreamSelection, hasSizes: boolean): string[] => [
-  ...['error', ...(tty && hasSizes ? ['resize'] : [])],
-  ...(['stdin', 'stdout', 'stderr'] as const).filter((type) => asked[type]),
+/** The types of the streams that the runtime waits for. It does not reply to others. */
+const commandStreams = ({ tty, ...requested }: StreamSelection, hasSizes: boolean): string[] => [
+  'error',
+  ...(tty && hasSizes ? ['resize'] : []),
+  ...(['stdin', 'stdout', 'stderr'] as const).filter((type) => requested[type]),
 ];
 
 /** Throws an ApiError. */
@@ -273,7 +258,7 @@ function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRout
   };
 }
 
-/** The header may come once with a list or several times. */
+/** The header may occur once with a list, or several times. */
 const spdyProtocols = ({ headers }: IncomingMessage): string[] =>
   String(headers['x-stream-protocol-version'] ?? '')
     .split(',')

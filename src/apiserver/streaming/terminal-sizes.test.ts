@@ -4,7 +4,7 @@ import { createSizeReader } from './terminal-sizes.ts';
 
 const edge = fc.nat(65_535);
 
-test('however sizes are cut, they come out whole and in their order', () => {
+test('sizes are returned complete and in order, however they are split', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ Width: edge, Height: edge })),
@@ -21,7 +21,7 @@ test('however sizes are cut, they come out whole and in their order', () => {
   );
 });
 
-test('space between sizes may be as long as it likes', () => {
+test('any amount of space is allowed between sizes', () => {
   const read = createSizeReader();
   expect(read(Buffer.alloc(5000, ' '))).toHaveLength(0);
   expect(read(Buffer.from('{"Width":1,"Height":2}')).toString()).toBe('{"Width":1,"Height":2}\n');
@@ -34,14 +34,14 @@ test.each([
   ['half an edge', '{"Width":1.5,"Height":1}'],
   ['no height', '{"Width":1}'],
   ['text', '{"Width":"}"}'],
-  ['a long beginning', '{'.repeat(1025)],
-  ['a long size', `{"Width":1,"Height":1,"x":"${'x'.repeat(1024)}"}`],
-])('%s is refused', (_what, text) => {
+  ['a long incomplete object', '{'.repeat(1025)],
+  ['a long object', `{"Width":1,"Height":1,"x":"${'x'.repeat(1024)}"}`],
+])('a terminal size with %s is refused', (_what, text) => {
   const read = createSizeReader();
   expect(() => read(Buffer.from(text))).toThrow('the size of a terminal');
 });
 
-test('a beginning is refused where it grows piece by piece as well', () => {
+test('an incomplete size is also refused if it grows too long in several pieces', () => {
   const read = createSizeReader();
   expect(() => {
     for (let count = 0; count < 100; count++) read(Buffer.from('{"Width":1111'));

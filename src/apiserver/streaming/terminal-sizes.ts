@@ -1,13 +1,13 @@
-/** The sizes of a terminal that a client sends on its resize stream: JSON objects one after the other, cut anywhere. */
+/** Parses the terminal sizes on a client's resize stream: consecutive JSON objects, split at any point. */
 import { ProtocolError } from './protocol-error.ts';
 
-/** A runtime reads until an object is whole, however long it is. Clients send some 30 bytes. */
+/** A runtime reads until an object is complete, however long it is. Clients send about 30 bytes. */
 const MAX_SIZE_BYTES = 1024;
-/** The most bytes of sizes in one message: some 6,000 sizes, which take 5 ms to read. */
+/** The maximum bytes of sizes in one message: about 6,000 sizes, which take 5 ms to parse. */
 const MAX_READ_BYTES = 128 * 1024;
 const MAX_EDGE = 65_535;
 
-/** Takes the bytes of one stream; returns the sizes that are whole, written anew. Throws a ProtocolError. */
+/** Takes the bytes of one stream; returns the complete sizes, serialized anew. Throws a ProtocolError. */
 export function createSizeReader(): (bytes: Uint8Array) => Buffer {
   let held = '';
   return (bytes) => {
@@ -28,14 +28,14 @@ export function createSizeReader(): (bytes: Uint8Array) => Buffer {
   };
 }
 
-/** No member of a size is an object or a text, so the first closing brace ends it. */
+/** No property of a size is an object or a string, so the first closing brace ends it. */
 function sizeOf(text: string): string {
   const edge = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_EDGE;
   try {
     const { Width, Height } = JSON.parse(text.slice(0, MAX_SIZE_BYTES)) as Record<string, unknown>;
     if (edge(Width) && edge(Height)) return `${JSON.stringify({ Width, Height })}\n`;
   } catch {
-    // It is refused below.
+    // Refused below.
   }
   throw new ProtocolError('the size of a terminal is not an object with Width and Height');
 }

@@ -1,28 +1,28 @@
-/** The server's side of a WebSocket handshake. */
+/** The server side of a WebSocket handshake. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
 import { badRequest } from '../../machinery/status.ts';
 
-/** The bound that upstream's server has (golang.org/x/net/websocket). */
+/** The limit of upstream's server (golang.org/x/net/websocket). */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** How long a client may take to answer a close. */
+/** How long a client may take to respond to a close frame. */
 const CLOSE_TIMEOUT_MILLIS = 1_000;
 
-/** The subprotocols that the client offers, best first. */
+/** The subprotocols that the client offers, in its order of preference. */
 export const offeredProtocols = (request: IncomingMessage): string[] =>
   (request.headers['sec-websocket-protocol'] ?? '')
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '');
 
-/** Subprotocols that are put through message by message. Source: v1.33 remotecommand and portforward of the kubelet. */
+/** Subprotocols that are relayed message by message. Source: v1.33 remotecommand and portforward of the kubelet. */
 const OLDER_PROTOCOLS = {
   command: ['v4.base64.channel.k8s.io', 'channel.k8s.io', 'base64.channel.k8s.io'],
   ports: ['v4.channel.k8s.io', 'v4.base64.channel.k8s.io'],
 };
 
-/** The one that the runtime is asked for; a client that names none means the binary one. Throws 400 BadRequest. */
+/** Selects the subprotocol for the runtime; a client that offers none gets the binary one. Throws 400 BadRequest. */
 export function olderProtocol(offered: readonly string[], command: boolean): string {
   const known = command ? OLDER_PROTOCOLS.command : OLDER_PROTOCOLS.ports;
   const chosen = offered.length === 0 ? (command ? 'channel.k8s.io' : 'v4.channel.k8s.io') : undefined;
@@ -34,23 +34,23 @@ export function olderProtocol(offered: readonly string[], command: boolean): str
 }
 
 const PROTOCOL_ERROR = 1002;
-/** Of the reason in a close frame (RFC 6455, section 5.5). */
+/** The limit on the reason in a close frame (RFC 6455, section 5.5). */
 const MAX_REASON_BYTES = 123;
 
-/** Ends the connection of a client that broke a protocol within its messages. */
+/** Closes the WebSocket of a client whose messages break a protocol. */
 export const closeForProtocol = (webSocket: WebSocket, message: string): void =>
   webSocket.close(PROTOCOL_ERROR, Buffer.from(message).subarray(0, MAX_REASON_BYTES));
 
-/** Throws 400 BadRequest where acceptWebSocket() would not answer with 101. */
+/** Throws 400 BadRequest if acceptWebSocket() would not respond with 101. */
 export function checkHandshake({ method, headers }: IncomingMessage): void {
-  if (method !== 'GET') throw badRequest(`a WebSocket is asked for with GET, not ${method}`);
+  if (method !== 'GET') throw badRequest(`a WebSocket handshake must use GET, not ${method}`);
   if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
     throw badRequest('the header Sec-WebSocket-Key is missing or malformed');
   }
-  if (headers['sec-websocket-version'] !== '13') throw badRequest('the only Sec-WebSocket-Version served is 13');
+  if (headers['sec-websocket-version'] !== '13') throw badRequest('the only supported Sec-WebSocket-Version is 13');
 }
 
-/** Answers with 101 and the protocol, if there is one. The handshake was checked; what the client breaks later is an event of the WebSocket. */
+/** Responds with 101 and the protocol, if any. checkHandshake() must have passed; later violations are events of the WebSocket. */
 export function acceptWebSocket(
   request: IncomingMessage,
   socket: Duplex,
@@ -65,7 +65,7 @@ export function acceptWebSocket(
     closeTimeout: CLOSE_TIMEOUT_MILLIS,
   };
   const server = new WebSocketServer(options);
-  // Names such as SPDY/3.1+portforward.k8s.io are no tokens, so ws would refuse them: it is not shown any.
+  // Names such as SPDY/3.1+portforward.k8s.io are not tokens, so ws would refuse them: hide the header from it.
   delete request.headers['sec-websocket-protocol'];
   if (protocol !== undefined) server.on('headers', (lines) => lines.push(`Sec-WebSocket-Protocol: ${protocol}`));
   return new Promise((resolve, reject) => {
@@ -74,7 +74,7 @@ export function acceptWebSocket(
       reject(error);
     });
     server.handleUpgrade(request, socket, head, (webSocket) => {
-      // Nothing is read before somebody takes it.
+      // Read nothing before a reader consumes it.
       webSocket.pause();
       resolve(webSocket);
     });

@@ -1,5 +1,5 @@
 /**
- * Objects as the Table that kubectl prints: columns and cells come from the kind.
+ * Renders objects as the Table that kubectl prints; columns and cells come from the kind.
  * Source: meta/v1 Table and TableOptions of v1.33.
  */
 import type { KindDefinition, WriteContext } from '../../api/kind.ts';
@@ -9,7 +9,7 @@ import { badRequest } from '../../machinery/status.ts';
 
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
-/** The includeObject parameter of the query. Throws 400 BadRequest. */
+/** Parses the includeObject parameter of the query. Throws 400 BadRequest. */
 export function includeObjectOf(value: string | null): IncludeObject {
   if (value === null || value === '') return 'Metadata';
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value;
@@ -36,7 +36,7 @@ const columnDefinitions = (kind: KindDefinition): ColumnDefinition[] =>
 export interface TableOptions {
   includeObject: IncludeObject;
   context: WriteContext;
-  /** The events of a watch after the first leave the definitions out. */
+  /** False for the events of a watch after the first, which omit the column definitions. */
   withColumns: boolean;
 }
 
@@ -47,8 +47,8 @@ function shownText(object: KubeObject, { includeObject }: TableOptions): string 
 }
 
 /**
- * The JSON text of a Table with a row for each object, in parts: a row is made when it is asked for. The text of an object is a part
- * of its own, which is not copied.
+ * Yields the JSON text of a Table with a row for each object, in parts. Each row is created when it is requested. The text of an
+ * object is a part of its own, so that it is not copied.
  */
 export function* tableTexts(
   kind: KindDefinition,

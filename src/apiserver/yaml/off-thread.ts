@@ -1,18 +1,18 @@
 /**
- * YAML bodies of requests. The library takes seconds for some texts of a few kilobytes, so only short texts are read here;
- * longer ones are read by a thread of their own, one after another, each with a limit of time and of memory.
+ * Parses YAML request bodies. The library takes seconds for some texts of a few kilobytes, so only short texts are parsed in this
+ * thread. Longer ones are parsed one after another in a worker thread, each with a limit on time and memory.
  *
- * Invariant: whatever the text is, the event loop goes on and the memory is bounded: one thread, and the texts of the
- * requests that wait for it.
+ * Invariant: no text blocks the event loop, and the memory is bounded: one thread, and the texts of the requests that wait
+ * for it.
  */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { entityTooLarge, tooManyRequests } from '../../machinery/status.ts';
 import type { YamlResult, YamlWork } from './worker.ts';
 
-/** The worst text of this length takes the library some 50 ms. */
+/** The worst text of this length takes the library about 50 ms. */
 export const HERE_UP_TO_CHARS = 4096;
-/** What the value of a YAML text may be as JSON: upstream's limit of a request body. */
+/** The limit on the text's value as JSON: upstream's limit on a request body. */
 const LIMIT_BYTES = 3 * 1024 * 1024;
 const LIMIT_MILLIS = 5_000;
 const HEAP_MEBIBYTES = 48;
@@ -26,10 +26,10 @@ const ADVICE = 'send it as JSON, or in parts';
 let last: Promise<unknown> = Promise.resolve();
 let waiting = 0;
 
-/** Rejects with an Error that says what is wrong with the text, or with an ApiError: 413 or 429. */
+/** Rejects with an Error that describes what is wrong with the text, or with an ApiError: 413 or 429. */
 export async function parseYaml(text: string): Promise<unknown> {
   if (text.length > HERE_UP_TO_CHARS) return JSON.parse(await inTurn(text));
-  // Loaded with the first YAML body: kubectl sends JSON.
+  // Load the library only with the first YAML body: kubectl sends JSON.
   const { yamlToJson } = await import('./parse.ts');
   return JSON.parse(yamlToJson(text, LIMIT_BYTES));
 }
@@ -65,7 +65,7 @@ async function inThread(work: YamlWork): Promise<string> {
     });
     if ('json' in result) return result.json;
     if ('failure' in result) throw new Error(result.failure);
-    throw entityTooLarge(`limit is ${LIMIT_BYTES} with what its aliases repeat`);
+    throw entityTooLarge(`limit is ${LIMIT_BYTES} bytes, with all aliases expanded`);
   } finally {
     clearTimeout(timer);
     await worker.terminate();

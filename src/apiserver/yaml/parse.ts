@@ -1,20 +1,20 @@
 /**
- * YAML text as JSON text, in a time that grows with the length of the text as far as the library allows it.
+ * Converts YAML text to JSON text, in linear time as far as the library allows.
  *
- * Boundary: runs in any thread and keeps nothing. The library compares each key of a map with all others and looks for the
- * line of every error from the start of the text; both are done here instead.
+ * Boundary: runs in any thread and keeps no state. The library compares each key of a map with all others, and searches the text
+ * from its start for the line of every error; this file does both instead.
  */
 import { type Document, isAlias, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 
-/** How often aliases may be followed in one document. */
+/** The maximum number of aliases that may be expanded in one document. */
 const MAX_ALIASES = 1000;
 
-/** The text means a value that is larger than the limit: aliases repeat what they name. */
+/** The value exceeds the limit once its aliases are expanded. */
 export class ExpandedTooFarError extends Error {
   override readonly name = 'ExpandedTooFarError';
 }
 
-/** Throws an Error whose message says what is wrong and where, or an ExpandedTooFarError. */
+/** Throws an Error whose message describes the problem and its place, or an ExpandedTooFarError. */
 export function yamlToJson(text: string, limitBytes: number): string {
   const lines = new LineCounter();
   const document = parseDocument(text, { uniqueKeys: false, prettyErrors: false, lineCounter: lines });
@@ -31,7 +31,7 @@ export function yamlToJson(text: string, limitBytes: number): string {
   return JSON.stringify(value ?? null);
 }
 
-/** Where a key comes for the second time. */
+/** Returns the offset of a duplicate key. */
 function repeatedKey(document: Document): number | undefined {
   let found: number | undefined;
   visit(document, {
@@ -51,7 +51,7 @@ function repeatedKey(document: Document): number | undefined {
   return found;
 }
 
-/** Looks at no more of the value than the limit allows. */
+/** Throws an ExpandedTooFarError; stops walking as soon as the limit is exceeded. */
 function checkExpandedSize(value: unknown, limitBytes: number): void {
   let bytes = 0;
   const count = (length: number): void => {

@@ -1,4 +1,4 @@
-/** What one LMDB transaction of the store writes. */
+/** Decides and writes the content of one LMDB transaction. */
 import type { StoredValue, StoreEvent, Txn, TxnResult } from '../store.ts';
 import { evaluate, eventKey, eventRevision, eventValue } from '../transaction.ts';
 import type { Commit } from './data-file.ts';
@@ -10,16 +10,16 @@ export type Waiting = (
   | { kind: 'compact'; revision: number; resolve: () => void }
 ) & { reject: (error: Error) => void };
 
-/** What one LMDB transaction writes. */
+/** The content of one LMDB transaction. */
 export interface Batch {
   revision: number;
   compacted: number;
   events: StoreEvent[];
-  /** Answers that hold once it is durable. */
+  /** Resolve the callers once the batch is durable. */
   answers: (() => void)[];
 }
 
-/** The revisions before the batch. */
+/** The newest and the compacted revision before the batch. */
 export interface Before {
   newest: number;
   compacted: number;
@@ -31,7 +31,7 @@ export const commitOf = ({ events, revision, compacted }: Batch, before: Before)
   forgotten: Math.min(compacted, before.newest) - before.compacted,
 });
 
-/** Runs the transactions one after another on the committed state, which `read` shows, and on what those before them write. */
+/** Evaluates the calls in order: each sees the committed state, read with `read`, and the writes of the calls before it. */
 export function decide(
   taken: Waiting[],
   revision: number,
@@ -62,17 +62,17 @@ export function decide(
   return batch;
 }
 
-/** The growth that a full disk allows to an update: the status of a Pod that ends grows by as much. */
+/** An update may grow by this much on a full disk: enough for the status of a Pod that terminates. */
 const SMALL_GROWTH_BYTES = 4096;
 
-/** Whether the events need almost no space if the history does not keep the values that they replace. */
+/** Whether the events need almost no space, provided that the history does not keep the values that they replace. */
 export const needsLittle = (events: readonly StoreEvent[]): boolean =>
   events.every((event) => {
     if (event.type === 'delete') return true;
     return event.kv.value.length <= (event.previous?.value.length ?? Number.NaN) + SMALL_GROWTH_BYTES;
   });
 
-/** Resolves when the batch is on the disk. */
+/** Resolves when the batch is flushed to the disk. */
 export async function commit({ root, current, history, meta }: Tables, batch: Batch, before: Before): Promise<void> {
   const changes = Map.groupBy(batch.events, eventRevision);
   await root.batch(() => {
@@ -81,7 +81,7 @@ export async function commit({ root, current, history, meta }: Tables, batch: Ba
       else current.remove(event.key);
     }
     for (const [revision, events] of changes) {
-      // A batch larger than the history adds nothing that it would forget at once.
+      // The batch may exceed the history's limit alone: skip the records that would be forgotten at once.
       if (revision <= batch.compacted) continue;
       history.put(revision, fromChanges(events.map((event) => ({ key: eventKey(event), previous: event.previous }))));
     }

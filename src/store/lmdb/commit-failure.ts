@@ -5,15 +5,15 @@ import { StorageFullError } from '../store.ts';
 
 /** Source: lmdb.h */
 const MDB_MAP_FULL = -30792;
-/** With less than this left, a write that failed for another reason failed for this one (LMDB calls a short write EIO). */
+/** If less than this is free, any failed write is reported as a full disk: LMDB reports a short write as EIO. */
 const FULL_BELOW_BYTES = 256 * 1024;
 
 export const diskFull = (directory: string, cause: unknown): StorageFullError =>
   new StorageFullError(directory, 'the disk is full', 'free some space and try again', cause);
 
 /**
- * The error for the writers, and whether the environment must be opened anew: LMDB refuses every further write once
- * it could not write a page that it had promised (EIO), but a full disk leaves it as it was.
+ * Returns the error for the writers, and whether to reopen the environment: after LMDB failed to write a page (EIO), it
+ * refuses all further writes. A full disk leaves the environment usable.
  */
 export async function commitFailure(
   directory: string,
@@ -38,7 +38,7 @@ export async function commitFailure(
   return { failure, reopen: true };
 }
 
-/** lmdb rejects with a general error that holds a promise of the real one. */
+/** lmdb rejects with a general error whose `commitError` is a promise that rejects with the cause. */
 async function rootCause(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<unknown> };
   if (commitError === undefined) return error;

@@ -1,13 +1,13 @@
 /**
- * The data file of LMDB, whose blocks are allocated ahead.
+ * Allocates the blocks of LMDB's data file ahead.
  *
- * LMDB must not meet a full disk itself: it would do so in the middle of a commit, even if the file system has just reported free space
- * (delayed allocation, blocks of the file system's own, other programs), and some such commits leave its memory or its file corrupt.
- * So the file is extended before a commit with zeros that are really written, and LMDB writes into blocks that the file already has.
+ * LMDB must never run into a full disk: this would happen in the middle of a commit, even if the file system has just reported free
+ * space (delayed allocation, the file system's own blocks, other programs), and can corrupt LMDB's memory or its file.
+ * So the file is extended with written zeros before a commit, and LMDB writes only into blocks that the file already has.
  *
  * Invariants:
  *  1. The file has no holes while LMDB writes to it.
- *  2. Behind LMDB's last page the file has room for the next commit, even if the commit finds no free page.
+ *  2. After LMDB's last page, the file has room for the next commit, even if the commit finds no free page.
  */
 import { statfsSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -15,29 +15,29 @@ import type { StoreEvent } from '../store.ts';
 import { eventValue } from '../transaction.ts';
 
 const PAGE_BYTES = 4096;
-/** The room that is kept for writes that go on when the disk is full: deletions, and updates that need little space. */
+/** Space for the writes that continue on a full disk: deletions, and updates that need little space. */
 const RESERVE_BYTES = 8 * 1024 * 1024;
-/** An update leaves this part of the reserve to deletions. */
+/** An update leaves this part of the reserve for deletions. */
 const UPDATE_LEAVES_BYTES = 2 * 1024 * 1024;
-/** A commit of large values, which may find too few adjacent free pages, leaves this part to other writes. */
+/** A commit of large values may find too few adjacent free pages. It leaves this part of the reserve for other writes. */
 const LARGE_VALUES_LEAVE_BYTES = 4 * 1024 * 1024;
-/** A commit finds adjacent free pages within the file if this many times its size is free there. */
+/** If this many times the size of a commit is free within the file, the commit finds enough adjacent free pages. */
 const MANY_TIMES = 4;
-/** The file grows to a multiple of this size, so that it seldom has to grow. It is read and written in pieces of this size. */
+/** The file grows to a multiple of this size, so that it rarely has to grow. It is read and written in chunks of this size. */
 const PIECE_BYTES = 1024 * 1024;
 
 /** A commit also writes the roots of the trees and the paths to its keys. */
 const COMMIT_BYTES = 256 * 1024;
-/** LMDB puts a larger value into pages of its own. */
+/** LMDB stores a larger value in pages of its own. */
 const INLINE_BYTES = 2000;
-/** The page of a key, and a second one if it is split. */
+/** The page with the key, and another one if it is split. */
 const KEY_BYTES = 2 * PAGE_BYTES;
-/** A list of free pages has 8 bytes a page. LMDB may write it twice. */
+/** The list of free pages has 8 bytes per page, and LMDB may write it twice. */
 const FREE_LIST_BYTES = 2 * 8;
-/** Old records are adjacent: the commit reuses the pages that they leave. */
+/** Old records are adjacent: the commit reuses the pages that they free. */
 const FORGOTTEN_BYTES = PAGE_BYTES / 16;
 
-/** On these file systems an overwrite takes new blocks too. Source: statfs(2), and the kernel's magic.h. */
+/** File systems on which overwriting also allocates new blocks. Source: statfs(2), and the kernel's magic.h. */
 const COPY_ON_WRITE = new Set([0x9123683e /* btrfs */, 0x2fc12fc1 /* zfs */, 0xca451a4e /* bcachefs */]);
 
 /** The content of a commit. */
@@ -53,9 +53,9 @@ const STAT_BLOCK_BYTES = 512;
 
 /** The pages of LMDB's file. */
 export interface PageUse {
-  /** LMDB has not used any page behind this one. */
+  /** The last page that LMDB has used. */
   last: number;
-  /** The number of free pages before it. A large value needs adjacent ones, so it may be written to the end of the file nevertheless. */
+  /** Free pages up to `last`. A large value needs adjacent pages, so LMDB may still append it at the end of the file. */
   free: number;
 }
 
@@ -74,7 +74,7 @@ function commitBytes({ events, keepsHistory, forgotten }: Commit, lastPage: numb
 export class DataFile {
   readonly #path: string;
   readonly #isCopyOnWrite: boolean;
-  /** Up to here the file has blocks. */
+  /** The length of the part of the file that has blocks. */
   #bytes: number;
   #hasHoles: boolean;
 
@@ -86,7 +86,7 @@ export class DataFile {
     this.#isCopyOnWrite = COPY_ON_WRITE.has(statfsSync(path).type);
   }
 
-  /** Whether the file has blocks for the commit, whichever free pages the commit finds. */
+  /** Whether the file has blocks for the commit even if LMDB finds no free page. */
   isSafe(commit: Commit, { last }: PageUse): boolean {
     const { events, keepsHistory } = commit;
     const values = events.flatMap((event) => [eventValue(event), keepsHistory ? event.previous : undefined]);
@@ -97,7 +97,7 @@ export class DataFile {
   }
 
   /**
-   * Makes room for the commit and the reserve. Resolves with false if the disk has too little space for it. LMDB must not write
+   * Makes room for the commit and the reserve. Resolves to false if the disk has too little space. LMDB must not write
    * meanwhile.
    */
   async makeRoom(commit: Commit, { last, free }: PageUse): Promise<boolean> {
@@ -111,18 +111,18 @@ export class DataFile {
       if (!isFull(error)) throw error;
     }
     if (this.#room(last) >= wanted) return true;
-    // Large values too find adjacent pages among many free ones: the room at the end of the file is kept.
+    // With so many free pages, even large values find adjacent ones: the room at the end of the file remains.
     return free * PAGE_BYTES >= MANY_TIMES * bytes + RESERVE_BYTES && this.isSafe(commit, { last, free });
   }
 
-  /** Bytes with blocks behind the last page. */
+  /** The number of allocated bytes after the last page. */
   #room(last: number): number {
     if (this.#hasHoles) return 0;
     const room = this.#bytes - firstFree(last);
     return this.#isCopyOnWrite ? Math.min(room, this.#freeBytes()) : room;
   }
 
-  /** Writes the file's content over itself. */
+  /** Fills the holes by overwriting the file with its own content. */
   async #fillHoles(): Promise<void> {
     await using file = await open(this.#path, 'r+');
     const piece = Buffer.alloc(PIECE_BYTES);
@@ -135,7 +135,7 @@ export class DataFile {
     this.#hasHoles = false;
   }
 
-  /** Extends the file as far as the disk has space: a part of the reserve serves some writes too. */
+  /** Extends the file as far as the disk has space: even a partial reserve allows some writes. */
   async #extend(end: number): Promise<void> {
     if (end <= this.#bytes || this.#freeBytes() < PIECE_BYTES) return;
     await using file = await open(this.#path, 'r+');
@@ -162,7 +162,7 @@ const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes((error
 
 const firstFree = (last: number): number => (last + 1) * PAGE_BYTES;
 
-/** A write to a disk that becomes full may be short. */
+/** Continues after a short write, which can happen on a disk that becomes full. */
 async function writeAll(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
     const { bytesWritten } = await file.write(bytes, written, bytes.length - written, at + written);

@@ -2,10 +2,10 @@
 import type { StoreEvent } from '../store.ts';
 import { eventKey, eventRevision } from '../transaction.ts';
 
-/** The limit of all replaced values together. */
+/** The limit on all replaced values together. */
 const HISTORY_BYTES = 64 * 1024 * 1024;
 
-/** For each revision, the bytes of its keys and of the values that it replaces. */
+/** Returns for each revision the bytes of its keys and of the values that it replaces. */
 function replaced(events: readonly StoreEvent[]): Map<number, number> {
   const revisions = new Map<number, number>();
   for (const event of events) {
@@ -16,11 +16,11 @@ function replaced(events: readonly StoreEvent[]): Map<number, number> {
 }
 
 export class HistorySize {
-  /** Bytes by revision, the oldest first. */
+  /** Bytes by revision, oldest first. */
   readonly #revisions = new Map<number, number>();
   #bytes = 0;
 
-  /** A revision that is in the history when the store is opened. */
+  /** Counts a revision that is already in the history when the store is opened. */
   load(revision: number, bytes: number): void {
     this.#revisions.set(revision, bytes);
     this.#bytes += bytes;
@@ -38,7 +38,7 @@ export class HistorySize {
     }
   }
 
-  /** The newest revision that must be forgotten so that the history fits, with what the events add; 0: none. */
+  /** The newest revision to forget so that the history still fits after adding the events; 0 if none. */
   excess(events: readonly StoreEvent[]): number {
     const added = replaced(events);
     let bytes = this.#bytes + [...added.values()].reduce((sum, each) => sum + each, 0);

@@ -1,16 +1,15 @@
 /**
- * The embedded store: LMDB, one environment in a folder, one process.
+ * The embedded store: LMDB, one environment per folder, used by one process.
  *
- * Transactions that arrive while a commit is under way wait and share the next one, so any number of writers costs
- * one flush to the disk each time.
+ * Transactions that arrive during a commit wait and share the next one, so any number of writers costs one flush to the
+ * disk at a time.
  *
  * Invariants:
- *  1. One commit at a time; each is decided on what the last one left. A commit that fails has changed nothing.
+ *  1. One commit at a time; each is decided on the result of the one before. A commit that fails has changed nothing.
  *  2. Revision counter, current values and history change in the same LMDB transaction.
- *  3. A commit starts only if the data file has room for it (data-file.ts). On a full disk each write is a commit of its own, so that
- *     a write that needs space fails alone. Deletions and small updates go on, and the history is forgotten to make room for them.
- *  4. At most `historyRevisions` revisions of history are kept, and as many as fit into a number of bytes; each commit
- *     forgets what is beyond that.
+ *  3. A commit starts only if the data file has room for it (data-file.ts). On a full disk each write gets a commit of its own, so
+ *     that only a write that needs space fails. Deletions and small updates continue; the history is forgotten to make room for them.
+ *  4. The history has at most `historyRevisions` revisions and a limited number of bytes; each commit forgets the excess.
  */
 import type { Log } from '../../platform/platform.ts';
 import { oneAtATime } from '../../platform/work-in-turns.ts';
@@ -44,23 +43,23 @@ import {
 } from './tables.ts';
 
 export interface LmdbStoreOptions {
-  /** Made where it is not there (0700). */
+  /** Created with mode 0700 if it does not exist. */
   directory: string;
-  /** How many revisions of history are kept for watches and older reads. */
+  /** How many revisions of history to keep for watches and reads of older revisions. */
   historyRevisions?: number;
   log?: Log;
 }
 
-/** Rejects with one sentence where the folder holds something else, or cannot be read. */
+/** Rejects with a UserError of one sentence if the folder contains something else or cannot be read. */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   const store = new LmdbStore(options, await openTables(options.directory));
   store.load();
   return store;
 }
 
-/** How many writes share a commit. */
+/** How many writes may share a commit. */
 const MAX_SHARED = 500;
-/** How many records of the history are forgotten at once for the room that they take. */
+/** How many history records are forgotten at a time to make room. */
 const FORGET_AT_ONCE = 500;
 
 class LmdbStore implements Store {
@@ -71,7 +70,7 @@ class LmdbStore implements Store {
   private readonly watchers = createWatchers();
   private waiting: Waiting[] = [];
   private writing: Promise<void> | undefined;
-  /** Reads of older revisions: each keeps up to 64 MiB of values until its end. */
+  /** Queues reads of older revisions: each uses up to 64 MiB of memory until it ends. */
   private readonly pastReads = oneAtATime();
   private readonly historySize = new HistorySize();
   private newest = 0;
@@ -106,7 +105,7 @@ class LmdbStore implements Store {
   }
 
   async range(options: RangeOptions): Promise<RangeResult> {
-    // LMDB fails where it is asked for what cannot be a key.
+    // LMDB fails on a string that is not a valid key.
     const isEmpty = options.prefix !== '' && !isKey(options.prefix);
     const present = this.snapshot((transaction, newest, compacted) => {
       const revision = options.revision ?? newest;
@@ -164,7 +163,7 @@ class LmdbStore implements Store {
     return [...rows].map(({ key, value }) => toRecord(key, value));
   }
 
-  /** Reads with what the keys with the prefix held at an older revision, as far as they have changed since. */
+  /** Runs `body` with the values that the keys with the prefix had at an older revision, for those that have changed since. */
   private async snapshotOf<T>(
     { revision, prefix, signal }: { revision: number; prefix: string; signal?: AbortSignal | undefined },
     body: (changed: Past['changed'], transaction: ReadTransaction) => T,
@@ -186,7 +185,7 @@ class LmdbStore implements Store {
     }
   }
 
-  /** Reads of one moment: a commit that lands between them is not seen, or not in part. */
+  /** Runs `body` on one consistent snapshot: no commit becomes visible between its reads. */
   private snapshot<T>(body: (transaction: ReadTransaction, newest: number, compacted: number) => T): T {
     this.checkOpen();
     const transaction = this.tables.current.useReadTransaction();
@@ -208,9 +207,9 @@ class LmdbStore implements Store {
     this.writing ??= this.drain();
   }
 
-  /** Commits until nobody waits. */
+  /** Commits until no call is waiting. */
   private async drain(): Promise<void> {
-    // Those who call in the same turn share the first commit.
+    // Calls made in the same turn of the event loop share the first commit.
     await undefined;
     while (this.waiting.length > 0) {
       await this.process(this.waiting.splice(0, MAX_SHARED));
@@ -257,7 +256,7 @@ class LmdbStore implements Store {
     return this.tables.file.makeRoom(commitOf(batch, this.before()), pageUse(this.tables));
   }
 
-  /** Makes room for the batch by forgetting the history, if need be with what the batch adds to it. Throws a StorageFullError. */
+  /** Makes room for the batch by forgetting history, if necessary also the batch's own. Throws a StorageFullError. */
   private async fitIn(batch: Batch): Promise<void> {
     while (this.compacted < this.newest) {
       const compacted = Math.min(this.compacted + FORGET_AT_ONCE, this.newest);
@@ -282,7 +281,7 @@ class LmdbStore implements Store {
     return batch;
   }
 
-  /** After a failed commit: what to tell the writers; LMDB is opened anew where it may refuse to go on. */
+  /** After a failed commit: returns the error for the writers, and reopens LMDB if it may refuse further writes. */
   private async recover(error: unknown): Promise<StorageFullError> {
     const { failure, reopen } = await commitFailure(this.directory, error);
     this.log?.error('store: a write failed', { directory: this.directory, error: failure.message });
@@ -291,7 +290,7 @@ class LmdbStore implements Store {
         await this.tables.root.close().catch(() => {});
         this.tables = await openTables(this.directory);
       } catch (cause) {
-        this.log?.error('store: cannot open the store again', { error: (cause as Error).message });
+        this.log?.error('store: cannot reopen the store', { error: (cause as Error).message });
       }
     }
     return failure;

@@ -1,4 +1,4 @@
-/** Reads of an older revision go through the whole history since: others have their turns meanwhile. */
+/** A read of an older revision scans all history since, and yields to other work meanwhile. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ afterEach(async () => {
 const write = (key: string, value: string) =>
   store.txn({ compare: [], puts: [{ key, value: new TextEncoder().encode(value) }] });
 
-/** Each look at the clock finds it 10 ms later: two records take a turn. */
+/** Advances the clock by 10 ms at each call, so that the scan yields after every two records. */
 function slowClock(): void {
   let now = performance.now();
   vi.spyOn(performance, 'now').mockImplementation(() => {
@@ -36,7 +36,7 @@ function slowClock(): void {
   });
 }
 
-/** Resolves when a read waits for its turn, to the function that gives it its turn. */
+/** Resolves when a read yields for the first time, with the function that lets the read continue. */
 function firstWait(): Promise<() => void> {
   return new Promise((resolve) => {
     vi.spyOn(globalThis, 'setImmediate').mockImplementationOnce(((callback: () => void) => {
@@ -45,7 +45,7 @@ function firstWait(): Promise<() => void> {
   });
 }
 
-test('the event loop has turns while the history is read', async () => {
+test('a read of an older revision yields to the event loop', async () => {
   slowClock();
   let turns = 0;
   let over = false;
@@ -64,7 +64,7 @@ test('the event loop has turns while the history is read', async () => {
   expect(turns).toBeGreaterThan(WRITES / 4);
 });
 
-test('what is written meanwhile does not show', async () => {
+test('a read of an older revision does not see concurrent writes', async () => {
   slowClock();
   const waits = firstWait();
   let isOver = false;
@@ -73,71 +73,71 @@ test('what is written meanwhile does not show', async () => {
   void Promise.race([listed, read]).then(() => {
     isOver = true;
   });
-  const goOn = await waits;
+  const resume = await waits;
   await write('/0/0', 'new');
   await write('/0/x', 'new');
   expect([store.revision(), isOver]).toEqual([WRITES + 2, false]);
-  goOn();
+  resume();
   expect((await listed).items.map(({ key }) => key)).toEqual(['/0/0', '/1/1']);
   expect(new TextDecoder().decode((await read)?.value)).toBe('0');
 });
 
-test('a revision that is compacted meanwhile cannot be read', async () => {
+test('a read fails if its revision is compacted meanwhile', async () => {
   slowClock();
   const waits = firstWait();
   const isCompacted = expect(store.range({ prefix: '/', revision: first })).rejects.toThrow(CompactedError);
-  const goOn = await waits;
+  const resume = await waits;
   await store.compact(WRITES - 1);
-  goOn();
+  resume();
   await isCompacted;
 });
 
-test('a store that is closed meanwhile says so, also to those that wait', async () => {
+test('closing the store rejects running and queued reads of older revisions', async () => {
   slowClock();
   const reads = [store.range({ prefix: '/', revision: first }), store.range({ prefix: '/', revision: first + 1 })];
   const isClosed = reads.map((read) => expect(read).rejects.toThrow(/is closed$/));
   await Promise.all([...isClosed, store.close()]);
 });
 
-test('a store that is opened anew meanwhile is read on', async () => {
+test('a read continues after the store was reopened', async () => {
   slowClock();
   const waits = firstWait();
   const listed = store.range({ prefix: '/', revision: first + 1 });
-  const goOn = await waits;
-  // As after a write that failed.
+  const resume = await waits;
+  // The store does this after a failed write.
   await (store as unknown as { recover(error: Error): Promise<Error> }).recover(new Error('EIO'));
-  goOn();
+  resume();
   expect((await listed).items.map(({ key }) => key)).toEqual(['/0/0', '/1/1']);
 });
 
-test('one read after the other goes through the history', async () => {
+test('reads of older revisions run one at a time, in the order of their calls', async () => {
   slowClock();
   const ended: number[] = [];
   const read = async (index: number): Promise<void> => {
     await store.get('/0/0', first + index);
     ended.push(index);
   };
-  // The later a read begins, the less it has to go through: beside the others it would end first.
+  // Later revisions need a shorter scan: if the reads ran concurrently, the last one would end first.
   await Promise.all([read(1), read(40), read(WRITES - 5)]);
   expect(ended).toEqual([1, 40, WRITES - 5]);
 });
 
-test('a read whose client leaves ends, also one that waits for its turn', async () => {
+test('aborting the signal ends running and queued reads of older revisions', async () => {
   slowClock();
   const waits = firstWait();
   const [left, second] = [new AbortController(), new AbortController()];
   const reads = [left, second].map(({ signal }) => store.range({ prefix: '/', revision: first, signal }));
   const ended = reads.map((read) => expect(read).rejects.toThrow('aborted'));
-  const goOn = await waits;
+  const resume = await waits;
   second.abort();
   left.abort();
   vi.restoreAllMocks();
-  goOn();
+  resume();
   await Promise.all(ended);
   expect((await store.range({ prefix: '/', revision: first + 1 })).items).toHaveLength(2);
 });
 
-test('a page of an older revision reads no more keys than it has', async () => {
+test('a page of an older revision reads only the keys that it needs', async () => {
   let taken = 0;
   function* keys() {
     for (let index = 0; index < 1000; index++) {
@@ -147,11 +147,12 @@ test('a page of an older revision reads no more keys than it has', async () => {
   }
   const value = (key: string): StoredValue => ({ key, createRevision: 1, modRevision: 1, value: new Uint8Array() });
   const newest = {
-    ...{ keys: keys(), read: value },
+    keys: keys(),
+    read: value,
     has: (key: string) => !key.endsWith('x'),
     countAfter: (key: string) => 999 - Number(key.slice(1)),
   };
-  // After the older revision 0001 was changed, 0003 made, and 0001x and 0500x deleted.
+  // Since the older revision, 0001 was changed, 0003 created, and 0001x and 0500x deleted.
   const changed = new Map([
     ['/0500x', value('/0500x')],
     ['/0003', undefined],

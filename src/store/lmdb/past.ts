@@ -1,4 +1,4 @@
-/** Reads the history of the store in turns: it may have 10,000 records, of 64 MiB together. */
+/** Reads the store's history and yields to other work meanwhile: up to 10,000 records of 64 MiB together. */
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import { addStateBefore } from '../history.ts';
 import type { StoredValue } from '../store.ts';
@@ -12,9 +12,9 @@ export interface Past {
 }
 
 /**
- * Reads the values of the keys with the prefix at an older revision, as far as they have changed since. Records never change; where
- * one has been forgotten, reading ends. `tables` is called before each record, as the store may have been opened anew; it throws
- * where the store has been closed. Rejects when the signal aborts.
+ * Collects the values that the keys with the prefix had at an older revision, for those that have changed since. Records never change;
+ * reading stops at one that has been forgotten. `tables` is called for each record because the store may have been reopened; it
+ * throws if the store has been closed. Rejects when the signal aborts.
  */
 export async function readPast(
   tables: () => Tables,

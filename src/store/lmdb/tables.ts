@@ -1,8 +1,8 @@
 /**
- * The LMDB environment of the store: opening it, and its three tables.
+ * The LMDB environment of the store: how it is opened, and its three tables.
  *
  *   current   key -> [createRevision, modRevision, value]
- *   history   revision -> what its keys held before: [key] or [key, createRevision, modRevision, value] each
+ *   history   revision -> the previous values of its keys, [key] or [key, createRevision, modRevision, value] each
  *   meta      'revision', 'compacted' -> number
  */
 import { chmod, mkdir, open as openFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -28,17 +28,17 @@ export interface Tables {
   meta: Database<number, string>;
 }
 
-/** Room in the address space, not on the disk; LMDB extends it where it must. */
+/** Address space, not disk space; LMDB extends it when necessary. */
 const MAP_BYTES = 4 * 2 ** 30;
-/** What LMDB maps of its lock file. */
+/** The part of the lock file that LMDB maps. */
 const LOCK_FILE_BYTES = 16 * 1024;
 const NEW_DATABASE_BYTES = 128 * 1024;
 
-/** Opens the environment in the folder, and makes it where there is none. Files 0600. Rejects with a UserError. */
+/** Opens the environment in the folder, creating it if necessary. Files have mode 0600. Rejects with a UserError. */
 export async function openTables(directory: string): Promise<Tables> {
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    // LMDB maps its lock file: without blocks of its own, a full disk would end the process with SIGBUS.
+    // LMDB maps its lock file: if the file had no blocks of its own, a full disk would end the process with SIGBUS.
     const created = await createFile(join(directory, 'lock.mdb'), LOCK_FILE_BYTES);
     const dataFile = join(directory, 'data.mdb');
     if ((await createFile(dataFile, 0)) || created) await syncFolder(directory);
@@ -47,8 +47,8 @@ export async function openTables(directory: string): Promise<Tables> {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOSPC') throw diskFull(directory, error);
-    const question = 'is it a data folder of lifepod, intact and yours?';
-    throw new UserError(`cannot open the store in ${directory}: ${message}; ${question}`, { cause: error });
+    const hint = 'check that this is a data folder of lifepod, is intact, and belongs to this user';
+    throw new UserError(`cannot open the store in ${directory}: ${message}; ${hint}`, { cause: error });
   }
 }
 
@@ -58,9 +58,9 @@ function openEnvironment(directory: string): Omit<Tables, 'file'> {
     noSubdir: false,
     mapSize: MAP_BYTES,
     maxDbs: 3,
-    // A commit is answered when it is on the disk: LMDB syncs the data, then writes the page that makes it visible.
+    // A commit resolves only once it is on the disk: LMDB syncs the data, then writes the page that makes it visible.
     overlappingSync: false,
-    // The store batches by itself; with this on, lmdb adds a promise of its own that nobody can catch.
+    // The store does its own batching; with this option, lmdb creates another promise whose rejection cannot be caught.
     eventTurnBatching: false,
   });
   return {
@@ -77,14 +77,14 @@ interface TreeStats {
   overflowPages: number;
 }
 
-/** Source: what getStats() of lmdb gives, which its types leave open. */
+/** The result of lmdb's getStats(), which its types do not describe. */
 interface Stats extends TreeStats {
   lastPageNumber: number;
   root: TreeStats;
   free: TreeStats;
 }
 
-/** Which pages the file uses. The two first are LMDB's own. */
+/** Counts the pages that the file uses. The first two are LMDB's own. */
 export function pageUse({ root, current, history, meta }: Tables): PageUse {
   const [{ lastPageNumber: last, root: main, free }, ...tables] = [root, current, history, meta].map(
     (table) => table.getStats() as Stats,
@@ -97,11 +97,11 @@ export function pageUse({ root, current, history, meta }: Tables): PageUse {
   return { last, free: last + 1 - used };
 }
 
-/** Source: lmdb.h and mdb.c of the LMDB that the npm package brings: page header, then magic and version. */
+/** Source: lmdb.h and mdb.c of the LMDB in the npm package: page header, then magic and version. */
 const META_PAGE = { bytes: 4096, flagsOffset: 18, flag: 0x08, magicOffset: 24, magic: 0xbeefc0de, versionOffset: 28 };
 const DATA_VERSION = 2;
 
-/** The native code crashes where it cannot open a file, so it must not get one that is not LMDB's, nor a full disk. */
+/** The native code crashes if it cannot open a file: never pass it a file that is not LMDB's, nor let it meet a full disk. */
 async function checkDataFile(path: string, directory: string): Promise<void> {
   const file = await openFile(path, 'r');
   try {
@@ -115,13 +115,13 @@ async function checkDataFile(path: string, directory: string): Promise<void> {
     }
     const version = page.readUInt16LE(META_PAGE.versionOffset);
     if (version !== DATA_VERSION) throw new Error(`data.mdb has LMDB's format ${version} instead of ${DATA_VERSION}`);
-    if (size < 2 * META_PAGE.bytes) throw new Error('data.mdb is cut off');
+    if (size < 2 * META_PAGE.bytes) throw new Error('data.mdb is truncated');
   } finally {
     await file.close();
   }
 }
 
-/** Rejects where there is no room for a new database. */
+/** Rejects if there is no space for a new database. */
 async function checkSpace(directory: string): Promise<void> {
   const path = join(directory, 'space');
   try {
@@ -131,7 +131,7 @@ async function checkSpace(directory: string): Promise<void> {
   }
 }
 
-/** True where the file was not there. */
+/** Creates or enlarges the file. Returns false if it already was large enough. */
 async function createFile(path: string, sizeBytes: number): Promise<boolean> {
   const known = await stat(path).catch(() => undefined);
   if (known !== undefined) {
@@ -177,12 +177,12 @@ export const toRecord = (revision: number, row: HistoryRow): HistoryRecord => ({
 export const fromChanges = (changes: UndoChange[]): HistoryRow =>
   changes.map(({ key, previous }) => (previous === undefined ? [key] : [key, ...fromStored(previous)]));
 
-/** The keys with the prefix after `after`, as LMDB takes them. */
+/** The range of keys with the prefix after `after`, as options of LMDB. */
 export function boundsOf({ prefix, after }: RangeOptions): { start: string; exclusiveStart: boolean; end?: string } {
   const isAfter = after !== undefined && after >= prefix;
   const end = prefixEnd(prefix);
   const start = isAfter ? comparableKey(after) : prefix;
-  return { start, exclusiveStart: isAfter, ...(end === undefined ? {} : { end }) };
+  return { start, exclusiveStart: isAfter, end };
 }
 
 export function readValue(
@@ -195,7 +195,7 @@ export function readValue(
   return row === undefined ? undefined : toStored(key, row);
 }
 
-/** The state of a range in the transaction, to be rewound. */
+/** The state of a range in the transaction, for rewoundRange(). */
 export function newestState(
   current: Tables['current'],
   options: RangeOptions,
@@ -205,13 +205,13 @@ export function newestState(
   return {
     keys: current.getKeys(bounds),
     read: (key) => readValue(current, key, transaction),
-    // Reads in the transaction: it is the one of this turn of the event loop.
+    // doesExist() takes no transaction, but uses the one of this turn of the event loop, which is the same.
     has: (key) => current.doesExist(key),
     countAfter: (key) => current.getKeysCount({ ...bounds, start: key, exclusiveStart: true }),
   };
 }
 
-/** Reads the keys and values of a range, as they are in the transaction. */
+/** Reads the keys and values of a range as of the transaction. */
 export function readRange(
   current: Tables['current'],
   options: RangeOptions,

@@ -1,8 +1,16 @@
 /**
- * The store in memory: for tests and simulations. Durable as long as the process lives; every write is immediate.
+ * The store in memory, for tests and simulations. Data lives as long as the process; every write is immediate.
  */
 import { eventsOf, type HistoryRecord, stateBefore } from '../history.ts';
-import { CompactedError, type Store, type StoredValue, type Txn, type TxnResult } from '../store.ts';
+import {
+  CompactedError,
+  type RangeOptions,
+  type RangeResult,
+  type Store,
+  type StoredValue,
+  type Txn,
+  type TxnResult,
+} from '../store.ts';
 import {
   checkRevision,
   checkTxn,
@@ -14,38 +22,16 @@ import {
   rewoundRange,
 } from '../transaction.ts';
 import { createWatchers } from '../watchers.ts';
+import { SortedValues } from './sorted-values.ts';
 
 export function createMemoryStore(options: { historyRevisions?: number } = {}): Store {
   const historyRevisions = options.historyRevisions ?? 10_000;
-  const values = new Map<string, StoredValue>();
-  /** The keys of `values`, ascending. */
-  const keys: string[] = [];
+  const values = new SortedValues();
   const watchers = createWatchers();
   let history: HistoryRecord[] = [];
   let revision = 0;
   let compacted = 0;
 
-  /** Index of the first key not below the given one. */
-  const position = (key: string): number => {
-    let low = 0;
-    let high = keys.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((keys[middle] as string) < key) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  };
-  const set = (key: string, kv: StoredValue | undefined): void => {
-    const present = values.has(key);
-    if (kv === undefined) {
-      values.delete(key);
-      if (present) keys.splice(position(key), 1);
-      return;
-    }
-    values.set(key, kv);
-    if (!present) keys.splice(position(key), 0, key);
-  };
   const recordsAfter = (after: number): HistoryRecord[] => history.slice(Math.max(0, after - compacted));
   const forget = (until: number): void => {
     history = recordsAfter(until);
@@ -55,13 +41,13 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
   function apply(txn: Txn): TxnResult {
     const { result, events } = evaluate(txn, revision, (key) => values.get(key));
     if (events.length === 0) return result;
-    for (const event of events) set(eventKey(event), eventValue(event));
+    for (const event of events) values.set(eventKey(event), eventValue(event));
     history.push({
       revision: result.revision,
       changes: events.map((event) => ({ key: eventKey(event), previous: event.previous })),
     });
     revision = result.revision;
-    // In slices, so that the array is not moved for each write.
+    // Forget 1000 records at a time, so that not every write copies the array.
     if (history.length >= historyRevisions + 1000) forget(revision - historyRevisions);
     watchers.dispatch(events);
     return result;
@@ -78,25 +64,12 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
     async range(range) {
       const at = range.revision ?? revision;
       checkRevision(at, compacted, revision);
-      const end = prefixEnd(range.prefix);
-      const from = range.after !== undefined && range.after >= range.prefix ? `${range.after}\0` : range.prefix;
-      const found = keys.slice(position(from), end === undefined ? keys.length : position(end));
-      if (at === revision) {
-        const items = firstValues(found, (key) => values.get(key), range.limit);
-        return { items, revision: at, remaining: found.length - items.length };
-      }
-      const changed = stateBefore(recordsAfter(at), range.prefix);
-      const newest = {
-        keys: found,
-        read: (key: string) => values.get(key),
-        has: (key: string) => values.has(key),
-        countAfter: (key: string) => found.length - (position(`${key}\0`) - position(from)),
-      };
-      return { ...rewoundRange(newest, changed, range), revision: at };
+      const changed = at === revision ? undefined : stateBefore(recordsAfter(at), range.prefix);
+      return { ...readRange(values, range, changed), revision: at };
     },
     async txn(txn) {
       checkTxn(txn);
-      // Never inside the listener that called: all listeners hear of one revision before the next.
+      // Never run inside the listener that called: all listeners must see one revision before the next.
       await undefined;
       return apply(txn);
     },
@@ -115,4 +88,25 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
     },
     async close() {},
   };
+}
+
+/** Reads a range of the newest state, or of an older one if `changed` has the older values of the keys that have changed since. */
+function readRange(
+  values: SortedValues,
+  range: RangeOptions,
+  changed: Map<string, StoredValue | undefined> | undefined,
+): Omit<RangeResult, 'revision'> {
+  const from = range.after !== undefined && range.after >= range.prefix ? `${range.after}\0` : range.prefix;
+  const keys = values.keysBetween(from, prefixEnd(range.prefix));
+  if (changed === undefined) {
+    const items = firstValues(keys, (key) => values.get(key), range.limit);
+    return { items, remaining: keys.length - items.length };
+  }
+  const newest = {
+    keys,
+    read: (key: string) => values.get(key),
+    has: (key: string) => values.has(key),
+    countAfter: (key: string) => keys.length - (values.position(`${key}\0`) - values.position(from)),
+  };
+  return rewoundRange(newest, changed, range);
 }

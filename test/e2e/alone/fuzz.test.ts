@@ -135,7 +135,7 @@ const messageOf = (text: string): string => {
 
 test('every random request gets a response that is no internal error', { timeout: TIMEOUT_MILLIS }, async () => {
   const codes = new Map<number, number>();
-  await whileOthersAsk(() =>
+  await whileServingOthers(() =>
     fc.assert(
       fc.asyncProperty(hostileRequest, async (asked) => {
         const { code, text } = await send(asked);
@@ -164,7 +164,7 @@ test('every random request gets a response that is no internal error', { timeout
 const inspect = ({ method, path, headers, body }: HostileRequest): string =>
   `${method} ${path} ${JSON.stringify(headers)} ${JSON.stringify(body.slice(0, 4000))}`;
 
-async function whileOthersAsk(attack: () => Promise<void>): Promise<void> {
+async function whileServingOthers(attack: () => Promise<void>): Promise<void> {
   const longest = await longestWait(lifepod.kubeconfig, attack);
   console.log(`fuzz: others waited ${longest.toFixed(0)} ms at most`);
   expect(longest).toBeLessThan(OTHERS_WAIT_MILLIS);
@@ -172,7 +172,7 @@ async function whileOthersAsk(attack: () => Promise<void>): Promise<void> {
 
 test('bytes that are not HTTP end only their own connection', { timeout: TIMEOUT_MILLIS }, async () => {
   const admin = adminOf(lifepod.kubeconfig);
-  await whileOthersAsk(() =>
+  await whileServingOthers(() =>
     fc.assert(
       fc.asyncProperty(hostileBytes, async (bytes) => {
         const socket = connect(admin);
@@ -191,7 +191,7 @@ test('bytes that are not HTTP end only their own connection', { timeout: TIMEOUT
 });
 
 test('random bytes on a stream of a container end only that stream', { timeout: TIMEOUT_MILLIS }, async () => {
-  await whileOthersAsk(() =>
+  await whileServingOthers(() =>
     fc.assert(
       fc.asyncProperty(hostileStream, async ({ stream, headers, bytes }) => {
         const path = `/api/v1/namespaces/kept/pods/box/${stream}`;

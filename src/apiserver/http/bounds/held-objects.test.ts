@@ -1,4 +1,4 @@
-/** Objects that the cache has dropped and answers hold. */
+/** The budget for objects that the cache has dropped but responses still hold. */
 import { expect, test } from 'vitest';
 import { objectBytes } from '../../cache/stored-object.ts';
 import { configMap } from '../../registry/testing.ts';
@@ -7,7 +7,7 @@ import { createHeldObjects } from './held-objects.ts';
 const large = (name: string) => configMap(name, { text: 'x'.repeat(10_000) });
 const BYTES = objectBytes(large('a'));
 
-test('an object counts when the cache drops it, once for all answers, until the last releases it', () => {
+test('a held object counts once from when the cache drops it until the last response releases it', () => {
   const held = createHeldObjects();
   const object = large('a');
   const [first, second] = [held.open(() => {}), held.open(() => {})];
@@ -24,7 +24,7 @@ test('an object counts when the cache drops it, once for all answers, until the 
   expect(held.bytes()).toBe(0);
 });
 
-test('an object that was dropped before an answer holds it counts too', () => {
+test('an object that was dropped before a response holds it counts too', () => {
   const held = createHeldObjects();
   const object = large('a');
   held.dropped(object);
@@ -33,7 +33,7 @@ test('an object that was dropped before an answer holds it counts too', () => {
   expect(held.bytes()).toBeGreaterThanOrEqual(BYTES);
 });
 
-test('beyond the budget the answer is cut that holds the most', () => {
+test('beyond the budget the response that holds the most is cut', () => {
   const held = createHeldObjects(3 * BYTES);
   const cut: string[] = [];
   const [few, many] = ['few', 'many'].map((name) => held.open(() => cut.push(name)));

@@ -1,31 +1,31 @@
 /**
- * Counts the memory that answers to slow clients hold alone: objects that the cache has dropped, because they were updated or deleted,
- * while an answer with them waits. As long as the cache holds an object too, an answer costs no more than a reference to it.
+ * Counts the memory that only responses to slow clients keep alive: objects that the cache has dropped, because they were updated or
+ * deleted, while a response that contains them waits. While an object is still in the cache, a response costs only a reference to it.
  *
- * Invariant: if more than the budget is held, the answer that holds the most is cut, then the next one. An object that several answers
- * hold counts once.
+ * Invariant: if the total exceeds the budget, the response that holds the most is cut, then the next one. An object that several
+ * responses hold counts once.
  */
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { objectBytes } from '../../cache/stored-object.ts';
 
 const BUDGET_BYTES = 128 * 1024 * 1024;
-/** The memory of a reference from an answer to an object. */
+/** The memory of a response's reference to an object. */
 const REFERENCE_BYTES = 64;
 
-/** The objects of one answer. */
+/** The objects of one response. */
 export interface Holder {
-  /** Counts an object until it is released. Each object is held once at a time. */
+  /** Counts an object until it is released. Holding it again has no effect. */
   hold(object: KubeObject): void;
   release(object: KubeObject): void;
   releaseAll(): void;
 }
 
 export interface HeldObjects {
-  /** `cut` ends the answer. */
+  /** `cut` is called to end the response. */
   open(cut: (heldBytes: number) => void): Holder;
-  /** The cache has dropped the object. */
+  /** Call it when the cache has dropped the object. */
   dropped(object: KubeObject): void;
-  /** The bytes that are held now. */
+  /** The bytes that are currently held. */
   bytes(): number;
 }
 
@@ -41,7 +41,7 @@ export function createHeldObjects(limit = BUDGET_BYTES): HeldObjects {
   const all = new Set<Held>();
   let total = 0;
 
-  /** The bytes that the object takes beside the references to it. */
+  /** The bytes of the object itself; 0 while the cache has it. */
   const own = (object: KubeObject): number => (dropped.has(object) ? objectBytes(object) : 0);
   const release = (held: Held, object: KubeObject): void => {
     if (!held.objects.delete(object)) return;

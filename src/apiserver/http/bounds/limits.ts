@@ -1,18 +1,18 @@
-/** Bounds of what clients hold open: connections, TLS handshakes, watches and streams. */
+/** Limits on what clients keep open: connections, TLS handshakes, watches and streams. */
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { tooManyRequests } from '../../../machinery/status.ts';
 import type { Log } from '../../../platform/platform.ts';
 
 export interface Limits {
-  /** Open connections. Beyond that a new connection is closed at once, and with it those that wait for their next request. */
+  /** Open connections. Beyond the limit, new connections are closed at once, and so are idle ones. */
   connections: number;
-  /** Connections within the TLS handshake. Beyond that the oldest is closed: an honest handshake takes milliseconds. */
+  /** Connections in the TLS handshake. Beyond the limit, the oldest is closed: a normal handshake takes milliseconds. */
   handshakes: number;
   watches: number;
   /** Logs, exec, attach and port-forward. */
   streams: number;
-  /** SPDY streams of forwarded connections, of which each has two. */
+  /** SPDY streams of forwarded connections, each of which has two. */
   forwarded: number;
 }
 
@@ -24,15 +24,15 @@ export const DEFAULT_LIMITS: Limits = {
   forwarded: 8192,
 };
 
-/** Source: upstream's max-in-flight filter of v1.33, which asks its clients to come again after a second. */
+/** Source: upstream's max-in-flight filter of v1.33, which makes clients retry after a second. */
 const RETRY_SECONDS = 1;
 
-/** The answer to a request for which there is no room now. */
+/** The error for a request that exceeds a limit. */
 export const busy = () => tooManyRequests('Too many requests, please try again later.', RETRY_SECONDS);
 
-/** The places of one kind of long requests. */
+/** The places for one kind of long-running request. */
 export interface Places {
-  /** Runs the request in a place. Rejects with 429 TooManyRequests if all are taken. */
+  /** Runs the request while it occupies a place. Rejects with 429 TooManyRequests if all are occupied. */
   within(request: () => Promise<void>): Promise<void>;
 }
 
@@ -51,17 +51,17 @@ export function places(limit: number): Places {
   };
 }
 
-/** Holds the server to its bounds of connections. */
+/** Limits the server's connections and handshakes. */
 export function boundConnections(server: Server, { connections, handshakes }: Limits, log: Log): void {
   server.maxConnections = connections;
   let isFull = false;
   server.on('drop', () => {
-    if (!isFull) log.warn('connections are refused: too many are open', { connections });
+    if (!isFull) log.warn('refusing connections: too many are open', { connections });
     isFull = true;
-    // Room for the next attempt of the client.
+    // Make room for the client's next attempt.
     server.closeIdleConnections();
   });
-  /** By the address of the client, the oldest first: the TLS socket does not show the connection below it. */
+  /** By client address, oldest first: a TLS socket does not expose its underlying connection. */
   const waiting = new Map<string, Socket>();
   const addressOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
   server.on('connection', (socket: Socket) => {

@@ -1,153 +1,207 @@
 /**
- * Counts the bytes that wait for clients which read slower than the server writes, of all answers together.
+ * Counts the bytes of all responses that wait because clients read more slowly than the server writes.
  *
- * Invariant: if more than the budget waits, the client with the most waiting bytes is cut, then the next one. An object that
+ * Invariant: if the total exceeds the budget, the client with the most waiting bytes is cut, then the next one. An object that
  * waits for several watchers counts once: they share the object and its text.
  */
 import type { ServerResponse } from 'node:http';
 import type { KubeObject } from '../../../machinery/meta.ts';
-import type { Log, Timer, Timers } from '../../../platform/platform.ts';
-import { drained } from '../exchange.ts';
-import { createHeldObjects, type Holder } from './held-objects.ts';
+import type { Log, Timers } from '../../../platform/platform.ts';
+import { drainedOrClosed } from '../drained.ts';
+import { createHeldObjects, type HeldObjects, type Holder } from './held-objects.ts';
 
-/** The budget of all clients together. */
+/** The budget for all clients together. */
 const BUDGET_BYTES = 64 * 1024 * 1024;
-/** A client that reads nothing of an answer for this time is cut. Source: --request-timeout of v1.33. */
+/** A client that reads nothing of a response for this long is cut. Source: --request-timeout of v1.33. */
 export const STALLED_MILLIS = 60_000;
 
-/** One answer's part of the budget. It holds objects of the cache until its end, or until they are released. */
+/** One response's share of the budget. It holds objects of the cache until it ends or they are released. */
 export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   /** Writes to the connection. Returns false if the caller must await ready() before the next write. */
   write(data: string | Uint8Array): boolean;
-  /** Resolves when the connection takes more, or is closed. A client that reads nothing for `within` milliseconds is cut. */
+  /** Resolves when the connection accepts more or is closed. A client that reads nothing for `within` milliseconds is cut. */
   ready(within?: number): Promise<void>;
-  /** Ends the answer. Its bytes count until the connection has sent them. */
+  /** Ends the response. Its bytes count until the connection has sent them. */
   end(): void;
   /** Counts an object that waits to be written; `bytes` is its length. */
   keep(object: object, bytes: number): void;
-  /** The object no longer waits. */
+  /** Stops counting the object. */
   drop(object: object, bytes: number): void;
-}
-
-interface Client extends Outgoing {
-  /** The bytes of its objects, and of what its connection has not sent. */
-  waiting(): number;
-  refresh(): void;
-  cut(): void;
 }
 
 export interface OutgoingBudget {
   open(response: ServerResponse, path: string): Outgoing;
-  /** The cache has dropped the object: from now on answers hold it alone. */
+  /** Call it when the cache has dropped the object: from then on only responses keep it alive. */
   dropped(object: KubeObject): void;
-  /** The bytes that wait now. */
+  /** The bytes that currently wait. */
   bytes(): number;
 }
 
 export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, limit = BUDGET_BYTES): OutgoingBudget {
   const objects = createHeldObjects();
-  const clients = new Set<Client>();
-  /** How many keep the object. */
-  const kept = new Map<object, number>();
-  let total = 0;
+  const waiting = new WaitingBytes(limit);
+  return {
+    open: (response, path) => new Client(response, path, { waiting, objects, timers, log }),
+    dropped: objects.dropped,
+    bytes: () => waiting.total,
+  };
+}
 
-  const check = (): void => {
-    if (total <= limit) return;
-    for (const client of clients) client.refresh();
-    while (total > limit) {
-      // A client that is the only one may ask for a list that is larger than the budget.
-      const [slowest, ...others] = [...clients]
-        .filter((client) => client.waiting() > 0)
-        .sort((a, b) => b.waiting() - a.waiting());
+/** The waiting bytes of all clients. */
+class WaitingBytes {
+  readonly clients = new Set<Client>();
+  readonly #limit: number;
+  /** The number of responses that keep the object. */
+  readonly #kept = new Map<object, number>();
+  #total = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Adds bytes that wait for one client; a negative number removes them. */
+  add(bytes: number): void {
+    this.#total += bytes;
+  }
+
+  keep(object: object, bytes: number): void {
+    const others = this.#kept.get(object) ?? 0;
+    this.#kept.set(object, others + 1);
+    if (others === 0) this.#total += bytes;
+  }
+
+  drop(object: object, bytes: number): void {
+    const others = (this.#kept.get(object) ?? 1) - 1;
+    if (others > 0) {
+      this.#kept.set(object, others);
+      return;
+    }
+    this.#kept.delete(object);
+    this.#total -= bytes;
+  }
+
+  /** Cuts the slowest clients until the total is within the limit. */
+  enforce(): void {
+    if (this.#total <= this.#limit) return;
+    for (const client of this.clients) client.refresh();
+    while (this.#total > this.#limit) {
+      // A single client may request a list that is larger than the budget.
+      const [slowest, ...others] = [...this.clients]
+        .filter((client) => client.waitingBytes > 0)
+        .sort((a, b) => b.waitingBytes - a.waitingBytes);
       if (slowest === undefined || others.length === 0) return;
       slowest.cut();
     }
-  };
+  }
+}
 
-  const open = (response: ServerResponse, path: string): Outgoing => {
-    const own = new Map<object, number>();
-    let ownBytes = 0;
-    let buffered = 0;
-    const refresh = (): void => {
-      const now = response.destroyed ? 0 : response.writableLength;
-      total += now - buffered;
-      buffered = now;
-    };
-    const drop = (object: object, bytes: number): void => {
-      const times = own.get(object);
-      if (times === undefined) return;
-      ownBytes -= bytes;
-      if (times > 1) own.set(object, times - 1);
-      else {
-        own.delete(object);
-        lengths.delete(object);
-      }
-      const others = (kept.get(object) ?? 1) - 1;
-      if (others > 0) kept.set(object, others);
-      else {
-        kept.delete(object);
-        total -= bytes;
-      }
-    };
-    const lengths = new Map<object, number>();
-    const forget = (): void => {
-      if (!clients.delete(client)) return;
-      holder.releaseAll();
-      total -= buffered;
-      buffered = 0;
-      for (const [object, times] of [...own]) {
-        for (let time = 0; time < times; time++) drop(object, lengths.get(object) ?? 0);
-      }
-      lengths.clear();
-    };
-    const holder = objects.open((heldBytes) => {
-      log.warn('answer cut: the client reads too slowly', { path, heldBytes });
-      forget();
-      response.destroy();
-    });
-    const client: Client = {
-      hold: holder.hold,
-      release: holder.release,
-      waiting: () => ownBytes + buffered,
-      refresh,
-      cut() {
-        log.warn('answer cut: the client reads too slowly', { path, waitingBytes: client.waiting() });
-        forget();
-        response.destroy();
-      },
-      write(data) {
-        if (response.destroyed) return false;
-        const more = response.write(data);
-        refresh();
-        check();
-        return more;
-      },
-      end() {
-        if (!response.destroyed) response.end();
-        refresh();
-      },
-      async ready(within) {
-        if (response.destroyed || !response.writableNeedDrain) return;
-        const timer: Timer | undefined =
-          within === undefined ? undefined : timers.at(timers.now() + within, () => client.cut());
-        await drained(response);
-        timer?.cancel();
-        refresh();
-      },
-      keep(object, bytes) {
-        own.set(object, (own.get(object) ?? 0) + 1);
-        lengths.set(object, bytes);
-        ownBytes += bytes;
-        const others = kept.get(object) ?? 0;
-        kept.set(object, others + 1);
-        if (others === 0) total += bytes;
-        check();
-      },
-      drop,
-    };
-    clients.add(client);
-    response.once('close', forget);
-    return client;
-  };
-  return { open, dropped: objects.dropped, bytes: () => total };
+interface Shared {
+  waiting: WaitingBytes;
+  objects: HeldObjects;
+  timers: Timers;
+  log: Log;
+}
+
+class Client implements Outgoing {
+  readonly #response: ServerResponse;
+  readonly #path: string;
+  readonly #shared: Shared;
+  readonly #holder: Holder;
+  /** The objects that wait, with their length and how often they were kept. */
+  readonly #own = new Map<object, { times: number; bytes: number }>();
+  #ownBytes = 0;
+  /** The unsent bytes of the connection. */
+  #buffered = 0;
+
+  constructor(response: ServerResponse, path: string, shared: Shared) {
+    this.#response = response;
+    this.#path = path;
+    this.#shared = shared;
+    this.#holder = shared.objects.open((heldBytes) => this.#cutAndLog({ heldBytes }));
+    shared.waiting.clients.add(this);
+    response.once('close', () => this.#forget());
+  }
+
+  hold(object: KubeObject): void {
+    this.#holder.hold(object);
+  }
+
+  release(object: KubeObject): void {
+    this.#holder.release(object);
+  }
+
+  /** The bytes of its objects and of its connection's unsent data. */
+  get waitingBytes(): number {
+    return this.#ownBytes + this.#buffered;
+  }
+
+  /** Updates the number of unsent bytes. */
+  refresh(): void {
+    const now = this.#response.destroyed ? 0 : this.#response.writableLength;
+    this.#shared.waiting.add(now - this.#buffered);
+    this.#buffered = now;
+  }
+
+  cut(): void {
+    this.#cutAndLog({ waitingBytes: this.waitingBytes });
+  }
+
+  write(data: string | Uint8Array): boolean {
+    if (this.#response.destroyed) return false;
+    const more = this.#response.write(data);
+    this.refresh();
+    this.#shared.waiting.enforce();
+    return more;
+  }
+
+  end(): void {
+    if (!this.#response.destroyed) this.#response.end();
+    this.refresh();
+  }
+
+  async ready(within?: number): Promise<void> {
+    if (this.#response.destroyed || !this.#response.writableNeedDrain) return;
+    const { timers } = this.#shared;
+    const timer = within === undefined ? undefined : timers.at(timers.now() + within, () => this.cut());
+    await drainedOrClosed(this.#response);
+    timer?.cancel();
+    this.refresh();
+  }
+
+  keep(object: object, bytes: number): void {
+    const times = this.#own.get(object)?.times ?? 0;
+    this.#own.set(object, { times: times + 1, bytes });
+    this.#ownBytes += bytes;
+    this.#shared.waiting.keep(object, bytes);
+    this.#shared.waiting.enforce();
+  }
+
+  drop(object: object, bytes: number): void {
+    const own = this.#own.get(object);
+    if (own === undefined) return;
+    this.#ownBytes -= bytes;
+    if (own.times > 1) own.times -= 1;
+    else this.#own.delete(object);
+    this.#shared.waiting.drop(object, bytes);
+  }
+
+  #cutAndLog(fields: Record<string, number>): void {
+    this.#shared.log.warn('response cut: the client reads too slowly', { path: this.#path, ...fields });
+    this.#forget();
+    this.#response.destroy();
+  }
+
+  #forget(): void {
+    if (!this.#shared.waiting.clients.delete(this)) return;
+    this.#holder.releaseAll();
+    this.#shared.waiting.add(-this.#buffered);
+    this.#buffered = 0;
+    for (const [object, { times, bytes }] of [...this.#own]) {
+      for (let time = 0; time < times; time++) this.drop(object, bytes);
+    }
+  }
 }

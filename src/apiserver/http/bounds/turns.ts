@@ -1,29 +1,29 @@
-/** Pipelined requests: a client may send several on one connection without waiting for the answers. */
+/** Pipelined requests: a client may send several on one connection without waiting for the responses. */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Each request that waits takes some kB. Clients that pipeline at all send a few ahead. */
+/** Each waiting request takes some kB. Clients that pipeline send only a few ahead. */
 const MAX_WAITING = 100;
 
 /** The requests of one connection. */
 interface Line {
-  /** The answers that are not complete, in the order of their requests. */
+  /** The incomplete responses, in the order of their requests. */
   answers: Set<ServerResponse>;
-  /** Resolves when the last one is complete. */
+  /** Resolves when the last response is complete. */
   lastIsComplete: Promise<void>;
 }
 
 const lines = new WeakMap<Socket, Line>();
 
 /**
- * Resolves when the answers to the requests before this one are complete. The server handles the requests of a connection one
- * after the other, as Go's net/http does. Resolves with false if the connection has ended meanwhile. A connection on which more
- * than 100 requests wait is ended: the memory that its requests take is bounded.
+ * Resolves when the responses to all earlier requests are complete: the server handles the requests of a connection one after
+ * another, as Go's net/http does. Resolves to false if the connection has ended meanwhile. Ends a connection on which more than
+ * 100 requests wait, to bound the memory of its requests.
  */
 export async function isNext(connection: Socket, response: ServerResponse): Promise<boolean> {
   const line = lines.get(connection) ?? begin(connection);
   if (line.answers.size > MAX_WAITING) connection.destroy();
-  // Node.js emits the requests of the bytes that it has read all the same.
+  // Node.js still emits the requests in the bytes that it has already read.
   if (connection.destroyed) return false;
   const before = line.lastIsComplete;
   line.answers.add(response);
@@ -33,19 +33,19 @@ export async function isNext(connection: Socket, response: ServerResponse): Prom
       resolve();
     });
   });
-  // Bytes after a request can make Node.js end its connection in the same turn of the event loop.
+  // Invalid bytes after a request can make Node.js end the connection in the same turn of the event loop.
   await before;
   return !response.destroyed && !connection.destroyed;
 }
 
-/** Whether the answer to a request of the connection is not complete. */
+/** Whether a request on the connection has no complete response yet. */
 export const waitsForAnswer = (connection: Socket): boolean => (lines.get(connection)?.answers.size ?? 0) > 0;
 
 function begin(connection: Socket): Line {
   const line: Line = { answers: new Set(), lastIsComplete: Promise.resolve() };
   lines.set(connection, line);
   connection.once('close', () => {
-    // Node.js emits close only for the answer that is being written.
+    // Node.js emits close only for the response that is being written.
     for (const each of line.answers) if (each.socket === null) each.destroy().emit('close');
   });
   return line;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { unfinishedParts } from './unfinished.ts';
 
-test('where all parts together are too large, the largest is refused', () => {
+test('the largest part is refused if all parts together exceed the limit', () => {
   const unfinished = unfinishedParts(100);
   const refused: string[] = [];
   const begin = (name: string, bytes: number) => {
@@ -26,7 +26,7 @@ test('where all parts together are too large, the largest is refused', () => {
   expect(refused).toEqual(['large', 'other']);
 });
 
-test('a part that is larger than the limit is refused itself', () => {
+test('a single part that exceeds the limit is refused', () => {
   let refused = 0;
   const part = unfinishedParts(100).begin(() => {
     refused++;
@@ -36,7 +36,7 @@ test('a part that is larger than the limit is refused itself', () => {
   expect(refused).toBe(1);
 });
 
-test('so many small parts are complete at a time; the others wait, and count as being read', () => {
+test('small parts beyond the maximum number wait and count as being read', () => {
   const unfinished = unfinishedParts(100, 2);
   const happened: string[] = [];
   const parts = ['a', 'b', 'c', 'd'].map((name) => {
@@ -52,14 +52,14 @@ test('so many small parts are complete at a time; the others wait, and count as 
   expect(happened).toEqual(['d']);
 });
 
-describe('complete parts', () => {
+describe('room for complete parts', () => {
   const KB = 1024;
-  /** Each part has the size in kB that its name ends with. */
+  /** The name of each part ends with its size in kB. */
   function parts(limit: number) {
     const unfinished = unfinishedParts(limit * KB);
     const happened: string[] = [];
     return {
-      /** What happened since the last call. */
+      /** What has happened since the last call. */
       happened: () => happened.splice(0),
       begin(name: string) {
         const part = unfinished.begin(() => happened.push(`${name} refused`));
@@ -69,7 +69,7 @@ describe('complete parts', () => {
     };
   }
 
-  test('are not refused, and leave all room to those that are being read', () => {
+  test('complete parts are not refused and do not reduce the room of parts that are being read', () => {
     const { begin, happened } = parts(200);
     begin('first 200').complete();
     expect(happened()).toEqual(['first 200 complete']);
@@ -80,7 +80,7 @@ describe('complete parts', () => {
     expect(happened()).toEqual(['second 150 refused']);
   });
 
-  test('have room up to the limit: others wait for it, the first come first', () => {
+  test('complete parts have room up to the limit; further ones wait in order of arrival', () => {
     const { begin, happened } = parts(400);
     const [first, second] = [begin('first 200'), begin('second 200')];
     first.complete();
@@ -96,7 +96,7 @@ describe('complete parts', () => {
     expect(happened()).toEqual(['third 201 complete', 'fourth 100 complete']);
   });
 
-  test('of at most 64 kB do not wait for room', () => {
+  test('complete parts of at most 64 kB do not wait for room', () => {
     const { begin, happened } = parts(200);
     begin('first 200').complete();
     begin('large 65').complete();
@@ -105,7 +105,7 @@ describe('complete parts', () => {
     expect(happened()).toEqual(['first 200 complete', 'small 64 complete', 'smaller 1 complete']);
   });
 
-  test('that wait for room are refused where others need theirs, and let the next go on', () => {
+  test('a complete part that waits for room can be refused, which lets the next one proceed', () => {
     const { begin, happened } = parts(300);
     begin('first 100').complete();
     const second = begin('second 201');
@@ -119,7 +119,7 @@ describe('complete parts', () => {
     expect(happened()).toEqual([]);
   });
 
-  test('whose clients leave while they wait let the next go on', () => {
+  test('the next complete part proceeds when a waiting client disconnects', () => {
     const { begin, happened } = parts(300);
     begin('first 200').complete();
     const second = begin('second 150');

@@ -1,32 +1,32 @@
 /**
- * Counts the bytes of request bodies and WebSocket messages that are being read, and those of bodies that have been read and whose
- * requests are not answered yet. The bytes of all clients are bounded, each of the two kinds for itself.
+ * Counts the bytes of request bodies and WebSocket messages that are being read, and of bodies that have been read but whose requests
+ * are still being handled. Each of the two sums over all clients is bounded.
  */
 
-/** The limit of all parts that are being read, and that of all complete ones. */
+/** The limit on all parts that are being read, and also on all complete large ones. */
 const LIMIT_BYTES = 64 * 1024 * 1024;
-/** Up to this size a complete part does not wait for room: large bodies do not hold up small ones. */
+/** A complete part up to this size does not wait for room, so large bodies do not delay small ones. */
 const SMALL_BYTES = 64 * 1024;
-/** How many small parts are complete at a time: 64 MiB together. Upstream carries out 200 mutating requests at a time. */
+/** The limit on complete small parts: 64 MiB together. Upstream runs 200 mutating requests at a time. */
 const MAX_SMALL = 1024;
 
 export interface Unfinished {
   /**
    * `refuse` is called if all parts that are being read are together larger than the limit and this one is the largest. The part
-   * has then ended.
+   * has ended by then.
    */
   begin(refuse: () => void): UnfinishedPart;
 }
 
 export interface UnfinishedPart {
-  /** Has no effect after the part has ended. */
+  /** Adds bytes. Has no effect after the part has ended. */
   add(bytes: number): void;
   /**
-   * All of it has been read. Calls `proceed` once there is room for it among the complete parts. A small one waits for no large
-   * ones. From then on it is not refused, and counts there until its end. Until then it counts among those that are being read.
+   * Marks the part as read. Calls `proceed` once there is room among the complete parts; a small part does not wait for large ones.
+   * From then on the part is not refused, and counts as complete until its end. Until then it counts as being read.
    */
   complete(proceed: () => void): void;
-  /** May be called again. */
+  /** Idempotent. */
   end(): void;
 }
 
@@ -58,10 +58,10 @@ function countedParts() {
   };
 }
 
-/** Complete parts, and those that wait until there is room for them. */
+/** The complete parts, and a queue of those that wait for room. */
 function completeParts(hasRoom: (parts: ReturnType<typeof countedParts>, part: Part) => boolean) {
   const parts = countedParts();
-  /** The first come first, each with what is called once there is room. */
+  /** In order of arrival, each with the callback for when there is room. */
   const waiting = new Map<Part, () => void>();
   const admitWaiting = (): void => {
     for (const [part, proceed] of waiting) {

@@ -1,7 +1,7 @@
 /**
- * What a new object needs of other objects: its namespace, for a Pod its ServiceAccount, for a claim the default class.
+ * Admission that needs other objects: the namespace, a Pod's ServiceAccount and classes, and the default class of a claim.
  * Source: upstream's admission plugins NamespaceLifecycle, ServiceAccount, Priority, RuntimeClass, DefaultStorageClass
- * and PersistentVolumeClaimResize (behaviour and wording).
+ * and PersistentVolumeClaimResize (behavior and wording).
  */
 import { growthRefusal } from '../../../api/core/v1/persistent-volume-claim/validation.ts';
 import {
@@ -38,7 +38,7 @@ const PRIORITY_CLASSES_PREFIX = resourcePrefix('scheduling.k8s.io', 'prioritycla
 const RUNTIME_CLASSES_PREFIX = resourcePrefix('node.k8s.io', 'runtimeclasses');
 const STORAGE_CLASSES_PREFIX = resourcePrefix('storage.k8s.io', 'storageclasses');
 
-/** Why an object is to stay, whoever deletes it; undefined: it need not. */
+/** The reason why an object must never be deleted; undefined if it may be. */
 export function permanence({ kind }: Resource, name: string): string | undefined {
   if (kind.group === '' && kind.kind === 'Namespace' && IMMORTAL_NAMESPACES.has(name))
     return 'this namespace may not be deleted';
@@ -50,7 +50,7 @@ export function permanence({ kind }: Resource, name: string): string | undefined
 /** Namespaces that cannot be deleted. */
 export const IMMORTAL_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
 
-/** Throws 404 or 403 unless the object's namespace takes new content; the result holds while that stays true. */
+/** Throws 404 or 403 unless the object's namespace accepts new content. The result is a condition that this remains true. */
 export function admitNamespace({ cache }: RegistryContext, resource: Resource, object: KubeObject): Compare {
   const name = object.metadata.namespace ?? '';
   const key = objectKey(NAMESPACES_PREFIX, undefined, name);
@@ -70,7 +70,7 @@ function namespaceTerminating(resource: Resource, { metadata }: KubeObject, name
   return new ApiError({ ...status, details: { ...status.details, causes } });
 }
 
-/** Gives a new Pod what its ServiceAccount, priority class and RuntimeClass bring; nothing for other kinds. Throws 403. */
+/** Applies the ServiceAccount, priority class and RuntimeClass to a new Pod; ignores other kinds. Throws 403. */
 export async function admitPod(
   context: RegistryContext,
   { kind, groupResource }: Resource,
@@ -80,7 +80,7 @@ export async function admitPod(
   if (kind.group !== '' || kind.kind !== 'Pod') return;
   const pod = object as Pod;
   if (isMirrorPod(pod)) {
-    // The node has begun to run it as it is: nothing is added.
+    // The node already runs the Pod as it is: nothing may be added.
     admitMirrorPod(pod, user === undefined || user.groups.includes('system:nodes'));
     return;
   }
@@ -100,7 +100,7 @@ export async function admitPod(
   );
 }
 
-/** Throws 403 where a class is to be the default beside another; nothing for other kinds. Called on create and update. */
+/** Throws 403 if the class would be a second default; ignores other kinds. Called on create and update. */
 export function admitPriorityClass({ cache }: RegistryContext, resource: Resource, object: KubeObject): void {
   const { kind, groupResource } = resource;
   if (kind.group !== 'scheduling.k8s.io' || kind.kind !== 'PriorityClass') return;
@@ -115,7 +115,7 @@ export function admitPriorityClass({ cache }: RegistryContext, resource: Resourc
   throw forbidden(groupResource, metadata.name, cause);
 }
 
-/** Names the default class in a claim that names none; nothing for other kinds. */
+/** Sets the default class in a claim that has no class; ignores other kinds. */
 export function admitClaim({ cache }: RegistryContext, { kind }: Resource, object: KubeObject): void {
   if (kind.group !== '' || kind.kind !== 'PersistentVolumeClaim') return;
   const { spec } = object as PersistentVolumeClaim;
@@ -124,7 +124,7 @@ export function admitClaim({ cache }: RegistryContext, { kind }: Resource, objec
   if (name !== undefined) spec.storageClassName = name;
 }
 
-/** Throws 403 where a claim is to grow; nothing for other kinds. Called on update, when all else is right. */
+/** Throws 403 if the claim grows and its class does not allow that; ignores other kinds. Called last on update. */
 export function admitGrowth({ cache }: RegistryContext, resource: Resource, object: KubeObject, old: KubeObject): void {
   const { kind, groupResource } = resource;
   if (kind.group !== '' || kind.kind !== 'PersistentVolumeClaim') return;

@@ -1,20 +1,20 @@
-/** The ServiceAccount of a new Pod, which may come a moment later than the Pod's namespace. */
+/** Waits for the ServiceAccount of a new Pod, which may be created shortly after the namespace. */
 import type { ServiceAccount } from '../../../api/generated/types.ts';
 import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import type { RegistryContext } from '../context.ts';
 
 const SERVICE_ACCOUNTS_PREFIX = resourcePrefix('', 'serviceaccounts');
-/** How long a new Pod waits for its ServiceAccount: a new namespace gets one a moment later. */
+/** How long a new Pod waits for its ServiceAccount. */
 const WAIT_MILLIS = 2000;
-/** How many Pods wait at a time. Each keeps its request. */
+/** How many Pods may wait at a time: each keeps its request in memory. */
 const MAX_WAITING = 256;
 
-/** The functions that end the waits, by cache: that of the longest wait first. */
+/** For each cache, the functions that end the waits, in the order in which the waits began. */
 const waits = new WeakMap<RegistryContext['cache'], Set<() => void>>();
 
 /**
- * Resolves to the ServiceAccount once it is there, to undefined where it does not come within 2 s. The longest wait of more than 256
- * ends at once: Pods without ServiceAccounts do not hold up other requests.
+ * Resolves to the ServiceAccount as soon as it exists, or to undefined after 2 s. If more than 256 Pods wait, the longest wait ends
+ * at once, so that Pods without ServiceAccounts do not delay other requests.
  */
 export function awaitServiceAccount(
   { cache, timers }: RegistryContext,

@@ -1,11 +1,11 @@
 /**
- * The continue token of a list: the revision of its first page and the key of the last object shown.
- * Opaque to clients. Source: k8s.io/apiserver/pkg/storage, continue.go (behaviour and wording).
+ * The continue token of a list: the revision of its first page and the key of the last object returned.
+ * Opaque to clients. Source: k8s.io/apiserver/pkg/storage, continue.go (behavior and wording).
  */
 import { badRequest } from '../../../machinery/status.ts';
 
 const VERSION = 'meta.k8s.io/v1';
-/** Continue at the newest revision: the answer to a token whose revision is gone offers this. */
+/** Continues at the newest revision: the error for a token with a compacted revision offers such a token. */
 export const NEWEST_REVISION = -1;
 
 export interface ContinuePoint {

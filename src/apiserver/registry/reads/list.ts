@@ -1,6 +1,6 @@
 /**
- * get and list. The newest state comes from the cache, in whole or as a first page; later pages and exact revisions
- * from the store at their revision, so that all pages of a list show one moment.
+ * get and list. The newest state comes from the cache, as a whole or as a first page. Later pages and exact revisions come from
+ * the store at their revision, so that all pages of a list are consistent.
  */
 
 import type { KubeList, KubeObject, ListMeta } from '../../../machinery/meta.ts';
@@ -21,22 +21,22 @@ const EXPIRED_CONTINUE_TEXT =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
 /**
- * Objects fetched from the store at once where all are wanted, or a selector leaves out an unknown part of them. For each such
- * chunk of an older revision the store reads the history since.
+ * The number of objects read from the store at once for a list without a limit, or with a selector that omits an unknown number
+ * of them. For each such chunk of an older revision, the store reads the history since.
  */
 const CHUNK = 2000;
 
-/** Objects of the cache that a selector is asked of in one step. */
+/** The number of cached objects that a selector is applied to in one step. */
 const SELECTED_AT_ONCE = 100;
 
-/** The key of an object of this resource. Throws 400 where a namespace is missing. */
+/** The key of an object of this resource. Throws 400 if the namespace is missing. */
 export function keyOf(resource: Resource, namespace: string | undefined, name: string): string {
   if (!resource.kind.namespaced) return objectKey(resource.prefix, undefined, name);
   if (!namespace) throw badRequest('an empty namespace may not be set when a resource name is provided');
   return objectKey(resource.prefix, namespace, name);
 }
 
-/** The object as it is now, in its stored form. */
+/** Reads the current object in its stored form. */
 export async function readCurrent(
   { store, cache }: RegistryContext,
   { kind }: Resource,
@@ -62,7 +62,7 @@ export async function getObject(
 interface Page {
   items: KubeObject[];
   revision: number;
-  /** Of the last object looked at where there are more: relative to the resource's prefix. */
+  /** If there are more objects: the position of the last one examined, relative to the resource's prefix. */
   last?: string;
   remaining?: number;
 }
@@ -105,7 +105,7 @@ async function readPage(
   }
   const revision = parseResourceVersion(options.resourceVersion);
   await untilFresh(context, revision);
-  // Source: "Resource versions" of the v1.33 API concepts: a limit makes an unqualified version exact.
+  // Source: "Resource versions" of the v1.33 API concepts: with a limit, a version without a match is exact.
   const exact = options.resourceVersionMatch === 'Exact' || (!options.resourceVersionMatch && from.limit > 0);
   if (exact && revision !== 0 && revision !== context.cache.revision()) {
     return readStored(context, resource, { ...from, revision });
@@ -114,7 +114,7 @@ async function readPage(
   return runInTurns(cachedPage(context, resource, from), workInTurns());
 }
 
-/** The present state of an uncached kind. */
+/** Reads the current state of an uncached kind. */
 async function readUncached(context: RegistryContext, resource: Resource, request: PageRequest): Promise<Page> {
   const revision = context.cache.revision();
   const { namespace, selection } = request;
@@ -128,16 +128,16 @@ async function readUncached(context: RegistryContext, resource: Resource, reques
 interface PageRequest {
   namespace: string | undefined;
   selection: Selection;
-  /** 0: all */
+  /** 0 means no limit. */
   limit: number;
   signal?: AbortSignal | undefined;
 }
 
-/** The place of an object among those of its resource: `default/web-1`. */
+/** The position of an object within its resource: `default/web-1`. */
 const positionOf = (object: KubeObject): string =>
   object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name;
 
-/** The present state of a cached kind. Takes more than one step only where a selector is asked of each of many objects. */
+/** Reads the current state of a cached kind. Takes more than one step only if it applies a selector to many objects. */
 export function* cachedPage(
   { cache }: RegistryContext,
   resource: Resource,
@@ -183,7 +183,7 @@ async function readStored(
       .catch((error: unknown) => Promise.reject(explainRange(error, request.after)));
     for (const [index, stored] of range.items.entries()) {
       after = stored.key.slice(resource.prefix.length);
-      // The cache has decoded, and perhaps encoded, most of these.
+      // The cache has already decoded, and perhaps encoded, most of these.
       const cached = context.cache.get(stored.key);
       const object = cached !== undefined && revisionOf(cached) === stored.modRevision ? cached : decodeStored(stored);
       const served = resource.fromStored(object);
@@ -193,7 +193,7 @@ async function readStored(
       if (limit > 0 && items.length === limit && remaining > 0) return { items, revision, last: after, remaining };
     }
     if (range.remaining === 0) return { items, revision };
-    // The objects are large: the page has fewer of them than were asked for.
+    // The objects are large, so the page has fewer than requested.
     if (isPage && range.items.length < wanted) return { items, revision, last: after, remaining: range.remaining };
   }
 }

@@ -17,7 +17,7 @@ import {
 
 const names = (list: { items: KubeObject[] }): string[] => list.items.map(({ metadata }) => metadata.name);
 
-/** ConfigMaps a to e in default, f in kube-system; the odd ones are labelled. */
+/** ConfigMaps a to e in default, f in kube-system; every second one created is labeled odd=true. */
 async function withConfigMaps(options = {}): Promise<Started> {
   const started = await startRegistry(options);
   for (const [index, name] of ['c', 'a', 'e', 'b', 'd'].entries()) {
@@ -29,7 +29,7 @@ async function withConfigMaps(options = {}): Promise<Started> {
 }
 
 describe('list', () => {
-  test('sorts by namespace and name', async () => {
+  test('lists objects sorted by namespace and name', async () => {
     const { registry } = await withConfigMaps();
     const list = await registry.list(CONFIG_MAPS, {});
     expect(list).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMapList' });
@@ -47,7 +47,7 @@ describe('list', () => {
     [{ fieldSelector: 'metadata.name=a', namespace: 'kube-system' }, []],
     [{ fieldSelector: 'metadata.namespace=kube-system' }, ['f']],
     [{ fieldSelector: 'metadata.namespace!=kube-system', labelSelector: 'odd=false' }, ['a', 'b']],
-  ])('%o', async (options, expected) => {
+  ])('list selects objects with %o', async (options, expected) => {
     const { registry } = await withConfigMaps();
     expect(names(await registry.list(CONFIG_MAPS, options))).toEqual(expected);
   });
@@ -55,7 +55,7 @@ describe('list', () => {
   test.each<[string, (registry: Started['registry'], signal: AbortSignal) => Promise<unknown>]>([
     ['a list', (registry) => registry.list(CONFIG_MAPS, { labelSelector: '!a' })],
     [
-      'the begin of a watch',
+      'the initial state of a watch',
       (registry, signal) =>
         new Promise((resolve) => {
           const sink = ({ object }: WatchEvent) =>
@@ -63,10 +63,10 @@ describe('list', () => {
           void registry.watch(CONFIG_MAPS, { labelSelector: '!a', resourceVersion: '0' }, sink, signal);
         }),
     ],
-  ])('%s with a selector is looked through in turns', async (_, read) => {
+  ])('%s with a selector yields to the event loop', async (_, read) => {
     const { registry } = await startRegistry();
     for (let index = 0; index < 1000; index++) await registry.create(CONFIG_MAPS, 'default', configMap(`c${index}`));
-    // Each look at the clock is 30 ms later.
+    // Each call of the clock is 30 ms later.
     let now = 0;
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 30));
     const end = new AbortController();
@@ -82,14 +82,14 @@ describe('list', () => {
     expect(turns).toBeGreaterThan(5);
   });
 
-  test('Pods are selected by their node', async () => {
+  test('selects Pods by their node', async () => {
     const { registry } = await startRegistry();
     await registry.create(PODS, 'default', pod('a', { nodeName: 'n1' }));
     await registry.create(PODS, 'default', pod('b', { nodeName: 'n2' }));
     expect(names(await registry.list(PODS, { fieldSelector: 'spec.nodeName=n2' }))).toEqual(['b']);
   });
 
-  test('pages show one moment', async () => {
+  test('all pages of a list show the state of the first page', async () => {
     const { registry } = await withConfigMaps();
     const first = await registry.list(CONFIG_MAPS, { limit: 2 });
     expect(names(first)).toEqual(['a', 'b']);
@@ -107,7 +107,7 @@ describe('list', () => {
     expect(last.metadata.continue).toBeUndefined();
   });
 
-  test('pages of a selection have no count', async () => {
+  test('pages of a list with a selector have no remainingItemCount', async () => {
     const { registry } = await withConfigMaps();
     const first = await registry.list(CONFIG_MAPS, { limit: 2, labelSelector: 'odd=true' });
     expect(names(first)).toEqual(['c', 'd']);
@@ -116,7 +116,7 @@ describe('list', () => {
     expect(names(await registry.list(CONFIG_MAPS, rest))).toEqual(['e']);
   });
 
-  test('a revision that is gone is 410, with a token for the rest', async () => {
+  test('a compacted revision gets 410 with a token for the rest of the list', async () => {
     const { registry, store } = await withConfigMaps();
     const first = await registry.list(CONFIG_MAPS, { limit: 2 });
     await registry.delete(CONFIG_MAPS, 'default', 'd');
@@ -139,7 +139,7 @@ describe('list', () => {
     });
   });
 
-  test('an exact revision shows what was there', async () => {
+  test('an exact revision shows the objects of that time', async () => {
     const { registry } = await withConfigMaps();
     const { resourceVersion } = (await registry.list(CONFIG_MAPS, {})).metadata;
     await registry.delete(CONFIG_MAPS, 'default', 'c');
@@ -169,12 +169,12 @@ describe('list', () => {
       'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
     ],
     [{ continue: 'x', resourceVersion: '5' }, 400, 'specifying resource version is not allowed when using continue'],
-  ])('refuses %o', async (options, code, message) => {
+  ])('list refuses %o', async (options, code, message) => {
     const { registry } = await startRegistry();
     expect(await failure(registry.list(CONFIG_MAPS, options))).toMatchObject({ code, message });
   });
 
-  test('a revision of the future is awaited for 3 s', async () => {
+  test('list waits up to 3 s for a future revision', async () => {
     const { registry, timers } = await startRegistry();
     const next = registry.list(CONFIG_MAPS, { resourceVersion: String(registry.revision() + 1) });
     await registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -189,14 +189,14 @@ describe('list', () => {
     });
   });
 
-  test('an object is encoded once', async () => {
+  test('get and list share an object and its encoding', async () => {
     const { registry } = await withConfigMaps();
     const [first] = (await registry.list(CONFIG_MAPS, {})).items as [KubeObject];
     expect(await registry.get(CONFIG_MAPS, 'default', 'a')).toBe(first);
     expect(JSON.parse(encodeOnce(first))).toEqual(first);
   });
 
-  test('what was stored is there after a restart', async () => {
+  test('stored objects exist after a restart', async () => {
     const store = createMemoryStore();
     await withConfigMaps({ store });
     const { registry } = await startRegistry({ store });
@@ -204,7 +204,7 @@ describe('list', () => {
   });
 });
 
-/** A running watch: its events as `ADDED a`, and its end. */
+/** A running watch: its events, also as `ADDED a`, and its end. */
 function watching({ registry }: Started, options: WatchOptions, ref = CONFIG_MAPS) {
   const events: WatchEvent[] = [];
   const controller = new AbortController();
@@ -220,7 +220,7 @@ describe('watch', () => {
   const labels = (value: string) => ({ labels: { app: value } });
   const inDefault = { namespace: 'default' };
 
-  test('shows what is there, then what changes', async () => {
+  test('shows the current objects, then their changes', async () => {
     const started = await withConfigMaps();
     const { registry } = started;
     const watch = watching(started, { namespace: 'default' });
@@ -238,7 +238,7 @@ describe('watch', () => {
     expect(watch.events).toHaveLength(8);
   });
 
-  test('resumes after a resourceVersion', async () => {
+  test('resumes a watch after a resourceVersion', async () => {
     const started = await startRegistry();
     const { registry } = started;
     const a = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -247,7 +247,7 @@ describe('watch', () => {
     expect(watch.shown()).toEqual(['ADDED b']);
   });
 
-  test('an object comes and goes with the selector', async () => {
+  test('reports ADDED and DELETED when an object starts and stops matching', async () => {
     const started = await startRegistry();
     const { registry } = started;
     const watch = watching(started, { labelSelector: 'app=x' });
@@ -263,7 +263,7 @@ describe('watch', () => {
     });
   });
 
-  test('watchers share an event', async () => {
+  test('shares an event between watches', async () => {
     const started = await startRegistry();
     const watches = [watching(started, {}), watching(started, { namespace: 'default' })];
     await started.registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -271,7 +271,7 @@ describe('watch', () => {
     expect(watches[0]?.events[0]?.object).toBe(await started.registry.get(CONFIG_MAPS, 'default', 'a'));
   });
 
-  test('a version beyond the window is 410', async () => {
+  test('ends with 410 for a resourceVersion before the window', async () => {
     const started = await startRegistry();
     const { registry } = started;
     await registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -294,7 +294,7 @@ describe('watch', () => {
     expect(watching(started, { resourceVersion: String(Number(old) + 1) }).events).toHaveLength(1000);
   });
 
-  test('bookmarks tell the revision each minute and at the end', async () => {
+  test('sends the revision in a bookmark each minute and at the end', async () => {
     const started = await startRegistry();
     const watch = watching(started, { allowWatchBookmarks: true, timeoutSeconds: 90 });
     started.timers.advance(60_000);
@@ -310,7 +310,7 @@ describe('watch', () => {
     );
   });
 
-  test('without bookmarks it ends silently', async () => {
+  test('ends without an event if bookmarks are not allowed', async () => {
     const started = await startRegistry();
     const watch = watching(started, { timeoutSeconds: 1 });
     started.timers.advance(1000);
@@ -318,7 +318,7 @@ describe('watch', () => {
     expect(watch.events).toEqual([]);
   });
 
-  test('initial events end with an annotated bookmark', async () => {
+  test('ends the initial events with an annotated bookmark', async () => {
     const started = await withConfigMaps();
     const match = { resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true } as const;
     const watch = watching(started, { ...match, namespace: 'kube-system', sendInitialEvents: true });
@@ -331,7 +331,7 @@ describe('watch', () => {
     expect(watching(started, { ...match, sendInitialEvents: false }).events).toEqual([]);
   });
 
-  test('watches have so much room for long selectors together; short ones are not refused', async () => {
+  test('limits the long selectors of all watches together, but never refuses short ones', async () => {
     const started = await startRegistry();
     const labelSelector = Array.from({ length: 1000 }, (_, index) => `!label-of-a-long-selector-${index}`).join();
     const enough = new AbortController();
@@ -358,7 +358,7 @@ describe('watch', () => {
       422,
       'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
     ],
-  ])('refuses %o', async (options, code, message) => {
+  ])('watch refuses %o', async (options, code, message) => {
     const started = await startRegistry();
     expect(await failure(watching(started, options).ended)).toMatchObject({ code, message });
   });

@@ -1,17 +1,17 @@
-/** The resourceVersion of a list or watch request: its text, and the rules of where it may stand. */
+/** The resourceVersion of a list or watch request: parsing, and the rules for its use. */
 
 import { type FieldError, forbidden, invalid, notSupported } from '../../../machinery/field-error.ts';
 import { type ApiError, invalidObject, tooLargeResourceVersion } from '../../../machinery/status.ts';
 import type { ListOptions, WatchOptions } from '../../../ports/backend.ts';
 import type { RegistryContext } from '../context.ts';
 
-/** How long a read waits for a revision that the cache has not seen yet. Source: upstream's watch cache. */
+/** How long a read waits for a revision that the cache has not reached. Source: upstream's watch cache. */
 const FRESH_WAIT_MILLIS = 3000;
 
 const invalidListOptions = (errors: FieldError[]): ApiError =>
   invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
 
-/** The revision, 0 for '' and '0'. Throws 422 Invalid where the text is no whole number. */
+/** Parses the revision: 0 for '' and '0'. Throws 422 Invalid if the text is not an integer. */
 export function parseResourceVersion(text: string | undefined): number {
   if (text === undefined || text === '') return 0;
   const revision = /^\d{1,20}$/.test(text) ? Number(text) : undefined;
@@ -25,7 +25,7 @@ export function parseResourceVersion(text: string | undefined): number {
 const MATCH = 'resourceVersionMatch';
 const known: readonly unknown[] = ['Exact', 'NotOlderThan'];
 
-/** Source: k8s.io/apimachinery/pkg/apis/meta/internalversion/validation (behaviour and wording). */
+/** Source: k8s.io/apimachinery/pkg/apis/meta/internalversion/validation (behavior and wording). */
 export function checkListOptions(options: ListOptions): void {
   const { resourceVersion, resourceVersionMatch: match } = options;
   if (match === undefined) return;
@@ -39,7 +39,7 @@ export function checkListOptions(options: ListOptions): void {
   if (errors.length > 0) throw invalidListOptions(errors);
 }
 
-/** Source: as checkListOptions. */
+/** Source: same as checkListOptions. */
 export function checkWatchOptions({ sendInitialEvents, resourceVersionMatch: match }: WatchOptions): void {
   const errors: FieldError[] = [];
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
@@ -52,7 +52,7 @@ export function checkWatchOptions({ sendInitialEvents, resourceVersionMatch: mat
   if (errors.length > 0) throw invalidListOptions(errors);
 }
 
-/** Resolves when the cache is at the revision or later; rejects with 504 Timeout after 3 s. */
+/** Resolves when the cache has reached the revision; rejects with 504 Timeout after 3 s. */
 export function untilFresh({ cache, timers }: RegistryContext, revision: number): Promise<void> {
   if (cache.revision() >= revision) return Promise.resolve();
   return new Promise((resolve, reject) => {

@@ -1,13 +1,13 @@
-/** Which objects a list or watch wants: its label and field selectors as one test. */
+/** Selects the objects of a list or watch: combines label and field selectors into one predicate. */
 import type { KindDefinition } from '../../../api/kind.ts';
 import { checkFieldLabels, matchesFields, parseFieldSelector } from '../../../machinery/field-selector.ts';
 import { parseLabelSelector } from '../../../machinery/labels.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
 
 export interface Selection {
-  /** Undefined: all. */
+  /** Undefined if all objects match. */
   matches: ((object: KubeObject) => boolean) | undefined;
-  /** The one name or namespace that a matching object can have. */
+  /** The only name or namespace that a matching object can have. */
   name: string | undefined;
   namespace: string | undefined;
 }
@@ -18,11 +18,11 @@ const fieldsOf = (kind: KindDefinition, object: KubeObject): Record<string, stri
   ...kind.selectableFields?.(object),
 });
 
-/** The field labels that the kind knows, read off an object without content. */
+/** The kind's field labels, taken from an empty object. */
 const fieldLabels = (kind: KindDefinition): string[] =>
   Object.keys(fieldsOf(kind, { apiVersion: '', kind: kind.kind, metadata: { name: '' } }));
 
-/** Throws 400 BadRequest where a selector cannot be read or names a field that the kind cannot be selected by. */
+/** Throws 400 BadRequest if a selector is invalid or uses a field that the kind does not support. */
 export function parseSelection(
   kind: KindDefinition,
   options: { labelSelector?: string; fieldSelector?: string },

@@ -1,18 +1,18 @@
 /**
- * The room that the selectors of all watches have together: each requirement takes memory for as long as its watch goes on, and is
- * asked of each change.
+ * The room that the selectors of all watches share: each requirement takes memory while its watch runs, and is evaluated for
+ * every change.
  */
 
 import { tooManyRequests } from '../../../machinery/status.ts';
 import type { WatchOptions } from '../../../ports/backend.ts';
 
-/** 64 selectors as long as a head may be, with 1000 requirements each. */
+/** 64 selectors of the maximum header size, with 1000 requirements each. */
 const LIMIT_CHARS = 1024 * 1024;
-/** A selector up to this length is never refused: long ones do not keep ordinary clients from watching. */
+/** A selector up to this length is never refused, so that long ones do not block ordinary clients. */
 const SHORT_CHARS = 256;
 
 export interface SelectorRoom {
-  /** Takes room for the selectors, until the function is called that it returns. Throws 429 TooManyRequests. */
+  /** Takes room for the selectors until the returned function is called. Throws 429 TooManyRequests. */
   take(options: Pick<WatchOptions, 'labelSelector' | 'fieldSelector'>): () => void;
 }
 

@@ -1,8 +1,8 @@
 /**
- * watch: the events of a resource from the cache, as one client wants to see them.
+ * watch: the events of a resource from the cache, filtered for one client.
  *
- * An object that begins to match the client's selectors is ADDED to it, one that stops to match is DELETED. Events are
- * shared between watchers, so that each is encoded once.
+ * An object that starts to match the client's selectors is reported as ADDED, one that no longer matches as DELETED. Watchers
+ * share their events, so that each is encoded only once.
  */
 
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -63,25 +63,25 @@ async function watchSelected(
   await new Watcher(context, resource, options, { namespace, selection, revision }, sink).run(present, signal);
 }
 
-/** What a watch begins with. */
+/** The initial state of a watch. */
 interface Present {
-  /** What is to be sent of it. */
+  /** The objects that are still to be sent. */
   items: readonly KubeObject[];
-  /** The watch follows from there. */
+  /** The watch continues from this revision. */
   revision: number;
 }
 
 interface Watched {
   namespace: string | undefined;
   selection: Selection;
-  /** 0: from what there is. */
+  /** 0 starts with the current objects. */
   revision: number;
 }
 
-/** What is in no cache is read for one watch at a time: it counts as waiting for its client before the next is read. */
+/** Uncached objects are read for one watch at a time: they count as waiting for its client before the next watch reads. */
 const uncachedReads = oneAtATime();
 
-/** Sends what an uncached kind has; returns the revision at which it does. */
+/** Sends the current objects of an uncached kind; returns their revision. */
 async function sendUncached(
   context: RegistryContext,
   resource: Resource,
@@ -124,7 +124,7 @@ class Watcher {
     this.#sink = sink;
   }
 
-  /** Does not keep the present, whose objects change while the watch goes on. */
+  /** Does not keep a reference to `present`, whose objects may be replaced while the watch runs. */
   run(present: Present | undefined, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       this.#resolve = resolve;
@@ -135,7 +135,7 @@ class Watcher {
     });
   }
 
-  /** Sends what the client wants of the present; returns the revision to follow from. */
+  /** Sends the initial events; returns the revision to continue from. */
   #start(present: Present | undefined): number {
     const { revision } = this.#watched;
     if (present === undefined) return revision === 0 ? this.#context.cache.revision() : revision;
@@ -178,7 +178,7 @@ class Watcher {
   #bookmark(revision: number, annotations?: Record<string, string>): void {
     if (!this.#options.allowWatchBookmarks) return;
     const { apiVersion, kind } = this.#resource;
-    const metadata = { resourceVersion: String(revision), ...(annotations === undefined ? {} : { annotations }) };
+    const metadata = { resourceVersion: String(revision), annotations };
     const object = deepFreeze({ apiVersion, kind: kind.kind, metadata }) as unknown as KubeObject;
     this.#send(Object.freeze({ type: 'BOOKMARK', object }));
   }
@@ -208,7 +208,7 @@ class Watcher {
     this.#onEnd(() => timer.cancel());
   }
 
-  /** The sink may end the watch before its own set-up is over. */
+  /** Registers a cleanup, or runs it at once if the sink has ended the watch during its setup. */
   #onEnd(cleanup: () => void): void {
     if (this.#ended) cleanup();
     else this.#cleanups.push(cleanup);
@@ -224,7 +224,7 @@ class Watcher {
 
 type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** The served events of a cache event, by resource: two kinds may show one stored object. */
+/** The WatchEvents of a cache event, by resource: two kinds may serve the same stored object. */
 const served = new WeakMap<CacheEvent, Map<Resource, Partial<Record<ChangeType, WatchEvent>>>>();
 
 function shared(event: CacheEvent, resource: Resource, type: ChangeType): WatchEvent {
@@ -236,7 +236,7 @@ function shared(event: CacheEvent, resource: Resource, type: ChangeType): WatchE
   return byType[type];
 }
 
-/** An object that stops to match is shown as it last did, at the revision of the change. */
+/** An object that no longer matches is shown in its last matching state, at the revision of the change. */
 const stateFor = (event: CacheEvent, type: ChangeType): KubeObject =>
   type === 'DELETED' && event.type !== 'DELETED' && event.previous !== undefined
     ? atRevision(event.previous, event.revision)

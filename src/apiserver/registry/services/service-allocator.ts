@@ -1,10 +1,10 @@
 /**
- * Cluster IPs and node ports of Services.
+ * Allocates cluster IPs and node ports of Services.
  *
- * What is taken follows the Services in the cache, event by event, so nothing can leak or drift; only the addresses of
- * writes under way are kept aside until these are through.
+ * The allocations follow from the Services in the cache, event by event, so nothing can leak or drift. Only the addresses of
+ * writes in progress are reserved separately, until the writes finish.
  *
- * Source: pkg/registry/core/service/storage, ipallocator and portallocator of v1.33 (behaviour and wording); KEP-3070
+ * Source: pkg/registry/core/service/storage, ipallocator and portallocator of v1.33 (behavior and wording); KEP-3070
  * (the lower part of the range is for addresses that users choose).
  */
 import type { Service, ServiceSpec } from '../../../api/generated/types.ts';
@@ -21,7 +21,7 @@ const LAST_NODE_PORT = 32_767;
 const HEADLESS = 'None';
 
 export interface ServiceAllocator {
-  /** Fills in what the Service needs and has not; throws 422 Invalid. Call the result once its write is settled. */
+  /** Fills in the Service's missing addresses and ports; throws 422 Invalid. Call the result once the write has finished. */
   admit(service: KubeObject, old: KubeObject | undefined): () => void;
 }
 
@@ -33,7 +33,7 @@ const needsNodePorts = (spec: Spec): boolean =>
   spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false);
 const addressesOf = (spec: Spec): string[] =>
   [spec.clusterIP ?? '', ...(spec.clusterIPs ?? [])].filter((ip) => ip !== '' && ip !== HEADLESS);
-/** What others may not have as well: `10.96.0.10`, `30080`. */
+/** The values that no other Service may use: `10.96.0.10`, `30080`. */
 const usesOf = (service: KubeObject | undefined): string[] =>
   service === undefined
     ? []
@@ -42,7 +42,7 @@ const usesOf = (service: KubeObject | undefined): string[] =>
         ...(specOf(service).ports ?? []).flatMap(({ nodePort }) => (nodePort ? [String(nodePort)] : [])),
       ];
 
-/** Returns a function that says whether a Service other than this one has the address or the node port. */
+/** Returns a function that checks whether a Service other than the given one uses an address or node port. */
 function followUses(cache: WatchCache): (service: KubeObject) => (use: string) => boolean {
   const counts = new Map<string, number>();
   const change = (service: KubeObject | undefined, by: 1 | -1): void => {
@@ -69,7 +69,7 @@ export function createServiceAllocator(
   randomBytes: (size: number) => Uint8Array,
 ): ServiceAllocator {
   const range = parseServiceCidr(serviceCidr);
-  const usedBesides = followUses(cache);
+  const usedByOthers = followUses(cache);
   const pending = new Set<string>();
   const random = (below: number): number => Buffer.from(randomBytes(4)).readUInt32BE() % below;
 
@@ -78,7 +78,7 @@ export function createServiceAllocator(
       const spec = (service as Service).spec;
       if (spec === undefined || spec.type === 'ExternalName') return () => {};
       const oldSpec = old === undefined ? {} : specOf(old);
-      const isUsed = usedBesides(service);
+      const isUsed = usedByOthers(service);
       const isTaken: IsTaken = (use) => isUsed(String(use)) || pending.has(String(use));
       const fail = (errors: FieldError[]) =>
         invalidObject({ group: '', kind: 'Service' }, service.metadata.name, errors);
@@ -104,11 +104,11 @@ export function createServiceAllocator(
   };
 }
 
-/** Whether another Service, also one whose write is under way, has the address or the node port. */
+/** Whether another Service, stored or being written, has the address or node port. */
 type IsTaken = (use: string | number) => boolean;
 type Fail = (errors: FieldError[]) => Error;
 
-/** One address family is configured: IPv4. A headless Service without a selector may have endpoints of both. */
+/** Only IPv4 is configured. A headless Service without a selector may have endpoints of both families. */
 function fillFamilies(spec: ServiceSpec, old: Spec, fail: Fail): void {
   const open = spec.clusterIP === HEADLESS && Object.keys(spec.selector ?? {}).length === 0;
   spec.ipFamilyPolicy ??= old.ipFamilyPolicy ?? (open ? 'RequireDualStack' : 'SingleStack');
@@ -135,17 +135,17 @@ interface AddressChoice {
   fail: Fail;
 }
 
-/** Sets clusterIP and clusterIPs; returns the address that is newly in use. */
+/** Sets clusterIP and clusterIPs; returns the address if it is newly allocated. */
 function assignAddress(spec: ServiceSpec, old: Spec, choice: AddressChoice): string | undefined {
-  const asked = spec.clusterIP || spec.clusterIPs?.[0] || '';
-  if (asked === HEADLESS) {
+  const requested = spec.clusterIP || spec.clusterIPs?.[0] || '';
+  if (requested === HEADLESS) {
     spec.clusterIP = HEADLESS;
     spec.clusterIPs = [HEADLESS];
     return undefined;
   }
   const kept = needsClusterIp(old) ? (old.clusterIP ?? '') : '';
-  const address = asked || kept || freeAddress(choice);
-  if (asked !== '' && asked !== kept) checkAddress(asked, spec, choice);
+  const address = requested || kept || freeAddress(choice);
+  if (requested !== '' && requested !== kept) checkAddress(requested, spec, choice);
   spec.clusterIP = address;
   spec.clusterIPs = [address];
   return address === kept ? undefined : address;
@@ -161,7 +161,7 @@ function checkAddress(address: string, spec: ServiceSpec, { range, isTaken, fail
   if (isTaken(address)) throw refuse('provided IP is already allocated');
 }
 
-/** A random one of the upper part; where that is full, of the lower one, but those for `kubernetes` and the DNS. */
+/** Picks a random address of the upper part; if that is full, of the lower part. Skips those of `kubernetes` and the DNS. */
 function freeAddress({ range, isTaken, random }: AddressChoice): string {
   const search = (from: number, size: number): string | undefined => {
     const start = size > 0 ? random(size) : 0;
@@ -178,7 +178,7 @@ function freeAddress({ range, isTaken, random }: AddressChoice): string {
   return address;
 }
 
-/** Sets the node ports that are missing; returns those that are newly in use. */
+/** Sets the missing node ports; returns all node ports of the Service. */
 function assignNodePorts(
   spec: ServiceSpec,
   old: Spec,
@@ -190,9 +190,9 @@ function assignNodePorts(
   const kept = new Map((old.ports ?? []).map((port) => [`${port.protocol}/${port.port}`, port.nodePort]));
   const own = new Set<number>();
   spec.ports?.forEach((port, index) => {
-    const asked = port.nodePort || kept.get(`${port.protocol}/${port.port}`);
-    if (asked && !own.has(asked)) checkNodePort(asked, `spec.ports[${index}].nodePort`, isTaken, fail);
-    port.nodePort = asked || freeNodePort(isTaken, own, random);
+    const requested = port.nodePort || kept.get(`${port.protocol}/${port.port}`);
+    if (requested && !own.has(requested)) checkNodePort(requested, `spec.ports[${index}].nodePort`, isTaken, fail);
+    port.nodePort = requested || freeNodePort(isTaken, own, random);
     own.add(port.nodePort);
   });
   return [...own];

@@ -6,17 +6,17 @@ export interface ServiceRange {
   cidr: string;
   /** The network's address as a number. */
   base: number;
-  /** Of the last address that can be given: the one after it is the broadcast address. */
+  /** The offset of the last assignable address; the next one is the broadcast address. */
   lastOffset: number;
-  /** Addresses 1 to lowerSize are given last: users choose from these. */
+  /** Addresses at offsets 1 to lowerSize are assigned last, because users choose from these. */
   lowerSize: number;
-  /** Never given unless asked for: the first is the Service `kubernetes`, the tenth the DNS. */
+  /** Never assigned unless requested: offset 1 is the Service `kubernetes`, offset 10 the DNS. */
   reservedOffsets: ReadonlySet<number>;
 }
 
 const numberOf = (address: string): number => address.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0);
 
-/** Throws where the text is no IPv4 CIDR with room for at least 14 Services (/28). */
+/** Throws unless the text is an IPv4 CIDR from /8 to /28, which has room for 14 Services. */
 export function parseServiceCidr(cidr: string): ServiceRange {
   const [address = '', bits = ''] = cidr.split('/');
   const length = /^\d+$/.test(bits) ? Number(bits) : -1;
@@ -27,7 +27,7 @@ export function parseServiceCidr(cidr: string): ServiceRange {
   }
   const size = 2 ** (32 - length);
   const base = Math.floor(numberOf(address) / size) * size;
-  // Source: calculateRangeOffset of upstream's ipallocator: min(max(16, size/16), 256), nothing for small ranges.
+  // Source: calculateRangeOffset of upstream's ipallocator: min(max(16, size/16), 256), 0 for small ranges.
   const lowerSize = size - 2 < 16 ? 0 : Math.min(Math.max(16, Math.floor(size / 16)), 256);
   const fit = Math.min(lowerSize, size - 2);
   return {
@@ -43,7 +43,7 @@ const textOf = (value: number): string => [24, 16, 8, 0].map((shift) => Math.flo
 
 export const addressAt = (range: ServiceRange, offset: number): string => textOf(range.base + offset);
 
-/** The place of an address in the range, or undefined where it is not one that can be given. */
+/** The offset of an address in the range; undefined if it cannot be assigned. */
 export function offsetOf(range: ServiceRange, address: string): number | undefined {
   if (!isIPv4(address)) return undefined;
   const offset = numberOf(address) - range.base;

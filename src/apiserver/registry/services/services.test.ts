@@ -25,7 +25,7 @@ const service = (name: string, spec: Partial<ServiceSpec> = {}, metadata: object
 const specOf = (object: unknown): ServiceSpec => (object as Service).spec as ServiceSpec;
 
 describe('cluster IPs', () => {
-  test('one of the upper part of the range, in step with clusterIPs, and never twice', async () => {
+  test('a Service gets a unique address of the upper part of the range, also in clusterIPs', async () => {
     const { registry } = await startRegistry();
     const given = await Promise.all(
       Array.from({ length: 100 }, (_, n) => registry.create(SERVICES, 'default', service(`s${n}`))),
@@ -43,7 +43,7 @@ describe('cluster IPs', () => {
     }
   });
 
-  test('the whole range but the reserved ones, then none', async () => {
+  test('the whole range is assigned except for reserved addresses', async () => {
     const registry = await smallRegistry();
     const addresses = new Set<string>();
     for (let n = 0; n < 12; n++) {
@@ -56,29 +56,29 @@ describe('cluster IPs', () => {
       reason: 'InternalError',
       message: 'Internal error occurred: failed to allocate a serviceIP: range is full',
     });
-    const asked = await registry.create(SERVICES, 'default', service('dns', { clusterIP: '10.9.0.10' }));
-    expect(specOf(asked).clusterIPs).toEqual(['10.9.0.10']);
+    const requested = await registry.create(SERVICES, 'default', service('dns', { clusterIP: '10.9.0.10' }));
+    expect(specOf(requested).clusterIPs).toEqual(['10.9.0.10']);
     await registry.delete(SERVICES, 'default', 's3');
     expect(specOf(await registry.create(SERVICES, 'default', service('again'))).clusterIP).toBeDefined();
   });
 
   test.each([
     [
-      'taken',
+      'in use',
       '10.96.0.1',
       'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.1"]: failed to allocate IP 10.96.0.1: provided IP is already allocated',
     ],
     [
-      'outside',
+      'outside the range',
       '10.97.0.1',
       'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.97.0.1"]: failed to allocate IP 10.97.0.1: the provided IP (10.97.0.1) is not in the valid range. The range of valid IPs is 10.96.0.0/24',
     ],
     [
-      'broadcast',
+      'the broadcast address',
       '10.96.0.255',
       'Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.96.0.255"]: failed to allocate IP 10.96.0.255: the provided IP (10.96.0.255) is not in the valid range. The range of valid IPs is 10.96.0.0/24',
     ],
-  ])('an address that is %s is refused', async (_, clusterIP, message) => {
+  ])('an address is refused if it is %s', async (_, clusterIP, message) => {
     const { registry } = await startRegistry();
     expect(await failure(registry.create(SERVICES, 'default', service('b', { clusterIP })))).toEqual({
       code: 422,
@@ -87,16 +87,16 @@ describe('cluster IPs', () => {
     });
   });
 
-  test('of two that ask for one address at the same time one gets it', async () => {
+  test('only one of two concurrent requests gets the same address', async () => {
     const { registry } = await startRegistry();
-    const asked = ['a', 'b'].map((name) =>
+    const requests = ['a', 'b'].map((name) =>
       registry.create(SERVICES, 'default', service(name, { clusterIP: '10.96.0.9' })),
     );
-    const results = await Promise.allSettled(asked);
+    const results = await Promise.allSettled(requests);
     expect(results.map((result) => result.status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 
-  test('None and ExternalName get none', async () => {
+  test('headless and ExternalName Services get no address', async () => {
     const { registry } = await startRegistry();
     const headless = await registry.create(
       SERVICES,
@@ -120,13 +120,13 @@ describe('cluster IPs', () => {
       { ipFamilyPolicy: 'RequireDualStack' },
       'spec.ipFamilyPolicy: Invalid value: "RequireDualStack": this cluster is not configured for dual-stack services',
     ],
-  ])('%o is refused', async (spec, text) => {
+  ])('a Service with %o is refused', async (spec, text) => {
     const { registry } = await startRegistry();
     const { message } = await failure(registry.create(SERVICES, 'default', service('a', spec)));
     expect(message).toBe(`Service "a" is invalid: ${text}`);
   });
 
-  test('an update without the address keeps it; another type gives it back', async () => {
+  test('an update without the address keeps it, and one to ExternalName releases it', async () => {
     const { registry } = await startRegistry();
     const { clusterIP } = specOf(await registry.create(SERVICES, 'default', service('a')));
     const place = { namespace: 'default' };
@@ -137,16 +137,16 @@ describe('cluster IPs', () => {
     expect(specOf(other).clusterIP).toBe(clusterIP);
   });
 
-  test('a dry run and a failed write take none', async () => {
+  test('a dry run and a failed write do not allocate the address', async () => {
     const { registry } = await startRegistry();
-    const asked = service('a', { clusterIP: '10.96.0.9' });
-    await registry.create(SERVICES, 'default', asked, { dryRun: true });
+    const requested = service('a', { clusterIP: '10.96.0.9' });
+    await registry.create(SERVICES, 'default', requested, { dryRun: true });
     const taken = service('kubernetes', { clusterIP: '10.96.0.9' });
     expect(await failure(registry.create(SERVICES, 'default', taken))).toMatchObject({ reason: 'AlreadyExists' });
-    expect(specOf(await registry.create(SERVICES, 'default', asked)).clusterIP).toBe('10.96.0.9');
+    expect(specOf(await registry.create(SERVICES, 'default', requested)).clusterIP).toBe('10.96.0.9');
   });
 
-  test('what is in use is known after a restart', async () => {
+  test('allocated addresses are known after a restart', async () => {
     const store = createMemoryStore();
     const { registry } = await startRegistry({ store });
     await registry.create(SERVICES, 'default', service('a', { clusterIP: '10.96.0.9' }));
@@ -160,7 +160,7 @@ describe('node ports', () => {
   const nodePort = (name: string, port: number, rest: object = {}) =>
     service(name, { type: 'NodePort', ports: [{ port, ...rest }] });
 
-  test('are given, kept and refused', async () => {
+  test('node ports are assigned, kept and refused', async () => {
     const { registry } = await startRegistry();
     const given = specOf(await registry.create(SERVICES, 'default', nodePort('a', 80))).ports?.[0]?.nodePort as number;
     expect(given).toBeGreaterThanOrEqual(30_000);
@@ -175,7 +175,7 @@ describe('node ports', () => {
     );
   });
 
-  test('TCP and UDP of one Service may share one', async () => {
+  test('TCP and UDP ports of one Service may share a node port', async () => {
     const { registry } = await startRegistry();
     const ports = ['TCP', 'UDP'].map((protocol) => ({
       name: protocol.toLowerCase(),
@@ -188,24 +188,24 @@ describe('node ports', () => {
   });
 });
 
-test('a write of a Service looks at no other; what others have changes with them', async () => {
+test('a write of a Service does not list other Services, whose addresses and ports are tracked', async () => {
   const store = createMemoryStore();
   const cache = await loadWatchCache({ store, log: strictLog });
   const lists = vi.spyOn(cache, 'list');
   const { admit } = createServiceAllocator(cache, SERVICE_CIDR, () => new Uint8Array(4));
   const place = { namespace: 'default' };
   const key = (name: string) => objectKey(resourcePrefix('', 'services'), 'default', name);
-  const asked = (name: string, nodePort: number) =>
+  const using = (name: string, nodePort: number) =>
     service(name, { type: 'NodePort', clusterIP: '10.96.0.9', ports: [{ port: 80, nodePort }] }, place);
   const put = async (name: string, nodePort: number) => {
-    const object = asked(name, nodePort);
+    const object = using(name, nodePort);
     const release = admit(object, cache.get(key(name)));
     await store.txn({ compare: [], puts: [{ key: key(name), value: Buffer.from(JSON.stringify(object)) }] });
     release();
   };
   await put('a', 30_001);
   await put('a', 30_001);
-  expect(() => admit(asked('b', 30_002), undefined)).toThrow('provided IP is already allocated');
+  expect(() => admit(using('b', 30_002), undefined)).toThrow('provided IP is already allocated');
   const other = (nodePort: number) => service('b', { type: 'NodePort', ports: [{ port: 80, nodePort }] }, place);
   expect(() => admit(other(30_001), undefined)).toThrow('provided port is already allocated');
   await put('a', 30_003);
@@ -217,7 +217,7 @@ test('a write of a Service looks at no other; what others have changes with them
 });
 
 describe('bootstrap', () => {
-  test('makes the namespaces and the Service of the API, once', async () => {
+  test('creates the namespaces and the Service of the API server only once', async () => {
     const { registry } = await startRegistry();
     const before = registry.revision();
     await bootstrap(registry, { serviceCidr: SERVICE_CIDR, apiServerPort: 6443 });
@@ -235,7 +235,7 @@ describe('bootstrap', () => {
     });
   });
 
-  test('follows another port and another range', async () => {
+  test('updates the Service of the API server to another port and another range', async () => {
     const store = createMemoryStore();
     await startRegistry({ store });
     const options = { store, kinds, timers: manualTimers(), log: strictLog, serviceCidr: '10.5.0.0/16' };
@@ -250,7 +250,7 @@ describe('bootstrap', () => {
   });
 });
 
-test.each(['', '10.0.0.0', 'fd00::/64', '10.0.0.0/29', '10.0.0.0/x'])('%s is no Service range', (cidr) => {
+test.each(['', '10.0.0.0', 'fd00::/64', '10.0.0.0/29', '10.0.0.0/x'])('parseServiceCidr refuses %j', (cidr) => {
   expect(() => parseServiceCidr(cidr)).toThrow('is not an IPv4 network');
 });
 

@@ -5,7 +5,7 @@ import { createFrameParser, dataHead, type Frame, ping, synStream } from './fram
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/[\s|]/g, ''), 'hex');
 
 describe('written', () => {
-  test('SYN_STREAM', () => {
+  test('synStream() writes the frame of the specification', () => {
     const frame = synStream(3, { a: 'b' }, { first: false });
     // control 3, type 1 | no flags, length | stream, associated stream | priority, slot | header block
     expect(frame.subarray(0, 18)).toEqual(hex('8003 0001 | 00 000022 | 00000003 00000000 | 0000'));
@@ -13,12 +13,12 @@ describe('written', () => {
     expect(synStream(1, { a: 'b' }, { first: true })).toHaveLength(frame.length + 6);
   });
 
-  test('the head of DATA', () => {
+  test('dataHead() writes the head of a DATA frame', () => {
     expect(dataHead(5, 32_768, false)).toEqual(hex('00000005 00 008000'));
     expect(dataHead(5, 0, true)).toEqual(hex('00000005 01 000000'));
   });
 
-  test('PING', () => {
+  test('ping() writes a PING frame', () => {
     expect(ping(2)).toEqual(hex('8003 0006 00 000004 00000002'));
   });
 });
@@ -28,7 +28,7 @@ const parseAll = (bytes: Buffer): Frame[] => createFrameParser('the peer')(bytes
 describe('read', () => {
   test.each<[string, string, Frame[]]>([
     ['SYN_REPLY', '8003 0002 00 000008 00000001 cafecafe', [{ type: 'synReply', streamId: 1, fin: false }]],
-    ['SYN_REPLY that ends', '8003 0002 01 000004 00000007', [{ type: 'synReply', streamId: 7, fin: true }]],
+    ['SYN_REPLY with FIN', '8003 0002 01 000004 00000007', [{ type: 'synReply', streamId: 7, fin: true }]],
     ['RST_STREAM', '8003 0003 00 000008 00000003 00000005', [{ type: 'rstStream', streamId: 3, status: 5 }]],
     ['PING', '8003 0006 00 000004 00000002', [{ type: 'ping', id: 2 }]],
     ['GOAWAY', '8003 0007 00 000008 00000009 00000000', [{ type: 'goAway', lastStreamId: 9, status: 0 }]],
@@ -40,14 +40,14 @@ describe('read', () => {
       [{ type: 'synStream', streamId: 5, associatedId: 3, fin: true, unidirectional: true, block: hex('78') }],
     ],
     ['HEADERS', '8003 0008 00 000005 00000003 78', [{ type: 'headers', streamId: 3, block: hex('78') }]],
-    ['an empty DATA, passed over', '00000003 00 000000', []],
+    ['an empty DATA frame as nothing', '00000003 00 000000', []],
     ['the end of a stream', '00000003 01 000000', [{ type: 'data', streamId: 3, bytes: Buffer.alloc(0), fin: true }]],
     ['DATA', '00000003 00 000002 6869', [{ type: 'data', streamId: 3, bytes: Buffer.from('hi'), fin: false }]],
-  ])('%s', (_name, bytes, frames) => {
+  ])('parses %s', (_name, bytes, frames) => {
     expect(parseAll(hex(bytes))).toEqual(frames);
   });
 
-  test('DATA is given on as it comes, its end with the last piece', () => {
+  test('DATA is passed on as it arrives, with fin on the last piece', () => {
     const parse = createFrameParser('the peer');
     expect(parse(hex('00000003 01 000004 61'))).toEqual([
       { type: 'data', streamId: 3, bytes: Buffer.from('a'), fin: false },
@@ -59,7 +59,7 @@ describe('read', () => {
   test.each([
     ['HTTP', Buffer.from('\xc8HTTP/1.1 400', 'latin1')],
     ['another version', hex('8002 0001 00 000004 00000000')],
-    ['a control frame too large to hold', hex('8003 0002 00 004001')],
+    ['a control frame that is too large to buffer', hex('8003 0002 00 004001')],
     ['an unknown type', hex('8003 0005 00 000000')],
     ...(
       [
@@ -79,8 +79,8 @@ describe('read', () => {
       `${name} of ${length} bytes`,
       Buffer.concat([hex(`8003 000${type} 00 0000${length.toString(16).padStart(2, '0')}`), Buffer.alloc(length)]),
     ]),
-    ['SETTINGS that count more than there is', hex('8003 0004 00 00000c ffffffff 00000001 00000001')],
-  ])('%s is refused', (_name, bytes) => {
+    ['SETTINGS with a count beyond its length', hex('8003 0004 00 00000c ffffffff 00000001 00000001')],
+  ])('the parser refuses %s', (_name, bytes) => {
     expect(() => parseAll(bytes)).toThrow('the peer');
   });
 });
@@ -102,7 +102,7 @@ const encode = (
     ? ping(each.id)
     : Buffer.concat([dataHead(each.streamId, each.bytes.length, each.fin), each.bytes]);
 
-/** Pieces of one DATA frame, and neighbours of one stream, put together. */
+/** Merges the pieces of each DATA frame, and adjacent frames of one stream. */
 function merged(frames: readonly Frame[]): unknown[] {
   const result: { type: string; streamId?: number; bytes?: string; fin?: boolean }[] = [];
   for (const each of frames) {
@@ -116,7 +116,7 @@ function merged(frames: readonly Frame[]): unknown[] {
   return result;
 }
 
-test('however the bytes are cut, the same frames come out', () => {
+test('the parser returns the same frames however the bytes are split', () => {
   fc.assert(
     fc.property(
       fc.array(frame, { maxLength: 12 }),
@@ -127,7 +127,7 @@ test('however the bytes are cut, the same frames come out', () => {
         const frames: Frame[] = [];
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
           const size = sizes[turn % sizes.length] ?? 1;
-          // Frames must not refer to bytes that the reader uses again.
+          // A copy: frames must not refer to bytes that the reader reuses.
           frames.push(...parse(Buffer.from(bytes.subarray(at, at + size))));
           at += size;
         }

@@ -1,21 +1,21 @@
 /**
- * SPDY/3.1 frames, written and read. Source: the SPDY Protocol, Draft 3.1.
+ * Writes and reads SPDY/3.1 frames. Source: the SPDY Protocol, Draft 3.1.
  *
- * Boundary: bytes and values, no I/O and no state but of a frame that has begun. Header blocks are given on as they came
- * (header-block.ts reads them).
+ * Boundary: bytes and values; no I/O, and no state except for an incomplete frame. Header blocks are passed on unparsed
+ * (header-block.ts parses them).
  */
 import { ProtocolError } from '../protocol-error.ts';
 import { firstHeaderBlockPrefix, headerBlock } from './header-block.ts';
 
 export type Frame =
-  /** A piece of a DATA frame's payload as it arrived; `fin` on the last one: the sender has ended its side of the stream. */
+  /** A piece of a DATA frame's payload as it arrived; `fin` on the last piece means that the sender has ended its side of the stream. */
   | { type: 'data'; streamId: number; bytes: Uint8Array; fin: boolean }
   | { type: 'synStream'; streamId: number; associatedId: number; fin: boolean; unidirectional: boolean; block: Buffer }
   | { type: 'synReply'; streamId: number; fin: boolean }
   | { type: 'rstStream'; streamId: number; status: number }
   | { type: 'settings' }
   | { type: 'ping'; id: number }
-  /** The sender will take no more streams. */
+  /** The sender accepts no more streams. */
   | { type: 'goAway'; lastStreamId: number; status: number }
   | { type: 'headers'; streamId: number; block: Buffer }
   | { type: 'windowUpdate'; streamId: number; delta: number };
@@ -25,10 +25,10 @@ const FLAG_FIN = 1;
 const FLAG_UNIDIRECTIONAL = 2;
 const HEAD_BYTES = 8;
 const STREAM_ID_MASK = 0x7fff_ffff;
-/** A control frame is held until it is whole; what clients of streams and runtimes send is far smaller. */
+/** A control frame is buffered until it is complete. Those of clients and runtimes are far smaller. */
 const MAX_CONTROL_BYTES = 16 * 1024;
 
-/** Readers hold a DATA frame whole: kept as small as those of upstream's clients. */
+/** Readers buffer a whole DATA frame, so frames are as small as those of upstream's clients. */
 export const MAX_DATA_BYTES = 32 * 1024;
 
 const TYPE = {
@@ -61,7 +61,7 @@ function words(...values: number[]): Buffer {
 }
 
 export interface HeaderFrameOptions {
-  /** No header block was written on the connection before: the blocks of a connection are one zlib stream. */
+  /** True for the first header block of the connection, whose blocks form one zlib stream. */
   first: boolean;
   fin?: boolean;
 }
@@ -93,7 +93,7 @@ export const rstStream = (streamId: number, status: number): Buffer =>
 export const goAway = (lastStreamId: number, status: number): Buffer =>
   controlFrame(TYPE.goAway, 0, words(lastStreamId, status));
 
-/** The head of a DATA frame; its payload follows. */
+/** The head of a DATA frame, which the payload follows. */
 export function dataHead(streamId: number, length: number, fin: boolean): Buffer {
   const head = words(streamId, length);
   head.writeUInt8(fin ? FLAG_FIN : 0, 4);
@@ -102,14 +102,14 @@ export function dataHead(streamId: number, length: number, fin: boolean): Buffer
 
 export const ping = (id: number): Buffer => controlFrame(TYPE.ping, 0, words(id));
 
-/** Takes the bytes of a connection piece by piece. Throws a ProtocolError where they are not SPDY/3.1; it must not be used after that. */
+/** Parses the bytes of a connection piece by piece. Throws a ProtocolError if they are not SPDY/3.1, and must not be used afterwards. */
 export type FrameParser = (bytes: Uint8Array) => Frame[];
 
-/** `sender` is named where it breaks the protocol. */
+/** `sender` appears in the messages of errors. */
 export function createFrameParser(sender: string): FrameParser {
-  /** The beginning of a control frame or of a head. */
+  /** The beginning of a control frame or of a frame head. */
   let held: Buffer = Buffer.alloc(0);
-  /** The DATA frame whose payload is coming. */
+  /** The DATA frame whose payload is arriving. */
   let data: { streamId: number; fin: boolean; left: number } | undefined;
 
   const takeData = (bytes: Buffer, frames: Frame[]): Buffer => {
@@ -147,13 +147,13 @@ export function createFrameParser(sender: string): FrameParser {
       frames.push(controlOf(sender, bytes.readUInt16BE(2), flags, payload));
       bytes = bytes.subarray(HEAD_BYTES + length);
     }
-    // A copy: a few bytes must not keep the whole piece they came in.
+    // Copy: a few bytes must not keep the whole chunk in memory.
     held = Buffer.from(bytes);
     return frames;
   };
 }
 
-/** A reader that goes by the fields alone would take what is beyond them for the next frame: lengths have to be right. */
+/** Lengths must be exact: a reader that relies on the fields alone would take surplus bytes for the next frame. */
 function controlOf(sender: string, type: number, flags: number, payload: Buffer): Frame {
   const requireLength = (right: boolean): void => {
     if (!right) throw new ProtocolError(`${sender} sent a frame of type ${type} with ${payload.length} bytes`);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { DICTIONARY } from './dictionary.ts';
 import { createHeaderReader, firstHeaderBlockPrefix, headerBlock } from './header-block.ts';
 
-/** Name and value after each other, as a peer reads them. */
+/** Returns the pairs of name and value in a block, as a peer reads them. */
 function read(block: Buffer): [string, string][] {
   let at = 4;
   const text = (): string => {
@@ -18,7 +18,7 @@ function read(block: Buffer): [string, string][] {
 const inflate = (stream: Buffer): Buffer =>
   inflateSync(stream, { dictionary: DICTIONARY, finishFlush: constants.Z_SYNC_FLUSH });
 
-test('a peer with the dictionary reads the blocks of a connection as one zlib stream', () => {
+test('a peer with the dictionary can read the blocks of a connection as one zlib stream', () => {
   const first = headerBlock({ streamType: 'error' });
   const stream = Buffer.concat([firstHeaderBlockPrefix, first, headerBlock({ a: '1', b: 'ü' })]);
   const plain = inflate(stream);
@@ -29,7 +29,7 @@ test('a peer with the dictionary reads the blocks of a connection as one zlib st
   ]);
 });
 
-test('known bytes', () => {
+test('headerBlock() writes the bytes of the specification', () => {
   expect(Buffer.concat([firstHeaderBlockPrefix, headerBlock({ a: 'b' })]).toString('hex')).toBe(
     [
       '7820e3c6a7c2', // zlib, preset dictionary, its Adler-32
@@ -40,7 +40,7 @@ test('known bytes', () => {
   );
 });
 
-test('any headers come out as they went in', () => {
+test('any headers can be written and read back', () => {
   const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/);
   fc.assert(
     fc.property(fc.dictionary(name, fc.string({ unit: 'grapheme', maxLength: 200 })), (headers) => {
@@ -50,11 +50,11 @@ test('any headers come out as they went in', () => {
   );
 });
 
-test('more than a stored block holds is refused', () => {
+test('headers that exceed a stored block are refused', () => {
   expect(() => headerBlock({ long: 'x'.repeat(65_536) })).toThrow(RangeError);
 });
 
-/** A header block as a client sends it, compressed with zlib. */
+/** Compresses a header block with zlib, as clients do. */
 const compressed = (deflate: Deflate, plain: Buffer): Promise<Buffer> =>
   new Promise((resolve) => {
     deflate.write(plain);
@@ -76,7 +76,7 @@ describe('blocks of a peer', () => {
       deflateRawSync(plain, { dictionary: DICTIONARY, finishFlush: constants.Z_SYNC_FLUSH }),
     ]);
 
-  test('are read one after the other, each with what those before it have said', async () => {
+  test('blocks are read in order, each with references to earlier ones', async () => {
     const header = fc.tuple(fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/), fc.stringMatching(/^[ -~]{0,60}$/));
     const headers = fc.uniqueArray(header, { selector: ([name]) => name, maxLength: 10 });
     await fc.assert(
@@ -91,7 +91,7 @@ describe('blocks of a peer', () => {
     );
   });
 
-  test('that lifepod writes are read as well', () => {
+  test('blocks written by lifepod can be read as well', () => {
     const readBlock = createHeaderReader();
     const written = Buffer.concat([firstHeaderBlockPrefix, headerBlock({ streamType: 'error' })]);
     expect([...readBlock(written)]).toEqual([['streamtype', 'error']]);
@@ -101,25 +101,25 @@ describe('blocks of a peer', () => {
   test.each<[string, Buffer, string]>([
     ['64 MiB of zeros', first(Buffer.alloc(64 * 1024 * 1024)), 'more than 2048 bytes'],
     ['4,294,967,295 headers', first(hex('ffffffff')), '4294967295 headers'],
-    ['a name of 4 GiB', first(hex('00000001 ffffffff 61')), 'shorter than it says'],
-    ['a value of 4 GiB', first(hex('00000001 00000001 61 ffffffff')), 'shorter than it says'],
-    ['no count', first(hex('0000')), 'shorter than it says'],
-    ['a rest', first(hex('00000000 00')), 'longer than it says'],
+    ['a name of 4 GiB', first(hex('00000001 ffffffff 61')), 'shorter than declared'],
+    ['a value of 4 GiB', first(hex('00000001 00000001 61 ffffffff')), 'shorter than declared'],
+    ['no count', first(hex('0000')), 'shorter than declared'],
+    ['surplus bytes', first(hex('00000000 00')), 'longer than declared'],
     ['an empty name', first(plainBlock(['', 'x'])), 'not in lower case'],
     ['a name in upper case', first(plainBlock(['Port', '80'])), 'not in lower case'],
     ['a value of two lines', first(plainBlock(['port', '8\r\n0'])), 'not printable'],
     ['two values', first(plainBlock(['port', '80\u000081'])), 'not printable'],
-    ['one name twice', first(plainBlock(['port', '80'], ['port', '81'])), 'comes twice'],
+    ['one name twice', first(plainBlock(['port', '80'], ['port', '81'])), 'duplicate header'],
     ['no dictionary', hex('789c 010000ffff 000000ffff'), 'dictionary'],
     ['another dictionary', hex('7820 00000001 000000ffff'), 'dictionary'],
     ['nothing', Buffer.alloc(0), 'dictionary'],
     ['half a block', first(plainBlock(['port', '80'])).subarray(0, -3), 'does not end with a flush'],
     [
-      'what is not deflate',
+      'invalid deflate data',
       Buffer.concat([firstHeaderBlockPrefix, hex('ffffffff 0000ffff')]),
       'cannot be decompressed',
     ],
-  ])('that hold %s are refused', (_what, block, message) => {
+  ])('a block with %s is refused', (_what, block, message) => {
     expect(() => createHeaderReader()(block)).toThrow(message);
   });
 });

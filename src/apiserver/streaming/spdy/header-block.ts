@@ -1,23 +1,23 @@
 /**
- * SPDY/3 header blocks. The protocol wants them compressed, all of a connection as one zlib stream over a preset
- * dictionary; what is said here is a few bytes, so it goes into blocks that are merely stored (RFC 1951, section 3.2.4).
- * What comes in is decompressed up to a bound, and its counts and lengths are believed only where the bytes are there.
+ * SPDY/3 header blocks. The protocol compresses all blocks of a connection as one zlib stream with a preset dictionary. The few
+ * bytes that lifepod writes are put into stored, that is, uncompressed blocks (RFC 1951, section 3.2.4). Received blocks are
+ * decompressed up to a limit, and their counts and lengths are checked against the bytes that are present.
  */
 import { constants, inflateRawSync } from 'node:zlib';
 import { ProtocolError } from '../protocol-error.ts';
 import { DICTIONARY } from './dictionary.ts';
 
-/** zlib's head (RFC 1950): deflate, a preset dictionary, and the Adler-32 of SPDY/3's. Once a connection. */
+/** zlib's head (RFC 1950): deflate, preset dictionary, and the Adler-32 of SPDY/3's dictionary. Written once per connection. */
 export const firstHeaderBlockPrefix: Buffer = Buffer.from('7820e3c6a7c2', 'hex');
 
-/** An empty stored block: the reader has all that came before it. */
+/** An empty stored block: lets the reader decode everything before it. */
 const FLUSH = Buffer.from('000000ffff', 'hex');
 const MAX_STORED_BYTES = 0xffff;
 
-/** What clients of streams say is less than 200 bytes; the runtime's reader takes no more than 4 KiB at once. */
+/** Clients of streams send less than 200 bytes; the runtime's reader accepts at most 4 KiB. */
 const MAX_BLOCK_BYTES = 2048;
 const MAX_HEADERS = 32;
-/** How far back a deflate stream refers to what came before (RFC 1951). */
+/** How far back a deflate stream may refer (RFC 1951). */
 const WINDOW_BYTES = 32 * 1024;
 
 function text(value: string): Buffer {
@@ -27,7 +27,7 @@ function text(value: string): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-/** Names in lower case. Throws a RangeError beyond 64 KiB. */
+/** Encodes headers, with names in lower case. Throws a RangeError beyond 64 KiB. */
 export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
   const pairs = Object.entries(headers);
   const count = Buffer.alloc(4);
@@ -40,11 +40,11 @@ export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
   return Buffer.concat([head, block, FLUSH]);
 }
 
-/** Reads the header blocks of one connection, all of them and in their order. Throws a ProtocolError; it must not be used after that. */
+/** Reads all header blocks of one connection in order. Throws a ProtocolError, and must not be used afterwards. */
 export type HeaderReader = (block: Uint8Array) => Map<string, string>;
 
 export function createHeaderReader(): HeaderReader {
-  /** The last bytes that were decompressed, to which the next header block may refer. */
+  /** The last decompressed bytes, to which the next header block may refer. */
   let window: Buffer = DICTIONARY;
   let first = true;
   return (input) => {
@@ -66,7 +66,7 @@ function withoutPrefix(block: Buffer): Buffer {
   throw new ProtocolError("a header block is not compressed with SPDY/3's dictionary");
 }
 
-/** Each block ends at a byte with nothing held back, so it can be read alone, given what it may refer to. */
+/** Each block ends at a byte boundary and is complete, so it can be inflated alone, given the bytes that it may refer to. */
 function inflated(block: Buffer, dictionary: Buffer): Buffer {
   try {
     return inflateRawSync(block, {
@@ -86,7 +86,7 @@ function inflated(block: Buffer, dictionary: Buffer): Buffer {
 function pairsOf(plain: Buffer): Map<string, string> {
   let at = 0;
   const take = (length: number): Buffer => {
-    if (length > plain.length - at) throw new ProtocolError('a header block is shorter than it says');
+    if (length > plain.length - at) throw new ProtocolError('a header block is shorter than declared');
     at += length;
     return plain.subarray(at - length, at);
   };
@@ -99,9 +99,9 @@ function pairsOf(plain: Buffer): Map<string, string> {
     const [name, value] = [string(), string()];
     if (!/^[!-@[-~]+$/.test(name)) throw new ProtocolError('the name of a header is not in lower case');
     if (!/^[ -~]*$/.test(value)) throw new ProtocolError(`the header ${name} has a value that is not printable`);
-    if (headers.has(name)) throw new ProtocolError(`the header ${name} comes twice`);
+    if (headers.has(name)) throw new ProtocolError(`duplicate header ${name}`);
     headers.set(name, value);
   }
-  if (at < plain.length) throw new ProtocolError('a header block is longer than it says');
+  if (at < plain.length) throw new ProtocolError('a header block is longer than declared');
   return headers;
 }

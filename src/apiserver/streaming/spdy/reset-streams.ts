@@ -1,10 +1,10 @@
 /**
- * Counts the streams that a client has reset and that the container runtime still keeps.
+ * Counts the streams that a client has reset but that the container runtime still keeps.
  *
- * containerd joins the two streams of a forwarded connection, error and data, by their request. It waits 30 s for the second one,
- * also where the client has reset the first one. Once it has both, it ends the error stream when it has ended the connection. So a
- * reset data stream whose error stream is open, or has ended, leaves nothing that is not counted otherwise: kubectl resets the data
- * stream of every connection.
+ * containerd pairs the two streams of a forwarded connection, error and data, by their request ID. It waits 30 s for the second
+ * one, even if the client has reset the first one. Once containerd has both, it ends the error stream when it has closed the
+ * connection. So a reset data stream whose error stream is open or has ended needs no extra count: kubectl resets the data stream
+ * of every connection.
  * Source: containerd 1.6 pkg/cri/streaming/portforward/httpstream.go.
  */
 
@@ -21,18 +21,18 @@ export interface JoinedStream {
 
 export interface ResetStreams {
   opened(streamId: number, headers: ReadonlyMap<string, string>): JoinedStream;
-  /** The client has reset the stream. */
+  /** Call it when the client has reset the stream. */
   reset(stream: JoinedStream): void;
-  /** The stream has ended, and the runtime keeps nothing of it. */
+  /** Call it when the stream has ended and the runtime keeps nothing of it. */
   ended(stream: JoinedStream): void;
-  /** How many reset streams the runtime may still keep. */
+  /** The number of reset streams that the runtime may still keep. */
   count(): number;
 }
 
 export function resetStreams(): ResetStreams {
-  /** The streams that are not joined, by their requests. */
+  /** The streams without their pair, by request. */
   const single = new Map<string, JoinedStream>();
-  /** The oldest reset first. */
+  /** Oldest reset first. */
   const kept: { stream: JoinedStream; until: number }[] = [];
   const ended = (stream: JoinedStream): void => {
     if (single.get(stream.request) === stream) single.delete(stream.request);
@@ -40,7 +40,7 @@ export function resetStreams(): ResetStreams {
   return {
     opened(streamId, headers) {
       const type = headers.get('streamtype') ?? '';
-      // Old clients name no request. containerd takes the numbers of their streams.
+      // Old clients send no request ID; containerd derives one from the stream ID.
       const request = headers.get('requestid') || String(type === 'data' ? streamId - 2 : streamId);
       const stream: JoinedStream = { type, request, joined: false };
       const other = single.get(request);

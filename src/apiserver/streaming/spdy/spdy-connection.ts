@@ -1,91 +1,59 @@
 /**
- * The client's side of a SPDY/3.1 connection to the container runtime.
+ * The client side of a SPDY/3.1 connection to the container runtime.
  *
- * Boundary: streams of bytes with headers; what they mean is channels.ts's. The runtime opens no streams.
+ * Boundary: byte streams with headers; channels.ts gives them their meaning. The runtime opens no streams.
  *
  * Invariants:
- *  1. Frames are handled one after the other, each when the one before has been taken: while nobody takes a stream's
- *     data, the connection is not read, and so the runtime stops sending.
- *  2. No more than one frame waits to be sent for each write() that is under way.
- *  3. Stream windows (WINDOW_UPDATE) hold nothing back, on neither side: the runtimes' SPDY library has none, and would
- *     never open one again. The connection's own flow control is what bounds both directions.
+ *  1. Frames are handled one after another: while a stream's data is not consumed, the connection is not read, so the runtime
+ *     stops sending.
+ *  2. At most one frame waits to be sent for each write() in progress.
+ *  3. Stream windows (WINDOW_UPDATE) never hold data back, on neither side: the runtimes' SPDY library does not implement them and
+ *     would never open a window again. Only the connection's own flow control limits both directions.
  */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../../platform/platform.ts';
-import { drainedOrClosed } from '../drained.ts';
+import { drainedOrClosed } from '../../http/drained.ts';
 import { closeAfterReplies } from '../replied.ts';
 import { createFrameParser, dataHead, type Frame, MAX_DATA_BYTES, ping, synStream } from './frames.ts';
 
 export interface SpdyStream {
-  /** Resolves when more may be sent. Passed over once the stream or the connection has ended. */
+  /** Resolves when more may be sent. Ignored once the stream or the connection has ended. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Half-close: the peer reads the end after what was written. */
+  /** Half-closes the stream: the peer reads the end after all written data. */
   end(): void;
 }
 
 export interface SpdyConnection {
   /**
-   * Opens a stream; resolves when the peer has replied, which it wants before data. `receive` gets what the peer sends;
-   * nothing further is read until it resolves. Rejects where the peer refuses, or the connection ends before.
+   * Opens a stream. Resolves when the peer has replied, which it does before it accepts data. `receive` gets the peer's data;
+   * nothing more is read until it resolves. Rejects if the peer refuses the stream or the connection ends first.
    */
   open(headers: Readonly<Record<string, string>>, receive: (bytes: Uint8Array) => Promise<void>): Promise<SpdyStream>;
-  /** Resolves when the connection is over and all that was received is delivered; never rejects. */
+  /** Resolves when the connection has ended and all received data is delivered; never rejects. */
   readonly ended: Promise<void>;
-  /** Cuts the connection, when the peer has replied to every stream. */
+  /** Cuts the connection once the peer has replied to every stream. */
   destroy(): void;
 }
 
 interface OpenStream {
   receive(bytes: Uint8Array): Promise<void>;
   reply: PromiseWithResolvers<void>;
-  /** The peer has reset it: it takes nothing more. */
+  /** The peer has reset the stream, so it accepts no more data. */
   closed: boolean;
 }
 
 export function createSpdyConnection(socket: Duplex, timers: Timers): SpdyConnection {
   const streams = new Map<number, OpenStream>();
   let nextId = 1;
-
-  const handle = async (frame: Frame): Promise<void> => {
-    if (frame.type === 'ping') {
-      // Ours would be odd; we send none.
-      if (frame.id % 2 === 0) socket.write(ping(frame.id));
-      return;
-    }
-    if (frame.type !== 'synReply' && frame.type !== 'rstStream' && frame.type !== 'data') return;
-    const stream = streams.get(frame.streamId);
-    if (stream === undefined) return;
-    if (frame.type === 'synReply') stream.reply.resolve();
-    else if (frame.type === 'rstStream') {
-      stream.closed = true;
-      stream.reply.reject(new Error(`the container runtime reset the stream: status ${frame.status}`));
-    } else if (frame.bytes.length > 0) await stream.receive(frame.bytes);
-  };
-
-  const read = async (): Promise<void> => {
-    const parse = createFrameParser('the container runtime');
-    for await (const chunk of socket) {
-      for (const frame of parse(chunk as Buffer)) await handle(frame);
-    }
-  };
-  const ended = read()
+  const ended = readFrames(socket, streams)
     .catch(() => undefined)
     .then(() => {
       socket.destroy();
       for (const stream of streams.values()) {
         stream.closed = true;
-        stream.reply.reject(new Error('the container runtime closed the connection'));
+        stream.reply.reject(connectionClosed());
       }
     });
-
-  const send = async (streamId: number, bytes: Uint8Array, fin: boolean): Promise<void> => {
-    socket.cork();
-    socket.write(dataHead(streamId, bytes.length, fin));
-    const more = bytes.length === 0 || socket.write(bytes);
-    socket.uncork();
-    if (!more) await drainedOrClosed(socket);
-  };
-
   return {
     ended,
     destroy() {
@@ -98,22 +66,60 @@ export function createSpdyConnection(socket: Duplex, timers: Timers): SpdyConnec
       nextId += 2;
       const stream: OpenStream = { receive, reply: Promise.withResolvers(), closed: false };
       streams.set(id, stream);
-      if (socket.destroyed) stream.reply.reject(new Error('the container runtime closed the connection'));
+      if (socket.destroyed) stream.reply.reject(connectionClosed());
       else socket.write(synStream(id, headers, { first: id === 1 }));
       await stream.reply.promise;
-      let finished = false;
-      const mayWrite = (): boolean => !stream.closed && !finished && !socket.destroyed;
-      return {
-        async write(bytes) {
-          for (let from = 0; from < bytes.length && mayWrite(); from += MAX_DATA_BYTES) {
-            await send(id, bytes.subarray(from, from + MAX_DATA_BYTES), false);
-          }
-        },
-        end() {
-          if (mayWrite()) void send(id, new Uint8Array(), true);
-          finished = true;
-        },
-      };
+      return streamWriter(socket, id, stream);
     },
   };
+}
+
+const connectionClosed = (): Error => new Error('the container runtime closed the connection');
+
+async function readFrames(socket: Duplex, streams: ReadonlyMap<number, OpenStream>): Promise<void> {
+  const parse = createFrameParser('the container runtime');
+  for await (const chunk of socket) {
+    for (const frame of parse(chunk as Buffer)) await handleFrame(socket, streams, frame);
+  }
+}
+
+async function handleFrame(socket: Duplex, streams: ReadonlyMap<number, OpenStream>, frame: Frame): Promise<void> {
+  if (frame.type === 'ping') {
+    // The peer's pings have even IDs. Odd ones would be replies to own pings, but none are sent.
+    if (frame.id % 2 === 0) socket.write(ping(frame.id));
+    return;
+  }
+  if (frame.type !== 'synReply' && frame.type !== 'rstStream' && frame.type !== 'data') return;
+  const stream = streams.get(frame.streamId);
+  if (stream === undefined) return;
+  if (frame.type === 'synReply') stream.reply.resolve();
+  else if (frame.type === 'rstStream') {
+    stream.closed = true;
+    stream.reply.reject(new Error(`the container runtime reset the stream: status ${frame.status}`));
+  } else if (frame.bytes.length > 0) await stream.receive(frame.bytes);
+}
+
+function streamWriter(socket: Duplex, id: number, stream: OpenStream): SpdyStream {
+  let finished = false;
+  const mayWrite = (): boolean => !stream.closed && !finished && !socket.destroyed;
+  return {
+    async write(bytes) {
+      for (let from = 0; from < bytes.length && mayWrite(); from += MAX_DATA_BYTES) {
+        await sendData(socket, id, bytes.subarray(from, from + MAX_DATA_BYTES), false);
+      }
+    },
+    end() {
+      if (mayWrite()) void sendData(socket, id, new Uint8Array(), true);
+      finished = true;
+    },
+  };
+}
+
+/** Sends one DATA frame; resolves when the socket accepts more. */
+async function sendData(socket: Duplex, streamId: number, bytes: Uint8Array, fin: boolean): Promise<void> {
+  socket.cork();
+  socket.write(dataHead(streamId, bytes.length, fin));
+  const more = bytes.length === 0 || socket.write(bytes);
+  socket.uncork();
+  if (!more) await drainedOrClosed(socket);
 }

@@ -12,7 +12,7 @@ const PORTS: RelayRules = { types: ['error', 'data'], once: false };
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** A relay, and what it has written to either side. */
+/** Creates a relay, and records what it writes to either side. */
 function relay(rules = COMMAND, maxStreams?: number) {
   const side = () => {
     const written: Buffer[] = [];
@@ -38,7 +38,7 @@ const control = (type: number, payload: string): Buffer => {
   return Buffer.concat([Buffer.of(0x80, 3, 0, type, 0, 0, 0, bytes.length), bytes]);
 };
 
-test('all connections have a number of open streams together: further ones are refused until one ends', async () => {
+test('streams beyond the limit of all connections together are refused until others end', async () => {
   const rules = { ...PORTS, room: createStreamRoom(3) };
   const [first, second] = [relay(rules), relay(rules)];
   await first.fromClient(Buffer.concat([open(1, 'error'), open(3, 'data', false)]));
@@ -50,7 +50,7 @@ test('all connections have a number of open streams together: further ones are r
   expect(second.toRuntime()).toHaveLength(1);
 });
 
-test('streams, data, resets and pings go through, written anew', async () => {
+test('streams, data, resets and pings are relayed', async () => {
   const { fromClient, fromRuntime, toClient, toRuntime } = relay(PORTS);
   const headers = { streamtype: 'data', port: '80', requestid: '0' };
   await fromClient(
@@ -82,7 +82,7 @@ test('streams, data, resets and pings go through, written anew', async () => {
   expect(toRuntime()).toEqual([{ type: 'rstStream', streamId: 1, status: 5 }]);
 });
 
-test('what a client may say and a runtime need not hear is passed over', async () => {
+test('frames that a client may send but the runtime does not need are dropped', async () => {
   const { fromClient, toRuntime } = relay();
   await fromClient(open(1, 'stdin'));
   toRuntime();
@@ -97,7 +97,7 @@ test('what a client may say and a runtime need not hear is passed over', async (
   expect(toRuntime()).toEqual([]);
 });
 
-test('data comes to the runtime in small frames, however large its frame was', async () => {
+test('data reaches the runtime in small frames, however large the frames of the client are', async () => {
   const { fromClient, toRuntime } = relay();
   await fromClient(Buffer.concat([open(1, 'stdin'), data(1, Buffer.alloc(100_000), true)]));
   const lengths = toRuntime().flatMap((frame) => (frame.type === 'data' ? [[frame.bytes.length, frame.fin]] : []));
@@ -109,7 +109,7 @@ test('data comes to the runtime in small frames, however large its frame was', a
   ]);
 });
 
-test('frames of a stream that has ended meanwhile are passed over', async () => {
+test('frames of a stream that has just ended are dropped', async () => {
   const { fromClient, fromRuntime, toClient, toRuntime } = relay();
   await fromClient(Buffer.concat([open(1, 'stdin'), open(3, 'stdout', false, true)]));
   await fromRuntime(Buffer.concat([rstStream(1, 5), data(3, 'x', true)]));
@@ -121,26 +121,26 @@ test('frames of a stream that has ended meanwhile are passed over', async () => 
 });
 
 test.each<[string, RelayRules, Buffer[], string]>([
-  ['an even number', COMMAND, [open(2, 'stdin', true)], 'with the number 2'],
-  ['a number again', PORTS, [open(1, 'data'), open(1, 'error', false)], 'with the number 1'],
-  ['a smaller number', PORTS, [open(5, 'data', true), open(3, 'error', false)], 'with the number 3'],
-  ['a type that there is not', COMMAND, [open(1, 'data')], 'no streams of type "data"'],
+  ['an even number', COMMAND, [open(2, 'stdin', true)], 'not open stream 2'],
+  ['a repeated number', PORTS, [open(1, 'data'), open(1, 'error', false)], 'not open stream 1'],
+  ['a smaller number', PORTS, [open(5, 'data', true), open(3, 'error', false)], 'not open stream 3'],
+  ['an unsupported type', COMMAND, [open(1, 'data')], 'streams of type "data" are not supported'],
   ['a type twice', COMMAND, [open(1, 'stdin'), open(3, 'stdin', false)], 'second stream of type stdin'],
-  ['a stream of one side', COMMAND, [control(1, '00000001 00000000 0000').fill(2, 4, 5)], 'not for both sides'],
-  ['a stream that belongs to another', COMMAND, [control(1, '00000003 00000001 0000')], 'belongs to another'],
+  ['a unidirectional stream', COMMAND, [control(1, '00000001 00000000 0000').fill(2, 4, 5)], 'unidirectional'],
+  ['an associated stream', COMMAND, [control(1, '00000003 00000001 0000')], 'associated with another'],
   ['a reply', COMMAND, [open(1, 'stdin'), synReply(1, { first: false })], 'replied to stream 1'],
-  ['data before its stream', COMMAND, [data(1, 'x')], 'named stream 1'],
-  ['data of an even stream', COMMAND, [open(3, 'stdin', true), data(2, 'x')], 'named stream 2'],
+  ['data before its stream', COMMAND, [data(1, 'x')], 'used stream 1'],
+  ['data of an even stream', COMMAND, [open(3, 'stdin', true), data(2, 'x')], 'used stream 2'],
   ['data after the end', COMMAND, [open(1, 'stdin'), data(1, 'x', true), data(1, 'y')], 'after the end of stream 1'],
-  ['a reset of what there is not', COMMAND, [rstStream(7, 5)], 'named stream 7'],
+  ['a reset of an unknown stream', COMMAND, [rstStream(7, 5)], 'used stream 7'],
   ['headers that cannot be read', COMMAND, [open(1, 'stdin'), control(8, '00000001 ff')], 'does not end with a flush'],
-  ['the size of a terminal that is none', COMMAND, [open(1, 'resize'), data(1, '{}')], 'the size of a terminal'],
-])('%s is refused', async (_what, rules, frames, message) => {
+  ['an invalid terminal size', COMMAND, [open(1, 'resize'), data(1, '{}')], 'the size of a terminal'],
+])('the relay refuses %s', async (_what, rules, frames, message) => {
   const { fromClient } = relay(rules);
   await expect(fromClient(Buffer.concat(frames))).rejects.toThrow(message);
 });
 
-test('streams beyond 1024 at a time are refused one by one, until others end', async () => {
+test('streams beyond 1024 open ones are refused individually until others end', async () => {
   const { fromClient, fromRuntime, toClient, toRuntime } = relay(PORTS);
   const id = (index: number): number => index * 2 + 1;
   for (let index = 0; index < 1025; index++) await fromClient(open(id(index), 'data'));
@@ -152,7 +152,7 @@ test('streams beyond 1024 at a time are refused one by one, until others end', a
   expect(toRuntime().at(-1)).toMatchObject({ type: 'synStream', streamId: id(1025) });
 });
 
-/** The frames of one connection that is forwarded, as kubectl sends them: the data stream is reset, not ended. */
+/** The frames of one forwarded connection as kubectl sends them: it resets the data stream instead of ending it. */
 const forwarded = (index: number): { opened: Buffer; answered: Buffer; reset: Buffer } => {
   const [error, both] = [index * 4 + 1, { port: '80', requestid: String(index) }];
   return {
@@ -165,13 +165,13 @@ const forwarded = (index: number): { opened: Buffer; answered: Buffer; reset: Bu
   };
 };
 
-test('a client may forward and reset 5000 connections one after the other', async () => {
+test('a client may forward and reset 5000 connections one after another', async () => {
   const { fromClient, fromRuntime, toClient, toRuntime } = relay(PORTS);
   let count = 0;
   for (let index = 0; index < 5000; index++) {
     const { opened, answered, reset } = forwarded(index);
     await fromClient(opened);
-    // The runtime ends the error stream after the reset, or before.
+    // The runtime may end the error stream before or after the reset.
     await fromClient(index % 2 === 0 ? reset : ping(1));
     await fromRuntime(answered);
     await fromClient(index % 2 === 1 ? reset : ping(1));
@@ -190,7 +190,7 @@ test.each<[string, (index: number) => { opened: Buffer; reset: Buffer }]>([
       return { opened, reset: Buffer.concat([reset, rstStream(index * 4 + 1, 5)]) };
     },
   ],
-])('streams that the client resets (%s) count as open for as long as the runtime may keep them', async (_what, of) => {
+])('streams that the client resets (%s) count as open while the runtime may keep them', async (_what, of) => {
   const now = vi.spyOn(performance, 'now').mockReturnValue(0);
   const { fromClient, toClient, toRuntime } = relay(PORTS);
   const opens = (): number => toRuntime().filter(({ type }) => type === 'synStream').length;
@@ -205,7 +205,7 @@ test.each<[string, (index: number) => { opened: Buffer; reset: Buffer }]>([
   expect(opens()).toBeGreaterThan(0);
 });
 
-test('a connection has a bound of streams over its whole life', async () => {
+test('a connection may open a limited number of streams in its lifetime', async () => {
   const { fromClient, fromRuntime, toRuntime } = relay(PORTS, 4);
   for (const index of [0, 1]) {
     const { opened, answered, reset } = forwarded(index);
@@ -217,7 +217,7 @@ test('a connection has a bound of streams over its whole life', async () => {
   await expect(fromClient(forwarded(2).opened)).rejects.toThrow('more than 4 streams on a connection');
 });
 
-test('others have their turns between the frames of a client that opens 10,000 streams at once', async () => {
+test('the relay yields between the frames of a client that opens 10,000 streams at once', async () => {
   const { fromClient } = relay(PORTS);
   const frames = Array.from({ length: 10_000 }, (_, index) => open(index * 2 + 1, 'data'));
   let [turns, over] = [0, false];
@@ -231,7 +231,7 @@ test('others have their turns between the frames of a client that opens 10,000 s
   expect(turns).toBeGreaterThan(1);
 });
 
-test('a client that sends one frame is not held up by one that sends many', async () => {
+test('a client that sends one frame does not wait for one that sends many', async () => {
   const [many, one] = [relay(PORTS), relay(PORTS)];
   const frames = Array.from({ length: 10_000 }, (_, index) => open(index * 2 + 1, 'data'));
   let over = false;
@@ -245,7 +245,7 @@ test('a client that sends one frame is not held up by one that sends many', asyn
   await passed;
 });
 
-test('a client may send 1024 HEADERS frames', async () => {
+test('a client may send at most 1024 HEADERS frames', async () => {
   const { fromClient, toRuntime } = relay();
   const empty = control(8, '00000001 00 0400 fbff 00000000 00 0000 ffff');
   await fromClient(Buffer.concat([open(1, 'stdin'), ...Array<Buffer>(1024).fill(empty)]));
@@ -253,7 +253,7 @@ test('a client may send 1024 HEADERS frames', async () => {
   await expect(fromClient(empty)).rejects.toThrow('more than 1024 HEADERS frames');
 });
 
-test('the stream with which a command starts waits for its turn', async () => {
+test('the stream that starts a command waits for the turn of the command', async () => {
   const turn = Promise.withResolvers<void>();
   const { fromClient, toRuntime } = relay({ ...COMMAND, start: { atStream: 2, turn: () => turn.promise } });
   const passed = fromClient(Buffer.concat([open(1, 'error'), open(3, 'stdout', false)]));
@@ -263,24 +263,31 @@ test('the stream with which a command starts waits for its turn', async () => {
   expect(toRuntime()).toMatchObject([{ type: 'synStream', streamId: 3 }]);
 });
 
-test('whatever a client sends, it is refused with words or the runtime gets what a strict reader takes', async () => {
-  const honest = Buffer.concat([
-    ...[open(1, 'error'), open(3, 'stdin', false), open(5, 'resize', false), ping(1), data(3, 'some input')],
-    ...[data(5, '{"Width":80,"Height":24}\n'), data(3, '', true), rstStream(1, 5), goAway(0, 0)],
+test('for any client bytes, the relay either throws a ProtocolError or writes valid frames', async () => {
+  const valid = Buffer.concat([
+    open(1, 'error'),
+    open(3, 'stdin', false),
+    open(5, 'resize', false),
+    ping(1),
+    data(3, 'some input'),
+    data(5, '{"Width":80,"Height":24}\n'),
+    data(3, '', true),
+    rstStream(1, 5),
+    goAway(0, 0),
   ]);
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.tuple(fc.nat(honest.length - 1), fc.nat(255)), { maxLength: 4 }),
+      fc.array(fc.tuple(fc.nat(valid.length - 1), fc.nat(255)), { maxLength: 4 }),
       fc.uint8Array({ maxLength: 40 }),
-      fc.nat(honest.length),
+      fc.nat(valid.length),
       async (changes, extra, at) => {
-        const sent = Buffer.from(honest);
+        const sent = Buffer.from(valid);
         for (const [index, value] of changes) sent[index] = value;
         const { fromClient, toRuntime } = relay();
         const pieces = [sent.subarray(0, at), Buffer.from(extra), sent.subarray(at)];
         const failure = await fromClient(Buffer.concat(pieces)).catch((error: unknown) => error);
         if (failure !== undefined) expect(failure).toBeInstanceOf(ProtocolError);
-        // Throws where a frame is not what it says.
+        // The parser throws if a frame is not valid.
         const read = createHeaderReader();
         for (const frame of toRuntime()) {
           expect(['synStream', 'data', 'rstStream', 'ping']).toContain(frame.type);

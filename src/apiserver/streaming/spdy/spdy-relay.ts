@@ -1,15 +1,15 @@
 /**
- * Puts a SPDY client through to the container runtime frame by frame: each is read, checked and written anew.
+ * Relays a SPDY client to the container runtime frame by frame: each frame is parsed, checked and written anew.
  *
- * The runtime's reader believes every count and length that it is told, and takes the memory before it has the bytes: a
- * frame of 20 bytes would end it, and with it the streams of all containers. So nothing of a client reaches it as it came.
+ * The runtime's reader trusts every count and length, and allocates the memory before it has the bytes: a frame of 20 bytes could
+ * crash it, and with it the streams of all containers. So no bytes of a client reach it unchecked.
  *
  * Invariants:
- *  1. The runtime gets streams with new numbers in rising order and of known types; DATA in small frames, for streams that are
- *     open; resets and pings. Nothing else. It keeps at most MAX_OPEN_STREAMS at a time, reset ones included.
- *  2. A client gets whole frames, so that one of our own fits in between.
- *  3. Nothing is kept of a stream that both sides have ended, once the runtime has replied to it.
- *  4. Others have a turn of the event loop when the frames of a client have taken 20 ms.
+ *  1. The runtime gets streams of known types with new IDs in ascending order; DATA in small frames, for open streams; resets and
+ *     pings. Nothing else. It keeps at most MAX_OPEN_STREAMS at a time, including reset ones.
+ *  2. A client gets whole frames, so that the relay can insert a frame of its own between them.
+ *  3. No state is kept of a stream that both sides have ended, once the runtime has replied to it.
+ *  4. The event loop can do other work whenever the frames of a client have taken 20 ms.
  */
 import type { Writable } from 'node:stream';
 import { workInTurns } from '../../../platform/work-in-turns.ts';
@@ -17,11 +17,9 @@ import { ProtocolError } from '../protocol-error.ts';
 import { createSizeReader } from '../terminal-sizes.ts';
 import {
   createFrameParser,
-  dataHead,
   type Frame,
   GO_AWAY_STATUS,
   goAway,
-  MAX_DATA_BYTES,
   ping,
   RST_STATUS,
   rstStream,
@@ -30,45 +28,46 @@ import {
 } from './frames.ts';
 import { createHeaderReader, type HeaderReader } from './header-block.ts';
 import { type JoinedStream, type ResetStreams, resetStreams } from './reset-streams.ts';
+import { send, sendData } from './send.ts';
 import type { StreamRoom } from './stream-room.ts';
 
-/** Two for each connection of a port-forward. */
+/** A port-forward has two for each connection. */
 const MAX_OPEN_STREAMS = 1024;
 /**
- * containerd keeps more than 1 kB of each stream, also of one that has ended, until its connection ends. These are 131,072
+ * containerd keeps more than 1 kB of each stream, even after its end, until the connection ends. The limit allows 131,072
  * forwarded connections.
  */
 const MAX_STREAMS = 262_144;
-/** Clients of streams send none; each has to be decompressed all the same. */
+/** Clients of streams send none, but each would have to be decompressed. */
 const MAX_HEADERS_FRAMES = 1024;
 
 export interface RelayRules {
-  /** The values of the header streamtype that are known. */
+  /** The allowed values of the header streamtype. */
   types: readonly string[];
-  /** There is one stream of each type, on one connection. */
+  /** Whether the connection may have only one stream of each type. */
   once: boolean;
-  /** Awaited before the stream with this number, counted from 1, is opened: with it a command starts. */
+  /** `turn` is awaited before opening the `atStream`th stream (counted from 1), with which a command starts. */
   start?: { atStream: number; turn(): Promise<void> };
-  /** Called when the runtime sends the first data. */
+  /** Called for data of the runtime. */
   output?(): void;
-  /** What all connections have together. */
+  /** The limit that all connections share. */
   room?: StreamRoom;
 }
 
 export interface SpdyRelay {
-  /** Both write what the bytes amount to. They reject with a ProtocolError; the relay must not be used after that. */
+  /** Both relay the frames in the bytes. They reject with a ProtocolError; the relay must not be used afterwards. */
   fromClient(bytes: Uint8Array): Promise<void>;
   fromRuntime(bytes: Uint8Array): Promise<void>;
-  /** Resolves when the runtime has replied to every stream. None is opened after the call. */
+  /** Resolves when the runtime has replied to every stream. No stream is opened after the call. */
   replied(): Promise<unknown>;
-  /** Says to the client that it broke the protocol. */
+  /** Reports to the client that it broke the protocol. */
   refuse(): void;
-  /** The connection has ended: its streams do not count any more. */
+  /** Call it when the connection has ended: its streams no longer count. */
   ended(): void;
 }
 
 interface OpenStream {
-  /** Returns the bytes of the client's data that go to the runtime: whole terminal sizes on a resize stream, else all. */
+  /** Returns the part of the client's data to pass on: complete terminal sizes on a resize stream, otherwise all bytes. */
   content(bytes: Uint8Array): Uint8Array;
   joined: JoinedStream;
   clientEnded: boolean;
@@ -84,15 +83,15 @@ interface Relaying {
   streams: Map<number, OpenStream>;
   resets: ResetStreams;
   maxStreams: number;
-  /** For each stream to which the runtime has not replied yet. */
+  /** One for each stream to which the runtime has not replied yet. */
   replies: Map<number, PromiseWithResolvers<void>>;
-  /** Those of all streams that the client has opened. */
+  /** The types of all streams that the client has opened. */
   types: Set<string>;
-  /** The number of the client's last stream. */
+  /** The ID of the client's last stream. */
   lastId: number;
-  /** How many HEADERS frames the client has sent. */
+  /** The number of HEADERS frames from the client. */
   headersFrames: number;
-  /** How many streams were opened at the runtime. */
+  /** The number of streams opened at the runtime. */
   opened: number;
   replied: boolean;
   closing: boolean;
@@ -105,7 +104,10 @@ export function createSpdyRelay(
   maxStreams = MAX_STREAMS,
 ): SpdyRelay {
   const relaying: Relaying = {
-    ...{ client, runtime, rules, maxStreams },
+    client,
+    runtime,
+    rules,
+    maxStreams,
     readHeaders: createHeaderReader(),
     streams: new Map(),
     resets: resetStreams(),
@@ -118,13 +120,13 @@ export function createSpdyRelay(
     closing: false,
   };
   const leave = rules.room?.enter(() => openStreams(relaying));
-  // One read has thousands of frames, and each one with headers takes 0.1 ms.
+  // One read may contain thousands of frames, and a frame with headers takes 0.1 ms.
   const betweenFrames = workInTurns();
   const [parseClient, parseRuntime] = [createFrameParser('the client'), createFrameParser('the container runtime')];
   return {
     async fromClient(bytes) {
       for (const [index, frame] of parseClient(bytes).entries()) {
-        // The first frame does not wait, so that a client which sends little is not held up by those which send much.
+        // The first frame does not yield, so that clients that send little are not delayed by those that send much.
         if (index > 0) await betweenFrames();
         await takeOfClient(relaying, frame);
       }
@@ -144,23 +146,24 @@ export function createSpdyRelay(
   };
 }
 
-/** How many streams the runtime may keep. */
+/** The number of streams that the runtime may keep. */
 const openStreams = ({ streams, resets }: Relaying): number => streams.size + resets.count();
 
-const asItIs = (bytes: Uint8Array): Uint8Array => bytes;
+const unchanged = (bytes: Uint8Array): Uint8Array => bytes;
 
 async function open(relaying: Relaying, frame: Extract<Frame, { type: 'synStream' }>): Promise<void> {
   const { client, runtime, rules, streams, types } = relaying;
   const { streamId, fin } = frame;
   if (streamId % 2 === 0 || streamId <= relaying.lastId) {
-    throw new ProtocolError(`the client may not open a stream with the number ${streamId} now`);
+    throw new ProtocolError(`the client may not open stream ${streamId} now`);
   }
   if (frame.unidirectional || frame.associatedId !== 0) {
-    throw new ProtocolError('the client opened a stream that is not for both sides, or that belongs to another');
+    throw new ProtocolError('the client opened a stream that is unidirectional or associated with another');
   }
   const headers = relaying.readHeaders(frame.block);
   const type = headers.get('streamtype') ?? '';
-  if (!rules.types.includes(type)) throw new ProtocolError(`there are no streams of type ${JSON.stringify(type)} here`);
+  if (!rules.types.includes(type))
+    throw new ProtocolError(`streams of type ${JSON.stringify(type)} are not supported here`);
   if (rules.once && types.has(type)) throw new ProtocolError(`the client opened a second stream of type ${type}`);
   types.add(type);
   relaying.lastId = streamId;
@@ -174,7 +177,7 @@ async function open(relaying: Relaying, frame: Extract<Frame, { type: 'synStream
   relaying.opened += 1;
   if (relaying.opened === rules.start?.atStream) await rules.start.turn();
   if (relaying.closing) return;
-  const content = type === 'resize' ? createSizeReader() : asItIs;
+  const content = type === 'resize' ? createSizeReader() : unchanged;
   const joined = relaying.resets.opened(streamId, headers);
   streams.set(streamId, { content, joined, clientEnded: fin, runtimeEnded: false });
   relaying.replies.set(streamId, Promise.withResolvers());
@@ -210,7 +213,7 @@ async function takeOfClient(relaying: Relaying, frame: Frame): Promise<void> {
     case 'synReply':
       throw new ProtocolError(`the client replied to stream ${frame.streamId}, which the runtime did not open`);
     case 'headers':
-      // Part of the compressed stream, so it has to be read; streams of containers have no headers after their first.
+      // The block is part of the compressed stream and must be read. Container streams have no headers after their first ones.
       known(relaying, frame.streamId);
       relaying.headersFrames += 1;
       if (relaying.headersFrames > MAX_HEADERS_FRAMES) {
@@ -219,7 +222,7 @@ async function takeOfClient(relaying: Relaying, frame: Frame): Promise<void> {
       relaying.readHeaders(frame.block);
       break;
     default:
-    // SETTINGS and WINDOW_UPDATE: nothing here goes by them. GOAWAY: the end of the connection tells the same.
+    // SETTINGS and WINDOW_UPDATE have no effect here. GOAWAY: the end of the connection shows the same.
   }
 }
 
@@ -268,11 +271,11 @@ function replied({ replies }: Relaying, streamId: number): void {
   replies.delete(streamId);
 }
 
-/** undefined for a stream that has been open: frames about it may have been on their way when it ended. */
+/** Returns undefined for a stream that has ended: frames for it may have been on their way. */
 function known({ streams, lastId }: Relaying, streamId: number): OpenStream | undefined {
   const stream = streams.get(streamId);
   if (stream !== undefined || (streamId % 2 === 1 && streamId <= lastId)) return stream;
-  throw new ProtocolError(`the client named stream ${streamId}, which it did not open`);
+  throw new ProtocolError(`the client used stream ${streamId}, which it did not open`);
 }
 
 function forgetEnded(relaying: Relaying, streamId: number, stream: OpenStream): void {
@@ -282,18 +285,4 @@ function forgetEnded(relaying: Relaying, streamId: number, stream: OpenStream): 
 function forget({ streams, resets }: Relaying, streamId: number, stream: OpenStream): void {
   streams.delete(streamId);
   resets.ended(stream.joined);
-}
-
-function send(side: Writable, frame: Uint8Array): void {
-  // The end of a side is heard of otherwise.
-  if (side.writable) side.write(frame);
-}
-
-function sendData(side: Writable, streamId: number, bytes: Uint8Array, fin: boolean): void {
-  if (bytes.length === 0 && fin) send(side, dataHead(streamId, 0, true));
-  for (let from = 0; from < bytes.length; from += MAX_DATA_BYTES) {
-    const piece = bytes.subarray(from, from + MAX_DATA_BYTES);
-    send(side, dataHead(streamId, piece.length, fin && from + piece.length === bytes.length));
-    send(side, piece);
-  }
 }

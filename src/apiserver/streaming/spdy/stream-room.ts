@@ -1,9 +1,9 @@
 /**
- * How many SPDY streams the container runtime has open for all clients together. containerd 1.6 keeps a thread of the operating system
- * for each connection that it forwards, and Go ends a process that has 10,000 threads.
+ * Limits the SPDY streams that the container runtime has open for all clients together. containerd 1.6 keeps an operating system
+ * thread for each forwarded connection, and Go terminates a process with 10,000 threads.
  */
 export interface StreamRoom {
-  /** Counts the streams of a connection, until the function is called that it returns. */
+  /** Counts the streams of a connection until the returned function is called. */
   enter(count: () => number): () => void;
   isFull(): boolean;
 }

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-/** Resolves when the stream wants more, or takes nothing any more; never rejects. */
+/** Resolves when the stream accepts more data or is closed; never rejects. */
 export function drainedOrClosed(stream: Writable): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

@@ -1,0 +1,17 @@
+import type { Writable } from 'node:stream';
+import { dataHead, MAX_DATA_BYTES } from './frames.ts';
+
+/** Writes a frame, or nothing if the side has ended. */
+export function send(side: Writable, frame: Uint8Array): void {
+  if (side.writable) side.write(frame);
+}
+
+/** Writes DATA frames of at most MAX_DATA_BYTES. */
+export function sendData(side: Writable, streamId: number, bytes: Uint8Array, fin: boolean): void {
+  if (bytes.length === 0 && fin) send(side, dataHead(streamId, 0, true));
+  for (let from = 0; from < bytes.length; from += MAX_DATA_BYTES) {
+    const piece = bytes.subarray(from, from + MAX_DATA_BYTES);
+    send(side, dataHead(streamId, piece.length, fin && from + piece.length === bytes.length));
+    send(side, piece);
+  }
+}

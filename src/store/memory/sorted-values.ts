@@ -1,0 +1,45 @@
+import type { StoredValue } from '../store.ts';
+
+/** Values by key, with the keys in ascending order. */
+export class SortedValues {
+  readonly #values = new Map<string, StoredValue>();
+  /** The keys of #values, ascending. */
+  readonly #keys: string[] = [];
+
+  get(key: string): StoredValue | undefined {
+    return this.#values.get(key);
+  }
+
+  has(key: string): boolean {
+    return this.#values.has(key);
+  }
+
+  /** Sets the value, or deletes the key if it is undefined. */
+  set(key: string, kv: StoredValue | undefined): void {
+    const present = this.#values.has(key);
+    if (kv === undefined) {
+      this.#values.delete(key);
+      if (present) this.#keys.splice(this.position(key), 1);
+      return;
+    }
+    this.#values.set(key, kv);
+    if (!present) this.#keys.splice(this.position(key), 0, key);
+  }
+
+  /** The keys that are not less than `from` and less than `end`; if `end` is undefined, all from `from` on. */
+  keysBetween(from: string, end: string | undefined): string[] {
+    return this.#keys.slice(this.position(from), end === undefined ? this.#keys.length : this.position(end));
+  }
+
+  /** Index of the first key that is not less than the given one. */
+  position(key: string): number {
+    let low = 0;
+    let high = this.#keys.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#keys[middle] as string) < key) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
