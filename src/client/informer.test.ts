@@ -19,7 +19,7 @@ function setUp(options: { fieldSelector?: string } = {}) {
   const stop = new AbortController();
   const heard: string[] = [];
   let wake = (): void => {};
-  const tell = (text: string): void => {
+  const record = (text: string): void => {
     heard.push(text);
     wake();
   };
@@ -28,13 +28,13 @@ function setUp(options: { fieldSelector?: string } = {}) {
       inProcessClient(backend).resource(ref),
       { ...options, log: silentLog, timers, signal: stop.signal },
       {
-        added: (each) => tell(`added ${each.metadata.name}`),
+        added: (each) => record(`added ${each.metadata.name}`),
         updated: (each, old) =>
-          tell(`updated ${each.metadata.name} ${old.metadata.resourceVersion}>${each.metadata.resourceVersion}`),
-        deleted: (each) => tell(`deleted ${each.metadata.name}`),
+          record(`updated ${each.metadata.name} ${old.metadata.resourceVersion}>${each.metadata.resourceVersion}`),
+        deleted: (each) => record(`deleted ${each.metadata.name}`),
       },
     );
-  /** Resolves once so much was heard. */
+  /** Resolves once the handlers have been called `count` times. */
   const until = async (count: number): Promise<void> => {
     while (heard.length < count) {
       await new Promise<void>((resolve) => {
@@ -42,14 +42,14 @@ function setUp(options: { fieldSelector?: string } = {}) {
       });
     }
   };
-  /** Resolves once the call was made so often; the calls are made in microtasks. */
+  /** Resolves once the backend has received the call `count` times; the informer makes its calls in microtasks. */
   const called = async (text: string, count: number): Promise<void> => {
     while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
   };
   return { backend, timers, stop, heard, start, until, called };
 }
 
-test('tells of what is there, then of each change, and keeps a copy', async () => {
+test('calls the handlers for existing objects, then for each change, and keeps a copy', async () => {
   const { backend, heard, start, stop, called } = setUp();
   backend.set(ref, object('x'));
   const informer = start();
@@ -65,7 +65,7 @@ test('tells of what is there, then of each change, and keeps a copy', async () =
   stop.abort();
 });
 
-test('an object that leaves the selection is deleted from it', async () => {
+test('ignores objects outside the field selector', async () => {
   const { backend, heard, start, stop, called } = setUp({ fieldSelector: 'metadata.name=x' });
   backend.set(ref, object('y'));
   await start().synced;
@@ -75,7 +75,7 @@ test('an object that leaves the selection is deleted from it', async () => {
   stop.abort();
 });
 
-test('after a lost watch it goes on from where it was', async () => {
+test('after a lost watch it watches again from the last revision, without a list', async () => {
   const { backend, timers, heard, start, stop, until, called } = setUp();
   await start().synced;
   await called('watch configmaps /', 1);
@@ -89,7 +89,7 @@ test('after a lost watch it goes on from where it was', async () => {
   stop.abort();
 });
 
-test('when the history is gone (410) it lists again and tells the difference', async () => {
+test('after 410 Gone it lists again and calls the handlers for the difference', async () => {
   const { backend, timers, heard, start, stop, until, called } = setUp();
   for (const name of ['same', 'changed', 'gone', 'replaced']) backend.set(ref, object(name));
   await start().synced;
@@ -109,7 +109,7 @@ test('when the history is gone (410) it lists again and tells the difference', a
   stop.abort();
 });
 
-test('a list that fails is tried again after a pause that grows', async () => {
+test('retries a failed list with exponential back-off', async () => {
   const { backend, timers, heard, start, stop, called } = setUp();
   backend.set(ref, object('x'));
   for (let i = 0; i < 3; i++) backend.failNext('list', serviceUnavailable('not yet'));
@@ -126,7 +126,7 @@ test('a list that fails is tried again after a pause that grows', async () => {
   stop.abort();
 });
 
-test('a handler that throws does not stop the others', async () => {
+test('a handler that throws does not keep later objects from being handled', async () => {
   const { backend, timers, stop } = setUp();
   backend.set(ref, object('x'));
   backend.set(ref, object('y'));
@@ -141,7 +141,7 @@ test('a handler that throws does not stop the others', async () => {
   stop.abort();
 });
 
-test('ended, it resolves synced and asks no more', async () => {
+test('when stopped before the first list it resolves `synced` and makes no further calls', async () => {
   const { backend, timers, start, stop, called } = setUp();
   for (let i = 0; i < 2; i++) backend.failNext('list', serviceUnavailable('not yet'));
   const informer = start();
@@ -153,7 +153,7 @@ test('ended, it resolves synced and asks no more', async () => {
   expect(backend.calls).toHaveLength(2);
 });
 
-test('lists in pages where it is told to, and keeps what is made of the objects', async () => {
+test('lists in pages of `pageSize` and stores the transformed objects', async () => {
   const { backend, timers, stop, called } = setUp();
   for (const name of ['a', 'b', 'c', 'd', 'e']) backend.set(ref, object(name, { data: { size: name } }));
   const heard: string[] = [];

@@ -4,7 +4,7 @@ import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/met
 import type { ResourceBackend, WatchEvent } from '../ports/backend.ts';
 import type { Client, ResourceClient } from './client.ts';
 
-/** The client of an API server in the same process: its calls are the backend's. */
+/** A client whose calls go straight to the backend: in process that is the API server's registry. */
 export const inProcessClient = (backend: ResourceBackend): Client => ({
   backend,
   resource: <T extends KubeObject>(ref: ResourceRef) => resourceClient<T>(backend, ref),

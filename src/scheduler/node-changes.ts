@@ -1,4 +1,4 @@
-/** Which changes of a node can make a Pod fit that did not. Source: kube-scheduler's event handlers (behaviour). */
+/** Which changes of a node can make a Pod fit that did not. Source: kube-scheduler's event handlers (behavior). */
 import { isDeepStrictEqual } from 'node:util';
 import type { Node } from '../api/generated/types.ts';
 

@@ -10,7 +10,7 @@
  *  3. A Pod is bound when all its claims are; for those that wait for a consumer, the node that was chosen is told first.
  *  4. What Pods of lower priority are deleted for goes to no Pod of lower priority: the node is nominated before they are.
  *
- * Source: kube-scheduler of v1.33 (behaviour, Events and condition).
+ * Source: kube-scheduler of v1.33 (behavior, Events and condition).
  */
 import { isDeepStrictEqual } from 'node:util';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';

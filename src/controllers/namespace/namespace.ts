@@ -3,7 +3,7 @@
  *
  * Reads: namespaces, and what is left in one that goes. Writes: deletes everything in it, resource by resource; its
  * status; its spec.finalizers, last.
- * Source: upstream's namespaced_resources_deleter of v1.33 (behaviour, condition and wording).
+ * Source: upstream's namespaced_resources_deleter of v1.33 (behavior, condition and wording).
  */
 import type { Namespace, NamespaceCondition } from '../../api/generated/types.ts';
 import { createInformer } from '../../client/informer.ts';

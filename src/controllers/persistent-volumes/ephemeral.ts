@@ -1,4 +1,4 @@
-/** The claims of a Pod's ephemeral volumes: made for it, deleted with it. Source: ephemeral controller of v1.33 (behaviour). */
+/** The claims of a Pod's ephemeral volumes: made for it, deleted with it. Source: ephemeral controller of v1.33 (behavior). */
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { claimNameOf, isOwnedBy } from '../../scheduling/volume-claims.ts';

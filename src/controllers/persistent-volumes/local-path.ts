@@ -1,6 +1,6 @@
 /**
  * The class `local-path`: a claim's volume is a folder of the machine, made when the first Pod that uses it has a node.
- * Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behaviour).
+ * Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behavior).
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 

@@ -8,7 +8,7 @@
  *  1. A volume is kept for a claim before the claim is bound to it, and for one claim only.
  *  2. A claim goes when no Pod with a node uses it, a volume when no claim is bound to it.
  *  3. Nothing is deleted on the word of a cache alone.
- * Source: upstream's persistentvolume, pvc-protection, pv-protection and ephemeral controllers of v1.33 (behaviour).
+ * Source: upstream's persistentvolume, pvc-protection, pv-protection and ephemeral controllers of v1.33 (behavior).
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../api/generated/types.ts';
 import { createEventRecorder } from '../../client/events.ts';

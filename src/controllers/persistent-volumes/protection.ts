@@ -1,4 +1,4 @@
-/** Lets a claim that is being deleted go once no Pod uses it. Source: pvc-protection controller of v1.33 (behaviour). */
+/** Lets a claim that is being deleted go once no Pod uses it. Source: pvc-protection controller of v1.33 (behavior). */
 import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';

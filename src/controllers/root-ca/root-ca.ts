@@ -2,7 +2,7 @@
  * Keeps the ConfigMap kube-root-ca.crt in every active namespace: Pods trust the API server by it.
  *
  * Reads: namespaces, configmaps of that name. Writes: configmaps (create, update).
- * Source: upstream's rootcacertpublisher (behaviour, name, key and annotation).
+ * Source: upstream's rootcacertpublisher (behavior, name, key and annotation).
  */
 import type { ConfigMap, Namespace } from '../../api/generated/types.ts';
 import { createInformer } from '../../client/informer.ts';

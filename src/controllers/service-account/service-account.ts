@@ -2,7 +2,7 @@
  * Keeps a ServiceAccount `default` in every active namespace: Pods that name none run as it.
  *
  * Reads: namespaces, serviceaccounts named default. Writes: serviceaccounts (create).
- * Source: upstream's serviceaccounts_controller (behaviour).
+ * Source: upstream's serviceaccounts_controller (behavior).
  */
 import type { Namespace, ServiceAccount } from '../../api/generated/types.ts';
 import { createInformer } from '../../client/informer.ts';

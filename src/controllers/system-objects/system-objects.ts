@@ -3,7 +3,7 @@
  * changes of the Service's type and ports. Other system namespaces and the system's priority classes cannot be deleted.
  *
  * Reads: services, namespaces, one name of each. Writes: what `bootstrap` writes.
- * Source: upstream's kubernetesservice and systemnamespaces controllers (behaviour); those look at intervals.
+ * Source: upstream's kubernetesservice and systemnamespaces controllers (behavior); those look at intervals.
  */
 import type { Namespace, Service } from '../../api/generated/types.ts';
 import { createInformer } from '../../client/informer.ts';
