@@ -1,4 +1,4 @@
-/** The resources that controllers read and write. */
+/** The resources that the controllers read and write. */
 import type { ResourceRef } from '../machinery/meta.ts';
 
 const core = (resource: string): ResourceRef => ({ group: '', version: 'v1', resource });

@@ -1,14 +1,15 @@
 /**
- * The scheduler: gives each Pod without a node one, as soon as it appears.
+ * The scheduler: binds each Pod without a node to one as soon as the Pod appears.
  *
- * Boundary: src/scheduling decides; this folder watches, binds, and tells why a Pod cannot be placed.
+ * Boundary: src/scheduling decides; this folder watches, binds, and reports why a Pod cannot be scheduled.
  *
  * Invariants:
- *  1. A Pod is bound at most once at a time; what was decided counts as bound at once (assumed), so the next decision
- *     never gives the same room away.
- *  2. A Pod that fits nowhere is tried again when a node, a bound Pod or storage changes so that it might fit, not by time.
- *  3. A Pod is bound when all its claims are; for those that wait for a consumer, the node that was chosen is told first.
- *  4. What Pods of lower priority are deleted for goes to no Pod of lower priority: the node is nominated before they are.
+ *  1. A Pod counts as bound (assumed) from the decision on, before the API shows the binding, so that the next decision
+ *     does not allocate the same resources again.
+ *  2. An unschedulable Pod is retried when a node, a bound Pod or storage changes so that it might fit, not periodically.
+ *  3. A Pod is bound only once all its claims are bound. For claims that wait for a consumer, the chosen node is written to
+ *     the claims first.
+ *  4. Resources freed by preemption are reserved for the preempting Pod: its node is nominated before its victims are deleted.
  *
  * Source: kube-scheduler of v1.33 (behavior, Events and condition).
  */
@@ -42,7 +43,7 @@ export interface SchedulerOptions {
   client: Client;
   timers: Timers;
   log: Log;
-  /** Only Pods with this spec.schedulerName; 'default-scheduler'. */
+  /** Schedules only Pods with this spec.schedulerName, such as `default-scheduler`. */
   schedulerName: string;
   signal: AbortSignal;
 }
@@ -55,18 +56,18 @@ const STORAGE_CLASSES: ResourceRef = { group: 'storage.k8s.io', version: 'v1', r
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
-/** Resolves once every Pod that was there has been looked at; goes on until the signal aborts. */
+/** Starts the scheduler, which runs until the signal aborts. Resolves once every existing Pod has been queued. */
 export async function startScheduler(options: SchedulerOptions): Promise<void> {
   const { client, timers, log, schedulerName, signal } = options;
   const podClient = client.resource<Pod>(PODS);
   const events = createEventRecorder(client, { component: schedulerName, timers, log, signal });
-  /** Bound by us, and not yet seen so. By UID. */
+  /** Pods that this scheduler has bound, until the informer shows the binding; by UID. */
   const assumed = new Map<string, Pod>();
-  /** Nodes where others make way for a Pod, by its UID. */
+  /** The nodes on which victims are preempted for a Pod, by the UID of the Pod. */
   const nominated = new Map<string, string>();
   const unschedulable = createUnschedulable({
     pod: (key) => pods.get(...parts(key)),
-    tryAgain: (key) => queue.add(key),
+    retry: (key) => queue.add(key),
   });
   let ready = false;
 
@@ -92,15 +93,15 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
     {
       added: consider,
       updated(pod, old) {
-        // The status of a Pod, which is written often, does not change where it fits.
+        // A change of the status, which is frequent, does not change where the Pod fits.
         if (!old.spec?.nodeName && !isDeepStrictEqual(pod.spec, old.spec)) consider(pod);
         if (hasEnded(pod) && !hasEnded(old)) unschedulable.retryAll();
       },
       deleted(pod) {
         assumed.delete(pod.metadata.uid as string);
-        const hadRoom = nominated.has(pod.metadata.uid as string);
+        const wasNominated = nominated.has(pod.metadata.uid as string);
         forget(pod);
-        if (pod.spec?.nodeName || hadRoom) unschedulable.retryAll();
+        if (pod.spec?.nodeName || wasNominated) unschedulable.retryAll();
       },
     },
   );
@@ -152,7 +153,7 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
     const pod = pods.get(...parts(key));
     if (pod === undefined || !isOurs(pod) || assumed.has(pod.metadata.uid as string)) return;
     const taken = [...takenBy(pods.list()), ...assumed.values()];
-    const others = [...taken, ...expected(pod)];
+    const others = [...taken, ...nominatedBefore(pod)];
     const placement = schedule(pod, nodes.list(), others, storage);
     if ('node' in placement) {
       const waiting = unboundClaims(pod, storage);
@@ -166,18 +167,18 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       return;
     }
     unschedulable.add(key);
-    // The binding of a claim is under way, and its volume not heard of yet: that is no reason, and its phase wakes the Pod.
+    // A claim is being bound and the informer has not seen its volume yet: not a failure. The claim's update retries the Pod.
     if (unboundClaims(pod, storage).some((claim) => isBound(claim) && claim.status?.phase !== 'Lost')) return;
     events.event(pod, 'Warning', 'FailedScheduling', placement.message);
     const room = roomFor(pod, nodes.list(), others, storage);
     if (room === undefined) nominated.delete(pod.metadata.uid as string);
     else nominated.set(pod.metadata.uid as string, room.node);
-    await tellUnschedulable(pod, placement.message, room?.node);
+    await reportUnschedulable(pod, placement.message, room?.node);
     for (const victim of room?.victims ?? []) await preempt(victim, pod, room?.node ?? '');
   }
 
-  /** Where others make way for Pods that are at least as important, those are to be. */
-  function expected(than: Pod): Pod[] {
+  /** The Pods of at least the same priority for which victims are being preempted, as if they ran on their nominated nodes. */
+  function nominatedBefore(than: Pod): Pod[] {
     if (nominated.size === 0) return [];
     return pods
       .list()
@@ -188,7 +189,7 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       });
   }
 
-  /** Deletes the Pod, with its grace period; who waits for its room hears of its end. */
+  /** Deletes the victim with its grace period. The Pods that wait for its resources are retried when it is gone. */
   async function preempt(victim: Pod, by: Pod, node: string): Promise<void> {
     const { name, namespace, uid } = victim.metadata;
     const condition: PodCondition = {
@@ -209,7 +210,7 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
     events.event(victim, 'Normal', 'Preempted', `Preempted by pod ${by.metadata.uid} on node ${node}`);
   }
 
-  /** Whoever makes the claim's volume makes it there; its binding wakes the Pod. */
+  /** Writes the node to the claim, for the provisioner. The Pod is retried once the claim is bound. */
   async function selectNode(claim: PersistentVolumeClaim, node: string): Promise<void> {
     const { metadata } = claim;
     if (isBound(claim) || metadata.annotations?.[SELECTED_NODE] === node) return;
@@ -226,15 +227,15 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       await podClient.createSubresource(name, namespace, 'binding', binding);
     } catch (error) {
       assumed.delete(uid);
-      // Gone, or bound by someone else: the informer will tell, or has told.
+      // The Pod was deleted, or another client has bound it: the informer reports either.
       if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return;
       throw error;
     }
     events.event(pod, 'Normal', 'Scheduled', `Successfully assigned ${namespace}/${name} to ${node}`);
   }
 
-  /** `nominatedNode`: where others make way for it. */
-  async function tellUnschedulable(pod: Pod, message: string, nominatedNode: string | undefined): Promise<void> {
+  /** Writes the condition PodScheduled. `nominatedNode`: the node on which victims are preempted for the Pod. */
+  async function reportUnschedulable(pod: Pod, message: string, nominatedNode: string | undefined): Promise<void> {
     const condition: PodCondition = {
       type: 'PodScheduled',
       status: 'False',
@@ -243,8 +244,8 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       lastTransitionTime: formatTime(timers.now()),
     };
     const old = pod.status?.conditions?.find((each) => each.type === 'PodScheduled');
-    const told = old?.status === 'False' && old.reason === condition.reason && old.message === message;
-    if (told && (pod.status?.nominatedNodeName || undefined) === nominatedNode) return;
+    const isReported = old?.status === 'False' && old.reason === condition.reason && old.message === message;
+    if (isReported && (pod.status?.nominatedNodeName || undefined) === nominatedNode) return;
     if (old?.status === 'False') condition.lastTransitionTime = old.lastTransitionTime;
     const { name, namespace } = pod.metadata;
     try {

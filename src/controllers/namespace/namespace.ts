@@ -1,8 +1,8 @@
 /**
- * Empties a namespace that is being deleted, then lets it go.
+ * Deletes the content of a namespace that is being deleted, then removes its finalizer.
  *
- * Reads: namespaces, and what is left in one that goes. Writes: deletes everything in it, resource by resource; its
- * status; its spec.finalizers, last.
+ * Reads: namespaces, and the remaining objects in a terminating one. Writes: all objects in it (delete), resource by
+ * resource; its status; its spec.finalizers, last.
  * Source: upstream's namespaced_resources_deleter of v1.33 (behavior, condition and wording).
  */
 import type { Namespace, NamespaceCondition } from '../../api/generated/types.ts';
@@ -14,11 +14,11 @@ import { formatTime } from '../../machinery/time.ts';
 import type { ControllerOptions } from '../controller.ts';
 import { NAMESPACES } from '../resources.ts';
 
-/** The entry in spec.finalizers that is this controller's. */
+/** This controller's entry in spec.finalizers. */
 const FINALIZER = 'kubernetes';
 
 export interface NamespaceControllerOptions extends ControllerOptions {
-  /** What is deleted, in this order; each is gone before the next is begun. */
+  /** The resources to delete, in this order; all objects of one are gone before the next is deleted. */
   resources: readonly ResourceRef[];
 }
 
@@ -26,7 +26,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
   const { client, timers, log, signal, resources } = options;
   const namespaceClient = client.resource<Namespace>(NAMESPACES);
   const queue = createWorkQueue({ name: 'namespace', process: reconcile, log, timers, signal });
-  /** Waits for the rest of a namespace to go, by namespace. */
+  /** Stops the wait for the remaining objects of a namespace, by namespace. */
   const waits = new Map<string, AbortController>();
   const consider = (namespace: Namespace): void => {
     if (namespace.metadata.deletionTimestamp !== undefined) queue.add(namespace.metadata.name);
@@ -38,7 +38,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     {
       added: consider,
       updated(namespace, old) {
-        // Its own writes of the status are no news.
+        // This controller's own status writes must not queue the namespace again.
         if (old.metadata.deletionTimestamp === undefined) consider(namespace);
       },
       deleted: ({ metadata }) => endWait(metadata.name),
@@ -54,14 +54,14 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     for (const ref of resources) {
       const left = await deleteAll(ref, name);
       if (left.length === 0) continue;
-      await tell(name, remaining(ref, left.length));
+      await reportRemaining(name, remaining(ref, left.length));
       waitUntilGone(ref, name);
       return;
     }
     await finalize(name);
   }
 
-  /** What is still there afterwards: it ends gracefully, or has finalizers. */
+  /** Deletes all objects of a resource. Returns those that remain: they terminate gracefully or have finalizers. */
   async function deleteAll(ref: ResourceRef, namespace: string): Promise<KubeObject[]> {
     const found = await client.backend.list(ref, { namespace });
     if (found.items.length === 0) return [];
@@ -85,7 +85,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     waits.delete(namespace);
   }
 
-  async function tell(name: string, message: string): Promise<void> {
+  async function reportRemaining(name: string, message: string): Promise<void> {
     const condition: NamespaceCondition = {
       type: 'NamespaceContentRemaining',
       status: 'True',

@@ -1,4 +1,4 @@
-/** The claims of a Pod's ephemeral volumes: made for it, deleted with it. Source: ephemeral controller of v1.33 (behavior). */
+/** Creates and deletes the claims of a Pod's ephemeral volumes. Source: ephemeral controller of v1.33 (behavior). */
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { claimNameOf, isOwnedBy } from '../../scheduling/volume-claims.ts';
@@ -40,7 +40,7 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
   }
 }
 
-/** `uid`: of the Pod that is gone. */
+/** Deletes the claims that the Pod with this UID owned; the Pod is gone. */
 export async function deleteOwnClaims(
   namespace: string,
   uid: string,

@@ -1,11 +1,11 @@
 /**
- * Deletes the records of Pods' lives that are too old, and the oldest where all together are too large.
+ * Deletes Pod records that are too old, and the oldest ones if all records together are too large.
  *
  * Reads: podrecords, pods. Writes: podrecords (delete).
  *
- * A record's age counts from its last step, once its Pod is gone. Where they are too large, parts of records of gone
- * Pods go first, the oldest first; then the oldest parts of living Pods, but the newest of each, which its node still writes to.
- * Of each part only its size and time are held here.
+ * The age of a record counts from its last step, once its Pod is gone. If the records are too large, parts of records of
+ * gone Pods are deleted first, the oldest first; then the oldest parts of living Pods, except the newest part of each Pod,
+ * to which its node still writes. This controller keeps only the size and the time of each part in memory.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -22,17 +22,17 @@ import { PODS } from '../resources.ts';
 
 export interface RecordLimits {
   ageMillis: number;
-  /** Of all records together, as JSON. */
+  /** The size of all records together, as JSON. */
   bytes: number;
 }
 
-/** Records that expire within this of each other go together. */
+/** Records that expire within this time of each other are deleted in one sweep. */
 const SWEEP_MILLIS = 60 * 1000;
-/** Where they are too large, they shrink to this part of what they may have, so that not each write is followed by a delete. */
+/** Records that exceed the limit are reduced to this fraction of it, so that not every further write causes a deletion. */
 const SHRINK_TO = 0.9;
 const PAGE_SIZE = 500;
 
-/** One part of a record. */
+/** One part of a record: what this controller keeps of a PodRecord. */
 interface Part extends KubeObject {
   podUid: string;
   lastAt: Millis;
@@ -46,7 +46,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   let bytes = 0;
   let timer: { at: Millis; timer: Timer } | undefined;
   let sweeping = false;
-  /** Something has changed since the sweep under way began. */
+  /** Another sweep was requested while one was running. */
   let again = false;
   let ready = false;
 
@@ -70,7 +70,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     },
     partOf,
   );
-  // The record of a static Pod is under its own UID, not its mirror's.
+  // The record of a static Pod has the UID of the static Pod, not of its mirror Pod.
   const uidOf = (pod: Pod): string => mirroredUid(pod) ?? pod.metadata.uid ?? '';
   const pods = createInformer<Pod>(
     client.resource<Pod>(PODS),
@@ -112,13 +112,13 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   function tooMany(): Part[] {
     let excess = bytes - limits.bytes * SHRINK_TO;
     return bySize(parts.list(), living).filter((part) => {
-      const goes = excess > 0;
-      if (goes) excess -= part.bytes;
-      return goes;
+      const isExcess = excess > 0;
+      if (isExcess) excess -= part.bytes;
+      return isExcess;
     });
   }
 
-  /** False where something must be tried again. */
+  /** Returns false if a deletion failed and must be retried. */
   async function removeAll(all: readonly Part[]): Promise<boolean> {
     let done = true;
     for (const { metadata } of all) {
@@ -154,7 +154,7 @@ function partOf({ apiVersion, kind, metadata, ...record }: PodRecord): Part {
   };
 }
 
-/** The parts of records that are too old, and when the next record of a gone Pod will be. */
+/** The parts of expired records, and the time at which the next record of a gone Pod expires, if there is one. */
 export function byAge(
   parts: readonly Part[],
   living: ReadonlySet<string>,
@@ -174,7 +174,7 @@ export function byAge(
   return { expired, nextAt: Number.isFinite(next) ? next : undefined };
 }
 
-/** What may go for its size, in that order. */
+/** The parts that may be deleted to reduce the size, in the order of deletion. */
 export function bySize(parts: readonly Part[], living: ReadonlySet<string>): Part[] {
   const newest = new Map<string, Part>();
   for (const part of parts) {

@@ -1,5 +1,5 @@
 /**
- * Keeps the ConfigMap kube-root-ca.crt in every active namespace: Pods trust the API server by it.
+ * Keeps the ConfigMap kube-root-ca.crt in every active namespace; Pods use it to verify the API server.
  *
  * Reads: namespaces, configmaps of that name. Writes: configmaps (create, update).
  * Source: upstream's rootcacertpublisher (behavior, name, key and annotation).
@@ -51,7 +51,7 @@ export async function startRootCaPublisher(options: ControllerOptions & { caPem:
         await mapClient.update({ ...map, data });
       }
     } catch (error) {
-      // There already, or the namespace has begun to go: the informers will tell.
+      // The object exists, or the namespace is being deleted: the informers will report it.
       if (!isApiError(error, 'AlreadyExists') && !isApiError(error, 'Forbidden') && !isApiError(error, 'NotFound'))
         throw error;
     }

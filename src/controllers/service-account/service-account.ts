@@ -1,5 +1,5 @@
 /**
- * Keeps a ServiceAccount `default` in every active namespace: Pods that name none run as it.
+ * Keeps a ServiceAccount `default` in every active namespace, for Pods that name no other.
  *
  * Reads: namespaces, serviceaccounts named default. Writes: serviceaccounts (create).
  * Source: upstream's serviceaccounts_controller (behavior).
@@ -40,7 +40,7 @@ export async function startServiceAccountController(options: ControllerOptions):
     try {
       await accountClient.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: NAME, namespace } });
     } catch (error) {
-      // There already, or the namespace has begun to go: the informers will tell.
+      // The object exists, or the namespace is being deleted: the informers will report it.
       if (!isApiError(error, 'AlreadyExists') && !isApiError(error, 'Forbidden') && !isApiError(error, 'NotFound'))
         throw error;
     }

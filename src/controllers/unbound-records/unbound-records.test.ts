@@ -7,7 +7,7 @@ import { serviceUnavailable } from '../../machinery/status.ts';
 import { PODS } from '../resources.ts';
 import { startUnboundRecords } from './unbound-records.ts';
 
-test('a Pod that goes before it has a node leaves a record; of the others the nodes tell', async () => {
+test('writes a record for a Pod that is deleted before it has a node, and for no other', async () => {
   const backend = memoryBackend();
   const timers = testTimers(Date.UTC(2026, 0, 31, 0, 1));
   const { signal } = new AbortController();
