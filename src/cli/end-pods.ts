@@ -1,6 +1,8 @@
 /** Ends every Pod through the API, gracefully, and waits until nothing of them runs. */
+
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
+import { PODS } from '../api/resources.ts';
 import { backOffMillis, pause } from '../client/back-off.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
@@ -10,7 +12,6 @@ import type { ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
 
 const RETRY_BASE_MILLIS = 200;
 const RETRY_MAX_MILLIS = 10_000;
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 

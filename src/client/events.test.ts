@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { CoreV1Event } from '../api/generated/types.ts';
+import { EVENTS } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { forbidden, serviceUnavailable } from '../machinery/status.ts';
 import { createEventRecorder } from './events.ts';
 import { memoryBackend, silentLog, testTimers } from './testing.ts';
 import { inProcessClient } from './typed-client.ts';
 
-const ref = { group: '', version: 'v1', resource: 'events' };
 const pod: KubeObject = {
   apiVersion: 'v1',
   kind: 'Pod',
@@ -22,7 +22,7 @@ function setUp() {
     timers,
     log: silentLog,
   });
-  const stored = () => backend.objects(ref) as CoreV1Event[];
+  const stored = () => backend.objects(EVENTS) as CoreV1Event[];
   return { backend, timers, recorder, stored };
 }
 
@@ -78,7 +78,7 @@ test('a repeated Event that has expired is created again with its count continue
   const { backend, recorder, stored } = setUp();
   recorder.event(pod, 'Warning', 'BackOff', 'one');
   await recorder.flushed();
-  backend.remove(ref, 'a', stored()[0]?.metadata.name as string);
+  backend.remove(EVENTS, 'a', stored()[0]?.metadata.name as string);
   recorder.event(pod, 'Warning', 'BackOff', 'one');
   await recorder.flushed();
   expect(stored().map((each) => each.count)).toEqual([2]);
@@ -95,7 +95,7 @@ test('retries Events in order while the server is unavailable, and drops an Even
   await recorder.flushed();
   expect(stored().map((each) => each.reason)).toEqual(['First', 'Second']);
 
-  backend.failNext('create', forbidden(ref, '', 'the namespace is being terminated'));
+  backend.failNext('create', forbidden(EVENTS, '', 'the namespace is being terminated'));
   recorder.event(pod, 'Normal', 'Third', 'three');
   recorder.event(pod, 'Normal', 'Fourth', 'four');
   await recorder.flushed();

@@ -3,7 +3,9 @@
  * bounded queue. A repeated Event increments the count of the existing one.
  * Source: client-go's tools/record of v1.33 (behavior, names and fields).
  */
+
 import type { CoreV1Event, ObjectReference } from '../api/generated/types.ts';
+import { EVENTS } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { ApiError, isApiError } from '../machinery/status.ts';
 import { formatTime } from '../machinery/time.ts';
@@ -51,7 +53,7 @@ interface Known {
 export function createEventRecorder(client: Client, options: EventRecorderOptions): EventRecorder {
   const { timers, log } = options;
   const signal = options.signal ?? new AbortController().signal;
-  const events = client.resource<CoreV1Event>({ group: '', version: 'v1', resource: 'events' });
+  const events = client.resource<CoreV1Event>(EVENTS);
   const source = { component: options.component, host: options.host };
   const queue: Draft[] = [];
   /** The remembered Events by `identityOf`, least recently used first. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConfigMap, CoreV1Event, Namespace } from '../api/generated/types.ts';
 import { kinds } from '../api/kinds.ts';
+import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
@@ -11,7 +12,6 @@ import { startEventsTtl } from './events-ttl/events-ttl.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
 import { namespacedResources } from './namespace/namespaced-resources.ts';
 import { startPodGc } from './pod-gc/pod-gc.ts';
-import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from './resources.ts';
 import { startRootCaPublisher } from './root-ca/root-ca.ts';
 import { startServiceAccountController } from './service-account/service-account.ts';
 

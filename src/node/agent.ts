@@ -7,11 +7,13 @@
  *  1. One worker a Pod UID. A Pod of the same name with another UID gets its own.
  *  2. After a start, what the runtime holds is adopted, never restarted; what no object stands for is cleaned up.
  */
+
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Pod, PodStatus, Service } from '../api/generated/types.ts';
+import { PODS, SERVICES } from '../api/resources.ts';
 import { createEventRecorder } from '../client/events.ts';
 import { createInformer } from '../client/informer.ts';
 import { onAbort } from '../platform/on-abort.ts';
@@ -65,7 +67,7 @@ export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
 export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAgent> {
   const { client, runtime, timers, log, signal, nodeName, dataDir, capacity } = options;
   const { clusterDns, clusterDomain, resolvConf } = options;
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const pods = client.resource<Pod>(PODS);
   const logsRoot = join(dataDir, 'logs', 'pods');
   const events = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
   const recorder = createPodRecorder({ client, timers, log, signal });
@@ -88,11 +90,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
   const { podDirectory } = volumes;
   const isStatic = (pod: Pod): boolean => staticPods.owns(pod);
   const kept = createKeptReferences({ client, timers, log, signal, podDirectory, memory, isStatic });
-  const services = createInformer<Service>(
-    client.resource({ group: '', version: 'v1', resource: 'services' }),
-    { log, timers, signal },
-    {},
-  );
+  const services = createInformer<Service>(client.resource(SERVICES), { log, timers, signal }, {});
   const sandboxIps = new Map<string, readonly string[]>();
   const { podCgroups, ...facts } = await readNodeFacts(options);
   const environment = createEnvironmentSource({

@@ -1,17 +1,12 @@
 import { expect, test } from 'vitest';
 import type { CoreV1Event, Node, Pod } from '../api/generated/types.ts';
+import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { conflict, serviceUnavailable } from '../machinery/status.ts';
 import type { WatchEvent } from '../ports/backend.ts';
 import { BIND_COMPLETED } from '../scheduling/volume-claims.ts';
 import { startScheduler } from './scheduler.ts';
-
-const PODS = { group: '', version: 'v1', resource: 'pods' };
-const NODES = { group: '', version: 'v1', resource: 'nodes' };
-const CLAIMS = { group: '', version: 'v1', resource: 'persistentvolumeclaims' };
-const VOLUMES = { group: '', version: 'v1', resource: 'persistentvolumes' };
-const EVENTS = { group: '', version: 'v1', resource: 'events' };
 
 const node = (name: string, change: { spec?: object; status?: object } = {}): Node => ({
   apiVersion: 'v1',
@@ -240,16 +235,21 @@ test('a claim that is being bound causes no FailedScheduling, although its volum
       status: { phase },
     }) as never;
   const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [node('n')] });
-  backend.set(CLAIMS, claim('Pending'));
+  backend.set(PERSISTENT_VOLUME_CLAIMS, claim('Pending'));
   backend.set(PODS, pod('x', { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }] }));
   backend.set(PODS, pod('y'));
   await until(() => nodeOf('y') === 'n');
-  backend.set(VOLUMES, { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'v' }, spec: {} } as never);
-  backend.set(CLAIMS, claim('Bound'));
+  backend.set(PERSISTENT_VOLUMES, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'v' },
+    spec: {},
+  } as never);
+  backend.set(PERSISTENT_VOLUME_CLAIMS, claim('Bound'));
   await until(() => nodeOf('x') === 'n' && events().length === 2);
   expect(events().filter((event) => event.startsWith('Warning'))).toEqual([]);
 
-  backend.set(CLAIMS, claim('Lost'));
+  backend.set(PERSISTENT_VOLUME_CLAIMS, claim('Lost'));
   backend.set(PODS, pod('z', { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }] }));
   await until(() => events().some((event) => event.includes('bound to non-existent persistentvolume')));
   stop.abort();

@@ -13,6 +13,7 @@
  *
  * Source: kube-scheduler of v1.33 (behavior, Events and condition).
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type {
@@ -24,11 +25,11 @@ import type {
   PodCondition,
   StorageClass,
 } from '../api/generated/types.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import { createEventRecorder } from '../client/events.ts';
 import { createInformer } from '../client/informer.ts';
 import { createWorkQueue } from '../client/work-queue.ts';
-import type { ResourceRef } from '../machinery/meta.ts';
 import { isApiError } from '../machinery/status.ts';
 import { formatTime } from '../machinery/time.ts';
 import type { Log, Timers } from '../platform/platform.ts';
@@ -47,12 +48,6 @@ export interface SchedulerOptions {
   schedulerName: string;
   signal: AbortSignal;
 }
-
-const PODS: ResourceRef = { group: '', version: 'v1', resource: 'pods' };
-const NODES: ResourceRef = { group: '', version: 'v1', resource: 'nodes' };
-const CLAIMS: ResourceRef = { group: '', version: 'v1', resource: 'persistentvolumeclaims' };
-const VOLUMES: ResourceRef = { group: '', version: 'v1', resource: 'persistentvolumes' };
-const STORAGE_CLASSES: ResourceRef = { group: 'storage.k8s.io', version: 'v1', resource: 'storageclasses' };
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
@@ -115,13 +110,13 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       },
     },
   );
-  const claimClient = client.resource<PersistentVolumeClaim>(CLAIMS);
+  const claimClient = client.resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS);
   const claimChanged = ({ metadata }: PersistentVolumeClaim): void =>
     unschedulable.retryWithClaim(metadata.namespace as string, metadata.name);
   const claims = createInformer(claimClient, { log, timers, signal }, { added: claimChanged, updated: claimChanged });
   const index = volumeIndex();
   const volumes = createInformer(
-    client.resource<PersistentVolume>(VOLUMES),
+    client.resource<PersistentVolume>(PERSISTENT_VOLUMES),
     { log, timers, signal },
     {
       added(volume) {

@@ -6,13 +6,13 @@
  * Source: the API server's --event-ttl of v1.33, 1h by default; each write restarts the hour.
  */
 import type { CoreV1Event } from '../../api/generated/types.ts';
+import { EVENTS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { EVENTS } from '../resources.ts';
 
 const TTL_MILLIS = 60 * 60 * 1000;
 /** Events that expire within this time of each other are deleted in one sweep. */

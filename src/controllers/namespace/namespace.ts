@@ -6,13 +6,13 @@
  * Source: upstream's namespaced_resources_deleter of v1.33 (behavior, condition and wording).
  */
 import type { Namespace, NamespaceCondition } from '../../api/generated/types.ts';
+import { NAMESPACES } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { NAMESPACES } from '../resources.ts';
 
 /** This controller's entry in spec.finalizers. */
 const FINALIZER = 'kubernetes';

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import type { Node, Taint } from '../../api/generated/types.ts';
+import { NODES } from '../../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { formatTime } from '../../machinery/time.ts';
-import { NODES } from '../resources.ts';
 import { startNodeTaints, wantedTaints } from './node-taints.ts';
 
 const NOW = Date.UTC(2026, 0, 31);

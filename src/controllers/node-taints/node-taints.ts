@@ -11,6 +11,7 @@
  * Source: "Taint Nodes by Condition", "Taint based Evictions" of the v1.33 documentation.
  */
 import type { Node, Taint } from '../../api/generated/types.ts';
+import { NODES } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -19,7 +20,6 @@ import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import { EVICTING_KEYS, SHUTTING_DOWN, STATE_KEYS, stateKeys } from '../../scheduling/node-taints.ts';
 import { type ControllerOptions, SUSPENDED_MILLIS } from '../controller.ts';
-import { NODES } from '../resources.ts';
 
 const EVICTS_AFTER_MILLIS = 30_000;
 

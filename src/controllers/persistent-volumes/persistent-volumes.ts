@@ -11,6 +11,7 @@
  * Source: upstream's persistentvolume, pvc-protection, pv-protection and ephemeral controllers of v1.33 (behavior).
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../api/generated/types.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '../../api/resources.ts';
 import { createEventRecorder } from '../../client/events.ts';
 import { createInformer, type Informer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
@@ -18,7 +19,6 @@ import { isApiError } from '../../machinery/status.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { volumeIndex } from '../../scheduling/volume-search.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '../resources.ts';
 import { reconcileClaim } from './claims.ts';
 import { deleteOwnClaims, ensureEphemeralClaims } from './ephemeral.ts';
 import { groupedKeys } from './grouped-keys.ts';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
-import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../resources.ts';
 import { startPersistentVolumes } from './persistent-volumes.ts';
 import { createClaimProtection } from './protection.ts';
 

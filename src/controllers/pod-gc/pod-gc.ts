@@ -8,13 +8,13 @@
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
+import { NODES, PODS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { NODES, PODS } from '../resources.ts';
 
 const QUARANTINE_MILLIS = 40 * 1000;
 /** Upstream's default. */

@@ -2,11 +2,11 @@ import { afterEach, expect, test } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { formatMicroTime } from '../../machinery/time.ts';
-import { PODS } from '../resources.ts';
 import { type RecordLimits, startRecordLimits } from './record-limits.ts';
 
 const HOUR = 60 * 60 * 1000;

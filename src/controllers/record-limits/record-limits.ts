@@ -11,6 +11,7 @@
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -18,7 +19,6 @@ import { type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { PODS } from '../resources.ts';
 
 export interface RecordLimits {
   ageMillis: number;

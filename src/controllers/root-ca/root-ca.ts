@@ -9,7 +9,7 @@ import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { CONFIG_MAPS, NAMESPACES } from '../resources.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../../api/resources.ts';
 
 const NAME = 'kube-root-ca.crt';
 const ANNOTATIONS = {

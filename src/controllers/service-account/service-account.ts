@@ -9,7 +9,7 @@ import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { NAMESPACES, SERVICE_ACCOUNTS } from '../resources.ts';
+import { NAMESPACES, SERVICE_ACCOUNTS } from '../../api/resources.ts';
 
 const NAME = 'default';
 

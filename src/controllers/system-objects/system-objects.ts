@@ -6,10 +6,10 @@
  * Source: upstream's kubernetesservice and systemnamespaces controllers (behavior); those poll.
  */
 import type { Namespace, Service } from '../../api/generated/types.ts';
+import { NAMESPACES, SERVICES } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { NAMESPACES, SERVICES } from '../resources.ts';
 
 const SERVICE = { namespace: 'default', fieldSelector: 'metadata.name=kubernetes' };
 const LEASE_NAMESPACE = { fieldSelector: 'metadata.name=kube-node-lease' };

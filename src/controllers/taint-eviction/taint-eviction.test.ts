@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { CoreV1Event, Node, Pod, Toleration } from '../../api/generated/types.ts';
+import { EVENTS, NODES, PODS } from '../../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
-import { EVENTS, NODES, PODS } from '../resources.ts';
 import { startTaintEviction } from './taint-eviction.ts';
 
 const node = (...effects: string[]): Node => ({

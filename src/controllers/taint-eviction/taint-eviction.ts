@@ -13,6 +13,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod, PodCondition, Taint } from '../../api/generated/types.ts';
+import { NODES, PODS } from '../../api/resources.ts';
 import { createEventRecorder } from '../../client/events.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
@@ -22,7 +23,6 @@ import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import { EVICTING_KEYS, staysForSeconds } from '../../scheduling/node-taints.ts';
 import { type ControllerOptions, SUSPENDED_MILLIS } from '../controller.ts';
-import { NODES, PODS } from '../resources.ts';
 
 /** Timestamps in the API are truncated to whole seconds. */
 const WHOLE_SECONDS_MILLIS = 1000;

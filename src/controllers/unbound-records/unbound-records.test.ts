@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
-import { PODS } from '../resources.ts';
 import { startUnboundRecords } from './unbound-records.ts';
 
 test('writes a record for a Pod that is deleted before it has a node, and for no other', async () => {

@@ -5,12 +5,12 @@
  */
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatMicroTime, type Millis, parseTime } from '../../machinery/time.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { PODS } from '../resources.ts';
 
 export async function startUnboundRecords({ client, timers, log, signal }: ControllerOptions): Promise<void> {
   const records = client.resource<PodRecord>(POD_RECORDS);

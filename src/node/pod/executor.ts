@@ -4,8 +4,10 @@
  * Boundary: no rule of a Pod's life is here. Every action may be repeated; an action's effect shows in the next
  * observation, beside what Outcome tells. An action whose call has an unknown outcome rejects with that OutcomeUnknownError.
  */
+
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { Action, HookResult, ImageState, ProbeResult } from '../../lifecycle/types.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -79,7 +81,7 @@ export interface ExecutorPorts {
 export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
   const { runtime, volumes, client, timers } = ports;
   const stopInTime = createStopInTime(runtime, timers);
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const pods = client.resource<Pod>(PODS);
 
   /** Of the images that Pods use here, by ID: an ID's image never changes. */
   const images = new Map<string, ImageInfo>();
