@@ -3,10 +3,11 @@
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
-import { backOffMillis, pause } from '../client/back-off.ts';
+import { backOffMillis } from '../client/back-off.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { isApiError } from '../machinery/status.ts';
+import { pause } from '../platform/pause.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
 

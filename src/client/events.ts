@@ -9,8 +9,9 @@ import { EVENTS } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { ApiError, isApiError } from '../machinery/status.ts';
 import { formatTime } from '../machinery/time.ts';
+import { pause } from '../platform/pause.ts';
 import type { Log, Timers } from '../platform/platform.ts';
-import { backOffMillis, pause } from './back-off.ts';
+import { backOffMillis } from './back-off.ts';
 import type { Client } from './client.ts';
 
 /** While this many Events are queued, new ones are dropped. */

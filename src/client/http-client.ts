@@ -14,7 +14,7 @@ import type { DeleteOptions, ResourceBackend, WatchEvent, WriteOptions } from '.
 import type { Client } from './client.ts';
 import { jsonLines } from './json-lines.ts';
 import { queryText, resourcePath } from './paths.ts';
-import { inProcessClient } from './typed-client.ts';
+import { backendClient } from './typed-client.ts';
 
 export interface HttpClientOptions {
   /** For example `https://127.0.0.1:6443`. */
@@ -38,7 +38,7 @@ export interface HttpClient extends Client {
 export function httpClient(options: HttpClientOptions): HttpClient {
   const connected = connection(options);
   return {
-    ...inProcessClient(httpBackend(connected)),
+    ...backendClient(httpBackend(connected)),
     open: (path, signal) => connected.open({ method: 'GET', path }, { signal }),
   };
 }

@@ -12,9 +12,10 @@
 
 import type { KubeList, KubeObject, Status } from '../machinery/meta.ts';
 import { ApiError, isApiError } from '../machinery/status.ts';
+import { pause } from '../platform/pause.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import type { WatchEvent } from '../ports/backend.ts';
-import { backOffMillis, pause } from './back-off.ts';
+import { backOffMillis } from './back-off.ts';
 import type { ResourceClient } from './client.ts';
 
 const BACKOFF_BASE_MILLIS = 100;
