@@ -117,13 +117,13 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
   /** All pages show the revision of the first one. */
   async function listAll(): Promise<{ items: T[]; resourceVersion: string | undefined }> {
     const items: T[] = [];
-    const paging = options.pageSize === undefined ? {} : { limit: options.pageSize };
-    let page = await client.list({ ...selection, ...paging });
+    const query = { ...selection, limit: options.pageSize };
+    let page = await client.list(query);
     const { resourceVersion: revision } = page.metadata;
     for (;;) {
       for (const item of page.items) items.push(transform(withKind(item, page)));
       if (!page.metadata.continue) return { items, resourceVersion: revision };
-      page = await client.list({ ...selection, ...paging, continue: page.metadata.continue });
+      page = await client.list({ ...query, continue: page.metadata.continue });
     }
   }
 

@@ -1,5 +1,6 @@
 /** Reconciles a claim: finds or provisions its volume and completes the binding. Source: persistentvolume controller of v1.33. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
+import { defined } from '../../machinery/defined.ts';
 import { isApiError } from '../../machinery/status.ts';
 import {
   BIND_COMPLETED,
@@ -116,7 +117,7 @@ async function bind(storage: Storage, found: PersistentVolume, claim: Persistent
         : volume.metadata.annotations;
     volume = await volumeClient.update({
       ...volume,
-      metadata: { ...volume.metadata, ...(annotations === undefined ? {} : { annotations }) },
+      metadata: { ...volume.metadata, ...defined({ annotations }) },
       spec: { ...volume.spec, claimRef: claimReference(claim) },
     });
   }

@@ -3,6 +3,7 @@
  * Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behavior).
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
+import { defined } from '../../machinery/defined.ts';
 
 export const LOCAL_PATH_PROVISIONER = 'lifepod.io/local-path';
 /** Annotation on a volume: the provisioner that created it, and that therefore may delete its content. */
@@ -43,7 +44,7 @@ export const claimReference = ({ metadata }: PersistentVolumeClaim) => ({
   namespace: metadata.namespace ?? '',
   name: metadata.name,
   uid: metadata.uid ?? '',
-  ...(metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
+  ...defined({ resourceVersion: metadata.resourceVersion }),
 });
 
 /** The volume for the claim; its folder has the name of the volume. */

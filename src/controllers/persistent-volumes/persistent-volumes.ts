@@ -159,7 +159,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
       protection.remove(pod);
       if (hasEphemeral(pod)) podQueue.add(podKey(pod));
       const { namespace } = pod.metadata;
-      for (const name of claimNamesOf(pod)) claimQueue.add(claimKey({ ...(namespace && { namespace }), name }));
+      for (const name of claimNamesOf(pod)) claimQueue.add(claimKey({ namespace, name }));
     },
   });
   const events = createEventRecorder(client, { component: 'persistentvolume-controller', ...informing });

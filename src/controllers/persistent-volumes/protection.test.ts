@@ -17,16 +17,22 @@ afterEach(() => stop.abort());
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 const claim = (index: number): PersistentVolumeClaim => ({
-  ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim' },
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
   metadata: {
-    ...{ name: `c${index}`, namespace: 'a', uid: `c${index}`, finalizers: [CLAIM_PROTECTION] },
+    name: `c${index}`,
+    namespace: 'a',
+    uid: `c${index}`,
+    finalizers: [CLAIM_PROTECTION],
     deletionTimestamp: '2026-01-31T00:00:00Z',
   },
 });
 const pod = (name: string, claims: readonly number[], nodeName?: string): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a', uid: name } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'a', uid: name },
   spec: {
-    ...(nodeName === undefined ? {} : { nodeName }),
+    nodeName,
     containers: [],
     volumes: claims.map((index) => ({ name: `v${index}`, persistentVolumeClaim: { claimName: `c${index}` } })),
   },
@@ -45,10 +51,16 @@ it('releases claims once no Pod on a node uses them, without a list of Pods for 
   backend.set(PODS, pod('second', [0, 1], 'n'));
   backend.set(PODS, pod('waits', numbers(count)));
   void startPersistentVolumes({
-    ...{ client: client(), timers: testTimers(), log: silentLog, signal: stop.signal },
+    client: client(),
+    timers: testTimers(),
+    log: silentLog,
+    signal: stop.signal,
     folders: {
-      ...{ nodeName: 'n', path: (name) => `/${name}` },
-      ...{ create: async () => {}, remove: async () => {}, removeUnused: async () => {} },
+      nodeName: 'n',
+      path: (name) => `/${name}`,
+      create: async () => {},
+      remove: async () => {},
+      removeUnused: async () => {},
     },
   });
   await vi.waitFor(() => expect(held()).toEqual(numbers(count / 2).map((index) => `c${index}`)));

@@ -21,7 +21,7 @@ export interface ClaimProtection {
 const usedBy = (pod: Pod): string[] => {
   const { namespace } = pod.metadata;
   if (!pod.spec?.nodeName) return [];
-  return claimNamesOf(pod).map((name) => claimKey({ ...(namespace && { namespace }), name }));
+  return claimNamesOf(pod).map((name) => claimKey({ namespace, name }));
 };
 
 /** `known`: looks a Pod up in the informer's cache. */

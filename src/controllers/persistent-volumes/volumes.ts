@@ -66,7 +66,7 @@ async function reclaim(storage: Storage, volume: PersistentVolume): Promise<void
   }
   await removeFolder(storage, volume);
   try {
-    await storage.volumeClient.delete(name, undefined, uid === undefined ? {} : { preconditions: { uid } });
+    await storage.volumeClient.delete(name, undefined, { preconditions: { uid } });
   } catch (error) {
     if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
   }

@@ -45,7 +45,10 @@ function setUp(limits: Partial<RecordLimits> = {}) {
     timers,
     start: () =>
       startRecordLimits({
-        ...{ client, timers: counted, log: silentLog, signal: stop.signal },
+        client,
+        timers: counted,
+        log: silentLog,
+        signal: stop.signal,
         limits: { ageMillis: 24 * HOUR, bytes: 2 ** 20, ...limits },
       }),
     /** Stores a part whose last step is `at` milliseconds from the start of the test. */
@@ -55,7 +58,9 @@ function setUp(limits: Partial<RecordLimits> = {}) {
         apiVersion: 'lifepod.io/v1',
         kind: 'PodRecord',
         metadata: { name: recordName(uid, part), namespace: 'a' },
-        ...{ podName: `pod-${uid}`, podUID: uid, transitions: [step] },
+        podName: `pod-${uid}`,
+        podUID: uid,
+        transitions: [step],
       } as PodRecord);
     },
     pod: (uid: string, annotations = {}): void => {

@@ -125,7 +125,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
       const { name, namespace, uid } = metadata;
       if (signal.aborted) return true;
       try {
-        await records.delete(name, namespace, { preconditions: { ...(uid === undefined ? {} : { uid }) } });
+        await records.delete(name, namespace, { preconditions: { uid } });
       } catch (error) {
         if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) continue;
         log.warn('record-limits: cannot delete a record', { name, namespace, error: (error as Error).message });
@@ -147,7 +147,7 @@ function partOf({ apiVersion, kind, metadata, ...record }: PodRecord): Part {
   return {
     apiVersion,
     kind,
-    metadata: { name, ...{ namespace, uid, resourceVersion } } as Part['metadata'],
+    metadata: { name, namespace, uid, resourceVersion } as Part['metadata'],
     podUid: record.podUID,
     lastAt: Math.max(...times),
     bytes: JSON.stringify({ apiVersion, kind, metadata, ...record }).length,

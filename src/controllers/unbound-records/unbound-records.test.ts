@@ -17,7 +17,10 @@ test('writes a record for a Pod that is deleted before it has a node, and for no
   };
   const conditions = [
     {
-      ...{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: 'no room' },
+      type: 'PodScheduled',
+      status: 'False',
+      reason: 'Unschedulable',
+      message: 'no room',
       lastTransitionTime: '2026-01-31T00:00:01Z',
     },
   ];
@@ -41,8 +44,11 @@ test('writes a record for a Pod that is deleted before it has a node, and for no
     'uid-waiting.0': [
       created,
       {
-        ...{ key: 'NotScheduled', at: '2026-01-31T00:00:01.000000Z', type: 'NotScheduled' },
-        ...{ reason: 'Unschedulable', message: 'no room' },
+        key: 'NotScheduled',
+        at: '2026-01-31T00:00:01.000000Z',
+        type: 'NotScheduled',
+        reason: 'Unschedulable',
+        message: 'no room',
       },
       gone,
     ],

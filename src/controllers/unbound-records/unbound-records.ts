@@ -63,7 +63,9 @@ function recordOf({ metadata, status }: Pod, now: Millis): PodRecord {
   return {
     apiVersion: `${POD_RECORDS.group}/${POD_RECORDS.version}`,
     kind: 'PodRecord',
-    metadata: { name: recordName(podUID, 0), ...(namespace && { namespace }) },
-    ...{ podName, podUID, transitions },
+    metadata: { name: recordName(podUID, 0), namespace },
+    podName,
+    podUID,
+    transitions,
   };
 }
