@@ -54,63 +54,9 @@ interface Known {
 export function createEventRecorder(client: Client, options: EventRecorderOptions): EventRecorder {
   const { timers, log } = options;
   const signal = options.signal ?? new AbortController().signal;
-  const events = client.resource<CoreV1Event>(EVENTS);
-  const source = { component: options.component, host: options.host };
+  const store = eventStore(client, options);
   const queue: Draft[] = [];
-  /** The remembered Events by `identityOf`, least recently used first. */
-  const known = new Map<string, Known>();
   let sending: Promise<void> | undefined;
-  let lastNanos = 0n;
-
-  /** Nanoseconds since the epoch, for the name of an Event. Never returns the same number twice. */
-  const uniqueNanos = (at: number): bigint => {
-    const nanos = BigInt(Math.floor(at)) * 1_000_000n;
-    lastNanos = nanos > lastNanos ? nanos : lastNanos + 1n;
-    return lastNanos;
-  };
-  const remember = (key: string, value: Known): void => {
-    known.delete(key);
-    known.set(key, value);
-    if (known.size > MAX_REMEMBERED) known.delete(known.keys().next().value as string);
-  };
-
-  async function store(draft: Draft): Promise<void> {
-    const key = identityOf(draft);
-    const namespace = draft.involvedObject.namespace ?? 'default';
-    const time = formatTime(draft.at);
-    const before = known.get(key);
-    if (before !== undefined) {
-      const count = before.count + 1;
-      remember(key, { ...before, count });
-      try {
-        const change = { count, lastTimestamp: time };
-        await events.patch(before.name, namespace, 'application/strategic-merge-patch+json', change);
-        return;
-      } catch (error) {
-        // NotFound: the Event has expired and is created again below, with its count continued.
-        if (!isApiError(error, 'NotFound')) {
-          remember(key, before);
-          throw error;
-        }
-      }
-    }
-    const { at, ...content } = draft;
-    const name = `${draft.involvedObject.name}.${uniqueNanos(at).toString(16)}`;
-    const next: Known = { name, count: (before?.count ?? 0) + 1, firstTimestamp: before?.firstTimestamp ?? time };
-    await events.create({
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { name, namespace },
-      ...content,
-      source,
-      firstTimestamp: next.firstTimestamp,
-      lastTimestamp: time,
-      count: next.count,
-      reportingComponent: options.component,
-      reportingInstance: options.host ?? '',
-    });
-    remember(key, next);
-  }
 
   async function send(draft: Draft): Promise<void> {
     for (let tries = 1; !signal.aborted; tries++) {
@@ -144,6 +90,67 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
     flushed: async () => sending,
   };
 }
+
+/** Returns a function that stores an Event: as a new object, or by a higher count of the existing one. Rejects if that fails. */
+function eventStore(client: Client, { component, host }: EventRecorderOptions): (draft: Draft) => Promise<void> {
+  const events = client.resource<CoreV1Event>(EVENTS);
+  /** The remembered Events by `identityOf`, least recently used first. */
+  const known = new Map<string, Known>();
+  let lastNanos = 0n;
+
+  /** Nanoseconds since the epoch, for the name of an Event. Never returns the same number twice. */
+  const uniqueNanos = (at: number): bigint => {
+    const nanos = BigInt(Math.floor(at)) * 1_000_000n;
+    lastNanos = nanos > lastNanos ? nanos : lastNanos + 1n;
+    return lastNanos;
+  };
+  const remember = (key: string, value: Known): void => {
+    known.delete(key);
+    known.set(key, value);
+    if (known.size > MAX_REMEMBERED) known.delete(known.keys().next().value as string);
+  };
+  /** Returns false if the Event has expired. */
+  const increment = async (key: string, before: Known, draft: Draft): Promise<boolean> => {
+    const count = before.count + 1;
+    remember(key, { ...before, count });
+    try {
+      const namespace = namespaceOf(draft);
+      const change = { count, lastTimestamp: formatTime(draft.at) };
+      await events.patch(before.name, namespace, 'application/strategic-merge-patch+json', change);
+      return true;
+    } catch (error) {
+      if (isApiError(error, 'NotFound')) return false;
+      remember(key, before);
+      throw error;
+    }
+  };
+
+  return async (draft) => {
+    const key = identityOf(draft);
+    const before = known.get(key);
+    if (before !== undefined && (await increment(key, before, draft))) return;
+    // An Event that has expired is created again with its count continued.
+    const { at, ...content } = draft;
+    const time = formatTime(at);
+    const name = `${draft.involvedObject.name}.${uniqueNanos(at).toString(16)}`;
+    const next: Known = { name, count: (before?.count ?? 0) + 1, firstTimestamp: before?.firstTimestamp ?? time };
+    await events.create({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name, namespace: namespaceOf(draft) },
+      ...content,
+      source: { component, host },
+      firstTimestamp: next.firstTimestamp,
+      lastTimestamp: time,
+      count: next.count,
+      reportingComponent: component,
+      reportingInstance: host ?? '',
+    });
+    remember(key, next);
+  };
+}
+
+const namespaceOf = ({ involvedObject }: Draft): string => involvedObject.namespace ?? 'default';
 
 const mayWorkLater = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.code >= 500 || error.code === 429;

@@ -14,7 +14,7 @@ import type { KubeList, KubeObject, Status } from '../machinery/meta.ts';
 import { ApiError, isApiError } from '../machinery/status.ts';
 import { pause } from '../platform/pause.ts';
 import type { Log, Timers } from '../platform/platform.ts';
-import type { WatchEvent } from '../ports/backend.ts';
+import type { ListOptions, WatchEvent } from '../ports/backend.ts';
 import { backOffMillis } from './back-off.ts';
 import type { ResourceClient } from './client.ts';
 
@@ -76,63 +76,26 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
     labelSelector: options.labelSelector,
     fieldSelector: options.fieldSelector,
   };
-  const objects = new Map<string, T>();
+  const copy = localCopy(handlers, client.ref.resource, log);
   const synced = Promise.withResolvers<void>();
   /** The revision to watch from; undefined: list first. */
   let resourceVersion: string | undefined;
   let failures = 0;
 
-  const notify = (call: () => void): void => {
-    try {
-      call();
-    } catch (error) {
-      log.error('informer: a handler failed', { resource: client.ref.resource, error: (error as Error).stack });
-    }
-  };
-  const put = (object: T): void => {
-    const key = keyOf(object);
-    const old = objects.get(key);
-    if (old !== undefined && old.metadata.uid !== object.metadata.uid) remove(old);
-    else if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
-    const known = objects.get(key);
-    objects.set(key, object);
-    notify(() => (known === undefined ? handlers.added?.(object) : handlers.updated?.(object, known)));
-  };
-  const remove = (object: T): void => {
-    if (objects.delete(keyOf(object))) notify(() => handlers.deleted?.(object));
-  };
-  const replace = (items: readonly T[]): void => {
-    const present = new Set(items.map(keyOf));
-    for (const [key, object] of [...objects]) if (!present.has(key)) remove(object);
-    for (const item of items) put(item);
-  };
   const onEvent = (event: WatchEvent<From>): void => {
     if (event.type === 'ERROR') throw new ApiError(event.object as Status);
     failures = 0;
-    if (event.type === 'DELETED') remove(transform(event.object));
-    else if (event.type !== 'BOOKMARK') put(transform(event.object));
+    if (event.type === 'DELETED') copy.remove(transform(event.object));
+    else if (event.type !== 'BOOKMARK') copy.put(transform(event.object));
     resourceVersion = event.object.metadata.resourceVersion;
   };
-
-  /** All pages show the revision of the first one. */
-  async function listAll(): Promise<{ items: T[]; resourceVersion: string | undefined }> {
-    const items: T[] = [];
-    const query = { ...selection, limit: options.pageSize };
-    let page = await client.list(query);
-    const { resourceVersion: revision } = page.metadata;
-    for (;;) {
-      for (const item of page.items) items.push(transform(withKind(item, page)));
-      if (!page.metadata.continue) return { items, resourceVersion: revision };
-      page = await client.list({ ...query, continue: page.metadata.continue });
-    }
-  }
 
   /** Lists if there is no revision to watch from, then watches until the watch ends. */
   async function follow(): Promise<void> {
     if (resourceVersion === undefined) {
-      const list = await listAll();
+      const list = await listAll(client, { ...selection, limit: options.pageSize }, transform);
       if (signal.aborted) return;
-      replace(list.items);
+      copy.replace(list.items);
       resourceVersion = list.resourceVersion;
       synced.resolve();
     }
@@ -180,9 +143,55 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
 
   return {
     synced: synced.promise,
-    get: (namespace, name) => objects.get(`${namespace ?? ''}/${name}`),
-    list: () => [...objects.values()],
+    get: (namespace, name) => copy.objects.get(`${namespace ?? ''}/${name}`),
+    list: () => [...copy.objects.values()],
   };
+}
+
+/** The objects of an informer. Calls the handlers for each change, after it is visible in `objects`. */
+function localCopy<T extends KubeObject>(handlers: InformerHandlers<T>, resource: string, log: Log) {
+  const objects = new Map<string, T>();
+  const notify = (call: () => void): void => {
+    try {
+      call();
+    } catch (error) {
+      log.error('informer: a handler failed', { resource, error: (error as Error).stack });
+    }
+  };
+  const put = (object: T): void => {
+    const key = keyOf(object);
+    const old = objects.get(key);
+    if (old !== undefined && old.metadata.uid !== object.metadata.uid) remove(old);
+    else if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    const known = objects.get(key);
+    objects.set(key, object);
+    notify(() => (known === undefined ? handlers.added?.(object) : handlers.updated?.(object, known)));
+  };
+  const remove = (object: T): void => {
+    if (objects.delete(keyOf(object))) notify(() => handlers.deleted?.(object));
+  };
+  const replace = (items: readonly T[]): void => {
+    const present = new Set(items.map(keyOf));
+    for (const [key, object] of [...objects]) if (!present.has(key)) remove(object);
+    for (const item of items) put(item);
+  };
+  return { objects, put, remove, replace };
+}
+
+/** Lists all pages; they show the revision of the first one, which is returned. */
+async function listAll<From extends KubeObject, T>(
+  client: ResourceClient<From>,
+  query: ListOptions,
+  transform: (object: From) => T,
+): Promise<{ items: T[]; resourceVersion: string | undefined }> {
+  const items: T[] = [];
+  let page = await client.list(query);
+  const { resourceVersion } = page.metadata;
+  for (;;) {
+    for (const item of page.items) items.push(transform(withKind(item, page)));
+    if (!page.metadata.continue) return { items, resourceVersion };
+    page = await client.list({ ...query, continue: page.metadata.continue });
+  }
 }
 
 /** Adds kind and apiVersion: the items of an API server's list do not repeat them. */

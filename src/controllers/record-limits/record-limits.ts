@@ -12,13 +12,14 @@ import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
+import type { ResourceClient } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
-import type { Timer } from '../../platform/platform.ts';
+import type { Log, Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
+import { byAge, excessParts, type Part } from './parts.ts';
 
 export interface RecordLimits {
   ageMillis: number;
@@ -31,13 +32,6 @@ const SWEEP_MILLIS = 60 * 1000;
 /** Records that exceed the limit are reduced to this fraction of it, so that not every further write causes a deletion. */
 const SHRINK_TO = 0.9;
 const PAGE_SIZE = 500;
-
-/** One part of a record: what this controller keeps of a PodRecord. */
-interface Part extends KubeObject {
-  podUid: string;
-  lastAt: Millis;
-  bytes: number;
-}
 
 export async function startRecordLimits(options: ControllerOptions & { limits: RecordLimits }): Promise<void> {
   const { client, timers, log, signal, limits } = options;
@@ -91,6 +85,9 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     timer = { at, timer: timers.at(at, () => void sweep()) };
   }
 
+  const removeAll = (all: readonly Part[]): Promise<boolean> => deleteParts(records, all, log, signal);
+  const excess = (): Part[] => excessParts(parts.list(), living, bytes - limits.bytes * SHRINK_TO);
+
   async function sweep(): Promise<void> {
     timer?.timer.cancel();
     timer = undefined;
@@ -100,7 +97,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     try {
       const now = timers.now();
       const { expired, nextAt } = byAge(parts.list(), living, limits.ageMillis, now);
-      const failed = !(await removeAll(expired)) || (bytes > limits.bytes && !(await removeAll(tooMany())));
+      const failed = !(await removeAll(expired)) || (bytes > limits.bytes && !(await removeAll(excess())));
       if (failed || nextAt !== undefined) arm(Math.max(failed ? now : (nextAt ?? now), now + SWEEP_MILLIS));
     } finally {
       sweeping = false;
@@ -109,36 +106,32 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     again = false;
   }
 
-  function tooMany(): Part[] {
-    let excess = bytes - limits.bytes * SHRINK_TO;
-    return bySize(parts.list(), living).filter((part) => {
-      const isExcess = excess > 0;
-      if (isExcess) excess -= part.bytes;
-      return isExcess;
-    });
-  }
-
-  /** Returns false if a deletion failed and must be retried. */
-  async function removeAll(all: readonly Part[]): Promise<boolean> {
-    let done = true;
-    for (const { metadata } of all) {
-      const { name, namespace, uid } = metadata;
-      if (signal.aborted) return true;
-      try {
-        await records.delete(name, namespace, { preconditions: { uid } });
-      } catch (error) {
-        if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) continue;
-        log.warn('record-limits: cannot delete a record', { name, namespace, error: (error as Error).message });
-        done = false;
-      }
-    }
-    return done;
-  }
-
   onAbort(signal, () => timer?.timer.cancel());
   await Promise.all([parts.synced, pods.synced]);
   ready = true;
   await sweep();
+}
+
+/** Returns false if a deletion failed and must be retried. Stops without an error when the signal aborts. */
+async function deleteParts(
+  records: ResourceClient<PodRecord>,
+  parts: readonly Part[],
+  log: Log,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let isDone = true;
+  for (const { metadata } of parts) {
+    const { name, namespace, uid } = metadata;
+    if (signal.aborted) return true;
+    try {
+      await records.delete(name, namespace, { preconditions: { uid } });
+    } catch (error) {
+      if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) continue;
+      log.warn('record-limits: cannot delete a record', { name, namespace, error: (error as Error).message });
+      isDone = false;
+    }
+  }
+  return isDone;
 }
 
 function partOf({ apiVersion, kind, metadata, ...record }: PodRecord): Part {
@@ -153,38 +146,3 @@ function partOf({ apiVersion, kind, metadata, ...record }: PodRecord): Part {
     bytes: JSON.stringify({ apiVersion, kind, metadata, ...record }).length,
   };
 }
-
-/** The parts of expired records, and the time at which the next record of a gone Pod expires, if there is one. */
-export function byAge(
-  parts: readonly Part[],
-  living: ReadonlySet<string>,
-  ageMillis: number,
-  now: Millis,
-): { expired: Part[]; nextAt: Millis | undefined } {
-  const lastOf = new Map<string, Millis>();
-  for (const { podUid, lastAt } of parts) lastOf.set(podUid, Math.max(lastAt, lastOf.get(podUid) ?? 0));
-  const expiryOf = ({ podUid }: Part): Millis =>
-    living.has(podUid) ? Number.POSITIVE_INFINITY : (lastOf.get(podUid) ?? 0) + ageMillis;
-  let next = Number.POSITIVE_INFINITY;
-  const expired = parts.filter((part) => {
-    const at = expiryOf(part);
-    if (at > now) next = Math.min(next, at);
-    return at <= now;
-  });
-  return { expired, nextAt: Number.isFinite(next) ? next : undefined };
-}
-
-/** The parts that may be deleted to reduce the size, in the order of deletion. */
-export function bySize(parts: readonly Part[], living: ReadonlySet<string>): Part[] {
-  const newest = new Map<string, Part>();
-  for (const part of parts) {
-    const known = newest.get(part.podUid);
-    if (known === undefined || numberOf(part) > numberOf(known)) newest.set(part.podUid, part);
-  }
-  const rank = (part: Part): number => (living.has(part.podUid) ? 1 : 0);
-  return parts
-    .filter((part) => rank(part) === 0 || newest.get(part.podUid) !== part)
-    .sort((a, b) => rank(a) - rank(b) || a.lastAt - b.lastAt || numberOf(a) - numberOf(b));
-}
-
-const numberOf = ({ metadata }: Part): number => Number(metadata.name.split('.').at(-1));
