@@ -1,16 +1,18 @@
 /** Ends every Pod through the API, gracefully, and waits until nothing of them runs. */
+
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
-import { backOffMillis, pause } from '../client/back-off.ts';
+import { PODS } from '../api/resources.ts';
+import { backOffMillis } from '../client/back-off.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { isApiError } from '../machinery/status.ts';
+import { pause } from '../platform/pause.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
 
 const RETRY_BASE_MILLIS = 200;
 const RETRY_MAX_MILLIS = 10_000;
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 

@@ -1,7 +1,9 @@
 /** `lifepod image load`, `list` and `rm`. */
+
 import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Pod } from '../api/generated/types.ts';
+import { PODS } from '../api/resources.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { instanceLabels, SANDBOX_IMAGE } from '../engine/engine-runtime.ts';
 import { kubeconfigPath, readEngineRecord } from '../engine/settings.ts';
@@ -108,7 +110,7 @@ function find(images: readonly ImageInfo[], reference: string): ImageInfo {
 async function readAll(dataDir: string): Promise<{ images: ImageInfo[]; pods: Pod[] }> {
   const images = await withRuntime(dataDir, listImages);
   const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
-  const { items } = await client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' }).list();
+  const { items } = await client.resource<Pod>(PODS).list();
   return { images, pods: items.filter(isUnfinished) };
 }
 

@@ -1,7 +1,9 @@
 /** Finds the record of a Pod's life: of one that is there, or of one that is gone. */
+
 import { mirroredUid } from '../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../api/generated/types.ts';
 import { POD_RECORDS, recordName, shortUid } from '../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import type { Transition } from '../lifecycle/types.ts';
 import { isApiError } from '../machinery/status.ts';
@@ -9,7 +11,6 @@ import { fromApi } from '../node/record/step-conversion.ts';
 import { UserError } from '../platform/files.ts';
 import type { ListOptions } from '../ports/backend.ts';
 
-export const PODS = { group: '', version: 'v1', resource: 'pods' };
 const PAGE_SIZE = 500;
 
 export interface PodLife {

@@ -4,10 +4,11 @@
  */
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { ContainerStatus, DeferControl, Pod } from '../api/generated/types.ts';
+import { PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import { type ApiError, isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
-import { PODS, podName } from './records.ts';
+import { podName } from './records.ts';
 import { resolveTarget, type TargetOptions } from './target.ts';
 
 export async function skip(given: string, entry: string, options: TargetOptions): Promise<void> {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { CoreV1Event } from '../api/generated/types.ts';
+import { EVENTS } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { forbidden, serviceUnavailable } from '../machinery/status.ts';
 import { createEventRecorder } from './events.ts';
 import { memoryBackend, silentLog, testTimers } from './testing.ts';
 import { inProcessClient } from './typed-client.ts';
 
-const ref = { group: '', version: 'v1', resource: 'events' };
 const pod: KubeObject = {
   apiVersion: 'v1',
   kind: 'Pod',
@@ -22,11 +22,11 @@ function setUp() {
     timers,
     log: silentLog,
   });
-  const stored = () => backend.objects(ref) as CoreV1Event[];
+  const stored = () => backend.objects(EVENTS) as CoreV1Event[];
   return { backend, timers, recorder, stored };
 }
 
-test('an Event has the fields that the kubelet of v1.33 gives it', async () => {
+test('an Event has the same fields as one from the kubelet of v1.33', async () => {
   const { recorder, stored, timers } = setUp();
   recorder.event(pod, 'Normal', 'Pulled', 'Container image present', 'spec.initContainers{init}');
   await recorder.flushed();
@@ -57,7 +57,7 @@ test('an Event has the fields that the kubelet of v1.33 gives it', async () => {
   });
 });
 
-test('the same Event again is counted by a patch; another message is another Event', async () => {
+test('a repeated Event is patched with a higher count; a different message creates another Event', async () => {
   const { backend, recorder, stored, timers } = setUp();
   recorder.event(pod, 'Warning', 'BackOff', 'one');
   timers.advance(5000);
@@ -74,17 +74,17 @@ test('the same Event again is counted by a patch; another message is another Eve
   expect(new Set(stored().map((each) => each.metadata.name)).size).toBe(2);
 });
 
-test('an Event that has expired meanwhile is written anew with its count', async () => {
+test('a repeated Event that has expired is created again with its count continued', async () => {
   const { backend, recorder, stored } = setUp();
   recorder.event(pod, 'Warning', 'BackOff', 'one');
   await recorder.flushed();
-  backend.remove(ref, 'a', stored()[0]?.metadata.name as string);
+  backend.remove(EVENTS, 'a', stored()[0]?.metadata.name as string);
   recorder.event(pod, 'Warning', 'BackOff', 'one');
   await recorder.flushed();
   expect(stored().map((each) => each.count)).toEqual([2]);
 });
 
-test('a server that is not there is asked again, in order; one that refuses is not', async () => {
+test('retries Events in order while the server is unavailable, and drops an Event that the server rejects', async () => {
   const { backend, recorder, stored, timers } = setUp();
   backend.failNext('create', serviceUnavailable('not yet'));
   recorder.event(pod, 'Normal', 'First', 'one');
@@ -95,14 +95,14 @@ test('a server that is not there is asked again, in order; one that refuses is n
   await recorder.flushed();
   expect(stored().map((each) => each.reason)).toEqual(['First', 'Second']);
 
-  backend.failNext('create', forbidden(ref, '', 'the namespace is being terminated'));
+  backend.failNext('create', forbidden(EVENTS, '', 'the namespace is being terminated'));
   recorder.event(pod, 'Normal', 'Third', 'three');
   recorder.event(pod, 'Normal', 'Fourth', 'four');
   await recorder.flushed();
   expect(stored().map((each) => each.reason)).toEqual(['First', 'Second', 'Fourth']);
 });
 
-test('too many are dropped, the caller is never held up', async () => {
+test('drops Events beyond 1000 queued ones without blocking the caller', async () => {
   const { backend, recorder, stored, timers } = setUp();
   backend.failNext('create', serviceUnavailable('not yet'));
   for (let i = 0; i < 3000; i++) recorder.event(pod, 'Normal', 'Many', `${i}`);
@@ -112,7 +112,7 @@ test('too many are dropped, the caller is never held up', async () => {
   expect(stored()).toHaveLength(1001);
 });
 
-test('a message of more than 1024 bytes is cut, and not within a character', async () => {
+test('a message of more than 1024 bytes is cut between two characters', async () => {
   const { recorder, stored } = setUp();
   const whole = 'a'.repeat(1024);
   for (const message of [whole, `${whole}b`, 'é'.repeat(1000), `a${'é'.repeat(1000)}`]) {
@@ -127,7 +127,7 @@ test('a message of more than 1024 bytes is cut, and not within a character', asy
   ]);
 });
 
-test('long messages that differ only at their end are one Event', async () => {
+test('long messages that differ only beyond the cut count as one Event', async () => {
   const { recorder, stored } = setUp();
   for (let i = 0; i < 3; i++) recorder.event(pod, 'Warning', 'Unhealthy', 'a'.repeat(2 ** 20) + i);
   await recorder.flushed();

@@ -1,21 +1,24 @@
 /**
- * Records core/v1 Events. Never blocks and never fails its caller: Events are sent one after another, in order, from a
- * bounded queue; an Event that repeats is counted on the one that is there.
- * Source: client-go's tools/record of v1.33 (behaviour, names and fields).
+ * Records core/v1 Events. Never blocks its caller and never throws: Events are sent one after another, in order, from a
+ * bounded queue. A repeated Event increments the count of the existing one.
+ * Source: client-go's tools/record of v1.33 (behavior, names and fields).
  */
+
 import type { CoreV1Event, ObjectReference } from '../api/generated/types.ts';
+import { EVENTS } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { ApiError, isApiError } from '../machinery/status.ts';
 import { formatTime } from '../machinery/time.ts';
+import { pause } from '../platform/pause.ts';
 import type { Log, Timers } from '../platform/platform.ts';
-import { backOffMillis, pause } from './back-off.ts';
+import { backOffMillis } from './back-off.ts';
 import type { Client } from './client.ts';
 
-/** More are dropped. */
+/** While this many Events are queued, new ones are dropped. */
 const MAX_QUEUED = 1000;
-/** Of so many different Events it is known that they are there. */
+/** How many different Events are remembered, so that a repetition patches the existing Event. */
 const MAX_REMEMBERED = 4096;
-/** The API's limit of the field note of events.k8s.io/v1. */
+/** The API's limit for the field `note` of events.k8s.io/v1. */
 const MAX_MESSAGE_BYTES = 1024;
 const CUT = ' ...';
 const MAX_TRIES = 12;
@@ -23,20 +26,20 @@ const RETRY_BASE_MILLIS = 100;
 const RETRY_MAX_MILLIS = 10_000;
 
 export interface EventRecorderOptions {
-  /** kubelet, default-scheduler */
+  /** For example `kubelet` or `default-scheduler`. */
   component: string;
   /** The node's name. */
   host?: string;
   timers: Timers;
   log: Log;
-  /** Ends it; what is queued is dropped. */
+  /** Stops the recorder and drops the queued Events. */
   signal?: AbortSignal;
 }
 
 export interface EventRecorder {
-  /** `fieldPath`: spec.initContainers{name} */
+  /** Queues an Event about the object. `fieldPath`: the part that it is about, such as `spec.initContainers{name}`. */
   event(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, fieldPath?: string): void;
-  /** Resolves when all that was recorded until now has been sent or given up. */
+  /** Resolves when every Event recorded so far has been sent or given up. */
   flushed(): Promise<void>;
 }
 
@@ -51,63 +54,9 @@ interface Known {
 export function createEventRecorder(client: Client, options: EventRecorderOptions): EventRecorder {
   const { timers, log } = options;
   const signal = options.signal ?? new AbortController().signal;
-  const events = client.resource<CoreV1Event>({ group: '', version: 'v1', resource: 'events' });
-  const source = { component: options.component, host: options.host };
+  const store = eventStore(client, options);
   const queue: Draft[] = [];
-  /** By what makes Events the same; the oldest first. */
-  const known = new Map<string, Known>();
   let sending: Promise<void> | undefined;
-  let lastNanos = 0n;
-
-  /** Nanoseconds since the epoch as the names of Events have them, each one once. */
-  const uniqueNanos = (at: number): bigint => {
-    const nanos = BigInt(Math.floor(at)) * 1_000_000n;
-    lastNanos = nanos > lastNanos ? nanos : lastNanos + 1n;
-    return lastNanos;
-  };
-  const remember = (key: string, value: Known): void => {
-    known.delete(key);
-    known.set(key, value);
-    if (known.size > MAX_REMEMBERED) known.delete(known.keys().next().value as string);
-  };
-
-  async function store(draft: Draft): Promise<void> {
-    const key = sameness(draft);
-    const namespace = draft.involvedObject.namespace ?? 'default';
-    const time = formatTime(draft.at);
-    const before = known.get(key);
-    if (before !== undefined) {
-      const count = before.count + 1;
-      remember(key, { ...before, count });
-      try {
-        const change = { count, lastTimestamp: time };
-        await events.patch(before.name, namespace, 'application/strategic-merge-patch+json', change);
-        return;
-      } catch (error) {
-        // It has expired: written anew, with its count.
-        if (!isApiError(error, 'NotFound')) {
-          remember(key, before);
-          throw error;
-        }
-      }
-    }
-    const { at, ...content } = draft;
-    const name = `${draft.involvedObject.name}.${uniqueNanos(at).toString(16)}`;
-    const next: Known = { name, count: (before?.count ?? 0) + 1, firstTimestamp: before?.firstTimestamp ?? time };
-    await events.create({
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { name, namespace },
-      ...content,
-      source,
-      firstTimestamp: next.firstTimestamp,
-      lastTimestamp: time,
-      count: next.count,
-      reportingComponent: options.component,
-      reportingInstance: options.host ?? '',
-    });
-    remember(key, next);
-  }
 
   async function send(draft: Draft): Promise<void> {
     for (let tries = 1; !signal.aborted; tries++) {
@@ -142,15 +91,76 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
   };
 }
 
+/** Returns a function that stores an Event: as a new object, or by a higher count of the existing one. Rejects if that fails. */
+function eventStore(client: Client, { component, host }: EventRecorderOptions): (draft: Draft) => Promise<void> {
+  const events = client.resource<CoreV1Event>(EVENTS);
+  /** The remembered Events by `identityOf`, least recently used first. */
+  const known = new Map<string, Known>();
+  let lastNanos = 0n;
+
+  /** Nanoseconds since the epoch, for the name of an Event. Never returns the same number twice. */
+  const uniqueNanos = (at: number): bigint => {
+    const nanos = BigInt(Math.floor(at)) * 1_000_000n;
+    lastNanos = nanos > lastNanos ? nanos : lastNanos + 1n;
+    return lastNanos;
+  };
+  const remember = (key: string, value: Known): void => {
+    known.delete(key);
+    known.set(key, value);
+    if (known.size > MAX_REMEMBERED) known.delete(known.keys().next().value as string);
+  };
+  /** Returns false if the Event has expired. */
+  const increment = async (key: string, before: Known, draft: Draft): Promise<boolean> => {
+    const count = before.count + 1;
+    remember(key, { ...before, count });
+    try {
+      const namespace = namespaceOf(draft);
+      const change = { count, lastTimestamp: formatTime(draft.at) };
+      await events.patch(before.name, namespace, 'application/strategic-merge-patch+json', change);
+      return true;
+    } catch (error) {
+      if (isApiError(error, 'NotFound')) return false;
+      remember(key, before);
+      throw error;
+    }
+  };
+
+  return async (draft) => {
+    const key = identityOf(draft);
+    const before = known.get(key);
+    if (before !== undefined && (await increment(key, before, draft))) return;
+    // An Event that has expired is created again with its count continued.
+    const { at, ...content } = draft;
+    const time = formatTime(at);
+    const name = `${draft.involvedObject.name}.${uniqueNanos(at).toString(16)}`;
+    const next: Known = { name, count: (before?.count ?? 0) + 1, firstTimestamp: before?.firstTimestamp ?? time };
+    await events.create({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name, namespace: namespaceOf(draft) },
+      ...content,
+      source: { component, host },
+      firstTimestamp: next.firstTimestamp,
+      lastTimestamp: time,
+      count: next.count,
+      reportingComponent: component,
+      reportingInstance: host ?? '',
+    });
+    remember(key, next);
+  };
+}
+
+const namespaceOf = ({ involvedObject }: Draft): string => involvedObject.namespace ?? 'default';
+
 const mayWorkLater = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.code >= 500 || error.code === 429;
 
-/** Many messages are held in memory, and a container can write one of any length, such as its answer to a probe. */
+/** Cuts the message: many messages are kept in memory, and a container can produce one of any length (output of a probe). */
 function shortened(message: string): string {
   const bytes = Buffer.from(message.slice(0, MAX_MESSAGE_BYTES + 1));
   if (bytes.length <= MAX_MESSAGE_BYTES) return message;
   let end = MAX_MESSAGE_BYTES - CUT.length;
-  // Not within a character: its second and later bytes begin with the bits 10.
+  // Do not cut within a UTF-8 character: all its bytes but the first begin with the bits 10.
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.toString('utf8', 0, end) + CUT;
 }
@@ -160,5 +170,5 @@ function referenceTo(object: KubeObject, fieldPath: string | undefined): ObjectR
   return { kind: object.kind, namespace, name, uid, apiVersion: object.apiVersion, resourceVersion, fieldPath };
 }
 
-const sameness = ({ involvedObject: on, type, reason, message }: Draft): string =>
+const identityOf = ({ involvedObject: on, type, reason, message }: Draft): string =>
   JSON.stringify([on.kind, on.namespace, on.name, on.uid, on.apiVersion, on.fieldPath, type, reason, message]);

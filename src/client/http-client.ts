@@ -1,8 +1,8 @@
 /**
- * The client of an API server elsewhere: HTTPS with a client certificate, connections kept alive.
+ * The client of an API server in another process: HTTPS with a client certificate and keep-alive connections.
  * Idle connections do not keep the process alive.
  *
- * Every failure is an ApiError: the server's Status, or 503 ServiceUnavailable where it cannot be reached.
+ * Every failure is an ApiError: the server's Status, or 503 ServiceUnavailable if the server cannot be reached.
  */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
@@ -14,23 +14,23 @@ import type { DeleteOptions, ResourceBackend, WatchEvent, WriteOptions } from '.
 import type { Client } from './client.ts';
 import { jsonLines } from './json-lines.ts';
 import { queryText, resourcePath } from './paths.ts';
-import { inProcessClient } from './typed-client.ts';
+import { backendClient } from './typed-client.ts';
 
 export interface HttpClientOptions {
-  /** https://127.0.0.1:6443 */
+  /** For example `https://127.0.0.1:6443`. */
   server: string;
   caPem: string;
   certPem: string;
   keyPem: string;
 }
 
-/** A call other than a watch fails when the server says nothing for this long. */
+/** A call other than a watch fails if the server sends nothing for this long. */
 const SILENCE_MILLIS = 60_000;
 
 export interface HttpClient extends Client {
   /**
-   * The body of a GET that is no JSON and may have no end, such as a log; it is destroyed when `signal` aborts. Rejects
-   * with an ApiError; a connection that is lost later is an error of the body.
+   * The body of a GET that is not JSON and may be endless, such as a log. The body is destroyed when `signal` aborts.
+   * Rejects with an ApiError; if the connection is lost later, the body emits an error.
    */
   open(path: string, signal: AbortSignal): Promise<Readable>;
 }
@@ -38,7 +38,7 @@ export interface HttpClient extends Client {
 export function httpClient(options: HttpClientOptions): HttpClient {
   const connected = connection(options);
   return {
-    ...inProcessClient(httpBackend(connected)),
+    ...backendClient(httpBackend(connected)),
     open: (path, signal) => connected.open({ method: 'GET', path }, { signal }),
   };
 }
@@ -51,7 +51,7 @@ interface Call {
 }
 
 interface Connection {
-  /** The response's head, 2xx; its body is still to be read. */
+  /** Resolves with the response once its headers have arrived with a 2xx status; the caller reads the body. */
   open(call: Call, options: { signal?: AbortSignal; timeoutMillis?: number }): Promise<IncomingMessage>;
 }
 
@@ -91,7 +91,7 @@ function connection(options: HttpClientOptions): Connection {
   };
 }
 
-/** The server closed a kept connection while the request was on its way. */
+/** The server closed a keep-alive connection while the request was being sent, so that the request can be repeated. */
 class StaleConnection extends Error {}
 
 const isStale = (outgoing: ClientRequest, error: NodeJS.ErrnoException, call: Call): boolean =>
@@ -110,7 +110,7 @@ async function failureOf(response: IncomingMessage): Promise<ApiError> {
     const status = JSON.parse(body) as Status;
     if (status.kind === 'Status') return new ApiError({ ...status, code: status.code ?? code });
   } catch {
-    // Not JSON: something between us and the API server has answered.
+    // The body is not JSON: a proxy between lifepod and the API server has answered.
   }
   const message = body.trim() || `the server answered ${code}`;
   return new ApiError({
@@ -125,29 +125,29 @@ async function failureOf(response: IncomingMessage): Promise<ApiError> {
 }
 
 function httpBackend(connection: Connection): ResourceBackend {
-  async function call<T>(each: Call): Promise<T> {
-    const response = await connection.open(each, { timeoutMillis: SILENCE_MILLIS });
+  async function send<T>(call: Call): Promise<T> {
+    const response = await connection.open(call, { timeoutMillis: SILENCE_MILLIS });
     try {
       return JSON.parse(await readText(response)) as T;
     } catch (error) {
-      throw serviceUnavailable(`the answer of the API server is not whole: ${(error as Error).message}`);
+      throw serviceUnavailable(`the response of the API server is incomplete: ${(error as Error).message}`);
     }
   }
   const json = (value: unknown): Call['body'] => ({ contentType: 'application/json', value });
 
   return {
-    get: (ref, namespace, name) => call<KubeObject>({ method: 'GET', path: resourcePath(ref, namespace, name) }),
+    get: (ref, namespace, name) => send<KubeObject>({ method: 'GET', path: resourcePath(ref, namespace, name) }),
     list: (ref, { namespace, ...query }) =>
-      call<KubeList>({ method: 'GET', path: resourcePath(ref, namespace) + queryText(query) }),
+      send<KubeList>({ method: 'GET', path: resourcePath(ref, namespace) + queryText(query) }),
     create: (ref, namespace, object, options = {}) =>
-      call<KubeObject>({
+      send<KubeObject>({
         method: 'POST',
         path: resourcePath(ref, namespace, options.name, options.subresource) + queryText(writeQuery(options)),
         body: json(object),
         onWarning: options.onWarning,
       }),
     update: (ref, object, options = {}) =>
-      call<KubeObject>({
+      send<KubeObject>({
         method: 'PUT',
         path:
           resourcePath(ref, object.metadata.namespace, object.metadata.name, options.subresource) +
@@ -156,14 +156,14 @@ function httpBackend(connection: Connection): ResourceBackend {
         onWarning: options.onWarning,
       }),
     patch: (ref, namespace, name, type, value, options = {}) =>
-      call<KubeObject>({
+      send<KubeObject>({
         method: 'PATCH',
         path: resourcePath(ref, namespace, name, options.subresource) + queryText(writeQuery(options)),
         body: { contentType: type, value },
         onWarning: options.onWarning,
       }),
     delete: (ref, namespace, name, options = {}) =>
-      call<KubeObject | Status>({
+      send<KubeObject | Status>({
         method: 'DELETE',
         path: resourcePath(ref, namespace, name) + queryText(writeQuery(options)),
         body: json(deleteBody(options)),
@@ -172,7 +172,7 @@ function httpBackend(connection: Connection): ResourceBackend {
     deleteCollection: (ref, options) => {
       const { namespace, labelSelector, fieldSelector, resourceVersion } = options;
       const query = { labelSelector, fieldSelector, resourceVersion, ...writeQuery(options) };
-      return call<KubeList>({
+      return send<KubeList>({
         method: 'DELETE',
         path: resourcePath(ref, namespace) + queryText(query),
         body: json(deleteBody(options)),
@@ -221,10 +221,10 @@ const watch = async (
         feed(chunk);
       } catch (error) {
         response.destroy();
-        reject(serviceUnavailable(`the watch of the API server is broken: ${(error as Error).message}`));
+        reject(serviceUnavailable(`the API server sent an invalid watch event: ${(error as Error).message}`));
       }
     });
-    // A lost connection ends a watch like a server that ends it: the caller watches again from where it was.
+    // A lost connection ends the watch without an error, as when the server ends it: the caller resumes from its revision.
     response.on('error', () => {});
     response.on('close', () => resolve());
   });

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
+import { CONFIG_MAPS } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { serviceUnavailable } from '../machinery/status.ts';
 import { createInformer } from './informer.ts';
 import { memoryBackend, silentLog, testTimers } from './testing.ts';
 import { inProcessClient } from './typed-client.ts';
 
-const ref = { group: '', version: 'v1', resource: 'configmaps' };
 const object = (name: string, extra: object = {}): KubeObject & { data?: unknown } => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
@@ -19,22 +19,22 @@ function setUp(options: { fieldSelector?: string } = {}) {
   const stop = new AbortController();
   const heard: string[] = [];
   let wake = (): void => {};
-  const tell = (text: string): void => {
+  const record = (text: string): void => {
     heard.push(text);
     wake();
   };
   const start = () =>
     createInformer(
-      inProcessClient(backend).resource(ref),
+      inProcessClient(backend).resource(CONFIG_MAPS),
       { ...options, log: silentLog, timers, signal: stop.signal },
       {
-        added: (each) => tell(`added ${each.metadata.name}`),
+        added: (each) => record(`added ${each.metadata.name}`),
         updated: (each, old) =>
-          tell(`updated ${each.metadata.name} ${old.metadata.resourceVersion}>${each.metadata.resourceVersion}`),
-        deleted: (each) => tell(`deleted ${each.metadata.name}`),
+          record(`updated ${each.metadata.name} ${old.metadata.resourceVersion}>${each.metadata.resourceVersion}`),
+        deleted: (each) => record(`deleted ${each.metadata.name}`),
       },
     );
-  /** Resolves once so much was heard. */
+  /** Resolves once the handlers have been called `count` times. */
   const until = async (count: number): Promise<void> => {
     while (heard.length < count) {
       await new Promise<void>((resolve) => {
@@ -42,65 +42,65 @@ function setUp(options: { fieldSelector?: string } = {}) {
       });
     }
   };
-  /** Resolves once the call was made so often; the calls are made in microtasks. */
+  /** Resolves once the backend has received the call `count` times; the informer makes its calls in microtasks. */
   const called = async (text: string, count: number): Promise<void> => {
     while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
   };
   return { backend, timers, stop, heard, start, until, called };
 }
 
-test('tells of what is there, then of each change, and keeps a copy', async () => {
+test('calls the handlers for existing objects, then for each change, and keeps a copy', async () => {
   const { backend, heard, start, stop, called } = setUp();
-  backend.set(ref, object('x'));
+  backend.set(CONFIG_MAPS, object('x'));
   const informer = start();
   await informer.synced;
   expect(heard).toEqual(['added x']);
   await called('watch configmaps /', 1);
-  backend.set(ref, object('y'));
-  backend.set(ref, object('x', { data: { k: '1' } }));
-  backend.remove(ref, 'a', 'y');
+  backend.set(CONFIG_MAPS, object('y'));
+  backend.set(CONFIG_MAPS, object('x', { data: { k: '1' } }));
+  backend.remove(CONFIG_MAPS, 'a', 'y');
   expect(heard.slice(1)).toEqual(['added y', 'updated x 1>3', 'deleted y']);
   expect(informer.list().map((each) => each.metadata.name)).toEqual(['x']);
   expect(informer.get('a', 'x')?.metadata.resourceVersion).toBe('3');
   stop.abort();
 });
 
-test('an object that leaves the selection is deleted from it', async () => {
+test('ignores objects outside the field selector', async () => {
   const { backend, heard, start, stop, called } = setUp({ fieldSelector: 'metadata.name=x' });
-  backend.set(ref, object('y'));
+  backend.set(CONFIG_MAPS, object('y'));
   await start().synced;
   await called('watch configmaps /', 1);
-  backend.set(ref, object('x'));
+  backend.set(CONFIG_MAPS, object('x'));
   expect(heard).toEqual(['added x']);
   stop.abort();
 });
 
-test('after a lost watch it goes on from where it was', async () => {
+test('after a lost watch it watches again from the last revision, without a list', async () => {
   const { backend, timers, heard, start, stop, until, called } = setUp();
   await start().synced;
   await called('watch configmaps /', 1);
-  backend.set(ref, object('x'));
+  backend.set(CONFIG_MAPS, object('x'));
   timers.advance(1000);
   backend.endWatches();
-  backend.set(ref, object('y'));
+  backend.set(CONFIG_MAPS, object('y'));
   await until(2);
   expect(heard).toEqual(['added x', 'added y']);
   expect(backend.calls.filter((call) => call.startsWith('list'))).toHaveLength(1);
   stop.abort();
 });
 
-test('when the history is gone (410) it lists again and tells the difference', async () => {
+test('after 410 Gone it lists again and calls the handlers for the difference', async () => {
   const { backend, timers, heard, start, stop, until, called } = setUp();
-  for (const name of ['same', 'changed', 'gone', 'replaced']) backend.set(ref, object(name));
+  for (const name of ['same', 'changed', 'gone', 'replaced']) backend.set(CONFIG_MAPS, object(name));
   await start().synced;
   await called('watch configmaps /', 1);
   timers.advance(1000);
   backend.endWatches({ lost: true });
-  backend.set(ref, object('changed', { data: {} }));
-  backend.remove(ref, 'a', 'gone');
-  backend.remove(ref, 'a', 'replaced');
-  backend.set(ref, object('replaced'));
-  backend.set(ref, object('new'));
+  backend.set(CONFIG_MAPS, object('changed', { data: {} }));
+  backend.remove(CONFIG_MAPS, 'a', 'gone');
+  backend.remove(CONFIG_MAPS, 'a', 'replaced');
+  backend.set(CONFIG_MAPS, object('replaced'));
+  backend.set(CONFIG_MAPS, object('new'));
   await until(9);
   expect(heard.slice(4).sort()).toEqual(
     ['added new', 'added replaced', 'deleted gone', 'deleted replaced', 'updated changed 2>6'].sort(),
@@ -109,9 +109,9 @@ test('when the history is gone (410) it lists again and tells the difference', a
   stop.abort();
 });
 
-test('a list that fails is tried again after a pause that grows', async () => {
+test('retries a failed list with exponential back-off', async () => {
   const { backend, timers, heard, start, stop, called } = setUp();
-  backend.set(ref, object('x'));
+  backend.set(CONFIG_MAPS, object('x'));
   for (let i = 0; i < 3; i++) backend.failNext('list', serviceUnavailable('not yet'));
   const informer = start();
   await called('list configmaps /', 2);
@@ -126,12 +126,12 @@ test('a list that fails is tried again after a pause that grows', async () => {
   stop.abort();
 });
 
-test('a handler that throws does not stop the others', async () => {
+test('a handler that throws does not keep later objects from being handled', async () => {
   const { backend, timers, stop } = setUp();
-  backend.set(ref, object('x'));
-  backend.set(ref, object('y'));
+  backend.set(CONFIG_MAPS, object('x'));
+  backend.set(CONFIG_MAPS, object('y'));
   const seen: string[] = [];
-  const client = inProcessClient(backend).resource(ref);
+  const client = inProcessClient(backend).resource(CONFIG_MAPS);
   const added = (each: KubeObject): void => {
     seen.push(each.metadata.name);
     throw new Error('boom');
@@ -141,7 +141,7 @@ test('a handler that throws does not stop the others', async () => {
   stop.abort();
 });
 
-test('ended, it resolves synced and asks no more', async () => {
+test('when stopped before the first list it resolves `synced` and makes no further calls', async () => {
   const { backend, timers, start, stop, called } = setUp();
   for (let i = 0; i < 2; i++) backend.failNext('list', serviceUnavailable('not yet'));
   const informer = start();
@@ -153,12 +153,12 @@ test('ended, it resolves synced and asks no more', async () => {
   expect(backend.calls).toHaveLength(2);
 });
 
-test('lists in pages where it is told to, and keeps what is made of the objects', async () => {
+test('lists in pages of `pageSize` and stores the transformed objects', async () => {
   const { backend, timers, stop, called } = setUp();
-  for (const name of ['a', 'b', 'c', 'd', 'e']) backend.set(ref, object(name, { data: { size: name } }));
+  for (const name of ['a', 'b', 'c', 'd', 'e']) backend.set(CONFIG_MAPS, object(name, { data: { size: name } }));
   const heard: string[] = [];
   const informer = createInformer<ReturnType<typeof object>, KubeObject & { size: number }>(
-    inProcessClient(backend).resource(ref),
+    inProcessClient(backend).resource(CONFIG_MAPS),
     { pageSize: 2, log: silentLog, timers, signal: stop.signal },
     {
       added: (each) => heard.push(`added ${each.size}`),
@@ -171,8 +171,8 @@ test('lists in pages where it is told to, and keeps what is made of the objects'
   expect(backend.calls.filter((call) => call.startsWith('list'))).toHaveLength(3);
   expect(heard).toEqual(Array(5).fill('added 12'));
   await called('watch configmaps /', 1);
-  backend.set(ref, object('a', { data: { size: 'more' } }));
-  backend.remove(ref, 'a', 'a');
+  backend.set(CONFIG_MAPS, object('a', { data: { size: 'more' } }));
+  backend.remove(CONFIG_MAPS, 'a', 'a');
   expect(heard.slice(5)).toEqual(['updated 12 15', 'deleted 15']);
   expect(informer.list().map((each) => Object.keys(each))).toEqual(
     Array(4).fill(['apiVersion', 'kind', 'metadata', 'size']),

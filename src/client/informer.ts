@@ -1,19 +1,21 @@
 /**
- * A local copy of a resource, kept by list and watch, that tells its handlers of each change.
+ * A local copy of a resource, kept current by list and watch, that calls its handlers for each change.
  *
  * Invariants:
  *  1. Handlers of one object are called in the order of its changes; `added` first, `deleted` last.
- *  2. A change between a lost watch and the next list is told too (as one update, or as a delete with the last known object).
- *  3. get() and list() show a change before the handlers hear of it.
+ *  2. Handlers also see the changes between a lost watch and the next list: as one update, or as a delete with the last
+ *     known object.
+ *  3. get() and list() return the new state before the handlers are called.
  *
- * Source: client-go's reflector and shared informer (behaviour).
+ * Source: client-go's reflector and shared informer (behavior).
  */
 
 import type { KubeList, KubeObject, Status } from '../machinery/meta.ts';
 import { ApiError, isApiError } from '../machinery/status.ts';
+import { pause } from '../platform/pause.ts';
 import type { Log, Timers } from '../platform/platform.ts';
-import type { WatchEvent } from '../ports/backend.ts';
-import { backOffMillis, pause } from './back-off.ts';
+import type { ListOptions, WatchEvent } from '../ports/backend.ts';
+import { backOffMillis } from './back-off.ts';
 import type { ResourceClient } from './client.ts';
 
 const BACKOFF_BASE_MILLIS = 100;
@@ -23,24 +25,24 @@ export interface InformerOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
-  /** Lists come in pages of so many objects; absent: at once. */
+  /** Lists in pages of this many objects; undefined: the whole list in one call. */
   pageSize?: number;
   log: Log;
   timers: Timers;
-  /** Ends the informer. */
+  /** Stops the informer. */
   signal: AbortSignal;
 }
 
-/** Objects are shared: they must not be modified. */
+/** Handlers must not modify the objects: they are shared with the local copy. */
 export interface InformerHandlers<T extends KubeObject> {
   added?(object: T): void;
   updated?(object: T, old: T): void;
-  /** With the last known state. */
+  /** `object`: the last known state. */
   deleted?(object: T): void;
 }
 
 export interface Informer<T extends KubeObject> {
-  /** Resolves once the handlers have heard of everything in the first list (or the informer has ended before). */
+  /** Resolves once the handlers have been called for every object of the first list, or the informer has been stopped. */
   readonly synced: Promise<void>;
   get(namespace: string | undefined, name: string): T | undefined;
   list(): T[];
@@ -55,7 +57,7 @@ export function createInformer<T extends KubeObject>(
   options: InformerOptions,
   handlers: InformerHandlers<T>,
 ): Informer<T>;
-/** Keeps, in place of an object that came in, what `transform` makes of it, with its metadata. */
+/** Stores `transform(object)` in place of each received object; the result must keep the metadata. */
 export function createInformer<From extends KubeObject, T extends KubeObject>(
   client: ResourceClient<From>,
   options: InformerOptions,
@@ -74,67 +76,30 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
     labelSelector: options.labelSelector,
     fieldSelector: options.fieldSelector,
   };
-  const objects = new Map<string, T>();
+  const copy = localCopy(handlers, client.ref.resource, log);
   const synced = Promise.withResolvers<void>();
-  /** From where to watch; undefined: list first. */
+  /** The revision to watch from; undefined: list first. */
   let resourceVersion: string | undefined;
   let failures = 0;
 
-  const tell = (call: () => void): void => {
-    try {
-      call();
-    } catch (error) {
-      log.error('informer: a handler failed', { resource: client.ref.resource, error: (error as Error).stack });
-    }
-  };
-  const put = (object: T): void => {
-    const key = keyOf(object);
-    const old = objects.get(key);
-    if (old !== undefined && old.metadata.uid !== object.metadata.uid) remove(old);
-    else if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
-    const known = objects.get(key);
-    objects.set(key, object);
-    tell(() => (known === undefined ? handlers.added?.(object) : handlers.updated?.(object, known)));
-  };
-  const remove = (object: T): void => {
-    if (objects.delete(keyOf(object))) tell(() => handlers.deleted?.(object));
-  };
-  const replace = (items: readonly T[]): void => {
-    const present = new Set(items.map(keyOf));
-    for (const [key, object] of [...objects]) if (!present.has(key)) remove(object);
-    for (const item of items) put(item);
-  };
   const onEvent = (event: WatchEvent<From>): void => {
     if (event.type === 'ERROR') throw new ApiError(event.object as Status);
     failures = 0;
-    if (event.type === 'DELETED') remove(transform(event.object));
-    else if (event.type !== 'BOOKMARK') put(transform(event.object));
+    if (event.type === 'DELETED') copy.remove(transform(event.object));
+    else if (event.type !== 'BOOKMARK') copy.put(transform(event.object));
     resourceVersion = event.object.metadata.resourceVersion;
   };
 
-  /** All pages show the moment of the first one. */
-  async function listAll(): Promise<{ items: T[]; resourceVersion: string | undefined }> {
-    const items: T[] = [];
-    const paging = options.pageSize === undefined ? {} : { limit: options.pageSize };
-    let page = await client.list({ ...selection, ...paging });
-    const { resourceVersion: moment } = page.metadata;
-    for (;;) {
-      for (const item of page.items) items.push(transform(withKind(item, page)));
-      if (!page.metadata.continue) return { items, resourceVersion: moment };
-      page = await client.list({ ...selection, ...paging, continue: page.metadata.continue });
-    }
-  }
-
-  /** Lists where it must, then watches until the watch ends. */
+  /** Lists if there is no revision to watch from, then watches until the watch ends. */
   async function follow(): Promise<void> {
     if (resourceVersion === undefined) {
-      const list = await listAll();
+      const list = await listAll(client, { ...selection, limit: options.pageSize }, transform);
       if (signal.aborted) return;
-      replace(list.items);
+      copy.replace(list.items);
       resourceVersion = list.resourceVersion;
       synced.resolve();
     }
-    // An ERROR event ends the watch, and its error is thrown here and not into the sender of the event.
+    // An ERROR event ends the watch. Its error is thrown below, not from `sink` into the code that delivers events.
     const ended = new AbortController();
     let failure: unknown;
     const sink = (event: WatchEvent<From>): void => {
@@ -156,7 +121,7 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
       const startedAt = timers.now();
       try {
         await follow();
-        // A server that ends every watch at once must not be asked in a loop.
+        // Back off from a server that ends every watch at once.
         failures = timers.now() - startedAt < BACKOFF_BASE_MILLIS ? failures + 1 : 0;
       } catch (error) {
         if (isExpired(error)) resourceVersion = undefined;
@@ -167,7 +132,7 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
           error: (error as Error).message,
         });
       }
-      // The first 410 after a while is answered by a list at once.
+      // After a single 410 Gone the informer lists again without a pause.
       if (failures > 1 || (failures === 1 && resourceVersion !== undefined)) {
         await pause(timers, backOffMillis(failures, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS), signal);
       }
@@ -178,12 +143,58 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
 
   return {
     synced: synced.promise,
-    get: (namespace, name) => objects.get(`${namespace ?? ''}/${name}`),
-    list: () => [...objects.values()],
+    get: (namespace, name) => copy.objects.get(`${namespace ?? ''}/${name}`),
+    list: () => [...copy.objects.values()],
   };
 }
 
-/** Lists of an API server leave out what their items have in common. */
+/** The objects of an informer. Calls the handlers for each change, after it is visible in `objects`. */
+function localCopy<T extends KubeObject>(handlers: InformerHandlers<T>, resource: string, log: Log) {
+  const objects = new Map<string, T>();
+  const notify = (call: () => void): void => {
+    try {
+      call();
+    } catch (error) {
+      log.error('informer: a handler failed', { resource, error: (error as Error).stack });
+    }
+  };
+  const put = (object: T): void => {
+    const key = keyOf(object);
+    const old = objects.get(key);
+    if (old !== undefined && old.metadata.uid !== object.metadata.uid) remove(old);
+    else if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    const known = objects.get(key);
+    objects.set(key, object);
+    notify(() => (known === undefined ? handlers.added?.(object) : handlers.updated?.(object, known)));
+  };
+  const remove = (object: T): void => {
+    if (objects.delete(keyOf(object))) notify(() => handlers.deleted?.(object));
+  };
+  const replace = (items: readonly T[]): void => {
+    const present = new Set(items.map(keyOf));
+    for (const [key, object] of [...objects]) if (!present.has(key)) remove(object);
+    for (const item of items) put(item);
+  };
+  return { objects, put, remove, replace };
+}
+
+/** Lists all pages; they show the revision of the first one, which is returned. */
+async function listAll<From extends KubeObject, T>(
+  client: ResourceClient<From>,
+  query: ListOptions,
+  transform: (object: From) => T,
+): Promise<{ items: T[]; resourceVersion: string | undefined }> {
+  const items: T[] = [];
+  let page = await client.list(query);
+  const { resourceVersion } = page.metadata;
+  for (;;) {
+    for (const item of page.items) items.push(transform(withKind(item, page)));
+    if (!page.metadata.continue) return { items, resourceVersion };
+    page = await client.list({ ...query, continue: page.metadata.continue });
+  }
+}
+
+/** Adds kind and apiVersion: the items of an API server's list do not repeat them. */
 function withKind<T extends KubeObject>(item: T, list: KubeList<T>): T {
   if (item.kind) return item;
   return { ...item, kind: list.kind.replace(/List$/, ''), apiVersion: list.apiVersion };

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { jsonLines } from './json-lines.ts';
 
-test('property: lines come out whole wherever the chunks end, also inside a character', () => {
+test('property: lines are parsed whole wherever the chunks end, even inside a character', () => {
   fc.assert(
     fc.property(fc.array(fc.jsonValue()), fc.array(fc.nat(20)), (values, cuts) => {
       const bytes = Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
@@ -18,7 +18,7 @@ test('property: lines come out whole wherever the chunks end, also inside a char
   );
 });
 
-test('a line without an end is not told; a broken one throws', () => {
+test('an incomplete line is not passed on; an invalid one throws', () => {
   const seen: unknown[] = [];
   const feed = jsonLines((value) => seen.push(value));
   feed(Buffer.from('{"a":1}\n\n{"b":'));

@@ -34,7 +34,7 @@ const write = (value: unknown): string => {
   return path;
 };
 
-test('takes the current context; certificates inline or in files beside it', async () => {
+test('reads the current context, with certificates inline or in files relative to the kubeconfig', async () => {
   writeFileSync(join(directory, 'me.key'), 'KEY');
   const path = write(config({ 'client-certificate-data': base64('CERT'), 'client-key': 'me.key' }));
   expect(await readKubeconfig(path)).toEqual({
@@ -45,7 +45,7 @@ test('takes the current context; certificates inline or in files beside it', asy
   });
 });
 
-test('says in one sentence what is wrong', async () => {
+test('an invalid kubeconfig is a UserError that names the file and the problem', async () => {
   const failure = (value: unknown) =>
     readKubeconfig(write(value)).catch((error: Error) => `${error.name}: ${error.message}`);
   const path = join(directory, 'kubeconfig');
@@ -69,7 +69,7 @@ describe('several files', () => {
     return path;
   };
 
-  test('are read as one: the first that names something holds; files that are not there are left out', async () => {
+  test('are merged: the first file that defines an entry wins, and missing files are skipped', async () => {
     const first = file('first', {
       'current-context': '',
       contexts: [{ name: 'two', context: { cluster: 'here', user: 'me', namespace: 'mine' } }],
@@ -78,7 +78,7 @@ describe('several files', () => {
     expect(await readKubeconfigs(paths)).toMatchObject({ server: 'https://127.0.0.1:6443', namespace: 'mine' });
   });
 
-  test('relative names of files belong to the file that has them', async () => {
+  test('file names are relative to the kubeconfig that contains them', async () => {
     const inner = join(directory, 'inner');
     mkdirSync(inner);
     writeFileSync(join(inner, 'me.key'), 'INNER');
@@ -87,7 +87,7 @@ describe('several files', () => {
     expect(await readKubeconfigs(paths)).toMatchObject({ keyPem: 'INNER' });
   });
 
-  test('a context that is asked for by its name', async () => {
+  test('a context can be chosen by name', async () => {
     const path = write({
       ...config(credentials),
       'current-context': 'one',

@@ -1,4 +1,4 @@
-/** A client from kubeconfig files: one of their contexts, with a client certificate. */
+/** Reads the server, the client certificate and the namespace of a context from kubeconfig files. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -6,7 +6,7 @@ import { UserError } from '../platform/files.ts';
 import { type HttpClient, type HttpClientOptions, httpClient } from './http-client.ts';
 
 export interface KubeconfigContext extends HttpClientOptions {
-  /** Of the context; absent: none is set. */
+  /** The namespace of the context, if it sets one. */
   namespace?: string;
 }
 
@@ -20,7 +20,7 @@ interface KubeconfigFile {
   config: Record<string, unknown>;
 }
 
-/** Rejects with a UserError where the file or something in it is missing. */
+/** A client for the current context. Rejects with a UserError if the file or a part of it is missing or invalid. */
 export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
 /** The server and the credentials of the current context. Source: client-go's kubeconfig v1 format. */
@@ -28,8 +28,8 @@ export const readKubeconfig = async (path: string): Promise<KubeconfigContext> =
   contextOf([await readFileOf(path)], undefined);
 
 /**
- * The context of that name, or the current one, of files that are read as one: what an earlier file names holds, and a
- * file that is not there is left out. Rejects with a UserError. Source: how client-go merges KUBECONFIG.
+ * The context named `context`, or the current one, from files merged as one: the first file that defines an entry wins.
+ * Missing files are skipped if there are several. Rejects with a UserError. Source: how client-go merges KUBECONFIG.
  */
 export async function readKubeconfigs(paths: readonly string[], context?: string): Promise<KubeconfigContext> {
   const files = await Promise.all(
@@ -46,36 +46,36 @@ export async function readKubeconfigs(paths: readonly string[], context?: string
   );
 }
 
-async function contextOf(files: readonly KubeconfigFile[], asked: string | undefined): Promise<KubeconfigContext> {
-  const wrong = (what: string): UserError => {
+async function contextOf(files: readonly KubeconfigFile[], name: string | undefined): Promise<KubeconfigContext> {
+  const invalid = (problem: string): UserError => {
     const paths = files.map(({ path }) => path).join(':');
-    return new UserError(`kubeconfig ${paths}: ${what}`);
+    return new UserError(`kubeconfig ${paths}: ${problem}`);
   };
-  /** The first of that name, and the file that it is in. */
+  /** The first entry of that name, and the path of its file, to which file names in the entry are relative. */
   const section = (list: string, field: string, name: unknown): { path: string; values: Record<string, unknown> } => {
     for (const { path, config } of files) {
       const values = ((config[list] ?? []) as Named[]).find((each) => each.name === name)?.[field];
       if (values !== undefined && values !== null) return { path, values: values as Record<string, unknown> };
     }
-    throw wrong(`${list} has no entry ${JSON.stringify(name)}`);
+    throw invalid(`${list} has no entry ${JSON.stringify(name)}`);
   };
-  const current = asked ?? files.map(({ config }) => config['current-context']).find(Boolean);
+  const current = name ?? files.map(({ config }) => config['current-context']).find(Boolean);
   const { values: context } = section('contexts', 'context', current);
   const cluster = section('clusters', 'cluster', context['cluster']);
   const user = section('users', 'user', context['user']);
-  /** From `<field>-data`, in base64, or the file that `<field>` names. */
+  /** Decodes `<field>-data` (base64), or reads the file that `<field>` names. */
   const pem = async ({ path, values }: typeof user, field: string): Promise<string> => {
     const data = values[`${field}-data`];
     if (typeof data === 'string') return Buffer.from(data, 'base64').toString();
     const file = values[field];
-    if (typeof file !== 'string') throw wrong(`${field} is missing`);
+    if (typeof file !== 'string') throw invalid(`${field} is missing`);
     return readFile(resolve(dirname(path), file), 'utf8').catch((error: Error) => {
-      throw wrong(`${field} cannot be read: ${error.message}`);
+      throw invalid(`${field} cannot be read: ${error.message}`);
     });
   };
   const { server } = cluster.values;
   if (typeof server !== 'string' || !server.startsWith('https://'))
-    throw wrong('the server is not an https:// address');
+    throw invalid('the server is not an https:// address');
   const { namespace } = context;
   return {
     server,
@@ -94,7 +94,7 @@ async function readFileOf(path: string): Promise<KubeconfigFile> {
     const config = parse(text) as unknown;
     if (typeof config === 'object' && config !== null) return { path, config: config as Record<string, unknown> };
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   throw new UserError(`kubeconfig ${path} is not YAML`);
 }

@@ -1,7 +1,7 @@
-/** Where a resource is on an API server. Source: Kubernetes API concepts, resource URIs. */
+/** The paths and queries of API requests. Source: Kubernetes API concepts, resource URIs. */
 import type { ResourceRef } from '../machinery/meta.ts';
 
-/** /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a/status */
+/** For example `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a/status`. */
 export function resourcePath(
   ref: ResourceRef,
   namespace: string | undefined,
@@ -16,7 +16,7 @@ export function resourcePath(
   return `/${parts.map(encodeURIComponent).join('/')}`;
 }
 
-/** The query of the options that are set: `?limit=500&watch=true`. */
+/** The query with the options that are set, such as `?limit=500&watch=true`; empty if none is. */
 export function queryText(options: Record<string, string | number | boolean | undefined>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(options)) {

@@ -1,4 +1,4 @@
-/** For unit tests of what uses the client: a backend in memory, timers that a test moves on, a silent log. */
+/** For unit tests of code that uses the client: a backend in memory, timers that the test advances, a silent log. */
 
 import { matchesFields, parseFieldSelector } from '../machinery/field-selector.ts';
 import { parseLabelSelector } from '../machinery/labels.ts';
@@ -18,7 +18,7 @@ export const silentLog: Log = {
 };
 
 export interface TestTimers extends Timers {
-  /** Calls what is due until then, in order. */
+  /** Moves the time forward and calls the timers that are due, in order. */
   advance(millis: Millis): void;
 }
 
@@ -38,14 +38,14 @@ export function testTimers(start: Millis = Date.UTC(2026, 0, 31)): TestTimers {
   };
 }
 
-/** Everything that was asked of the backend: `create pods/binding a/x`. */
 export interface MemoryBackend extends ResourceBackend {
+  /** All calls so far, each as text, such as `create pods/binding a/x`. */
   readonly calls: string[];
-  /** The next call whose text begins so fails with the error. */
+  /** Makes the next call whose text begins with `begin` fail with the error. */
   failNext(begin: string, error: ApiError | Error): void;
-  /** Ends the watches; with `lost`, a watch from an older revision gets 410. */
+  /** Ends all watches. With `lost`, a new watch from an older revision fails with 410. */
   endWatches(options?: { lost: boolean }): void;
-  /** Writes as another client would, past failures and calls. */
+  /** Writes as another client would: not in `calls`, and not subject to failNext(). */
   set(ref: ResourceRef, object: KubeObject): KubeObject;
   remove(ref: ResourceRef, namespace: string | undefined, name: string): void;
   objects(ref: ResourceRef): KubeObject[];
@@ -124,7 +124,7 @@ export function memoryBackend(): MemoryBackend {
     const gone = { ...object, metadata: { ...object.metadata, resourceVersion: `${revision}` } };
     publish(ref, { type: 'DELETED', object: gone });
   };
-  /** An object with finalizers only begins to go. */
+  /** Deletes the object; one with finalizers only gets a deletionTimestamp. */
   const end = (ref: ResourceRef, object: KubeObject): KubeObject => {
     const { metadata } = object;
     if (metadata.finalizers === undefined) remove(ref, metadata.namespace, metadata.name);

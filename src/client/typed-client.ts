@@ -4,11 +4,14 @@ import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/met
 import type { ResourceBackend, WatchEvent } from '../ports/backend.ts';
 import type { Client, ResourceClient } from './client.ts';
 
-/** The client of an API server in the same process: its calls are the backend's. */
-export const inProcessClient = (backend: ResourceBackend): Client => ({
+/** A client of any backend. */
+export const backendClient = (backend: ResourceBackend): Client => ({
   backend,
   resource: <T extends KubeObject>(ref: ResourceRef) => resourceClient<T>(backend, ref),
 });
+
+/** The client of an API server in the same process: its backend is the registry, which it calls directly. */
+export const inProcessClient = backendClient;
 
 function resourceClient<T extends KubeObject>(backend: ResourceBackend, ref: ResourceRef): ResourceClient<T> {
   return {

@@ -6,7 +6,7 @@ function setUp() {
   const timers = testTimers();
   const stop = new AbortController();
   const begun: string[] = [];
-  /** Ends the work on a key; the queue then goes on. */
+  /** Ends the processing of a key, by key. */
   const finish = new Map<string, (error?: Error) => Promise<void>>();
   const queue = createWorkQueue({
     name: 'test',
@@ -27,7 +27,7 @@ function setUp() {
   return { timers, stop, begun, finish, queue };
 }
 
-test('different keys run at once, one key never twice at a time', async () => {
+test('processes different keys concurrently, and one key never twice at the same time', async () => {
   const { begun, finish, queue } = setUp();
   queue.add('x');
   queue.add('y');
@@ -41,7 +41,7 @@ test('different keys run at once, one key never twice at a time', async () => {
   expect(begun).toEqual(['x', 'y', 'x']);
 });
 
-test('at most 16 keys at a time', async () => {
+test('processes at most 16 keys at a time', async () => {
   const { begun, finish, queue } = setUp();
   for (let i = 0; i < 20; i++) queue.add(`k${i}`);
   expect(begun).toHaveLength(16);
@@ -49,7 +49,7 @@ test('at most 16 keys at a time', async () => {
   expect(begun).toHaveLength(17);
 });
 
-test('a key that fails comes again after a pause that doubles; success forgets it', async () => {
+test('retries a failed key with a delay that doubles; success resets the delay', async () => {
   const { timers, begun, finish, queue } = setUp();
   queue.add('x');
   for (const pause of [10, 20, 40]) {
@@ -67,7 +67,7 @@ test('a key that fails comes again after a pause that doubles; success forgets i
   expect(begun).toHaveLength(6);
 });
 
-test('adding a key that pauses works on it at once, and once', async () => {
+test('adding a key in back-off processes it at once and only once', async () => {
   const { timers, begun, finish, queue } = setUp();
   queue.add('x');
   await finish.get('x')?.(new Error('no'));
@@ -78,7 +78,7 @@ test('adding a key that pauses works on it at once, and once', async () => {
   expect(begun).toEqual(['x', 'x']);
 });
 
-test('it is idle when no key waits or is worked on', async () => {
+test('idle() resolves when no key is queued or being processed', async () => {
   const { finish, queue } = setUp();
   await queue.idle();
   queue.add('x');
@@ -93,7 +93,7 @@ test('it is idle when no key waits or is worked on', async () => {
   await done;
 });
 
-test('nothing is begun after its end', async () => {
+test('starts no key after the signal has aborted', async () => {
   const { timers, stop, begun, finish, queue } = setUp();
   queue.add('x');
   queue.add('y');
@@ -106,18 +106,18 @@ test('nothing is begun after its end', async () => {
   expect(begun).toEqual(['x', 'y']);
 });
 
-test('what it has to do can be measured until it ends', async () => {
+test('workQueueMetrics includes a queue until it is stopped', async () => {
   const { stop, finish, queue } = setUp();
-  const told = (): Record<string, number> =>
+  const metrics = (): Record<string, number> =>
     Object.fromEntries(
       workQueueMetrics().flatMap(({ name, samples }) =>
         samples.filter(({ labels }) => labels['name'] === 'test').map(({ value }) => [name, value]),
       ),
     );
-  const before = told();
+  const before = metrics();
   for (let i = 0; i < 18; i++) queue.add(`k${i}`);
   await finish.get('k0')?.(new Error('no'));
-  const now = told();
+  const now = metrics();
   const grown = Object.keys(now).map((name) => (now[name] ?? 0) - (before[name] ?? 0));
   expect(Object.keys(now)).toEqual([
     'workqueue_depth',
@@ -127,10 +127,10 @@ test('what it has to do can be measured until it ends', async () => {
   ]);
   expect(grown).toEqual([1, 16, 18, 1]);
   stop.abort();
-  expect((told()['workqueue_active'] ?? 0) - (before['workqueue_active'] ?? 0)).toBe(0);
+  expect((metrics()['workqueue_active'] ?? 0) - (before['workqueue_active'] ?? 0)).toBe(0);
 });
 
-/** A queue whose work on each key holds the event loop for 5 ms and awaits nothing. */
+/** A queue of 60 keys, each of which blocks the event loop for 5 ms and awaits nothing. */
 function setUpBusy() {
   const stop = new AbortController();
   let done = 0;
@@ -149,7 +149,7 @@ function setUpBusy() {
   return { stop, queue, done: () => done };
 }
 
-test('others have their turns while many keys are worked on without I/O', async () => {
+test('yields to the event loop while it processes many keys without I/O', async () => {
   const { queue, done } = setUpBusy();
   const seen: number[] = [];
   const look = (): void => {
@@ -159,11 +159,11 @@ test('others have their turns while many keys are worked on without I/O', async 
   setImmediate(look);
   await queue.idle();
   expect(done()).toBe(60);
-  // 16 are begun as they are added; 44 take 220 ms.
+  // 16 keys start while they are added; the other 44 take 220 ms.
   expect(seen.length).toBeGreaterThan(5);
 });
 
-test('it is idle when it ends between two turns', async () => {
+test('idle() resolves when the queue is stopped between two turns of the event loop', async () => {
   const { stop, queue, done } = setUpBusy();
   const idle = queue.idle();
   await new Promise(setImmediate);

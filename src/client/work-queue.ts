@@ -1,6 +1,6 @@
 /**
- * A queue of keys to reconcile: a key waits at most once, is never worked on twice at a time, and comes again after
- * a growing pause while it fails. Source: client-go's workqueue (behaviour).
+ * A queue of keys to reconcile: a key is queued at most once, is never processed twice at the same time, and is retried
+ * with back-off while it fails. Source: client-go's workqueue (behavior).
  */
 import { family, type MetricFamily, type MetricSample } from '../platform/metrics.ts';
 import { onAbort } from '../platform/on-abort.ts';
@@ -14,22 +14,22 @@ const CONCURRENCY = 16;
 
 export interface WorkQueueOptions {
   name: string;
-  /** Rejects to be called again with the key later. */
+  /** Reconciles the key; if it rejects, the key is retried later. */
   process(key: string): Promise<void>;
   log: Log;
   timers: Timers;
-  /** Nothing is begun any more once it aborts. */
+  /** Stops the queue: no further key is processed. */
   signal: AbortSignal;
 }
 
 export interface WorkQueue {
-  /** Works on the key soon; also if it is being worked on now (then again) or waits after a failure (then at once). */
+  /** Queues the key. A key that is being processed is processed again afterwards; a key in back-off is retried at once. */
   add(key: string): void;
-  /** Resolves when no key waits or is worked on; those that pause after a failure do not count. */
+  /** Resolves when no key is queued or being processed; keys in back-off do not count. */
   idle(): Promise<void>;
 }
 
-/** Of the queues of this process that have not ended, for who measures them. */
+/** The figures of all running queues of this process. */
 const figures = new Set<QueueFigures>();
 
 interface QueueFigures {
@@ -40,7 +40,7 @@ interface QueueFigures {
   retries: number;
 }
 
-/** Names: client-go's workqueue metrics. Queues of one name count together. */
+/** The metrics of all running queues, under the names of client-go's workqueue metrics. Queues of one name are summed. */
 export function workQueueMetrics(): MetricFamily[] {
   const byName = Map.groupBy(figures, ({ name }) => name);
   const samples = (figure: (one: QueueFigures) => number): MetricSample[] =>
@@ -52,25 +52,25 @@ export function workQueueMetrics(): MetricFamily[] {
     family(
       'gauge',
       'workqueue_depth',
-      'Keys that wait to be worked on.',
+      'Keys waiting to be processed.',
       samples(({ depth }) => depth()),
     ),
     family(
       'gauge',
       'workqueue_active',
-      'Keys that are being worked on.',
+      'Keys being processed.',
       samples(({ active }) => active()),
     ),
     family(
       'counter',
       'workqueue_adds_total',
-      'Keys that were added.',
+      'Keys added to the queue.',
       samples(({ adds }) => adds),
     ),
     family(
       'counter',
       'workqueue_retries_total',
-      'Failures after which a key comes again.',
+      'Failures after which a key is retried.',
       samples(({ retries }) => retries),
     ),
   ];
@@ -81,7 +81,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const waiting = new Set<string>();
   const active = new Set<string>();
   const isTurnOver = turnClock();
-  /** Until the next turn of the event loop. */
+  /** True until the next turn of the event loop: no key is started meanwhile. */
   let resting = false;
   const idlers = createIdlers(() => active.size === 0 && waiting.size === 0);
   const own = figuresOf(options.name, waiting, active);
@@ -113,13 +113,13 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
       void work(key);
     }
   };
-  /** Where the work on no key waits for I/O, all of it would be done in one turn: others have theirs in between. */
+  /** Yields to other work: keys that are processed without I/O would otherwise all be processed in one turn of the event loop. */
   const rest = (): void => {
     resting = true;
     setImmediate(() => {
       resting = false;
       pump('in turns');
-      idlers.tell();
+      idlers.notify();
     });
   };
   const work = async (key: string): Promise<void> => {
@@ -134,7 +134,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     } finally {
       active.delete(key);
       if (!signal.aborted) pump('in turns');
-      idlers.tell();
+      idlers.notify();
     }
   };
   return { add, idle: idlers.wait };
@@ -148,11 +148,11 @@ const figuresOf = (name: string, waiting: Set<string>, active: Set<string>): Que
   retries: 0,
 });
 
-/** Those that wait until the queue is idle. */
+/** The callers that wait until the queue is idle. */
 function createIdlers(isIdle: () => boolean) {
   let idlers: (() => void)[] = [];
   return {
-    tell(): void {
+    notify(): void {
       if (!isIdle()) return;
       for (const idler of idlers) idler();
       idlers = [];
@@ -165,33 +165,33 @@ function createIdlers(isIdle: () => boolean) {
   };
 }
 
-/** The keys that failed, and the pauses after which they come again. */
+/** The failed keys with their back-off timers. */
 function createRetries({ name, log, timers }: WorkQueueOptions, add: (key: string) => void) {
   const failures = new Map<string, number>();
-  const pauses = new Map<string, Timer>();
+  const timersByKey = new Map<string, Timer>();
   return {
-    /** `comesAgain`: after a pause, as it does not wait already. */
-    failed(key: string, error: Error, comesAgain: boolean): void {
+    /** `retry`: false if the key is already queued again, so that it needs no timer. */
+    failed(key: string, error: Error, retry: boolean): void {
       const count = (failures.get(key) ?? 0) + 1;
       failures.set(key, count);
       log.warn('work queue: a key failed', { queue: name, key, failures: count, error: error.message });
-      if (!comesAgain) return;
+      if (!retry) return;
       const time = timers.now() + backOffMillis(count, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS);
-      pauses.set(
+      timersByKey.set(
         key,
         timers.at(time, () => add(key)),
       );
     },
-    /** It has succeeded. */
+    /** Resets the back-off of a key that succeeded. */
     forget: (key: string): void => void failures.delete(key),
-    /** It does not pause any more. */
+    /** Cancels the timer of a key that is queued before it fires. */
     cancel(key: string): void {
-      pauses.get(key)?.cancel();
-      pauses.delete(key);
+      timersByKey.get(key)?.cancel();
+      timersByKey.delete(key);
     },
     end(): void {
-      for (const timer of pauses.values()) timer.cancel();
-      pauses.clear();
+      for (const timer of timersByKey.values()) timer.cancel();
+      timersByKey.clear();
     },
   };
 }

@@ -1,14 +1,17 @@
-/** What every controller is given. */
+/** The options that every controller takes. */
 import type { Client } from '../client/client.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 
-/** A timer that is so late was slept over: the machine was suspended, and what the API says of the node is of before. */
-export const SLEPT_MILLIS = 10_000;
+/**
+ * A timer that fires this late or later means that the machine was suspended, so that the state of the node in the API is
+ * from before the suspension.
+ */
+export const SUSPENDED_MILLIS = 10_000;
 
 export interface ControllerOptions {
   client: Client;
   timers: Timers;
   log: Log;
-  /** Ends the controller. */
+  /** Stops the controller. */
   signal: AbortSignal;
 }

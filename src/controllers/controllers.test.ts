@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConfigMap, CoreV1Event, Namespace } from '../api/generated/types.ts';
 import { kinds } from '../api/kinds.ts';
+import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
@@ -11,7 +12,6 @@ import { startEventsTtl } from './events-ttl/events-ttl.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
 import { namespacedResources } from './namespace/namespaced-resources.ts';
 import { startPodGc } from './pod-gc/pod-gc.ts';
-import { CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from './resources.ts';
 import { startRootCaPublisher } from './root-ca/root-ca.ts';
 import { startServiceAccountController } from './service-account/service-account.ts';
 
@@ -35,7 +35,7 @@ function setUp() {
   const stop = new AbortController();
   const options: ControllerOptions = { client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal };
   let wake = (): void => {};
-  /** Resolves once it holds; looked at after each change of one of the resources. */
+  /** Resolves once the condition holds; it is checked after each change of one of the resources. */
   const until = async (refs: ResourceRef[], holds: () => boolean): Promise<void> => {
     const end = new AbortController();
     for (const ref of refs) void backend.watch(ref, {}, () => wake(), end.signal);
@@ -54,7 +54,7 @@ function setUp() {
   return { backend, timers, stop, options, until, called, names };
 }
 
-test('every active namespace gets its ServiceAccount, also anew', async () => {
+test('every active namespace gets its default ServiceAccount, also after a deletion', async () => {
   const { backend, stop, options, until, called, names } = setUp();
   for (const each of [namespace('a'), namespace('going', true)]) backend.set(NAMESPACES, each);
   await startServiceAccountController(options);
@@ -72,7 +72,7 @@ test('every active namespace gets its ServiceAccount, also anew', async () => {
   stop.abort();
 });
 
-test('a ServiceAccount that cannot be made is tried again; in a namespace that goes it is not', async () => {
+test('a failed creation of a ServiceAccount is retried, except in a terminating namespace', async () => {
   const { backend, timers, stop, options, names, called } = setUp();
   for (const name of ['a', 'b']) backend.set(NAMESPACES, namespace(name));
   backend.failNext('create serviceaccounts a/', serviceUnavailable('not now'));
@@ -85,7 +85,7 @@ test('a ServiceAccount that cannot be made is tried again; in a namespace that g
   stop.abort();
 });
 
-test('every active namespace gets the root certificate, and a changed one is put right', async () => {
+test('every active namespace gets the root certificate, and a changed one is corrected', async () => {
   const { backend, stop, options, until, called } = setUp();
   backend.set(NAMESPACES, namespace('a'));
   backend.set(NAMESPACES, namespace('old'));
@@ -103,7 +103,7 @@ test('every active namespace gets the root certificate, and a changed one is put
   stop.abort();
 });
 
-test('a namespace that goes is emptied, Pods first, then let go', async () => {
+test('the content of a terminating namespace is deleted, Pods first, then its finalizer', async () => {
   const { backend, stop, options, until, names } = setUp();
   await startNamespaceController({ ...options, resources: [PODS, CONFIG_MAPS] });
   backend.set(NAMESPACES, namespace('a'));
@@ -131,14 +131,14 @@ test('a namespace that goes is emptied, Pods first, then let go', async () => {
   stop.abort();
 });
 
-test('the records of Pods do not go with their namespace; what else it holds does, Pods first', () => {
+test('all namespaced resources are deleted with their namespace, Pods first, except Pod records', () => {
   const resources = namespacedResources(kinds).map(({ resource }) => resource);
   expect(resources[0]).toBe('pods');
   expect(resources).toContain('configmaps');
   expect(resources).not.toContain('podrecords');
 });
 
-test('a namespace that was going before the controller started goes on; a failure is tried again', async () => {
+test('a namespace that was terminating before the start is finished, and a failure is retried', async () => {
   const { backend, timers, stop, options, until, called, names } = setUp();
   backend.set(NAMESPACES, namespace('a', true));
   backend.set(CONFIG_MAPS, object('ConfigMap', 'm', 'a'));
@@ -153,7 +153,7 @@ test('a namespace that was going before the controller started goes on; a failur
   stop.abort();
 });
 
-test('Events go an hour after they were last written, whatever times their clients put in', async () => {
+test('Events are deleted an hour after their last write, whatever timestamps they contain', async () => {
   const { backend, timers, stop, options, until, called, names } = setUp();
   const start = timers.now();
   const event = (name: string, created: number, times: object): CoreV1Event => {
@@ -185,7 +185,7 @@ test('Events go an hour after they were last written, whatever times their clien
   stop.abort();
 });
 
-test('Pods of a node that is gone are deleted after 40 s, unless it comes back', async () => {
+test('Pods of a deleted node are deleted after 40 s, unless the node returns', async () => {
   const { backend, timers, stop, options, until, called, names } = setUp();
   for (const name of ['n', 'back']) backend.set(NODES, object('Node', name));
   for (const [name, nodeName] of [
@@ -209,7 +209,7 @@ test('Pods of a node that is gone are deleted after 40 s, unless it comes back',
   stop.abort();
 });
 
-test('of too many Pods that have ended the oldest are deleted, those first that were evicted; others stay', async () => {
+test('too many terminated Pods: evicted ones are deleted first, then the oldest', async () => {
   const { backend, stop, options, until, called, names } = setUp();
   backend.set(NODES, object('Node', 'n'));
   const ended = (name: string, minute: number, more: object = {}): void =>

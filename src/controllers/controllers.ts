@@ -1,9 +1,9 @@
 /**
- * The controllers: loops that bring the objects of the API to where they should be. Each has a folder, whose main
+ * The controllers: loops that move the objects of the API toward their desired state. Each has a folder whose main
  * file declares what it reads and what it writes.
  *
- * Boundary: only the client; a controller knows no other and no node.
- * Invariant: every step is made from the newest state and may be repeated, so a crash between two loses nothing.
+ * Boundary: a controller uses only the client; it calls neither other controllers nor the node agent.
+ * Invariant: every step starts from the newest state and is idempotent, so a crash between two steps loses nothing.
  */
 import { kinds } from '../api/kinds.ts';
 import type { ControllerOptions } from './controller.ts';
@@ -22,21 +22,21 @@ import { startTaintEviction } from './taint-eviction/taint-eviction.ts';
 import { startUnboundRecords } from './unbound-records/unbound-records.ts';
 
 /**
- * Resolves once all of them but record-limits have looked at everything that was there; they go on until the signal
- * aborts.
+ * Starts all controllers; they run until the signal aborts. Resolves once each of them except record-limits has processed
+ * the objects that existed at the start.
  */
 export async function startControllers(
   options: ControllerOptions & {
     caPem: string;
-    /** Makes the system's objects that are missing. */
+    /** Creates missing system objects. */
     bootstrap: () => Promise<void>;
     recordLimits: RecordLimits;
     folders: VolumeFolders;
-    /** So many Pods that have ended stay; 0: all. Absent: DEFAULT_TERMINATED_PODS. */
+    /** How many terminated Pods are kept; 0: all; undefined: DEFAULT_TERMINATED_PODS. */
     terminatedPods?: number;
   },
 ): Promise<void> {
-  // There may be much to look at, and nobody waits for what it does.
+  // Not awaited: there may be many records, and nothing at startup depends on their deletion.
   void startRecordLimits({ ...options, limits: options.recordLimits });
   await Promise.all([
     startNamespaceController({ ...options, resources: namespacedResources(kinds) }),

@@ -1,10 +1,11 @@
 /** Waits for the node at the start of the engine, and reports why it is not ready. */
+
 import type { Node } from '../api/generated/types.ts';
+import { NODES } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import type { Millis } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
 
-const NODES = { group: '', version: 'v1', resource: 'nodes' };
 const SAID_AFTER_MILLIS: Millis = 5_000;
 
 /** Patterns in the message of the condition Ready, and what the user can do about each. */

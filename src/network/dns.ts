@@ -4,11 +4,13 @@
  * Invariants: a Service resolves as soon as its watch event has arrived; a bad message ends nothing; no question is
  * forwarded to the server itself.
  */
+
 import { createSocket, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { type Answer, decode, encode, type Packet, type Question, RECURSION_DESIRED } from 'dns-packet';
 import type { Service } from '../api/generated/types.ts';
+import { SERVICES } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { UserError } from '../platform/files.ts';
@@ -47,7 +49,7 @@ const MAX_CONNECTIONS = 256;
 export async function startDns(options: DnsOptions): Promise<{ port: number }> {
   const { client, ip, log, signal, timers } = options;
   const index = createServiceIndex();
-  const services = client.resource<Service>({ group: '', version: 'v1', resource: 'services' });
+  const services = client.resource<Service>(SERVICES);
   const informer = createInformer(
     services,
     { log, timers, signal },

@@ -1,8 +1,8 @@
-/** Which changes of a node can make a Pod fit that did not. Source: kube-scheduler's event handlers (behaviour). */
+/** Decides which changes of a node may let an unschedulable Pod fit. Source: kube-scheduler's event handlers (behavior). */
 import { isDeepStrictEqual } from 'node:util';
 import type { Node } from '../api/generated/types.ts';
 
-/** What filters look at; heartbeats change none of it. */
+/** The parts of a node that filters read; a heartbeat changes none of them. */
 const relevant = ({ metadata, spec, status }: Node): unknown => [
   metadata.labels,
   spec?.unschedulable ?? false,

@@ -1,17 +1,12 @@
 import { expect, test } from 'vitest';
 import type { CoreV1Event, Node, Pod } from '../api/generated/types.ts';
+import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../client/testing.ts';
 import { inProcessClient } from '../client/typed-client.ts';
 import { conflict, serviceUnavailable } from '../machinery/status.ts';
 import type { WatchEvent } from '../ports/backend.ts';
 import { BIND_COMPLETED } from '../scheduling/volume-claims.ts';
 import { startScheduler } from './scheduler.ts';
-
-const PODS = { group: '', version: 'v1', resource: 'pods' };
-const NODES = { group: '', version: 'v1', resource: 'nodes' };
-const CLAIMS = { group: '', version: 'v1', resource: 'persistentvolumeclaims' };
-const VOLUMES = { group: '', version: 'v1', resource: 'persistentvolumes' };
-const EVENTS = { group: '', version: 'v1', resource: 'events' };
 
 const node = (name: string, change: { spec?: object; status?: object } = {}): Node => ({
   apiVersion: 'v1',
@@ -44,7 +39,7 @@ async function setUp(objects: { nodes?: Node[]; pods?: Pod[] } = {}) {
   for (const ref of [PODS, EVENTS]) {
     void backend.watch(ref, { resourceVersion: '0' }, (_: WatchEvent) => wake(), stop.signal);
   }
-  /** Resolves once it holds; looked at after each change of a Pod or an Event. */
+  /** Resolves once the condition holds; it is checked after each change of a Pod or an Event. */
   const until = async (holds: () => boolean): Promise<void> => {
     while (!holds()) {
       await new Promise<void>((resolve) => {
@@ -57,12 +52,12 @@ async function setUp(objects: { nodes?: Node[]; pods?: Pod[] } = {}) {
   const events = () =>
     (backend.objects(EVENTS) as CoreV1Event[]).map(({ type, reason, message }) => `${type} ${reason} ${message}`);
   await startScheduler({ client, timers, log: silentLog, schedulerName: 'default-scheduler', signal: stop.signal });
-  // The watches of the informers begin after the lists.
+  // startScheduler() resolves after the first lists; the watches start later: 5 of informers, 2 of this test.
   while (backend.calls.filter((call) => call.startsWith('watch')).length < 7) await new Promise(setImmediate);
   return { backend, timers, stop, until, nodeOf, events };
 }
 
-test('binds a Pod that was there, and one that appears, at once and with an Event', async () => {
+test('binds existing and new Pods at once, with an Event', async () => {
   const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [node('n')], pods: [pod('x')] });
   await until(() => nodeOf('x') === 'n');
   backend.set(PODS, pod('y'));
@@ -78,7 +73,7 @@ test('binds a Pod that was there, and one that appears, at once and with an Even
   stop.abort();
 });
 
-test('leaves alone Pods that are bound, end, wait for a gate, or are of another scheduler', async () => {
+test('ignores Pods that are bound, terminating, gated, or for another scheduler', async () => {
   const deleting = pod('deleting');
   deleting.metadata.deletionTimestamp = '2026-01-31T00:00:00Z';
   const pods = [
@@ -97,7 +92,7 @@ test('leaves alone Pods that are bound, end, wait for a gate, or are of another 
   stop.abort();
 });
 
-test('what was given away is taken before the API has said so', async () => {
+test('resources of an assumed Pod are not allocated again before the API shows the binding', async () => {
   const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [node('n')] });
   backend.set(PODS, pod('x', {}, '600m'));
   backend.set(PODS, pod('y', {}, '600m'));
@@ -110,7 +105,7 @@ test('what was given away is taken before the API has said so', async () => {
   stop.abort();
 });
 
-test('a Pod that fits nowhere says why, and is tried again when room appears', async () => {
+test('an unschedulable Pod gets a condition and an Event, and is retried when resources become free', async () => {
   const { backend, until, nodeOf, events, stop } = await setUp({ pods: [pod('x', {}, '600m')] });
   const condition = () => (backend.objects(PODS)[0] as Pod).status?.conditions?.[0];
   await until(() => condition() !== undefined && events().length === 1);
@@ -138,7 +133,7 @@ test('a Pod that fits nowhere says why, and is tried again when room appears', a
   stop.abort();
 });
 
-test('nothing goes to a node that is not ready, before any taint says so; it does when the node is back', async () => {
+test('no Pod is bound to a node that is not ready, even before the taint; it is once the node is ready', async () => {
   const ready = (status: string): Node => node('n', { status: { conditions: [{ type: 'Ready', status }] } });
   const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [ready('False')], pods: [pod('x')] });
   await until(() => events().length === 1);
@@ -150,7 +145,7 @@ test('nothing goes to a node that is not ready, before any taint says so; it doe
   stop.abort();
 });
 
-test('the heartbeat of a node tries nothing again', async () => {
+test('the heartbeat of a node causes no retry', async () => {
   const full = node('n', { spec: { unschedulable: true } });
   const { backend, until, events, stop } = await setUp({ nodes: [full], pods: [pod('x')] });
   await until(() => events().length === 1);
@@ -165,7 +160,7 @@ test('the heartbeat of a node tries nothing again', async () => {
   stop.abort();
 });
 
-test('Pods of higher priority come first, at the start and when there is room again', async () => {
+test('Pods of higher priority are scheduled first, at the start and after resources become free', async () => {
   const pods = [pod('low', {}, '600m'), pod('high', { priority: 5 }, '600m'), pod('middle', { priority: 3 }, '600m')];
   const never = { preemptionPolicy: 'Never' };
   for (const each of pods) Object.assign(each.spec as object, never);
@@ -177,7 +172,7 @@ test('Pods of higher priority come first, at the start and when there is room ag
   stop.abort();
 });
 
-test('those of lower priority make way, and what they leave is nobody else’s', async () => {
+test('Pods of lower priority are preempted, and the freed resources go to the preempting Pod', async () => {
   const stays = { finalizers: ['it ends gracefully'] };
   const low = pod('low', { nodeName: 'n' }, '900m');
   low.metadata = { ...low.metadata, ...stays };
@@ -209,7 +204,7 @@ test('those of lower priority make way, and what they leave is nobody else’s',
   stop.abort();
 });
 
-test('a binding that fails is made again after a pause; one that came too late is not', async () => {
+test('a failed binding is retried after a pause, except after a conflict', async () => {
   const { backend, timers, until, nodeOf, stop } = await setUp({ nodes: [node('n')] });
   backend.failNext('create pods/binding a/x', serviceUnavailable('not now'));
   backend.set(PODS, pod('x'));
@@ -229,7 +224,7 @@ test('a binding that fails is made again after a pause; one that came too late i
   stop.abort();
 });
 
-test('a claim whose binding is under way is no reason, though its volume has not been heard of', async () => {
+test('a claim that is being bound causes no FailedScheduling, although its volume is not visible yet', async () => {
   const metadata = { name: 'c', namespace: 'a', annotations: { [BIND_COMPLETED]: 'yes' } };
   const claim = (phase: string) =>
     ({
@@ -240,16 +235,21 @@ test('a claim whose binding is under way is no reason, though its volume has not
       status: { phase },
     }) as never;
   const { backend, until, nodeOf, events, stop } = await setUp({ nodes: [node('n')] });
-  backend.set(CLAIMS, claim('Pending'));
+  backend.set(PERSISTENT_VOLUME_CLAIMS, claim('Pending'));
   backend.set(PODS, pod('x', { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }] }));
   backend.set(PODS, pod('y'));
   await until(() => nodeOf('y') === 'n');
-  backend.set(VOLUMES, { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'v' }, spec: {} } as never);
-  backend.set(CLAIMS, claim('Bound'));
+  backend.set(PERSISTENT_VOLUMES, {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: 'v' },
+    spec: {},
+  } as never);
+  backend.set(PERSISTENT_VOLUME_CLAIMS, claim('Bound'));
   await until(() => nodeOf('x') === 'n' && events().length === 2);
   expect(events().filter((event) => event.startsWith('Warning'))).toEqual([]);
 
-  backend.set(CLAIMS, claim('Lost'));
+  backend.set(PERSISTENT_VOLUME_CLAIMS, claim('Lost'));
   backend.set(PODS, pod('z', { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c' } }] }));
   await until(() => events().some((event) => event.includes('bound to non-existent persistentvolume')));
   stop.abort();

@@ -17,7 +17,7 @@ function setUp(...all: Pod[]) {
       looks++;
       return pods.get(key);
     },
-    tryAgain: (key) => tried.push(key.slice(2)),
+    retry: (key) => tried.push(key.slice(2)),
   });
   for (const key of pods.keys()) unschedulable.add(key);
   const after = async (change: () => void): Promise<string> => {
@@ -28,20 +28,20 @@ function setUp(...all: Pod[]) {
   return { ...unschedulable, after, looks: () => looks };
 }
 
-test('only Pods that use a claim are tried again when the claim changes', async () => {
+test('a change of a claim retries only the Pods that use it', async () => {
   const { after, retryWithClaim } = setUp(pod('x'), withClaim('y', 'c'), withClaim('z', 'd'), withEphemeral('e'));
   expect(await after(() => retryWithClaim('a', 'c'))).toBe('y');
   expect(await after(() => retryWithClaim('a', 'e-v'))).toBe('e');
   expect(await after(() => retryWithClaim('b', 'c'))).toBe('');
 });
 
-test('Pods without claims are not tried again when a volume or a class changes', async () => {
+test('a change of a volume or a class retries only the Pods that use claims', async () => {
   const { after, retryWithClaims, retryWithClaim } = setUp(pod('x'), withClaim('y', 'c'), withEphemeral('e'));
   expect(await after(retryWithClaims)).toBe('y e');
   expect(await after(() => retryWithClaim('a', 'none'))).toBe('');
 });
 
-test('one turn of many changes looks at each Pod once, the most important first', async () => {
+test('many changes in one turn cause one look at each Pod, and Pods of higher priority are retried first', async () => {
   const { after, looks, retryAll, retryWithClaims, retryWithClaim } = setUp(
     ...[pod('low', { priority: 1 }), pod('high', { priority: 9 }), pod('middle', { priority: 5 })],
   );

@@ -1,4 +1,4 @@
-/** The Pods that fitted nowhere when they were last tried, and what makes them worth another try. */
+/** The Pods that did not fit when they were last tried, and the changes after which they are retried. */
 import type { Pod } from '../api/generated/types.ts';
 import { importantFirst } from '../scheduling/preemption.ts';
 import { claimNamesOf } from '../scheduling/volume-claims.ts';
@@ -6,62 +6,63 @@ import { claimNamesOf } from '../scheduling/volume-claims.ts';
 export interface Unschedulable {
   add(key: string): void;
   delete(key: string): void;
-  /** Something has changed that any Pod may have waited for. */
+  /** Retries all Pods. */
   retryAll(): void;
-  /** Something of the storage has changed: Pods that use claims are tried again. */
+  /** Retries the Pods that use claims, after a change of a volume or a storage class. */
   retryWithClaims(): void;
-  /** One claim has changed. */
+  /** Retries the Pods that use this claim. */
   retryWithClaim(namespace: string, name: string): void;
 }
 
 export interface UnschedulableOptions {
-  /** undefined: there is no such Pod any more. */
+  /** Returns the Pod, or undefined if it no longer exists. */
   pod(key: string): Pod | undefined;
-  tryAgain(key: string): void;
+  retry(key: string): void;
 }
 
-/** All changes of one turn of the event loop lead to one look at the Pods, the most important of which are tried first. */
-export function createUnschedulable({ pod: find, tryAgain }: UnschedulableOptions): Unschedulable {
+/** All changes in one turn of the event loop cause one pass over the Pods; those of higher priority are retried first. */
+export function createUnschedulable({ pod: find, retry }: UnschedulableOptions): Unschedulable {
   const keys = new Set<string>();
-  let looks = false;
-  let wanted: 'all' | 'withClaims' | 'named' = 'named';
-  /** The keys (`namespace/name`) of the claims that have changed. */
+  let isPassScheduled = false;
+  /** Which Pods the next pass retries; `named`: those that use one of the changed claims. */
+  let affected: 'all' | 'withClaims' | 'named' = 'named';
+  /** The keys (`namespace/name`) of the changed claims. */
   const claims = new Set<string>();
 
-  const isWanted = (pod: Pod): boolean => {
-    if (wanted === 'all') return true;
+  const isAffected = (pod: Pod): boolean => {
+    if (affected === 'all') return true;
     const names = claimNamesOf(pod);
-    if (wanted === 'withClaims') return names.length > 0;
+    if (affected === 'withClaims') return names.length > 0;
     return names.some((name) => claims.has(`${pod.metadata.namespace}/${name}`));
   };
-  const look = (): void => {
-    looks = false;
-    const again: [string, Pod][] = [];
+  const pass = (): void => {
+    isPassScheduled = false;
+    const found: [string, Pod][] = [];
     for (const key of keys) {
       const pod = find(key);
-      if (pod !== undefined && isWanted(pod)) again.push([key, pod]);
+      if (pod !== undefined && isAffected(pod)) found.push([key, pod]);
     }
-    wanted = 'named';
+    affected = 'named';
     claims.clear();
-    for (const [key] of again.sort(([, a], [, b]) => importantFirst(a, b))) tryAgain(key);
+    for (const [key] of found.sort(([, a], [, b]) => importantFirst(a, b))) retry(key);
   };
-  const afterChange = (note: () => void): void => {
+  const schedulePass = (mark: () => void): void => {
     if (keys.size === 0) return;
-    note();
-    if (!looks) setImmediate(look);
-    looks = true;
+    mark();
+    if (!isPassScheduled) setImmediate(pass);
+    isPassScheduled = true;
   };
   return {
     add: (key) => void keys.add(key),
     delete: (key) => void keys.delete(key),
     retryAll: () =>
-      afterChange(() => {
-        wanted = 'all';
+      schedulePass(() => {
+        affected = 'all';
       }),
     retryWithClaims: () =>
-      afterChange(() => {
-        if (wanted === 'named') wanted = 'withClaims';
+      schedulePass(() => {
+        if (affected === 'named') affected = 'withClaims';
       }),
-    retryWithClaim: (namespace, name) => afterChange(() => void claims.add(`${namespace}/${name}`)),
+    retryWithClaim: (namespace, name) => schedulePass(() => void claims.add(`${namespace}/${name}`)),
   };
 }

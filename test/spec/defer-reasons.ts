@@ -145,14 +145,14 @@ export const reasons: readonly Sentence[] = [
   {
     says: 'Taint manager: Evicted.',
     tests: [
-      ['src/controllers/taint-eviction/taint-eviction.test.ts', 'who does not tolerate it goes at once and knows why'],
+      ['src/controllers/taint-eviction/taint-eviction.test.ts', 'deletes Pods that do not tolerate the taint'],
       [causes, 'an eviction for a taint'],
     ],
   },
   {
     says: 'Preemption by the scheduler or by the node for a critical Pod: Preempted.',
     tests: [
-      ['src/scheduler/scheduler.test.ts', 'those of lower priority make way'],
+      ['src/scheduler/scheduler.test.ts', 'Pods of lower priority are preempted'],
       [causes, 'a preemption'],
       ['src/simulation/node-ends.test.ts', 'a Pod that makes way for a critical one has its own grace period'],
       [

@@ -98,7 +98,10 @@ const states: readonly Sentence[] = [
       [status, 'the list is due'],
       [properties, 'the phase is Terminating only while an entry has not'],
       ['src/api/core/v1/pod/status/phase.test.ts', 'a Pod has ended in the phases Succeeded and Failed alone: %s'],
-      ['src/controllers/taint-eviction/taint-eviction.test.ts', 'a Pod whose list runs as exit work is deleted'],
+      [
+        'src/controllers/taint-eviction/taint-eviction.test.ts',
+        'deletes a completed Pod whose defer containers are running',
+      ],
       [
         'src/api/core/v1/pod/validation/validate-defers.test.ts',
         'is graceful though it completed by itself, as of a running one',

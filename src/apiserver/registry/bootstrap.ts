@@ -2,17 +2,15 @@
  * The objects that every cluster has: the system namespaces, the system's priority classes and the Service of the API server.
  * Source: the controllers of v1.33's API server (system namespaces, kubernetesservice).
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { Service } from '../../api/generated/types.ts';
+import { NAMESPACES, PRIORITY_CLASSES, SERVICES } from '../../api/resources.ts';
 import { systemPriorityClasses } from '../../api/scheduling.k8s.io/v1/priority-class/index.ts';
-import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import { kubernetesServiceAddress } from './services/service-range.ts';
-
-const NAMESPACES: ResourceRef = { group: '', version: 'v1', resource: 'namespaces' };
-const PRIORITY_CLASSES: ResourceRef = { group: 'scheduling.k8s.io', version: 'v1', resource: 'priorityclasses' };
-const SERVICES: ResourceRef = { group: '', version: 'v1', resource: 'services' };
 
 export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'] as const;
 

@@ -1,12 +1,13 @@
-/** Events of the API server itself about objects that clients changed. */
+/** Events of the API server itself, on objects that clients changed. */
+
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import type { EventDraft } from '../../api/kind.ts';
+import { EVENTS } from '../../api/resources.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { RegistryContext } from './context.ts';
 import { createObject } from './create.ts';
 
-const EVENTS = { group: '', version: 'v1', resource: 'events' };
 const COMPONENT = 'apiserver';
 
 /** Stores the Events. Never rejects: the reported change has already been made. */

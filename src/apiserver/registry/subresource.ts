@@ -1,4 +1,5 @@
-/** create on a subresource: binding, eviction, token, and those that a kind's definition applies to the object. */
+/** create on a subresource: binding, eviction, token, and whatever else a kind's definition applies to the object. */
+
 import type {
   AuthenticationV1TokenRequest,
   Binding,
@@ -7,6 +8,7 @@ import type {
   ServiceAccount,
 } from '../../api/generated/types.ts';
 import type { SubresourceDefinition } from '../../api/kind.ts';
+import { PODS } from '../../api/resources.ts';
 import { firstErrors } from '../../machinery/field-error.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import {
@@ -30,7 +32,6 @@ import { getObject, keyOf } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 import { findSubresource } from './update.ts';
 
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 const PODS_PREFIX = resourcePrefix('', 'pods');
 
 export interface SubresourceTarget {

@@ -1,10 +1,11 @@
 /** The life of one Pod as `kubectl get -w` prints it, with the time of each step. */
+
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { UserError } from '../../platform/files.ts';
 
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 const WAIT_MILLIS = 60_000;
 
 export interface Moment {

@@ -2,14 +2,15 @@
  * `lifepod describe pod`: what kubectl describes, with the Pod's defer containers.
  * The text is that of the kubectl on the PATH: users know it, and it is the same in every other line.
  */
+
 import type { Pod } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { findProgram, runCommand } from '../../platform/processes.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
 import { deferSection, insertDeferSection } from './describe-defer.ts';
 
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 const POD_TYPES = ['pod', 'pods', 'po'];
 
 /** `type` and `name`, or `pod/NAME` alone. */

@@ -2,8 +2,10 @@
  * `lifepod logs`: as kubectl logs, for every container of a Pod, defer containers among them; with --all-containers in the
  * order of the Pod's life. Source: kubectl logs of v1.32 (options and wording).
  */
+
 import type { Readable } from 'node:stream';
 import type { Pod } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
 import { resourcePath } from '../../client/paths.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
@@ -14,7 +16,6 @@ import { followPod } from './follow-pod.ts';
 import { type LogCommandOptions, type LogRequest, logQuery, logRequest } from './log-options.ts';
 import { coloured, createLines, createTimedLines, type LineSplitter } from './merged-lines.ts';
 
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
 const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 

@@ -1,7 +1,9 @@
 /** `lifepod status`: what runs, versions, memory, what is unhealthy and why. Exit code 1 where nothing runs or answers. */
+
 import { statSync } from 'node:fs';
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
+import { NODES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { httpClient } from '../../client/http-client.ts';
 import { readKubeconfig } from '../../client/kubeconfig.ts';
@@ -12,9 +14,6 @@ import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { oomRisk, readOomScores } from './oom-risk.ts';
 import { podTrouble } from './pod-troubles.ts';
-
-const NODES = { group: '', version: 'v1', resource: 'nodes' };
-const PODS = { group: '', version: 'v1', resource: 'pods' };
 
 export async function status(dataDir: string): Promise<void> {
   const pid = dataDirOwner(dataDir);

@@ -1,16 +1,16 @@
 /** `lifepod why`: in one sentence why a Pod is as it is, the evidence below it, and what to do. */
+
 import { text } from 'node:stream/consumers';
 import type { CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
+import { EVENTS, NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { queryText, resourcePath } from '../../client/paths.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { podContainers } from '../pod-containers.ts';
-import { findLife, PODS, transitionsOf } from '../records.ts';
+import { findLife, transitionsOf } from '../records.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
 import { explain } from './explain.ts';
 
-const NODES = { group: '', version: 'v1', resource: 'nodes' };
-const EVENTS = { group: '', version: 'v1', resource: 'events' };
 const LOG_LINES = 3;
 const LOG_DEADLINE_MILLIS = 5000;
 

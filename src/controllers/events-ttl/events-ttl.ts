@@ -1,30 +1,30 @@
 /**
- * Deletes Events an hour after they were last written. The times that clients put into an Event do not count for that:
- * they may be of any year.
+ * Deletes Events an hour after they were last written. The timestamps that clients put into an Event do not count,
+ * because they can be arbitrary.
  *
  * Reads: events. Writes: events (delete).
- * Source: the API server's --event-ttl of v1.33, 1h by default; a write begins the hour anew.
+ * Source: the API server's --event-ttl of v1.33, 1h by default; each write restarts the hour.
  */
 import type { CoreV1Event } from '../../api/generated/types.ts';
+import { EVENTS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { EVENTS } from '../resources.ts';
 
 const TTL_MILLIS = 60 * 60 * 1000;
-/** Events that expire within this of each other go together. */
+/** Events that expire within this time of each other are deleted in one sweep. */
 const SWEEP_MILLIS = 60 * 1000;
 
 export async function startEventsTtl(options: ControllerOptions): Promise<void> {
   const { client, timers, log, signal } = options;
   const eventClient = client.resource<CoreV1Event>(EVENTS);
-  /** For the oldest Event; none where there are no Events. */
+  /** The timer for the oldest Event; undefined if there are no Events. */
   let timer: { at: Millis; timer: Timer } | undefined;
 
-  /** By the state of the Event that was written: the next one is another object. */
+  /** When each version of an Event was written; an update replaces the object and with it the key. */
   const writtenAt = new WeakMap<CoreV1Event, Millis>();
   const events = createInformer(
     eventClient,
@@ -34,7 +34,7 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
         writtenAt.set(event, lastWritten(event, timers.now()));
         arm(expiry(event));
       },
-      // The timer is for the oldest one: a later end of this one moves nothing.
+      // No arm(): an update only delays expiry, and the timer is for the earliest one.
       updated: (event) => void writtenAt.set(event, timers.now()),
     },
   );
@@ -74,11 +74,11 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
 }
 
 /**
- * When an Event that was not seen before was last written: the server stamps only its creation. What its client says of
- * repetitions since then is believed, so that an Event that repeats does not expire early after a restart of the engine.
+ * When an Event that the informer sees for the first time was last written. The server stamps only the creation, so the
+ * client's timestamps of repetitions count here: a repeated Event must not expire early after a restart of the engine.
  */
 function lastWritten({ series, lastTimestamp, eventTime, metadata }: CoreV1Event, now: Millis): Millis {
   const created = parseTime(metadata.creationTimestamp) ?? now;
-  const said = [series?.lastObservedTime, lastTimestamp, eventTime].map((time) => parseTime(time) ?? created);
-  return Math.max(created, Math.min(now, Math.max(...said)));
+  const reported = [series?.lastObservedTime, lastTimestamp, eventTime].map((time) => parseTime(time) ?? created);
+  return Math.max(created, Math.min(now, Math.max(...reported)));
 }

@@ -1,24 +1,25 @@
 /**
- * Empties a namespace that is being deleted, then lets it go.
+ * Deletes the content of a namespace that is being deleted, then removes its finalizer.
  *
- * Reads: namespaces, and what is left in one that goes. Writes: deletes everything in it, resource by resource; its
- * status; its spec.finalizers, last.
- * Source: upstream's namespaced_resources_deleter of v1.33 (behaviour, condition and wording).
+ * Reads: namespaces, and the remaining objects in a terminating one. Writes: all objects in it (delete), resource by
+ * resource; its status; its spec.finalizers, last.
+ * Source: upstream's namespaced_resources_deleter of v1.33 (behavior, condition and wording).
  */
 import type { Namespace, NamespaceCondition } from '../../api/generated/types.ts';
+import { NAMESPACES } from '../../api/resources.ts';
+import type { Client, ResourceClient } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { formatTime } from '../../machinery/time.ts';
+import { formatTime, type Millis } from '../../machinery/time.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { NAMESPACES } from '../resources.ts';
 
-/** The entry in spec.finalizers that is this controller's. */
+/** This controller's entry in spec.finalizers. */
 const FINALIZER = 'kubernetes';
 
 export interface NamespaceControllerOptions extends ControllerOptions {
-  /** What is deleted, in this order; each is gone before the next is begun. */
+  /** The resources to delete, in this order; all objects of one are gone before the next is deleted. */
   resources: readonly ResourceRef[];
 }
 
@@ -26,7 +27,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
   const { client, timers, log, signal, resources } = options;
   const namespaceClient = client.resource<Namespace>(NAMESPACES);
   const queue = createWorkQueue({ name: 'namespace', process: reconcile, log, timers, signal });
-  /** Waits for the rest of a namespace to go, by namespace. */
+  /** Stops the wait for the remaining objects of a namespace, by namespace. */
   const waits = new Map<string, AbortController>();
   const consider = (namespace: Namespace): void => {
     if (namespace.metadata.deletionTimestamp !== undefined) queue.add(namespace.metadata.name);
@@ -38,7 +39,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     {
       added: consider,
       updated(namespace, old) {
-        // Its own writes of the status are no news.
+        // This controller's own status writes must not queue the namespace again.
         if (old.metadata.deletionTimestamp === undefined) consider(namespace);
       },
       deleted: ({ metadata }) => endWait(metadata.name),
@@ -52,21 +53,13 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     if (!(namespace.spec?.finalizers ?? []).includes(FINALIZER)) return;
     endWait(name);
     for (const ref of resources) {
-      const left = await deleteAll(ref, name);
+      const left = await deleteAll(client, ref, name);
       if (left.length === 0) continue;
-      await tell(name, remaining(ref, left.length));
+      await reportRemaining(namespaceClient, name, remaining(ref, left.length), timers.now());
       waitUntilGone(ref, name);
       return;
     }
-    await finalize(name);
-  }
-
-  /** What is still there afterwards: it ends gracefully, or has finalizers. */
-  async function deleteAll(ref: ResourceRef, namespace: string): Promise<KubeObject[]> {
-    const found = await client.backend.list(ref, { namespace });
-    if (found.items.length === 0) return [];
-    await client.backend.deleteCollection(ref, { namespace });
-    return (await client.backend.list(ref, { namespace })).items;
+    await finalize(client, name);
   }
 
   function waitUntilGone(ref: ResourceRef, namespace: string): void {
@@ -84,28 +77,43 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     waits.get(namespace)?.abort();
     waits.delete(namespace);
   }
+}
 
-  async function tell(name: string, message: string): Promise<void> {
-    const condition: NamespaceCondition = {
-      type: 'NamespaceContentRemaining',
-      status: 'True',
-      reason: 'SomeResourcesRemain',
-      message,
-      lastTransitionTime: formatTime(timers.now()),
-    };
-    const change = { status: { conditions: [condition] } };
-    await namespaceClient.patch(name, undefined, 'application/strategic-merge-patch+json', change, 'status');
-  }
+/** Deletes all objects of a resource. Returns those that remain: they terminate gracefully or have finalizers. */
+async function deleteAll({ backend }: Client, ref: ResourceRef, namespace: string): Promise<KubeObject[]> {
+  const found = await backend.list(ref, { namespace });
+  if (found.items.length === 0) return [];
+  await backend.deleteCollection(ref, { namespace });
+  return (await backend.list(ref, { namespace })).items;
+}
 
-  async function finalize(name: string): Promise<void> {
-    try {
-      const namespace = await namespaceClient.get(name);
-      const finalizers = (namespace.spec?.finalizers ?? []).filter((each) => each !== FINALIZER);
-      const emptied = { ...namespace, spec: { ...namespace.spec, finalizers } } as Namespace;
-      await client.backend.update(NAMESPACES, emptied, { subresource: 'finalize' });
-    } catch (error) {
-      if (!isApiError(error, 'NotFound')) throw error;
-    }
+/** Writes the condition that names the remaining objects. */
+async function reportRemaining(
+  namespaces: ResourceClient<Namespace>,
+  name: string,
+  message: string,
+  now: Millis,
+): Promise<void> {
+  const condition: NamespaceCondition = {
+    type: 'NamespaceContentRemaining',
+    status: 'True',
+    reason: 'SomeResourcesRemain',
+    message,
+    lastTransitionTime: formatTime(now),
+  };
+  const change = { status: { conditions: [condition] } };
+  await namespaces.patch(name, undefined, 'application/strategic-merge-patch+json', change, 'status');
+}
+
+/** Removes this controller's finalizer, after which the API server deletes the namespace. */
+async function finalize(client: Client, name: string): Promise<void> {
+  try {
+    const namespace = await client.resource<Namespace>(NAMESPACES).get(name);
+    const finalizers = (namespace.spec?.finalizers ?? []).filter((each) => each !== FINALIZER);
+    const emptied = { ...namespace, spec: { ...namespace.spec, finalizers } } as Namespace;
+    await client.backend.update(NAMESPACES, emptied, { subresource: 'finalize' });
+  } catch (error) {
+    if (!isApiError(error, 'NotFound')) throw error;
   }
 }
 

@@ -1,8 +1,8 @@
-/** What goes with a namespace. */
+/** The resources whose objects are deleted with their namespace. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 
-/** Every namespaced kind that is stored and does not outlive it, Pods first: what they use goes after them. Source: KEP-5080. */
+/** All stored namespaced kinds that do not outlive their namespace; Pods first, before the objects they use. Source: KEP-5080. */
 export const namespacedResources = (kinds: readonly KindDefinition[]): ResourceRef[] =>
   kinds
     .filter((kind) => kind.namespaced && !kind.outlivesNamespace && !kind.createOnly)

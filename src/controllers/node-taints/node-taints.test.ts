@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import type { Node, Taint } from '../../api/generated/types.ts';
+import { NODES } from '../../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { formatTime } from '../../machinery/time.ts';
-import { NODES } from '../resources.ts';
 import { startNodeTaints, wantedTaints } from './node-taints.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
@@ -36,42 +36,47 @@ const node = (
 });
 
 test.each<[string, Taint[], State, Taint[] | undefined]>([
-  ['no pressure, no taint', [], {}, undefined],
-  ['pressure', [], { pressures: ['DiskPressure'] }, [added('disk-pressure')]],
-  ['pressure that is known', [taint('disk-pressure')], { pressures: ['DiskPressure'] }, undefined],
-  ['pressure that is over', [taint('disk-pressure')], {}, []],
+  ['a ready node without pressure has no taint', [], {}, undefined],
+  ['pressure adds a taint', [], { pressures: ['DiskPressure'] }, [added('disk-pressure')]],
+  ['a taint that exists is not added again', [taint('disk-pressure')], { pressures: ['DiskPressure'] }, undefined],
+  ['the end of the pressure removes the taint', [taint('disk-pressure')], {}, []],
   [
-    'another pressure',
+    'other pressures replace the taint',
     [taint('disk-pressure')],
     { pressures: ['MemoryPressure', 'PIDPressure'] },
     [added('memory-pressure'), added('pid-pressure')],
   ],
   [
-    "others' taints stay",
+    'taints of others stay when a taint is added',
     [taint('disk-pressure', 'NoExecute'), { key: 'a', effect: 'NoSchedule' }],
     { pressures: ['DiskPressure'] },
     [taint('disk-pressure', 'NoExecute'), { key: 'a', effect: 'NoSchedule' }, added('disk-pressure')],
   ],
-  ["others' taints are no business", [{ key: 'a', effect: 'NoExecute' }], {}, undefined],
-  ['not ready', [], { ready: 'False' }, [added('not-ready')]],
-  ['unreachable', [taint('not-ready')], { ready: 'Unknown' }, [added('unreachable')]],
-  ['cordoned', [], { unschedulable: true }, [added('unschedulable')]],
-  ['uncordoned', [added('unschedulable'), taint('x')], {}, [taint('x')]],
-])('%s', (_, present, state, wanted) => {
-  expect(wantedTaints(node(present, state), { now: NOW, drivesAway: false })).toEqual(wanted);
+  ['taints of others need no update', [{ key: 'a', effect: 'NoExecute' }], {}, undefined],
+  ['a node that is not ready gets not-ready', [], { ready: 'False' }, [added('not-ready')]],
+  [
+    'an unknown state replaces not-ready by unreachable',
+    [taint('not-ready')],
+    { ready: 'Unknown' },
+    [added('unreachable')],
+  ],
+  ['a cordoned node gets unschedulable', [], { unschedulable: true }, [added('unschedulable')]],
+  ['uncordoning removes unschedulable', [added('unschedulable'), taint('x')], {}, [taint('x')]],
+])('taints of a node: %s', (_, present, state, wanted) => {
+  expect(wantedTaints(node(present, state), { now: NOW, evicts: false })).toEqual(wanted);
 });
 
-test('not ready for long drives Pods away, pressure does not', () => {
+test('a node that stays not ready gets a NoExecute taint, a node under pressure does not', () => {
   const state = { ready: 'False', pressures: ['DiskPressure'] };
   const present = [added('not-ready'), added('disk-pressure')];
-  expect(wantedTaints(node(present, state), { now: NOW, drivesAway: true })).toEqual([
+  expect(wantedTaints(node(present, state), { now: NOW, evicts: true })).toEqual([
     ...present,
     added('not-ready', 'NoExecute'),
   ]);
-  expect(wantedTaints(node([taint('not-ready', 'NoExecute')]), { now: NOW, drivesAway: false })).toEqual([]);
+  expect(wantedTaints(node([taint('not-ready', 'NoExecute')]), { now: NOW, evicts: false })).toEqual([]);
 });
 
-test('not ready drives Pods away after 30 s, also where the node was so before the start', async () => {
+test('the NoExecute taint follows after 30 s, also if the node was not ready before the start', async () => {
   const backend = memoryBackend();
   const timers = testTimers(NOW + 3_600_000);
   const stop = new AbortController();
@@ -91,22 +96,25 @@ test('not ready drives Pods away after 30 s, also where the node was so before t
   stop.abort();
 });
 
-test.each(['node is shutting down', '[x, node is shutting down]'])('a node drives nobody away: %s', async (message) => {
-  const backend = memoryBackend();
-  const timers = testTimers(NOW + 3_600_000);
-  const stop = new AbortController();
-  const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints;
-  backend.set(NODES, node([], { ready: 'False', message }));
-  await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
-  await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready')]));
-  timers.advance(60_000);
-  // The controller has looked again when the change has come that follows.
-  backend.set(NODES, node(taints() ?? [], { ready: 'False', message, unschedulable: true }));
-  await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready'), taint('unschedulable')]));
-  stop.abort();
-});
+test.each(['node is shutting down', '[x, node is shutting down]'])(
+  'a node that shuts down gets no NoExecute taint: %s',
+  async (message) => {
+    const backend = memoryBackend();
+    const timers = testTimers(NOW + 3_600_000);
+    const stop = new AbortController();
+    const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints;
+    backend.set(NODES, node([], { ready: 'False', message }));
+    await startNodeTaints({ client: inProcessClient(backend), timers, log: silentLog, signal: stop.signal });
+    await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready')]));
+    timers.advance(60_000);
+    // Once the taint of this change has appeared, the controller has reconciled the node again.
+    backend.set(NODES, node(taints() ?? [], { ready: 'False', message, unschedulable: true }));
+    await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready'), taint('unschedulable')]));
+    stop.abort();
+  },
+);
 
-test('a machine that wakes counts its 30 s from then', async () => {
+test('the 30 s restart when the machine wakes from a suspension', async () => {
   const backend = memoryBackend();
   const timers = testTimers(NOW);
   const stop = new AbortController();

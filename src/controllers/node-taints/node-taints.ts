@@ -1,14 +1,17 @@
 /**
- * Taints nodes by their state: under pressure, not ready or cordoned they get no Pod that does not tolerate it; one that
- * stays not ready drives its Pods away (by taint-eviction, which honours their tolerations).
+ * Taints nodes by their state. A node that is under pressure, not ready or cordoned gets NoSchedule taints; a node that
+ * stays not ready also gets a NoExecute taint, for which the controller taint-eviction evicts Pods that do not tolerate it.
  *
- * Reads: nodes. Writes: nodes (spec.taints: those of STATE_KEYS alone).
- * Invariant: nobody is driven away by a runtime that comes back, or by an engine that starts: not ready counts for that after
- * 30 s, which is how long a runtime may be silent before upstream's node says so, and not before this start or the machine's last waking. A node that
- * shuts down ends its Pods itself, within the time that it has for them, and they stay as objects.
+ * Reads: nodes. Writes: nodes (spec.taints: only the keys STATE_KEYS).
+ * Invariants:
+ *  1. A restart of the runtime or the engine evicts no Pod: the NoExecute taint follows only after 30 s of not ready (upstream's
+ *     node reports a silent runtime after 30 s), counted from the start of the engine or the end of a suspension at the earliest.
+ *  2. A node that shuts down gets no NoExecute taint: it ends its Pods itself within its shutdown grace period, and the Pods
+ *     stay as objects.
  * Source: "Taint Nodes by Condition", "Taint based Evictions" of the v1.33 documentation.
  */
 import type { Node, Taint } from '../../api/generated/types.ts';
+import { NODES } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -16,18 +19,17 @@ import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import { EVICTING_KEYS, SHUTTING_DOWN, STATE_KEYS, stateKeys } from '../../scheduling/node-taints.ts';
-import { type ControllerOptions, SLEPT_MILLIS } from '../controller.ts';
-import { NODES } from '../resources.ts';
+import { type ControllerOptions, SUSPENDED_MILLIS } from '../controller.ts';
 
-const DRIVES_AWAY_AFTER_MILLIS = 30_000;
+const EVICTS_AFTER_MILLIS = 30_000;
 
 export async function startNodeTaints({ client, timers, log, signal }: ControllerOptions): Promise<void> {
   const nodeClient = client.resource<Node>(NODES);
-  /** The start, or when the machine last woke. */
+  /** The start of the controller, or the end of the machine's last suspension. */
   let countsFrom = timers.now();
   const queue = createWorkQueue({ name: 'node-taints', process: taint, log, timers, signal });
   const look = ({ metadata }: Node): void => void queue.add(metadata.name);
-  /** For when a node has been not ready for long enough, by its name. */
+  /** Timers that fire when a node has been not ready for long enough, by node name. */
   const waiting = new Map<string, Timer>();
   onAbort(signal, () => {
     for (const timer of waiting.values()) timer.cancel();
@@ -42,16 +44,16 @@ export async function startNodeTaints({ client, timers, log, signal }: Controlle
     if (node === undefined) return;
     const now = timers.now();
     const since = notReadySince(node);
-    const drivesAwayAt = since === undefined ? undefined : Math.max(since, countsFrom) + DRIVES_AWAY_AFTER_MILLIS;
-    if (drivesAwayAt !== undefined && drivesAwayAt > now)
+    const evictsAt = since === undefined ? undefined : Math.max(since, countsFrom) + EVICTS_AFTER_MILLIS;
+    if (evictsAt !== undefined && evictsAt > now)
       waiting.set(
         name,
-        timers.at(drivesAwayAt, () => {
-          if (timers.now() - drivesAwayAt >= SLEPT_MILLIS) countsFrom = timers.now();
+        timers.at(evictsAt, () => {
+          if (timers.now() - evictsAt >= SUSPENDED_MILLIS) countsFrom = timers.now();
           queue.add(name);
         }),
       );
-    const wanted = wantedTaints(node, { now, drivesAway: drivesAwayAt !== undefined && drivesAwayAt <= now });
+    const wanted = wantedTaints(node, { now, evicts: evictsAt !== undefined && evictsAt <= now });
     if (wanted === undefined) return;
     log.info('node-taints: the state of a node has changed', { node: name, taints: wanted.map(({ key }) => key) });
     try {
@@ -62,20 +64,23 @@ export async function startNodeTaints({ client, timers, log, signal }: Controlle
   }
 }
 
-/** undefined: it is ready, has never said, or shuts down. */
+/** Since when the node is not ready; undefined if it is ready, has no Ready condition yet, or is shutting down. */
 function notReadySince({ status }: Node): Millis | undefined {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready === undefined || ready.status === 'True' || ready.message?.includes(SHUTTING_DOWN)) return undefined;
   return parseTime(ready.lastTransitionTime) ?? 0;
 }
 
-/** undefined: they are as they should be. `drivesAway`: a node that is not ready has been so for long enough. */
-export function wantedTaints(node: Node, at: { now: Millis; drivesAway: boolean }): Taint[] | undefined {
+/**
+ * The taints that the node should have; undefined if it has them. `evicts`: the node has been not ready for long enough
+ * to get the NoExecute taint.
+ */
+export function wantedTaints(node: Node, at: { now: Millis; evicts: boolean }): Taint[] | undefined {
   const present = node.spec?.taints ?? [];
   const keys = stateKeys(node);
   const due: Taint[] = [
     ...keys.map((key) => ({ key, effect: 'NoSchedule' })),
-    ...keys.filter((key) => at.drivesAway && EVICTING_KEYS.includes(key)).map((key) => ({ key, effect: 'NoExecute' })),
+    ...keys.filter((key) => at.evicts && EVICTING_KEYS.includes(key)).map((key) => ({ key, effect: 'NoExecute' })),
   ];
   const isOurs = ({ key, effect }: Taint): boolean =>
     (effect === 'NoSchedule' && STATE_KEYS.includes(key)) || (effect === 'NoExecute' && EVICTING_KEYS.includes(key));

@@ -1,5 +1,6 @@
-/** One claim: finds or makes its volume, and completes the binding. Source: persistentvolume controller of v1.33. */
+/** Reconciles a claim: finds or provisions its volume and completes the binding. Source: persistentvolume controller of v1.33. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
+import { defined } from '../../machinery/defined.ts';
 import { isApiError } from '../../machinery/status.ts';
 import {
   BIND_COMPLETED,
@@ -17,7 +18,7 @@ import {
 } from './local-path.ts';
 import { readNow, type Storage } from './storage.ts';
 
-/** Each step is written under the version that was looked at: who comes second is told of a conflict, and comes again. */
+/** Each write carries the resourceVersion it is based on: after a concurrent change it fails with Conflict and is retried. */
 export async function reconcileClaim(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   if (claim.metadata.deletionTimestamp !== undefined) return;
   if (isBound(claim)) return keepBound(storage, claim);
@@ -48,7 +49,7 @@ const isFree = ({ spec }: PersistentVolume, { metadata }: PersistentVolumeClaim)
     spec.claimRef.name === metadata.name &&
     (!spec.claimRef.uid || spec.claimRef.uid === metadata.uid));
 
-/** A volume that is kept for the claim suits it whatever it is. Tells of one that does not. */
+/** Whether the volume may be bound to the claim. One reserved for the claim always may; a mismatch is reported as an Event. */
 function suits({ events }: Storage, volume: PersistentVolume, claim: PersistentVolumeClaim): boolean {
   const mismatch = volume.spec?.claimRef === undefined ? volumeMismatch(volume, claim) : undefined;
   if (mismatch === undefined) return true;
@@ -80,8 +81,8 @@ async function provision(
     events.event(claim, 'Normal', 'ExternalProvisioning', message);
     return;
   }
-  const failed = (why: string): void =>
-    fail(`failed to provision volume with StorageClass ${JSON.stringify(className)}: ${why}`);
+  const failed = (cause: string): void =>
+    fail(`failed to provision volume with StorageClass ${JSON.stringify(className)}: ${cause}`);
   if (claim.spec?.volumeMode === 'Block') return failed('block volumes are not supported');
   const node = claim.metadata.annotations?.[SELECTED_NODE] ?? folders.nodeName;
   if (node !== folders.nodeName) return failed(`the node ${node} has no folder for volumes`);
@@ -105,7 +106,7 @@ async function provision(
   events.event(claim, 'Normal', 'ProvisioningSucceeded', `Successfully provisioned volume ${volumeName}`);
 }
 
-/** Volume first: a claim is only ever bound to a volume that is kept for it. */
+/** Writes the volume first: a claim is only ever bound to a volume that is already reserved for it. */
 async function bind(storage: Storage, found: PersistentVolume, claim: PersistentVolumeClaim): Promise<void> {
   const { volumeClient, claimClient } = storage;
   let volume = found;
@@ -116,7 +117,7 @@ async function bind(storage: Storage, found: PersistentVolume, claim: Persistent
         : volume.metadata.annotations;
     volume = await volumeClient.update({
       ...volume,
-      metadata: { ...volume.metadata, ...(annotations === undefined ? {} : { annotations }) },
+      metadata: { ...volume.metadata, ...defined({ annotations }) },
       spec: { ...volume.spec, claimRef: claimReference(claim) },
     });
   }
@@ -152,13 +153,13 @@ async function showBound(
   await claimClient.updateStatus({ ...claim, status });
 }
 
-/** Of a claim whose binding is complete: what is left of it. */
+/** Checks a claim whose binding is complete: repairs its status, or marks it Lost if the volume is missing or not its own. */
 async function keepBound(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   const name = claim.spec?.volumeName ?? '';
   const volume = storage.volumes.get(undefined, name) ?? (await readNow(storage.volumeClient, name));
   if (volume !== undefined && isFree(volume, claim)) {
     if (volume.spec?.claimRef?.uid !== claim.metadata.uid) {
-      // That it is bound is an annotation, which whoever made the claim may have written.
+      // The binding is only an annotation so far, which the creator of the claim may have written: bind the volume now.
       if (suits(storage, volume, claim)) await bind(storage, volume, claim);
       return;
     }

@@ -1,5 +1,6 @@
-/** The claims of a Pod's ephemeral volumes: made for it, deleted with it. Source: ephemeral controller of v1.33 (behaviour). */
+/** Creates and deletes the claims of a Pod's ephemeral volumes. Source: ephemeral controller of v1.33 (behavior). */
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
+import { defined } from '../../machinery/defined.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { claimNameOf, isOwnedBy } from '../../scheduling/volume-claims.ts';
 import { readNow, type Storage } from './storage.ts';
@@ -27,8 +28,7 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
         name,
         namespace,
         ownerReferences: [owner],
-        ...(labels === undefined ? {} : { labels }),
-        ...(annotations === undefined ? {} : { annotations }),
+        ...defined({ labels, annotations }),
       },
       spec: template.spec,
     };
@@ -40,7 +40,7 @@ export async function ensureEphemeralClaims(pod: Pod, { claimClient, claims, eve
   }
 }
 
-/** `uid`: of the Pod that is gone. */
+/** Deletes the claims that the Pod with this UID owned; the Pod is gone. */
 export async function deleteOwnClaims(
   namespace: string,
   uid: string,

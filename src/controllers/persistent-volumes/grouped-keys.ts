@@ -1,7 +1,7 @@
-/** The keys of objects by what they refer to, so that no reference is searched for among all objects. */
+/** An index from a reference to the keys of the objects that have it, so that no lookup scans all objects. */
 export interface GroupedKeys<T> {
   put(object: T): void;
-  /** As it was put. */
+  /** Takes the same version of the object that was put. */
   remove(object: T): void;
   has(group: string): boolean;
   keysOf(group: string): readonly string[];

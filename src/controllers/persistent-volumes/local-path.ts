@@ -1,25 +1,26 @@
 /**
- * The class `local-path`: a claim's volume is a folder of the machine, made when the first Pod that uses it has a node.
- * Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behaviour).
+ * The class `local-path`: the volume of a claim is a folder on the machine, created when the first Pod that uses it has a node.
+ * Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behavior).
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
+import { defined } from '../../machinery/defined.ts';
 
 export const LOCAL_PATH_PROVISIONER = 'lifepod.io/local-path';
-/** On a volume: who made it, and so may delete what is in it. */
+/** Annotation on a volume: the provisioner that created it, and that therefore may delete its content. */
 export const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by';
 export const BOUND_BY_CONTROLLER = 'pv.kubernetes.io/bound-by-controller';
 
 /** Folders for volumes on one node. */
 export interface VolumeFolders {
-  /** The node that they are on. */
+  /** The node that has the folders. */
   nodeName: string;
-  /** Where the folder of that name is. */
+  /** The path of the folder of that name. */
   path(name: string): string;
-  /** Empty, for every user; one that exists is kept as it is. */
+  /** Creates an empty folder that every user can write to. Leaves an existing folder unchanged. */
   create(name: string): Promise<void>;
-  /** With all that is in it; one that is gone is success. */
+  /** Removes the folder with its content. A missing folder is success. */
   remove(name: string): Promise<void>;
-  /** Where nothing is in it; one that is gone is success. */
+  /** Removes the folder if it is empty. A missing folder is success. */
   removeUnused(name: string): Promise<void>;
 }
 
@@ -43,10 +44,10 @@ export const claimReference = ({ metadata }: PersistentVolumeClaim) => ({
   namespace: metadata.namespace ?? '',
   name: metadata.name,
   uid: metadata.uid ?? '',
-  ...(metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion }),
+  ...defined({ resourceVersion: metadata.resourceVersion }),
 });
 
-/** The volume of the claim, in the folder of its own name. */
+/** The volume for the claim; its folder has the name of the volume. */
 export function localVolume(
   claim: PersistentVolumeClaim,
   storageClass: StorageClass,

@@ -1,16 +1,17 @@
 /**
- * Binds claims to volumes, makes volumes of the class local-path, and reclaims those whose claims are gone.
+ * Binds claims to volumes, provisions volumes of the class local-path, and reclaims volumes whose claims are gone.
  *
  * Reads: persistentvolumes, persistentvolumeclaims, storageclasses, nodes, pods. Writes: persistentvolumes and
  * persistentvolumeclaims with their status and finalizers; claims of ephemeral volumes (create, delete); the class
- * local-path, where there is none; folders, through what it is given.
+ * local-path, if it is missing; folders, through VolumeFolders.
  * Invariants:
- *  1. A volume is kept for a claim before the claim is bound to it, and for one claim only.
- *  2. A claim goes when no Pod with a node uses it, a volume when no claim is bound to it.
- *  3. Nothing is deleted on the word of a cache alone.
- * Source: upstream's persistentvolume, pvc-protection, pv-protection and ephemeral controllers of v1.33 (behaviour).
+ *  1. A volume is reserved for a claim before the claim is bound to it, and for one claim only.
+ *  2. A claim is deleted only when no Pod with a node uses it, a volume only when no claim is bound to it.
+ *  3. Nothing is deleted because of the informers' caches alone: the API is read first.
+ * Source: upstream's persistentvolume, pvc-protection, pv-protection and ephemeral controllers of v1.33 (behavior).
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../api/generated/types.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '../../api/resources.ts';
 import { createEventRecorder } from '../../client/events.ts';
 import { createInformer, type Informer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
@@ -18,7 +19,6 @@ import { isApiError } from '../../machinery/status.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { volumeIndex } from '../../scheduling/volume-search.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from '../resources.ts';
 import { reconcileClaim } from './claims.ts';
 import { deleteOwnClaims, ensureEphemeralClaims } from './ephemeral.ts';
 import { groupedKeys } from './grouped-keys.ts';
@@ -34,14 +34,14 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
   const volumeClient = client.resource<PersistentVolume>(PERSISTENT_VOLUMES);
   const classClient = client.resource<StorageClass>(STORAGE_CLASSES);
   const informing = { log, timers, signal };
-  /** All are known before anything is done. */
+  /** Resolves once all informers have synced; no key is processed before. */
   const synced = Promise.withResolvers<void>();
   const queueOf = (name: string, process: (key: string) => Promise<void>) =>
     createWorkQueue({
       name,
       process: async (key) => {
         await synced.promise;
-        // Whoever changed the object meanwhile has made it come again.
+        // NotFound is success: the object was deleted meanwhile, and the informer queues the key again.
         await process(key).catch((error: unknown) => {
           if (!isApiError(error, 'NotFound')) throw error;
         });
@@ -75,7 +75,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
       claimsByVolume.put(claim);
       claimsByOwner.put(claim);
       claimChanged(claim);
-      // Its Pod may have gone while nobody looked.
+      // Its Pod may have been deleted while no engine was running.
       const { namespace } = claim.metadata;
       for (const { kind, name, uid } of controllersOf(claim.metadata)) {
         if (kind === 'Pod') podQueue.add(`${namespace}/${name}/${uid}`);
@@ -93,29 +93,29 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
       claimsByOwner.remove(claim);
       claimChanged(claim);
       if (!claim.spec?.volumeName) folderQueue.add(volumeNameFor(claim));
-      // A volume may be kept for a claim that never heard of it.
+      // A volume may be reserved for the claim although the claim does not name it yet.
       for (const name of volumesByClaim.keysOf(claim.metadata.uid ?? '')) volumeQueue.add(name);
     },
   });
-  const claimsOf = (volumeName: string): void => {
+  const enqueueClaimsOf = (volumeName: string): void => {
     for (const key of claimsByVolume.keysOf(volumeName)) claimQueue.add(key);
   };
-  let isUnboundAgain = false;
-  /** Once for all that changes in one turn of the event loop. */
-  const unboundAgain = (): void => {
-    if (isUnboundAgain) return;
-    isUnboundAgain = true;
+  let isRetryScheduled = false;
+  /** Retries the claims without a volume, once for all changes in one turn of the event loop. */
+  const retryUnboundClaims = (): void => {
+    if (isRetryScheduled) return;
+    isRetryScheduled = true;
     setImmediate(() => {
-      isUnboundAgain = false;
-      claimsOf('');
+      isRetryScheduled = false;
+      enqueueClaimsOf('');
     });
   };
   const volumeChanged = ({ metadata, spec }: PersistentVolume): void => {
     volumeQueue.add(metadata.name);
     if (spec?.claimRef !== undefined) claimQueue.add(claimKey(spec.claimRef));
     else {
-      unboundAgain();
-      claimsOf(metadata.name);
+      retryUnboundClaims();
+      enqueueClaimsOf(metadata.name);
     }
   };
   const volumes = createInformer(volumeClient, informing, {
@@ -138,7 +138,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
       if (spec?.claimRef !== undefined) claimQueue.add(claimKey(spec.claimRef));
     },
   });
-  const classes = createInformer(classClient, informing, { added: unboundAgain, updated: unboundAgain });
+  const classes = createInformer(classClient, informing, { added: retryUnboundClaims, updated: retryUnboundClaims });
   const nodes = createInformer<Node>(client.resource(NODES), informing, {});
   const podKey = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}/${metadata.uid}`;
   const hasEphemeral = ({ spec }: Pod): boolean =>
@@ -150,7 +150,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
       if (hasEphemeral(pod)) podQueue.add(podKey(pod));
     },
     updated: (pod, old) => {
-      // Its volumes stay the same.
+      // The volumes of a Pod are immutable; only its binding to a node matters here.
       if (pod.spec?.nodeName === old.spec?.nodeName) return;
       protection.remove(old);
       protection.put(pod);
@@ -159,7 +159,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
       protection.remove(pod);
       if (hasEphemeral(pod)) podQueue.add(podKey(pod));
       const { namespace } = pod.metadata;
-      for (const name of claimNamesOf(pod)) claimQueue.add(claimKey({ ...(namespace && { namespace }), name }));
+      for (const name of claimNamesOf(pod)) claimQueue.add(claimKey({ namespace, name }));
     },
   });
   const events = createEventRecorder(client, { component: 'persistentvolume-controller', ...informing });
@@ -193,7 +193,7 @@ export async function startPersistentVolumes(options: ControllerOptions & { fold
     if (volume !== undefined) await reconcileVolume(storage, volume);
   }
 
-  /** Of a claim that is gone: an engine may have died between making its folder and the volume. */
+  /** Removes the folder of a deleted claim: an engine may have died after it created the folder and before the volume. */
   async function syncFolder(name: string): Promise<void> {
     const volume = volumes.get(undefined, name) ?? (await readNow(volumeClient, name));
     if (volume === undefined) await folders.removeUnused(name);

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
-import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../resources.ts';
 import { startPersistentVolumes } from './persistent-volumes.ts';
 import { createClaimProtection } from './protection.ts';
 
@@ -17,16 +17,22 @@ afterEach(() => stop.abort());
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 const claim = (index: number): PersistentVolumeClaim => ({
-  ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim' },
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
   metadata: {
-    ...{ name: `c${index}`, namespace: 'a', uid: `c${index}`, finalizers: [CLAIM_PROTECTION] },
+    name: `c${index}`,
+    namespace: 'a',
+    uid: `c${index}`,
+    finalizers: [CLAIM_PROTECTION],
     deletionTimestamp: '2026-01-31T00:00:00Z',
   },
 });
 const pod = (name: string, claims: readonly number[], nodeName?: string): Pod => ({
-  ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'a', uid: name } },
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'a', uid: name },
   spec: {
-    ...(nodeName === undefined ? {} : { nodeName }),
+    nodeName,
     containers: [],
     volumes: claims.map((index) => ({ name: `v${index}`, persistentVolumeClaim: { claimName: `c${index}` } })),
   },
@@ -38,23 +44,29 @@ const held = (): string[] =>
     .map(({ metadata }) => metadata.name);
 const client = () => inProcessClient(backend);
 
-it('claims go once no Pod on a node uses them; the Pods are not read for each claim', async () => {
+it('releases claims once no Pod on a node uses them, without a list of Pods for each claim', async () => {
   const count = 200;
   for (const index of numbers(count)) backend.set(PERSISTENT_VOLUME_CLAIMS, claim(index));
   backend.set(PODS, pod('first', numbers(count / 2), 'n'));
   backend.set(PODS, pod('second', [0, 1], 'n'));
   backend.set(PODS, pod('waits', numbers(count)));
   void startPersistentVolumes({
-    ...{ client: client(), timers: testTimers(), log: silentLog, signal: stop.signal },
+    client: client(),
+    timers: testTimers(),
+    log: silentLog,
+    signal: stop.signal,
     folders: {
-      ...{ nodeName: 'n', path: (name) => `/${name}` },
-      ...{ create: async () => {}, remove: async () => {}, removeUnused: async () => {} },
+      nodeName: 'n',
+      path: (name) => `/${name}`,
+      create: async () => {},
+      remove: async () => {},
+      removeUnused: async () => {},
     },
   });
   await vi.waitFor(() => expect(held()).toEqual(numbers(count / 2).map((index) => `c${index}`)));
   backend.remove(PODS, 'a', 'first');
   await vi.waitFor(() => expect(held()).toEqual(['c0', 'c1']));
-  // One is bound while its claim goes.
+  // The Pod `waits` is bound while its claims are terminating.
   backend.set(PODS, pod('waits', numbers(count), 'n'));
   backend.remove(PODS, 'a', 'second');
   backend.set(PERSISTENT_VOLUME_CLAIMS, claim(count));
@@ -64,7 +76,7 @@ it('claims go once no Pod on a node uses them; the Pods are not read for each cl
   expect(backend.calls.filter((call) => call.startsWith('list pods')).length).toBeLessThan(count / 4);
 });
 
-it('a claim stays whose Pod the informer has not heard of, or of whose node', async () => {
+it('keeps a claim of a Pod that the informer has not seen, or not seen bound', async () => {
   const known = new Map<string, Pod>();
   const protection = createClaimProtection(
     client().resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS),
@@ -72,14 +84,14 @@ it('a claim stays whose Pod the informer has not heard of, or of whose node', as
     (_, name) => known.get(name),
   );
   for (const index of numbers(4)) backend.set(PERSISTENT_VOLUME_CLAIMS, claim(index));
-  const hear = (each: Pod): void => {
+  const see = (each: Pod): void => {
     known.set(each.metadata.name, each);
     protection.put(each);
   };
-  backend.set(PODS, pod('unheard', [0], 'n'));
-  hear(backend.set(PODS, pod('was bound', [1])) as Pod);
+  backend.set(PODS, pod('unseen', [0], 'n'));
+  see(backend.set(PODS, pod('was bound', [1])) as Pod);
   backend.set(PODS, pod('was bound', [1], 'n'));
-  hear(backend.set(PODS, pod('heard', [2], 'n')) as Pod);
+  see(backend.set(PODS, pod('seen', [2], 'n')) as Pod);
   await Promise.all(
     (backend.objects(PERSISTENT_VOLUME_CLAIMS) as PersistentVolumeClaim[]).map((each) => protection.release(each)),
   );

@@ -1,4 +1,4 @@
-/** Lets a claim that is being deleted go once no Pod uses it. Source: pvc-protection controller of v1.33 (behaviour). */
+/** Removes the finalizer of a terminating claim once no Pod uses it. Source: pvc-protection controller of v1.33 (behavior). */
 import { CLAIM_PROTECTION } from '../../api/core/v1/persistent-volume-claim/index.ts';
 import type { PersistentVolumeClaim, Pod } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
@@ -9,55 +9,58 @@ import { groupedKeys } from './grouped-keys.ts';
 import { claimKey } from './storage.ts';
 
 export interface ClaimProtection {
-  /** The informer has heard of the Pod, or of its node. */
+  /** Registers a Pod that the informer reports; also after the Pod was bound to a node. */
   put(pod: Pod): void;
-  /** As it was put. */
+  /** Takes the same version of the Pod that was put. */
   remove(pod: Pod): void;
-  /** For a claim that is being deleted: it goes, unless a Pod holds it. */
+  /** Removes the finalizer of a terminating claim, unless a Pod uses it. */
   release(claim: PersistentVolumeClaim): Promise<void>;
 }
 
-/** The keys of the claims that the Pod holds. One without a node holds none: the scheduler gives it none while a claim goes. */
-const heldBy = (pod: Pod): string[] => {
+/** The keys of the claims that the Pod uses. A Pod without a node uses none: it is not bound while a claim is terminating. */
+const usedBy = (pod: Pod): string[] => {
   const { namespace } = pod.metadata;
   if (!pod.spec?.nodeName) return [];
-  return claimNamesOf(pod).map((name) => claimKey({ ...(namespace && { namespace }), name }));
+  return claimNamesOf(pod).map((name) => claimKey({ namespace, name }));
 };
 
-/** `known`: what the informer has of the Pods that are put. */
+/** `known`: looks a Pod up in the informer's cache. */
 export function createClaimProtection(
   claims: ResourceClient<PersistentVolumeClaim>,
   pods: ResourceClient<Pod>,
   known: Informer<Pod>['get'],
 ): ClaimProtection {
-  const holders = groupedKeys<Pod>(({ metadata }) => metadata.uid ?? '', heldBy);
-  /** Readings that have not begun, by namespace. */
+  const users = groupedKeys<Pod>(({ metadata }) => metadata.uid ?? '', usedBy);
+  /** Lists of Pods that have not started yet, by namespace. */
   const readings = new Map<string, Promise<ReadonlySet<string>>>();
 
-  /** Claims that Pods hold of which the informer has not heard. Begins after the call, once for all calls until then. */
-  function heldUnheard(namespace: string): Promise<ReadonlySet<string>> {
+  /**
+   * The claims used by Pods that the informer has not seen in their current version. Lists the Pods in a later turn of the
+   * event loop, once for all calls until then.
+   */
+  function usedByUnseenPods(namespace: string): Promise<ReadonlySet<string>> {
     const reading =
       readings.get(namespace) ??
       nextOwnTurn().then(async () => {
         readings.delete(namespace);
         const { items } = await pods.list(namespace === '' ? {} : { namespace });
-        const isHeard = ({ metadata: { name, resourceVersion } }: Pod): boolean =>
+        const isSeen = ({ metadata: { name, resourceVersion } }: Pod): boolean =>
           known(namespace, name)?.metadata.resourceVersion === resourceVersion;
-        return new Set(items.filter((pod) => !isHeard(pod)).flatMap(heldBy));
+        return new Set(items.filter((pod) => !isSeen(pod)).flatMap(usedBy));
       });
     readings.set(namespace, reading);
     return reading;
   }
 
   return {
-    put: holders.put,
-    remove: holders.remove,
+    put: users.put,
+    remove: users.remove,
     async release(claim) {
       const { namespace = '', finalizers = [] } = claim.metadata;
       const key = claimKey(claim.metadata);
-      if (!finalizers.includes(CLAIM_PROTECTION) || holders.has(key)) return;
-      const unheard = await heldUnheard(namespace);
-      if (unheard.has(key) || holders.has(key)) return;
+      if (!finalizers.includes(CLAIM_PROTECTION) || users.has(key)) return;
+      const unseen = await usedByUnseenPods(namespace);
+      if (unseen.has(key) || users.has(key)) return;
       const kept = finalizers.filter((each) => each !== CLAIM_PROTECTION);
       await claims.update({ ...claim, metadata: { ...claim.metadata, finalizers: kept } });
     },

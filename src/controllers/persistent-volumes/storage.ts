@@ -1,4 +1,4 @@
-/** What the controllers of claims and of volumes share. */
+/** The informers, clients and helpers that the reconcilers of claims and of volumes share. */
 import type { Node, PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -24,11 +24,11 @@ export interface Storage {
 
 export const claimKey = (of: { namespace?: string; name?: string }): string => `${of.namespace ?? ''}/${of.name ?? ''}`;
 
-/** The owners that manage the object. */
+/** The owner references with `controller: true`. */
 export const controllersOf = ({ ownerReferences = [] }: ObjectMeta): OwnerReference[] =>
   ownerReferences.filter(({ controller }) => controller === true);
 
-/** The object as it is in the API now, whatever the informer knows. */
+/** Reads the object from the API, bypassing the informer's cache; undefined if it does not exist. */
 export async function readNow<T extends KubeObject>(
   client: ResourceClient<T>,
   name: string,

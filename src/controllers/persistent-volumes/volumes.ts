@@ -1,4 +1,4 @@
-/** One volume: its phase, and what becomes of it when its claim is gone. Source: persistentvolume controller of v1.33. */
+/** Reconciles a volume: sets its phase, and reclaims it when its claim is gone. Source: persistentvolume controller of v1.33. */
 
 import { VOLUME_PROTECTION } from '../../api/core/v1/persistent-volume/index.ts';
 import type { PersistentVolume } from '../../api/generated/types.ts';
@@ -13,19 +13,19 @@ export async function reconcileVolume(storage: Storage, found: PersistentVolume)
   if (volume.metadata.deletionTimestamp === undefined) {
     if (isReclaimed) await reclaim(storage, volume);
   } else if (phase !== 'Bound') {
-    // Who deletes the volume before the claim goes has its content deleted all the same.
-    if (isReclaimed && isOfHere(storage, volume)) await removeFolder(storage, volume);
+    // The content is deleted also if the user deletes the volume before the claim is gone.
+    if (isReclaimed && isProvisionedHere(storage, volume)) await removeFolder(storage, volume);
     await unprotect(storage, volume);
   }
 }
 
 async function phaseOf(storage: Storage, { spec, status }: PersistentVolume): Promise<string> {
   const reference = spec?.claimRef;
-  // Kept for a claim that it is not bound to yet.
+  // A claimRef without a UID reserves the volume for a claim that may not exist yet.
   if (reference === undefined || !reference.uid) return 'Available';
   const { namespace = '', name = '', uid } = reference;
   const known = storage.claims.get(namespace, name);
-  // What is deleted on the word of a cache cannot be had back: the API is asked.
+  // Deleted data cannot be restored, so the API is read before a volume counts as Released; the cache may be stale.
   const claim = known?.metadata.uid === uid ? known : await readNow(storage.claimClient, name, namespace);
   if (claim?.metadata.uid === uid) return 'Bound';
   return status?.phase === 'Failed' ? 'Failed' : 'Released';
@@ -43,8 +43,10 @@ async function unprotect({ volumeClient }: Storage, volume: PersistentVolume): P
   await volumeClient.update({ ...volume, metadata: { ...volume.metadata, finalizers: kept } });
 }
 
-const isOfHere = ({ folders }: Storage, { metadata: { name, annotations = {} }, spec }: PersistentVolume): boolean =>
-  annotations[PROVISIONED_BY] === LOCAL_PATH_PROVISIONER && spec?.local?.path === folders.path(name);
+const isProvisionedHere = (
+  { folders }: Storage,
+  { metadata: { name, annotations = {} }, spec }: PersistentVolume,
+): boolean => annotations[PROVISIONED_BY] === LOCAL_PATH_PROVISIONER && spec?.local?.path === folders.path(name);
 
 async function removeFolder({ folders, events }: Storage, volume: PersistentVolume): Promise<void> {
   await folders.remove(volume.metadata.name).catch((error: Error) => {
@@ -53,10 +55,10 @@ async function removeFolder({ folders, events }: Storage, volume: PersistentVolu
   });
 }
 
-/** Deletes the content of a volume that was made here, then the volume; what others made is not touched. */
+/** Deletes the content of a volume that this controller provisioned, then the volume. Other volumes become Failed. */
 async function reclaim(storage: Storage, volume: PersistentVolume): Promise<void> {
   const { name, uid } = volume.metadata;
-  if (!isOfHere(storage, volume)) {
+  if (!isProvisionedHere(storage, volume)) {
     const message = `error getting deleter volume plugin for volume ${JSON.stringify(name)}: no deletable volume plugin matched`;
     storage.events.event(volume, 'Warning', 'VolumeFailedDelete', message);
     await storage.volumeClient.updateStatus({ ...volume, status: { phase: 'Failed', message } });
@@ -64,7 +66,7 @@ async function reclaim(storage: Storage, volume: PersistentVolume): Promise<void
   }
   await removeFolder(storage, volume);
   try {
-    await storage.volumeClient.delete(name, undefined, uid === undefined ? {} : { preconditions: { uid } });
+    await storage.volumeClient.delete(name, undefined, { preconditions: { uid } });
   } catch (error) {
     if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
   }

@@ -1,35 +1,35 @@
 /**
- * Deletes Pods whose node is no more: nobody is left to end them. And of those that have ended the oldest, when there are too
- * many, those first that were evicted.
+ * Deletes Pods whose node no longer exists, because no agent is left to end them, and the oldest terminated Pods if there
+ * are too many, evicted ones first.
  *
  * Reads: nodes, pods. Writes: pods (delete, without a grace period).
- * Source: "Pod garbage collection" of the v1.33 documentation; upstream's podgc (order; a node may come back within 40 s).
+ * Source: "Pod garbage collection" of the v1.33 documentation; upstream's podgc (order; 40 s in which a node may return).
  */
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
+import { NODES, PODS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { NODES, PODS } from '../resources.ts';
 
 const QUARANTINE_MILLIS = 40 * 1000;
-/** As upstream's default. */
+/** Upstream's default. */
 export const DEFAULT_TERMINATED_PODS = 12_500;
-/** In place of a node's name. */
+/** The key in the queue, in place of a node name, for the collection of terminated Pods. */
 const TERMINATED = '';
 
-/** `terminatedPods`: so many that have ended stay, by default DEFAULT_TERMINATED_PODS; 0: all. */
+/** `terminatedPods`: how many terminated Pods are kept, by default DEFAULT_TERMINATED_PODS; 0: all. */
 export async function startPodGc(options: ControllerOptions & { terminatedPods?: number }): Promise<void> {
   const { client, timers, log, signal, terminatedPods = DEFAULT_TERMINATED_PODS } = options;
   const podClient = client.resource<Pod>(PODS);
   const queue = createWorkQueue({ name: 'pod-gc', process: collect, log, timers, signal });
-  /** UIDs of the Pods that have ended. */
+  /** UIDs of the terminated Pods. */
   const terminated = new Set<string>();
-  /** Of nodes that are missing, by name. */
+  /** The timers of missing nodes, by node name. */
   const quarantines = new Map<string, Timer>();
   onAbort(signal, () => {
     for (const timer of quarantines.values()) timer.cancel();
@@ -69,13 +69,13 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
     if (node === TERMINATED) return collectTerminated();
     if (nodes.get(undefined, node) !== undefined) return;
     const orphans = pods.list().filter(({ spec }) => spec?.nodeName === node);
-    for (const pod of orphans) await remove(pod, 'its node is gone');
+    for (const pod of orphans) await remove(pod, 'its node no longer exists');
   }
 
   async function collectTerminated(): Promise<void> {
     const ended = pods.list().filter(isTerminated).sort(evictedFirst);
     const tooMany = ended.slice(0, Math.max(0, ended.length - terminatedPods));
-    for (const pod of tooMany) await remove(pod, 'too many have ended');
+    for (const pod of tooMany) await remove(pod, 'too many terminated Pods');
   }
 
   async function remove({ metadata, spec }: Pod, why: string): Promise<void> {
@@ -89,7 +89,7 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
   }
 }
 
-/** A mirror is as its node wants it; what is being deleted goes by itself. */
+/** Whether the Pod counts as terminated. Excludes mirror Pods, which their node manages, and Pods that are being deleted. */
 const isTerminated = (pod: Pod): boolean =>
   hasEnded(pod) && !isMirrorPod(pod) && pod.metadata.deletionTimestamp === undefined;
 

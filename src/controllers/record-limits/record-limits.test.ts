@@ -2,11 +2,11 @@ import { afterEach, expect, test } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
 import { formatMicroTime } from '../../machinery/time.ts';
-import { PODS } from '../resources.ts';
 import { type RecordLimits, startRecordLimits } from './record-limits.ts';
 
 const HOUR = 60 * 60 * 1000;
@@ -45,17 +45,22 @@ function setUp(limits: Partial<RecordLimits> = {}) {
     timers,
     start: () =>
       startRecordLimits({
-        ...{ client, timers: counted, log: silentLog, signal: stop.signal },
+        client,
+        timers: counted,
+        log: silentLog,
+        signal: stop.signal,
         limits: { ageMillis: 24 * HOUR, bytes: 2 ** 20, ...limits },
       }),
-    /** `at`: milliseconds from now. */
+    /** Stores a part whose last step is `at` milliseconds from the start of the test. */
     record(uid: string, part: number, at: number, characters = 10): void {
       const step = { key: 'k', type: 'T', at: formatMicroTime(start + at), message: 'x'.repeat(characters) };
       backend.set(POD_RECORDS, {
         apiVersion: 'lifepod.io/v1',
         kind: 'PodRecord',
         metadata: { name: recordName(uid, part), namespace: 'a' },
-        ...{ podName: `pod-${uid}`, podUID: uid, transitions: [step] },
+        podName: `pod-${uid}`,
+        podUID: uid,
+        transitions: [step],
       } as PodRecord);
     },
     pod: (uid: string, annotations = {}): void => {
@@ -74,7 +79,7 @@ function setUp(limits: Partial<RecordLimits> = {}) {
   };
 }
 
-test('the record of a Pod goes when its last step is too old, all parts together; that of a living Pod stays', async () => {
+test('all parts of a record are deleted when its last step is too old, except those of a living Pod', async () => {
   const { start, record, pod, left, timers, settled } = setUp();
   pod('living');
   pod('mirror', { [MIRROR_ANNOTATION]: 'static' });
@@ -93,7 +98,7 @@ test('the record of a Pod goes when its last step is too old, all parts together
   expect(left()).toEqual(['living.0', 'static.0']);
 });
 
-test('the age begins when the Pod is gone', async () => {
+test('a record can only expire once its Pod is gone', async () => {
   const { start, record, pod, left, timers, settled, backend } = setUp({ ageMillis: HOUR });
   pod('u');
   record('u', 0, 0);
@@ -111,7 +116,7 @@ test('the age begins when the Pod is gone', async () => {
   expect(left()).toEqual([]);
 });
 
-test('where they are too large, the oldest of gone Pods go first, then old parts of living ones, never the newest', async () => {
+test('records that are too large: the oldest of gone Pods are deleted first, then old parts of living Pods, never the newest', async () => {
   const { start, record, pod, left, timers, settled } = setUp({ bytes: 100_000 });
   pod('living');
   for (let part = 0; part < 4; part++) record('living', part, -50 * HOUR + part, 15_000);
@@ -121,7 +126,7 @@ test('where they are too large, the oldest of gone Pods go first, then old parts
   record('d', 0, 0, 10_000);
   timers.advance(0);
   await settled();
-  // Below nine tenths: 60 k of the living one's and two of the others.
+  // Less than nine tenths of the limit: 60 kB of the living Pod and two other parts.
   expect(left()).toEqual(['living.0', 'living.1', 'living.2', 'living.3', 'b.0', 'd.0']);
   record('living', 4, 1, 60_000);
   timers.advance(0);
@@ -129,7 +134,7 @@ test('where they are too large, the oldest of gone Pods go first, then old parts
   expect(left()).toEqual(['living.3', 'living.4']);
 });
 
-test('nothing may go: the newest part of a living Pod alone is too large', async () => {
+test('the newest part of a living Pod is kept even if it alone is too large', async () => {
   const { start, record, pod, left, timers, settled } = setUp({ bytes: 1000 });
   pod('living');
   record('living', 0, 0, 5000);
@@ -139,7 +144,7 @@ test('nothing may go: the newest part of a living Pod alone is too large', async
   expect(left()).toEqual(['living.0']);
 });
 
-test('a delete that fails is tried again a minute later', async () => {
+test('a failed deletion is retried a minute later', async () => {
   const { start, record, left, timers, settled, backend } = setUp();
   record('old', 0, -30 * HOUR);
   backend.failNext('delete podrecords', serviceUnavailable('not now'));
@@ -150,7 +155,7 @@ test('a delete that fails is tried again a minute later', async () => {
   expect(left()).toEqual([]);
 });
 
-test('nothing waits any more once it is stopped: a timer would keep the engine from ending', async () => {
+test('a stopped controller leaves no timer, which would keep the process alive', async () => {
   const { start, record, pod, stop, pendingTimers } = setUp();
   pod('living');
   record('living', 0, -HOUR);

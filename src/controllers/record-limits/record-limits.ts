@@ -1,43 +1,37 @@
 /**
- * Deletes the records of Pods' lives that are too old, and the oldest where all together are too large.
+ * Deletes Pod records that are too old, and the oldest ones if all records together are too large.
  *
  * Reads: podrecords, pods. Writes: podrecords (delete).
  *
- * A record's age counts from its last step, once its Pod is gone. Where they are too large, parts of records of gone
- * Pods go first, the oldest first; then the oldest parts of living Pods, but the newest of each, which its node still writes to.
- * Of each part only its size and time are held here.
+ * The age of a record counts from its last step, once its Pod is gone. If the records are too large, parts of records of
+ * gone Pods are deleted first, the oldest first; then the oldest parts of living Pods, except the newest part of each Pod,
+ * to which its node still writes. This controller keeps only the size and the time of each part in memory.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
+import type { ResourceClient } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
-import type { Timer } from '../../platform/platform.ts';
+import type { Log, Timer } from '../../platform/platform.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { PODS } from '../resources.ts';
+import { byAge, excessParts, type Part } from './parts.ts';
 
 export interface RecordLimits {
   ageMillis: number;
-  /** Of all records together, as JSON. */
+  /** The size of all records together, as JSON. */
   bytes: number;
 }
 
-/** Records that expire within this of each other go together. */
+/** Records that expire within this time of each other are deleted in one sweep. */
 const SWEEP_MILLIS = 60 * 1000;
-/** Where they are too large, they shrink to this part of what they may have, so that not each write is followed by a delete. */
+/** Records that exceed the limit are reduced to this fraction of it, so that not every further write causes a deletion. */
 const SHRINK_TO = 0.9;
 const PAGE_SIZE = 500;
-
-/** One part of a record. */
-interface Part extends KubeObject {
-  podUid: string;
-  lastAt: Millis;
-  bytes: number;
-}
 
 export async function startRecordLimits(options: ControllerOptions & { limits: RecordLimits }): Promise<void> {
   const { client, timers, log, signal, limits } = options;
@@ -46,7 +40,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   let bytes = 0;
   let timer: { at: Millis; timer: Timer } | undefined;
   let sweeping = false;
-  /** Something has changed since the sweep under way began. */
+  /** Another sweep was requested while one was running. */
   let again = false;
   let ready = false;
 
@@ -70,7 +64,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     },
     partOf,
   );
-  // The record of a static Pod is under its own UID, not its mirror's.
+  // The record of a static Pod has the UID of the static Pod, not of its mirror Pod.
   const uidOf = (pod: Pod): string => mirroredUid(pod) ?? pod.metadata.uid ?? '';
   const pods = createInformer<Pod>(
     client.resource<Pod>(PODS),
@@ -91,6 +85,9 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     timer = { at, timer: timers.at(at, () => void sweep()) };
   }
 
+  const removeAll = (all: readonly Part[]): Promise<boolean> => deleteParts(records, all, log, signal);
+  const excess = (): Part[] => excessParts(parts.list(), living, bytes - limits.bytes * SHRINK_TO);
+
   async function sweep(): Promise<void> {
     timer?.timer.cancel();
     timer = undefined;
@@ -100,7 +97,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     try {
       const now = timers.now();
       const { expired, nextAt } = byAge(parts.list(), living, limits.ageMillis, now);
-      const failed = !(await removeAll(expired)) || (bytes > limits.bytes && !(await removeAll(tooMany())));
+      const failed = !(await removeAll(expired)) || (bytes > limits.bytes && !(await removeAll(excess())));
       if (failed || nextAt !== undefined) arm(Math.max(failed ? now : (nextAt ?? now), now + SWEEP_MILLIS));
     } finally {
       sweeping = false;
@@ -109,36 +106,32 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
     again = false;
   }
 
-  function tooMany(): Part[] {
-    let excess = bytes - limits.bytes * SHRINK_TO;
-    return bySize(parts.list(), living).filter((part) => {
-      const goes = excess > 0;
-      if (goes) excess -= part.bytes;
-      return goes;
-    });
-  }
-
-  /** False where something must be tried again. */
-  async function removeAll(all: readonly Part[]): Promise<boolean> {
-    let done = true;
-    for (const { metadata } of all) {
-      const { name, namespace, uid } = metadata;
-      if (signal.aborted) return true;
-      try {
-        await records.delete(name, namespace, { preconditions: { ...(uid === undefined ? {} : { uid }) } });
-      } catch (error) {
-        if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) continue;
-        log.warn('record-limits: cannot delete a record', { name, namespace, error: (error as Error).message });
-        done = false;
-      }
-    }
-    return done;
-  }
-
   onAbort(signal, () => timer?.timer.cancel());
   await Promise.all([parts.synced, pods.synced]);
   ready = true;
   await sweep();
+}
+
+/** Returns false if a deletion failed and must be retried. Stops without an error when the signal aborts. */
+async function deleteParts(
+  records: ResourceClient<PodRecord>,
+  parts: readonly Part[],
+  log: Log,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let isDone = true;
+  for (const { metadata } of parts) {
+    const { name, namespace, uid } = metadata;
+    if (signal.aborted) return true;
+    try {
+      await records.delete(name, namespace, { preconditions: { uid } });
+    } catch (error) {
+      if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) continue;
+      log.warn('record-limits: cannot delete a record', { name, namespace, error: (error as Error).message });
+      isDone = false;
+    }
+  }
+  return isDone;
 }
 
 function partOf({ apiVersion, kind, metadata, ...record }: PodRecord): Part {
@@ -147,44 +140,9 @@ function partOf({ apiVersion, kind, metadata, ...record }: PodRecord): Part {
   return {
     apiVersion,
     kind,
-    metadata: { name, ...{ namespace, uid, resourceVersion } } as Part['metadata'],
+    metadata: { name, namespace, uid, resourceVersion } as Part['metadata'],
     podUid: record.podUID,
     lastAt: Math.max(...times),
     bytes: JSON.stringify({ apiVersion, kind, metadata, ...record }).length,
   };
 }
-
-/** The parts of records that are too old, and when the next record of a gone Pod will be. */
-export function byAge(
-  parts: readonly Part[],
-  living: ReadonlySet<string>,
-  ageMillis: number,
-  now: Millis,
-): { expired: Part[]; nextAt: Millis | undefined } {
-  const lastOf = new Map<string, Millis>();
-  for (const { podUid, lastAt } of parts) lastOf.set(podUid, Math.max(lastAt, lastOf.get(podUid) ?? 0));
-  const expiryOf = ({ podUid }: Part): Millis =>
-    living.has(podUid) ? Number.POSITIVE_INFINITY : (lastOf.get(podUid) ?? 0) + ageMillis;
-  let next = Number.POSITIVE_INFINITY;
-  const expired = parts.filter((part) => {
-    const at = expiryOf(part);
-    if (at > now) next = Math.min(next, at);
-    return at <= now;
-  });
-  return { expired, nextAt: Number.isFinite(next) ? next : undefined };
-}
-
-/** What may go for its size, in that order. */
-export function bySize(parts: readonly Part[], living: ReadonlySet<string>): Part[] {
-  const newest = new Map<string, Part>();
-  for (const part of parts) {
-    const known = newest.get(part.podUid);
-    if (known === undefined || numberOf(part) > numberOf(known)) newest.set(part.podUid, part);
-  }
-  const rank = (part: Part): number => (living.has(part.podUid) ? 1 : 0);
-  return parts
-    .filter((part) => rank(part) === 0 || newest.get(part.podUid) !== part)
-    .sort((a, b) => rank(a) - rank(b) || a.lastAt - b.lastAt || numberOf(a) - numberOf(b));
-}
-
-const numberOf = ({ metadata }: Part): number => Number(metadata.name.split('.').at(-1));

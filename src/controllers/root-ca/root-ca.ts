@@ -1,15 +1,13 @@
 /**
- * Keeps the ConfigMap kube-root-ca.crt in every active namespace: Pods trust the API server by it.
+ * Keeps the ConfigMap kube-root-ca.crt in every active namespace; Pods use it to verify the API server.
  *
  * Reads: namespaces, configmaps of that name. Writes: configmaps (create, update).
- * Source: upstream's rootcacertpublisher (behaviour, name, key and annotation).
+ * Source: upstream's rootcacertpublisher (behavior, name, key and annotation).
  */
-import type { ConfigMap, Namespace } from '../../api/generated/types.ts';
-import { createInformer } from '../../client/informer.ts';
-import { createWorkQueue } from '../../client/work-queue.ts';
-import { isApiError } from '../../machinery/status.ts';
+import type { ConfigMap } from '../../api/generated/types.ts';
+import { CONFIG_MAPS } from '../../api/resources.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { CONFIG_MAPS, NAMESPACES } from '../resources.ts';
+import { keepInNamespaces } from '../namespace-objects.ts';
 
 const NAME = 'kube-root-ca.crt';
 const ANNOTATIONS = {
@@ -18,42 +16,17 @@ const ANNOTATIONS = {
 };
 
 export async function startRootCaPublisher(options: ControllerOptions & { caPem: string }): Promise<void> {
-  const { client, timers, log, signal, caPem } = options;
-  const mapClient = client.resource<ConfigMap>(CONFIG_MAPS);
-  const queue = createWorkQueue({ name: 'root-ca', process: publish, log, timers, signal });
-  const addNamespace = ({ metadata }: Namespace): void => queue.add(metadata.name);
-  const addNamespaceOf = ({ metadata }: ConfigMap): void => queue.add(metadata.namespace as string);
-
-  const maps = createInformer(
-    mapClient,
-    { log, timers, signal, fieldSelector: `metadata.name=${NAME}` },
-    { updated: addNamespaceOf, deleted: addNamespaceOf },
-  );
-  await maps.synced;
-  const namespaces = createInformer(
-    client.resource<Namespace>(NAMESPACES),
-    { log, timers, signal },
-    { added: addNamespace, updated: addNamespace },
-  );
-  await namespaces.synced;
-  await queue.idle();
-
-  async function publish(namespace: string): Promise<void> {
-    const found = namespaces.get(undefined, namespace);
-    if (found === undefined || found.status?.phase === 'Terminating') return;
-    const map = maps.get(namespace, NAME);
-    const data = { 'ca.crt': caPem };
-    try {
-      if (map === undefined) {
-        const metadata = { name: NAME, namespace, annotations: ANNOTATIONS };
-        await mapClient.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
-      } else if (map.data?.['ca.crt'] !== caPem || Object.keys(map.data).length > 1) {
-        await mapClient.update({ ...map, data });
-      }
-    } catch (error) {
-      // There already, or the namespace has begun to go: the informers will tell.
-      if (!isApiError(error, 'AlreadyExists') && !isApiError(error, 'Forbidden') && !isApiError(error, 'NotFound'))
-        throw error;
-    }
-  }
+  const { caPem } = options;
+  const data = { 'ca.crt': caPem };
+  await keepInNamespaces<ConfigMap>(options, {
+    controller: 'root-ca',
+    resource: CONFIG_MAPS,
+    name: NAME,
+    make: (namespace) => {
+      const metadata = { name: NAME, namespace, annotations: ANNOTATIONS };
+      return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data };
+    },
+    correct: (map) =>
+      map.data?.['ca.crt'] === caPem && Object.keys(map.data).length === 1 ? undefined : { ...map, data },
+  });
 }

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { CoreV1Event, Node, Pod, Toleration } from '../../api/generated/types.ts';
+import { EVENTS, NODES, PODS } from '../../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
-import { EVENTS, NODES, PODS } from '../resources.ts';
 import { startTaintEviction } from './taint-eviction.ts';
 
 const node = (...effects: string[]): Node => ({
@@ -20,7 +20,7 @@ const pod = (name: string, tolerations: Toleration[] = [], more: Partial<Pod> = 
   kind: 'Pod',
   spec: { nodeName: 'n', containers: [], tolerations },
   ...more,
-  // What is deleted stays, with its deletionTimestamp.
+  // The finalizer keeps a deleted Pod in the backend, with its deletionTimestamp.
   metadata: { name, namespace: 'a', finalizers: ['it ends gracefully'], ...more.metadata },
 });
 
@@ -48,7 +48,7 @@ const deleted = (): string[] =>
     .map(({ metadata }) => metadata.name);
 const events = (): string[] => (backend.objects(EVENTS) as CoreV1Event[]).map(({ message = '' }) => message);
 
-test('who does not tolerate it goes at once and knows why; others stay, for good or for their time', async () => {
+test('deletes Pods that do not tolerate the taint, at once or after tolerationSeconds, with a condition and an Event', async () => {
   for (const each of [
     pod('plain'),
     pod('patient', tolerating(60)),
@@ -87,7 +87,7 @@ test('who does not tolerate it goes at once and knows why; others stay, for good
   );
 });
 
-test('a Pod whose list runs as exit work is deleted', async () => {
+test('deletes a completed Pod whose defer containers are running', async () => {
   const termination = { reason: 'Completed', startedAt: '2026-01-31T00:00:00Z', deadline: '2026-01-31T00:00:30Z' };
   backend.set(PODS, pod('exits', [], { status: { phase: 'Terminating', termination } }));
   backend.set(NODES, node('NoExecute'));
@@ -96,7 +96,7 @@ test('a Pod whose list runs as exit work is deleted', async () => {
   expect(deleted()).toEqual(['exits']);
 });
 
-test('a taint that goes in time spares the Pod; the time begins anew with the next one', async () => {
+test('removing the taint in time cancels the deletion; the next taint restarts the time', async () => {
   backend.set(PODS, pod('patient', tolerating(60)));
   backend.set(NODES, node('NoExecute'));
   await start();
@@ -114,7 +114,7 @@ test('a taint that goes in time spares the Pod; the time begins anew with the ne
   expect(deleted()).toEqual(['patient']);
 });
 
-test('that the node was not ready before the start drives nobody away; that it is so since does', async () => {
+test('a not-ready taint from before the start evicts no Pod, a later one does', async () => {
   const notReady = (timeAdded: string): Node => ({
     ...node(),
     spec: { taints: [{ key: 'node.kubernetes.io/not-ready', effect: 'NoExecute', timeAdded }] },
@@ -129,7 +129,7 @@ test('that the node was not ready before the start drives nobody away; that it i
   expect(deleted()).toEqual(['plain']);
 });
 
-test('a failure is tried again; what runs from a file of the node stays', async () => {
+test('a failed deletion is retried; mirror Pods are not deleted', async () => {
   const mirror = { metadata: { name: 'mirror', annotations: { 'kubernetes.io/config.mirror': 'x' } } };
   backend.set(PODS, pod('plain'));
   backend.set(PODS, pod('mirror', [], mirror));
@@ -143,7 +143,7 @@ test('a failure is tried again; what runs from a file of the node stays', async 
   expect(deleted()).toEqual(['plain']);
 });
 
-test('a time that ended while the machine was suspended leaves its node a minute to say how it is', async () => {
+test('a time that ended during a suspension of the machine is extended by a minute after the wake-up', async () => {
   backend.set(PODS, pod('patient', tolerating(300)));
   backend.set(NODES, node('NoExecute'));
   await start();

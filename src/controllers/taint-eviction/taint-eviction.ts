@@ -1,39 +1,35 @@
 /**
- * Deletes Pods from nodes whose taints drive them away, at once or after the time for which they tolerate them.
+ * Evicts Pods that do not tolerate a NoExecute taint of their node: at once, or after their tolerationSeconds.
  *
  * Reads: nodes, pods. Writes: pods (status: the condition DisruptionTarget; delete), events.
  * Invariants:
- *  1. Who may go is looked at again when the time has come.
- *  2. The time counts from when this controller sees the taint first: while no engine runs, no time passes. That a node was
- *     not ready when an engine ended says nothing of it now.
- *  3. A time that ended while the machine was suspended ends a minute after: the node is asked first how it is.
+ *  1. When the time of a Pod is over, its tolerations and the taints are checked again before it is deleted.
+ *  2. The time starts when this controller first sees the taint, so no time passes while the engine does not run. A
+ *     condition taint from before the start of the engine does not evict: the node may be ready by now.
+ *  3. If the time is over when the machine wakes from a suspension, the node first has a minute to report its state.
  * Source: "Taint based Evictions" of the v1.33 documentation; pkg/controller/tainteviction of v1.33 (wording).
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod, PodCondition, Taint } from '../../api/generated/types.ts';
+import { NODES, PODS } from '../../api/resources.ts';
+import type { ResourceClient } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
-import type { Timer } from '../../platform/platform.ts';
+import type { Timer, Timers } from '../../platform/platform.ts';
 import { EVICTING_KEYS, staysForSeconds } from '../../scheduling/node-taints.ts';
-import { type ControllerOptions, SLEPT_MILLIS } from '../controller.ts';
-import { NODES, PODS } from '../resources.ts';
+import { type ControllerOptions, SUSPENDED_MILLIS } from '../controller.ts';
 
-/** Times in the API are cut to whole seconds. */
+/** Timestamps in the API are truncated to whole seconds. */
 const WHOLE_SECONDS_MILLIS = 1000;
 
-/** For a node that has just woken to say how it is: its runtime may be silent for 30 s. */
-const AWAKE_MILLIS = 60_000;
-
-interface Sentence {
-  since: Millis;
-  timer: Timer;
-}
+/** How long a node may take to report its state after a suspension: its runtime may be silent for 30 s. */
+const WAKE_UP_MILLIS = 60_000;
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
@@ -41,68 +37,50 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
   const { client, timers, log, signal } = options;
   const podClient = client.resource<Pod>(PODS);
   const startedAt = timers.now();
-  const holds = ({ key, timeAdded }: Taint): boolean =>
+  const isCurrent = ({ key, timeAdded }: Taint): boolean =>
     !EVICTING_KEYS.includes(key) || (parseTime(timeAdded) ?? 0) > startedAt - WHOLE_SECONDS_MILLIS;
   const events = createEventRecorder(client, { component: 'taint-eviction-controller', timers, log, signal });
   const queue = createWorkQueue({ name: 'taint-eviction', process: evict, log, timers, signal });
-  /** By UID of the Pod. */
-  const sentences = new Map<string, Sentence>();
-  onAbort(signal, () => {
-    for (const { timer } of sentences.values()) timer.cancel();
-  });
+  const pending = pendingEvictions(timers, signal, (pod) => queue.add(keyOf(pod)));
 
   const consider = (pod: Pod): void => {
     const { uid = '', deletionTimestamp } = pod.metadata;
-    const before = sentences.get(uid);
     const seconds = secondsLeft(pod);
-    forget(uid);
-    if (seconds === undefined) {
-      if (before !== undefined && deletionTimestamp === undefined && !hasEnded(pod))
-        events.event(pod, 'Normal', 'TaintManagerEviction', `Cancelling deletion of Pod ${keyOf(pod)}`);
+    const wasPending = pending.has(uid);
+    if (seconds !== undefined) {
+      pending.schedule(pod, seconds);
       return;
     }
-    sentence(pod, before?.since ?? timers.now(), seconds);
+    pending.cancel(uid);
+    if (wasPending && deletionTimestamp === undefined && !hasEnded(pod))
+      events.event(pod, 'Normal', 'TaintManagerEviction', `Cancelling deletion of Pod ${keyOf(pod)}`);
   };
-  const sentence = (pod: Pod, since: Millis, seconds: number): void => {
-    const at = since + seconds * 1000;
-    const timer = timers.at(at, () => {
-      const lateMillis = timers.now() - at;
-      if (lateMillis < SLEPT_MILLIS) queue.add(keyOf(pod));
-      else sentence(pod, since + lateMillis + AWAKE_MILLIS, seconds);
-    });
-    sentences.set(pod.metadata.uid ?? '', { since, timer });
-  };
-  const lookAt = (node: string): void => {
+  const considerPodsOf = (node: string): void => {
     for (const pod of pods.list()) if (pod.spec?.nodeName === node) consider(pod);
   };
   const nodes = createInformer(
     client.resource<Node>(NODES),
     { log, timers, signal },
     {
-      added: ({ metadata }) => lookAt(metadata.name),
+      added: ({ metadata }) => considerPodsOf(metadata.name),
       updated({ metadata, spec }, old) {
-        if (!isDeepStrictEqual(spec?.taints, old.spec?.taints)) lookAt(metadata.name);
+        if (!isDeepStrictEqual(spec?.taints, old.spec?.taints)) considerPodsOf(metadata.name);
       },
     },
   );
   const pods = createInformer(
     podClient,
     { log, timers, signal },
-    { added: consider, updated: consider, deleted: ({ metadata: { uid = '' } }) => forget(uid) },
+    { added: consider, updated: consider, deleted: ({ metadata: { uid = '' } }) => pending.cancel(uid) },
   );
   await Promise.all([nodes.synced, pods.synced]);
 
-  function forget(uid: string): void {
-    sentences.get(uid)?.timer.cancel();
-    sentences.delete(uid);
-  }
-
-  /** undefined: it stays, or ends already. What runs from a file of the node, nobody drives away. */
+  /** How long the Pod may stay; undefined if it is not evicted: it tolerates the taints, is terminating, or is a mirror Pod. */
   function secondsLeft(pod: Pod): number | undefined {
     const node = pod.spec?.nodeName ? nodes.get(undefined, pod.spec.nodeName) : undefined;
     if (node === undefined || pod.metadata.deletionTimestamp !== undefined || hasEnded(pod) || isMirrorPod(pod))
       return undefined;
-    return staysForSeconds(pod, (node.spec?.taints ?? []).filter(holds));
+    return staysForSeconds(pod, (node.spec?.taints ?? []).filter(isCurrent));
   }
 
   async function evict(key: string): Promise<void> {
@@ -111,18 +89,65 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
     if (pod === undefined) return;
     const { uid = '' } = pod.metadata;
     const seconds = secondsLeft(pod);
-    const since = sentences.get(uid)?.since;
+    const since = pending.since(uid);
     if (seconds === undefined || since === undefined || since + seconds * 1000 > timers.now()) return;
     log.info('taint-eviction: deleting a Pod that does not tolerate the taints of its node', { pod: key });
     events.event(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${key}`);
-    try {
-      const change = { metadata: { uid }, status: { conditions: [disruption(timers.now())] } };
-      await podClient.patch(name, namespace, 'application/strategic-merge-patch+json', change, 'status');
-      await podClient.delete(name, namespace, { preconditions: { uid } });
-    } catch (error) {
-      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
-    }
-    forget(uid);
+    await deletePod(podClient, pod, timers.now());
+    pending.cancel(uid);
+  }
+}
+
+interface PendingEvictions {
+  has(uid: string): boolean;
+  /** When the controller first saw that the Pod does not tolerate the taints. */
+  since(uid: string): Millis | undefined;
+  /** Calls `due` when the Pod may no longer stay. `seconds` count from when the Pod was first scheduled for eviction. */
+  schedule(pod: Pod, seconds: number): void;
+  cancel(uid: string): void;
+}
+
+/** The evictions that are due later, by Pod UID. */
+function pendingEvictions(timers: Timers, signal: AbortSignal, due: (pod: Pod) => void): PendingEvictions {
+  const pending = new Map<string, { since: Millis; timer: Timer }>();
+  onAbort(signal, () => {
+    for (const { timer } of pending.values()) timer.cancel();
+  });
+  const cancel = (uid: string): void => {
+    pending.get(uid)?.timer.cancel();
+    pending.delete(uid);
+  };
+  const start = (pod: Pod, since: Millis, seconds: number): void => {
+    const at = since + seconds * 1000;
+    const timer = timers.at(at, () => {
+      const lateMillis = timers.now() - at;
+      if (lateMillis < SUSPENDED_MILLIS) due(pod);
+      else start(pod, since + lateMillis + WAKE_UP_MILLIS, seconds);
+    });
+    pending.set(pod.metadata.uid ?? '', { since, timer });
+  };
+  return {
+    has: (uid) => pending.has(uid),
+    since: (uid) => pending.get(uid)?.since,
+    schedule(pod, seconds) {
+      const { uid = '' } = pod.metadata;
+      const since = pending.get(uid)?.since ?? timers.now();
+      cancel(uid);
+      start(pod, since, seconds);
+    },
+    cancel,
+  };
+}
+
+/** Deletes the Pod with the condition DisruptionTarget. A Pod that was deleted or replaced meanwhile is success. */
+async function deletePod(pods: ResourceClient<Pod>, { metadata }: Pod, now: Millis): Promise<void> {
+  const { name, namespace, uid = '' } = metadata;
+  const change = { metadata: { uid }, status: { conditions: [disruption(now)] } };
+  try {
+    await pods.patch(name, namespace, 'application/strategic-merge-patch+json', change, 'status');
+    await pods.delete(name, namespace, { preconditions: { uid } });
+  } catch (error) {
+    if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
   }
 }
 

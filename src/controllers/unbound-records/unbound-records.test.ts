@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
 import { memoryBackend, silentLog, testTimers } from '../../client/testing.ts';
 import { inProcessClient } from '../../client/typed-client.ts';
 import { serviceUnavailable } from '../../machinery/status.ts';
-import { PODS } from '../resources.ts';
 import { startUnboundRecords } from './unbound-records.ts';
 
-test('a Pod that goes before it has a node leaves a record; of the others the nodes tell', async () => {
+test('writes a record for a Pod that is deleted before it has a node, and for no other', async () => {
   const backend = memoryBackend();
   const timers = testTimers(Date.UTC(2026, 0, 31, 0, 1));
   const { signal } = new AbortController();
@@ -17,7 +17,10 @@ test('a Pod that goes before it has a node leaves a record; of the others the no
   };
   const conditions = [
     {
-      ...{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: 'no room' },
+      type: 'PodScheduled',
+      status: 'False',
+      reason: 'Unschedulable',
+      message: 'no room',
       lastTransitionTime: '2026-01-31T00:00:01Z',
     },
   ];
@@ -41,8 +44,11 @@ test('a Pod that goes before it has a node leaves a record; of the others the no
     'uid-waiting.0': [
       created,
       {
-        ...{ key: 'NotScheduled', at: '2026-01-31T00:00:01.000000Z', type: 'NotScheduled' },
-        ...{ reason: 'Unschedulable', message: 'no room' },
+        key: 'NotScheduled',
+        at: '2026-01-31T00:00:01.000000Z',
+        type: 'NotScheduled',
+        reason: 'Unschedulable',
+        message: 'no room',
       },
       gone,
     ],

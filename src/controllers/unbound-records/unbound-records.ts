@@ -1,20 +1,20 @@
 /**
- * Records the lives of Pods that end before they have a node: nobody else is there to do it.
+ * Writes the records of Pods that are deleted before they have a node, because there is no node agent to do it.
  *
- * Reads: pods. Writes: podrecords (create), one for each such Pod when it is gone.
+ * Reads: pods. Writes: podrecords (create), one for each such Pod once it is gone.
  */
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
 import { createInformer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatMicroTime, type Millis, parseTime } from '../../machinery/time.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { PODS } from '../resources.ts';
 
 export async function startUnboundRecords({ client, timers, log, signal }: ControllerOptions): Promise<void> {
   const records = client.resource<PodRecord>(POD_RECORDS);
-  /** By the names of their records. */
+  /** Records that are not stored yet, by name. */
   const unwritten = new Map<string, PodRecord>();
   const queue = createWorkQueue({ name: 'unbound-records', process: write, log, timers, signal });
   const pods = createInformer<Pod>(
@@ -43,27 +43,29 @@ export async function startUnboundRecords({ client, timers, log, signal }: Contr
   await pods.synced;
 }
 
-/** In the words of the node's records. */
+/** The record, with the same step types as the node's records. */
 function recordOf({ metadata, status }: Pod, now: Millis): PodRecord {
   const { name: podName, namespace, uid: podUID = '' } = metadata;
   const transitions: PodTransition[] = [];
-  const tell = (type: string, at: Millis | undefined, details: Partial<PodTransition> = {}): void => {
+  const addStep = (type: string, at: Millis | undefined, details: Partial<PodTransition> = {}): void => {
     if (at !== undefined) transitions.push({ key: type, at: formatMicroTime(at), type, ...details });
   };
-  tell('Created', parseTime(metadata.creationTimestamp));
+  addStep('Created', parseTime(metadata.creationTimestamp));
   const unscheduled = status?.conditions?.find((each) => each.type === 'PodScheduled' && each.status === 'False');
   if (unscheduled !== undefined) {
     const { reason, message, lastTransitionTime } = unscheduled;
-    tell('NotScheduled', parseTime(lastTransitionTime) ?? now, {
+    addStep('NotScheduled', parseTime(lastTransitionTime) ?? now, {
       ...(reason && { reason }),
       ...(message && { message }),
     });
   }
-  tell('Gone', now);
+  addStep('Gone', now);
   return {
     apiVersion: `${POD_RECORDS.group}/${POD_RECORDS.version}`,
     kind: 'PodRecord',
-    metadata: { name: recordName(podUID, 0), ...(namespace && { namespace }) },
-    ...{ podName, podUID, transitions },
+    metadata: { name: recordName(podUID, 0), namespace },
+    podName,
+    podUID,
+    transitions,
   };
 }

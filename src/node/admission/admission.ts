@@ -8,8 +8,10 @@
  *  2. What others make way for is given to nobody else.
  *  3. A refusal is written until the API has it, or the Pod is gone.
  */
+
 import { readFileSync } from 'node:fs';
 import type { Node, Pod, PodStatus } from '../../api/generated/types.ts';
+import { NODES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { formatTime } from '../../machinery/time.ts';
@@ -68,7 +70,7 @@ const choosesNode = ({ spec }: Pod): boolean =>
 export function createAdmission(options: AdmissionOptions): Admission {
   const { client, nodeName, log, timers, signal } = options;
   const nodes = createInformer<Node>(
-    client.resource({ group: '', version: 'v1', resource: 'nodes' }),
+    client.resource(NODES),
     { fieldSelector: `metadata.name=${nodeName}`, log, timers, signal },
     {},
   );

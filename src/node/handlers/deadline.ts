@@ -23,19 +23,3 @@ export async function withDeadline<T>(
     signal.removeEventListener('abort', abort);
   }
 }
-
-/** Resolves after the time; rejects when `signal` aborts. */
-export function pause(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted();
-    const abort = (): void => {
-      timer.cancel();
-      reject(signal.reason);
-    };
-    const timer = timers.at(timers.now() + millis, () => {
-      signal.removeEventListener('abort', abort);
-      resolve();
-    });
-    signal.addEventListener('abort', abort, { once: true });
-  });
-}

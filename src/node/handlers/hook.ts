@@ -7,8 +7,8 @@
  * status, not for Events.
  */
 import type { LifecycleHandler } from '../../api/generated/types.ts';
+import { pause } from '../../platform/pause.ts';
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
-import { pause } from './deadline.ts';
 import { combined, MAX_OUTPUT } from './exec.ts';
 import { joinHostPort } from './failure.ts';
 import type { HttpRequest } from './http.ts';
@@ -58,7 +58,8 @@ export async function runHook(
       get(httpRequest(target, httpGet, 'lifecycle'), signal),
     );
   } else if (sleep !== undefined) {
-    await pause(sleep.seconds * 1000, ports.timers, signal);
+    await pause(ports.timers, sleep.seconds * 1000, signal);
+    signal.throwIfAborted();
   } else {
     // tcpSocket among them: the API keeps it, hooks of it fail (API reference of v1.33).
     throw new HookError(`Cannot run handler: invalid handler: ${JSON.stringify(handler)}`);

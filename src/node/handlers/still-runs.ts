@@ -2,9 +2,11 @@
  * Whether the container of a probe that failed still runs. A container that exits fails its probes too, a moment before the
  * runtime reports the exit; such a failure says nothing about the container's health.
  */
+
+import { pause } from '../../platform/pause.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime } from '../../runtime/runtime.ts';
-import { pause, withDeadline } from './deadline.ts';
+import { withDeadline } from './deadline.ts';
 import type { HandlerTarget } from './target.ts';
 
 /** Between the end of a process and the runtime's report of it. */
@@ -17,7 +19,8 @@ export async function stillRuns(
   { runtime, timers }: { runtime: Pick<ContainerRuntime, 'observe'>; timers: Timers },
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
-  await pause(EXIT_REPORTED_WITHIN_MILLIS, timers, signal);
+  await pause(timers, EXIT_REPORTED_WITHIN_MILLIS, signal);
+  signal.throwIfAborted();
   const look = (inTime: AbortSignal) => runtime.observe(pod.metadata.uid ?? '', inTime);
   const seen = await withDeadline(timers, ANSWERED_WITHIN_MILLIS, signal, look).catch(() => undefined);
   signal.throwIfAborted();

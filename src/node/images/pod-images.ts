@@ -6,6 +6,7 @@
 
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod, Secret } from '../../api/generated/types.ts';
+import { SECRETS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { repositoryOf } from '../../runtime/images/references.ts';
@@ -31,7 +32,7 @@ export type PodImagePull = (
 ) => Promise<PulledImage>;
 
 export function createPodImagePull({ client, puller, kept, warn }: PodImageOptions): PodImagePull {
-  const secrets = client.resource<Secret>({ group: '', version: 'v1', resource: 'secrets' });
+  const secrets = client.resource<Secret>(SECRETS);
 
   /** Those that are there; a public image needs none of them. */
   async function pullSecrets(pod: Pod): Promise<Secret[]> {

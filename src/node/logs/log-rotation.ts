@@ -4,8 +4,10 @@
  * one that is not written costs nothing.
  * Boundary: when; log-files.ts says how.
  */
+
 import { watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { boundLog, compress, type LogLimits, rotateLog, uncompressed } from './log-files.ts';
 
@@ -111,12 +113,12 @@ async function keepBounded(
       const { size, rotated } = await rotateLog({ path, ...options, now: timers.now(), reopen });
       if (rotated) compressSoon(await uncompressed(path));
       if (size === undefined) {
-        await sleep(LONGEST_RETRY_MILLIS, timers, signal);
+        await pause(timers, LONGEST_RETRY_MILLIS, signal);
         continue;
       }
       let wait = Math.min(SHORTEST_MILLIS, intervalMillis);
       if (last?.size === size && !rotated)
-        await written(path, size, signal).catch(() => sleep(intervalMillis, timers, signal));
+        await written(path, size, signal).catch(() => pause(timers, intervalMillis, signal));
       else if (last !== undefined)
         wait = untilFull(
           size - last.size,
@@ -125,11 +127,11 @@ async function keepBounded(
           intervalMillis,
         );
       last = { size: rotated ? 0 : size, at: timers.now(), rotated };
-      await sleep(wait, timers, signal);
+      await pause(timers, wait, signal);
       retryMillis = intervalMillis;
     } catch (error) {
       if (!signal.aborted) options.log.warn('log not rotated', { path, error: (error as Error).message });
-      await sleep(retryMillis, timers, signal);
+      await pause(timers, retryMillis, signal);
       retryMillis = Math.min(retryMillis * 2, LONGEST_RETRY_MILLIS);
     }
   }
@@ -160,19 +162,6 @@ function written(path: string, size: number, signal: AbortSignal): Promise<void>
     signal.addEventListener('abort', done);
     // What was written, or who has aborted, before the watch.
     stat(path).then((now) => (now.size !== size || signal.aborted) && done(), done);
-  });
-}
-
-function sleep(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      timer.cancel();
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = timers.at(timers.now() + millis, done);
-    signal.addEventListener('abort', done);
-    if (signal.aborted) done();
   });
 }
 

@@ -4,6 +4,7 @@
  * Boundary: no rule of a Pod's life is here. Every action may be repeated; an action's effect shows in the next
  * observation, beside what Outcome tells. An action whose call has an unknown outcome rejects with that OutcomeUnknownError.
  */
+
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
 import type { Action, HookResult, ImageState, ProbeResult } from '../../lifecycle/types.ts';

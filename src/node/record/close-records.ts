@@ -2,9 +2,11 @@
  * Ends the records that no agent has ended: of Pods that went while none was there, or in the moment in which one died. What
  * is left of such a Pod in the runtime is known by then, and tells of its own end.
  */
+
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -29,7 +31,7 @@ export interface CloseRecordsOptions {
 
 /** Resolves when all of them were looked at. */
 export async function closeRecords({ client, log, signal, isKnown, gone }: CloseRecordsOptions): Promise<void> {
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const pods = client.resource<Pod>(PODS);
   /** By UID: of each record only whose it is, and which of the steps it has that tell whether it has its end. */
   const lives = new Map<string, { pod: Pod; steps: Set<string> }>();
   const look = ({ metadata, podName, podUID, transitions }: PodRecord): void => {

@@ -12,10 +12,11 @@
 
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
 import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
-import { backOffMillis, pause } from '../../client/back-off.ts';
+import { backOffMillis } from '../../client/back-off.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { ApiError, isApiError } from '../../machinery/status.ts';
+import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { lastSteps } from './close-records.ts';
 import { createTold, type Told } from './recorded-steps.ts';

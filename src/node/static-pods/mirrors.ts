@@ -4,8 +4,10 @@
  * Boundary: no static Pod waits for its mirror; requests that fail are repeated later.
  * Source: pkg/kubelet/pod/mirror_client.go and tryReconcileMirrorPods of v1.33.
  */
+
 import { isMirrorPod, MIRROR_ANNOTATION, mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Node, Pod, PodStatus } from '../../api/generated/types.ts';
+import { NODES, PODS } from '../../api/resources.ts';
 import type { Client, ResourceClient } from '../../client/client.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -39,8 +41,8 @@ export const fullNameOf = ({ metadata }: Pod): string => `${metadata.namespace}/
 
 export function createMirrors(options: MirrorsOptions): Mirrors {
   const { client, nodeName, timers, log, signal, podOf } = options;
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
-  const nodes = client.resource<Node>({ group: '', version: 'v1', resource: 'nodes' });
+  const pods = client.resource<Pod>(PODS);
+  const nodes = client.resource<Node>(NODES);
   const mirrors = new Map<string, Pod>();
   /** The status that each mirror was given, by its UID. */
   const statuses = new Map<string, string>();

@@ -2,7 +2,9 @@
  * The Events of the node itself: that its agent has started, and how its state has changed.
  * Source: pkg/kubelet/kubelet_node_status.go of v1.33 (reasons, wording).
  */
+
 import type { Node, NodeStatus } from '../../api/generated/types.ts';
+import { NODES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
 import { createInformer } from '../../client/informer.ts';
@@ -38,7 +40,7 @@ export function createNodeNews({ client, nodeName, timers, log, signal }: NodeNe
 
   events.event(subject, 'Normal', 'Starting', 'Starting kubelet.');
   createInformer<Node>(
-    client.resource({ group: '', version: 'v1', resource: 'nodes' }),
+    client.resource(NODES),
     { fieldSelector: `metadata.name=${nodeName}`, timers, log, signal },
     {
       updated({ spec }, old) {

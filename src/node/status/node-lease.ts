@@ -3,7 +3,9 @@
  * Invariant: one timer; it is renewed four times within its duration, whatever became of the last time.
  * Source: "Leases" of the v1.33 documentation (namespace, durations).
  */
+
 import type { Lease, Node } from '../../api/generated/types.ts';
+import { LEASES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatMicroTime } from '../../machinery/time.ts';
@@ -19,7 +21,6 @@ export interface NodeLeaseOptions {
   signal: AbortSignal;
 }
 
-export const LEASES = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 export const LEASE_NAMESPACE = 'kube-node-lease';
 const DURATION_SECONDS = 40;
 const RENEW_MILLIS = 10_000;

@@ -5,7 +5,9 @@
  * that what others wrote to it counts.
  * Source: "Nodes" of the v1.33 documentation; pkg/kubelet/nodestatus (reasons, messages and Events).
  */
+
 import type { Node, NodeCondition, NodeStatus } from '../../api/generated/types.ts';
+import { NODES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
@@ -49,7 +51,7 @@ const HEARTBEAT_MILLIS = 5 * 60_000;
 /** Resolves when the Node is registered with its first status; goes on until `signal` aborts. Rejects where it cannot register. */
 export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeStatusReporter> {
   const { client, nodeName, timers, log, signal } = options;
-  const nodes = client.resource<Node>({ group: '', version: 'v1', resource: 'nodes' });
+  const nodes = client.resource<Node>(NODES);
   const runtime = createRuntimeState({ ...options, answered: () => void check() });
   const news = createNodeNews(options);
   let node = await register();

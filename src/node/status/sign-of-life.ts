@@ -3,10 +3,11 @@
  * Pods have. The sign is the node's Lease, so it is read before it is renewed.
  */
 import type { Lease } from '../../api/generated/types.ts';
+import { LEASES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Log, Millis, Timers } from '../../platform/platform.ts';
-import { LEASE_NAMESPACE, LEASES } from './node-lease.ts';
+import { LEASE_NAMESPACE } from './node-lease.ts';
 
 /** Longer than an API that can be reached takes; static Pods wait for it. */
 const ANSWERED_WITHIN_MILLIS = 1000;

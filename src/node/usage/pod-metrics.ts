@@ -1,5 +1,7 @@
 /** Figures of the Pods of this node: how long they take to be ready, their restarts, their lists of defer containers, how many there are. */
+
 import type { Namespace, Pod } from '../../api/generated/types.ts';
+import { NAMESPACES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { family, type MetricFamily, type Metrics } from '../../platform/metrics.ts';
@@ -38,12 +40,12 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
     seenAt.delete(uid);
   };
   const namespaces = createInformer(
-    client.resource<Namespace>({ group: '', version: 'v1', resource: 'namespaces' }),
+    client.resource<Namespace>(NAMESPACES),
     { log, timers, signal },
     { deleted: ({ metadata }) => restarts.remove(metadata.name) },
   );
   const pods = createInformer<Pod>(
-    client.resource({ group: '', version: 'v1', resource: 'pods' }),
+    client.resource(PODS),
     { fieldSelector: `spec.nodeName=${nodeName}`, log, timers, signal },
     {
       added(pod) {

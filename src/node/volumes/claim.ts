@@ -3,10 +3,12 @@
  * the node, which is no volume of its own, there is a link, so that nothing that is mounted below is touched.
  * Source: the kubelet's desired state and operation generator of v1.33 (checks and error texts), pkg/volume/local and hostpath.
  */
+
 import type { Stats } from 'node:fs';
 import { lstat, mkdir, open, readdir, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from '../../api/generated/types.ts';
+import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { claimNameOf, isOwnedBy } from '../../scheduling/volume-claims.ts';
 import { isReachable } from '../../scheduling/volume-search.ts';
@@ -64,7 +66,7 @@ const isLink = (path: string): Promise<boolean> =>
 /** Who names the node asks no scheduler. */
 async function checkNode({ client, nodeName }: ClaimSource, volume: Volume, persistent: PersistentVolume) {
   if (persistent.spec?.nodeAffinity?.required === undefined) return;
-  const node = await client.resource<Node>({ group: '', version: 'v1', resource: 'nodes' }).get(nodeName);
+  const node = await client.resource<Node>(NODES).get(nodeName);
   if (isReachable(persistent, node)) return;
   const step = 'MountVolume.NodeAffinity check';
   throw new VolumeError(volume.name, 'no matching NodeSelectorTerms', 'FailedMount', undefined, step);
@@ -131,7 +133,7 @@ async function isShownElsewhere(found: Stats, folder: string): Promise<boolean> 
 
 async function boundVolume(client: Client, pod: Pod, volume: Volume, name: string): Promise<PersistentVolume> {
   const claim = await client
-    .resource<PersistentVolumeClaim>({ group: '', version: 'v1', resource: 'persistentvolumeclaims' })
+    .resource<PersistentVolumeClaim>(PERSISTENT_VOLUME_CLAIMS)
     .get(name, pod.metadata.namespace)
     .catch((error: Error) => {
       throw new Error(`failed to fetch PVC from API server: ${error.message}`);
@@ -144,7 +146,7 @@ async function boundVolume(client: Client, pod: Pod, volume: Volume, name: strin
   const volumeName = claim.spec?.volumeName ?? '';
   if (claim.status?.phase !== 'Bound' || volumeName === '') throw new Error('PVC is not bound');
   const persistent = await client
-    .resource<PersistentVolume>({ group: '', version: 'v1', resource: 'persistentvolumes' })
+    .resource<PersistentVolume>(PERSISTENT_VOLUMES)
     .get(volumeName)
     .catch((error: Error) => {
       throw new Error(`failed to fetch PV ${volumeName} from API server: ${error.message}`);

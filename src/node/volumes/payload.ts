@@ -13,6 +13,7 @@ import type {
   Secret,
   VolumeProjection,
 } from '../../api/generated/types.ts';
+import { SERVICE_ACCOUNTS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -238,7 +239,7 @@ async function requestToken(
   };
   const account = spec?.serviceAccountName ?? 'default';
   const answer = (await client
-    .resource({ group: '', version: 'v1', resource: 'serviceaccounts' })
+    .resource(SERVICE_ACCOUNTS)
     .createSubresource(account, metadata.namespace ?? '', 'token', body)
     .catch((error: Error) => {
       throw new Error(`failed to fetch token: ${error.message}`);

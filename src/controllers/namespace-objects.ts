@@ -1,0 +1,65 @@
+/**
+ * Keeps one object of a fixed name in every active namespace: creates it, and corrects it if a client changes it.
+ *
+ * Reads: namespaces, and the objects of that name. Writes: these objects (create, update).
+ */
+import type { Namespace } from '../api/generated/types.ts';
+import { NAMESPACES } from '../api/resources.ts';
+import { createInformer } from '../client/informer.ts';
+import { createWorkQueue } from '../client/work-queue.ts';
+import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
+import { isApiError } from '../machinery/status.ts';
+import type { ControllerOptions } from './controller.ts';
+
+export interface NamespaceObject<T extends KubeObject> {
+  /** The name of the controller, for its work queue. */
+  controller: string;
+  resource: ResourceRef;
+  name: string;
+  /** The object to create in a namespace. */
+  make(namespace: string): T;
+  /** The corrected object, or undefined if it needs no correction. Without this function changes are left as they are. */
+  correct?(object: T): T | undefined;
+}
+
+/** Resolves once every namespace that existed at the start has been processed; continues until the signal aborts. */
+export async function keepInNamespaces<T extends KubeObject>(
+  { client, timers, log, signal }: ControllerOptions,
+  { controller, resource, name, make, correct }: NamespaceObject<T>,
+): Promise<void> {
+  const objectClient = client.resource<T>(resource);
+  const queue = createWorkQueue({ name: controller, process: reconcile, log, timers, signal });
+  const addNamespace = ({ metadata }: Namespace): void => queue.add(metadata.name);
+  const addNamespaceOf = ({ metadata }: T): void => queue.add(metadata.namespace as string);
+
+  const objects = createInformer(
+    objectClient,
+    { log, timers, signal, fieldSelector: `metadata.name=${name}` },
+    { updated: correct && addNamespaceOf, deleted: addNamespaceOf },
+  );
+  await objects.synced;
+  const namespaces = createInformer(
+    client.resource<Namespace>(NAMESPACES),
+    { log, timers, signal },
+    { added: addNamespace, updated: addNamespace },
+  );
+  await namespaces.synced;
+  await queue.idle();
+
+  async function reconcile(namespace: string): Promise<void> {
+    const found = namespaces.get(undefined, namespace);
+    if (found === undefined || found.status?.phase === 'Terminating') return;
+    const object = objects.get(namespace, name);
+    try {
+      if (object === undefined) await objectClient.create(make(namespace));
+      else {
+        const corrected = correct?.(object);
+        if (corrected !== undefined) await objectClient.update(corrected);
+      }
+    } catch (error) {
+      // The object exists, or the namespace is being deleted: the informers will report it.
+      if (!isApiError(error, 'AlreadyExists') && !isApiError(error, 'Forbidden') && !isApiError(error, 'NotFound'))
+        throw error;
+    }
+  }
+}
