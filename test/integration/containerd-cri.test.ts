@@ -360,7 +360,7 @@ describe('images', () => {
   });
 
   test('that are absent are refused with a clear sentence', async () => {
-    await expect(load(path('absent'))).rejects.toThrow(`there is no file ${path('absent')}`);
+    await expect(load(path('absent'))).rejects.toThrow(`the file ${path('absent')} does not exist`);
   });
 
   test('are pulled from a registry; what it lacks is refused in its words', async () => {
