@@ -18,19 +18,19 @@ describe('Ready', () => {
   const passing = { 'app-0/readiness': { serial: 1, dueAt: at(60), successes: 1, failures: 0, passing: true } };
   const probes = { 'app-0/readiness': { serial: 2, result: 'Failure', message: 'no' } } as const;
   it.each<[string, Given, string[]]>([
-    ['every container is ready', { runs: [app] }, ['True']],
+    ['is True while every container is ready', { runs: [app] }, ['True']],
     [
-      'one is not',
+      'is False while a container is not ready',
       { spec: PROBED, runs: [app] },
       ['False', 'ContainersNotReady', 'containers with unready status: [app]'],
     ],
     [
-      'a deleted Pod is ready while its probe succeeds, as upstream',
+      'a deleted Pod stays ready while its probe succeeds, as upstream',
       { spec: { ...PROBED, ...LIST }, runs: [app], deleted: 30, memory: { probes: passing } },
       ['True'],
     ],
     [
-      'a deleted Pod is not ready once its probe fails',
+      'a deleted Pod becomes unready once its probe fails',
       {
         ...{ spec: { ...PROBED, ...LIST }, runs: [app], deleted: 30, observed: { probes } },
         memory: { probes: { 'app-0/readiness': { ...passing['app-0/readiness'], failures: 2 } } },
@@ -38,30 +38,34 @@ describe('Ready', () => {
       ['False', 'ContainersNotReady', 'containers with unready status: [app]'],
     ],
     [
-      'a Pod with entries that ends without a deletion is not ready',
+      'a Pod with defer containers that terminates without a deletion is not ready',
       { spec: { ...LIST, activeDeadlineSeconds: 1 }, runs: [app] },
       ['False', 'PodTerminating'],
     ],
     [
-      'a Pod without entries that ends without a deletion is as upstream',
+      'a Pod without defer containers that terminates without a deletion stays ready, as upstream',
       { spec: { activeDeadlineSeconds: 1 }, runs: [app] },
       ['True'],
     ],
     [
-      'a Pod that succeeded',
+      'is False in a Pod that succeeded',
       { spec: { restartPolicy: 'Never' }, runs: [exited('app', 0, 0)] },
       ['False', 'PodCompleted'],
     ],
-    ['a Pod that failed', { spec: { restartPolicy: 'Never' }, runs: [exited('app', 1, 0)] }, ['False', 'PodFailed']],
+    [
+      'is False in a Pod that failed',
+      { spec: { restartPolicy: 'Never' }, runs: [exited('app', 1, 0)] },
+      ['False', 'PodFailed'],
+    ],
   ])('%s', (_, given, expected) => {
     expect(verdict(given, 'Ready')).toEqual(expected);
   });
-  it('a sidecar counts as an app container', () => {
+  it('a sidecar counts like an app container', () => {
     const initContainers = [container('proxy', { restartPolicy: 'Always' })];
     const runs = [app, exited('proxy', 1, 0, { backoffSeconds: 10 })];
     expect(verdict({ spec: { initContainers }, runs }, 'Ready')[2]).toBe('containers with unready status: [proxy]');
   });
-  it('every readiness gate needs its condition to be True', () => {
+  it('every readiness gate requires its condition to be True', () => {
     const spec = { readinessGates: [{ conditionType: 'lb' }] };
     const gate = (status: string) => ({ conditions: [{ type: 'lb', status, lastTransitionTime: stamp(0) }] });
     expect(verdict({ spec, runs: [app] }, 'Ready')).toEqual([
@@ -77,7 +81,7 @@ describe('Ready', () => {
 });
 
 it.each(['Completed', 'DeadlineExceeded', 'NodePressure', 'NodeShutdown'] as const)(
-  'Ready: a Pod with entries that ends for the reason %s is not ready, though its containers are',
+  'Ready is False in a Pod with defer containers that ends with reason %s, even if its containers are ready',
   (reason) => {
     const so = ending(30, 30, { reason, turn: { entry: 'one', since: at(0) } });
     const runs = [reason === 'Completed' ? exited('app', 0, 0) : app];
@@ -88,15 +92,19 @@ it.each(['Completed', 'DeadlineExceeded', 'NodePressure', 'NodeShutdown'] as con
 describe('Initialized', () => {
   const spec = { initContainers: [container('first'), container('second')] };
   it.each<[string, Given, string[]]>([
-    ['without init containers', {}, ['True']],
+    ['is True without init containers', {}, ['True']],
     [
-      'while one is left',
+      'is False while an init container has not succeeded',
       { spec, runs: [exited('first', 0, -1)] },
       ['False', 'ContainersNotInitialized', 'containers with incomplete status: [second]'],
     ],
-    ['once all have succeeded', { spec, runs: [exited('first', 0, -2), exited('second', 0, -1)] }, ['True']],
     [
-      'a Pod that succeeded',
+      'is True once all init containers have succeeded',
+      { spec, runs: [exited('first', 0, -2), exited('second', 0, -1)] },
+      ['True'],
+    ],
+    [
+      'is True in a Pod that succeeded',
       { spec: { restartPolicy: 'Never' }, runs: [exited('app', 0, 0)] },
       ['True', 'PodCompleted'],
     ],
@@ -108,7 +116,7 @@ describe('Initialized', () => {
 it.each([
   [true, 'True'],
   [false, 'False'],
-])('PodReadyToStartContainers: the sandbox is ready: %s', (ready, status) => {
+])('PodReadyToStartContainers with sandbox ready=%s is %s', (ready, status) => {
   expect(verdict({ observed: { sandboxes: [sandbox(0, { ready })] } }, 'PodReadyToStartContainers')).toEqual([status]);
 });
 
@@ -119,22 +127,22 @@ describe('Deferred', () => {
   });
   const [one, two] = [endedEntry('one'), endedEntry('two')];
   it.each<[string, Given, string[]]>([
-    ['it is absent before the termination', { spec: LIST, runs: [app] }, []],
-    ['it is absent in a Pod without entries', { deleted: 30, runs: [app] }, []],
-    ['the list is due', { spec: LIST, deleted: 30, runs: [app] }, ['False', 'DeferContainersRunning']],
-    ['all entries succeeded', listed(one, two), ['True', 'DeferContainersSucceeded']],
+    ['is absent before the termination', { spec: LIST, runs: [app] }, []],
+    ['is absent in a Pod without defer containers', { deleted: 30, runs: [app] }, []],
+    ['is False while the list is due', { spec: LIST, deleted: 30, runs: [app] }, ['False', 'DeferContainersRunning']],
+    ['is True once all entries have succeeded', listed(one, two), ['True', 'DeferContainersSucceeded']],
     [
-      'an entry that was not due has not failed',
+      'an entry that was not due does not count as failed',
       listed(one, endedEntry('two', 'Skipped', 137, 'not due on Deleted')),
       ['True', 'DeferContainersSucceeded'],
     ],
     [
-      'entries failed',
+      'is False once entries have failed',
       listed(endedEntry('one', 'Error', 1), endedEntry('two', 'GivenUp', 137, 'given up')),
       ['False', 'DeferContainersFailed', 'defer containers that failed: [one two]'],
     ],
     [
-      'an entry was given up before its turn',
+      'an entry that was given up before its turn counts as failed',
       listed(one, endedEntry('two', 'Skipped', 137, 'given up')),
       ['False', 'DeferContainersFailed', 'defer containers that failed: [two]'],
     ],
@@ -144,12 +152,12 @@ describe('Deferred', () => {
       ['False', 'DeferContainersSkipped', 'not due on Deleted'],
     ],
     [
-      'an entry was cut off by a grace period of 0',
+      'an entry was skipped because of a grace period of 0',
       { ...listed(one, endedEntry('two', 'Skipped', 137, 'the Pod was deleted with a grace period of 0')), deleted: 0 },
       ['False', 'GracePeriodExceeded', 'defer containers that did not complete: [two]'],
     ],
     [
-      'every entry was skipped, one for want of time',
+      'all entries were skipped, one of them for lack of time',
       listed(
         endedEntry('one', 'Skipped', 137, 'not due on Deleted'),
         endedEntry('two', 'Skipped', 137, 'the grace period had passed'),
@@ -194,12 +202,12 @@ describe('Deferred', () => {
   ])('%s', (_, given, expected) => {
     expect(verdict(given, 'Deferred')).toEqual(expected);
   });
-  it('an entry whose sandbox was lost in time did not exceed the grace period', () => {
+  it('a sandbox that was lost in time does not count as an exceeded grace period', () => {
     const given = listed(endedEntry('one', 'SandboxLost', 137), two);
     const observed = { sandboxes: [sandbox(1)] };
     expect(verdict({ ...given, observed }, 'Deferred')[1]).not.toBe('GracePeriodExceeded');
   });
-  it('once it is decided it stays', () => {
+  it('does not change once it is final', () => {
     const before = {
       type: 'Deferred',
       status: 'True',
@@ -220,21 +228,21 @@ describe('DisruptionTarget', () => {
     ['NodePressure', 'low'],
     ['NodeShutdown', 'low'],
     ['Preempted', 'Pod was preempted by Kubelet to accommodate a critical pod.'],
-  ])('the node sets it: %s', (reason, message) => {
+  ])('the node sets DisruptionTarget for %s', (reason, message) => {
     expect(verdict(byNode(reason), 'DisruptionTarget')).toEqual(['True', 'TerminationByKubelet', message]);
   });
-  it('it is not set where the Pod ended for another reason first', () => {
+  it('is not set if the Pod was already terminating for another reason', () => {
     const given = { ...byNode('NodeShutdown'), deleted: 30, ending: ending(30) };
     expect(verdict(given, 'DisruptionTarget')).toEqual([]);
   });
 });
 
 describe('the list of conditions', () => {
-  it('conditions of others stay', () => {
+  it('keeps the conditions of other writers', () => {
     const own = { type: 'DeletionReason', status: 'True', reason: 'ScaledDown', lastTransitionTime: stamp(0) };
     expect(condition({ runs: [app], status: { conditions: [own] } }, 'DeletionReason')).toEqual(own);
   });
-  it('lastTransitionTime changes with the status only', () => {
+  it('lastTransitionTime changes only with the status', () => {
     const ready = (status: string) => ({ conditions: [{ type: 'Ready', status, lastTransitionTime: stamp(-50) }] });
     expect(condition({ runs: [app], status: ready('True') }, 'Ready')?.lastTransitionTime).toBe(stamp(-50));
     expect(condition({ runs: [app], status: ready('False') }, 'Ready')?.lastTransitionTime).toBe(stamp(0));

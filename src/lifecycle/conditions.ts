@@ -11,31 +11,31 @@ type Verdict = Pick<PodCondition, 'status' | 'reason' | 'message'>;
 const holds = (reason?: string, message?: string): Verdict => ({ status: 'True', reason, message });
 const fails = (reason: string, message?: string): Verdict => ({ status: 'False', reason, message });
 
-/** False because of these containers; undefined without any. */
+/** A False verdict that lists the containers; undefined if the list is empty. */
 const failsFor = (containers: { name: string }[], reason: string, what: string): Verdict | undefined =>
   containers.length === 0 ? undefined : fails(reason, `${what}: [${containers.map(({ name }) => name).join(' ')}]`);
 
-/** The types that only the node sets. */
+/** Condition types that only the node sets. */
 const OWN_TYPES = ['PodReadyToStartContainers', 'Initialized', 'Ready', 'ContainersReady', 'PodScheduled', 'Deferred'];
 
 const NODE_DISRUPTION = 'TerminationByKubelet';
 
-/** The node sets the condition. DisruptionTarget has other writers as well. */
+/** Whether the node owns the condition. DisruptionTarget also has other writers. */
 export const isNodeCondition = ({ type, reason }: PodCondition): boolean =>
   OWN_TYPES.includes(type) || (type === 'DisruptionTarget' && reason === NODE_DISRUPTION);
 
-/** The conditions that the node sets, in upstream's order, then all others of the Pod. */
+/** The conditions that the node sets, in upstream's order, followed by the Pod's other conditions. */
 export function conditionsOf(situation: Situation, phase: string, init: Statuses, apps: Statuses): PodCondition[] {
   const { pod, sandbox, now } = situation.view;
   const old = pod.status?.conditions ?? [];
   const containersReady = containersVerdict(situation, phase, init, apps);
-  // The readiness of a deleted Pod stays that of its probes, as upstream. An end that no client asked for shows at once.
-  const endsByItself = situation.end?.list !== undefined && pod.metadata.deletionTimestamp === undefined;
+  // As upstream, a deleted Pod keeps the readiness of its probes. A termination that no client requested makes it unready at once.
+  const endsUnrequested = situation.end?.list !== undefined && pod.metadata.deletionTimestamp === undefined;
   const ready = containersReady.status === 'False' ? containersReady : gatesVerdict(situation);
   const verdicts = defined<Record<string, Verdict | undefined>>({
     PodReadyToStartContainers: { status: sandbox?.ready ? 'True' : 'False' },
     Initialized: initializedVerdict(situation, phase, init),
-    Ready: endsByItself ? fails('PodTerminating') : ready,
+    Ready: endsUnrequested ? fails('PodTerminating') : ready,
     ContainersReady: containersReady,
     PodScheduled: holds(),
     Deferred: deferredVerdict(situation),
@@ -58,7 +58,7 @@ function initializedVerdict(situation: Situation, phase: string, init: Statuses)
   return failsFor(incomplete, 'ContainersNotInitialized', 'containers with incomplete status') ?? holds();
 }
 
-/** Sidecars count as the apps do. */
+/** Sidecars count like app containers. */
 function containersVerdict({ view }: Situation, phase: string, init: Statuses, apps: Statuses): Verdict {
   if (phase === 'Succeeded') return fails('PodCompleted');
   if (phase === 'Failed') return fails('PodFailed');
@@ -78,7 +78,7 @@ function gatesVerdict({ view }: Situation): Verdict {
 
 const DEFERRING = 'DeferContainersRunning';
 
-/** The condition Deferred: undefined before the termination, final once the defer containers have ended. */
+/** The Deferred condition: undefined before the termination, and final once all defer containers have ended. */
 export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   const { list } = end ?? {};
   if (list === undefined) return undefined;
@@ -87,11 +87,11 @@ export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   if (before?.reason !== undefined && before.reason !== DEFERRING) return before;
   const isSkipped = list.entries.every(({ end }) => end?.reason === 'Skipped');
   if (isSkipped && list.skipped !== undefined) return fails('DeferContainersSkipped', list.skipped);
-  const those = (areMeant: (reason: string, why: string) => boolean): DeferContainer[] =>
-    list.entries.flatMap(({ end, spec }) => (end && areMeant(end.reason, end.message ?? '') ? spec : []));
-  const lost = those((reason, why) => reason === 'SandboxLost' || why === SANDBOX_LOST);
-  const late = those((_, why) => OUT_OF_TIME.has(why));
-  const failed = those((reason, why) => !['Completed', 'Skipped'].includes(reason) || why === GIVEN_UP);
+  const specsWhere = (matches: (reason: string, why: string) => boolean): DeferContainer[] =>
+    list.entries.flatMap(({ end, spec }) => (end && matches(end.reason, end.message ?? '') ? spec : []));
+  const lost = specsWhere((reason, why) => reason === 'SandboxLost' || why === SANDBOX_LOST);
+  const late = specsWhere((_, why) => OUT_OF_TIME.has(why));
+  const failed = specsWhere((reason, why) => !['Completed', 'Skipped'].includes(reason) || why === GIVEN_UP);
   const isLost = lost.length > 0 || view.sandbox === undefined || (!view.sandbox.ready && !view.sandbox.stopped);
   const whyIncomplete = isLost ? 'NodeLost' : 'GracePeriodExceeded';
   return (
@@ -101,7 +101,7 @@ export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   );
 }
 
-/** The node ends the Pod. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** The DisruptionTarget condition of a Pod that the node terminates. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 function disruptionVerdict({ view, end }: Situation): Verdict | undefined {
   const { nodeEnd } = view.input;
   const reason = end?.termination.reason;

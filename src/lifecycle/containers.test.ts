@@ -13,7 +13,7 @@ describe('restart policy', () => {
     ['OnFailure', 1, true],
     ['Never', 0, false],
     ['Never', 1, false],
-  ])('%s: an app container with exit code %i runs again: %s', (restartPolicy, exitCode, again) => {
+  ])('restartPolicy %s: an app container with exit code %i restarts: %s', (restartPolicy, exitCode, again) => {
     const spec = { restartPolicy, containers: [container('app'), container('web')] };
     const expected = again ? ['startContainer/app/1'] : [];
     expect(next(spec, exited('app', exitCode, 0), running('web'))).toEqual(expected);
@@ -23,12 +23,12 @@ describe('restart policy', () => {
     ['Always', true],
     ['OnFailure', true],
     ['Never', false],
-  ])('%s: an init container that failed runs again: %s', (restartPolicy, again) => {
+  ])('restartPolicy %s: a failed init container restarts: %s', (restartPolicy, again) => {
     const spec = { restartPolicy, initContainers: [container('init')] };
     expect(next(spec, exited('init', 1, 0))).toEqual(again ? ['startContainer/init/1'] : ['stopSandbox/s0']);
   });
 
-  it('a liveness probe that failed restarts a container that exits with 0 under OnFailure', () => {
+  it('under OnFailure, a failed liveness probe restarts a container that exits with 0', () => {
     const spec = { restartPolicy: 'OnFailure', containers: [container('app')] };
     const runs = [exited('app', 0, 0)];
     const stops = { 'app-0': { at: 0, deadline: 0, restart: true } };
@@ -38,14 +38,14 @@ describe('restart policy', () => {
 
 describe('back-off', () => {
   const given: Given = { runs: [exited('app', 1, 0, { backoffSeconds: 20 })] };
-  it('a container that failed runs again when its back-off has passed', () => {
+  it('a failed container restarts once its back-off has passed', () => {
     const waits = decided({ ...given, now: 19 });
     expect(asked(waits)).toEqual([]);
     expect(waits.wakeAt).toBe(at(20));
     const [start] = decided({ ...given, now: 20 }).actions;
     expect(start).toMatchObject({ kind: 'startContainer', attempt: 1, backoffSeconds: 40 });
   });
-  it('a container that backs off shows as CrashLoopBackOff, with its last end', () => {
+  it('a container in back-off is shown as CrashLoopBackOff, with its last termination', () => {
     const [status] = decided({ ...given, now: 5 }).status?.containerStatuses ?? [];
     expect(status?.state?.waiting).toEqual({
       reason: 'CrashLoopBackOff',
@@ -53,16 +53,16 @@ describe('back-off', () => {
     });
     expect(status?.lastState?.terminated?.exitCode).toBe(1);
   });
-  it('the image of the next run is looked for when the back-off has passed, not before', () => {
+  it('the image of the next run is looked up only once the back-off has passed', () => {
     const observed = { images: {} };
     expect(asked(decided({ ...given, observed, now: 19 }))).toEqual([]);
     expect(asked(decided({ ...given, observed, now: 20 }))).toEqual(['checkImage/app/1/i']);
   });
-  it('a run that was created and not started is started as the same attempt', () => {
+  it('a run that was created but not started is started as the same attempt', () => {
     const [start] = decided({ runs: [running('app', { state: 'created', attempt: 3, backoffSeconds: 40 })] }).actions;
     expect(start).toMatchObject({ kind: 'startContainer', attempt: 3, backoffSeconds: 40 });
   });
-  it('the number of the next attempt continues from the status where the runtime has lost the runs', () => {
+  it('the attempt number continues from the status if the runtime has lost the runs', () => {
     const state = { containerID: 'containerd://x', restartCount: 4, lastState: {}, state: {} };
     const containerStatuses = [{ ...state, name: 'app', image: 'i', imageID: 'sha', ready: false }];
     const images = { app: { state: 'present', attempt: 5, image: 'i', imageId: 'sha' } } as const;
@@ -86,20 +86,20 @@ describe('image policy', () => {
     ['IfNotPresent', 'present', 'startContainer/app/0'],
     ['Never', 'unknown', 'checkImage/app/0/i'],
     ['Never', 'present', 'startContainer/app/0'],
-  ])('%s with an image that is %s: %s', (policy, found, action) => {
+  ])('imagePullPolicy %s with the image %s requests %s', (policy, found, action) => {
     expect(asked(decided(lookUp(policy, found)))).toEqual([action]);
   });
   it.each([
     ['Never', true],
     ['IfNotPresent', false],
-  ])('%s: the image must be on the node: %s', (policy, mustExist) => {
+  ])('imagePullPolicy %s requires the image to be on the node: %s', (policy, mustExist) => {
     expect(decided(lookUp(policy, 'unknown')).actions).toMatchObject([{ kind: 'checkImage', mustExist }]);
   });
   it('Always pulls again for the next attempt', () => {
     const given = lookUp('Always', 'present');
     expect(asked(decided({ ...given, runs: [exited('app', 1, -9)] }))).toEqual(['pullImage/app/1/i']);
   });
-  it('an image that was found under another name does not count', () => {
+  it('an image found under another name does not count', () => {
     const given = lookUp('IfNotPresent', 'present');
     expect(asked(decided({ ...given, spec: { containers: [container('app', { image: 'j' })] } }))).toEqual([
       'checkImage/app/0/j',
@@ -114,7 +114,7 @@ describe('image policy', () => {
     expect(asked(decided({ ...given, observed: { ...observed, failures } }))).toEqual(['checkImage/app/0/i']);
     expect(asked(decided({ ...given, observed: { ...observed, underWay: [action] } }))).toEqual([]);
   });
-  it('Always pulls although the image appears on the node', () => {
+  it('Always pulls even if the image appears on the node', () => {
     const given = lookUp('Always', 'unknown');
     const observed = { ...given.observed, appeared: new Set(['i']) };
     expect(asked(decided({ ...given, observed }))).toEqual(['pullImage/app/0/i']);
@@ -123,7 +123,7 @@ describe('image policy', () => {
 
 describe('a replaced image', () => {
   const spec = { containers: [container('app', { image: 'new' })] };
-  it('a container whose image is changed is stopped within the grace period', () => {
+  it('a container whose image has changed is stopped within the grace period', () => {
     const decision = decided({ spec, runs: [running('app')] });
     expect(asked(decision)).toEqual(['stopContainer/app-0/@30']);
     expect(decision.events).toContainEqual({
@@ -132,17 +132,17 @@ describe('a replaced image', () => {
     });
     expect(decision.journal?.stops['app-0']).toMatchObject({ restart: true, replaced: true });
   });
-  it('the new image starts without back-off, also under restartPolicy Never', () => {
+  it('the new image starts without back-off, even under restartPolicy Never', () => {
     const stops = { 'app-0': { at: 0, deadline: 0, restart: true, replaced: true } } as const;
     const runs = [exited('app', 0, 0, { backoffSeconds: 300 })];
     const given = { spec: { ...spec, restartPolicy: 'Never' }, runs, memory: { stops } };
     expect(decided(given).actions).toMatchObject([{ kind: 'startContainer', image: 'new', backoffSeconds: 0 }]);
   });
-  it('an init container that has had its turn does not run again for a new image', () => {
+  it('an init container whose turn is over does not run again for a new image', () => {
     const init = { initContainers: [container('init', { image: 'new' })] };
     expect(next(init, exited('init', 0, -9), running('app'))).toEqual([]);
   });
-  it('a sidecar runs again for a new image', () => {
+  it('a sidecar restarts for a new image', () => {
     const sidecar = { initContainers: [container('proxy', { image: 'new', restartPolicy: 'Always' })] };
     expect(next(sidecar, running('proxy'), running('app'))).toEqual(['stopContainer/proxy-0/@30']);
   });

@@ -1,7 +1,7 @@
 /**
- * One container's next step: its image, its start, its end, its restart.
+ * The next step of one container: its image, its start, its end or its restart.
  * Sources (v1.33): Images, "Image pull policy"; Pod Lifecycle, "Container restarts": the first restart is immediate, then 10 s,
- * 20 s, 40 s, … up to 5 min; a run of 10 min resets it. Init containers of a Pod with restartPolicy Always restart on failure.
+ * 20 s, 40 s, … up to 5 min; a run of 10 min resets the delay. In a Pod with restartPolicy Always, init containers restart on failure.
  */
 import type { EphemeralContainer } from '../api/generated/types.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -10,11 +10,11 @@ import { endRun, kill } from './stops.ts';
 import { actionKey, type ContainerState } from './types.ts';
 import type { ContainerView, PodView } from './view.ts';
 
-/** In a Pod that lives on, and for sidecars while defer containers run. */
+/** Advances a container of a Pod that is not terminating, or a sidecar while defer containers run. */
 export function* advance(view: PodView, container: ContainerView): Rule {
   const { current, latest, kind } = container;
   if (current === undefined) {
-    // A run of an earlier sandbox: a container that had ended for good stays ended.
+    // The last run was in an earlier sandbox. A container that has ended for good is not run again.
     if (kind === 'ephemeral' ? container.nextAttempt > 0 : kind === 'app' && hasEndedForGood(view, container)) return;
     yield* start(view, container, container.nextAttempt, latest?.backoffSeconds ?? 0);
   } else if (current.state === 'unknown') yield kill(current);
@@ -24,14 +24,14 @@ export function* advance(view: PodView, container: ContainerView): Rule {
     if (stop !== undefined) yield* endRun(view, current, stop.deadline);
   } else if (wantsRestart(view, container, current)) {
     const restart = restartAfter(current, view.stops);
-    // The image of the next run is looked for once the back-off has passed, not before.
+    // The image of the next run is looked up only once the back-off has passed.
     if (restart.at > view.now) yield wake(restart.at);
     else yield* start(view, container, current.attempt + 1, restart.nextBackoffSeconds);
   }
   yield* collectOldRuns(container);
 }
 
-/** The newest run and the one before it are kept, for status and `logs --previous`. */
+/** Removes all runs but the newest two, which the status and `logs --previous` show. */
 export function* collectOldRuns({ runs }: ContainerView): Rule {
   for (const { id, name, attempt, state } of runs.slice(2))
     if (state === 'exited') yield act({ kind: 'removeContainer', id, container: name, attempt });
@@ -42,7 +42,7 @@ function* start(view: PodView, container: ContainerView, attempt: number, backof
   yield* startRun(view, container, attempt, backoffSeconds);
 }
 
-/** Once the image and the volumes are there. */
+/** Starts the attempt once its image is present and the volumes are mounted. */
 export function* startRun(view: PodView, container: ContainerView, attempt: number, backoffSeconds: number): Rule {
   const { sandbox, observed } = view;
   const found = imageFound(container, attempt);
@@ -55,7 +55,7 @@ export function* startRun(view: PodView, container: ContainerView, attempt: numb
   });
 }
 
-/** Is there to be another run after this one? For defer containers defer.ts decides. */
+/** Whether another run follows this one. For defer containers, defer.ts decides. */
 export function wantsRestart(view: PodView, { kind, sidecar }: ContainerView, run: ContainerState): boolean {
   const { restartPolicy, stops } = view;
   if (kind === 'ephemeral' || kind === 'defer') return false;
@@ -67,9 +67,9 @@ export const hasEndedForGood = (view: PodView, container: ContainerView): boolea
   container.latest?.state === 'exited' && !wantsRestart(view, container, container.latest);
 
 export interface Restart {
-  at: Millis; // When the next run may start.
-  delaySeconds: number; // Waited until then, as the message of CrashLoopBackOff shows it.
-  nextBackoffSeconds: number; // What the next run has to wait after its own end.
+  at: Millis; // The earliest start of the next run.
+  delaySeconds: number; // The wait before that start, as shown in the CrashLoopBackOff message.
+  nextBackoffSeconds: number; // The wait between the end of the next run and the run after it.
 }
 
 const RESET_AFTER_MILLIS = 600_000;
@@ -79,7 +79,7 @@ export function restartAfter(run: ContainerState, stops: PodView['stops']): Rest
   if (stops[run.id]?.replaced === true) return { at: finishedAt, delaySeconds: 0, nextBackoffSeconds: 0 };
   const ranMillis = finishedAt - (run.startedAt ?? finishedAt);
   const delaySeconds = ranMillis >= RESET_AFTER_MILLIS ? 0 : run.backoffSeconds;
-  // A termination is short: its containers wait less. Source: the specification of defer containers.
+  // A termination is short, so defer containers back off for less time. Source: the specification of defer containers.
   const { first, longest } = run.kind === 'defer' ? SHORT : LONG;
   const nextBackoffSeconds = Math.min(longest, Math.max(first, delaySeconds * 2));
   return { at: finishedAt + delaySeconds * 1000, delaySeconds, nextBackoffSeconds };
@@ -89,7 +89,7 @@ export function restartAfter(run: ContainerState, stops: PodView['stops']): Rest
 const targetOf = (view: PodView, { spec }: ContainerView): ContainerState | undefined =>
   view.byName.get((spec as EphemeralContainer).targetContainerName ?? '')?.current;
 
-/** Why an ephemeral container cannot start: its target does not run. In the kubelet's words, where it has any. */
+/** Why an ephemeral container cannot start: its target is not running. Uses the kubelet's wording where it has one. */
 export function missingTarget(view: PodView, container: ContainerView): string | undefined {
   const { targetContainerName: name } = container.spec as EphemeralContainer;
   if (container.kind !== 'ephemeral' || !name) return undefined;
@@ -98,36 +98,36 @@ export function missingTarget(view: PodView, container: ContainerView): string |
   return target.state === 'running' ? undefined : `target container ${name} is not running`;
 }
 
-/** The actions on the image of an attempt. */
+/** The pull and the local lookup of an attempt's image. */
 export const imageActions = ({ name, image, spec }: ContainerView, attempt: number) => {
   const what = { container: name, attempt, image };
   const mustExist = spec.imagePullPolicy === 'Never';
   return { pull: { kind: 'pullImage', ...what }, check: { kind: 'checkImage', ...what, mustExist } } as const;
 };
 
-/** What was found for an attempt, if it was looked for. */
+/** The result of the image lookup for the attempt; undefined if there was none. */
 export const imageFound = ({ imageState, image }: ContainerView, attempt: number) =>
   imageState?.attempt === attempt && imageState.image === image ? imageState : undefined;
 
-/** Pull policy Always asks the registry before each start, IfNotPresent if the image is missing, Never not at all. */
+/** Pull policy Always contacts the registry before each start, IfNotPresent only if the image is missing, Never not at all. */
 export function* ensureImage(view: PodView, container: ContainerView, attempt: number, after?: RetryAt): Rule {
   const found = imageFound(container, attempt);
   if (found?.state === 'present') return;
   const { pull, check } = imageActions(container, attempt);
   if (container.spec.imagePullPolicy === 'Always') yield act(pull, after);
-  // The image came by itself: no back-off holds any more.
+  // The image appeared without a pull, so the back-off no longer applies.
   else if (view.observed.appeared?.has(container.image) && !view.isUnderWay(actionKey(pull)))
     yield act(check, ({ at }) => at);
   else yield act(found?.state === 'absent' ? pull : check, after);
 }
 
-/** Once every app container has been started. A failure is reported and changes nothing else. */
+/** Begins once every app container has been started. A failed pull is reported and has no other effect. */
 export function* prePullDeferImages(view: PodView): Rule {
   if (view.spec.prePullDeferImages === false || !view.apps.every(({ current }) => current !== undefined)) return;
   for (const container of view.defers) yield* ensureImage(view, container, container.nextAttempt);
 }
 
-/** Looks for the images of the init container at the index, or of the apps after the last one. Pulls wait for their turn. */
+/** Looks up the images of the init container at `index`, or of the apps after the last one. Pulls wait for the container's turn. */
 export function* lookForImages({ init, apps }: PodView, index: number): Rule {
   const next = init[index];
   for (const container of next === undefined ? apps : [next])

@@ -1,16 +1,16 @@
 /**
- * The life of a Pod on its node, decided: what is observed goes in, what to do next comes out.
+ * The life of a Pod on its node as one pure function: observations go in, the next actions come out.
  *
- * Boundary: pure and synchronous. No clock, no I/O, no randomness, no promises; the node agent does the effects and comes back
- * with new observations. Nothing else in lifepod holds a rule of a Pod's life.
+ * Boundary: pure and synchronous. No clock, no I/O, no randomness, no promises; the node agent carries out the actions and returns
+ * with new observations. No other part of lifepod contains a rule about the life of a Pod.
  *
- * Invariants, held by the property tests in src/simulation:
+ * Invariants, checked by the property tests in src/simulation:
  *  1. Init container i+1 never starts before i has succeeded in the same sandbox.
- *  2. There are never two live runs of one container.
- *  3. Nothing but defer containers and sidecars is started once the Pod terminates or is finished.
- *  4. An end moves later only by an extension, an outage, or the reserve of the PostExit stage; what lives at the end is killed.
- *  5. Deciding again on the same input asks for nothing that is under way.
- *  6. A new decide() with rebuilt memory, at any point, ends in the same place.
+ *  2. A container never has two live runs.
+ *  3. Once the Pod is terminating or finished, only defer containers and sidecars are started.
+ *  4. A deadline moves later only by an extension, an outage, or the reserve of the PostExit stage; what still runs then is killed.
+ *  5. A second decision on the same input requests no action that is already under way.
+ *  6. decide() with a memory rebuilt at any point reaches the same final state.
  */
 import { endsOf } from './defer.ts';
 import { act, type Rule, reduce, wake } from './effects.ts';
@@ -27,17 +27,17 @@ import { type Decision, type Input, type Journal, runKey, type Stop } from './ty
 import { type ContainerView, isMain, type PodView, viewOf } from './view.ts';
 
 export function decide(input: Input): Decision {
-  // 1. What do probes, hooks and a changed image say about the runs there are? Does the Pod end, until when, and whose turn is it?
+  // 1. Learn: what do probes, hooks and changed images mean for the runs? Is the Pod terminating, until when, whose turn is it?
   const view = learn(viewOf(input));
   const finished = finishedForGood(view);
   const end = endingOf(view, finished !== undefined);
   const situation: Situation = { view, finished, end, progress: progressOf(view) };
 
-  // 2. Take the Pod a step further; or, once it ends or is over, a step nearer to nothing running.
+  // 2. Rules: advance the Pod, or bring a terminating or finished Pod closer to having nothing running.
   const outcome: Outcome = { stopped: false, nothingLeft: false };
   const plan = reduce(view, rules(view, end, outcome));
 
-  // 3. Report how it stands.
+  // 3. Report: derive the status, the Events and the steps of the record.
   const { events, steps } = reportOf(situation, plan, outcome.stopped);
   const keys = new Set(view.observed.containers.map(({ id }) => runKey(id, 'preStop')));
   const preStops = Object.fromEntries(Object.entries(view.observed.hooks).filter(([key]) => keys.has(key)));
@@ -52,15 +52,15 @@ export function decide(input: Input): Decision {
       ...{ announced: new Set(events.keys()), recorded: new Set(steps.keys()) },
       ...(isInitialized(situation) && view.sandbox && { initializedInSandbox: view.sandbox.attempt }),
     },
-    journal: hasNews(journal, input.memory) ? journal : undefined,
+    journal: hasNewEntries(journal, input.memory) ? journal : undefined,
     events: [...events].filter(([key]) => !input.memory.announced.has(key)).map(([, event]) => event),
     transitions: [...steps.values()].filter(({ key }) => !input.memory.recorded.has(key)).sort((a, b) => a.at - b.at),
     wakeAt: plan.wakeAt,
-    done: outcome.nothingLeft && isSaid(view),
+    done: outcome.nothingLeft && isDeletionFinal(view),
   };
 }
 
-/** The view with what the newest results of probes and hooks, and a changed image, mean for the runs. */
+/** Adds to the view what the newest results of probes and hooks, and a changed image, mean for the runs. */
 function learn(view: PodView): PodView {
   const { pod, removed, nodeEnd, memory } = view.input;
   const causes = [memory.termination, pod.status?.termination, pod.metadata.deletionTimestamp, nodeEnd];
@@ -77,7 +77,7 @@ function learn(view: PodView): PodView {
   return { ...counted, stops: { ...view.stops, ...Object.fromEntries(view.all.flatMap(learnedStop)) } };
 }
 
-/** Of a Pod that ends: no container and no sandbox runs; nothing of it is on the node. */
+/** About a terminating Pod. stopped: no container and no sandbox runs. nothingLeft: nothing of the Pod is left on the node. */
 type Outcome = { stopped: boolean; nothingLeft: boolean };
 
 function* rules(view: PodView, end: End | undefined, outcome: Outcome): Rule {
@@ -93,16 +93,16 @@ function* rules(view: PodView, end: End | undefined, outcome: Outcome): Rule {
   yield* imagePullStatus(view);
 }
 
-/** While the list runs, it and the sidecars are probed as in a living Pod. */
+/** While defer containers run, they and the sidecars are probed as in a Pod that is not terminating. */
 const isProbedInEnd = ({ kind, sidecar }: ContainerView, { list, termination }: End, now: number): boolean =>
   list?.open === true && (kind === 'defer' || (sidecar && list.skipped === undefined && now < termination.deadline));
 
-/** Of a deleted Pod everything goes, of a finished one all but the records of its containers. True once nothing is left. */
+/** Removes everything of a deleted Pod; of a finished Pod, all but the records of its containers. True once nothing is left. */
 function* clearAway(view: PodView, { termination }: End): Rule<boolean> {
   const { pod, nodeEnd, removed } = view.input;
   if (pod.metadata.deletionTimestamp !== undefined || removed) {
     const nothingLeft = yield* removeEverything(view);
-    if (nothingLeft && !isSaid(view)) yield act({ kind: 'finalizeDeletion' });
+    if (nothingLeft && !isDeletionFinal(view)) yield act({ kind: 'finalizeDeletion' });
     return nothingLeft;
   }
   if (view.observed.volumes !== 'unmounted') yield act({ kind: 'unmountVolumes' });
@@ -110,18 +110,18 @@ function* clearAway(view: PodView, { termination }: End): Rule<boolean> {
   return false;
 }
 
-/** An object with finalizers stays after the node's last word: deletionGracePeriodSeconds 0 shows that it was given. */
-const isSaid = ({ input: { removed, pod } }: PodView): boolean =>
+/** The final deletion was sent. A Pod with finalizers then stays in the API, with deletionGracePeriodSeconds 0. */
+const isDeletionFinal = ({ input: { removed, pod } }: PodView): boolean =>
   removed || pod.metadata.deletionGracePeriodSeconds === 0;
 
-/** A failed pull shows as ErrImagePull first and as ImagePullBackOff a moment later. */
+/** A failed pull is shown as ErrImagePull first, and as ImagePullBackOff a moment later. */
 function* imagePullStatus({ observed }: PodView): Rule {
   for (const { action, image, at, unknown } of observed.failures)
     if (!unknown && (action.kind === 'pullImage' || image !== undefined)) yield wake(at + ERR_IMAGE_PULL_SHOWN_MILLIS);
 }
 
-/** The journal holds what the next agent needs to go on; a run that is gone is no news. */
-const hasNews = (now: Journal, before: Journal): boolean =>
+/** Whether the journal has an entry that is not stored yet. Dropping the entries of a removed run requires no write. */
+const hasNewEntries = (now: Journal, before: Journal): boolean =>
   JSON.stringify(now.termination) !== JSON.stringify(before.termination) ||
   (['stops', 'preStops', 'ended'] as const).some((field) =>
     Object.keys(now[field] ?? {}).some((key) => before[field]?.[key] === undefined),

@@ -21,7 +21,7 @@ import {
 import type { Action, FailedAction, Stop } from './types.ts';
 
 const app = running('app');
-/** The entry `clean` has its turn since START, in a Pod with S at 25 and D at 30. */
+/** A Pod with S at 25 and D at 30, in which the entry `clean` has had its turn since START. */
 const inTurn = (more: Partial<DeferContainer>, given: Given): Given => ({
   ...{ deleted: 30, ending: ending(30, 25, { turn: { entry: 'clean', since: at(0) } }), now: 10 },
   ...given,
@@ -34,9 +34,9 @@ const endOf = (given: Given) => {
 };
 const OnFailure = { restartPolicy: 'OnFailure' };
 
-describe('an entry that runs', () => {
+describe('a running entry', () => {
   const runs = [running('clean', { startedAt: at(0) })];
-  it('is left alone until its time has passed', () => {
+  it('a running entry is not stopped before its time has passed', () => {
     const decision = decided(inTurn({ timeoutSeconds: 20 }, { runs, now: 19 }));
     expect([asked(decision), decision.wakeAt]).toEqual([[], at(20)]);
   });
@@ -56,19 +56,19 @@ describe('an entry that runs', () => {
       27,
     ],
     ['a client that gives it up', {}, { skip: ['clean'] }, { entry: 'GivenUp', message: 'given up' }, 12],
-  ])('is told to stop by %s, and killed 2 s later', (_, more, given, stop, kill) => {
+  ])('a running entry is stopped by %s, and killed 2 s later', (_, more, given, stop, kill) => {
     const decision = decided(inTurn(more, { ...given, runs }));
     expect(asked(decision)).toContain(`stopContainer/clean-0/@${kill}`);
     expect(decision.journal?.stops['clean-0']).toMatchObject(stop);
   });
-  it('is told to stop by D if it is a PostExit entry', () => {
+  it('a running PostExit entry is stopped at D', () => {
     const turn = { entry: 'clean', since: at(1) };
     const given = { deleted: 30, ending: ending(30, 15, { turn }), runs: [exited('app', 0, 1), ...runs] };
     const decision = decided({ ...given, spec: { deferContainers: [postExit('clean')] }, now: 30 });
     expect(asked(decision)).toEqual(['stopContainer/clean-0/@32']);
     expect(decision.journal?.stops['clean-0']?.message).toBe('the grace period had passed');
   });
-  it('in the state unknown is killed at once', () => {
+  it('a running entry in state unknown is killed at once', () => {
     const unknown = [running('clean', { state: 'unknown' })];
     expect(asked(decided(inTurn({}, { runs: unknown })))).toEqual(['stopContainer/clean-0/@-60']);
   });
@@ -82,17 +82,22 @@ describe('an entry that ended', () => {
     ['exit code 0', {}, { runs: [exited('clean', 0, 9)] }, ['Completed', 0]],
     ['exit code 0, with OnFailure', OnFailure, { runs: [exited('clean', 0, 9)] }, ['Completed', 0]],
     ['exit code 0, with Always', { restartPolicy: 'Always' }, { runs: [exited('clean', 0, 9)] }, ['Completed', 0]],
-    ['another exit code', {}, { runs: [exited('clean', 3, 9)] }, ['Error', 3]],
-    ['another exit code, with OnFailure: it is tried again', OnFailure, { runs: [exited('clean', 3, 9)] }, undefined],
+    ['a nonzero exit code', {}, { runs: [exited('clean', 3, 9)] }, ['Error', 3]],
+    [
+      'a nonzero exit code, with OnFailure: the entry is retried',
+      OnFailure,
+      { runs: [exited('clean', 3, 9)] },
+      undefined,
+    ],
     ['killed for its memory', {}, { runs: [exited('clean', 137, 9, { reason: 'OOMKilled' })] }, ['OOMKilled', 137]],
     [
-      'told to stop at its timeoutSeconds',
+      'stopped at its timeoutSeconds',
       {},
       { runs: killed, memory: { stops: stop(late) } },
       ['DeadlineExceeded', 137, late.message],
     ],
     [
-      'told to stop at its timeoutSeconds, with OnFailure',
+      'stopped at its timeoutSeconds, with OnFailure',
       OnFailure,
       { runs: killed, memory: { stops: stop(late) } },
       ['DeadlineExceeded', 137, late.message],
@@ -110,7 +115,7 @@ describe('an entry that ended', () => {
       ['GivenUp', 3, 'given up'],
     ],
     [
-      'it ended before it was told to stop',
+      'exited before it was stopped',
       {},
       { runs: [exited('clean', 0, 8)], memory: { stops: stop(late) } },
       ['Completed', 0],
@@ -122,7 +127,7 @@ describe('an entry that ended', () => {
       ['Error', 137, 'Container clean failed liveness probe'],
     ],
     [
-      'its liveness probe failed, with OnFailure: it is tried again',
+      'its liveness probe failed, with OnFailure: the entry is retried',
       OnFailure,
       { runs: killed, memory: { stops: stop({ message: 'Container clean failed liveness probe', restart: true }) } },
       undefined,
@@ -134,10 +139,10 @@ describe('an entry that ended', () => {
       ['DeadlineExceeded', 3, 'Container clean exceeded its timeoutSeconds'],
     ],
     ['S passed between two attempts', OnFailure, { runs: [exited('clean', 3, 9)], now: 25 }, ['Error', 3]],
-  ])('%s', (_, more, given, expected) => {
+  ])('how an entry ends: %s', (_, more, given, expected) => {
     expect(endOf(inTurn(more, given))).toEqual(expected);
   });
-  it('its end is final once the status has it, and holds the app containers until then', () => {
+  it('app containers stop only once the status has the end of a failed entry', () => {
     const given = inTurn({}, { runs: [exited('clean', 3, 9)] });
     expect(asked(decided(given))).toEqual([]);
     const status = { deferContainerStatuses: [endedEntry('clean', 'Error', 3)] };
@@ -153,8 +158,8 @@ describe('an entry that does not start', () => {
   });
   it.each<[string, Partial<DeferContainer>, Given, unknown[] | undefined]>([
     ['its image cannot be pulled', {}, { observed: failed(9) }, ['Error', 128, 'ErrImagePull: no']],
-    ['its image cannot be pulled, with OnFailure: it is tried again', OnFailure, { observed: failed(9) }, undefined],
-    ['a pull that failed ahead of its turn does not count', {}, { observed: failed(-1) }, undefined],
+    ['its image cannot be pulled, with OnFailure: the entry is retried', OnFailure, { observed: failed(9) }, undefined],
+    ['a pull that failed before its turn does not count', {}, { observed: failed(-1) }, undefined],
     ['a pull whose outcome is unknown has not failed', {}, { observed: failed(9, { unknown: true }) }, undefined],
     [
       'its image cannot be pulled until its timeoutSeconds pass',
@@ -163,7 +168,7 @@ describe('an entry that does not start', () => {
       ['DeadlineExceeded', 137, 'no'],
     ],
     [
-      'it did not start in its timeoutSeconds',
+      'it did not start within its timeoutSeconds',
       { timeoutSeconds: 10 },
       {},
       ['DeadlineExceeded', 137, 'Container clean did not start in its timeoutSeconds'],
@@ -180,29 +185,29 @@ describe('an entry that does not start', () => {
       { observed: failed(9), skip: ['clean'] },
       ['Skipped', 137, 'given up'],
     ],
-  ])('%s', (_, more, given, expected) => {
+  ])('how an entry that does not start ends: %s', (_, more, given, expected) => {
     expect(endOf(inTurn(more, given))).toEqual(expected);
   });
-  it('a pull in its turn is tried again after 1 s, doubling', () => {
+  it('a failed pull in the turn of its entry is retried after 1 s, doubling', () => {
     expect(asked(decided(inTurn(OnFailure, { observed: failed(9) })))).toEqual(['pullImage/clean/0/i']);
     expect(decided(inTurn(OnFailure, { observed: failed(9, { count: 3 }) })).wakeAt).toBe(at(13));
     expect(decided(inTurn(OnFailure, { observed: failed(9, { count: 9 }) })).wakeAt).toBe(at(19));
   });
-  it('a pull that failed ahead of its turn is tried again at once', () => {
+  it('a pull that failed before the turn of its entry is retried at once', () => {
     expect(asked(decided(inTurn({}, { observed: failed(-1, { count: 9 }), now: 1 })))).toEqual(['pullImage/clean/0/i']);
   });
-  it('a start that failed ends an entry with Never', () => {
+  it('a failed start ends an entry with restartPolicy Never', () => {
     const start = { kind: 'startContainer', sandboxId: 's0', image: 'i', imageId: 'sha', backoffSeconds: 1 } as const;
     const action = { ...start, container: 'clean', containerKind: 'defer', attempt: 0 } as const;
     const failures = [{ action, at: at(9), count: 1, reason: 'RunContainerError', message: 'no' }];
     expect(endOf(inTurn({}, { observed: { failures } }))).toEqual(['Error', 128, 'RunContainerError: no']);
     expect(endOf(inTurn(OnFailure, { observed: { failures } }))).toBeUndefined();
-    // A new agent that found the container created tries its start once more.
+    // A new agent that found the container in state created retries its start once.
     const runs = [running('clean', { state: 'created', startedAt: undefined })];
     const memory = { unstarted: new Set(['clean-0']) };
     expect(endOf(inTurn({}, { observed: { failures }, runs, memory }))).toBeUndefined();
   });
-  it('a run that was stopped because the list is skipped has the exit code of a process that was killed', () => {
+  it('a run that was stopped because the list is skipped has the exit code of a killed process', () => {
     const stop: Stop = { at: at(8), deadline: at(8), restart: false, entry: 'Skipped', message: 'no time' };
     const given = { runs: [exited('clean', 3, 9)], memory: { stops: { 'clean-0': stop } } };
     expect(endOf(inTurn({}, given))).toEqual(['Skipped', 137, 'no time']);
@@ -215,14 +220,14 @@ describe('an entry that does not start', () => {
   });
 });
 
-describe('another attempt', () => {
+describe('the next attempt', () => {
   const given = inTurn(OnFailure, { runs: [exited('clean', 3, 9, { backoffSeconds: 4, startedAt: at(8) })] });
-  it('waits for the back-off, and shows as CrashLoopBackOff', () => {
+  it('the next attempt waits for the back-off, and is shown as CrashLoopBackOff', () => {
     const decision = decided(given);
     expect([asked(decision), decision.wakeAt]).toEqual([[], at(13)]);
     expect(entryState(decision, 'clean')?.waiting?.reason).toBe('CrashLoopBackOff');
   });
-  it('is announced in the status with its number, then started', () => {
+  it('the next attempt is announced in the status with its number, then started', () => {
     const decision = decided({ ...given, now: 13 });
     expect(asked(decision)).toEqual([]);
     expect(decision.status?.deferContainerStatuses?.[0]).toMatchObject({
@@ -239,48 +244,48 @@ describe('the start of an entry', () => {
     ...{ image: 'i', imageId: 'sha', backoffSeconds: 0 },
   };
   const observed = { underWay: [start] };
-  it('is awaited until S, also past its timeoutSeconds, and given up then', () => {
+  it('the start of an entry is awaited until S, even past its timeoutSeconds, and then canceled', () => {
     expect(endOf(inTurn({ timeoutSeconds: 20 }, { observed, now: 24 }))).toBeUndefined();
     const late = inTurn({}, { observed, now: 25 });
     expect(endOf(late)).toEqual(['DeadlineExceeded', 137, 'the PreExit stage had ended']);
     expect(asked(decided(late))).toContain('cancel/startContainer/clean/0');
   });
-  it('is awaited where a client has given the entry up, which is told to stop then', () => {
+  it('the start of an entry that a client gave up is awaited, and the entry is then stopped', () => {
     const skip = ['clean'];
     expect(endOf({ ...inTurn({}, { observed }), skip })).toBeUndefined();
     const started = decided({ ...inTurn({}, { runs: [running('clean')] }), skip });
     expect(asked(started)).toContain('stopContainer/clean-0/@12');
     expect(started.journal?.stops['clean-0']).toMatchObject({ entry: 'GivenUp', restart: false });
   });
-  it('is given up where the node has no time', () => {
+  it('the start of an entry is not awaited if the node has no time', () => {
     const nodeEnd = { reason: 'NodePressure', message: '', at: at(10), graceSeconds: 0 } as const;
     expect(endOf(inTurn({}, { observed, input: { nodeEnd } }))).toEqual(['Skipped', 137, 'the node had no time']);
   });
 });
 
 describe('an entry that waits for its next attempt', () => {
-  it('has not been Skipped where that was made and did not start in time', () => {
+  it('an entry whose next attempt was created but did not start in time is not Skipped', () => {
     const made = running('clean', { id: 'clean-1', attempt: 1, state: 'created', startedAt: undefined });
     const given = inTurn(OnFailure, { runs: [exited('clean', 1, 4), made], now: 25 });
     expect(endOf(given)).toEqual(['DeadlineExceeded', 137, 'the PreExit stage had ended']);
     expect(endOf({ ...given, now: 10, skip: ['clean'] })).toEqual(['GivenUp', 137, 'given up']);
   });
-  it('did not end before the node had no time', () => {
+  it('an entry that waits for its next attempt is Skipped if the node has no time', () => {
     const nodeEnd = { reason: 'NodePressure', message: '', at: at(5), graceSeconds: 0 } as const;
     const given = inTurn(OnFailure, { runs: [exited('clean', 1, 4)], now: 5, input: { nodeEnd } });
     expect(endOf(given)).toEqual(['Skipped', 137, 'the node had no time']);
   });
 });
 
-describe('an entry that ended by itself', () => {
-  it('keeps its end where a second delete moves the end of its stage before that', () => {
+describe('an entry that ended on its own', () => {
+  it('an entry that ended on its own keeps its end if a second delete moves the end of its stage before it', () => {
     const given = inTurn({}, { runs: [exited('clean', 1, 4.2)], now: 5, deleted: 1 });
     expect(endOf(given)).toEqual(['Error', 1]);
   });
 });
 
 describe('a run that is stopped for its probe', () => {
-  it('is killed 2 s after its timeoutSeconds, or once it is given up', () => {
+  it('a run being stopped for its probe is killed at its timeoutSeconds, or once its entry is given up', () => {
     const stops = { 'clean-0': { at: at(1), deadline: at(301), restart: false } };
     const given: Given = { runs: [running('clean')], memory: { stops, signalledAt: { 'clean-0': at(1) } }, now: 8 };
     expect(asked(decided(inTurn({ timeoutSeconds: 8 }, given)))).toContain('stopContainer/clean-0/@8');
@@ -288,7 +293,7 @@ describe('a run that is stopped for its probe', () => {
   });
 });
 
-describe('a run that the runtime has lost behind the back of the agent', () => {
+describe('a run that the runtime has lost', () => {
   const shown: Given['status'] = {
     deferContainerStatuses: [
       {
@@ -297,11 +302,11 @@ describe('a run that the runtime has lost behind the back of the agent', () => {
       },
     ],
   };
-  it('ends an entry with restartPolicy Never: it does not run twice', () => {
+  it('a lost run ends an entry with restartPolicy Never, which never runs twice', () => {
     const given = inTurn({}, { status: shown });
     expect(endOf(given)).toEqual(['Error', 137, 'the runtime has lost the container']);
   });
-  it('is an attempt of an entry with restartPolicy OnFailure', () => {
+  it('a lost run counts as an attempt of an entry with restartPolicy OnFailure', () => {
     expect(endOf(inTurn(OnFailure, { status: shown }))).toBeUndefined();
     const again = settled({ ...inTurn(OnFailure, { status: shown }), now: 12 });
     expect(asked(again)).toContain('checkImage/clean/1/i');
@@ -310,20 +315,20 @@ describe('a run that the runtime has lost behind the back of the agent', () => {
 
 describe('a lost sandbox', () => {
   const lost: Given['observed'] = { sandboxes: [sandbox(1)] };
-  it('ends a PreExit entry that ran in it', () => {
+  it('a lost sandbox ends a PreExit entry that ran in it', () => {
     expect(endOf(inTurn({}, { runs: [exited('clean', 137, 9)], observed: lost }))).toEqual([
       'SandboxLost',
       137,
       'the sandbox was lost',
     ]);
   });
-  it('ends a PreExit entry that starts in it: its app does not run in the new one', () => {
+  it('a lost sandbox ends a PreExit entry that was starting in it, because its app does not run in the new one', () => {
     const start = { kind: 'startContainer', container: 'clean', containerKind: 'defer', attempt: 0 } as const;
     const action = { ...start, sandboxId: 's0', image: 'i', imageId: 'sha', backoffSeconds: 0 };
     const observed = { underWay: [action], sandboxes: [sandbox(0, { ready: false })] };
     expect(endOf(inTurn(OnFailure, { observed }))).toEqual(['SandboxLost', 137, 'the sandbox was lost']);
   });
-  it('does not take back a success', () => {
+  it('a lost sandbox does not undo a success', () => {
     expect(endOf(inTurn({}, { runs: [exited('clean', 0, 9)], observed: lost }))).toEqual(['Completed', 0]);
   });
   const turn = { entry: 'clean', since: at(1) };
@@ -331,13 +336,13 @@ describe('a lost sandbox', () => {
     ...{ deleted: 30, ending: ending(30, 15, { turn }), now: 10, spec: { deferContainers: [postExit('clean')] } },
     runs: [exited('app', 137, 1), exited('clean', 137, 9)],
   };
-  it('gives a PostExit entry another attempt in the new sandbox', () => {
+  it('a lost sandbox gives a PostExit entry another attempt in the new sandbox', () => {
     expect(endOf({ ...post, observed: lost })).toBeUndefined();
     const deferContainerStatuses = [{ ...announcedEntry('clean', 1), containerID: 'containerd://clean-0' }];
     const again = { ...post, observed: lost, status: { deferContainerStatuses } };
     expect(asked(decided(again))).toEqual(['startContainer/clean/1']);
   });
-  it('is replaced for a PostExit entry only once nothing runs in it', () => {
+  it('a lost sandbox is replaced for a PostExit entry only once nothing runs in it', () => {
     const sandboxes = [sandbox(0, { ready: false })];
     expect(asked(decided({ ...post, observed: { sandboxes } }))).toEqual(['stopSandbox/s0']);
     const runs = [exited('app', 137, 1), running('clean')];
@@ -346,7 +351,7 @@ describe('a lost sandbox', () => {
     const beside = { ...post, spec: { ...post.spec, ...sidecar }, runs: [exited('app', 0, 1), running('proxy')] };
     expect(asked(decided({ ...beside, observed: { sandboxes } }))).toEqual(['stopContainer/proxy-0/@12']);
   });
-  it('ends a PostExit entry whose stage is over', () => {
+  it('a lost sandbox ends a PostExit entry whose stage is over', () => {
     expect(endOf({ ...post, observed: lost, now: 30 })).toEqual(['SandboxLost', 137, 'the sandbox was lost']);
   });
 });
@@ -361,17 +366,22 @@ describe('failurePolicy', () => {
     return [status?.phase, ...(status?.reason === undefined ? [] : [status.reason])];
   };
   it.each<[string, [string, number?, string?], object, boolean]>([
-    ['an entry that completed does not', ['Completed'], {}, false],
+    ['an entry that completed does not fail the Pod', ['Completed'], {}, false],
     ['an entry that failed fails the Pod', ['Error', 1], {}, true],
-    ['with Ignore it does not', ['Error', 1], { failurePolicy: 'Ignore' }, false],
+    ['a failed entry with Ignore does not fail the Pod', ['Error', 1], { failurePolicy: 'Ignore' }, false],
     ['an entry that was given up fails the Pod', ['GivenUp', 137, 'given up'], {}, true],
     ['an entry given up before its turn fails the Pod', ['Skipped', 137, 'given up'], { when: 'Failed' }, true],
-    ['an entry at its deadline fails the Pod', ['DeadlineExceeded', 137], {}, true],
+    ['an entry that exceeded its deadline fails the Pod', ['DeadlineExceeded', 137], {}, true],
     ['an entry without time fails the Pod', ['Skipped', 137, 'the grace period had passed'], {}, true],
     ['an entry whose sandbox was lost fails the Pod', ['SandboxLost', 137, 'the sandbox was lost'], {}, true],
-    ['an entry that was not due does not', ['Skipped', 137, 'not due on Completed'], { onReasons: ['Deleted'] }, false],
     [
-      'an entry skipped by its `when` does not',
+      'an entry that was not due does not fail the Pod',
+      ['Skipped', 137, 'not due on Completed'],
+      { onReasons: ['Deleted'] },
+      false,
+    ],
+    [
+      'an entry ruled out by its `when` does not fail the Pod',
       ['Skipped', 137, 'the app containers did not fail'],
       { when: 'Failed' },
       false,

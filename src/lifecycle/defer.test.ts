@@ -22,11 +22,11 @@ import {
 const runs = [running('app')];
 const over = [exited('app', 0, -1)];
 const listed = (...deferContainers: DeferContainer[]): Partial<PodSpec> => ({ deferContainers });
-/** A deleted Pod, S at 15 and D at 30; the entry of that name has had its turn from START on. */
+/** A deleted Pod with S at 15 and D at 30; the named entry has had its turn since START. */
 const deletedPod = (turn?: string): Given => ({
   ...{ deleted: 30, ending: ending(30, 15, turn === undefined ? {} : { turn: { entry: turn, since: at(0) } }) },
 });
-/** Why the entry does not run; undefined: it has not ended. */
+/** Why the entry was skipped; undefined: it has not ended. */
 const skipOf = (given: Given, name = 'clean'): string | undefined => {
   const end = entryState(decided(given), name)?.terminated;
   if (end !== undefined) expect(end).toMatchObject({ reason: 'Skipped', exitCode: 137 });
@@ -43,7 +43,7 @@ describe('the order of the list', () => {
     expect(asked(decided({ ...deletedPod('one'), spec, runs }))).toEqual([]);
     expect(asked(settled({ ...deletedPod(), spec, runs }))).toContain('startContainer/one/0');
   });
-  it('the next entry has its turn when the one before has ended', () => {
+  it('the next entry has its turn once the previous one has ended', () => {
     const status = { deferContainerStatuses: [endedEntry('one')] };
     const decision = decided({ ...deletedPod('one'), spec, runs, status, now: 4 });
     expect(decision.memory.termination?.turn).toEqual({ entry: 'two', since: at(4) });
@@ -56,15 +56,15 @@ describe('the order of the list', () => {
     expect(asked(decided({ ...given, runs }))).toEqual(['stopContainer/app-0/@15']);
     expect(asked(settled({ ...given, runs: [exited('app', 0, 3)] }))).toEqual(['startContainer/three/0']);
   });
-  it('the exit work of a Pod that completed runs the PreExit entries too', () => {
+  it('in a Pod that completed, the PreExit entries run too', () => {
     const given: Given = { spec: { ...spec, restartPolicy: 'Never' }, runs: over };
     expect(asked(settled(given))).toEqual(['startContainer/one/0']);
   });
-  it('PreExit entries run beside app containers that back off', () => {
+  it('PreExit entries run while app containers back off', () => {
     const crashed = [exited('app', 1, -1, { backoffSeconds: 300 })];
     expect(asked(settled({ ...deletedPod(), spec, runs: crashed }))).toEqual(['startContainer/one/0']);
   });
-  it('the list does not run when a container of a living Pod crashes', () => {
+  it('the list does not run when a container of a running Pod crashes', () => {
     expect(asked(decided({ spec, runs: [exited('app', 1, -1)] }))).toEqual(['startContainer/app/1']);
   });
 });
@@ -79,7 +79,7 @@ describe('an entry is skipped', () => {
       'not due on Deleted',
     ],
     ['onReasons with the reason', { spec: listed(entry('clean', { onReasons: ['Deleted'] })), runs }, undefined],
-    ['onReasons names none', { spec: { deferContainers: [entry('clean', { onReasons: [] })] }, runs }, undefined],
+    ['an empty onReasons', { spec: { deferContainers: [entry('clean', { onReasons: [] })] }, runs }, undefined],
     ['it was given up before its turn', { spec, runs, skip: ['clean'] }, 'given up'],
     ['another entry was given up', { spec, runs, skip: ['other'] }, undefined],
     ['a PreExit entry at S', { spec, runs, now: 15 }, 'the PreExit stage had ended'],
@@ -87,33 +87,33 @@ describe('an entry is skipped', () => {
     ['a PostExit entry at D', { spec: post, runs: over, now: 30, ...ended(30) }, 'the grace period had passed'],
     ['a PostExit entry before D', { spec: post, runs: over, now: 29 }, undefined],
     [
-      'no app container had started: PreExit',
+      'a PreExit entry if no app container had started',
       { spec: { ...spec, initContainers: [container('init')] }, runs: [exited('init', 0, -1)] },
       'no app container had started',
     ],
     [
-      'no app container had started: PostExit entries run',
+      'a PostExit entry if no app container had started',
       { spec: { ...post, initContainers: [container('init')] }, runs: [exited('init', 0, -1)] },
       undefined,
     ],
     ['no container had started', { spec: post }, 'no container of the Pod had started'],
     [
-      'a container that was created and never started has not started',
+      'a container that was created but never started',
       { spec: post, runs: [running('app', { state: 'created' })] },
       'no container of the Pod had started',
     ],
     [
-      'the sandbox was lost: PreExit',
+      'a PreExit entry after its sandbox was lost',
       { spec, runs, observed: { sandboxes: [sandbox(0, { ready: false })] } },
       'the sandbox was lost, and the app containers with it',
     ],
     [
-      'the sandbox was lost: PostExit entries run',
+      'a PostExit entry after the sandbox was lost',
       { spec: post, runs: over, observed: { sandboxes: [sandbox(1)] } },
       undefined,
     ],
     [
-      'a crash loop whose last run the runtime has lost: PreExit entries run',
+      'a PreExit entry in a crash loop whose last run the runtime has lost',
       {
         spec,
         runs: [],
@@ -132,7 +132,7 @@ describe('an entry is skipped', () => {
     ['a grace period of 0', { spec, runs, deleted: 0 }, 'the Pod was deleted with a grace period of 0'],
     ['the node has no time', { spec, runs, input: { nodeEnd: { ...NODE, graceSeconds: 0 } } }, 'the node had no time'],
     ['the node has some time', { spec, runs, input: { nodeEnd: { ...NODE, graceSeconds: 5 } } }, undefined],
-  ])('%s', (_, given, expected) => {
+  ])('whether an entry is skipped: %s', (_, given, expected) => {
     expect(skipOf({ ...deletedPod(), ...given })).toBe(expected);
   });
 
@@ -143,9 +143,9 @@ describe('an entry is skipped', () => {
   it.each<[string, string, number[], string | undefined]>([
     ['Always', 'after any end', [1], undefined],
     ['Succeeded', 'all app containers exited with 0', [0, 0], undefined],
-    ['Succeeded', 'one app container did not', [0, 1], 'the app containers did not succeed'],
+    ['Succeeded', 'one app container failed', [0, 1], 'the app containers did not succeed'],
     ['Failed', 'all app containers exited with 0', [0, 0], 'the app containers did not fail'],
-    ['Failed', 'one app container did not', [0, 143], undefined],
+    ['Failed', 'one app container failed', [0, 143], undefined],
   ])('when %s: %s', (when, _, codes, expected) => {
     const containers = codes.map((_code, i) => container(`app-${i}`));
     const ends = codes.map((code, i) => exited(`app-${i}`, code, -1));
@@ -153,13 +153,13 @@ describe('an entry is skipped', () => {
       expected,
     );
   });
-  it('when Failed: an app container that never ran has failed', () => {
+  it('when Failed: an app container that never ran counts as failed', () => {
     const containers = [container('app'), container('web')];
     expect(
       skipOf({ ...deletedPod(), spec: { ...listed(postExit('clean', { when: 'Failed' })), containers }, runs: over }),
     ).toBe(undefined);
   });
-  it('when Failed with onReasons Completed: only failures of the app itself are due', () => {
+  it('when Failed with onReasons Completed: due only for failures of the app itself', () => {
     const failed = [exited('app', 143, -1)];
     const spec = listed(postExit('clean', { when: 'Failed', onReasons: ['Completed'] }));
     expect(skipOf({ ...deletedPod(), spec, runs: failed })).toBe('not due on Deleted');
@@ -167,13 +167,13 @@ describe('an entry is skipped', () => {
     expect(skipOf(byItself)).toBeUndefined();
     expect(decided(byItself).memory.termination).toMatchObject({ reason: 'Completed', turn: { entry: 'clean' } });
   });
-  it('onReasons looks at the first reason', () => {
+  it('onReasons applies to the first reason', () => {
     const spec = listed(entry('one', { onReasons: ['Deleted'] }), entry('clean', { onReasons: ['NodeShutdown'] }));
     const status = { deferContainerStatuses: [endedEntry('one')] };
     const nodeEnd = { reason: 'NodeShutdown', message: 'down', at: at(2), graceSeconds: 20 } as const;
     expect(skipOf({ ...deletedPod('one'), spec, runs, status, input: { nodeEnd }, now: 3 })).toBe('not due on Deleted');
   });
-  it('when: native sidecars do not count', () => {
+  it('when: sidecars do not count', () => {
     const initContainers = [container('proxy', { restartPolicy: 'Always' })];
     const spec = { ...listed(postExit('clean', { when: 'Failed' })), initContainers };
     expect(skipOf({ ...deletedPod(), spec, runs: [...over, exited('proxy', 1, -1)] })).toBe(
@@ -188,7 +188,7 @@ describe('an entry is skipped', () => {
     const two = listed(entry('one'), entry('clean', { onReasons: ['Completed'] }));
     expect(skipOf({ ...deletedPod('one'), spec: two, runs: [...runs, running('one')] })).toBeUndefined();
   });
-  it('entries that are skipped give the turn to the next one in the same decision', () => {
+  it('a skipped entry passes the turn to the next one in the same decision', () => {
     const two = listed(entry('one', { onReasons: ['Completed'] }), entry('two'));
     expect(decided({ ...deletedPod(), spec: two, runs }).memory.termination?.turn?.entry).toBe('two');
   });
@@ -204,7 +204,7 @@ describe('a start in flight counts as started', () => {
   it.each<[string, Given]>([
     ['an app container', { observed: { underWay: [appStart] } }],
     ['an init container', { spec: init, observed: { underWay: [initStart] } }],
-  ])('while the start of %s is under way, no entry is skipped or begun', (_, given) => {
+  ])('while the start of %s is under way, no entry is skipped or started', (_, given) => {
     const spec = { ...given.spec, ...listed(entry('pre'), postExit('post')) };
     const decision = settled({ ...given, deleted: 30, spec });
     expect(asked(decision)).toEqual([]);
@@ -212,14 +212,14 @@ describe('a start in flight counts as started', () => {
     expect(entryState(decision, 'post')?.waiting?.reason).toBe('PendingDefer');
     expect(decision.memory.ended).toEqual({});
   });
-  it('while the first start of a sidecar is under way, no entry is skipped or begun', () => {
+  it('while the first start of a sidecar is under way, no entry is skipped or started', () => {
     const initContainers = [container('proxy', { restartPolicy: 'Always' })];
     const underWay = [{ ...initStart, container: 'proxy' }];
     const spec = { initContainers, ...listed(entry('pre'), postExit('post')) };
     const decision = settled({ deleted: 30, spec, observed: { underWay } });
     expect([asked(decision), decision.memory.ended]).toEqual([[], {}]);
   });
-  it('once the container runs the PreExit entries run', () => {
+  it('PreExit entries run once the container runs', () => {
     const spec = listed(entry('pre'));
     expect(asked(settled({ ...deletedPod(), spec, runs }))).toEqual(['startContainer/pre/0']);
   });
@@ -230,7 +230,7 @@ describe('a start in flight counts as started', () => {
     expect(skipOf({ ...given, now: 15 })).toBe('the PreExit stage had ended');
     expect(skipOf({ ...given, now: 15 }, 'post')).toBeUndefined();
   });
-  it('a start that the agent before asked for may be under way: its container is created', () => {
+  it('a container found in state created may still be starting, so no entry is skipped', () => {
     const initContainers = [container('init')];
     const created = running('init', { state: 'created', startedAt: undefined });
     const found: Given = { deleted: 30, spec: { ...listed(postExit('post')), initContainers }, runs: [created] };
@@ -251,11 +251,11 @@ describe('a hard threshold in the middle of a list', () => {
     status: { deferContainerStatuses: [endedEntry('one')] },
     input: { nodeEnd: { ...NODE, graceSeconds: 0, at: at(5) } },
   };
-  it('every container is told to stop and killed after 2 s', () => {
+  it('every container is stopped, and killed after 2 s', () => {
     expect(asked(decided(given))).toEqual(['stopContainer/two-0/@7', 'stopContainer/app-0/@7']);
     expect(secondsOf(decided(given).memory.termination?.deadline ?? 0)).toBe(5);
   });
-  it('sidecars and ephemeral containers are told to stop as well', () => {
+  it('sidecars and ephemeral containers are stopped as well', () => {
     const initContainers = [container('proxy', { restartPolicy: 'Always' })];
     const companions = { initContainers, ephemeralContainers: [container('debug')] };
     const all = [...runs, running('two'), running('proxy'), running('debug')];
@@ -263,7 +263,7 @@ describe('a hard threshold in the middle of a list', () => {
       ['app', 'debug', 'proxy', 'two'].map((name) => `stopContainer/${name}-0/@7`),
     );
   });
-  it('entries that have ended keep their result, the ones to come are skipped', () => {
+  it('entries that have ended keep their result, and later ones are skipped', () => {
     const decision = decided(given);
     expect(entryState(decision, 'one')?.terminated?.reason).toBe('Completed');
     expect(entryState(decision, 'three')?.terminated).toMatchObject({
@@ -271,7 +271,7 @@ describe('a hard threshold in the middle of a list', () => {
       message: 'the node had no time',
     });
   });
-  it('the entry that ran ends as Skipped too', () => {
+  it('the running entry ends as Skipped too', () => {
     const killed = exited('two', 137, 7);
     const stops = decided(given).memory.stops;
     const decision = decided({ ...given, runs: [...runs, killed], now: 7, memory: { stops } });
@@ -282,7 +282,7 @@ describe('a hard threshold in the middle of a list', () => {
   });
 });
 
-it('a list runs once: a new agent goes on where the status is', () => {
+it('a list runs once: a new agent continues from the status', () => {
   const spec = listed(entry('one'), entry('two'));
   const deferContainerStatuses = [endedEntry('one', 'Error', 1), announcedEntry('two')];
   const given: Given = { ...deletedPod('two'), spec, runs, status: { deferContainerStatuses } };

@@ -1,7 +1,7 @@
 /**
- * Defer containers, the destructors of a Pod: which entries of the list have ended and how, and whose turn it is. ending.ts runs
- * them. An entry's end is final once the Pod's status has it, and the status announces an attempt before it starts: so any agent
- * goes on where the one before was. Source: the specification of defer containers.
+ * Defer containers, the destructors of a Pod: which entries of the list have ended and how, and which entry's turn it is. ending.ts runs
+ * them. The end of an entry is final once the Pod's status has it, and the status announces an attempt before it starts, so any agent
+ * can continue where the previous one stopped. Source: the specification of defer containers.
  */
 import type { Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
@@ -14,23 +14,23 @@ import { type ContainerView, isLive, isMain, isRunning, type PodView, succeeded 
 export interface Entry {
   container: ContainerView;
   spec: DeferContainer;
-  since: Millis; // When its turn came; of an entry that is not in turn: now.
+  since: Millis; // When its turn came; now, if it is not its turn.
   timeoutAt: Millis; // When its timeoutSeconds have passed.
-  stageEnd: Millis; // S for a PreExit entry, D for a PostExit entry.
-  late: string; // Why it ends then.
-  givenUp: boolean; // By a client.
+  stageEnd: Millis; // The end of its stage: S (preExitDeadline) for a PreExit entry, D (deadline) for a PostExit entry.
+  late: string; // The message if it ends because stageEnd has passed.
+  givenUp: boolean; // A client gave the entry up (status.termination.skip).
   end: EntryEnd | undefined; // undefined: it has not ended.
 }
 
 export interface DeferList {
   entries: readonly Entry[];
   byContainer: ReadonlyMap<ContainerView, Entry>;
-  turn: Entry | undefined; // The one that runs or is to run now; undefined: none is left, or the next one waits for app containers.
-  open: boolean; // An entry has not ended.
-  skipped: string | undefined; // Why no entry runs at all any more.
+  turn: Entry | undefined; // The entry that runs or is to run now; undefined: none is left, or the next one waits for app containers.
+  open: boolean; // At least one entry has not ended.
+  skipped: string | undefined; // Why no further entry runs; undefined: entries may run.
 }
 
-const NO_EXIT_CODE = 137; // Of an entry that no process stands for.
+const NO_EXIT_CODE = 137; // The exit code of an entry without a process.
 
 export const GIVEN_UP = 'given up';
 export const SANDBOX_LOST = 'the sandbox was lost, and the app containers with it';
@@ -41,11 +41,11 @@ const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 
 export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_ENDED, NODE_HAD_NO_TIME, NO_GRACE]);
 
-/** The list as the termination and what was observed make it; one entry after the other has its turn. `ended`: what has, by name. */
+/** The list, given the termination and the observations; entries take turns in order. `ended`: how entries have ended, by name. */
 export function listOf(view: PodView, termination: Termination, ended: Readonly<Record<string, EntryEnd>>): DeferList {
   const skipped = whySkipped(view);
   const skip = new Set(view.pod.status?.termination?.skip);
-  // A start in flight may have run something to clean up; PostExit entries wait for the end of the app containers.
+  // A container whose start is in flight may already need cleanup; PostExit entries wait until the app containers have ended.
   const starting = [...view.init, ...view.apps].some(isBeginning);
   const running = mainContainers(view).some(({ runs }) => runs.some(isRunning));
   let turn: Entry | undefined;
@@ -77,14 +77,14 @@ function entryOf({ now }: PodView, container: ContainerView, so: Termination, sk
   };
 }
 
-/** A sidecar that is restarted while the list runs holds nothing up. */
+/** The restart of a sidecar while the list runs delays nothing. */
 const isBeginning = (container: ContainerView): boolean =>
   container.starting && (!container.sidecar || !hasBegun(container));
 
 /** Init and app containers, without sidecars. */
 export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter((each) => isMain(each));
 
-/** When the last process of an app container or a PreExit entry was gone: neither may use the reserve. What is lost is gone now. */
+/** When the last process of the app containers and PreExit entries ended: they may not use up the reserve. A lost one ends now. */
 export const lastExit = (view: PodView): Millis => {
   const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
   const ends = ({ latest, recorded, runs }: ContainerView): Millis[] =>
@@ -92,12 +92,12 @@ export const lastExit = (view: PodView): Millis => {
   return Math.max(0, ...before.flatMap(ends));
 };
 
-/** No container has begun that needs an end, or there is no time at all for one. */
+/** Why no entry runs: no container has started that would need cleanup, or there is no time at all. */
 function whySkipped(view: PodView): string | undefined {
   const { nodeEnd, pod, memory } = view.input;
   if (nodeEnd?.graceSeconds === 0) return NODE_HAD_NO_TIME;
   if (pod.metadata.deletionGracePeriodSeconds === 0) return NO_GRACE;
-  // The start of a container that a new agent found created may still be under way in the runtime.
+  // A new agent may find a container in state created while the runtime is still starting it.
   const mayHaveBegun = (each: ContainerView): boolean =>
     each.starting || hasBegun(each) || each.runs.some(({ id }) => memory.unstarted.has(id));
   return [...view.init, ...view.apps].some(mayHaveBegun) ? undefined : 'no container of the Pod had started';
@@ -109,26 +109,26 @@ const hasBegun = ({ runs, recorded }: ContainerView): boolean =>
   recorded?.lastState?.terminated !== undefined ||
   (recorded?.containerID ?? '') !== '';
 
-/** Why an entry that has not run is not to run, at its turn. */
+/** Why an entry that has not run is skipped when its turn comes. */
 function whyNot(view: PodView, { spec, stageEnd, late, givenUp }: Entry, so: Termination): string | undefined {
   if (!isDue(spec, so.reason)) return `not due on ${so.reason}`;
   if (givenUp) return GIVEN_UP;
   const before = isPostExit(spec) ? whyNotWhen(view, spec) : whyNoPreExit(view, so);
   const passed = view.now >= stageEnd ? late : undefined;
-  // A start in flight may yet show that an app began.
+  // A start in flight may still show that an app container has started.
   return view.apps.some(isBeginning) ? (passed ?? before) : (before ?? passed);
 }
 
-/** Native sidecars do not count. */
+/** Why the entry's `when` rules it out. Sidecars do not count. */
 function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): string | undefined {
-  const well = apps.every(({ latest, recorded }) =>
+  const allSucceeded = apps.every(({ latest, recorded }) =>
     latest === undefined ? recorded?.state?.terminated?.exitCode === 0 : succeeded(latest),
   );
-  if (when === 'Succeeded' && !well) return 'the app containers did not succeed';
-  return when === 'Failed' && well ? 'the app containers did not fail' : undefined;
+  if (when === 'Succeeded' && !allSucceeded) return 'the app containers did not succeed';
+  return when === 'Failed' && allSucceeded ? 'the app containers did not fail' : undefined;
 }
 
-/** A PreExit entry works on the apps. A Pod that completed by itself runs its whole list after them. */
+/** A PreExit entry needs the app containers. In a Pod that completed on its own, the whole list runs after they have ended. */
 function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   if (!view.apps.some(hasBegun)) return 'no app container had started';
   if (isCompletion(so)) return undefined;
@@ -136,11 +136,11 @@ function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   return view.sandbox?.ready === true && (isCreated || view.sandbox.attempt === 0) ? undefined : SANDBOX_LOST;
 }
 
-/** The ends that the status does not have, by name. */
+/** The ends that the status does not record yet, by name. */
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
   Object.fromEntries(list?.entries.flatMap(({ spec, end }) => (!end || end.recorded ? [] : [[spec.name, end]])) ?? []);
 
-/** The end that the status has. The runtime knows its time to the millisecond. */
+/** The end that the status records. The runtime knows its time to the millisecond. */
 function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined {
   const terminated = recorded?.state?.terminated;
   if (recorded === undefined || terminated === undefined) return undefined;
@@ -151,11 +151,11 @@ function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined 
 
 export const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Never') !== 'Never';
 
-/** Why the entry has no time left at `at`. */
+/** Why the entry has no time left at `at`; undefined if it has. */
 export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis): string | undefined =>
   at >= timeoutAt ? `Container ${spec.name} exceeded its timeoutSeconds` : at >= stageEnd ? late : undefined;
 
-/** How the entry whose turn it is ended, or undefined while it runs, is to run, or starts, which is awaited past timeoutSeconds. */
+/** How the entry whose turn it is ended; undefined: it runs, is yet to run, or is starting (awaited even past timeoutSeconds). */
 function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string | undefined): EntryEnd | undefined {
   const { now, input } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
@@ -173,7 +173,7 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   const isLast = now >= stageEnd || !(retries(entry) || input.memory.unstarted.has(container.latest?.id ?? ''));
   if (failure !== undefined && isLast && why !== GIVEN_UP)
     return { at: failure.at, reason: 'Error', exitCode: 128, message: `${failure.reason}: ${failure.message}` };
-  // Its next attempt was made, and never started.
+  // The entry has run before, and its next attempt never started.
   const hasRun = skipped === undefined && container.runs.some(({ state }) => state === 'exited');
   const cutOff = why === GIVEN_UP ? 'GivenUp' : why === SANDBOX_LOST ? 'SandboxLost' : 'DeadlineExceeded';
   if (why !== undefined) return { ...never, reason: hasRun ? cutOff : 'Skipped', message: why };
@@ -182,27 +182,27 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   return { ...never, reason: 'DeadlineExceeded', message };
 }
 
-/** How an entry ended whose last run has exited; undefined: it is tried again. */
+/** The end of an entry whose last run has exited; undefined: the entry is retried. */
 function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Termination, skipped?: string) {
   const { now, stops } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
   const { finishedAt: at = now, exitCode = NO_EXIT_CODE } = run;
   const stop = stops[run.id];
-  const told = stop !== undefined && at >= stop.at;
-  const endAs = (reason: string, message = told ? (stop.message ?? 'it was told to stop') : undefined): EntryEnd => ({
+  const wasStopped = stop !== undefined && at >= stop.at;
+  const endAs = (reason: string, message = wasStopped ? (stop.message ?? 'it was stopped') : undefined): EntryEnd => ({
     ...{ at, reason, exitCode, run },
     ...(message === undefined ? {} : { message }),
   });
   const interrupted = wasInterrupted(view, container, run);
-  if (exitCode === 0 && at < timeoutAt && !told) return endAs('Completed');
-  if (told && stop.entry === 'Skipped') return { ...endAs('Skipped'), exitCode: NO_EXIT_CODE };
-  if (told && stop.entry !== undefined) return endAs(stop.entry);
+  if (exitCode === 0 && at < timeoutAt && !wasStopped) return endAs('Completed');
+  if (wasStopped && stop.entry === 'Skipped') return { ...endAs('Skipped'), exitCode: NO_EXIT_CODE };
+  if (wasStopped && stop.entry !== undefined) return endAs(stop.entry);
   if (at >= timeoutAt && !interrupted) return endAs('DeadlineExceeded', outOfTime(entry, at));
   if (skipped !== undefined && retries(entry))
     return { at: now, exitCode: NO_EXIT_CODE, reason: 'Skipped', message: skipped };
   const error = endAs(run.reason === 'OOMKilled' ? 'OOMKilled' : 'Error');
   const lost = interrupted && (container.current === undefined || view.sandbox?.ready !== true);
-  // Without its app there is nothing to do for a PreExit entry.
+  // A PreExit entry has nothing to do without its app.
   const why = skipped ?? (isPostExit(spec) ? undefined : whyNoPreExit(view, so));
   if (why !== undefined || now >= stageEnd) return lost ? endAs('SandboxLost', 'the sandbox was lost') : error;
   if (!retries(entry) && !interrupted) return error;
@@ -210,14 +210,14 @@ function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Terminat
   return entry.givenUp ? { ...endAs('GivenUp', GIVEN_UP), at: now } : undefined;
 }
 
-/** It did not end: the agent was gone before its start was written, or the sandbox was lost under it. */
+/** The run was cut off: the agent died before recording its start, or the sandbox was lost while it ran. */
 export const wasInterrupted = (view: PodView, container: ContainerView, run: ContainerState): boolean =>
   view.input.memory.interrupted.has(run.id) ||
   (view.input.memory.unstarted.has(run.id) && run.startedAt === undefined) ||
   ((run.exitCode !== 0 || view.stops[run.id] !== undefined) &&
     (container.current === undefined || view.sandbox?.ready !== true));
 
-/** When the next attempt may start after the last one, and what the one after it has to wait. */
+/** When the next attempt may start, and the wait before the attempt after it. */
 export function nextTry(view: PodView, container: ContainerView): Omit<Restart, 'delaySeconds'> {
   const { current } = container;
   return current?.state === 'exited' && !wasInterrupted(view, container, current)
@@ -225,11 +225,11 @@ export function nextTry(view: PodView, container: ContainerView): Omit<Restart, 
     : { at: 0, nextBackoffSeconds: 1 };
 }
 
-/** The attempt that runs, or the next one. */
+/** The number of the live attempt, or of the next one. */
 export const attemptOf = ({ current, nextAttempt }: ContainerView): number =>
   isLive(current) ? current.attempt : nextAttempt;
 
-/** What the image or the start of the entry's next attempt failed with, in its turn. */
+/** The failure of the image or the start of the entry's next attempt, if it occurred in the entry's turn. */
 export function failureInTurn(view: PodView, { container, since }: Entry): FailedAction | undefined {
   const attempt = attemptOf(container);
   const { pull, check } = imageActions(container, attempt);
@@ -238,7 +238,7 @@ export function failureInTurn(view: PodView, { container, since }: Entry): Faile
     .find((failure) => failure !== undefined && failure.at >= since);
 }
 
-/** Whether the entry counts as failed for failurePolicy: it ended in any way but Completed, not due, or by its `when`. */
+/** Whether the entry counts as failed for failurePolicy: any end but Completed, not due, or ruled out by its `when`. */
 export const hasFailed = (view: PodView, { end, spec }: Entry, { reason }: Termination): boolean =>
   end !== undefined &&
   end.reason !== 'Completed' &&

@@ -28,24 +28,24 @@ const withFailure = (more: Partial<FailedAction> = {}, now = 0): Given => ({
 });
 
 describe('an action', () => {
-  it('that failed is asked for again once its back-off has passed', () => {
+  it('a failed action is requested again once its back-off has passed', () => {
     const waits = decided(withFailure());
     expect([asked(waits), waits.wakeAt]).toEqual([[], at(3)]);
     expect(asked(decided(withFailure({}, 3)))).toEqual(['createSandbox/0']);
   });
-  it('whose outcome is unknown backs off in the same way', () => {
+  it('an action with an unknown outcome backs off in the same way', () => {
     expect(asked(decided(withFailure({ unknown: true })))).toEqual([]);
     expect(asked(decided(withFailure({ unknown: true }, 3)))).toEqual(['createSandbox/0']);
   });
-  it('whose cause of failure has changed is asked for at once', () => {
+  it('a failed action whose cause has changed is requested at once', () => {
     expect(asked(decided(withFailure({ due: true })))).toEqual(['createSandbox/0']);
   });
-  it('that failed holds no other one back', () => {
+  it('a failed action delays no other action', () => {
     expect(asked(decided({ ...withFailure({ action: { kind: 'createSandbox', attempt: 7 } }) }))).toEqual([
       'createSandbox/0',
     ]);
   });
-  it('that is under way is not asked for again', () => {
+  it('an action under way is not requested again', () => {
     expect(asked(decided({ observed: { sandboxes: [], underWay: [create] } }))).toEqual([]);
   });
 });
@@ -72,19 +72,19 @@ const LIFE: [string, Given][] = [
 ];
 
 describe.each(LIFE)('one decision: %s', (_, given) => {
-  it('asks for no action twice', () => {
+  it('requests no action twice', () => {
     const keys = decided(given).actions.map(actionKey);
     expect(keys).not.toEqual([]);
     expect(new Set(keys).size).toBe(keys.length);
   });
-  it('asks for nothing more while all that it asked for is under way', () => {
+  it('requests nothing more while all its actions are under way', () => {
     const input = inputOf(given);
     const first = decide(input);
     const underWay: readonly Action[] = first.actions;
     const again = decide({ ...input, memory: first.memory, observed: { ...input.observed, underWay } });
     expect(asked(again)).toEqual([]);
   });
-  it('changes nothing of its input, and comes out the same again', () => {
+  it('does not change its input, and is deterministic', () => {
     const input = inputOf(given);
     const before = structuredClone(input);
     const first = decide(input);
@@ -93,7 +93,7 @@ describe.each(LIFE)('one decision: %s', (_, given) => {
   });
 });
 
-it('the earliest of the times at which something is due wakes', () => {
+it('wakeAt is the earliest time at which something is due', () => {
   const containers = [container('app'), container('web')];
   const runs = [exited('app', 1, 0, { backoffSeconds: 80 }), exited('web', 1, 0, { backoffSeconds: 20 })];
   expect(decided({ spec: { containers }, runs }).wakeAt).toBe(at(20));

@@ -4,10 +4,10 @@ import { type Action, actionKey, type FailedAction, type Memory, type ProbeMemor
 import type { PodView } from './view.ts';
 
 export type Effect =
-  | { action: Action; after?: RetryAt | undefined } // Ask for it, unless it is under way or held back by its last failure.
-  | { wakeAt: Millis } // Ask again then.
-  | { run: string; stop: Stop } // The run is to end for this reason; the first one holds.
-  | { signal: string } // The run gets its stop signal now, if it has not.
+  | { action: Action; after?: RetryAt | undefined } // Request the action, unless it is under way or backs off after its last failure.
+  | { wakeAt: Millis } // Decide again at this time.
+  | { run: string; stop: Stop } // End the run for this reason; the first reason stays.
+  | { signal: string } // The run gets its stop signal now, unless it already has.
   | { probe: string; memory: ProbeMemory };
 
 /** When an action that failed may be tried again. */
@@ -18,7 +18,7 @@ export type Rule<Result = void> = Generator<Effect, Result, undefined>;
 export const act = (action: Action, after?: RetryAt): Effect => ({ action, after });
 export const wake = (wakeAt: Millis): Effect => ({ wakeAt });
 
-/** Back-offs in seconds: each try doubles the first, up to the longest. */
+/** Back-offs in seconds: each try doubles the delay, from `first` up to `longest`. */
 export const LONG = { first: 10, longest: 300 };
 export const SHORT = { first: 1, longest: 10 };
 
@@ -29,15 +29,15 @@ const retryAfter =
 
 /** Source: Images, "ImagePullBackOff" (v1.33). */
 export const pullRetryAt = retryAfter(LONG);
-/** For all other actions: most failures pass by themselves. */
+/** For all other actions: most failures are transient. */
 export const retryAt = retryAfter(SHORT);
 
-/** What one decision asks for and remembers. */
+/** What one decision requests and remembers. */
 export interface Plan extends Pick<Memory, 'stops' | 'signalledAt' | 'probes'> {
   actions: Action[];
   wakeAt: Millis | undefined;
-  killedAt: ReadonlyMap<string, Millis>; // When the kill of a run, asked for or under way, is due; by the run's ID.
-  pending(key: string): boolean; // Is the action of this key under way, or asked for now?
+  killedAt: ReadonlyMap<string, Millis>; // The deadlines of kills requested or under way, by ID of the run.
+  pending(key: string): boolean; // Whether the action with this key is under way or requested now.
 }
 
 export function reduce(view: PodView, effects: Iterable<Effect>): Plan {

@@ -29,7 +29,7 @@ const STOPPED = { sandboxes: [sandbox(0, { ready: false, stopped: true })] };
 const all = ['first', 'second', 'app', 'debug'].map((name) => running(name));
 const without = (...names: string[]) => all.filter(({ name }) => !names.includes(name));
 
-describe('the order of waves beside defer containers', () => {
+describe('the order of waves with defer containers', () => {
   const spec: Partial<PodSpec> = {
     ...{ initContainers: SIDECARS, ephemeralContainers: [container('debug')] },
     deferContainers: [entry('pre'), postExit('post')],
@@ -41,34 +41,30 @@ describe('the order of waves beside defer containers', () => {
     ...(names.length === 0 ? {} : { ending: ending(30, 15, turn('post')) }),
   });
   it.each<[string, Given, string[]]>([
-    ['while a PreExit entry runs, nothing else stops', { runs: [...all, running('pre')] }, []],
+    ['nothing else stops while a PreExit entry runs', { runs: [...all, running('pre')] }, []],
+    ['app containers stop after the PreExit entries', { runs: all, ...recorded('pre') }, ['stopContainer/app-0/@15']],
     [
-      'after the PreExit entries the app containers stop',
-      { runs: all, ...recorded('pre') },
-      ['stopContainer/app-0/@15'],
-    ],
-    [
-      'while a PostExit entry runs, neither sidecars nor ephemeral containers stop',
+      'neither sidecars nor ephemeral containers stop while a PostExit entry runs',
       { runs: [...without('app'), exited('app', 0, 2), running('post')], ...recorded('pre') },
       [],
     ],
     [
-      'after the list the sidecar that started last stops',
+      'the sidecar that started last stops after the list',
       { runs: [...without('app'), exited('app', 0, 2)], ...recorded('pre', 'post') },
       ['stopContainer/second-0/@30'],
     ],
     [
-      'then the sidecar that started first',
+      'the sidecar that started first stops next',
       { runs: [...without('app', 'second'), exited('app', 0, 2)], ...recorded('pre', 'post') },
       ['stopContainer/first-0/@30'],
     ],
     [
-      'then the ephemeral containers',
+      'ephemeral containers stop after the sidecars',
       { runs: [...without('app', 'second', 'first'), exited('app', 0, 2)], ...recorded('pre', 'post') },
       ['stopContainer/debug-0/@30'],
     ],
     [
-      'then the sandbox',
+      'the sandbox stops last',
       { runs: [exited('app', 0, 2)], ...recorded('pre', 'post') },
       ['stopSandbox/s0', 'unmountVolumes'],
     ],
@@ -76,7 +72,7 @@ describe('the order of waves beside defer containers', () => {
     expect(asked(decided({ ...given, ...more }))).toEqual(expected);
   });
 
-  it('a run that began after its entry had ended is stopped once, however often is asked', () => {
+  it('a run that began after its entry had ended is stopped, with the same deadline in each decision', () => {
     const stop = (now: number): string[] => {
       const signalledAt = { 'pre-0': at(5) };
       return asked(
@@ -86,20 +82,20 @@ describe('the order of waves beside defer containers', () => {
     expect(stop(5)).toContain('stopContainer/pre-0/@7');
     expect(stop(6)).toEqual(stop(5));
   });
-  it('an init container that runs stops with the app containers', () => {
+  it('a running init container stops with the app containers', () => {
     const initContainers = [container('init')];
     const decision = settled({ deleted: 30, spec: { ...spec, initContainers }, runs: [running('init')] });
     expect(asked(decision)).toEqual(['stopContainer/init-0/@15']);
   });
-  it('a container that the spec does not have stops with the app containers', () => {
+  it('a container that is not in the spec stops with the app containers', () => {
     const runs = [running('stray'), running('first')];
     expect(asked(decided({ ...given, runs, ...recorded('pre') }))).toEqual(['stopContainer/stray-0/@15']);
   });
-  it('no app container is restarted once the Pod ends', () => {
+  it('no app container restarts in a terminating Pod', () => {
     const runs = [...without('app'), exited('app', 1, 2), running('pre')];
     expect(asked(decided({ ...given, runs }))).toEqual([]);
   });
-  it('a sidecar is restarted until the list has ended', () => {
+  it('a sidecar restarts until the list has ended', () => {
     const runs = [...without('first'), exited('first', 1, 2)];
     expect(asked(decided({ ...given, runs: [...runs, running('pre')] }))).toEqual(['startContainer/first/1']);
     const after = runs.filter(({ name }) => name !== 'app');
@@ -107,20 +103,20 @@ describe('the order of waves beside defer containers', () => {
       'stopContainer/second-0/@30',
     ]);
   });
-  it('no sidecar is restarted once the grace period has passed', () => {
+  it('no sidecar restarts once the grace period has passed', () => {
     const runs = [...without('first'), exited('first', 1, 2), running('pre')];
     const alone: Given = { ...given, spec: { ...given.spec, deferContainers: [entry('pre')] }, runs };
     expect(asked(decided({ ...alone, now: 14 }))).toContain('startContainer/first/1');
     expect(asked(decided({ ...alone, now: 31 }))).not.toContain('startContainer/first/1');
   });
-  it('the image of a sidecar that is restarted is looked for until the list has ended', () => {
+  it('the image of a restarting sidecar is looked up until the list has ended', () => {
     const look = { kind: 'checkImage', container: 'first', attempt: 1, image: 'i', mustExist: false } as const;
     const runs = [...without('first'), exited('first', 1, 4), running('pre')];
     const asks = (more: Given): string[] => asked(decided({ ...given, runs, observed: { underWay: [look] }, ...more }));
     expect(asks({})).not.toContain('cancel/checkImage/first/1/i');
     expect(asks(recorded('pre', 'post'))).toContain('cancel/checkImage/first/1/i');
   });
-  it('the postStart hook of a sidecar that was restarted meanwhile runs', () => {
+  it('the postStart hook of a sidecar that restarted during the termination runs', () => {
     const initContainers = [sidecar('first', { lifecycle: { postStart: { exec } } })];
     const restarted = running('first', { attempt: 1, id: 'first-1', createdAt: at(2), startedAt: at(2) });
     const runs = [restarted, running('app'), running('pre')];
@@ -128,7 +124,7 @@ describe('the order of waves beside defer containers', () => {
     expect(asked(decided(hooked))).toEqual(['runHook/first-1/postStart']);
     expect(asked(decided({ ...hooked, ...recorded('pre', 'post') }))).not.toContain('runHook/first-1/postStart');
   });
-  it('a sidecar that is restarting holds no entry up', () => {
+  it('a restarting sidecar delays no entry', () => {
     const start = {
       kind: 'startContainer',
       container: 'first',
@@ -141,19 +137,19 @@ describe('the order of waves beside defer containers', () => {
     const status = { deferContainerStatuses: [announcedEntry('pre')] };
     expect(asked(decided({ ...given, runs, status, observed: { underWay } }))).toEqual(['startContainer/pre/0']);
   });
-  it('a sidecar that never ran does not start in the end', () => {
+  it('a sidecar that never ran does not start during the termination', () => {
     expect(asked(decided({ ...given, runs: [running('app'), running('pre')] }))).toEqual([]);
   });
   it('the sandbox stops once the status has the end of every entry', () => {
     const runs = [exited('app', 0, 2), exited('post', 0, 4)];
     expect(asked(decided({ ...given, runs, ...recorded('pre') }))).toEqual([]);
   });
-  it('the app containers have 2 s between signal and kill after a late PreExit entry', () => {
+  it('app containers have 2 s between signal and kill after a late PreExit entry', () => {
     expect(asked(decided({ ...given, runs: all, ...recorded('pre'), now: 17 }))).toContain('stopContainer/app-0/@19');
   });
 });
 
-describe('preStop hooks beside defer containers', () => {
+describe('preStop hooks with defer containers', () => {
   const initContainers = [sidecar('proxy', hooked)];
   const containers = [container('app', hooked)];
   const deferContainers = [entry('pre'), postExit('post')];
@@ -166,7 +162,7 @@ describe('preStop hooks beside defer containers', () => {
   it('Concurrent: every hook starts at T0', () => {
     expect(asked(decided(given({})))).toEqual(['runHook/app-0/preStop', 'runHook/proxy-0/preStop']);
   });
-  it('AfterPreExit: no hook starts while a PreExit entry is to run', () => {
+  it('AfterPreExit: no hook starts before the PreExit entries have ended', () => {
     expect(asked(decided(given({ preStopPolicy: 'AfterPreExit' })))).toEqual([]);
   });
   it('AfterPreExit: hooks of app containers start when the last PreExit entry has ended', () => {
@@ -185,7 +181,7 @@ describe('preStop hooks beside defer containers', () => {
       'runHook/proxy-0/preStop',
     ]);
   });
-  it('Concurrent: the hook of a sidecar that was restarted meanwhile starts when the sidecar stops', () => {
+  it('Concurrent: the hook of a sidecar that restarted during the termination starts when the sidecar stops', () => {
     const restarted = running('proxy', { attempt: 1, createdAt: at(2), startedAt: at(2) });
     const runs = [restarted, running('app'), running('pre')];
     expect(asked(decided({ ...given({}), runs }))).toEqual(['runHook/app-0/preStop']);
@@ -193,12 +189,12 @@ describe('preStop hooks beside defer containers', () => {
     const after = { ...given({}), status: { deferContainerStatuses }, runs: [restarted, exited('app', 0, 4)] };
     expect(asked(decided(after))).toEqual(['runHook/proxy-1/preStop']);
   });
-  it('an app container is signalled when its own hook and the PreExit entries have ended', () => {
+  it('an app container gets its stop signal once its own hook and the PreExit entries have ended', () => {
     const hooks = { 'app-0/preStop': {}, 'proxy-0/preStop': {} };
     expect(asked(decided({ ...given({}), observed: { hooks } }))).toEqual([]);
     expect(asked(decided({ ...given({}), ...ended, observed: { hooks } }))).toEqual(['stopContainer/app-0/@15']);
   });
-  it('at S the hooks of app containers are cancelled', () => {
+  it('hooks of app containers are canceled at S', () => {
     const underWay = [{ kind: 'runHook', container: 'app', id: 'app-0', hook: 'preStop' }] as const;
     const hooks = { 'proxy-0/preStop': {} };
     expect(asked(decided({ ...given({}), observed: { underWay, hooks }, now: 15 }))).toEqual([
@@ -214,17 +210,17 @@ describe('at D', () => {
     ephemeralContainers: [container('debug')],
   };
   const so = ending(30, 15, { turn: { entry: 'post', since: at(1) } });
-  it('everything that runs is told to stop, and killed 2 s later', () => {
+  it('everything that still runs gets its stop signal at D, and is killed 2 s later', () => {
     const runs = [...without('app'), exited('app', 0, 1), running('post')];
     const stopped = asked(decided({ spec, runs, deleted: 30, ending: so, now: 30 }));
     expect(stopped.sort()).toEqual(['debug', 'first', 'post', 'second'].map((name) => `stopContainer/${name}-0/@32`));
   });
-  it('a PostExit stage that is still to begin holds the sidecars', () => {
+  it('a PostExit stage that has yet to begin keeps the sidecars running', () => {
     const runs = without('debug');
     const before = ending(30, 15);
     expect(asked(decided({ spec, runs, deleted: 30, ending: before, now: 30 }))).toEqual(['stopContainer/app-0/@32']);
   });
-  it('a PostExit entry that is not due holds nothing', () => {
+  it('a PostExit entry that is not due keeps nothing running', () => {
     const deferContainers = [entry('pre'), postExit('post', { onReasons: ['Completed'] })];
     const late: Given = {
       ...{ spec: { ...spec, deferContainers }, deleted: 30, now: 30 },
@@ -238,7 +234,7 @@ describe('at D', () => {
 });
 
 describe('a Pod without defer containers', () => {
-  it('app and ephemeral containers stop at once, sidecars after them, the last one first', () => {
+  it('app and ephemeral containers stop at once, then the sidecars, the last started first', () => {
     const spec = { initContainers: SIDECARS, ephemeralContainers: [container('debug')] };
     const given: Given = { spec, deleted: 30, ending: ending(30), now: 3 };
     const asks = (...names: string[]) => asked(decided({ ...given, runs: without(...names) }));
@@ -247,19 +243,19 @@ describe('a Pod without defer containers', () => {
     expect(asks('app', 'debug', 'second')).toEqual(['stopContainer/first-0/@30']);
     expect(asks('app', 'debug', 'second', 'first')).toEqual(['stopSandbox/s0', 'unmountVolumes']);
   });
-  it('every preStop hook starts at once, those of sidecars too', () => {
+  it('every preStop hook starts at once, including those of sidecars', () => {
     const spec = { initContainers: [sidecar('first', hooked)], containers: [container('app', hooked)] };
     expect(asked(decided({ spec, deleted: 30, runs: without('second', 'debug') }))).toEqual([
       ...['runHook/app-0/preStop', 'runHook/first-0/preStop'],
     ]);
   });
-  it('at the end of the grace period sidecars are told to stop too', () => {
+  it('sidecars are stopped too at the end of the grace period', () => {
     const given: Given = { spec: { initContainers: SIDECARS }, deleted: 30, ending: ending(30), now: 30 };
     expect(asked(decided({ ...given, runs: without('debug') }))).toEqual([
       ...['stopContainer/app-0/@32', 'stopContainer/second-0/@32', 'stopContainer/first-0/@32'],
     ]);
   });
-  it('a pull, a look-up and a mount under way are given up', () => {
+  it('a pull, an image lookup and a mount under way are canceled', () => {
     const pull = { kind: 'pullImage', container: 'app', attempt: 0, image: 'i' } as const;
     const check = { ...pull, kind: 'checkImage', mustExist: false } as const;
     const underWay = [pull, check, { kind: 'mountVolumes' }] as const;
@@ -269,7 +265,7 @@ describe('a Pod without defer containers', () => {
   });
 });
 
-describe('what a Pod leaves', () => {
+describe('the cleanup of a Pod', () => {
   const given: Given = { deleted: 30, ending: ending(30), runs: [exited('app', 0, 1)], now: 2 };
   it('nothing is removed before every sandbox has stopped', () => {
     expect(asked(decided(given))).toEqual(['stopSandbox/s0', 'unmountVolumes']);
@@ -295,7 +291,7 @@ describe('what a Pod leaves', () => {
     expect(asks).toContain('removeSandbox/s0');
     expect(asks).not.toContain('removeFiles');
   });
-  it('a container without its sandbox is removed by itself', () => {
+  it('a container without its sandbox is removed on its own', () => {
     expect(asked(decided({ ...given, observed: { sandboxes: [] } }))).toEqual(['removeContainer/app-0', 'removeFiles']);
   });
   it('the object is deleted once nothing is left on the node', () => {
@@ -303,14 +299,14 @@ describe('what a Pod leaves', () => {
     const decision = decided({ ...given, runs: [], observed });
     expect([asked(decision), decision.done]).toEqual([['finalizeDeletion'], false]);
   });
-  it('the node is done once the object has its grace period of 0, or is gone', () => {
+  it('decide() is done once the object has grace period 0, or was removed', () => {
     const observed = { sandboxes: [], volumes: 'gone' } as const;
     const zero = decided({ ...given, deleted: 0, runs: [], observed });
     expect([asked(zero), zero.done]).toEqual([[], true]);
     const gone = decided({ ...given, runs: [], observed, input: { removed: true } });
     expect([asked(gone), gone.done, gone.status]).toEqual([[], true, undefined]);
   });
-  it('an object that is gone runs no list, and its containers are killed after 2 s', () => {
+  it('a removed object runs no list, and its containers are killed after 2 s', () => {
     const spec = { deferContainers: [entry('pre')] };
     expect(asked(decided({ spec, runs: [running('app')], input: { removed: true } }))).toEqual([
       'stopContainer/app-0/@2',
@@ -347,23 +343,23 @@ describe('the files of the downward API', () => {
   const given = shows('status.termination.reason');
   const write = `writeDownwardFiles/${formatMicroTime(at(0))}`;
   const BEGIN = ['startContainer/pre/0', 'runHook/app-0/preStop'];
-  it('are written before the first hook or entry', () => {
+  it('downward API files are written before the first hook or entry', () => {
     expect(asked(decided(given))).toEqual([write]);
     expect(asked(decided({ ...given, observed: { downward: formatMicroTime(at(0)) } }))).toEqual(BEGIN);
   });
-  it('are awaited where a new agent has not mounted them yet, until the mount fails', () => {
+  it('downward API files are awaited until a new agent has mounted them, or failed to', () => {
     const observed = { volumes: 'pending', downward: undefined } as const;
     expect(asked(decided({ ...given, observed }))).toEqual(['mountVolumes']);
     const failure = { action: { kind: 'mountVolumes' }, at: at(-0.5), count: 1, reason: 'FailedMount', message: 'no' };
     const failures = [failure as FailedAction];
     expect(asked(decided({ ...given, observed: { ...observed, failures } }))).toEqual(['runHook/app-0/preStop']);
   });
-  it('hold nothing up once a rewrite failed', () => {
+  it('downward API files delay nothing once a rewrite has failed', () => {
     const action = { kind: 'writeDownwardFiles', version: formatMicroTime(at(0)) } as const;
     const failures = [{ action, at: at(-0.5), count: 1, reason: 'Failed', message: 'no' }];
     expect(asked(decided({ ...given, observed: { failures } }))).toEqual(BEGIN);
   });
-  it('hold nothing up from S on', () => {
+  it('downward API files delay nothing from S on', () => {
     const so = ending(30, 10, { turn: { entry: 'pre', since: at(0) } });
     const late = { ...given, ending: so, spec: { ...given.spec, containers: [container('app')] }, now: 10 };
     expect(asked(decided({ ...late, now: 9 }))).toEqual([write]);
@@ -372,7 +368,7 @@ describe('the files of the downward API', () => {
     const inReserve = { ...late, spec: { ...late.spec, deferContainers }, runs: [exited('app', 0, 9)] };
     expect(asked(decided(inReserve))).toEqual([`${write}/0`]);
   });
-  it('are written again before a PostExit entry, with the ends that its announcement came with', () => {
+  it('downward API files are written again before a PostExit entry, with the ends that its announcement recorded', () => {
     const deferContainers = [postExit('pre')];
     const ends = [
       { name: 'app', kind: 'app', exitCode: 0, restartCount: 0, reason: 'Completed', finishedAt: stamp(1) },
@@ -385,10 +381,10 @@ describe('the files of the downward API', () => {
     expect(asked(decided({ ...announced, observed: { downward: `${version}/0` } }))).toEqual([`${write}/1`]);
     expect(asked(decided({ ...announced, observed: { downward: `${version}/1` } }))).toEqual(['startContainer/pre/0']);
   });
-  it('are not written where no file shows the termination', () => {
+  it('downward API files are not written if none shows the termination', () => {
     expect(asked(decided(shows('metadata.labels')))).toEqual(BEGIN);
   });
-  it('of a projected volume count too', () => {
+  it('downward API files of a projected volume count too', () => {
     const sources = [{ downwardAPI: { items: items('status.termination.containers') } }];
     const spec = { ...given.spec, volumes: [{ name: 'info', projected: { sources } }] };
     expect(asked(decided({ ...given, spec }))).toEqual([write]);

@@ -1,19 +1,19 @@
 /**
- * The end of a Pod, as an ordered list of waves that one interpreter walks: what stops in which order, each wave with its time, and
- * what is removed once nothing runs.
+ * The end of a Pod as an ordered list of waves that one interpreter walks: what stops in which order and until when, and what is
+ * removed once nothing runs.
  *
- *   PreExit entries   one after the other, until S
- *   app and init containers, at once; killed at S, and no sooner than 2 s after their stop signal
- *   PostExit entries  one after the other, until D
+ *   PreExit entries   one after the other, until S (preExitDeadline)
+ *   app and init containers, all at once; killed at S, but not within 2 s of their stop signal
+ *   PostExit entries  one after the other, until D (deadline)
  *   sidecars          one after the other, the last started first, until D
- *   ephemeral containers, at once
+ *   ephemeral containers, all at once
  *   the sandbox
  *
- * A wave begins when nothing of those before it is left. At D all that still runs is told to stop, and killed 2 s later. A Pod
- * without defer containers has neither the entries' waves nor one of its own for ephemeral containers, which stop with the apps.
- * A lost sandbox ends by the same walk, and gives way to a new one.
+ * A wave begins when the earlier waves are done. At D everything that still runs gets its stop signal, and is killed 2 s later. A Pod
+ * without defer containers has no waves for entries, and none for ephemeral containers, which stop with the apps.
+ * A lost sandbox is ended by the same walk, and then replaced.
  *
- * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behaviour), for a Pod whose sandbox has changed;
+ * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behavior), for a Pod whose sandbox has changed;
  * the specification of defer containers, "The order of a termination".
  */
 import { toldRuns } from '../api/core/v1/pod/status/statuses.ts';
@@ -30,18 +30,18 @@ import { announcedAttempt, containerOf, isLive, isMain, isRunning, isStarting, u
 
 interface Wave {
   runs: readonly ContainerState[];
-  end: Millis; // Its preStop hooks are given up then, and its runs killed.
-  open?: boolean; // Something of it is still to run: the waves after it wait.
-  hooksBegin?: boolean; // Its preStop hooks begin now, though its turn to stop has not come.
+  end: Millis; // When its preStop hooks are abandoned and its runs are killed.
+  open?: boolean; // Something of the wave is still to run, so the later waves wait.
+  hooksBegin?: boolean; // Its preStop hooks begin now, before its turn to stop.
 }
 
-/** Stops the first wave that is left; from `overdueAt` on all of them. True once none is. */
+/** Stops the first wave that is not done; from `overdueAt` on, all waves. True once all are done. */
 function* walk(view: PodView, waves: readonly Wave[], overdueAt: Millis): Rule<boolean> {
   const isLeft = ({ runs, open }: Wave): boolean => open === true || runs.length > 0;
   const first = waves.findIndex(isLeft);
   for (const [index, { runs, end, hooksBegin }] of waves.entries())
     for (const run of runs) {
-      // A run that was being ended before keeps its own end, if that is earlier.
+      // A run that was already being ended keeps its own deadline if that is earlier.
       const own = Math.min(end, view.stops[run.id]?.deadline ?? end);
       const container = containerOf(view, run);
       if (index === first || view.now >= overdueAt) yield* endRun(view, run, own);
@@ -53,7 +53,7 @@ function* walk(view: PodView, waves: readonly Wave[], overdueAt: Millis): Rule<b
 const live = (containers: readonly ContainerView[]): ContainerState[] =>
   containers.flatMap(({ runs }) => runs.filter(isRunning));
 
-/** The sidecars, each a wave of its own, the last started first. */
+/** Each sidecar is a wave of its own, the last started first. */
 const sidecarWaves = (view: PodView, end: Millis, hooksBegin: (run: ContainerState) => boolean): Wave[] =>
   view.init
     .filter(({ sidecar }) => sidecar)
@@ -62,11 +62,11 @@ const sidecarWaves = (view: PodView, end: Millis, hooksBegin: (run: ContainerSta
 
 function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   const { deadline, preExitDeadline, startedAt } = termination;
-  // Containers that the spec does not know any more end with the apps.
+  // Containers that are no longer in the spec end with the apps.
   const strays = view.observed.containers.filter((run) => isRunning(run) && containerOf(view, run) === undefined);
   const apps = [...live(mainContainers(view)), ...strays];
   const concurrent = list === undefined || view.spec.preStopPolicy !== 'AfterPreExit';
-  // A sidecar that is restarted meanwhile has its hook when it is to stop.
+  // The hook of a sidecar that restarted during the termination runs only when the sidecar is to stop.
   const isEarly = (run: ContainerState): boolean => concurrent && (list === undefined || run.createdAt < startedAt);
   const sidecars = sidecarWaves(view, deadline, isEarly);
   const debuggers = live(view.ephemeral);
@@ -74,9 +74,9 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
     return [{ runs: [...apps, ...debuggers, ...live(view.defers)], end: deadline, hooksBegin: true }, ...sidecars];
   const stage = (postExit: boolean): Wave => {
     const entries = list.entries.filter(({ spec }) => isPostExit(spec) === postExit);
-    // A start that was given up may take effect after its entry has ended.
+    // A start that was canceled may still take effect after its entry has ended.
     const ended = entries.filter(({ end }) => end !== undefined).map(({ container }) => container);
-    // The end of a failed entry is in the status before the Pod goes on: another agent would run it again.
+    // The end of a failed entry must be in the status before the Pod goes on, or another agent would run the entry again.
     const isOpen = ({ end }: Entry): boolean =>
       end === undefined || (end.recorded === undefined && end.reason !== 'Completed' && end.reason !== 'Skipped');
     const open = list.skipped === undefined && entries.some(isOpen);
@@ -92,7 +92,7 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   ];
 }
 
-/** D ends everything, but for a PostExit stage that is still to begin: it has its reserve from then on. */
+/** D ends everything, unless a PostExit stage has yet to begin: the stage then gets its reserve from its begin on. */
 function overdueAt(view: PodView, { termination, list }: End): Millis {
   if (list?.skipped !== undefined) return view.now;
   const isToCome = ({ end, spec }: Entry): boolean =>
@@ -112,7 +112,7 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
   yield wake(termination.preExitDeadline);
   yield wake(turn?.timeoutAt ?? termination.deadline);
   if (held) return false;
-  // A new agent mounts them anew. A termination is too short for the back-off of pulls.
+  // A new agent mounts the volumes again. The back-off of pulls would be too long for a termination.
   if (isToRun(list) && view.observed.volumes !== 'mounted') yield act({ kind: 'mountVolumes' }, retryAt);
   const mayWait = list?.skipped === undefined && view.now < (turn?.stageEnd ?? termination.preExitDeadline);
   if (!(yield* downwardFiles(view, list)) && mayWait) return false;
@@ -128,20 +128,20 @@ export function* endPod(view: PodView, end: End): Rule<boolean> {
       if (sidecar.sidecar && sidecar.latest !== undefined) yield* advance(view, sidecar);
   }
   const isOver = yield* walk(view, wavesOf(view, end), overdue);
-  // How an entry ended is written before the run goes that shows it.
+  // The end of an entry must be recorded before the run that shows it is removed.
   const isRecorded = list?.entries.every(
     ({ container, end: own }) =>
       own?.recorded !== undefined || (list.skipped !== undefined && container.latest === undefined),
   );
   if (!isOver || isStarting(view) || view.observed.containers.some(isRunning) || isRecorded === false) return false;
   const isStopped = yield* stopSandboxes(view);
-  // The volumes of a deleted Pod are unmounted meanwhile.
+  // The volumes of a deleted Pod are unmounted while its sandbox stops.
   const unmounts = !isStopped && view.pod.metadata.deletionTimestamp !== undefined;
   if (unmounts && view.observed.volumes === 'mounted') yield act({ kind: 'unmountVolumes' });
   return isStopped;
 }
 
-/** The files show the termination before a hook or entry starts, and how apps ended before a PostExit entry; failures do not block. */
+/** Downward API files show the termination before a hook or entry starts, and app exits before a PostExit entry; failures do not block. */
 function* downwardFiles({ spec, pod, observed, failureOf }: PodView, list: DeferList | undefined): Rule<boolean> {
   const items = (spec.volumes ?? []).flatMap(({ downwardAPI, projected }) => [
     ...(downwardAPI?.items ?? []),
@@ -157,14 +157,14 @@ function* downwardFiles({ spec, pod, observed, failureOf }: PodView, list: Defer
   return failureOf(actionKey(write)) !== undefined;
 }
 
-/** Once no container runs any more. True once all are stopped: their addresses and host ports are free. */
+/** Called once no container runs. True once all sandboxes are stopped, so that their addresses and host ports are free. */
 function* stopSandboxes({ observed }: PodView): Rule<boolean> {
   const unstopped = observed.sandboxes.filter((sandbox) => !sandbox.stopped);
   for (const { id } of unstopped) yield act({ kind: 'stopSandbox', id });
   return unstopped.length === 0;
 }
 
-/** A lost sandbox gives way to a new one, once what runs on in it has ended. `end`: of a Pod whose entries need a sandbox. */
+/** Replaces a lost sandbox once the containers that still run in it have ended. `end`: of a terminating Pod with entries to run. */
 export function* replaceSandbox(view: PodView, end?: End): Rule {
   const { now, observed, sandbox, restartPolicy } = view;
   const remains = observed.containers.filter(isRunning);
@@ -172,7 +172,7 @@ export function* replaceSandbox(view: PodView, end?: End): Rule {
     const restart = end === undefined && restartPolicy !== 'Never';
     const stop = view.stops[run.id] ?? { at: now, deadline: now + view.graceMillis, restart };
     if (end === undefined) return [run, stop];
-    // What is left must not take the time of the list.
+    // The remaining runs must not use up the time of the list.
     const most = isMain(containerOf(view, run)) ? end.termination.preExitDeadline : stop.at + MINIMUM_GRACE_MILLIS;
     return [run, { ...stop, deadline: Math.min(stop.deadline, most) }];
   });
@@ -191,7 +191,7 @@ export function* replaceSandbox(view: PodView, end?: End): Rule {
   if (yield* stopSandboxes(view)) yield act({ kind: 'createSandbox', attempt: (sandbox?.attempt ?? -1) + 1 });
 }
 
-/** Takes the entry whose turn it is a step further: image, announcement, start, its end, the next attempt. */
+/** Advances the entry whose turn it is: image, announcement, start, end, next attempt. */
 function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined): Rule {
   const { now } = view;
   const { container, since } = entry;
@@ -208,13 +208,13 @@ function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined)
   const { at, nextBackoffSeconds } = nextTry(view, container);
   if (at > now) return yield wake(at);
   const attempt = attemptOf(container);
-  // A pull that failed ahead of the turn is no reason to wait.
+  // A pull that failed before the entry's turn causes no wait.
   yield* ensureImage(view, container, attempt, (failure) => (failure.at < since ? now : retryAt(failure)));
   const isAnnounced = recorded !== undefined && announcedAttempt(view.pod, recorded) === attempt;
   if (isAnnounced) yield* startRun(view, container, attempt, nextBackoffSeconds);
 }
 
-/** Why an entry that runs is told to stop now: its time, or that of its stage, has passed, or a client gave it up. */
+/** Why a running entry is stopped now: its time or the time of its stage has passed, or a client gave it up. */
 function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): Stop | undefined {
   const stop = { at: now, deadline: now, restart: false } as const;
   if (entry.givenUp) return { ...stop, entry: 'GivenUp', message: GIVEN_UP };
@@ -223,7 +223,7 @@ function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): St
   return message === undefined ? undefined : { ...stop, entry: 'DeadlineExceeded', message };
 }
 
-/** What is under way for a container that is not to run any more is given up. */
+/** Cancels the preparations for containers that are not to run any more. */
 function* cancelPreparations(view: PodView, list: DeferList | undefined): Rule {
   const open = (list?.entries ?? []).filter(({ end }) => end === undefined).map(({ container }) => container);
   const further = isToRun(list) ? [...open, ...view.init.filter(({ sidecar }) => sidecar)] : [];
@@ -234,10 +234,10 @@ function* cancelPreparations(view: PodView, list: DeferList | undefined): Rule {
   if (!isToRun(list) && view.isUnderWay('mountVolumes')) yield act({ kind: 'cancel', key: 'mountVolumes' });
 }
 
-/** Removes what a stopped Pod leaves on the node; true once nothing is left. */
+/** Removes what a stopped Pod has left on the node; true once nothing is left. */
 export function* removeEverything(view: PodView): Rule<boolean> {
   const { sandboxes, containers, volumes } = view.observed;
-  // Removing a sandbox removes its containers with it.
+  // Removing a sandbox also removes its containers.
   for (const { id } of sandboxes) yield act({ kind: 'removeSandbox', id });
   for (const { id, name, attempt, sandboxId } of containers)
     if (!sandboxes.some((sandbox) => sandbox.id === sandboxId))
@@ -246,7 +246,7 @@ export function* removeEverything(view: PodView): Rule<boolean> {
   return sandboxes.length === 0 && containers.length === 0 && volumes === 'gone';
 }
 
-/** Frees the room of an evicted Pod's containers, once the status shows their ends. Source: v1.33's pod_container_deletor.go. */
+/** Frees the disk space of an evicted Pod's containers once the status shows their ends. Source: v1.33's pod_container_deletor.go. */
 export function* removeRecorded({ pod, observed }: PodView): Rule {
   for (const runs of toldRuns(pod, observed.containers))
     for (const { id, name, attempt } of runs.length > 1 ? runs.slice(0, -1) : runs)

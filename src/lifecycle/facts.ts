@@ -1,24 +1,24 @@
-/** Events and steps of the record as facts, each under its key. */
+/** Events and steps of the record as facts, each identified by a key. */
 import type { Plan } from './effects.ts';
 import type { Situation } from './phases.ts';
 import type { PodEvent, Transition } from './types.ts';
 import type { ContainerView } from './view.ts';
 
-/** key: tells apart the Events of one reason. */
+/** key: distinguishes Events with the same reason. */
 type AddEvent = (reason: string, message: string, key?: string | number, fieldPath?: string) => void;
 
-/** What facts are derived from, the facts so far, and how to add one. */
+/** What facts are derived from, the facts so far, and functions that add one. */
 export interface Facts extends Situation {
   plan: Plan;
   events: Map<string, PodEvent>;
   steps: Map<string, Transition>;
   normal: AddEvent;
   warning: AddEvent;
-  /** key: by default the type, with container and attempt; at: by default now. Empty details are left out. */
+  /** key: by default the type, with container and attempt; at: by default now. Empty details are omitted. */
   step(type: string, details?: { [Field in keyof Transition]?: Transition[Field] | undefined }): void;
 }
 
-/** To add facts about the Pod, a container, or one attempt of it. */
+/** Facts whose functions add one about the Pod, a container, or one attempt of it. */
 export function factsOf(
   source: Omit<Facts, 'normal' | 'warning' | 'step'>,
   about?: ContainerView,

@@ -1,4 +1,4 @@
-/** Inputs of decide() for the tests of this folder: a Pod of small containers and what is observed of it. Times are seconds after START. */
+/** Inputs of decide() for the tests of this folder: a Pod of small containers and observations of it. Times are seconds after START. */
 
 import { type Termination, terminationRecord } from '../api/core/v1/pod/status/termination.ts';
 import type { Container, ContainerStatus, DeferContainer, Pod, PodSpec, PodStatus } from '../api/generated/types.ts';
@@ -32,11 +32,11 @@ export const running = (name: string, more: Partial<ContainerState> = {}): Conta
   ...{ createdAt: at(-60), startedAt: at(-60), image: 'i', imageId: 'sha', backoffSeconds: 0 },
   ...more,
 });
-/** A run that ended then. */
+/** A run that ended at `seconds`. */
 export const exited = (name: string, exitCode: number, seconds: number, more: Partial<ContainerState> = {}) =>
   running(name, { state: 'exited', exitCode, finishedAt: at(seconds), ...more });
 
-/** A termination that began at START, with its ends in seconds. */
+/** A termination that began at START, with D and S in seconds. */
 export const ending = (deadline: number, preExit = deadline, more: Partial<Termination> = {}): Termination => ({
   ...{ reason: 'Deleted', startedAt: START, deadline: at(deadline), preExitDeadline: at(preExit) },
   ...more,
@@ -57,9 +57,9 @@ export interface Given {
   spec?: Partial<PodSpec>;
   metadata?: Partial<ObjectMeta>;
   status?: PodStatus;
-  /** It was deleted with this grace period, in seconds. */
+  /** The Pod was deleted with this grace period, in seconds. */
   deleted?: number;
-  /** Known to the memory, and to the status of a Pod with defer containers. */
+  /** The termination in the memory, and in the status of a Pod with defer containers. */
   ending?: Termination;
   /** Names of entries that a client gave up. */
   skip?: string[];
@@ -79,7 +79,7 @@ const LISTS = [
 ] as const;
 const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: stamp(-100) };
 
-/** By default one app container in a sandbox that is ready, with all images there. */
+/** By default, one app container in a ready sandbox, with all images present. */
 export function inputOf(given: Given): Input {
   const { deleted, runs = [], now = 0 } = given;
   const spec: PodSpec = {
@@ -118,20 +118,20 @@ export function inputOf(given: Given): Input {
 
 export const decided = (given: Given): Decision => decide(inputOf(given));
 
-/** The input as it is once the status is written and the decision remembered. */
+/** The input after the status was written and the memory stored. */
 export const written = (input: Input, { status, memory }: Decision): Input => ({
   ...{ ...input, memory, pod: { ...input.pod, ...(status === undefined ? {} : { status }) } },
   observed: { ...input.observed, outages: [] },
 });
 
-/** The third decision on the same observation, with the status and memory of those before: all that waits for the status is asked for. */
+/** The third decision on one observation, with status and memory of the earlier ones: includes what waits for the status. */
 export function settled(given: Given): Decision {
   const input = inputOf(given);
   const second = written(input, decide(input));
   return decide(written(second, decide(second)));
 }
 
-/** The actions, one line each; times as @ and seconds after START. */
+/** The keys of the actions, with times as @ and seconds after START. */
 export const asked = ({ actions }: { actions: readonly Action[] }): string[] =>
   actions.map((action) => actionKey(action).replace(/\d{13}/g, (millis) => `@${secondsOf(Number(millis))}`));
 

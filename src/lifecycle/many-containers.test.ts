@@ -1,4 +1,4 @@
-/** A Pod of thousands of containers: how often a decision looks at each of them does not depend on how many there are. */
+/** How often a decision looks at each container must not depend on the number of containers: a Pod may have thousands. */
 import { expect, it } from 'vitest';
 import { decide } from './decide.ts';
 import { container, ending, exited, type Given, inputOf, postExit, running, sandbox, written } from './fixtures.ts';

@@ -27,7 +27,7 @@ const app = running('app');
 const LIST = { deferContainers: [entry('clean')] };
 const turn = { entry: 'clean', since: at(0) };
 
-/** The first decision of a new agent on the input, with the journal that the one before has kept. */
+/** The first decision of a new agent on the input, with the journal of the previous agent. */
 function recovered(input: Input, journal: Journal = { stops: {} }): Decision & { input: Input } {
   const { memory, hooks } = rebuildMemory(input, journal);
   const next: Input = {
@@ -44,25 +44,25 @@ const shown = (name: string, more: Partial<ContainerStatus> = {}): ContainerStat
   ...more,
 });
 
-describe('a new agent in a living Pod', () => {
-  it('announces no Event again', () => {
+describe('a new agent for a running Pod', () => {
+  it('reports no Event again', () => {
     const first = decided({ runs: [app] });
     expect(first.events).not.toEqual([]);
     expect(inPod({ runs: [app], status: first.status ?? {} }).events).toEqual([]);
   });
-  it('gives out every step again, with the same keys', () => {
+  it('reports every step again, with the same keys', () => {
     const given: Given = { runs: [app] };
     const first = decide(inputOf(given));
     const keys = ({ transitions }: Decision) => transitions.map(({ key }) => key);
     expect(keys(inPod({ ...given, status: first.status ?? {} }))).toEqual(keys(first));
   });
-  it('runs no postStart hook again where the status shows the container as running', () => {
+  it('does not repeat a postStart hook if the status shows the container as running', () => {
     const spec = { containers: [container('app', { lifecycle: { postStart: { exec } } })] };
     expect(asked(inPod({ spec, runs: [app], status: { containerStatuses: [shown('app')] } }))).toEqual([]);
     const other = { containerStatuses: [shown('app', { containerID: 'containerd://other' })] };
     expect(asked(inPod({ spec, runs: [app], status: other }))).toEqual(['runHook/app-0/postStart']);
   });
-  it('runs no preStop hook again that had a result, and announces its failure once', () => {
+  it('does not repeat a preStop hook that had a result, and reports its failure once', () => {
     const spec = { ...LIST, containers: [container('app', { lifecycle: { preStop: { exec } } })] };
     const given: Given = { spec, runs: [app], deleted: 30, ending: ending(30, 30, { turn }) };
     const hooks = { 'app-0/preStop': { failure: 'exit code 1' } };
@@ -90,26 +90,26 @@ describe('a new agent in a living Pod', () => {
   });
   const INIT = { initContainers: [container('init')] };
   const conditions = [{ type: 'Initialized', status: 'True' }];
-  it('does not run init containers again whose runs are forgotten, in the same sandbox', () => {
+  it('does not repeat init containers whose runs are forgotten, in the same sandbox', () => {
     const status = { conditions, podIP: '10.0.0.2' };
     expect(asked(inPod({ spec: INIT, status }))).toEqual(['startContainer/app/0']);
   });
-  it('runs init containers again in another sandbox', () => {
+  it('repeats init containers in another sandbox', () => {
     const status = { conditions, podIP: '10.0.0.1' };
     expect(asked(inPod({ spec: INIT, status }))).toEqual(['startContainer/init/0']);
   });
 });
 
-describe('a new agent in the end of a Pod', () => {
+describe('a new agent for a terminating Pod', () => {
   const outages: Outage[] = [{ from: at(3), to: at(50) }];
   const given: Given = { deleted: 30, ending: ending(30, 30, { turn }), runs: [app, running('clean')], now: 50 };
   const endsAt = ({ memory: { termination } }: Decision): number => secondsOf(termination?.deadline ?? 0);
 
-  it('goes on with the termination in the status, without the time of the outage', () => {
+  it('continues the termination in the status, without the time of the outage', () => {
     const decision = inPod({ ...given, spec: LIST, observed: { outages } });
     expect([asked(decision), endsAt(decision)]).toEqual([[], 77]);
   });
-  it('goes on with the journal in a Pod without entries', () => {
+  it('continues the termination in the journal of a Pod without defer containers', () => {
     const journal = { stops: {}, termination: ending(30, 30, { deletionGracePeriodSeconds: 30 }) };
     const decision = inPod({ deleted: 30, runs: [app], now: 50, observed: { outages } }, journal);
     expect([asked(decision), endsAt(decision)]).toEqual([['stopContainer/app-0/@77'], 77]);
@@ -125,7 +125,7 @@ describe('a new agent in the end of a Pod', () => {
     const next = { ...input2, now: at(60), observed: { ...input2.observed, outages: [{ from: at(45), to: at(60) }] } };
     expect(endsAt(recovered(next))).toBe(87);
   });
-  it('an end in the journal that moved later holds until the status has it', () => {
+  it('requests nothing until the status has a later deadline that only the journal has', () => {
     const journal = {
       stops: {},
       termination: ending(40, 40, { turn, extendedSeconds: 10, deletionGracePeriodSeconds: 30 }),
@@ -138,7 +138,7 @@ describe('a new agent in the end of a Pod', () => {
     ['its run failed', { runs: [exited('app', 0, 1), exited('clean', 1, 2)] }],
     ['its run was lost', { runs: [exited('app', 0, 1)] }],
     ['its image could not be pulled', { runs: [exited('app', 0, 1)], observed: { images: {} } }],
-  ])('an entry ends as the journal says, which gave the turn to the next one: %s', (_, more) => {
+  ])('takes the end of an entry from the journal, which gave the turn to the next one: %s', (_, more) => {
     const clean = entry('clean', { restartPolicy: 'OnFailure' });
     const spec = { deferContainers: [clean, entry('after', { trigger: 'PostExit' })] };
     const status = { deferContainerStatuses: [shown('clean')] };
@@ -148,7 +148,7 @@ describe('a new agent in the end of a Pod', () => {
     expect(decision.memory.termination?.turn?.entry).toBe('after');
     expect(entryState(decision, 'clean')?.terminated).toMatchObject({ reason: 'Error', message: ended.clean.message });
   });
-  it('the end of an entry is written to the journal before the status has it, and is no news once the status has', () => {
+  it('keeps the end of an entry in the journal until the status has it', () => {
     const termination = ending(60, 60, { turn: { entry: 'clean', since: at(1) }, deletionGracePeriodSeconds: 30 });
     const spec = { deferContainers: [entry('clean')] };
     const runs = [running('app'), exited('clean', 1, 2)];
@@ -158,10 +158,10 @@ describe('a new agent in the end of a Pod', () => {
     const next = decide(written(first.input, first));
     expect([next.memory.ended, next.journal]).toEqual([{}, undefined]);
   });
-  it('a deletion that came while no agent ran counts from now', () => {
+  it('counts a deletion that was made while no agent ran from now', () => {
     expect(endsAt(inPod({ deleted: 30, runs: [app], now: 50, observed: { outages } }))).toBe(80);
   });
-  it('runs a preStop hook without a result again', () => {
+  it('repeats a preStop hook without a result', () => {
     const spec = { containers: [container('app', { lifecycle: { preStop: { exec } } })] };
     const journal = { stops: {}, termination: ending(30, 30, { deletionGracePeriodSeconds: 30 }) };
     expect(asked(inPod({ spec, deleted: 30, runs: [app], now: 5 }, journal))).toEqual(['runHook/app-0/preStop']);
@@ -184,24 +184,24 @@ describe('a new agent and the attempts of an entry', () => {
   it('an announced attempt is started under the same number', () => {
     expect(asked(inTurn({ status: announced }))).toEqual(['startContainer/clean/0']);
   });
-  it('an entry that runs goes on', () => {
+  it('a running entry continues', () => {
     expect(asked(inTurn({ status: announced, runs: [running('clean')] }))).toEqual([]);
   });
-  it('an entry that succeeded meanwhile is not run again', () => {
+  it('an entry that succeeded in the meantime does not run again', () => {
     expect(endOf(inTurn({ status: announced, runs: [exited('clean', 0, 9)] }))).toBe('Completed');
   });
-  it('an attempt that failed and was only announced is tried once more', () => {
+  it('a failed attempt that was only announced is retried once', () => {
     const decision = inTurn({ status: announced, runs: [exited('clean', 137, 9)] });
     expect(endOf(decision)).toBeUndefined();
     expect(decision.status?.deferContainerStatuses?.[0]).toMatchObject({
       ...{ restartCount: 1, state: { waiting: { reason: 'ContainerCreating' } } },
     });
   });
-  it('an attempt that ended by itself with an exit code of its own has failed, though it was only announced', () => {
+  it('an attempt with an exit code of its own has failed, even if it was only announced', () => {
     const decision = inTurn({ status: announced, runs: [exited('clean', 3, 9)] });
     expect(entryState(decision, 'clean')?.terminated).toMatchObject({ reason: 'Error', exitCode: 3 });
   });
-  it('an attempt that the agent before announced anew is tried once more, though its end shows as the last one', () => {
+  it('an attempt that the previous agent announced again is retried, even if its end is shown as the last one', () => {
     const { containerID, lastState } = { containerID: 'containerd://clean-0', lastState: 137 };
     const terminated = { exitCode: lastState, reason: 'Error', containerID, finishedAt: stamp(9) };
     const again = { ...announcedEntry('clean', 1), lastState: { terminated } };
@@ -209,21 +209,21 @@ describe('a new agent and the attempts of an entry', () => {
     expect(endOf(decision)).toBeUndefined();
     expect(asked(decision)).toEqual(['startContainer/clean/1']);
   });
-  it('an attempt that failed and that the status showed as running has failed', () => {
+  it('a failed attempt that the status showed as running is not retried', () => {
     const status = { deferContainerStatuses: [shown('clean')] };
     expect(endOf(inTurn({ status, runs: [exited('clean', 137, 9)] }))).toBe('Error');
   });
-  it('an entry that failed while no agent ran is an Event', () => {
+  it('an entry that failed while no agent ran is reported as an Event', () => {
     const status = { deferContainerStatuses: [shown('clean')] };
     const { events } = inTurn({ status, runs: [exited('clean', 3, 9)] });
     expect(events.map(({ reason }) => reason)).toContain('DeferContainerFailed');
   });
-  it('a container that was created and not started is started', () => {
+  it('a container that was created but not started is started', () => {
     expect(asked(inTurn({ status: announced, runs: [running('clean', { state: 'created' })] }))).toEqual([
       'startContainer/clean/0',
     ]);
   });
-  it('a container whose start was given up with the agent before is tried once more', () => {
+  it('a container whose start was abandoned by the previous agent is retried once', () => {
     const { startedAt: _, ...created } = running('clean', { state: 'created' });
     const { input, memory } = inPod({
       ...{ deleted: 30, ending: ending(30, 30, { turn }), now: 10, spec: LIST, status: announced },
@@ -237,7 +237,7 @@ describe('a new agent and the attempts of an entry', () => {
   });
 });
 
-it('a new agent in a Pod whose sandbox was lost makes another one', () => {
+it('a new agent replaces a lost sandbox', () => {
   const { status } = decided({ runs: [app] });
   const lost = { sandboxes: [sandbox(0, { ready: false, stopped: true })] };
   const runs = [exited('app', 137, -1)];

@@ -1,4 +1,4 @@
-/** The memory of a new worker: from the Pod's status, the runtime and the node's journal. */
+/** Rebuilds the memory of a new worker from the Pod's status, the runtime and the node's journal. */
 import { recordedStatuses, shownId } from '../api/core/v1/pod/status/statuses.ts';
 import { isTrue } from '../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../api/generated/types.ts';
@@ -15,7 +15,7 @@ export const emptyMemory = (): Memory => ({
   ...{ probes: {}, stops: {}, signalledAt: {}, ended: {} },
 });
 
-/** After a restart of the agent. The agent before has announced the facts that the status shows; it has run the `hooks`. */
+/** For a restarted agent. The previous agent has announced the facts that the status shows, and has run the returned `hooks`. */
 export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   const { pod, node } = input;
   const memory: Memory = { ...emptyMemory(), ...journal };
@@ -30,7 +30,7 @@ export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   for (const container of view.all) {
     const { current: run, recorded } = container;
     if (run === undefined || recorded?.state?.running === undefined || shownId(recorded) !== run.id) continue;
-    // Shown as running: its postStart hook had succeeded.
+    // The status shows it as running, so its postStart hook has succeeded.
     hooks[runKey(run.id, 'postStart')] = {};
     const passed = { serial: 0, dueAt: run.startedAt ?? run.createdAt, successes: 1, failures: 0, passing: true };
     if (recorded.started && probeOf(container, 'startup')) probes[runKey(run.id, 'startup')] = passed;
@@ -45,7 +45,7 @@ export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   return { memory: rebuilt, hooks };
 }
 
-/** The observation as far as the status shows it: what happened since is news. */
+/** The observation limited to what the status shows, so that everything newer is announced. */
 function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   const wasReady = isTrue(pod, 'PodReadyToStartContainers');
   const ran = new Set(recordedStatuses(pod).map((status) => (status.state?.running ? shownId(status) : undefined)));
@@ -57,11 +57,11 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/** The ID of an entry's run that did not succeed, and whose start only was announced: nothing more of it was written. */
+/** The ID of an entry's unsuccessful run of which the status has only the announcement: its start may have been cut off. */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;
-  // The agent before had decided the same.
+  // The previous agent had decided the same.
   if ((announcedAttempt(pod, recorded) ?? 0) > latest.attempt) return latest.id;
   const { state, lastState } = recorded ?? {};
   const shown = [state?.running && shownId(recorded), shownId(lastState?.terminated)];

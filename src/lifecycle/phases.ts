@@ -9,10 +9,10 @@ import { hasStarted } from './stops.ts';
 import { actionKey, type ContainerState, type EntryEnd, type FailedAction, runKey } from './types.ts';
 import { type ContainerView, isLive, isRunning, type PodView } from './view.ts';
 
-/** The Pod as a decision found it. */
+/** The Pod as seen by one decision. */
 export interface Situation {
   view: PodView;
-  end: End | undefined; // undefined: the Pod lives on
+  end: End | undefined; // undefined: the Pod does not end
   finished: Finished | undefined;
   progress: Progress;
 }
@@ -27,7 +27,7 @@ export type Phase =
   | { is: 'BackingOff'; reason: string; message: string; until: Millis } // until: when the next run may start
   | { is: 'Running'; run: ContainerState }
   | { is: 'Exited'; run: ContainerState }
-  | { is: 'Ended'; end: EntryEnd }; // A defer container that has had its turn, or is not to run.
+  | { is: 'Ended'; end: EntryEnd }; // A defer container that has ended, or is not to run.
 
 const waiting = (reason: string, message?: string): Waiting => ({ is: 'Waiting', reason, message });
 
@@ -43,7 +43,7 @@ export function phaseOf(container: ContainerView, situation: Situation): Phase {
   if (run?.state === 'unknown' || (run?.state === 'running' && hasStarted(view, container, run)))
     return { is: 'Running', run };
   if (run?.state === 'exited') {
-    // The run belongs to a lost sandbox: the container's turn in the new sandbox is still to come.
+    // The run belongs to a lost sandbox; in the new sandbox the container's turn is still to come.
     const isBefore = isAlive && current === undefined && view.sandbox?.ready === true;
     if (!isBefore || (kind !== 'init' && !wantsRestart(view, container, run))) return { is: 'Exited', run };
   }
@@ -54,7 +54,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   const { latest, current, nextAttempt } = container;
   const entry = end?.list?.byContainer.get(container);
   if (entry === undefined) {
-    // While the Pod runs, the status shows an image that could not be pulled in advance.
+    // While the Pod runs, the status shows that an image could not be pulled in advance.
     const pull = imageFound(container, nextAttempt)?.state === 'present' ? undefined : imagePhase(container, view);
     return pull === undefined || pull.reason === creating(view) ? waiting('PodRunning') : pull;
   }
@@ -66,7 +66,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   return waiting(failure?.reason ?? 'ContainerCreating', failure?.message);
 }
 
-/** Why the next run of a container of a living Pod has not begun, if the reason is not that its turn has not come. */
+/** Why a container of a Pod that is not terminating waits for its next run, unless it only waits for its turn. */
 function whyWaiting(container: ContainerView, view: PodView): Phase | undefined {
   const { name, current, nextAttempt } = container;
   const hook = current && view.observed.hooks[runKey(current.id, 'postStart')]?.failure;
@@ -84,7 +84,7 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
   );
 }
 
-/** The image of the next run: the progress of its pull, or how the pull or the look for it failed. */
+/** The image of the next run: the progress of its pull, or how its pull or lookup failed. */
 function imagePhase(container: ContainerView, view: PodView): Waiting | undefined {
   const { pull, check } = imageActions(container, container.nextAttempt);
   const message = pullMessage(container.image, view.observed.pulls?.[actionKey(pull)]);
@@ -92,7 +92,7 @@ function imagePhase(container: ContainerView, view: PodView): Waiting | undefine
   return failed(view.failureOf(actionKey(pull)) ?? view.failureOf(actionKey(check)), view);
 }
 
-/** How a container waits for the next try of an action that failed. */
+/** How a container waits for the next try of a failed action. */
 function failed(failure: FailedAction | undefined, view: PodView): Waiting | undefined {
   if (failure === undefined) return undefined;
   const { reason, message } = failure;
@@ -105,7 +105,7 @@ function failed(failure: FailedAction | undefined, view: PodView): Waiting | und
 const pulledImage = ({ action, image }: FailedAction): string | undefined =>
   action.kind === 'pullImage' ? action.image : image;
 
-/** How long a failed pull shows as ErrImagePull before it shows as ImagePullBackOff. */
+/** How long a failed pull is shown as ErrImagePull before it is shown as ImagePullBackOff. */
 export const ERR_IMAGE_PULL_SHOWN_MILLIS = 1000;
 
 export const isBackingOffForImage = (failure: FailedAction, { isUnderWay, now }: PodView): boolean =>
@@ -114,7 +114,7 @@ export const isBackingOffForImage = (failure: FailedAction, { isUnderWay, now }:
   !isUnderWay(actionKey(failure.action)) &&
   now - failure.at >= ERR_IMAGE_PULL_SHOWN_MILLIS;
 
-/** The Pod in messages of back-offs. */
+/** The Pod as named in back-off messages. */
 export const podInFull = ({ pod: { metadata } }: PodView): string =>
   `${metadata.name}_${metadata.namespace ?? 'default'}(${metadata.uid})`;
 
@@ -125,7 +125,7 @@ function backingOff({ name }: ContainerView, run: ContainerState, view: PodView)
   return { is: 'BackingOff', reason: 'CrashLoopBackOff', message, until };
 }
 
-/** Failures before a registry is asked, at which no pull backs off: the reasons of their Events. */
+/** Failures that occur before the registry is contacted, for which no pull backs off, with the reasons of their Events. */
 export const LOOK_EVENTS: Readonly<Record<string, string>> = {
   InvalidImageName: 'InspectFailed',
   ImageInspectError: 'InspectFailed',

@@ -26,12 +26,12 @@ describe('when a probe is due', () => {
     expect([asked(early), early.wakeAt]).toEqual([[], at(5)]);
     expect(asked(decided({ ...given, now: 5 }))).toEqual(['runProbe/app-0/liveness']);
   });
-  it('a probe runs every periodSeconds on its own grid, and missed times are not made up for', () => {
+  it('a probe runs every periodSeconds on its own grid, and missed probes are not made up for', () => {
     const memory = { probes: { 'app-0/liveness': known({ dueAt: at(0) }) } };
     const decision = decided({ spec: withProbes({ liveness: {} }), runs, memory, now: 34 });
     expect(decision.memory.probes['app-0/liveness']?.dueAt).toBe(at(40));
   });
-  it('a probe does not run twice at once', () => {
+  it('a probe never runs twice at the same time', () => {
     const underWay = [{ kind: 'runProbe', container: 'app', id: 'app-0', probe: 'liveness' }] as const;
     expect(asked(decided({ spec: withProbes({ liveness: {} }), runs, observed: { underWay } }))).toEqual([]);
   });
@@ -52,7 +52,7 @@ describe('when a probe is due', () => {
   });
 });
 
-describe('what results amount to', () => {
+describe('probe results', () => {
   const counting = (kind: ProbeKind, before: Partial<ProbeMemory>, seen: ProbeResult, probe: object = {}) => {
     const key = `app-0/${kind}`;
     const memory = { probes: { [key]: known({ dueAt: at(100), ...before }) } };
@@ -65,11 +65,11 @@ describe('what results amount to', () => {
     return { ...decision, counted: decision.memory.probes[key] };
   };
   it.each<[string, number, ProbeResult['result'], boolean | undefined]>([
-    ['failures below failureThreshold decide nothing', 1, 'Failure', undefined],
+    ['failures below failureThreshold change nothing', 1, 'Failure', undefined],
     ['failureThreshold failures in a row fail the probe', 2, 'Failure', false],
     ['one success passes the probe', 2, 'Success', true],
     ['a warning counts as a success', 2, 'Warning', true],
-    ['an unknown result counts for nothing', 2, 'Unknown', undefined],
+    ['an unknown result does not count', 2, 'Unknown', undefined],
   ])('%s', (_, failures, seen, passing) => {
     expect(counting('readiness', { failures }, result(seen)).counted?.passing).toBe(passing);
   });
@@ -77,7 +77,7 @@ describe('what results amount to', () => {
     expect(readiness(counting('readiness', { successes: 0 }, result('Success'), { successThreshold: 2 }))).toBe(false);
     expect(readiness(counting('readiness', { successes: 1 }, result('Success'), { successThreshold: 2 }))).toBe(true);
   });
-  it('a success ends a row of failures', () => {
+  it('a success resets the failure count', () => {
     expect(counting('liveness', { failures: 2 }, result('Success')).counted).toMatchObject({
       failures: 0,
       successes: 1,
@@ -86,7 +86,7 @@ describe('what results amount to', () => {
   it('a result is counted once', () => {
     expect(counting('liveness', { serial: 1, failures: 2 }, result('Failure', 1)).counted?.passing).toBeUndefined();
   });
-  it('a failed readiness probe makes the container unready, and restarts nothing', () => {
+  it('a failed readiness probe makes the container unready but restarts nothing', () => {
     const decision = counting('readiness', { failures: 2, passing: true }, result('Failure'));
     expect([readiness(decision), asked(decision)]).toEqual([false, []]);
   });
@@ -100,13 +100,13 @@ describe('what results amount to', () => {
       `Container app failed ${kind} probe, will be restarted`,
     );
   });
-  it('terminationGracePeriodSeconds of the probe is the grace period of the run that it ends', () => {
+  it('terminationGracePeriodSeconds of a probe overrides the grace period of the run that it ends', () => {
     const decision = counting('liveness', { failures: 2 }, result('Failure'), { terminationGracePeriodSeconds: 7 });
     expect(asked(decision)).toEqual(['stopContainer/app-0/@7']);
   });
 });
 
-describe('in the end of a Pod', () => {
+describe('probes in a terminating Pod', () => {
   const spec = withProbes({ liveness: {}, readiness: {} });
   it('an app container is probed for readiness only', () => {
     expect(asked(decided({ spec, runs, deleted: 30 }))).toEqual([
@@ -114,7 +114,7 @@ describe('in the end of a Pod', () => {
       'runProbe/app-0/readiness',
     ]);
   });
-  it('a liveness probe that fails once the Pod ends does not end the run', () => {
+  it('a liveness probe that fails in a terminating Pod does not end the run', () => {
     const observed = { probes: { 'app-0/liveness': result('Failure') } };
     const memory = { probes: { 'app-0/liveness': known({ failures: 2 }) } };
     const given: Given = { spec: { ...spec, deferContainers: [entry('clean')] }, runs: [...runs, running('clean')] };
@@ -147,7 +147,7 @@ describe('in the end of a Pod', () => {
   });
 });
 
-it('a container that becomes ready again needs its probe to pass once', () => {
+it('a container is ready after one success of its readiness probe', () => {
   const given: Given = { spec: withProbes({ readiness: {} }), runs };
   const input = inputOf(given);
   const first = decide(input);

@@ -1,5 +1,5 @@
 /**
- * Startup, liveness and readiness probes: when each is due and what its results mean. Once the Pod ends, only readiness is probed.
+ * Startup, liveness and readiness probes: when each is due and what its results mean. In a terminating Pod only readiness is probed.
  * Source: Configure Liveness, Readiness and Startup Probes (v1.33).
  */
 import type { Container, Probe } from '../api/generated/types.ts';
@@ -16,7 +16,7 @@ export const timeoutMillis = (probe: Probe | undefined): Millis => (probe?.timeo
 export const probeOf = ({ spec }: ContainerView, kind: ProbeKind): Probe | undefined =>
   (spec as Container)[`${kind}Probe` as const];
 
-/** The probes of the containers that run, each with what is known of it. */
+/** The probes of the running containers, each with its memory. */
 function* probesOf({ all, probes }: PodView) {
   for (const container of all)
     for (const kind of PROBE_KINDS) {
@@ -30,7 +30,7 @@ function* probesOf({ all, probes }: PodView) {
     }
 }
 
-/** The memory of the probes with their new results. */
+/** The memory of all probes, updated with their new results. */
 export function countedProbes(view: PodView): Record<string, ProbeMemory> {
   const counted = { ...view.probes };
   for (const { key, probe, memory } of probesOf(view))
@@ -38,7 +38,7 @@ export function countedProbes(view: PodView): Record<string, ProbeMemory> {
   return counted;
 }
 
-/** Why the run is to end: its startup or liveness probe has failed. */
+/** Why the run is to be ended: its startup or liveness probe has failed. */
 export function stopOfProbes(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
   const failed = (kind: ProbeKind): boolean => view.probes[runKey(run.id, kind)]?.passing === false;
   const kind = (['startup', 'liveness'] as const).find(failed);
@@ -46,14 +46,14 @@ export function stopOfProbes(view: PodView, container: ContainerView, run: Conta
   const isDefer = container.kind === 'defer';
   const policy = isDefer ? (container.spec as Container).restartPolicy : view.restartPolicy;
   const restart = (policy ?? 'Never') !== 'Never';
-  // An entry that failed must not take the time of the entries after it.
+  // A failed entry must not use up the time of the entries after it.
   const graceMillis = isDefer ? MINIMUM_GRACE_MILLIS : view.graceMillis;
   const own = probeOf(container, kind)?.terminationGracePeriodSeconds;
   const deadline = view.now + (own === undefined ? graceMillis : own * 1000);
   return { message: killingMessage(container, `failed ${kind} probe`, restart), at: view.now, deadline, restart };
 }
 
-/** Asks for the probes that are due. `isEnding`: such a container is probed for readiness only. */
+/** Requests the probes that are due. `isEnding`: whether a container is probed for readiness only. */
 export function* dueProbes(view: PodView, isEnding: (container: ContainerView) => boolean): Rule {
   const { now, stops } = view;
   for (const { container, run, kind, probe, key, memory } of probesOf(view)) {
@@ -67,7 +67,7 @@ export function* dueProbes(view: PodView, isEnding: (container: ContainerView) =
     if (dueAt > now) yield wake(dueAt);
     else {
       yield act(action);
-      // The next time is on the probe's own grid, so that it does not drift; missed times are not made up for.
+      // The next time stays on the probe's own grid, so that probes do not drift; missed probes are not made up for.
       yield { probe: key, memory: { ...memory, dueAt: dueAt + periods * periodMillis(probe) } };
     }
   }
@@ -76,7 +76,7 @@ export function* dueProbes(view: PodView, isEnding: (container: ContainerView) =
 const hasPassed = (view: PodView, container: ContainerView, kind: ProbeKind): boolean =>
   probeOf(container, kind) === undefined || view.probes[runKey(container.current?.id ?? '', kind)]?.passing === true;
 
-/** postStart and the startup probe have succeeded. */
+/** The postStart hook and the startup probe have succeeded. */
 export function isStarted(view: PodView, container: ContainerView): boolean {
   const run = container.current;
   return run?.state === 'running' && hasStarted(view, container, run) && hasPassed(view, container, 'startup');

@@ -30,7 +30,7 @@ describe('init containers and apps', () => {
       ['startContainer/second/0'],
     ],
     [
-      'an init container that failed runs again, and the next one waits',
+      'a failed init container restarts, and the next one waits',
       { spec: TWO_INITS, runs: [exited('first', 1, -1)] },
       ['startContainer/first/1'],
     ],
@@ -43,7 +43,7 @@ describe('init containers and apps', () => {
       ['startContainer/app/0', 'startContainer/web/0'],
     ],
     [
-      'an init container that has had its turn does not run again beside a run of an app container',
+      'an init container whose turn is over does not run again while an app container has a run',
       { spec: ONE_INIT, runs: [running('app')] },
       [],
     ],
@@ -56,7 +56,7 @@ describe('init containers and apps', () => {
     expect(starts(given)).toEqual(expected);
   });
 
-  it('an init container that fails in a Pod with restartPolicy Never ends the Pod as Failed', () => {
+  it('a failed init container in a Pod with restartPolicy Never makes the Pod Failed', () => {
     const spec: Partial<PodSpec> = { ...ONE_INIT, restartPolicy: 'Never' };
     const decision = decided({ spec, runs: [exited('init', 1, -1)] });
     expect(decision.actions.map(({ kind }) => kind)).toEqual(['stopSandbox']);
@@ -73,12 +73,12 @@ describe('sidecars', () => {
     ],
     ['an init container waits for a sidecar that has not started', { spec: SIDECAR }, ['startContainer/proxy/0']],
     [
-      'a sidecar that ended is started again while a later init container runs',
+      'a sidecar that ended restarts while a later init container runs',
       { spec: SIDECAR, runs: [exited('proxy', 0, -1), running('init')] },
       ['startContainer/proxy/1'],
     ],
     [
-      'a sidecar is started again beside the app containers, whatever the restart policy',
+      'a sidecar restarts while app containers run, whatever the restart policy',
       { spec: { ...SIDECAR, restartPolicy: 'Never' }, runs: [exited('proxy', 0, -1), running('app')] },
       ['startContainer/proxy/1'],
     ],
@@ -98,13 +98,13 @@ describe('sidecars', () => {
 
 describe('ephemeral containers', () => {
   const spec: Partial<PodSpec> = { ephemeralContainers: [container('debug')] };
-  it('an ephemeral container starts beside the app containers', () => {
+  it('an ephemeral container starts while app containers run', () => {
     expect(starts({ spec, runs: [running('app')] })).toEqual(['startContainer/debug/0']);
   });
-  it('an ephemeral container never runs again', () => {
+  it('an ephemeral container never restarts', () => {
     expect(starts({ spec, runs: [running('app'), exited('debug', 1, -1)] })).toEqual([]);
   });
-  it('an ephemeral container waits for the run of its target, and shares it', () => {
+  it('an ephemeral container waits until its target runs, and shares its process namespace', () => {
     const targeted = { ephemeralContainers: [{ ...container('debug'), targetContainerName: 'app' }] };
     const waits = decided({ spec: targeted, runs: [exited('app', 1, -1, { backoffSeconds: 10 })] });
     expect(waits.actions).toEqual([]);
@@ -118,7 +118,7 @@ describe('ephemeral containers', () => {
 });
 
 describe('sandbox and volumes', () => {
-  it('the sandbox is made and the volumes are mounted at the same time', () => {
+  it('the sandbox is created and the volumes are mounted at the same time', () => {
     expect(asked(decided({ observed: { sandboxes: [], volumes: 'pending' } }))).toEqual([
       'mountVolumes',
       'createSandbox/0',
@@ -127,16 +127,16 @@ describe('sandbox and volumes', () => {
   it('a container starts only once the volumes are mounted', () => {
     expect(asked(decided({ observed: { volumes: 'pending' } }))).toEqual(['mountVolumes']);
   });
-  it('no second sandbox is asked for while one is being made', () => {
+  it('no second sandbox is requested while one is being created', () => {
     const underWay = [{ kind: 'createSandbox', attempt: 0 }] as const;
     expect(asked(decided({ observed: { sandboxes: [], underWay } }))).toEqual([]);
   });
-  it('a lost sandbox is stopped before a new one is made', () => {
+  it('a lost sandbox is stopped before a new one is created', () => {
     expect(asked(decided({ observed: { sandboxes: [sandbox(0, { ready: false })] } }))).toEqual(['stopSandbox/s0']);
     const stopped = sandbox(0, { ready: false, stopped: true });
     expect(asked(decided({ observed: { sandboxes: [stopped] } }))).toEqual(['createSandbox/1']);
   });
-  it('containers that run on in a lost sandbox are ended gracefully before it is stopped', () => {
+  it('containers that still run in a lost sandbox are ended gracefully before it is stopped', () => {
     const observed = { sandboxes: [sandbox(0, { ready: false })] };
     const spec = { containers: [container('app', { lifecycle: { preStop: { exec: { command: ['x'] } } } })] };
     expect(asked(decided({ observed, spec, runs: [running('app')] }))).toEqual(['runHook/app-0/preStop']);
@@ -149,12 +149,12 @@ describe('sandbox and volumes', () => {
   it.each([
     ['OnFailure', true],
     ['Never', false],
-  ])('what is ended with a lost sandbox runs again under %s: %s', (restartPolicy, restart) => {
+  ])('restartPolicy %s: a container that ended with its lost sandbox restarts: %s', (restartPolicy, restart) => {
     const observed = { sandboxes: [sandbox(0, { ready: false })] };
     const { journal } = decided({ observed, spec: { restartPolicy }, runs: [running('app')] });
     expect(journal?.stops['app-0']?.restart).toBe(restart);
   });
-  it('an app container that runs on in a lost sandbox has until S in the end of its Pod', () => {
+  it('in a terminating Pod, an app container that still runs in a lost sandbox has until S', () => {
     const observed = { sandboxes: [sandbox(0, { ready: false })] };
     const spec = { deferContainers: [entry('pre'), postExit('post')] };
     const so = ending(30, 20, { turn: { entry: 'pre', since: at(0) } });
@@ -163,7 +163,7 @@ describe('sandbox and volumes', () => {
       ...['stopContainer/app-0/@20', 'stopContainer/pre-0/@7'],
     ]);
   });
-  it('a run in the state unknown in a lost sandbox is killed before the sandbox is stopped', () => {
+  it('a run in state unknown in a lost sandbox is killed before the sandbox is stopped', () => {
     const observed = { sandboxes: [sandbox(0, { ready: false })] };
     expect(asked(decided({ observed, runs: [running('app', { state: 'unknown' })] }))).toEqual([
       'stopContainer/app-0/@-60',
@@ -176,7 +176,7 @@ describe('sandbox and volumes', () => {
       'stopContainer/app-0/@30',
     ]);
   });
-  it('a container whose process is in the state unknown is killed at once', () => {
+  it('a run in state unknown is killed at once', () => {
     const run = running('app', { state: 'unknown' });
     expect(asked(decided({ runs: [run] }))).toEqual(['stopContainer/app-0/@-60']);
   });
@@ -191,7 +191,7 @@ describe('sandbox and volumes', () => {
     const runs = [exited('app', 137, -9), exited('job', 0, -9)];
     expect(starts({ spec, observed: { sandboxes: [sandbox(1)] }, runs })).toEqual(['startContainer/app/1']);
   });
-  it('of earlier sandboxes only the last one is kept, for its logs', () => {
+  it('only the last of the earlier sandboxes is kept, for its logs', () => {
     const lost = (attempt: number) => sandbox(attempt, { ready: false, stopped: true });
     const observed = { sandboxes: [lost(0), lost(1), sandbox(2)] };
     const runs = [running('app', { sandboxId: 's2' })];
@@ -202,20 +202,20 @@ describe('sandbox and volumes', () => {
 describe('images ahead of their turn', () => {
   const PULLED: Given = { spec: { ...ONE_INIT, deferContainers: [container('clean')] }, observed: { images: {} } };
   const observed = { images: {} };
-  it('the image of the first init container is looked for while the sandbox is made', () => {
+  it('the image of the first init container is looked up while the sandbox is created', () => {
     const without = { sandboxes: [], images: {} };
     expect(asked(decided({ spec: ONE_INIT, observed: without }))).toEqual(['createSandbox/0', 'checkImage/init/0/i']);
   });
-  it('the images of the next container are looked for, and not pulled, while an init container runs', () => {
+  it('the images of the next container are looked up but not pulled while an init container runs', () => {
     const images = { app: { state: 'absent', attempt: 0, image: 'i' } } as const;
     expect(asked(decided({ spec: ONE_INIT, observed, runs: [running('init')] }))).toEqual(['checkImage/app/0/i']);
     expect(asked(decided({ spec: ONE_INIT, observed: { images }, runs: [running('init')] }))).toEqual([]);
   });
-  it('only images with the policy IfNotPresent are looked for ahead of their turn', () => {
+  it('only images with policy IfNotPresent are looked up ahead of their turn', () => {
     const spec = { ...ONE_INIT, containers: [container('app', { imagePullPolicy: 'Always' })] };
     expect(asked(decided({ spec, observed, runs: [running('init')] }))).toEqual([]);
   });
-  it('images of defer containers are looked for once every app container has a run', () => {
+  it('images of defer containers are looked up once every app container has a run', () => {
     expect(asked(decided({ ...PULLED, runs: [exited('init', 0, -1)] }))).toEqual(['checkImage/app/0/i']);
     expect(asked(decided({ ...PULLED, runs: [running('app')] }))).toEqual(['checkImage/clean/0/i']);
   });
@@ -229,7 +229,7 @@ describe('images ahead of their turn', () => {
     const spec = { ...PULLED.spec, prePullDeferImages: false };
     expect(asked(decided({ ...PULLED, spec, runs: [running('app')] }))).toEqual([]);
   });
-  it('the image of an entry with imageFrom is that of the other container, and is looked for again when it changes', () => {
+  it('an entry with imageFrom uses the image of the other container, and looks it up again when it changes', () => {
     const copy = { name: 'clean', imageFrom: 'app', imagePullPolicy: 'IfNotPresent' };
     const spec = { containers: [container('app', { image: 'new' })], deferContainers: [copy] };
     const images = { clean: { state: 'present', attempt: 0, image: 'i', imageId: 'sha' } } as const;
@@ -238,7 +238,7 @@ describe('images ahead of their turn', () => {
   });
 });
 
-describe('the end by itself', () => {
+describe('a Pod that completes on its own', () => {
   const over = (restartPolicy: string, ...codes: number[]) => {
     const containers = codes.map((_, i) => container(`app-${i}`));
     return decided({ spec: { restartPolicy, containers }, runs: codes.map((code, i) => exited(`app-${i}`, code, -1)) });
@@ -249,15 +249,15 @@ describe('the end by itself', () => {
     ['OnFailure', [0, 0], 'Succeeded'],
     ['OnFailure', [0, 1], 'Running'],
     ['Always', [0, 0], 'Running'],
-  ])('with restartPolicy %s exit codes %j make the phase %s', (policy, codes, phase) => {
+  ])('restartPolicy %s with exit codes %j: the phase is %s', (policy, codes, phase) => {
     expect(over(policy, ...codes).status?.phase).toBe(phase);
   });
-  it('a Pod is over although sidecars run, and these are stopped', () => {
+  it('a Pod has finished even if sidecars run, which are then stopped', () => {
     const spec: Partial<PodSpec> = { ...SIDECAR, restartPolicy: 'Never' };
     const { actions } = decided({ spec, runs: [running('proxy'), exited('init', 0, -9), exited('app', 0, -1)] });
     expect(actions).toEqual([{ kind: 'stopContainer', id: 'proxy-0', deadline: at(30) }]);
   });
-  it('a Pod that is over keeps its containers, and its volumes are unmounted', () => {
+  it('a finished Pod keeps its containers, and its volumes are unmounted', () => {
     const stopped = { sandboxes: [sandbox(0, { ready: false, stopped: true })] };
     const given = { spec: { restartPolicy: 'Never' }, runs: [exited('app', 0, -1)], observed: stopped };
     expect(asked(decided(given))).toEqual(['unmountVolumes']);
@@ -265,7 +265,7 @@ describe('the end by itself', () => {
   });
 });
 
-it('what starts is of the kind that the spec says', () => {
+it('a started container has the kind of its list in the spec', () => {
   const spec = { ...ONE_INIT, ephemeralContainers: [container('debug')] };
   const kindOf = (given: Given): ContainerKind[] =>
     decided(given).actions.flatMap((action) => (action.kind === 'startContainer' ? [action.containerKind] : []));

@@ -1,6 +1,6 @@
 /**
- * The life of a Pod that does not end: sandbox and volumes, then init containers in order, then all app containers together.
- * Sources: Init Containers and Pod Lifecycle (v1.33); seeds 000 to 002 and 004.
+ * The life of a Pod that is not terminating: sandbox and volumes, then init containers in order, then all app containers together.
+ * Sources: Init Containers and Pod Lifecycle (v1.33).
  */
 import { advance, hasEndedForGood, lookForImages, prePullDeferImages } from './containers.ts';
 import { act, type Rule } from './effects.ts';
@@ -8,15 +8,15 @@ import { replaceSandbox } from './ending.ts';
 import { isStarted } from './probes.ts';
 import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
 
-/** No container of the Pod runs and the restart policy starts none again. */
+/** No container of the Pod runs, and the restart policy restarts none. */
 export type Finished = { failedInit?: string };
 
-/** Where a living Pod is. `initializing`: the index of the init container whose turn it is. */
+/** The stage of a Pod that is not terminating. `initializing`: the index of the init container whose turn it is. */
 export type Progress = 'preparing' | { initializing: number } | 'running';
 
 /**
- * Each init container must succeed (a sidecar: have started) before the next: those before one that has a run have had their turn,
- * whether or not the runtime still knows them. Source: the kubelet of v1.33 (behaviour).
+ * Each init container must succeed (a sidecar: have started) before the next one starts. Those before an init container that has a run
+ * have had their turn, even if the runtime no longer knows them. Source: the kubelet of v1.33 (behavior).
  */
 export function progressOf(view: PodView): Progress {
   if (view.sandbox?.ready !== true) return 'preparing';
@@ -35,7 +35,7 @@ export function* advancePod(view: PodView): Rule {
     yield* replaceSandbox(view);
     return yield* lookForImages(view, 0);
   }
-  // The sandbox before the current one keeps the logs of the runs that it lost.
+  // The previous sandbox is kept for the logs of the runs that were lost with it.
   const attempt = view.sandbox?.attempt ?? 0;
   for (const old of view.observed.sandboxes)
     if (old.attempt < attempt - 1) yield act({ kind: 'removeSandbox', id: old.id });
@@ -49,7 +49,7 @@ export function* advancePod(view: PodView): Rule {
   else if (isLive(next.current)) yield* lookForImages(view, turn + 1);
 }
 
-/** Sidecars do not count. */
+/** Whether the Pod has finished. Sidecars do not count. */
 export function finishedForGood(view: PodView): Finished | undefined {
   const failed = view.init.find(({ sidecar, latest }) => !sidecar && latest?.state === 'exited' && !succeeded(latest));
   if (failed !== undefined && view.restartPolicy === 'Never') return { failedInit: failed.name };

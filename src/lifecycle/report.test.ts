@@ -30,7 +30,7 @@ const eventsOf = ({ events }: Decision): string[] =>
   events.map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
 const stepsOf = ({ transitions }: Decision): string[] => transitions.map(({ type }) => type);
 
-describe('Events and steps are given out once', () => {
+describe('Events and steps are reported once', () => {
   const probed = { livenessProbe: { exec } };
   it.each<[string, Given]>([
     ['a Pod that runs', { runs: [app] }],
@@ -52,7 +52,7 @@ describe('Events and steps are given out once', () => {
     const second = decide(written(input, first));
     expect([second.events, second.transitions]).toEqual([[], []]);
   });
-  it('steps are in the order of their time', () => {
+  it('steps are in chronological order', () => {
     const { transitions } = decided({ runs: [exited('app', 0, -5)], deleted: 30, now: 2 });
     const times = transitions.map((step) => step.at);
     expect(times).toEqual([...times].sort((a, b) => a - b));
@@ -68,7 +68,7 @@ describe('Events', () => {
       { runs: [app] },
       ['Normal Created: Created container: app', 'Normal Started: Started container app'],
     ],
-    ['an image that was there', {}, ['Normal Pulled: Container image "i" already present on machine']],
+    ['an image that was already present', {}, ['Normal Pulled: Container image "i" already present on machine']],
     [
       'a pull that begins',
       { observed: { images: { app: { state: 'absent', attempt: 0, image: 'i' } } } },
@@ -149,7 +149,7 @@ describe('Events', () => {
   ])('%s', (_, given, expected) => {
     expect(eventsOf(decided(given))).toEqual(expect.arrayContaining(expected));
   });
-  it('a failure whose outcome is unknown is no Event, no step and no status', () => {
+  it('a failure with an unknown outcome causes no Event, step or status', () => {
     const failures = [
       failed({ kind: 'createSandbox', attempt: 0 }, 0, { unknown: true }),
       failed(pull, 0, { unknown: true }),
@@ -189,7 +189,7 @@ describe('Events of defer containers', () => {
   it.each([
     ['was only created', running('clean', { state: 'created', startedAt: undefined })],
     ['could not be started', exited('clean', 128, 9, { startedAt: undefined, reason: 'StartError' })],
-  ])('neither comes where the only run of an entry %s', (_, run) => {
+  ])('DeferStarted and DeferCompleted are absent if the only run of an entry %s', (_, run) => {
     expect(about(decided(given({}, { runs: [run] }))).filter((line) => !line.includes('DeferContainer'))).toEqual([]);
   });
   it.each<[string, Given, string]>([
@@ -198,12 +198,12 @@ describe('Events of defer containers', () => {
   ])('DeferCompleted: %s', (_, extra, expected) => {
     expect(about(decided(given({}, extra)))).toContain(expected);
   });
-  it('neither comes where no entry ran', () => {
+  it('DeferStarted and DeferCompleted are absent if no entry ran', () => {
     expect(about(decided(given({ onReasons: ['Completed'] })))).toEqual([
       'Warning DeferContainerSkipped: Defer container clean does not run: not due on Deleted',
     ]);
   });
-  it('an entry that ran and had no time more was cut off', () => {
+  it('an entry that ran and had no time left is reported as cut off', () => {
     const cut = recorded('clean', 'Skipped', 137, 'the node had no time');
     expect(about(decided(given({}, { ...cut, runs: [exited('clean', 137, 9)] })))).toContain(
       'Warning DeferContainerSkipped: Defer container clean was cut off: the node had no time',
@@ -220,17 +220,17 @@ describe('Events of defer containers', () => {
       { observed: { failures: [failed({ ...pull, container: 'clean' }, 9, { reason: 'ErrImagePull' })], images: {} } },
       'Error: ErrImagePull: no',
     ],
-  ])('an entry that failed says why: %s', (_, extra, cause) => {
+  ])('a failed entry is reported with its cause: %s', (_, extra, cause) => {
     expect(about(decided(given({}, extra)))).toContain(
       `Warning DeferContainerFailed: Defer container clean failed: ${cause}`,
     );
   });
-  it('no entry failed with Error and exit code 0', () => {
+  it('no entry is reported as failed with exit code 0', () => {
     const { message: _, ...stop } = stops['clean-0'];
     const decision = decided(given({}, { runs: [exited('clean', 0, 9)], memory: { stops: { 'clean-0': stop } } }));
     expect(about(decision).join()).not.toContain('failed: Error: exit code 0');
   });
-  it('Events about an entry bear its field path', () => {
+  it('Events about an entry have its field path', () => {
     const { events } = decided(given({}, { runs: [exited('clean', 3, 9)] }));
     const path = 'spec.deferContainers{clean}';
     const byPath = Map.groupBy(events, ({ fieldPath }) => fieldPath);
@@ -240,7 +240,7 @@ describe('Events of defer containers', () => {
 });
 
 describe('steps of the record', () => {
-  it('the begin of an end, with its deadline, and every move of it', () => {
+  it('the beginning of a termination, its deadline, and each move of the deadline are steps', () => {
     const spec = { deferContainers: [entry('pre')] };
     const input = inputOf({ spec, runs: [app], deleted: 30 });
     const first = decide(input);
@@ -250,7 +250,7 @@ describe('steps of the record', () => {
     const { transitions } = decide({ ...next, now: at(11), observed: moved });
     expect(transitions).toEqual([expect.objectContaining({ type: 'DeadlineSet', at: at(11), deadline: at(40) })]);
   });
-  it('an entry of an object that is gone and did not run is named', () => {
+  it('entries of a removed object that did not run are recorded as skipped', () => {
     const spec = { deferContainers: [entry('pre'), postExit('post')] };
     const { transitions } = decided({ spec, runs: [app], input: { removed: true } });
     const skipped = transitions.filter(({ type }) => type === 'DeferSkipped');
@@ -267,7 +267,7 @@ describe('steps of the record', () => {
     const status = { deferContainerStatuses: [endedEntry('clean')] };
     expect(stepsOf(decided({ ...given, runs, status }))).toContain('DeferEnded');
   });
-  it('a stop signal has the time of its kill', () => {
+  it('a StopSignal step has the deadline of the kill', () => {
     const { transitions } = decided({ runs: [app], deleted: 30, now: 5 });
     expect(transitions.find(({ type }) => type === 'StopSignal')).toMatchObject({ at: at(5), deadline: at(35) });
   });

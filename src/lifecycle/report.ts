@@ -3,8 +3,8 @@
  * all steps that hold; the record drops a step whose key it has, or that repeats the last step with the same key before the @.
  *
  * Steps of the Pod: Created Scheduled VolumesMounted MountFailed SandboxReady SandboxFailed SandboxLost SandboxStopped ActionFailed
- * DeletionRequested TerminationBegan DeadlineSet (first and at each move) AppsStopping Finished Removed (from the node) Gone (from
- * the API); NotScheduled (by a controller, for a Pod that ends without a node). Steps of a container, where a deadline is the next
+ * DeletionRequested TerminationBegan DeadlineSet (initially and at each move) AppsStopping Finished Removed (from the node) Gone (from
+ * the API); NotScheduled (by a controller, for a Pod that ends without a node). Steps of a container, whose deadline is the next
  * try or the kill: Pulling Pulled PullFailed StartFailed Started Exited BackOff ProbePassing ProbeFailing (reason: the probe)
  * HookBegan HookDone HookFailed (reason: the hook) StopSignal DeferBegan DeferEnded DeferSkipped.
  */
@@ -20,7 +20,7 @@ import { isPostExit } from './termination.ts';
 import { type Action, actionKey, type ContainerState, type FailedAction, PROBE_KINDS, runKey } from './types.ts';
 import { type ContainerView, isRunning } from './view.ts';
 
-/** All facts that hold now. `stopped`: nothing of a Pod that ends runs any more. */
+/** All facts that hold now. `stopped`: nothing of a terminating Pod runs any more. */
 export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pick<Facts, 'events' | 'steps'> {
   const facts = factsOf({ ...situation, plan, events: new Map(), steps: new Map() });
   const { step, view } = facts;
@@ -46,7 +46,7 @@ export function reportOf(situation: Situation, plan: Plan, stopped: boolean): Pi
 
 const KILL_FAILED = ['ActionFailed', 'FailedKillPod', 'error killing pod: '] as const;
 
-/** Failed actions on the Pod as a whole: the step, and the reason and the first words of the Event. */
+/** For failed actions on the Pod as a whole: the step, and the reason and the beginning of the message of the Event. */
 const FAILED: { [Kind in Action['kind']]?: readonly [step: string, reason: string, words: string] } = {
   createSandbox: ['SandboxFailed', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: '],
   mountVolumes: ['MountFailed', 'FailedMount', ''],
@@ -58,7 +58,7 @@ function failures(facts: Facts): void {
     const { action, message, reason, at, count, image, unknown } = failure;
     const [type, event, words = ''] = FAILED[action.kind] ?? [];
     if (type === undefined || event === undefined || unknown) continue;
-    // A stop is one action whatever its deadline.
+    // Stops of one run with different deadlines are the same action.
     const name = action.kind === 'stopContainer' ? `stopContainer/${action.id}` : actionKey(action);
     const key = `${name}/${count}`;
     facts.step(type, { key: `${name}@${at}`, at, message });
@@ -87,13 +87,13 @@ function ending(facts: Facts, stopped: boolean): void {
   const { reason, startedAt, deadline, preExitDeadline, extendedSeconds, requested } = end.termination;
   if (reason === 'DeadlineExceeded' && !requested) normal(reason, DEADLINE_EXCEEDED);
   step('TerminationBegan', { at: startedAt, reason, deadline });
-  // No deadline counts any more for a Pod that is over.
+  // A Pod that is over has no deadline any more.
   const key = `DeadlineSet/${deadline}`;
   if (!stopped || view.input.memory.recorded.has(key)) step('DeadlineSet', { key, deadline });
   const signals = view.apps.flatMap(({ runs }) => runs.flatMap(({ id }) => plan.signalledAt[id] ?? []));
   if (signals.length > 0) step('AppsStopping', { at: Math.min(...signals) });
   const { entries = [], open, turn } = end.list ?? {};
-  // What was only created, or could not be started, has no time of a start.
+  // A run that was only created, or could not be started, has no startedAt.
   const ran = entries.some(({ container }) => container.runs.some(({ startedAt }) => startedAt !== undefined));
   if (ran) normal('DeferStarted', `The Pod ends (${reason}): defer containers run until ${formatTime(deadline)}`);
   const until = formatTime(turn === undefined || isPostExit(turn.spec) ? deadline : preExitDeadline);
@@ -125,7 +125,7 @@ function containerFacts(facts: Facts, container: ContainerView): void {
   if (kind === 'defer') entryEnds(own, container);
 }
 
-/** The image of an attempt, and what its start failed with. */
+/** The facts about the image of an attempt and about its failed start. */
 function image(facts: Facts, container: ContainerView, attempt: number): void {
   const { view, plan, normal, step } = facts;
   const { name, image: reference, runs } = container;
@@ -150,13 +150,13 @@ function image(facts: Facts, container: ContainerView, attempt: number): void {
     const figures = `${alone} (${inAll} including waiting). Image size: ${sizeBytes} bytes.`;
     normal('Pulled', `Successfully pulled image "${reference}" in ${figures}`, attempt);
     step('Pulled', { key: `${key}/Pulled`, message: `${reference}: ${Math.round(millis)} ms, ${sizeBytes} bytes` });
-    // An image that was looked for ahead of the container's turn is reported when its turn has come.
+    // An image that was looked up ahead of the container's turn is reported when its turn has come.
   } else if (isThere && (plan.pending(start) || runs.some((run) => run.attempt === attempt)))
     normal('Pulled', `Container image "${reference}" already present on machine`, attempt);
   for (const tried of [key, actionKey(check), start]) startFailed(facts, reference, tried);
 }
 
-/** `tried`: the key of a pull, a look at the image or a start. */
+/** `tried`: the key of a pull, an image lookup or a start. */
 function startFailed(facts: Facts, reference: string, tried: string): void {
   const { view, warning, step } = facts;
   const failure = view.failureOf(tried);
@@ -173,7 +173,7 @@ function startFailed(facts: Facts, reference: string, tried: string): void {
   pullBackOff(facts, failure, reference, key);
 }
 
-/** For the pull of an image, of a container or of a volume, that waits for its next try. */
+/** The back-off of an image pull, for a container or a volume. */
 function pullBackOff(facts: Facts, failure: FailedAction, reference = '', key: string): void {
   const { view, plan, normal, warning } = facts;
   if (plan.pending(actionKey(failure.action)) || !isBackingOffForImage(failure, view)) return;
@@ -190,7 +190,7 @@ function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerSt
     normal('Started', `Started container ${name}`, id);
     step('Started', { at: startedAt });
   }
-  // Beside defer containers a run goes on while its Pod ends, until it is told to stop.
+  // While defer containers run, a run continues in the terminating Pod until it gets its stop signal.
   const isEnding = isRunning(run) && end !== undefined && (end.list === undefined || signal !== undefined);
   if (stop !== undefined || isEnding) normal('Killing', stop?.message ?? `Stopping container ${name}`, id);
   const deadline = plan.killedAt.get(id);
@@ -204,7 +204,7 @@ function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerSt
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The answer of a hook may not be for every reader: an Event reports only that it failed, as upstream's does. */
+/** The output of a hook may be confidential: as upstream, an Event reports only that the hook failed. */
 function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, run: ContainerState): void {
   const { id, name, attempt } = run;
   for (const hook of ['postStart', 'preStop'] as const) {
@@ -223,7 +223,7 @@ function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, ru
 
 const PROBE_RESULTS = { Failure: 'failed', Warning: 'warning', Unknown: 'errored and resulted in unknown state' };
 
-/** A new agent takes over what the Pod's status shows, and gives it out. */
+/** A new agent takes over the probe states that the Pod's status shows, and reports them. */
 function probes({ view, plan, warning, step }: Facts, run: ContainerState): void {
   const { memory } = view.input;
   for (const probe of PROBE_KINDS) {
@@ -251,7 +251,7 @@ function entryBegins({ view, end, plan, step }: Facts, container: ContainerView)
     step('DeferBegan', { key, at: Math.min(view.now, first?.startedAt ?? first?.createdAt ?? view.now) });
 }
 
-/** The turn ends with all its attempts; the end is final once the Pod's status has it. */
+/** The turn ends with the last attempt; the end is final once the Pod's status has it. */
 function entryEnds({ view, end: podEnd, warning, step }: Facts, container: ContainerView): void {
   const { name, latest, recorded } = container;
   const end = podEnd?.list?.byContainer.get(container)?.end;

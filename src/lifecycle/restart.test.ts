@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { at, container, decided, ending, entry, exited, type Given, running, secondsOf } from './fixtures.ts';
 import type { FailedAction } from './types.ts';
 
-/** When the next run of the container starts, and the back-off that it is given. */
+/** When the next run of the container starts, and the back-off stored with it. */
 function restart(given: Given): [startsAt: number, backoffSeconds: number | undefined] {
   const waits = decided(given);
   const startsAt = waits.actions.length > 0 ? at(given.now ?? 0) : (waits.wakeAt ?? 0);
@@ -14,11 +14,11 @@ describe('the back-off of app containers', () => {
   it.each<[string, number, number, number, number]>([
     ['the first restart is immediate', 60, 0, 0, 10],
     ['the second waits 10 s', 60, 10, 10, 20],
-    ['it doubles', 60, 80, 80, 160],
-    ['it is 5 min at most', 60, 160, 160, 300],
-    ['it stays at 5 min', 60, 300, 300, 300],
-    ['a run of 10 min resets it', 600, 300, 0, 10],
-    ['a run of less than 10 min does not reset it', 599, 300, 300, 300],
+    ['the delay doubles', 60, 80, 80, 160],
+    ['the delay is at most 5 min', 60, 160, 160, 300],
+    ['the delay stays at 5 min', 60, 300, 300, 300],
+    ['a run of 10 min resets the delay', 600, 300, 0, 10],
+    ['a run of less than 10 min does not reset the delay', 599, 300, 300, 300],
   ])('%s', (_, ranSeconds, backoffSeconds, startsAt, nextBackoff) => {
     const run = exited('app', 1, 0, { startedAt: at(-ranSeconds), backoffSeconds });
     expect(restart({ runs: [run] })).toEqual([startsAt, nextBackoff]);
@@ -31,10 +31,10 @@ describe('the back-off of app containers', () => {
 
 describe('the back-off of defer containers', () => {
   it.each<[string, number, number, number]>([
-    ['the first waits 1 s', 1, 1, 2],
-    ['it doubles', 4, 4, 8],
-    ['it is 10 s at most', 8, 8, 10],
-    ['it stays at 10 s', 10, 10, 10],
+    ['the first restart waits 1 s', 1, 1, 2],
+    ['the delay doubles', 4, 4, 8],
+    ['the delay is at most 10 s', 8, 8, 10],
+    ['the delay stays at 10 s', 10, 10, 10],
   ])('%s', (_, backoffSeconds, startsAt, nextBackoff) => {
     const deferContainers = [entry('clean', { restartPolicy: 'OnFailure' })];
     const run = exited('clean', 1, 0, { startedAt: at(-1), backoffSeconds });
@@ -63,7 +63,7 @@ describe('the back-off of failed actions', () => {
     [5, 160],
     [6, 300],
     [20, 300],
-  ])('failure %i of a pull is tried again after %i s', (count, seconds) => {
+  ])('failure %i of a pull is retried after %i s', (count, seconds) => {
     expect(triedAgainAt(pull, count)).toBe(seconds);
   });
   it.each([
@@ -71,10 +71,10 @@ describe('the back-off of failed actions', () => {
     [4, 8],
     [5, 10],
     [20, 10],
-  ])('failure %i of another action is tried again after %i s', (count, seconds) => {
+  ])('failure %i of another action is retried after %i s', (count, seconds) => {
     expect(triedAgainAt({ kind: 'createSandbox', attempt: 0 }, count)).toBe(seconds);
   });
-  it('the pull of the image of a volume backs off as a pull', () => {
+  it('the pull of a volume image backs off like any other pull', () => {
     const failure = { at: at(-2), count: 2, reason: 'ErrImagePull', message: 'no', image: 'v' };
     const failures = [{ action: { kind: 'mountVolumes' } as const, ...failure }];
     const { wakeAt } = decided({ observed: { failures, volumes: 'pending' } });
@@ -82,7 +82,7 @@ describe('the back-off of failed actions', () => {
   });
 });
 
-it('a container without a restart is not asked for again', () => {
+it('a container that is not restarted causes no wake-up', () => {
   const spec = { restartPolicy: 'Never', containers: [container('app'), container('web')] };
   expect(decided({ spec, runs: [exited('app', 1, 0), running('web')] }).wakeAt).toBeUndefined();
 });

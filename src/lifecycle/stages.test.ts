@@ -26,7 +26,7 @@ const gone = exited('app', 0, 1);
 const LIST = { deferContainers: [entry('pre'), postExit('post')] };
 const livenessProbe = { exec: { command: ['true'] }, periodSeconds: 2, timeoutSeconds: 1, failureThreshold: 3 };
 
-/** S and D. */
+/** S and D, in seconds after START. */
 const endsOf = ({ memory: { termination } }: Decision): number[] => [
   secondsOf(termination?.preExitDeadline ?? 0),
   secondsOf(termination?.deadline ?? 0),
@@ -58,7 +58,7 @@ describe('the status has the termination before anything begins', () => {
     expect(asked(decided(moved))).toEqual(['startContainer/pre/0']);
     expect(asked(decided({ ...moved, memory: { termination: ending(30, 20, so) } }))).toEqual([]);
   });
-  it('nothing starts and nothing stops before the status has it', () => {
+  it('nothing starts and nothing stops before the status has the termination', () => {
     const input = inputOf(given);
     const first = decide(input);
     expect(asked(first)).toEqual([]);
@@ -66,39 +66,39 @@ describe('the status has the termination before anything begins', () => {
     expect(asked(decide({ ...input, memory: first.memory }))).toEqual([]);
     expect(asked(decide(written(input, first)))).toEqual(['startContainer/pre/0', 'runHook/app-0/preStop']);
   });
-  it('the journal has it too', () => {
+  it('the journal has the termination too', () => {
     const { journal, memory } = decided(given);
     expect(journal?.termination).toEqual(memory.termination);
     expect(decided({ ...given, memory }).journal).toBeUndefined();
   });
-  it('the status shows it to the millisecond', () => {
+  it('the status has the termination to the millisecond', () => {
     const input = { ...inputOf(given), now: at(1.234) };
     const { status, memory } = decide(input);
     expect(recordedTermination({ ...input.pod, status: status ?? {} })).toEqual(memory.termination);
   });
-  it('a Pod without entries does not wait for its status', () => {
+  it('a Pod without defer containers does not wait for its status', () => {
     expect(asked(decided({ ...given, spec: {}, runs: [app] }))).toEqual(['stopContainer/app-0/@30']);
   });
   it('a list that does not run does not wait for its status', () => {
     expect(asked(decided({ ...given, spec: LIST, deleted: 0 }))).toContain('stopContainer/app-0/@2');
   });
-  it('an end that moved later holds until the status has it', () => {
+  it('a later deadline delays all actions until the status has it', () => {
     const decision = decided(inPreExit({}, { observed: { outages: [{ from: at(5), to: at(15) }] } }));
     expect([asked(decision), endsOf(decision)]).toEqual([[], [25, 40]]);
   });
-  it('a status that cannot be written holds nothing up after D', () => {
+  it('a status that cannot be written delays nothing after D', () => {
     const input = inputOf(given);
     const late = { ...input, memory: decide(input).memory };
     expect(asked(decide({ ...late, now: at(29) }))).toEqual([]);
     expect(asked(decide({ ...late, now: at(30) }))).toContain('stopContainer/app-0/@32');
   });
-  it('an end that moved earlier does not wait', () => {
+  it('an earlier deadline does not wait for the status', () => {
     const given = inPreExit({}, { so: { deletionGracePeriodSeconds: 30 }, deleted: 1, now: 14 });
     expect(asked(decided(given))).toEqual(['stopContainer/pre-0/@16']);
   });
 });
 
-it('decide() is asked again when timeoutSeconds of the entry have passed, at S, and at D', () => {
+it('decide() wakes when timeoutSeconds of the entry have passed, at S, and at D', () => {
   const wakeAt = (given: Given): number => secondsOf(decided(given).wakeAt ?? 0);
   const timed = { deferContainers: [entry('pre', { timeoutSeconds: 9 }), postExit('post')] };
   expect(wakeAt(inPreExit(timed, { now: 8 }))).toBe(9);
@@ -110,14 +110,14 @@ describe('the extension by count', () => {
   const spec = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
   const by = (extendedSeconds: number) => ({ so: { extendedSeconds } });
   it.each<[string, Given, number[], number | undefined]>([
-    ['at S an entry that runs moves S and D', inPreExit(spec), [25, 40], 10],
-    ['at S an entry that is still to run moves S and D', inPreExit(spec, { runs: [app] }), [25, 40], 10],
+    ['at S a running entry moves S and D', inPreExit(spec), [25, 40], 10],
+    ['at S an entry that is yet to run moves S and D', inPreExit(spec, { runs: [app] }), [25, 40], 10],
     ['before S nothing moves', inPreExit(spec, { now: 14.9 }), [15, 30], undefined],
     ['the last interval', inPreExit(spec, by(10)), [25, 40], 20],
-    ['no more than count times', inPreExit(spec, by(20)), [15, 30], 20],
-    ['at D an entry that runs moves D alone', inPostExit(spec), [15, 40], 10],
-    ['at D an entry that is still to run moves D alone', inPostExit(spec, { runs: [gone] }), [15, 40], 10],
-    ['the count holds over both stages', inPostExit(spec, by(20)), [15, 30], 20],
+    ['no more extensions than count', inPreExit(spec, by(20)), [15, 30], 20],
+    ['at D a running entry moves only D', inPostExit(spec), [15, 40], 10],
+    ['at D an entry that is yet to run moves only D', inPostExit(spec, { runs: [gone] }), [15, 40], 10],
+    ['the count applies to both stages together', inPostExit(spec, by(20)), [15, 30], 20],
     [
       'a PreExit stage that is over is not extended',
       inPreExit(spec, { runs: [app], status: { deferContainerStatuses: [endedEntry('pre')] } }),
@@ -143,39 +143,39 @@ describe('the extension by count', () => {
     const deferContainers = [entry('pre'), entry('other', { onReasons: ['Completed'] }), postExit('post')];
     expect(endsOf(decided(inPreExit({ ...spec, deferContainers }, { memory: { stops } })))).toEqual([15, 30]);
   });
-  it('a decision that comes late extends by as many intervals as have passed', () => {
+  it('a late decision extends by as many intervals as have passed', () => {
     expect(endsOf(decided(inPreExit(spec, { now: 26 })))).toEqual([35, 50]);
   });
-  it('an entry that waits for a start in flight is still to run', () => {
+  it('an entry that waits for a start in flight counts as yet to run', () => {
     const given = inPreExit(spec, { runs: [exited('app', 1, 0)], observed: { underWay: [starting] } });
     expect(endsOf(decided(given))).toEqual([25, 40]);
   });
-  it('a PostExit stage that has not begun is not extended: it has its reserve from the last exit on', () => {
+  it('a PostExit stage that has not begun is not extended: its reserve counts from the last exit', () => {
     const status = { deferContainerStatuses: [endedEntry('pre')] };
     expect(endsOf(decided(inPreExit(spec, { runs: [app], status, now: 30 })))).toEqual([15, 30]);
   });
-  it('an entry that was told to stop before extends nothing', () => {
+  it('an entry that was stopped before extends nothing', () => {
     const stops = { 'pre-0': { at: at(14), deadline: at(14), restart: false, entry: 'GivenUp' } } as const;
     expect(endsOf(decided(inPreExit(spec, { memory: { stops } })))).toEqual([15, 30]);
   });
-  it('an entry whose run is stopped for its probe, and that is to run again, is still to run', () => {
+  it('an entry whose run is stopped for its probe, and that is to be retried, counts as yet to run', () => {
     const stops = { 'pre-0': { at: at(14), deadline: at(16), restart: true } } as const;
     const deferContainers = [entry('pre', { restartPolicy: 'OnFailure' }), postExit('post')];
     expect(endsOf(decided(inPreExit({ ...spec, deferContainers }, { memory: { stops } })))).toEqual([25, 40]);
     expect(endsOf(decided(inPreExit(spec, { memory: { stops } })))).toEqual([15, 30]);
   });
-  it('the entry is not told to stop while the extension is being written', () => {
+  it('the entry is not stopped while the extension is being written', () => {
     const input = inputOf(inPreExit(spec));
     const first = decide(input);
     expect(asked(first)).toEqual([]);
     const second = decide(written(input, first));
     expect([asked(second), endsOf(second)]).toEqual([[], [25, 40]]);
   });
-  it('extensions of one termination sum to maxGracePeriodExtensionSeconds at most', () => {
+  it('all extensions of a termination together are at most maxGracePeriodExtensionSeconds', () => {
     const node = { ips: ['192.0.2.1'], runtimeName: 'containerd', maxGracePeriodExtensionSeconds: 14 };
     expect(endsOf(decided(inPreExit(spec, { ...by(10), input: { node } })))).toEqual([19, 34]);
   });
-  it('each extension is an Event', () => {
+  it('each extension is reported as an Event', () => {
     expect(decided(inPreExit(spec)).events).toContainEqual({
       ...{ type: 'Normal', reason: 'ExtendGracePeriod', fieldPath: 'spec.deferContainers{pre}' },
       message: 'defer containers are still due: the grace period is extended until 2026-01-31T00:00:25Z',
@@ -202,10 +202,10 @@ describe('the extension by liveness', () => {
   ])('%s', (_, more, ends) => {
     expect(endsOf(decided(inPreExit(spec, more)))).toEqual(ends);
   });
-  it('failures below failureThreshold take nothing back', () => {
+  it('failures below failureThreshold do not shorten an extension', () => {
     expect(endsOf(decided(inPreExit(spec, probed({ succeededAt: at(14), failures: 2 }))))).toEqual([17, 32]);
   });
-  it('at D the success of the probe of a PostExit entry moves D alone', () => {
+  it('at D a success of the probe of a PostExit entry moves only D', () => {
     const deferContainers = [entry('pre'), postExit('post', { livenessProbe })];
     const probe: ProbeMemory = { serial: 5, dueAt: at(31), successes: 1, failures: 0, passing: true };
     const memory = { probes: { 'post-0/liveness': { ...probe, succeededAt: at(29) } } };
@@ -233,7 +233,7 @@ describe('the extension by liveness', () => {
   it('the next entry of an extended stage has time for its first probe', () => {
     expect(endsOf(decided(inPreExit(spec, { ...ended, ...extended })))).toEqual([18, 33]);
   });
-  it('initialDelaySeconds of the next entry count for its minimum', () => {
+  it('initialDelaySeconds of the next entry count toward its minimum', () => {
     const slow = entry('next', { livenessProbe: { ...livenessProbe, initialDelaySeconds: 4 } });
     const deferContainers = [entry('pre', { livenessProbe }), slow, postExit('post')];
     expect(endsOf(decided(inPreExit({ ...spec, deferContainers }, { ...ended, ...extended })))).toEqual([22, 37]);
@@ -248,7 +248,7 @@ describe('the extension by liveness', () => {
   });
 });
 
-it('at S both kinds of extension keep R whole, also where the node allows less', () => {
+it('at S both kinds of extension keep the whole reserve R, even if the node allows less', () => {
   const count = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
   const liveness = {
     deferContainerGracePeriodExtension: true,
@@ -292,14 +292,14 @@ describe('no extension', () => {
     ['in a shutdown of the node', inPreExit(spec, { so: { reason: 'NodeShutdown' } })],
     ['under pressure', inPreExit(spec, { so: { reason: 'NodePressure' } })],
     [
-      'where the node preempts the Pod, and then shuts down',
+      'when the node preempts the Pod, and then shuts down',
       inPreExit(spec, {
         so: { reason: 'Preempted', nodeGracePeriodSeconds: 40 },
         input: { nodeEnd: { reason: 'Preempted', message: '', at: at(0), graceSeconds: 40 } },
       }),
     ],
     [
-      'once the node ends the Pod for a second cause',
+      'once the node terminates the Pod for a second cause',
       inPreExit(spec, {
         so: { nodeGracePeriodSeconds: 40 },
         input: { nodeEnd: { reason: 'NodeShutdown', message: '', at: at(0), graceSeconds: 40 } },
@@ -317,9 +317,9 @@ describe('no extension', () => {
   });
 });
 
-describe('no extension where the specification has none', () => {
+describe('no extension according to the specification', () => {
   const spec = { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 2 };
-  it('a Pod that completed by itself with a grace period of 1 s', () => {
+  it('a Pod that completed on its own with a grace period of 1 s', () => {
     const so = { reason: 'Completed', deadline: at(1), preExitDeadline: at(1) } as const;
     const { deleted: _, ...given } = inPreExit({ ...spec, terminationGracePeriodSeconds: 1 }, { so, now: 1 });
     expect(endsOf(decided(given))).toEqual([1, 1]);
@@ -327,7 +327,7 @@ describe('no extension where the specification has none', () => {
   it('a new agent after the node had shortened a deletion', () => {
     expect(endsOf(decided(inPreExit(spec, { so: { nodeGracePeriodSeconds: 20 } })))).toEqual([15, 30]);
   });
-  it('the first PostExit entry after an extended PreExit stage has its reserve, and no minimum', () => {
+  it('the first PostExit entry after an extended PreExit stage has its reserve, but no minimum', () => {
     const liveness = { deferContainerGracePeriodExtension: true };
     const so = { extendedSeconds: 5, preExitDeadline: at(20), deadline: at(23) };
     const status = { deferContainerStatuses: [endedEntry('pre')] };
@@ -351,18 +351,18 @@ describe('the reserve when the PostExit stage begins', () => {
     [15, 30],
     [19, 34],
     [40, 55],
-  ])('the last exit at %i s makes D %i s', (lastExit, D) => {
+  ])('a last exit at %i s makes D %i s', (lastExit, D) => {
     const decision = begins(lastExit);
     expect(endsOf(decision)).toEqual([15, D]);
     expect(decision.memory.termination?.turn).toEqual({ entry: 'post', since: at(lastExit + 0.5) });
   });
-  it('it is no extension, and holds in a shutdown of the node too', () => {
+  it('the reserve is not an extension, and also applies in a node shutdown', () => {
     const so = ending(30, 15, { reason: 'NodeShutdown', turn: { entry: 'pre', since: at(0) } });
     const decision = begins(19, { ending: so });
     expect([endsOf(decision), decision.memory.termination?.extendedSeconds]).toEqual([[15, 34], undefined]);
   });
   it.each([16.5, 31])(
-    'the PreExit stage ends with entries that are skipped: an entry that exits at %f s takes nothing',
+    'if the PreExit stage ends with skipped entries, an entry that exits at %f s uses none of the reserve',
     (last) => {
       const deferContainers = [entry('pre'), entry('next'), postExit('post')];
       const given = inPreExit(
@@ -374,27 +374,27 @@ describe('the reserve when the PostExit stage begins', () => {
       expect([endsOf(decision), decision.memory.termination?.turn?.entry]).toEqual([[15, last + 15], 'post']);
     },
   );
-  it('an app that exited before the termination takes nothing of it', () => {
+  it('an app that exited before the termination uses none of the reserve', () => {
     const nodeEnd = { at: at(90), graceSeconds: 1, reason: 'NodePressure', message: 'low' } as const;
     const spec = { terminationGracePeriodSeconds: 3, deferContainers: [postExit('post')] };
     const given: Given = { spec, runs: [gone], now: 90, input: { nodeEnd } };
     expect(endsOf(decided(given))).toEqual([89.5, 91.5]);
   });
-  it('an app that exited in an outage takes nothing of it, however little of the outage the node may add', () => {
+  it('an app that exited in an outage uses none of the reserve, however little of the outage the node may add', () => {
     const node = { ips: [], runtimeName: 'containerd', maxGracePeriodExtensionSeconds: 10 };
     const observed = { outages: [{ from: at(5), to: at(105) }] };
     expect(endsOf(begins(20, { observed, now: 105, input: { node } }))).toEqual([25, 120]);
   });
-  it('it counts from now where the runtime has lost an app container that the status shows as running', () => {
+  it('the reserve counts from now if the runtime has lost an app container that the status shows as running', () => {
     const app = { name: 'app', state: { running: { startedAt: undefined } }, containerID: 'containerd://app-0' };
     const status = { containerStatuses: [app], deferContainerStatuses: [endedEntry('pre')] };
     const runs = [exited('pre', 0, 18)];
     expect(endsOf(begins(19, { runs, status: status as Given['status'], now: 21 }))).toEqual([15, 36]);
   });
-  it('it is written before the entry is', () => {
+  it('the moved deadline is written before the entry starts', () => {
     expect(asked(begins(19))).toEqual([]);
   });
-  it('it counts once: the next PostExit entry finds the same D', () => {
+  it('the reserve counts once: the next PostExit entry has the same D', () => {
     const deferContainers = [entry('pre'), postExit('post'), postExit('last')];
     const status = { deferContainerStatuses: [endedEntry('pre'), endedEntry('post')] };
     const given = inPostExit({ deferContainers }, { status, runs: [exited('app', 137, 25)], now: 29 });

@@ -1,6 +1,6 @@
 /**
- * The stages of a termination: whose turn it is, how far the ends of the stages are moved for it, and whether the status has that
- * already. What moves an end later counts once it is written. Source: the specification of defer containers, "Time".
+ * The stages of a termination: which entry's turn it is, how far that moves the ends of the stages, and whether the status already has
+ * them. A later end takes effect only once it is written to the status. Source: the specification of defer containers, "Time".
  */
 import { recordedTermination, type Stage, type Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
@@ -11,15 +11,15 @@ import { hasPostExitBegun, isDue, isPostExit, later, maxMoveMillis, terminationO
 import { actionKey, type ProbeMemory, runKey } from './types.ts';
 import { isLive, type PodView } from './view.ts';
 
-/** The end of a Pod as it stands. */
+/** The current state of a termination. */
 export interface End {
   termination: Termination;
-  list: DeferList | undefined; // undefined: the Pod has no defer containers, or its object is gone.
-  /** The status does not have the termination yet, or its end passed and may yet be moved: nothing begins, nothing is stopped. */
+  list: DeferList | undefined; // undefined: the Pod has no defer containers, or its object was removed from the API.
+  /** The status does not have the termination yet, or the end has passed and a probe may still move it: nothing is started or stopped. */
   held: boolean;
 }
 
-/** undefined: the Pod does not end. `finished`: it is over by itself. */
+/** undefined: the Pod does not end. `finished`: its containers have ended on their own. */
 export function endingOf(view: PodView, finished: boolean): End | undefined {
   const termination = terminationOf(view, finished);
   if (termination === undefined) return undefined;
@@ -27,19 +27,19 @@ export function endingOf(view: PodView, finished: boolean): End | undefined {
   let so = termination;
   let ended = view.input.memory.ended;
   let list = listOf(view, so, ended);
-  // Each entry that ends at once gives the turn to the next one. An end that was decided stays.
+  // An entry that ends at once passes the turn to the next one. An end, once decided, is not revised.
   for (let before: Termination | undefined; so !== before; ended = endsOf(list)) {
     before = so;
     const open = listOf(view, { ...so, deadline: NEVER, preExitDeadline: NEVER }, ended);
     so = extended(view, so, open);
-    // The PostExit stage has its reserve before its time can have passed.
+    // The PostExit stage must get its reserve before its deadline is checked.
     list = listOf(view, hasPostExitBegun(view, so) ? so : { ...so, deadline: NEVER }, ended);
     ended = endsOf(list);
     so = extended(view, withTurn(view, so, list.turn), open);
     list = listOf(view, so, ended);
     so = withTurn(view, so, list.turn);
   }
-  // A status that cannot be written holds nothing up for good.
+  // If the status cannot be written, the termination waits only until its deadline.
   const mayWait = list.skipped === undefined && view.now < so.deadline;
   const held = (mayWait && !isRecorded(view, so)) || awaitsProbe(view, so, list.turn);
   return { termination: so, list, held };
@@ -47,13 +47,13 @@ export function endingOf(view: PodView, finished: boolean): End | undefined {
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** The status has the termination, with ends that are no earlier. */
+/** The status has the termination, with these deadlines or later ones. */
 function isRecorded({ pod }: PodView, so: Termination): boolean {
   const recorded = recordedTermination(pod);
   return recorded !== undefined && recorded.deadline >= so.deadline && recorded.preExitDeadline >= so.preExitDeadline;
 }
 
-/** The turn of an entry, from now on. The first PostExit entry begins its stage, which has its reserve since it could begin. */
+/** Gives the turn to the entry, from now on. The first PostExit entry begins its stage; its reserve counts from when it could begin. */
 function withTurn(view: PodView, before: Termination, turn: Entry | undefined): Termination {
   if (turn === undefined || before.turn?.entry === turn.spec.name) return before;
   const { spec } = turn;
@@ -63,14 +63,14 @@ function withTurn(view: PodView, before: Termination, turn: Entry | undefined): 
   const reserved = begins ? Math.round(couldBegin + deadline - preExitDeadline) : deadline;
   const so = { ...before, deadline: Math.max(deadline, reserved), turn: { entry: spec.name, since: view.now } };
   if (view.spec.deferContainerGracePeriodExtension !== true || so.extendedStage !== stageOf(spec)) return so;
-  // In a stage that was extended by liveness there is time for the first probe.
+  // A stage that was extended because of liveness has time for the first probe.
   const { livenessProbe: probe } = spec;
   const firstProbe = (probe?.initialDelaySeconds ?? 0) * 1000 + periodMillis(probe) + timeoutMillis(probe);
   const least = probe === undefined ? 10_000 : firstProbe;
   return moved(view, so, spec, view.now + least);
 }
 
-/** It has not ended, and is not to be stopped or skipped now whatever the time of its stage. */
+/** The entry has not ended, and would not be stopped or skipped now even if its stage had no end. */
 const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry): boolean => {
   const { end, givenUp, timeoutAt, spec } = entry;
   const stop = isLive(entry.container.current) ? stops[entry.container.current.id] : undefined;
@@ -78,7 +78,7 @@ const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry):
   return end === undefined && !givenUp && now < timeoutAt && isDue(spec, reason) && !isLastRun;
 };
 
-/** A later end of the stage whose time has passed. `entries`: as they were, had their stages no end. */
+/** Extends the stage whose time has passed. `entries`: as they would be if the stages had no end. */
 function extended(view: PodView, so: Termination, { entries, turn }: DeferList): Termination {
   const { spec, now } = view;
   const open = entries.filter((each) => goesOn(view, so, each));
@@ -99,20 +99,20 @@ const stageOf = (spec: DeferContainer): Stage => (isPostExit(spec) ? 'PostExit' 
 const stageEnd = (so: Termination, spec: DeferContainer): Millis =>
   isPostExit(spec) ? so.deadline : so.preExitDeadline;
 
-/** What is known of the liveness of the entry that runs; undefined: it has no such probe, or the probe has failed. */
+/** The liveness probe of the running entry; undefined: it has none, or the probe has failed. */
 function liveness({ probes }: PodView, { container: { current: run } }: Entry): ProbeMemory | undefined {
   const probe = run?.state === 'running' ? probes[runKey(run.id, 'liveness')] : undefined;
   return probe?.passing === false ? undefined : probe;
 }
 
-/** Until when the last success of the entry's liveness probe counts; 0: there is none. */
+/** Until when the last success of the entry's liveness probe counts; 0 if there was none. */
 function aliveUntil(view: PodView, entry: Entry): Millis {
   const { livenessProbe: probe } = entry.spec;
   const { succeededAt } = liveness(view, entry) ?? {};
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/** The end of the entry's stage moved to `until`, and D with it, as far as the node allows. */
+/** Moves the end of the entry's stage to `until`, and D with it, as far as the node's limit allows. */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));
@@ -120,13 +120,13 @@ function moved(view: PodView, so: Termination, spec: DeferContainer, until: Mill
   return { ...later(view, so, millis), extendedSeconds: (had + millis) / 1000, extendedStage: stageOf(spec) };
 }
 
-/** What the node ends is never extended, also where a critical Pod waits for it, nor a grace period of 0 or 1 s. */
+/** Terminations by the node, including those for a critical Pod, are never extended, nor is a grace period of 0 or 1 s. */
 const isFixed = ({ input, pod, graceMillis }: PodView, { reason, nodeGracePeriodSeconds }: Termination): boolean =>
   ['NodePressure', 'NodeShutdown'].includes(reason) ||
   (input.nodeEnd ?? nodeGracePeriodSeconds) !== undefined ||
   (pod.metadata.deletionGracePeriodSeconds ?? graceMillis / 1000) <= 1;
 
-/** The probe that would move the end is due, or was asked and has not answered yet. */
+/** The probe that could move the end is due, or is under way. */
 function awaitsProbe(view: PodView, so: Termination, entry: Entry | undefined): boolean {
   const run = entry?.container.current;
   if (entry === undefined || run === undefined || view.now < entry.stageEnd || isFixed(view, so)) return false;

@@ -87,9 +87,9 @@ describe('the phase', () => {
       'Failed',
     ],
     ['a final phase stays', { status: { phase: 'Succeeded' }, runs: [exited('app', 1, 0)] }, 'Succeeded'],
-    ['no final phase comes while something runs', { spec: { activeDeadlineSeconds: 1 }, runs: [app] }, 'Running'],
+    ['no final phase is set while something runs', { spec: { activeDeadlineSeconds: 1 }, runs: [app] }, 'Running'],
     [
-      'no final phase comes while a sidecar runs',
+      'no final phase is set while a sidecar runs',
       {
         spec: { ...Never, initContainers: [container('proxy', { restartPolicy: 'Always' })] },
         runs: [exited('app', 0, 0), running('proxy')],
@@ -99,12 +99,12 @@ describe('the phase', () => {
   ])('%s: %s', (_, given, phase) => {
     expect(phaseOf(given)).toBe(phase);
   });
-  it('after a list that ended in a new sandbox the phase is what it was before', () => {
+  it('after a list that ended in a new sandbox the phase is the one from before the list', () => {
     const status = { phase: 'Terminating', deferContainerStatuses: [endedEntry('clean')] };
     const observed = { sandboxes: [sandbox(1)] };
     expect(phaseOf({ ...deletedNow, spec: LIST, runs: [exited('app', 137, 0)], observed, status })).toBe('Running');
   });
-  it('the exit work of a Pod that is deleted meanwhile ends with its final phase', () => {
+  it('the exit work of a Pod that is then deleted ends with the final phase', () => {
     const deferContainerStatuses = [endedEntry('clean')];
     const given: Given = { spec: { ...LIST, ...Never }, runs: [exited('app', 0, 0)], observed: STOPPED, deleted: 30 };
     const status = { phase: 'Terminating', deferContainerStatuses };
@@ -138,7 +138,7 @@ describe('an end that fails the Pod', () => {
     expect(status).toMatchObject({ phase: 'Failed', reason: expected, message });
   });
   it.each(['Preempted', 'DeadlineExceeded', 'NodePressure', 'Completed'] as const)(
-    'a Pod that a client deletes for the reason %s ends by its containers',
+    'a Pod that a client deletes with reason %s gets its phase from its containers',
     (reason) => {
       const so = ending(30, 30, { reason, requested: true });
       expect(decided({ ...stopped, deleted: 30, ending: so }).status?.phase).toBe('Succeeded');
@@ -162,13 +162,13 @@ describe('the states of entries', () => {
   it('before the termination every entry waits with the reason PodRunning', () => {
     expect(stateOf({})).toEqual({ waiting: { reason: 'PodRunning' } });
   });
-  it('an image that could not be pulled ahead of the turn shows in the entry', () => {
+  it('a failed pull ahead of the turn is shown in the entry', () => {
     for (const reason of ['ErrImagePull', 'RegistryUnavailable', 'SignatureValidationFailed'])
       expect(stateOf({ observed: failed(0, reason) })).toEqual({ waiting: { reason, message: 'no' } });
     expect(stateOf({ observed: failed(-2) })?.waiting?.reason).toBe('ImagePullBackOff');
   });
   it.each(['InvalidImageName', 'ImageInspectError', 'ErrImageNeverPull'])(
-    'an image that is not pulled ahead of the turn, for %s, shows in the entry',
+    'an image that is not pulled ahead of the turn because of %s is shown in the entry',
     (reason) => {
       const mustExist = reason === 'ErrImageNeverPull';
       const action = { kind: 'checkImage', container: 'one', attempt: 0, image: 'i', mustExist } as const;
@@ -176,7 +176,7 @@ describe('the states of entries', () => {
       expect(stateOf({ observed })).toEqual({ waiting: { reason, message: 'no' } });
     },
   );
-  it('a failed pull shows as ImagePullBackOff from 1 s on, and as ErrImagePull again while it is tried again', () => {
+  it('a failed pull is shown as ImagePullBackOff after 1 s, and as ErrImagePull while it is retried', () => {
     const observed = failed(0);
     expect(decided({ spec, runs: [app], observed }).wakeAt).toBe(at(1));
     expect(stateOf({ observed, now: 1 })?.waiting?.reason).toBe('ImagePullBackOff');
@@ -189,11 +189,11 @@ describe('the states of entries', () => {
   it('the entry in turn is announced with ContainerCreating', () => {
     expect(stateOf(ended)).toEqual({ waiting: { reason: 'ContainerCreating' } });
   });
-  it('the entry in turn shows what its pull failed with', () => {
+  it('the entry in turn shows how its pull failed', () => {
     const spec = { deferContainers: [entry('one', { restartPolicy: 'OnFailure' })] };
     expect(stateOf({ ...ended, spec, observed: failed(1), now: 1 })?.waiting?.reason).toBe('ErrImagePull');
   });
-  it('an entry that runs is running', () => {
+  it('a running entry has the state running', () => {
     expect(stateOf({ ...ended, runs: [app, running('one', { startedAt: at(1) })] })).toEqual({
       running: { startedAt: stamp(1) },
     });
@@ -211,17 +211,17 @@ describe('the states of entries', () => {
 
 describe('status.termination', () => {
   const termination = (given: Given) => decided({ spec: LIST, runs: [app], deleted: 30, ...given }).status?.termination;
-  it('has reason, times and the entry in turn', () => {
+  it('status.termination has the reason, the times and the entry in turn', () => {
     expect(termination({})).toMatchObject({
       ...{ reason: 'Deleted', startedAt: formatMicroTime(at(0)), deadline: formatMicroTime(at(30)) },
       ...{ preExitDeadline: formatMicroTime(at(30)), deletionGracePeriodSeconds: 30 },
       turn: { entry: 'clean', since: formatMicroTime(at(0)) },
     });
   });
-  it('keeps what clients gave up', () => {
+  it('status.termination keeps the entries that clients gave up', () => {
     expect(termination({ ending: ending(30), skip: ['clean'] })?.skip).toEqual(['clean']);
   });
-  it('has the init and app containers that have ended', () => {
+  it('status.termination has the init and app containers that have ended', () => {
     const spec = { ...LIST, initContainers: [container('init')], containers: [container('app'), container('web')] };
     const runs = [exited('init', 0, -9), exited('app', 137, 1, { attempt: 2, reason: 'OOMKilled' }), running('web')];
     expect(termination({ spec, runs })?.containers).toEqual([
@@ -232,15 +232,15 @@ describe('status.termination', () => {
       },
     ]);
   });
-  it('is absent in a Pod without entries, and in a Pod that lives', () => {
+  it('status.termination is absent in a Pod without defer containers, and in a Pod that is not terminating', () => {
     expect(termination({ spec: {} })).toBeUndefined();
     expect(decided({ spec: LIST, runs: [app] }).status?.termination).toBeUndefined();
   });
 });
 
-describe('ends that are not known', () => {
+describe('unknown ends', () => {
   const UNKNOWN = { exitCode: 137, reason: 'ContainerStatusUnknown' };
-  it('a container of a stopped Pod whose end is not known counts as failed', () => {
+  it('a container of a stopped Pod counts as failed if its end is unknown', () => {
     const { status } = decided({ deleted: 30, observed: STOPPED });
     expect(status?.containerStatuses?.[0]?.state?.terminated).toMatchObject(UNKNOWN);
     expect(status?.phase).toBe('Failed');
@@ -264,11 +264,11 @@ describe('addresses and times', () => {
   it('with hostNetwork the Pod has the addresses of its node', () => {
     expect(decided({ runs: [app], spec: { hostNetwork: true } }).status?.podIP).toBe('192.0.2.1');
   });
-  it('the address stays once the sandbox has stopped', () => {
+  it('the address is kept once the sandbox has stopped', () => {
     const status = { podIP: '10.0.0.9', podIPs: [{ ip: '10.0.0.9' }] };
     expect(decided({ deleted: 30, runs: [app], observed: STOPPED, status }).status?.podIP).toBe('10.0.0.9');
   });
-  it('no container has ended before it started, where the runtime takes the time of a start late', () => {
+  it('no container ends before it started, even if the runtime records the start late', () => {
     const runs = [exited('app', 0, 5, { startedAt: at(6) })];
     const { status } = decided({ spec: { restartPolicy: 'Never' }, runs });
     expect(status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({
@@ -276,7 +276,7 @@ describe('addresses and times', () => {
       finishedAt: stamp(6),
     });
   });
-  it('startTime is the time of the first decision, and stays', () => {
+  it('startTime is the time of the first decision, and never changes', () => {
     expect(decided({}).status?.startTime).toBe(stamp(-100));
     expect(decided({ status: { phase: 'Pending', startTime: undefined } as never }).status?.startTime).toBe(stamp(0));
   });

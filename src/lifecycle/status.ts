@@ -15,7 +15,7 @@ import { isCompletion, isFinal } from './termination.ts';
 import type { ContainerState } from './types.ts';
 import { type ContainerView, isRunning, isStarting, type PodView } from './view.ts';
 
-/** `stopped`: nothing runs any more. */
+/** `stopped`: nothing of the Pod runs any more. */
 export function statusOf(situation: Situation, stopped: boolean): PodStatus {
   const { view, end } = situation;
   const { input, pod } = view;
@@ -53,7 +53,7 @@ export function statusOf(situation: Situation, stopped: boolean): PodStatus {
 
 const listed = <T>(list: T[]): T[] | undefined => (list.length === 0 ? undefined : list);
 
-/** status.termination: a deadline that was moved counts once it is written there. */
+/** status.termination. A moved deadline takes effect once it is written there. */
 function terminationStatus(termination: Termination, view: PodView): PodTermination {
   const containers = [...view.init, ...view.apps].flatMap(({ name, kind, latest: run, recorded }) => {
     const ended = run?.state === 'exited' ? terminatedState(run, view.input.node.runtimeName) : undefined;
@@ -80,9 +80,9 @@ const FAILED_BY: Partial<Record<TerminationReason, Failure>> = {
   Preempted: { reason: 'Preempting', message: 'Preempted in order to admit critical pod' },
 };
 
-/** Why the Pod fails whatever its apps did. */
+/** Why the Pod fails regardless of its app containers. */
 function failedBy({ end, view }: Situation): Failure | undefined {
-  // The reason of a delete says nothing about how the Pod fared.
+  // A requested deletion does not decide whether the Pod succeeds.
   if (end === undefined || end.termination.requested) return undefined;
   const { list, termination } = end;
   if (!isCompletion(termination)) return FAILED_BY[termination.reason];
@@ -92,21 +92,21 @@ function failedBy({ end, view }: Situation): Failure | undefined {
   return { reason: 'DeferContainerFailed', message: `defer containers that failed: [${failed.join(' ')}]` };
 }
 
-/** A final phase stays, and does not come while something of the Pod may still run. Source: the kubelet's status manager (v1.33). */
+/** A final phase never changes, and is not set while something of the Pod may still run. Source: the kubelet's status manager (v1.33). */
 function podPhase(situation: Situation, stopped: boolean, apps: ContainerStatus[], failed: boolean): string {
   const { view, end, finished } = situation;
   const recorded = view.pod.status?.phase ?? 'Pending';
   const begun = apps.every(hasRun);
-  // The list has ended, and sidecars have not: what the phase was before.
+  // The list has ended but sidecars still run: the phase is the one from before the list.
   const old = recorded === 'Terminating' ? (begun ? 'Running' : 'Pending') : recorded;
   if (end?.list?.open) return view.input.node.terminatingPhase === false ? old : 'Terminating';
   if (isFinal(old)) return old;
   if (failed || (end !== undefined && stopped) || finished !== undefined) {
     if (isStarting(view) || view.observed.containers.some(isRunning)) return old;
-    const wentWell = apps.every(({ state }) => state?.terminated?.exitCode === 0);
-    return wentWell && !failed && finished?.failedInit === undefined ? 'Succeeded' : 'Failed';
+    const allSucceeded = apps.every(({ state }) => state?.terminated?.exitCode === 0);
+    return allSucceeded && !failed && finished?.failedInit === undefined ? 'Succeeded' : 'Failed';
   }
-  // The apps of a Pod that ends ran in a sandbox before the one that its entries had.
+  // The apps of a terminating Pod may have run in an earlier sandbox than its entries.
   if (end !== undefined && old === 'Running') return old;
   return isInitialized(situation) && begun ? 'Running' : 'Pending';
 }
@@ -116,13 +116,13 @@ function containerStatus(container: ContainerView, situation: Situation): Contai
   const { name, kind, sidecar, runs, latest: run, recorded } = container;
   const isDefer = kind === 'defer';
   const phase = phaseOf(container, situation);
-  // The end of a defer container is final, also where the runtime still knows its runs.
+  // The end of a defer container is final, even if the runtime still knows its runs.
   if (recorded?.state?.terminated !== undefined && (isDefer || run === undefined)) return recorded;
-  // The view has a run for each recorded run of a defer container, also where the runtime has lost it.
+  // The view has a run for each recorded run of a defer container, even if the runtime has lost it.
   const known = isDefer ? undefined : recorded;
   const { runtimeName } = view.input.node;
   const state = stateOf(phase, runtimeName);
-  // lastState shows the run before the one that state shows.
+  // lastState shows the run before the one shown in state.
   const last = state.waiting !== undefined && run?.state === 'exited' ? run : runs[1];
   const isLost = run === undefined && known?.state?.running !== undefined;
   const before = isLost ? unknownEnd('deleted.  The container used to be Running') : (known?.lastState ?? {});
@@ -159,7 +159,7 @@ function terminatedState(run: ContainerState, runtimeName: string) {
     reason: run.reason || (exitCode === 0 ? 'Completed' : 'Error'),
     message: run.message || undefined,
     startedAt: startedAt === undefined ? undefined : formatTime(startedAt),
-    finishedAt: formatTime(Math.max(run.finishedAt ?? run.createdAt, startedAt ?? 0)), // The runtime may take the time of a start late.
+    finishedAt: formatTime(Math.max(run.finishedAt ?? run.createdAt, startedAt ?? 0)), // The runtime may record a start late.
     containerID: `${runtimeName}://${run.id}`,
   });
 }
@@ -170,11 +170,11 @@ function unknownEnd(when: string): State {
   return { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message } };
 }
 
-/** The container does not wait for its first run. */
+/** The container is not waiting for its first run. */
 const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
   state?.waiting === undefined || lastState?.terminated !== undefined;
 
-/** In a stopped Pod a container without a known end has failed, unless its turn had not come. Source: TerminatePod of v1.33. */
+/** In a stopped Pod a container without a known end has failed, unless its turn never came. Source: TerminatePod of v1.33. */
 function withUnknownEnds(init: ContainerStatus[], apps: ContainerStatus[]) {
   const begun = Math.max(1, init.findLastIndex(hasRun) + 1);
   const last = init.at(-1);

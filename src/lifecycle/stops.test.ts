@@ -8,11 +8,11 @@ const runs = [running('app')];
 
 describe('postStart', () => {
   const failed = { 'app-0/postStart': { failure: 'exit code 1' } };
-  it('the hook runs as soon as the container runs, and once', () => {
+  it('the hook runs once, as soon as the container runs', () => {
     expect(asked(decided({ spec: STARTS, runs }))).toEqual(['runHook/app-0/postStart']);
     expect(asked(decided({ spec: STARTS, runs, observed: { hooks: { 'app-0/postStart': {} } } }))).toEqual([]);
   });
-  it('a container whose hook has not ended is waiting, and not ready', () => {
+  it('a container whose hook has not ended is waiting and not ready', () => {
     const [status] = decided({ spec: STARTS, runs }).status?.containerStatuses ?? [];
     expect(status).toMatchObject({ ready: false, started: false, state: { waiting: { reason: 'ContainerCreating' } } });
   });
@@ -27,11 +27,11 @@ describe('postStart', () => {
   it.each([
     ['OnFailure', true],
     ['Never', false],
-  ])('after a hook that failed the container runs again under %s: %s', (restartPolicy, restart) => {
+  ])('restartPolicy %s: after a failed postStart hook the container restarts: %s', (restartPolicy, restart) => {
     const decision = decided({ spec: { ...STARTS, restartPolicy }, runs, observed: { hooks: failed } });
     expect(decision.journal?.stops['app-0']?.restart).toBe(restart);
   });
-  it('the preStop hook runs before a container is ended whose postStart hook failed', () => {
+  it('the preStop hook runs before a container with a failed postStart hook is ended', () => {
     const spec = { containers: [container('app', { lifecycle: { postStart: { exec }, preStop: { exec } } })] };
     expect(asked(decided({ spec, runs, observed: { hooks: failed } }))).toEqual(['runHook/app-0/preStop']);
   });
@@ -46,11 +46,11 @@ describe('preStop', () => {
     const after = decided({ ...given, ending: ending(30), observed: { hooks: { 'app-0/preStop': {} } }, now: 5 });
     expect(asked(after)).toEqual(['stopContainer/app-0/@30']);
   });
-  it('a hook that failed holds the stop signal no longer', () => {
+  it('the stop signal no longer waits for a hook that failed', () => {
     const hooks = { 'app-0/preStop': { failure: 'no' } };
     expect(asked(decided({ spec: HOOK, runs, deleted: 30, observed: { hooks } }))).toEqual(['stopContainer/app-0/@30']);
   });
-  it('at the end a hook that still runs is cancelled', () => {
+  it('a hook that still runs at the end of the grace period is canceled', () => {
     const underWay = [{ kind: 'runHook', container: 'app', id: 'app-0', hook: 'preStop' }] as const;
     const given: Given = { spec: HOOK, runs, deleted: 30, ending: ending(30), observed: { underWay } };
     expect(asked(decided({ ...given, now: 29 }))).toEqual([]);
@@ -61,7 +61,7 @@ describe('preStop', () => {
     const given: Given = { spec: HOOK, runs, deleted: 30, ending: ending(30), memory, now: 3 };
     expect(asked(decided(given))).toEqual(['stopContainer/app-0/@30']);
   });
-  it('a container that has exited has no hook', () => {
+  it('no hook runs for a container that has exited', () => {
     const spec = { ...HOOK, containers: [...HOOK.containers, container('web')] };
     expect(asked(decided({ spec, runs: [exited('app', 0, -1), running('web')], deleted: 30 }))).toEqual([
       'stopContainer/web-0/@30',
@@ -76,7 +76,7 @@ describe('from signal to kill', () => {
     [29, 31],
     [30, 32],
     [50, 52],
-  ])('a container that is signalled at %i s of a grace period of 30 s is killed at %i s', (now, kill) => {
+  ])('a container signaled at %i s of a grace period of 30 s is killed at %i s', (now, kill) => {
     const decision = decided({ runs, deleted: 30, ending: ending(30), now });
     expect(asked(decision)).toEqual([`stopContainer/app-0/@${kill}`]);
     expect(decision.memory.signalledAt).toEqual({ 'app-0': at(now) });
@@ -87,7 +87,7 @@ describe('from signal to kill', () => {
       'stopContainer/app-0/@31',
     ]);
   });
-  it('a kill that was asked for before the end moved later is given up', () => {
+  it('a kill requested before the deadline moved later is canceled', () => {
     const underWay = [{ kind: 'stopContainer', id: 'app-0', deadline: at(30) }] as const;
     const given: Given = { runs, deleted: 30, memory: { signalledAt: { 'app-0': at(1) } }, now: 20 };
     expect(asked(decided({ ...given, ending: ending(40), observed: { underWay } }))).toEqual([
@@ -95,12 +95,12 @@ describe('from signal to kill', () => {
       'stopContainer/app-0/@40',
     ]);
   });
-  it('a stop with an earlier end is asked for beside the one under way', () => {
+  it('a stop with an earlier deadline is requested in addition to the one under way', () => {
     const underWay = [{ kind: 'stopContainer', id: 'app-0', deadline: at(30) }] as const;
     const given: Given = { runs, deleted: 5, memory: { signalledAt: { 'app-0': at(1) } }, now: 2 };
     expect(asked(decided({ ...given, ending: ending(7), observed: { underWay } }))).toEqual(['stopContainer/app-0/@7']);
   });
-  it('a stop of a living Pod that is deleted keeps its own end if that is earlier', () => {
+  it('a container already being stopped when its Pod is deleted keeps its own deadline if that is earlier', () => {
     const stops = { 'app-0': { at: at(-5), deadline: at(10), restart: true } };
     expect(asked(decided({ runs, deleted: 30, memory: { stops } }))).toEqual(['stopContainer/app-0/@10']);
     const late = { 'app-0': { at: at(-5), deadline: at(90), restart: true } };

@@ -1,16 +1,16 @@
 /**
- * Lifecycle hooks, and how a run is ended: preStop first, then the stop signal, then the kill. A hook runs again if the agent crashes
- * before its result. Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
+ * Lifecycle hooks, and how a run is ended: preStop hook, stop signal, kill. A hook runs again if the agent crashes before its result
+ * is recorded. Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
  */
 import type { Millis } from '../machinery/time.ts';
 import { act, type Effect, type Rule, wake } from './effects.ts';
 import { actionKey, type ContainerState, type HookKind, runKey, type Stop } from './types.ts';
 import { type ContainerView, containerOf, type PodView } from './view.ts';
 
-/** The least time that processes get between signal and kill. Source: v1.33, kubelet. */
+/** The minimum time between stop signal and kill. Source: v1.33, kubelet. */
 export const MINIMUM_GRACE_MILLIS = 2000;
 
-/** done: also where the container has no such hook. */
+/** 'done' also if the container has no such hook. */
 function hookState(view: PodView, { spec }: ContainerView, { id }: ContainerState, hook: HookKind) {
   if (spec.lifecycle?.[hook] === undefined) return 'done';
   const result = view.observed.hooks[runKey(id, hook)];
@@ -30,7 +30,7 @@ export function* postStartHooks(view: PodView): Rule {
   }
 }
 
-/** Why a run is to end though its Pod lives on. A new image restarts no init container. Source: Init Containers (v1.33). */
+/** Why a run is ended although its Pod lives on. A new image does not restart init containers. Source: Init Containers (v1.33). */
 export function stopOfRun(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
   const { now, graceMillis, restartPolicy } = view;
   const { kind, sidecar, spec } = container;
@@ -41,27 +41,27 @@ export function stopOfRun(view: PodView, container: ContainerView, run: Containe
   return { ...stop, message: killingMessage(container, 'definition changed', true), restart: true, replaced: true };
 }
 
-/** The message of the Event Killing. That of an init container, also a sidecar, never announces a restart. */
+/** The message of the Killing Event. For an init container, including a sidecar, it never announces a restart. */
 export const killingMessage = ({ kind, name }: ContainerView, why: string, restart: boolean): string =>
   kind === 'init' ? `Init container ${name} ${why}` : `Container ${name} ${why}${restart ? ', will be restarted' : ''}`;
 
-/** The next step of ending one run. It is killed at `end`, and no sooner than 2 s after the signal. */
+/** The next step of ending a run. The run is killed at `end`, but not within 2 s of its stop signal. */
 export function* endRun(view: PodView, run: ContainerState, end: Millis): Rule {
   const container = containerOf(view, run);
   if (container !== undefined && (yield* preStop(view, run, container, end))) return;
   yield { signal: run.id };
   const deadline = Math.max(end, (view.signalledAt[run.id] ?? view.now) + MINIMUM_GRACE_MILLIS);
-  // A kill that was asked for before `end` moved later is given up.
+  // A kill requested before `end` moved later is canceled.
   for (const stop of view.kills.get(run.id) ?? [])
     if (stop.deadline < deadline) yield act({ kind: 'cancel', key: actionKey(stop) });
   yield act({ kind: 'stopContainer', id: run.id, deadline });
 }
 
-/** A run in the state unknown cannot be asked. */
+/** For a run in the state unknown, which gets no hook and no grace period. */
 export const kill = ({ id, createdAt: deadline }: ContainerState): Effect =>
   act({ kind: 'stopContainer', id, deadline });
 
-/** Until `end`, unless the run was signalled before. True while the hook runs. */
+/** Runs the preStop hook until `end`, unless the run has already got its stop signal. True while the hook runs. */
 export function* preStop(view: PodView, run: ContainerState, container: ContainerView, end: Millis): Rule<boolean> {
   if (run.state !== 'running' || view.signalledAt[run.id] !== undefined) return false;
   if (hookState(view, container, run, 'preStop') !== 'due') return false;

@@ -21,7 +21,7 @@ const runs = [running('app')];
 const CLEAN = [entry('clean')];
 const terminationOf = (given: Given) => decided({ runs, ...given }).memory.termination;
 
-/** Reason, S and D. */
+/** The reason, and S and D in seconds after START. */
 function endsOf(given: Given): [reason: string, S: number, D: number] | undefined {
   const so = terminationOf(given);
   return so && [so.reason, secondsOf(so.preExitDeadline), secondsOf(so.deadline)];
@@ -32,13 +32,13 @@ const nodeEnd = (graceSeconds: number, more: Partial<NodeEnd> = {}): Given['inpu
 
 describe('the first cause', () => {
   const deadline = { activeDeadlineSeconds: 100 };
-  it('a Pod without a cause does not end', () => {
+  it('a Pod without a cause does not terminate', () => {
     expect(endsOf({})).toBeUndefined();
   });
-  it('a deletion has its grace period from the time that the agent sees it', () => {
+  it('the grace period of a deletion counts from when the agent sees it', () => {
     expect(endsOf({ deleted: 20, now: 4 })).toEqual(['Deleted', 24, 24]);
   });
-  it('activeDeadlineSeconds counts from the start of the Pod and leaves the grace period', () => {
+  it('activeDeadlineSeconds counts from the start of the Pod, and is followed by the grace period', () => {
     expect(endsOf({ spec: { activeDeadlineSeconds: 101 } })).toBeUndefined();
     expect(decided({ runs, spec: { activeDeadlineSeconds: 101 } }).wakeAt).toBe(at(1));
     expect(endsOf({ spec: deadline })).toEqual(['DeadlineExceeded', 30, 30]);
@@ -46,14 +46,17 @@ describe('the first cause', () => {
   it.each([
     [10, 10],
     [60, 30],
-  ])('the node leaves %i s to a Pod with a grace period of 30 s: %i s from the time of its decision', (grace, left) => {
-    expect(endsOf({ input: nodeEnd(grace), now: 3 })).toEqual(['NodeShutdown', left, left]);
-  });
-  it('an agent that died after the decision of the node takes none of that time', () => {
+  ])(
+    'a node that grants %i s to a Pod with a grace period of 30 s leaves it %i s from the decision of the node',
+    (grace, left) => {
+      expect(endsOf({ input: nodeEnd(grace), now: 3 })).toEqual(['NodeShutdown', left, left]);
+    },
+  );
+  it('an agent that died after the decision of the node uses none of that time', () => {
     const observed = { outages: [{ from: at(2), to: at(8) }] };
     expect(endsOf({ input: nodeEnd(10), now: 8, observed })).toEqual(['NodeShutdown', 16, 16]);
   });
-  it('no termination begins later than now, though the clock was set back after the decision of the node', () => {
+  it('no termination begins later than now, even if the clock was set back after the decision of the node', () => {
     expect(terminationOf({ input: nodeEnd(10, { at: at(60) }), now: 3 })?.startedAt).toBe(at(3));
   });
   it('the first of several causes gives the reason', () => {
@@ -67,35 +70,35 @@ describe('the first cause', () => {
   });
 });
 
-describe('the node ends a Pod that it ends already', () => {
+describe('a second termination by the node', () => {
   const first: NodeEnd = { reason: 'NodeShutdown', message: 'down', at: at(0), graceSeconds: 20 };
   const pressed = { reason: 'NodePressure', message: 'low', graceSeconds: 5 } as const;
-  it('the first reason and message stay, with the shorter time from now on', () => {
+  it('the first reason and message stay, with the shorter grace period from now on', () => {
     expect(nodeEndAfter(first, pressed, at(3))).toEqual({ ...first, at: at(3), graceSeconds: 5, evicted: true });
     const shutDown = { reason: 'NodeShutdown', message: 'down', graceSeconds: 5 } as const;
     expect(nodeEndAfter({ ...first, reason: 'Preempted' }, shutDown, at(3))).toEqual({
       ...{ ...first, reason: 'Preempted', at: at(3), graceSeconds: 5 },
     });
   });
-  it('a time that is no shorter changes nothing', () => {
+  it('a grace period that is not shorter changes nothing', () => {
     expect(nodeEndAfter(first, { ...pressed, graceSeconds: 20 }, at(3))).toBe(first);
   });
 });
 
-describe('a Pod that completed by itself', () => {
+describe('a Pod that completed on its own', () => {
   const over = { restartPolicy: 'OnFailure', deferContainers: CLEAN };
-  it('its grace period counts from the last exit', () => {
+  it('the grace period counts from the last exit', () => {
     const spec = { ...over, containers: [container('app'), container('web')] };
     expect(endsOf({ spec, runs: [exited('app', 0, -9), exited('web', 0, -0.5)] })).toEqual(['Completed', 29.5, 29.5]);
   });
-  it('its grace period counts from now where no agent saw the last exit', () => {
+  it('the grace period counts from now if no agent saw the last exit', () => {
     expect(endsOf({ spec: over, runs: [exited('app', 0, -9)] })).toEqual(['Completed', 30, 30]);
   });
   it('a Pod whose init container failed for good has completed', () => {
     const spec = { ...over, restartPolicy: 'Never', initContainers: [container('init')] };
     expect(endsOf({ spec, runs: [exited('init', 1, 0)] })?.[0]).toBe('Completed');
   });
-  it('a deletion during the exit work moves the end earlier and keeps the reason', () => {
+  it('a deletion during the exit work moves the end earlier but keeps the reason', () => {
     const so = ending(30, 30, { reason: 'Completed' });
     const given: Given = { spec: over, runs: [exited('app', 0, 0)], ending: so, now: 10 };
     expect(endsOf({ ...given, metadata: { deletionTimestamp: stamp(15), deletionGracePeriodSeconds: 5 } })).toEqual([
@@ -126,9 +129,9 @@ describe('the reserve of the PostExit stage', () => {
     ['an entry that is not due does not count', [{ timeoutSeconds: 5 }, { onReasons: ['Completed'] }], {}, 30, 7],
     ['no entry that is due: none', [{ onReasons: ['Completed'] }], { postExitGracePeriodSeconds: 20 }, 30, 0],
     ['a shorter grace period has its share', [{}], { postExitGracePeriodSeconds: 15 }, 10, 5],
-    ['a longer grace period has no more', [{}], { postExitGracePeriodSeconds: 15 }, 60, 15],
-    ['the share is 2 s at least', [{}], { postExitGracePeriodSeconds: 15 }, 3, 2],
-    ['a smaller reserve is the least itself', [{}], { postExitGracePeriodSeconds: 1 }, 3, 1],
+    ['a longer grace period has no larger reserve', [{}], { postExitGracePeriodSeconds: 15 }, 60, 15],
+    ['the share is at least 2 s', [{}], { postExitGracePeriodSeconds: 15 }, 3, 2],
+    ['a reserve below 2 s stays whole', [{}], { postExitGracePeriodSeconds: 1 }, 3, 1],
     ['life a: grace 30 s, an entry of 5 s and one without a timeout', [{ timeoutSeconds: 5 }, {}], {}, 30, 15],
     ['life g: a grace period of 1 s', [{}], {}, 1, 2],
   ])('%s', (_, entries, spec, grace, reserve) => {
@@ -172,12 +175,12 @@ describe('a later cause', () => {
     const byNode = ending(30, 15, { reason: 'NodeShutdown', nodeGracePeriodSeconds: 4 });
     expect(endsOf({ ...given, ending: byNode, input: nodeEnd(4), deleted: 30 })?.[2]).toBe(30);
   });
-  it('the end of the node shortens a deletion', () => {
+  it('a termination by the node shortens a deletion', () => {
     expect(endsOf({ deleted: 30, ending: ending(30), input: nodeEnd(5, { at: at(10) }), now: 10 })).toEqual([
       ...['Deleted', 15, 15],
     ]);
   });
-  it('an object that is gone leaves 2 s', () => {
+  it('a removed object leaves 2 s', () => {
     expect(endsOf({ deleted: 30, ending: ending(30), input: { removed: true }, now: 10 })).toEqual(['Deleted', 12, 12]);
   });
   it('activeDeadlineSeconds no longer counts once a termination has begun', () => {
@@ -226,36 +229,36 @@ describe('an outage', () => {
     });
   const moves = (so: ReturnType<typeof resumed>) => [secondsOf(so?.preExitDeadline ?? 0), secondsOf(so?.deadline ?? 0)];
 
-  it('moves S and D by its length, and is written', () => {
+  it('an outage moves S and D by its length, and is recorded', () => {
     const so = resumed(3, 50);
     expect(moves(so)).toEqual([62, 77]);
     expect(so).toMatchObject({ outageSeconds: 47, outagesCountedUntil: at(50) });
   });
-  it('counts for a Pod without entries too', () => {
+  it('an outage counts in a Pod without defer containers too', () => {
     const observed = { outages: [{ from: at(3), to: at(50) }] };
     expect(endsOf({ deleted: 30, ending: ending(30), observed, now: 50 })).toEqual(['Deleted', 77, 77]);
   });
-  it('counts from the begin of the termination', () => {
+  it('an outage counts from the beginning of the termination', () => {
     expect(moves(resumed(-20, 10))).toEqual([25, 40]);
   });
-  it('is not counted twice', () => {
+  it('an outage is not counted twice', () => {
     expect(moves(resumed(3, 50, {}, { outageSeconds: 47, outagesCountedUntil: at(50) }))).toEqual([15, 30]);
     expect(moves(resumed(40, 60, {}, { outageSeconds: 47, outagesCountedUntil: at(50) }))).toEqual([25, 40]);
   });
-  it('moves the end by maxGracePeriodExtensionSeconds at most, over all outages', () => {
+  it('all outages together move the end by at most maxGracePeriodExtensionSeconds', () => {
     const node = { ips: ['192.0.2.1'], runtimeName: 'containerd', maxGracePeriodExtensionSeconds: 60 };
     const so = resumed(100, 150, { input: { node } }, { outageSeconds: 47, outagesCountedUntil: at(50) });
     expect([...moves(so), so?.outageSeconds]).toEqual([28, 43, 60]);
   });
-  it('moves the end by 3600 s at most by default', () => {
+  it('an outage moves the end by at most 3600 s by default', () => {
     expect(resumed(1, 5001)?.outageSeconds).toBe(3600);
   });
-  it('moves the end by nothing where the limit was lowered below what was counted before', () => {
+  it('an outage moves nothing if the limit was lowered below what was counted before', () => {
     const node = { ips: ['192.0.2.1'], runtimeName: 'containerd', maxGracePeriodExtensionSeconds: 60 };
     const so = ending(130, 130, { turn, outageSeconds: 100, outagesCountedUntil: at(100) });
     expect(moves(resumed(105, 110, { input: { node }, ending: so }))).toEqual([130, 130]);
   });
-  it('does not move S once a PostExit entry has its turn', () => {
+  it('an outage does not move S once a PostExit entry has its turn', () => {
     const ended = { exitCode: 0, reason: 'Completed' };
     const pre = { name: 'pre', image: 'i', imageID: '', ready: false, restartCount: 0, state: { terminated: ended } };
     const status = { deferContainerStatuses: [pre] };
@@ -267,14 +270,14 @@ describe('an outage', () => {
     });
     expect(moves(so)).toEqual([15, 60]);
   });
-  it('takes its time out of timeoutSeconds of an entry that did not run meanwhile', () => {
+  it('an outage does not count toward timeoutSeconds of an entry that did not run during it', () => {
     expect(resumed(3, 50)?.turn).toEqual({ entry: 'pre', since: at(47) });
   });
-  it('counts for timeoutSeconds of an entry that ran meanwhile', () => {
+  it('an outage counts toward timeoutSeconds of an entry that ran during it', () => {
     expect(resumed(3, 50, { runs: [...runs, running('pre')] })?.turn).toEqual(turn);
     expect(resumed(3, 50, { runs: [...runs, exited('pre', 0, 20)] })?.turn).toEqual(turn);
   });
-  it('takes its time out of timeoutSeconds of an entry whose container the machine took with it', () => {
+  it('an outage does not count toward timeoutSeconds of an entry whose container ended with the machine', () => {
     const observed = { sandboxes: [sandbox(0, { ready: false })] };
     expect(resumed(3, 50, { runs: [exited('pre', 255, 49)], observed })?.turn).toEqual({ entry: 'pre', since: at(47) });
     expect(resumed(3, 50, { runs: [exited('pre', 0, 49)], observed })?.turn).toEqual(turn);

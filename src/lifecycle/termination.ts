@@ -1,6 +1,6 @@
 /**
- * Why a Pod ends, and until when it may take: a fold over causes. The first reason stays; a later cause may move the end earlier,
- * never later; an outage moves it later by its length. It is kept in the status of a Pod with defer containers, else on the node.
+ * Why a Pod terminates, and until when: a fold over causes. The first reason stays; a later cause may move the deadline earlier,
+ * never later; an outage moves it later by its length. Stored in the status of a Pod with defer containers, otherwise on the node.
  * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); the specification of defer containers, "Time".
  */
 import { recordedTermination, type Termination } from '../api/core/v1/pod/status/termination.ts';
@@ -11,13 +11,13 @@ import { MINIMUM_GRACE_MILLIS } from './stops.ts';
 import type { NodeEnd, Outage } from './types.ts';
 import { type ContainerView, isRunning, type PodView } from './view.ts';
 
-/** One reason for the end of a Pod, with the time that it leaves from `at` on. */
+/** One reason to terminate a Pod, with the grace period that it grants from `at` on. */
 interface Cause {
   reason: TerminationReason;
   at: Millis;
   graceMillis: Millis;
   requested?: true; // By a client.
-  /** What is kept of it, so that it counts once. */
+  /** Stored in the termination, so that the cause counts only once. */
   mark?: Pick<Termination, 'deletionGracePeriodSeconds' | 'nodeGracePeriodSeconds' | 'forced'>;
 }
 
@@ -26,11 +26,11 @@ export const DEFAULT_MAX_EXTENSION_SECONDS = 3600;
 export const maxMoveMillis = ({ input }: PodView): Millis =>
   (input.node.maxGracePeriodExtensionSeconds ?? DEFAULT_MAX_EXTENSION_SECONDS) * 1000;
 
-/** The deadline of spec.activeDeadlineSeconds, counted from the start of the Pod. */
+/** The deadline set by spec.activeDeadlineSeconds, counted from the start of the Pod. */
 export const activeDeadline = ({ spec, pod, now }: PodView): Millis =>
   (parseTime(pod.status?.startTime) ?? now) + (spec.activeDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1000;
 
-/** The termination in force; undefined: the Pod does not end. `finished`: it is over by itself. */
+/** The termination in force; undefined: the Pod does not end. `finished`: its containers have ended on their own. */
 export function terminationOf(view: PodView, finished: boolean): Termination | undefined {
   const { memory, pod } = view.input;
   const known = memory.termination ?? (view.defers.length > 0 ? recordedTermination(pod) : undefined);
@@ -41,7 +41,7 @@ export function terminationOf(view: PodView, finished: boolean): Termination | u
   );
 }
 
-/** In the order in which the first of them gives the reason. `isNew`: the Pod was not ending before. */
+/** The causes; the first one gives the reason. `isNew`: the Pod was not terminating before. */
 function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
   const { now, graceMillis } = view;
   const { pod, nodeEnd, removed } = view.input;
@@ -64,16 +64,16 @@ function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
   return isNew && finished && causes.length === 0 ? [completion(view)] : causes;
 }
 
-/** The time after `at` in which no agent could end the Pod. */
+/** The total time after `at` in which no agent could end the Pod. */
 const outageSince = ({ observed }: PodView, at: Millis): Millis =>
   observed.outages.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, at)), 0);
 
 export const isFinal = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
 
-/** An end seen within this time was seen at once; times in the API are whole seconds. */
+/** An exit observed within this time was observed at once: times in the API are whole seconds. */
 const JUST_NOW_MILLIS = 2000;
 
-/** The grace period counts from the last exit; where no agent saw that, from when one sees it. */
+/** The grace period counts from the last exit; if no agent saw that exit, from when one does. */
 function completion({ apps, defers, now, graceMillis }: PodView): Cause {
   const ends = defers.length > 0 ? apps.map(({ latest }) => latest?.finishedAt ?? 0) : [];
   const lastExit = Math.round(Math.max(0, ...ends));
@@ -87,7 +87,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/** R, the reserve of PostExit entries: what the spec gives them of the grace period, in proportion to the one in force. */
+/** R, the reserve of PostExit entries: their share of the spec's grace period, scaled to the grace period in force. */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
@@ -100,11 +100,11 @@ function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: stri
 
 export const isPostExit = (spec: ContainerView['spec']): boolean => (spec as DeferContainer).trigger === 'PostExit';
 
-/** onReasons names the reason, or names none. */
+/** onReasons contains the reason, or is empty. */
 export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boolean =>
   onReasons.length === 0 || onReasons.includes(reason);
 
-/** A later cause may move the end earlier. Until the PostExit stage begins its reserve shrinks with the time, to 2 s at least. */
+/** A later cause may move the deadline earlier. Before the PostExit stage, its reserve shrinks in proportion, to no less than 2 s. */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;
@@ -120,7 +120,7 @@ function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} 
 export const hasPostExitBegun = ({ defers }: PodView, { turn }: Termination): boolean =>
   defers.some(({ name, spec }) => name === turn?.entry && isPostExit(spec));
 
-/** The time of an outage is taken out of the termination, up to the limit of the node for all outages together. */
+/** Moves the termination later by the length of an outage, up to the node's limit for all outages together. */
 function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termination {
   const begin = Math.max(from, so.outagesCountedUntil ?? 0, so.startedAt);
   if (to <= begin) return so;
@@ -128,7 +128,7 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   const moved = Math.max(0, Math.min(to - begin, maxMoveMillis(view) - had));
   const { turn } = so;
   const run = view.defers.find(({ name }) => name === turn?.entry)?.latest;
-  // An entry whose container ran meanwhile keeps its timeoutSeconds, unless the machine failed under it.
+  // The timeoutSeconds of an entry that ran during the outage are not moved, unless the machine failed while it ran.
   const isOver = (run?.finishedAt ?? 0) > begin && (run?.exitCode === 0 || view.sandbox?.ready === true);
   const waited = isOver || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, turn?.since ?? to)));
   return {
@@ -138,31 +138,31 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   };
 }
 
-/** With later ends: once the PostExit stage has begun, D alone moves. */
+/** Moves both deadlines later; once the PostExit stage has begun, only D. */
 export const later = (view: PodView, so: Termination, millis: Millis): Termination => ({
   ...so,
   deadline: so.deadline + millis,
   preExitDeadline: so.preExitDeadline + (hasPostExitBegun(view, so) ? 0 : millis),
 });
 
-/** The app containers completed by themselves, or an init container failed for good. */
+/** The app containers completed on their own, or an init container failed for good. */
 export const isCompletion = ({ reason, requested }: Termination): boolean => reason === 'Completed' && !requested;
 
-/** The node ends a Pod that it may be ending already: the first reason stays, as above, and only the time shrinks. */
+/** Combines a termination by the node with one that it may have begun before: the first reason stays, and only the time shrinks. */
 export function nodeEndAfter(before: NodeEnd | undefined, by: Omit<NodeEnd, 'at'>, now: Millis): NodeEnd {
   const { graceSeconds, reason } = by;
   if (before !== undefined && graceSeconds >= before.graceSeconds) return before;
   return { ...(before ?? by), at: now, graceSeconds, ...(reason === 'NodePressure' ? { evicted: true } : {}) };
 }
 
-/** The reasons that a client gives in the condition DisruptionTarget. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** The reasons that clients give in the DisruptionTarget condition. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 const DISRUPTIONS: Readonly<Record<string, TerminationReason>> = {
   EvictionByEvictionAPI: 'Evicted',
   DeletionByTaintManager: 'Evicted',
   PreemptionByScheduler: 'Preempted',
 };
 
-/** Why the Pod is deleted: as the later of the conditions DeletionReason and DisruptionTarget says, a tie by the latter. */
+/** Why the Pod was deleted, by the later of the conditions DeletionReason and DisruptionTarget; DisruptionTarget wins a tie. */
 function deletionReason({ status }: Pod): TerminationReason {
   const given = (status?.conditions ?? []).filter((condition) => condition.status === 'True');
   const [own, disruption] = ['DeletionReason', 'DisruptionTarget'].map((type) =>

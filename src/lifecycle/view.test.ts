@@ -10,11 +10,11 @@ const run: ContainerState = {
   ...{ id: 'c1', sandboxId: 's', name: 'app', kind: 'app', attempt: 0, state: 'exited', createdAt: AT - 5000 },
   ...{ finishedAt: AT, exitCode: 255, reason: 'Unknown', image: 'i', imageId: 'i', backoffSeconds: 0 },
 };
-const told: ContainerStateTerminated = {
+const ended: ContainerStateTerminated = {
   ...{ containerID: 'containerd://c1', exitCode: 0, reason: 'Completed', finishedAt: '2026-01-30T23:59:58Z' },
 };
 
-/** The run as the core sees it, of a Pod whose status tells of that end. */
+/** The run in the view of a Pod whose status has these container states. */
 function seen(observed: ContainerState, states: { state?: object; lastState?: object }): ContainerState | undefined {
   const status = { ...{ name: 'app', image: 'i', imageID: 'i', ready: false, restartCount: 0 }, ...states };
   const pod = podOf({ containers: [containerOf('app')] }, { containerStatuses: [status] });
@@ -23,18 +23,18 @@ function seen(observed: ContainerState, states: { state?: object; lastState?: ob
   return viewOf(input as unknown as Input).apps[0]?.latest;
 }
 
-test('an end that the runtime has lost is the one that the status shows', () => {
+test('an end that the runtime has lost is taken from the status', () => {
   const known = { ...run, exitCode: 0, reason: 'Completed', message: '', finishedAt: AT - 2000 };
-  expect(seen(run, { state: { terminated: told } })).toEqual(known);
-  expect(seen(run, { state: { waiting: {} }, lastState: { terminated: told } })).toEqual(known);
+  expect(seen(run, { state: { terminated: ended } })).toEqual(known);
+  expect(seen(run, { state: { waiting: {} }, lastState: { terminated: ended } })).toEqual(known);
 });
 
-test('an end that no status shows, or that the runtime knows, is as the runtime reports it', () => {
+test('an end that no status shows, or that the runtime knows, is taken from the runtime', () => {
   expect(seen(run, {})).toEqual(run);
-  expect(seen(run, { state: { terminated: { ...told, containerID: 'containerd://c0' } } })).toEqual(run);
-  // The status knows whole seconds only.
-  const lost = { ...told, exitCode: 255, reason: 'Error', finishedAt: '2026-01-31T00:00:00Z' };
+  expect(seen(run, { state: { terminated: { ...ended, containerID: 'containerd://c0' } } })).toEqual(run);
+  // The status has whole seconds only.
+  const lost = { ...ended, exitCode: 255, reason: 'Error', finishedAt: '2026-01-31T00:00:00Z' };
   expect(seen({ ...run, finishedAt: AT + 20 }, { state: { terminated: lost } })?.finishedAt).toBe(AT + 20);
   const failed = { ...run, reason: 'Error' };
-  expect(seen(failed, { state: { terminated: told } })).toEqual(failed);
+  expect(seen(failed, { state: { terminated: ended } })).toEqual(failed);
 });

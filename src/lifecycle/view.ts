@@ -11,42 +11,42 @@ export interface ContainerView {
   spec: AnyContainer;
   name: string;
   kind: ContainerKind;
-  sidecar: boolean; // An init container with restartPolicy Always: started in its turn, it runs beside the apps.
+  sidecar: boolean; // An init container with restartPolicy Always: started in its turn, it keeps running beside the apps.
   fieldPath: string; // spec.initContainers{name}
-  image: string; // The reference of the next run's image: of an entry with imageFrom that of the other container.
+  image: string; // The image reference of the next run; for an entry with imageFrom, that of the other container.
   imageState: ImageState | undefined;
-  runs: readonly ContainerState[]; // All that are known, the newest first.
+  runs: readonly ContainerState[]; // All known runs, the newest first.
   latest: ContainerState | undefined;
   current: ContainerState | undefined; // The newest run, if it belongs to the current sandbox.
-  nextAttempt: number; // The restart count continues over sandboxes and lost records.
-  starting: boolean; // A start is under way, and the run that it makes has not ended.
-  recorded: ContainerStatus | undefined; // The container's status in the object.
+  nextAttempt: number; // The restart count continues across sandboxes and lost records.
+  starting: boolean; // A start is under way, and the run that it creates has not ended.
+  recorded: ContainerStatus | undefined; // The container's status in the API object.
 }
 
-/** probes, stops and signalledAt are those of runs that there are, with what probes and hooks have shown since: see learn(). */
+/** probes, stops and signalledAt are limited to existing runs, and include what probes and hooks have shown since: see learn(). */
 export interface PodView
   extends Pick<Input, 'pod' | 'observed' | 'now'>,
     Pick<Memory, 'probes' | 'stops' | 'signalledAt'> {
   input: Input;
   spec: NonNullable<Pod['spec']>;
   restartPolicy: 'Always' | 'OnFailure' | 'Never';
-  graceMillis: Millis; // Of spec.terminationGracePeriodSeconds.
+  graceMillis: Millis; // From spec.terminationGracePeriodSeconds.
   init: readonly ContainerView[];
   apps: readonly ContainerView[];
   defers: readonly ContainerView[];
   ephemeral: readonly ContainerView[];
   all: readonly ContainerView[]; // init, then apps, defers, ephemeral
   byName: ReadonlyMap<string, ContainerView>;
-  kills: ReadonlyMap<string, readonly ActionOf<'stopContainer'>[]>; // Those under way, by the ID of the run.
+  kills: ReadonlyMap<string, readonly ActionOf<'stopContainer'>[]>; // Kills under way, by ID of the run.
   sandbox: SandboxState | undefined; // The newest one, ready or not.
-  initialized: boolean; // An app container was created in the sandbox, or all init containers were seen to succeed in it.
+  initialized: boolean; // An app container was created in the sandbox, or all init containers have succeeded in it.
   isUnderWay(key: string): boolean;
-  failureOf(key: string): FailedAction | undefined; // How the action of this key failed last.
-  lastTryOf(key: string): FailedAction | undefined; // That, or that its outcome is unknown: the next try backs off.
+  failureOf(key: string): FailedAction | undefined; // The last failure of the action with this key.
+  lastTryOf(key: string): FailedAction | undefined; // The same, or a try with an unknown outcome: the next try backs off.
 }
 
 export const isLive = (run?: ContainerState): run is ContainerState => run !== undefined && run.state !== 'exited';
-/** It has processes, or may have. */
+/** The run has processes, or may have. */
 export const isRunning = (run?: ContainerState): run is ContainerState => isLive(run) && run.state !== 'created';
 export const succeeded = (run?: ContainerState): boolean => run?.state === 'exited' && run.exitCode === 0;
 
@@ -54,7 +54,7 @@ export const succeeded = (run?: ContainerState): boolean => run?.state === 'exit
 export const underWay = <Kind extends Action['kind']>(view: Pick<PodView, 'observed'>, kind: Kind): ActionOf<Kind>[] =>
   view.observed.underWay.filter((action): action is ActionOf<Kind> => action.kind === kind);
 
-/** Something of the Pod is about to run. */
+/** A sandbox or a container of the Pod is being started. */
 export const isStarting = (view: PodView): boolean =>
   underWay(view, 'createSandbox').length > 0 || view.all.some(({ starting }) => starting);
 
@@ -65,17 +65,17 @@ export const containerOf = ({ byName }: PodView, run: ContainerState) => byName.
 
 const fieldOf = (kind: ContainerKind) => (kind === 'app' ? 'containers' : (`${kind}Containers` as const));
 
-/** The reasons of a defer container that waits and is not about to start. */
+/** The waiting reasons of a defer container that is not about to start. */
 const NOT_STARTING: ReadonlySet<string> = new Set(['PodRunning', 'PendingDefer', 'CrashLoopBackOff']);
 
-/** The attempt of a defer container that its status announces: it is about to start. */
+/** The attempt that a defer container's status announces as about to start. */
 export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | undefined): number | undefined {
   const reason = recorded?.state?.waiting?.reason;
   if (status?.termination === undefined || reason === undefined) return undefined;
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/** containerd that died before it had stored an exit reports it with the reason `Unknown`: the end in the Pod's status stays. */
+/** A containerd that died before it stored an exit reports it with reason `Unknown`: the end in the Pod's status is used instead. */
 function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];
@@ -88,7 +88,7 @@ function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined):
   return { ...run, exitCode, reason, message, finishedAt };
 }
 
-/** The last run of a defer container, by its status: a run that the runtime has lost must not count as never begun. */
+/** The last run of a defer container, taken from its status: a run that the runtime has lost must still count as begun. */
 function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, now: Millis): ContainerState | undefined {
   const { name, image, imageID: imageId, containerID, state, lastState } = status;
   const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'the runtime has lost the container' };
@@ -104,7 +104,7 @@ function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, no
   };
 }
 
-/** What the input has about each container, by the container's name: a Pod may have thousands. */
+/** What the input has about each container, by container name: a Pod may have thousands. */
 const knownOf = ({ pod, observed }: Input) => ({
   statuses: new Map(recordedStatuses(pod).map((status) => [status.name, status])),
   specs: new Map(containersOf(pod).map((spec) => [spec.name, spec])),
@@ -124,7 +124,7 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
   const announced = kind === 'defer' && announcedAttempt(pod, recorded) !== undefined ? 1 : 0;
   const shownAttempt = recorded !== undefined && hasRun ? recorded.restartCount - announced : -1;
   const lastAttempt = runs[0]?.attempt ?? -1;
-  // Once the Pod is cleared away nothing of it is lost.
+  // Once the Pod has no sandbox left, its missing runs do not count as lost.
   const isLost = kind === 'defer' && lastAttempt < shownAttempt;
   const lost = isLost && recorded && sandbox ? lostRun(recorded, shownAttempt, sandbox.id, now) : undefined;
   if (lost !== undefined) runs.unshift(lost);
@@ -143,7 +143,7 @@ function containerView(input: Input, known: Known, kind: ContainerKind, spec: An
   };
 }
 
-/** Throws TypeError where the Pod has no spec. */
+/** Throws TypeError if the Pod has no spec. */
 export function viewOf(input: Input): PodView {
   const { pod, observed, memory, now } = input;
   const { spec } = pod;

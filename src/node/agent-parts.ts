@@ -8,6 +8,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Pod, Service } from '../api/generated/types.ts';
+import { PODS, SERVICES } from '../api/resources.ts';
 import { createEventRecorder } from '../client/events.ts';
 import { createInformer } from '../client/informer.ts';
 import { onAbort } from '../platform/on-abort.ts';
@@ -43,7 +44,7 @@ export async function createAgentParts(options: NodeAgentOptions) {
   const facts = await readNodeFacts(options);
   const logsRoot = join(options.dataDir, 'logs', 'pods');
   const workers = new Map<string, PodWorker>();
-  const pods = client.resource<Pod>({ group: '', version: 'v1', resource: 'pods' });
+  const pods = client.resource<Pod>(PODS);
   const events = createEventRecorder(client, { component: 'kubelet', host: options.nodeName, timers, log, signal });
   const recorder = createPodRecorder(options);
   const api = createApiSource(pods);
@@ -161,7 +162,7 @@ function createActions(base: Base, { kept, images, volumes }: Storage) {
   };
   const podIps = ({ metadata: { uid = '' } }: Pod): readonly string[] => sandboxIps.get(uid) ?? [];
   const services = createInformer<Service>(
-    client.resource({ group: '', version: 'v1', resource: 'services' }),
+    client.resource(SERVICES),
     { log, timers, signal },
     {},
   );

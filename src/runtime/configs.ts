@@ -1,4 +1,4 @@
-/** What a runtime is told of a sandbox and of a container. */
+/** The configurations that the node passes to a runtime for a sandbox and for a container. */
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
 
@@ -23,12 +23,12 @@ export interface SandboxConfig {
   hostPid?: boolean;
   hostIpc?: boolean;
   shareProcessNamespace?: boolean;
-  /** Some container of the Pod is privileged; CRI wants to know when the sandbox is made. */
+  /** A container of the Pod is privileged; CRI needs to know this when the sandbox is created. */
   privileged?: boolean;
   sysctls?: Record<string, string>;
   seLinux?: SeLinuxOptions;
   supplementalGroupsPolicy?: SupplementalGroupsPolicy;
-  /** The runtime's name for what runs the Pod; absent: its default. */
+  /** The runtime's name for the handler that runs the Pod; absent: its default. */
   runtimeHandler?: string;
 }
 
@@ -40,7 +40,7 @@ export interface ContainerConfig {
   attempt: number;
   /** As resolved by imageStatus: an image ID or reference that is present. */
   imageId: string;
-  /** As the Pod's spec wrote it. */
+  /** The reference as written in the Pod's spec. */
   imageName: string;
   command?: string[];
   args?: string[];
@@ -50,9 +50,9 @@ export interface ContainerConfig {
     hostPath: string;
     containerPath: string;
     readOnly?: boolean;
-    /** What is mounted below it, too. */
+    /** Also applies to the mounts below it. */
     recursiveReadOnly?: boolean;
-    /** Its files get the container's SELinux label. */
+    /** Gives its files the container's SELinux label. */
     relabel?: boolean;
     propagation?: 'None' | 'HostToContainer' | 'Bidirectional';
   }[];
@@ -63,19 +63,19 @@ export interface ContainerConfig {
   tty?: boolean;
   /** Shares the process namespace of this container of the same sandbox. */
   targetContainerId?: string;
-  /** Extra labels and annotations that come back in observations. */
+  /** Annotations that observations return. */
   annotations: Record<string, string>;
   resources: {
     cpuPeriod?: number;
     cpuQuota?: number;
     cpuShares?: number;
     memoryLimitBytes?: number;
-    /** Of memory and swap together. */
+    /** Limit of memory and swap together. */
     memorySwapLimitBytes?: number;
     oomScoreAdj?: number;
-    /** By page size as the kernel writes it: 2MB, 1GB. */
+    /** By page size in the kernel's notation: 2MB, 1GB. */
     hugepageBytes?: Record<string, number>;
-    /** Files of a control group of version 2, and what is written to them. */
+    /** Files of a control group of version 2, and the values to write to them. */
     unified?: Record<string, string>;
   };
   security: {
@@ -103,5 +103,5 @@ export interface SeLinuxOptions {
   level?: string;
 }
 
-/** Merge: with the groups that the image's user has. */
+/** Merge: in addition to the groups of the image's user. */
 export type SupplementalGroupsPolicy = 'Merge' | 'Strict';

@@ -1,10 +1,10 @@
 /**
- * The container runtime as the node sees it: CRI's verbs, with lifepod's labels made into fields.
- * cri/ speaks to containerd (and any CRI v1 runtime); simulated/ runs in virtual time. test/contract holds both to one suite.
+ * The container runtime as the node sees it: CRI's verbs, with lifepod's labels as fields.
+ * cri/ speaks to containerd (and any CRI v1 runtime); simulated/ runs in virtual time. test/contract runs one suite on both.
  *
  * Every call is idempotent by name: running a sandbox or creating a container whose (pod UID, name, attempt) exists returns
- * the existing ID; stopping or removing what is gone is success. Every call takes an AbortSignal. A call whose outcome is not
- * known rejects with an OutcomeUnknownError.
+ * the existing ID; stop and remove treat NotFound as success. Every call takes an AbortSignal. A call with an unknown outcome
+ * rejects with an OutcomeUnknownError.
  */
 
 import type { Millis } from '../machinery/time.ts';
@@ -13,11 +13,11 @@ import type { ContainerConfig, ContainerKind, SandboxConfig } from './configs.ts
 
 export type * from './configs.ts';
 
-/** What only some runtimes can do. */
+/** Features that only some runtimes have. */
 export interface RuntimeFeatures {
-  /** It knows Strict. */
+  /** The runtime supports the policy Strict. */
   supplementalGroupsPolicy: boolean;
-  /** By name; '' is the default one. */
+  /** By name; '' is the default handler. */
   handlers: readonly { name: string; recursiveReadOnlyMounts: boolean }[];
 }
 
@@ -29,7 +29,7 @@ export interface SandboxObservation {
   attempt: number;
   ready: boolean;
   createdAt: Millis;
-  /** First the primary one; empty where there is none (yet, or host network). */
+  /** The primary address first; empty if there is none (yet, or host network). */
   ips: string[];
 }
 
@@ -45,10 +45,10 @@ export interface ContainerObservation {
   startedAt?: Millis;
   finishedAt?: Millis;
   exitCode?: number;
-  /** The runtime's word: Completed, Error, OOMKilled, StartError, … */
+  /** The runtime's reason: Completed, Error, OOMKilled, StartError, … */
   reason?: string;
   message?: string;
-  /** The image as named when it was created. */
+  /** The image as named when the container was created. */
   image: string;
   /** Digest reference or ID (status.imageID). */
   imageId: string;
@@ -63,7 +63,7 @@ export interface PodObservation {
 export type RuntimeEvent =
   /** A container or sandbox of this Pod changed: observe it. */
   | { type: 'changed'; podUid: string }
-  /** The stream was cut and is back (or the runtime restarted): observe everything. */
+  /** The stream was cut and has been reopened (or the runtime restarted): observe everything. */
   | { type: 'resync' };
 
 export interface ImageInfo {
@@ -72,12 +72,12 @@ export interface ImageInfo {
   digests: string[];
   sizeBytes: number;
   user?: string;
-  /** The runtime needs it itself. */
+  /** The runtime itself needs the image. */
   pinned?: true;
 }
 
 export interface ImageChange {
-  /** As storedName writes it. */
+  /** As storedName returns it. */
   name: string;
   present: boolean;
 }
@@ -87,13 +87,13 @@ export interface PulledBytes {
   totalBytes: number;
 }
 
-/** Who pulls. Never to be logged. */
+/** The credential for a pull. Must never be logged. */
 export interface RegistryCredential {
   username: string;
   password: string;
 }
 
-/** As mount(8) takes it. */
+/** The arguments of mount(8). */
 export interface RuntimeMount {
   type: string;
   source: string;
@@ -106,17 +106,17 @@ export interface RuntimeVersion {
   apiVersion: string;
 }
 
-/** How a command in a container ended. Of stdout and stderr the first 16 KiB each. */
+/** How a command in a container ended. stdout and stderr have the first 16 KiB of each. */
 export interface ExecResult {
   exitCode: number;
   stdout: string;
   stderr: string;
 }
 
-/** Most that is kept of each of a command's outputs. */
+/** Maximum size that is kept of each output of a command. */
 export const MAX_EXEC_OUTPUT_BYTES = 16 * 1024;
 
-/** A command did not end in its time; it has been killed. */
+/** A command did not end in time, and was killed. */
 export class ExecTimeoutError extends Error {
   override readonly name = 'ExecTimeoutError';
   constructor(command: readonly string[]) {
@@ -125,8 +125,8 @@ export class ExecTimeoutError extends Error {
 }
 
 /**
- * A call of which it is not known whether it had its effect: the runtime could not be reached, the connection was cut, or it
- * did not answer in time. Neither a success nor a failure: observe before deciding what is next.
+ * It is not known whether a call had its effect: the runtime could not be reached, the connection was cut, or the runtime did not
+ * respond in time. Neither a success nor a failure: observe before deciding what to do next.
  */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
@@ -138,10 +138,10 @@ export class OutcomeUnknownError extends Error {
 
 export interface ContainerRuntime {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
-  /** Names what is not ready (NetworkReady, RuntimeReady), empty when all is well. */
+  /** The conditions that are not met (NetworkReady, RuntimeReady); empty if the runtime is ready. */
   notReady(signal: AbortSignal): Promise<string[]>;
 
-  /** Absent, or undefined: it does not tell. */
+  /** Absent, or undefined: the runtime does not report them. */
   features?(signal: AbortSignal): Promise<RuntimeFeatures | undefined>;
 
   runSandbox(config: SandboxConfig, signal: AbortSignal): Promise<string>;
@@ -155,57 +155,57 @@ export interface ContainerRuntime {
     signal: AbortSignal,
   ): Promise<string>;
   startContainer(id: string, signal: AbortSignal): Promise<void>;
-  /** Sends the stop signal, waits, kills at the end of the grace (0: at once). Resolves when the container is dead. */
+  /** Sends the stop signal, waits, and kills at the end of the grace period (0: at once). Resolves when the container is dead. */
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
-  /** Makes the runtime open the log file anew, after rotation. */
+  /** Makes the runtime reopen the log file, after rotation. */
   reopenContainerLog(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Runs a command in a running container and resolves when it and its output have ended, whatever its exit code.
-   * Kills it and rejects with an ExecTimeoutError after `timeoutMillis` (0: it may take any time), with the signal's
-   * reason on abort. Not idempotent.
+   * Runs a command in a running container and resolves when the command and its output have ended, whatever its exit code.
+   * Kills it and rejects with an ExecTimeoutError after `timeoutMillis` (0: no limit), or with the signal's reason on abort.
+   * Not idempotent.
    */
   execSync(id: string, command: readonly string[], timeoutMillis: Millis, signal: AbortSignal): Promise<ExecResult>;
 
-  /** All sandboxes and containers that lifepod made, by Pod UID. */
+  /** All sandboxes and containers that lifepod created, by Pod UID. */
   observeAll(signal: AbortSignal): Promise<Map<string, PodObservation>>;
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
-  /** Calls the listener until `signal` aborts; reconnects by itself and then says `resync`. */
+  /** Calls the listener until `signal` aborts; reconnects automatically, and then sends `resync`. */
   events(listener: (event: RuntimeEvent) => void, signal: AbortSignal): Promise<void>;
 
   /**
-   * Calls the listener with each image that comes or goes, whoever brings or removes it, until `signal` aborts; with
-   * undefined where any may have. Absent, or resolved early: the runtime does not tell.
+   * Calls the listener with each image that appears or disappears, whatever the cause, until `signal` aborts; with undefined if any
+   * image may have changed. Absent, or resolved early: the runtime has no such events.
    */
   imageChanges?(listener: (change: ImageChange | undefined) => void, signal: AbortSignal): Promise<void>;
-  /** undefined where the image is not present. */
+  /** undefined if the image is not present. */
   imageStatus(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
-  /** Returns the image's ID. Rejects with the registry's reason. */
+  /** Returns the image's ID. Rejects with the registry's error. */
   pullImage(reference: string, credential: RegistryCredential | undefined, signal: AbortSignal): Promise<string>;
-  /** How far the pulls of these images (storedName) are, as far as the runtime tells; absent: it never does. */
+  /** The progress of the pulls of these images (storedName), as far as the runtime reports it; absent: it never does. */
   pullProgress?(names: readonly string[], signal: AbortSignal): Promise<Map<string, PulledBytes>>;
   listImages(signal: AbortSignal): Promise<ImageInfo[]>;
-  /** IDs or names of the images of all containers, also of those that others made. Absent: it has no disk to keep free. */
+  /** IDs or names of the images of all containers, including those of other clients. Absent: the runtime has no disk to keep free. */
   imagesInUse?(signal: AbortSignal): Promise<string[]>;
-  /** On the disk that holds the images; undefined where the runtime does not tell. */
+  /** A folder on the disk that holds the images; undefined if the runtime does not report it. */
   imageFolder?(signal: AbortSignal): Promise<string | undefined>;
   removeImage(id: string, signal: AbortSignal): Promise<void>;
-  /** Resolves when the disk has what removed containers had written. Absent: it has it as soon as they are removed. */
+  /** Resolves once the data of removed containers is deleted from the disk. Absent: it is deleted when they are removed. */
   collectGarbage?(signal: AbortSignal): Promise<void>;
   /**
-   * What to mount, in order, to have the files of an image that is present, read-only; they stay until they are released
-   * under the same key, whatever becomes of the image. Absent: the runtime cannot.
+   * The mounts, in order, that show the files of a present image, read-only; they stay until they are released under the same key,
+   * even if the image is removed. Absent: the runtime does not support this.
    */
   imageMounts?(imageId: string, key: string, signal: AbortSignal): Promise<RuntimeMount[]>;
-  /** After the mounts have ended; what is gone is success. */
+  /** To be called after unmounting; NotFound is success. */
   releaseImageMounts?(key: string, signal: AbortSignal): Promise<void>;
 
   close(): Promise<void>;
 }
 
 /**
- * The streams of real containers; a runtime without processes has none. Each call answers with a URL on loopback that is
- * good for one connection, within a minute: http, upgraded to SPDY/3.1. Rejects where the container does not run.
+ * The streams of real containers; a runtime without processes has none. Each call returns a URL on loopback that is valid for
+ * one connection, within a minute: http, upgraded to SPDY/3.1. Rejects if the container does not run.
  */
 export interface ContainerStreams {
   exec(id: string, command: readonly string[], streams: StreamSelection, signal: AbortSignal): Promise<string>;
@@ -213,29 +213,29 @@ export interface ContainerStreams {
   portForward(sandboxId: string, ports: readonly number[], signal: AbortSignal): Promise<string>;
 }
 
-/** What a running container uses; what is cumulative counts from its start. Absent: the runtime does not tell. */
+/** Resource usage of a running container; cumulative values count from its start. Absent: the runtime does not report the value. */
 export interface ContainerUsage {
   podUid: string;
   id: string;
   name: string;
   attempt: number;
-  /** When its CPU time was read. */
+  /** When the CPU time was read. */
   at: Millis;
   cpuNanoSeconds: number;
-  /** What cannot be taken from it without harm: all but pages of files that were not used lately. */
+  /** Memory that cannot be reclaimed without harm: all but pages of files that were not used recently. */
   workingSetBytes: number;
   usageBytes?: number;
   rssBytes?: number;
   pageFaults?: number;
   majorPageFaults?: number;
-  /** Of the files that it has written outside of its volumes. The runtime may look at them only now and then. */
+  /** Of the files that the container has written outside of its volumes. The runtime may measure them only now and then. */
   rootFs?: { usedBytes: number; inodesUsed: number };
 }
 
-/** What real containers use; a runtime without processes has none. */
+/** Resource usage of real containers; a runtime without processes has none. */
 export interface RuntimeUsage {
-  /** Of every running container that lifepod made. */
+  /** For every running container that lifepod created. */
   containerUsage(signal: AbortSignal): Promise<ContainerUsage[]>;
-  /** The first process of the sandbox, by which its namespaces are found. undefined: it has none, or the runtime does not tell. */
+  /** The first process of the sandbox, by which its namespaces are found; undefined: none, or the runtime does not report it. */
   sandboxPid(id: string, signal: AbortSignal): Promise<number | undefined>;
 }

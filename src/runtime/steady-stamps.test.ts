@@ -19,24 +19,27 @@ const seen = (id: string, times: Partial<ContainerObservation>): PodObservation 
 const read = (id: string, times: Partial<ContainerObservation>): Partial<ContainerObservation> | undefined =>
   stamps.read('uid', seen(id, times)).containers[0];
 
-it('leaves times alone while nobody sets the clock', () => {
+it('leaves times unchanged while the clock is not set', () => {
   expect(read('a', { startedAt: 999_999_000 })).toMatchObject({ createdAt: 999_990_000, startedAt: 999_999_000 });
 });
 
-it.each([HOUR, -HOUR])('what was seen stays, and what comes after a step of %d ms is read by it', (step) => {
-  read('a', { startedAt: 999_999_000 });
-  ahead = step;
-  engine += 5_000;
-  const ended = read('a', { startedAt: 999_999_000, finishedAt: engine + step - 10 });
-  expect(ended).toMatchObject({ createdAt: 999_990_000, startedAt: 999_999_000, finishedAt: engine - 10 });
-  expect(read('b', { createdAt: engine + step - 20 })).toMatchObject({ createdAt: engine - 20 });
-});
+it.each([HOUR, -HOUR])(
+  'a clock step of %d ms changes no time that was seen before it, and is removed from later times',
+  (step) => {
+    read('a', { startedAt: 999_999_000 });
+    ahead = step;
+    engine += 5_000;
+    const ended = read('a', { startedAt: 999_999_000, finishedAt: engine + step - 10 });
+    expect(ended).toMatchObject({ createdAt: 999_990_000, startedAt: 999_999_000, finishedAt: engine - 10 });
+    expect(read('b', { createdAt: engine + step - 20 })).toMatchObject({ createdAt: engine - 20 });
+  },
+);
 
-it('what seems to lie ahead has just happened', () => {
+it('a time in the future counts as now', () => {
   expect(read('a', { finishedAt: engine + HOUR })).toMatchObject({ finishedAt: engine });
 });
 
-it('forgets what is gone', () => {
+it('forgets containers that are gone', () => {
   read('a', {});
   stamps.readAll(new Map());
   ahead = HOUR;

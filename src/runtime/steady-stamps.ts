@@ -1,7 +1,7 @@
 /**
- * The runtime's times in the engine's own time. The runtime stamps what happens with the machine's clock; the engine counts from its
- * start and follows no step of that clock (platform/node.ts). Each stamp is read once, by the difference of the two clocks
- * when it is first seen, which is moments after it was made: a step that comes later moves it no more.
+ * Converts the runtime's times to the engine's time. The runtime stamps events with the machine's clock; the engine counts from its
+ * start and follows no step of that clock (platform/node.ts). Each stamp is converted once, by the difference of the two clocks
+ * when it is first seen, moments after it was made: a later step does not change it any more.
  */
 import type { Clock, Millis } from '../platform/platform.ts';
 import type { ContainerObservation, PodObservation } from './runtime.ts';
@@ -9,18 +9,18 @@ import type { ContainerObservation, PodObservation } from './runtime.ts';
 type Stamps = Pick<ContainerObservation, 'createdAt' | 'startedAt' | 'finishedAt'>;
 
 export interface SteadyStamps {
-  /** The observation of the Pod with its times in the engine's. */
+  /** The observation of the Pod, with its times converted to the engine's. */
   read(podUid: string, seen: PodObservation): PodObservation;
   readAll(seen: Map<string, PodObservation>): Map<string, PodObservation>;
 }
 
-/** `machine`: the machine's clock. What seems to lie ahead has just happened. */
+/** `machine`: the machine's clock. A time in the future counts as now. */
 export function createSteadyStamps(engine: Clock, machine: Clock): SteadyStamps {
-  /** By Pod UID, then ID of sandbox or container. */
+  /** By Pod UID, then by ID of the sandbox or container. */
   const known = new Map<string, Map<string, Stamps>>();
   const readStamp = (stamp: Millis): Millis => {
     const ahead = machine.now() - engine.now();
-    // Reading the clocks is no step.
+    // A small difference is only due to reading one clock after the other.
     return Math.min(engine.now(), Math.abs(ahead) < STEP_MILLIS ? stamp : stamp - ahead);
   };
   const read = (podUid: string, seen: PodObservation): PodObservation => {
@@ -50,5 +50,5 @@ export function createSteadyStamps(engine: Clock, machine: Clock): SteadyStamps 
   };
 }
 
-/** A smaller difference is left alone: clocks that are set right bit by bit have it all the time. */
+/** A smaller difference is ignored: it is normal while a clock is being adjusted gradually. */
 const STEP_MILLIS = 500;

@@ -31,7 +31,7 @@ afterEach(async () => {
 interface Node {
   runtime: SimulatedRuntime & ContainerStreams;
   registry: Registry;
-  /** Ends with the test, or before. */
+  /** Stopped at the end of the test, or earlier. */
   startAgent(backend: ResourceBackend): { ready: Promise<unknown>; stop: () => void };
   create(pod: Partial<Pod['spec']> & object): Promise<Pod>;
 }
@@ -65,7 +65,7 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
   const runtime: typeof simulated & ContainerStreams = {
     ...simulated,
     ...streams,
-    // As a real one: subscribed at once, and everything may have changed.
+    // Like a real runtime: subscribed at once, and everything may have changed.
     events(listener, signal) {
       listener({ type: 'resync' });
       return simulated.events(listener, signal);
@@ -98,7 +98,7 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
   return { runtime, registry, startAgent, create };
 }
 
-it('a new agent adopts what runs, though the runtime speaks before the API has answered', async () => {
+it('a new agent adopts running containers, even if the runtime sends an event before the API has answered', async () => {
   const { registry, startAgent, create, runtime } = await newNode({});
   const first = startAgent(registry);
   await first.ready;
@@ -132,12 +132,12 @@ it('a new agent adopts what runs, though the runtime speaks before the API has a
   expect(runtime.trace.map(({ what }) => what)).toEqual(['sandbox', 'start']);
 });
 
-it('a new agent restarts what the one before had told to stop for its liveness probe, whatever it exits with', async () => {
+it('a new agent restarts a container that the previous agent stopped for its liveness probe, whatever its exit code', async () => {
   const { registry, startAgent, create, runtime } = await newNode({
     script: () => ({}),
     exec: ({ attempt }) => ({ exitCode: attempt === 0 ? 1 : 0 }),
   });
-  const told = new Promise<string>((resolve) => {
+  const stopRequested = new Promise<string>((resolve) => {
     const { stopContainer } = runtime;
     runtime.stopContainer = (id, ...more) => {
       resolve(id);
@@ -148,7 +148,7 @@ it('a new agent restarts what the one before had told to stop for its liveness p
   await first.ready;
   const livenessProbe = { exec: { command: ['check'] }, failureThreshold: 1 };
   await create({ restartPolicy: 'OnFailure', containers: [{ name: 'app', image: 'busybox:1.28', livenessProbe }] });
-  const id = await told;
+  const id = await stopRequested;
   first.stop();
   runtime.kill(id, 0);
   const restarted = new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 /**
- * The machine's clock is set, by hours, while Pods live: nothing happens earlier, later or otherwise than it would have, in the lives
- * of the sample and in a back-off. Of agents that begin anew it says nothing: they take the clock as they find it; nor of times of the
- * runtime that no agent could read before the step.
+ * The machine's clock is set, by hours, while Pods run: nothing happens earlier, later or differently than without, in the sampled lives
+ * and in a back-off. Not covered: agents that restart, which use the clock as they find it, and times of the runtime that no agent
+ * could read before the step.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -20,23 +20,23 @@ const STEPS = [
   ],
 ];
 
-/** All that the engine did and said, with its times. */
-const told = async (life: Life): Promise<string> => {
+/** Everything that the engine did and reported, with its times. */
+const outputOf = async (life: Life): Promise<string> => {
   const { actions, statuses, events, probes, hooks, goneAt } = await live(life);
   return JSON.stringify({ actions, statuses, events, probes, hooks, goneAt });
 };
 
-it.each(STEPS)('the lives of the sample go as without it: %j', async (...clockSteps) => {
+it.each(STEPS)('the sampled lives are the same as without clock steps: %j', async (...clockSteps) => {
   const sample: Life[] = [
     ...fc.sample(lives, { seed: 20_261_120, numRuns: 60 }),
     ...fc.sample(deferLives, { seed: 20_261_120, numRuns: 60 }),
   ];
   for (const { crashes: _, faults: _faults, outages: _outages, ...life } of sample)
-    expect(await told({ ...life, clockSteps })).toBe(await told(life));
+    expect(await outputOf({ ...life, clockSteps })).toBe(await outputOf(life));
 });
 
 describe.each(STEPS)('%j', (...clockSteps) => {
-  it('a back-off takes its time', async () => {
+  it('a back-off lasts as long as without clock steps', async () => {
     const crashing = { pod: simulatedPod({ apps: ['app'] }), scripts: { app: [{ runMillis: 100, exitCode: 1 }] } };
     const { trace, actions } = await live({ ...crashing, clockSteps, limitMillis: 90_000 });
     const starts = actions.filter(({ action }) => action.kind === 'startContainer').map(({ at }) => at);

@@ -1,26 +1,26 @@
-/** What properties of the lives of Pods with defer containers look at. */
+/** Facts about the lives of Pods with defer containers that properties check. */
 import type { DeferContainer, PodTermination } from '../api/generated/types.ts';
 import { actionKey } from '../lifecycle/types.ts';
 import { parseTime } from '../machinery/time.ts';
 import type { TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult } from './life.ts';
 
-/** What was decided in time takes effect a call or two later. */
+/** A timely decision takes effect one or two calls later. */
 export const SLACK_MILLIS = 4 * LATENCY_MILLIS;
-/** What a fault of the runtime costs at most: the longest back-off of an action, and its call. */
+/** The maximum cost of a fault of the runtime: the longest back-off of an action, and its call. */
 export const RETRY_MILLIS = 12_000;
 export const slackOf = ({ startMillis = 0 }: Life): number => SLACK_MILLIS + startMillis;
 
 export const entriesOf = (life: Life): DeferContainer[] => life.pod.spec?.deferContainers ?? [];
 export const isEntry = (name: string): boolean => name.startsWith('defer-');
-/** Whether it must have ended before a PostExit entry runs. */
+/** Whether the container must have ended before a PostExit entry runs. */
 export const isApp = (name: string): boolean => name.startsWith('app-') || name.startsWith('init-');
 export const isSidecar = (name: string): boolean => name.startsWith('side-');
 export const isCompanion = (name: string): boolean => isSidecar(name) || name.startsWith('debug-');
 export const isPostExit = (life: Life, name: string): boolean =>
   entriesOf(life).some((entry) => entry.name === name && entry.trigger === 'PostExit');
 
-/** The termination as one status showed it; times in milliseconds. */
+/** The termination as shown by one status; times in milliseconds. */
 export interface Told {
   at: number;
   startedAt: number;
@@ -28,7 +28,7 @@ export interface Told {
   preExitDeadline: number;
   extendedSeconds: number;
   outageSeconds: number;
-  /** The end of the last outage; 0: there was none. */
+  /** The end of the last outage; 0 if there was none. */
   outagesCountedUntil: number;
   reason: string;
   turn: { entry: string; since: number } | undefined;
@@ -47,11 +47,11 @@ const told = (at: number, { turn, ...termination }: PodTermination): Told => {
   };
 };
 
-/** The terminations that the status showed, as they were written. */
+/** The terminations that the statuses showed, in the order in which they were written. */
 export const toldBy = ({ statuses }: LifeResult): Told[] =>
   statuses.flatMap(({ at, status: { termination } }) => (termination === undefined ? [] : [told(at, termination)]));
 
-/** What the causes so far say that the deadline is at the latest, whether or not the status shows it yet. */
+/** The latest possible deadlines according to the causes so far, whether or not the status shows them yet. */
 export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): number[] => {
   const ends = [...(life.deletions ?? [])];
   const ownSeconds = life.pod.spec?.terminationGracePeriodSeconds ?? 30;
@@ -61,27 +61,27 @@ export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): nu
   return ends.filter(({ at }) => start + at <= now).map(({ at, graceSeconds }) => start + at + graceSeconds * 1000);
 };
 
-/** How many causes of an end a life has at most, beside its own completion and its active deadline. */
+/** The maximum number of causes of a termination in a life, in addition to its own completion and its active deadline. */
 export const causesOf = ({ deletions = [], nodeEnd, nextNodeEnd, forcedAt }: Life): number =>
   deletions.length + [nodeEnd, nextNodeEnd, forcedAt].filter((cause) => cause !== undefined).length;
 
-/** When the last process of an app container or a PreExit entry was gone, of those that were gone by then. */
+/** When the last process of an app container or a PreExit entry ended, among those that had ended by `until`. */
 export const lastExitBefore = ({ trace }: LifeResult, life: Life, until: number): number | undefined =>
   trace.findLast(
     ({ at, what, name }) => what === 'exit' && !isPostExit(life, name) && !isCompanion(name) && at <= until,
   )?.at;
 
-/** The reasons of an end that has no cause from outside. */
+/** The reasons of a termination without a cause from outside. */
 export const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExceeded']);
 
-/** The grace period, in milliseconds, of the end with this reason in a life with at most one cause from outside. */
+/** The grace period, in milliseconds, of a termination with this reason in a life with at most one cause from outside. */
 export const graceMillisOf = ({ pod, deletions: [deletion] = [], nodeEnd }: Life, reason: string): number => {
   const own = pod.spec?.terminationGracePeriodSeconds ?? 30;
   if (OWN_ENDS.has(reason)) return own * 1000;
   return 1000 * (deletion?.graceSeconds ?? Math.min(own, nodeEnd?.by.graceSeconds ?? own));
 };
 
-/** Each start with the names of what ran at that time. */
+/** Each start, with the names of the containers that ran at that time. */
 export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; running: string[]; before: TraceEntry[] }[] {
   const running = new Set<string>();
   return trace.flatMap((entry, index) => {
@@ -93,11 +93,11 @@ export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; runni
   });
 }
 
-/** When an agent asked for the start of this container last. */
+/** When an agent last requested the start of this container. */
 export const askedAt = ({ actions }: LifeResult, { name, attempt, at }: TraceEntry): number =>
   actions.findLast((each) => each.at <= at && actionKey(each.action) === `startContainer/${name}/${attempt}`)?.at ?? at;
 
-/** The start took effect only once the agent that asked for it was gone and the next one had looked: nobody can know of it. */
+/** The start took effect only after the agent that requested it had died and the next one had looked, so no agent can know of it. */
 export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
   const asked = askedAt(result, entry);
   return result.absences.some(({ from, to }) => asked <= from && to <= entry.at);
@@ -106,14 +106,14 @@ export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
 export const hasReboot = ({ crashes = [], absences = [] }: Life): boolean =>
   [...crashes, ...absences].some(({ reboot }) => reboot === true);
 
-/** Some process may have ended, or some record be lost, though neither the agent nor the process wanted it. */
+/** A process may have ended, or a record been lost, although neither the agent nor the process caused it. */
 export const losesSomething = (life: Life): boolean =>
   life.sandboxLostAt !== undefined ||
   life.initRecordsLostAt !== undefined ||
   hasReboot(life) ||
   (life.losses ?? []).length > 0;
 
-/** How long no agent ran, the runtime did not answer, or a damaged record kept the sandbox. */
+/** The total time in which no agent ran, the runtime did not respond, or a damaged record kept the sandbox. */
 export const outageMillis = (life: Life, { absences }: Pick<LifeResult, 'absences'>): number => {
   const sum = (all: readonly number[]): number => all.reduce((one, other) => one + other, 0);
   return (
@@ -125,7 +125,7 @@ export const outageMillis = (life: Life, { absences }: Pick<LifeResult, 'absence
 
 const MINIMUM_MILLIS = 2000;
 
-/** The reserve of the PostExit stage for a termination of `graceMillis`, as the specification reckons it. */
+/** The reserve of the PostExit stage for a termination of `graceMillis`, as the specification calculates it. */
 export function reserveMillis(life: Life, reason: string, graceMillis: number): number {
   const { terminationGracePeriodSeconds: own = 30, postExitGracePeriodSeconds: given } = life.pod.spec ?? {};
   const due = entriesOf(life).filter(

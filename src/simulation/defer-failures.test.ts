@@ -18,7 +18,7 @@ import {
 } from './defer-life.ts';
 
 describe('an entry that fails', () => {
-  it('with Never the list moves on', async () => {
+  it('with Never the list continues after a failed entry', async () => {
     const result = await lifeOf([{}, {}], { scripts: { 'defer-1': once(500, 7) } });
     expect(steps(result, 'defer-1', 'defer-2')).toEqual([
       'start defer-1',
@@ -36,7 +36,7 @@ describe('an entry that fails', () => {
   });
 
   it.each(['OnFailure', 'Always'])(
-    'with %s it is retried, after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds',
+    'with %s a failed entry is retried after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds',
     async (restartPolicy) => {
       const fails = Array.from({ length: 7 }, (): RunScript => ({ runMillis: 0, exitCode: 1 }));
       const result = await lifeOf([{ restartPolicy }, {}], {
@@ -56,10 +56,10 @@ describe('an entry that fails', () => {
     },
   );
 
-  it('waits for the image of a volume no longer than for what fails otherwise', async () => {
+  it('a volume image that cannot be pulled backs off no longer than other failures', async () => {
     const result = await lifeOf([{}], {
       deletions: [{ at: 10_000, graceSeconds: 60 }],
-      // The agent that comes next makes the volumes again.
+      // The next agent mounts the volumes again.
       crashes: [{ action: 5, asked: false }],
       mount: async (tries) => {
         if (tries > 1 && tries < 6) throw new VolumeError('files', 'no such host', 'ErrImagePull', 'far/files:1');
@@ -71,7 +71,7 @@ describe('an entry that fails', () => {
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });
 
-  it('it is retried until the time of its stage passes', async () => {
+  it('a failed entry is retried until the time of its stage has passed', async () => {
     const result = await lifeOf([{ restartPolicy: 'OnFailure' }, post], {
       scripts: { 'defer-1': once(0, 1) },
       deletions: [{ at: 10_000, graceSeconds: 20 }],
@@ -85,7 +85,7 @@ describe('an entry that fails', () => {
   it.each([
     ['Never', 1],
     ['OnFailure', 1],
-  ])('its timeoutSeconds bound all attempts (%s)', async (restartPolicy, attempts) => {
+  ])('the timeoutSeconds of an entry limit all its attempts together (%s)', async (restartPolicy, attempts) => {
     const result = await lifeOf([{ timeoutSeconds: 3, restartPolicy }, {}], { scripts: { 'defer-1': [{}] } });
     expect(steps(result, 'defer-1').filter((step) => step.startsWith('start'))).toHaveLength(attempts);
     expect(deferStates(result)).toEqual(['terminated DeadlineExceeded', 'terminated Completed']);
@@ -93,7 +93,7 @@ describe('an entry that fails', () => {
     expect(result.goneAt).toBeLessThan(result.start + 17_000);
   });
 
-  it('its timeoutSeconds count from the exit of the apps, not of a sidecar that is restarted meanwhile', async () => {
+  it('timeoutSeconds count from the exit of the apps, not from that of a sidecar that restarts in the meantime', async () => {
     const result = await lifeOf([{ ...post, timeoutSeconds: 3 }], {
       pods: { sidecars: ['side'] },
       scripts: { side: [{ runMillis: 12_000 }, { runMillis: 200 }, {}], 'defer-1': [{}] },
@@ -112,9 +112,9 @@ describe('an entry that fails', () => {
       'Error',
       'DeferContainersFailed',
     ],
-  ])('one that is told to stop has failed though it exits 0: %s', async (_why, entry, reason, verdict) => {
+  ])('an entry that was stopped has failed even if it exits 0: %s', async (_why, entry, reason, verdict) => {
     const life: Given = {
-      // That the app is still asked whether it is ready lets the agent crash while the entry stops.
+      // The readiness probe of the app lets the agent crash while the entry stops.
       pods: { each: { readinessProbe: { ...probe, periodSeconds: 1 } } },
       scripts: { 'defer-1': [{ stopMillis: 1020, stopExitCode: 0 }] },
       probe: ({ probe: kind }) => (kind === 'readiness' ? 'Success' : 'Failure'),
@@ -133,7 +133,7 @@ describe('an entry that fails', () => {
     }
   });
 
-  it('one that ends by itself with 0 at the last moment has completed', async () => {
+  it('an entry that exits 0 on its own at the last moment has completed', async () => {
     for (const [entry, graceSeconds] of [
       [{ timeoutSeconds: 3 }, 30],
       [{}, 3],
@@ -147,7 +147,7 @@ describe('an entry that fails', () => {
     }
   });
 
-  it('its timeoutSeconds end the wait for the next attempt, too', async () => {
+  it('timeoutSeconds also end the wait for the next attempt', async () => {
     const result = await lifeOf([{ timeoutSeconds: 3, restartPolicy: 'OnFailure' }, {}], {
       scripts: { 'defer-1': once(900, 1) },
     });
@@ -155,7 +155,7 @@ describe('an entry that fails', () => {
     expect(deferStates(result)).toEqual(['terminated DeadlineExceeded', 'terminated Completed']);
   });
 
-  it('what its timeoutSeconds ended is not retried as the sidecars stop after it', async () => {
+  it('an entry that its timeoutSeconds ended is not retried while the sidecars stop', async () => {
     const result = await lifeOf([{ ...post, timeoutSeconds: 3, restartPolicy: 'OnFailure' }], {
       pods: { sidecars: ['side'] },
       scripts: { 'defer-1': [{}], side: [{ stopMillis: 10 }] },
@@ -167,7 +167,7 @@ describe('an entry that fails', () => {
     expect(deferStates(result)).toEqual(['terminated DeadlineExceeded']);
   });
 
-  it('its image cannot be pulled: with Never the list moves on, and the status says why', async () => {
+  it('an image that cannot be pulled, with Never: the list continues, and the status has the reason', async () => {
     const result = await lifeOf([{ image: 'missing:1' }, {}], { pullable: (reference) => reference !== 'missing:1' });
     expect(steps(result, 'defer-1', 'defer-2')).toEqual(['start defer-2', 'defer-2 exits 0']);
     const [first] = result.statuses.at(-1)?.status.deferContainerStatuses ?? [];
@@ -176,7 +176,7 @@ describe('an entry that fails', () => {
     expect(result.goneAt).toBeLessThan(result.start + 12_500);
   });
 
-  it('its image cannot be pulled: with OnFailure it is retried within its timeout', async () => {
+  it('an image that cannot be pulled, with OnFailure: the entry is retried within its timeout', async () => {
     const result = await lifeOf([{ image: 'missing:1', restartPolicy: 'OnFailure', timeoutSeconds: 5 }, {}], {
       pullable: (reference) => reference !== 'missing:1',
     });
@@ -186,7 +186,7 @@ describe('an entry that fails', () => {
     expect(deferStates(result)).toEqual(['terminated DeadlineExceeded', 'terminated Completed']);
   });
 
-  it('its liveness probe failed: ended within 2 s, and the list moves on or it is retried', async () => {
+  it('an entry whose liveness probe failed ends within 2 s, and the list continues or the entry is retried', async () => {
     const livenessProbe = { ...probe, periodSeconds: 1, failureThreshold: 2 };
     const given = {
       scripts: { 'defer-1': [{}] },
@@ -201,7 +201,7 @@ describe('an entry that fails', () => {
     expect(deferStates(retried)).toEqual(['terminated Completed', 'terminated Completed']);
   });
 
-  it('never restarts the Pod and does not change its phase', async () => {
+  it('a failed entry never restarts the Pod and does not change its phase', async () => {
     const result = await lifeOf([{}, post], {
       pods: { restartPolicy: 'Never' },
       scripts: { app: once(1000), 'defer-1': once(0, 1), 'defer-2': once(0, 1) },
@@ -214,7 +214,7 @@ describe('an entry that fails', () => {
 });
 
 describe('extensions of the grace period', () => {
-  it('by liveness: when the stage ends it moves to the last success + periodSeconds + timeoutSeconds, until the entry ends', async () => {
+  it('by liveness: a stage moves to the last success + periodSeconds + timeoutSeconds when it ends, until the entry ends', async () => {
     const result = await lifeOf([{ livenessProbe: { ...probe, periodSeconds: 5 } }, post], {
       pods: { spec: { deferContainerGracePeriodExtension: true }, graceSeconds: 10 },
       deletions: [{ at: 10_000, graceSeconds: 10 }],
@@ -232,7 +232,7 @@ describe('extensions of the grace period', () => {
     expect(parseTime(result.pod.metadata.deletionTimestamp)).toBe(result.start + 20_000);
   });
 
-  it('by liveness: a probe that fails, or none, extends nothing', async () => {
+  it('by liveness: a failing probe, or none, extends nothing', async () => {
     const pods = { spec: { deferContainerGracePeriodExtension: true } };
     const scripts = { 'defer-1': [{}] };
     const deletions = [{ at: 10_000, graceSeconds: 10 }];
@@ -246,7 +246,7 @@ describe('extensions of the grace period', () => {
     expect(failing.goneAt).toBeLessThan(failing.start + 28_500);
   });
 
-  it('by count: at the deadline, while entries are due, it moves by S, at most N times', async () => {
+  it('by count: at the deadline, while entries are due, it moves by the interval, at most count times', async () => {
     const result = await lifeOf([{}], {
       pods: { spec: { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 3 } },
       deletions: [{ at: 10_000, graceSeconds: 10 }],
@@ -257,7 +257,7 @@ describe('extensions of the grace period', () => {
     expect(Math.abs((result.goneAt ?? 0) - result.start - 43_000)).toBeLessThan(300);
   });
 
-  it('by count: not where no entry of the stage is due, though an app stops slowly', async () => {
+  it('by count: nothing is extended if no entry of the stage is due, even if an app stops slowly', async () => {
     const spec = { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 3 };
     const deletions = [{ at: 10_000, graceSeconds: 10 }];
     const done = await lifeOf([{}], { pods: { spec }, deletions, scripts: { app: [{}] } });
@@ -270,7 +270,7 @@ describe('extensions of the grace period', () => {
   });
 
   it.each(['NodePressure', 'NodeShutdown'] as const)(
-    'neither extends an end by %s, nor a grace period of 1 s',
+    'neither kind extends a termination by %s, or a grace period of 1 s',
     async (reason) => {
       const scripts = { 'defer-1': [{}] };
       const specs = [
@@ -288,7 +288,7 @@ describe('extensions of the grace period', () => {
     },
   );
 
-  it("both are bounded by the node's maxGracePeriodExtensionSeconds", async () => {
+  it("both kinds are limited by the node's maxGracePeriodExtensionSeconds", async () => {
     const given = {
       deletions: [{ at: 10_000, graceSeconds: 10 }],
       scripts: { 'defer-1': [{}] },
@@ -307,7 +307,7 @@ describe('extensions of the grace period', () => {
     expect(liveness.goneAt).toBeLessThan(liveness.start + 34_300);
   });
 
-  it('a move is written to the Pod before it counts', async () => {
+  it('a moved deadline is written to the Pod before it takes effect', async () => {
     const result = await lifeOf([{}], {
       pods: { spec: { deferContainerGracePeriodExtensionInterval: 7, deferContainerGracePeriodExtensionCount: 1 } },
       deletions: [{ at: 10_000, graceSeconds: 10 }],

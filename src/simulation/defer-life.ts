@@ -1,4 +1,4 @@
-/** Lives of Pods with defer containers, and what to look at in them, for the tests of their specification. */
+/** Lives of Pods with defer containers, and accessors for their results, for the tests of the specification. */
 import type { DeferContainer } from '../api/generated/types.ts';
 import { parseTime } from '../machinery/time.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
@@ -12,7 +12,7 @@ export const probe = { exec: { command: ['check'] } };
 
 export type Given = Partial<Life> & { pods?: Partial<Parameters<typeof simulatedPod>[0]> };
 
-/** A Pod with one app that runs until it is stopped, deleted after 10 s with 30 s of grace, unless the life says otherwise. */
+/** A Pod with one app that runs until it is stopped, deleted after 10 s with a grace period of 30 s, unless the life says otherwise. */
 export function lifeOf(defers: Partial<DeferContainer>[], { pods, scripts, ...life }: Given = {}): Promise<LifeResult> {
   return live({
     pod: simulatedPod({ apps: ['app'], defers, ...pods }),
@@ -23,7 +23,7 @@ export function lifeOf(defers: Partial<DeferContainer>[], { pods, scripts, ...li
   });
 }
 
-/** What started, was signalled and ended, of all or of some containers. */
+/** The starts, signals and exits of all or of the named containers. */
 export const steps = ({ trace }: LifeResult, ...names: string[]): string[] =>
   trace
     .filter(

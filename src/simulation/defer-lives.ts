@@ -1,4 +1,4 @@
-/** Random lives of Pods with defer containers: those of random-lives.ts, each with a list, its scripts and its extensions. */
+/** Random lives of Pods with defer containers: those of random-lives.ts with a list, its scripts and its extensions. */
 import fc from 'fast-check';
 import type { DeferContainer, Pod } from '../api/generated/types.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
@@ -18,7 +18,7 @@ const entry = fc
       /** Instead of the image. */
       imageFrom: oneIn(4, fc.constant('app-1')),
       onReasons: oneIn(4, fc.subarray<string>([...REASONS], { minLength: 1 })),
-      /** Of PostExit entries. */
+      /** Only for PostExit entries. */
       when: oneIn(4, fc.constantFrom('Always', 'Succeeded', 'Failed')),
       failurePolicy: fc.constantFrom('Ignore', 'FailPod'),
     },
@@ -46,7 +46,7 @@ const extension = fc.oneof(
   },
 );
 
-/** One that runs until it is stopped, or ends by itself again and again. */
+/** A container that runs until it is stopped, or ends on its own again and again. */
 const companion = fc.oneof({ weight: 2, arbitrary: fc.tuple(service) }, { weight: 1, arbitrary: scripts });
 
 export const deferLives = fc
@@ -54,7 +54,7 @@ export const deferLives = fc
     lives,
     fc.record({
       entries: fc.array(entry, { minLength: 1, maxLength: 4 }),
-      /** How many of them are PreExit. */
+      /** The number of PreExit entries. */
       preExit: fc.integer({ min: 0, max: 4 }),
       entryScripts: fc.array(fc.oneof({ weight: 4, arbitrary: scripts }, { weight: 1, arbitrary: fc.tuple(service) }), {
         minLength: 4,
@@ -63,7 +63,7 @@ export const deferLives = fc
       extension,
       prePullDeferImages: fc.boolean(),
       preStopPolicy: fc.constantFrom(undefined, 'Concurrent', 'AfterPreExit'),
-      /** In hundredths of the grace period. */
+      /** In percent of the grace period. */
       reserve: oneIn(2, fc.integer({ min: 0, max: 99 })),
       deletions: fc.array(
         fc.record(
@@ -88,9 +88,9 @@ export const deferLives = fc
           graceSeconds: fc.integer({ min: 0, max: 40 }),
         }),
       ),
-      /** Beside those that the life has. */
+      /** In addition to the sidecars of the life. */
       sidecars: fc.array(companion, { maxLength: 2 }),
-      /** Ephemeral containers, and when the first of them was asked for. */
+      /** Ephemeral containers, and when the first of them is added. */
       debuggers: fc.array(companion, { maxLength: 2 }),
       debugAt: fc.integer({ min: 0, max: 40_000 }),
       crashes: fc.array(

@@ -14,7 +14,7 @@ import {
 } from './defer-life.ts';
 
 describe('the order of a termination', () => {
-  it('the termination is written before anything of it begins', async () => {
+  it('the termination is written before any part of it begins', async () => {
     const result = await lifeOf([{}], { statusMillis: 300 });
     const written = result.statuses.find(({ status }) => status.termination !== undefined);
     expect(written?.status.termination).toMatchObject({ reason: 'Deleted', startedAt: expect.any(String) });
@@ -22,7 +22,7 @@ describe('the order of a termination', () => {
     expect(first?.at).toBeGreaterThan(written?.at ?? 0);
   });
 
-  it('readiness is that of the probes while a deletion runs', async () => {
+  it('during a deletion readiness still follows the probes', async () => {
     const readinessProbe = { ...probe, periodSeconds: 1, failureThreshold: 1 };
     const result = await lifeOf([{}], {
       pods: { each: { readinessProbe } },
@@ -49,7 +49,7 @@ describe('the order of a termination', () => {
     expect(new Set(ready)).toEqual(new Set(['False']));
   });
 
-  it('with AfterPreExit the hooks of apps start when the last PreExit entry has ended, that of a sidecar when it stops', async () => {
+  it('AfterPreExit: hooks of apps start when the last PreExit entry has ended, that of a sidecar when the sidecar stops', async () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([{}, post], {
       pods: {
@@ -65,7 +65,7 @@ describe('the order of a termination', () => {
     expect(hooks).toEqual(['app 12', 'side 15']);
   });
 
-  it('with AfterPreExit the hooks start at T0 where no PreExit entry is due', async () => {
+  it('AfterPreExit: hooks start at T0 if no PreExit entry is due', async () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([{ onReasons: ['Evicted'] }, post], {
       pods: { each: { lifecycle }, spec: { preStopPolicy: 'AfterPreExit' } },
@@ -105,7 +105,7 @@ describe('the order of a termination', () => {
     ]);
   });
 
-  it('an entry may have stopped the app itself before', async () => {
+  it('an entry may stop the app itself', async () => {
     const result = await lifeOf([{}, post], { scripts: { app: once(10_500), 'defer-1': once(2000) } });
     expect(steps(result)).toEqual([
       'start app',
@@ -117,7 +117,7 @@ describe('the order of a termination', () => {
     ]);
   });
 
-  it('app containers are neither probed for liveness nor restarted, sidecars are both until the list has ended', async () => {
+  it('app containers are neither probed for liveness nor restarted; sidecars are, until the list has ended', async () => {
     const result = await lifeOf([{}], {
       pods: { sidecars: ['side-1', 'side-2'] },
       scripts: {
@@ -161,12 +161,12 @@ describe('the order of a termination', () => {
     ]);
   });
 
-  it('nobody waits for the rest of the grace period', async () => {
+  it('the rest of the grace period is not waited for', async () => {
     const result = await lifeOf([{}, post], { deletions: [{ at: 10_000, graceSeconds: 300 }] });
     expect(result.goneAt).toBeLessThan(result.start + 12_500);
   });
 
-  it('when the time of the PreExit stage is over its entry is stopped, the others are skipped, and PostExit entries run', async () => {
+  it('at the end of the PreExit stage its entry is stopped, the others are skipped, and PostExit entries run', async () => {
     const result = await lifeOf([{}, {}, post], { scripts: { app: [{}], 'defer-1': [{}] } });
     expect(steps(result)).toEqual([
       ...['start app', 'start defer-1', 'signal defer-1', 'defer-1 exits 137'],
@@ -182,7 +182,7 @@ describe('the order of a termination', () => {
     expect(deferred(result)).toMatchObject({ status: 'False', reason: 'GracePeriodExceeded' });
   });
 
-  it('at the deadline what still runs is told to stop and killed 2 s later, and no further entry starts', async () => {
+  it('at the deadline everything that runs is stopped and killed 2 s later, and no further entry starts', async () => {
     const result = await lifeOf([post, post], { scripts: { app: forever, 'defer-1': [{}] } });
     expect(steps(result)).toEqual([
       ...['start app', 'signal app', 'app exits 143'],
@@ -197,7 +197,7 @@ describe('the order of a termination', () => {
     expect(result.goneAt).toBeLessThan(result.start + 42_200);
   });
 
-  it('preStop hooks that run when the PreExit stage is over are cancelled', async () => {
+  it('preStop hooks that still run at the end of the PreExit stage are canceled', async () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([post], { pods: { each: { lifecycle } }, hook: () => ({ millis: 60_000 }) });
     const signal = result.trace.find(({ what, name }) => what === 'signal' && name === 'app');
@@ -206,7 +206,7 @@ describe('the order of a termination', () => {
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });
 
-  it('a second delete with a shorter grace shortens the deadline, a longer one lengthens nothing', async () => {
+  it('a second delete with a shorter grace period shortens the deadline, a longer one does not extend it', async () => {
     const result = await lifeOf([{}], {
       scripts: { 'defer-1': [{}] },
       deletions: [

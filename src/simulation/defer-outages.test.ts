@@ -1,6 +1,6 @@
 /**
- * The specification of defer containers in virtual time: starts in flight, outages of the agent and of the runtime, records that
- * are lost, and the time of an entry's turn.
+ * The specification of defer containers in virtual time: starts in flight, outages of the agent and of the runtime, lost records,
+ * and the time of an entry's turn.
  */
 import { describe, expect, it } from 'vitest';
 import { deadlines, deferred, deferStates, forever, lifeOf, once, post, steps, termination } from './defer-life.ts';
@@ -15,7 +15,7 @@ const seconds = (result: LifeResult, what: string, name: string): number =>
 
 describe('a start in flight counts as started', () => {
   it.each([0, 20, 50, 100, 150, 200, 250])(
-    'deleted %i ms after the start of the init container was asked for: what it began is cleaned up',
+    'a Pod deleted %i ms after the start of its init container was requested is cleaned up',
     async (millis) => {
       const result = await lifeOf([{}, post], {
         pods: { init: ['init'] },
@@ -30,7 +30,7 @@ describe('a start in flight counts as started', () => {
     },
   );
 
-  it('deleted while the start of the app is in flight: PreExit entries wait for it, and run', async () => {
+  it('PreExit entries wait for a start of the app that is in flight, and then run', async () => {
     const result = await lifeOf([{}, post], { startMillis: 3000, deletions: [{ at: 1000, graceSeconds: 30 }] });
     expect(steps(result, 'app', 'defer-1', 'defer-2').filter((step) => step.startsWith('start'))).toEqual([
       ...['start app', 'start defer-1', 'start defer-2'],
@@ -43,7 +43,7 @@ describe('a start in flight counts as started', () => {
     expect(result.statuses.at(-1)?.status.deferContainerStatuses?.[0]?.state?.terminated?.reason).toBe('Skipped');
   });
 
-  it('where every app container waits in CrashLoopBackOff, PreExit entries run', async () => {
+  it('PreExit entries run if every app container waits in CrashLoopBackOff', async () => {
     const result = await lifeOf([{}, post], {
       scripts: { app: once(100, 1) },
       deletions: [{ at: 8000, graceSeconds: 30 }],
@@ -53,7 +53,7 @@ describe('a start in flight counts as started', () => {
 });
 
 describe('the time of a turn', () => {
-  it('timeoutSeconds count from the decided end of the entry before: a slow entry takes nothing from the next', async () => {
+  it('timeoutSeconds count from the decided end of the previous entry, so a slow entry takes no time from the next one', async () => {
     const entries = [{ restartPolicy: 'OnFailure', timeoutSeconds: 14 }, { timeoutSeconds: 4 }];
     const result = await lifeOf(entries, {
       scripts: { 'defer-1': once(100, 1), 'defer-2': once(3500) },
@@ -75,7 +75,7 @@ describe('the time of a turn', () => {
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed']);
   });
 
-  it('the reserve is the sum of timeoutSeconds + 2 where each PostExit entry has one and that is less', async () => {
+  it('the reserve is the sum of timeoutSeconds + 2 if each PostExit entry has one and the sum is smaller', async () => {
     const result = await lifeOf(
       [
         { ...post, timeoutSeconds: 3 },
@@ -96,7 +96,7 @@ describe('the time of a turn', () => {
 });
 
 describe('an outage of the agent does not count', () => {
-  it('an app is told to stop before it is killed, though the deadline passed without an agent', async () => {
+  it('an app is stopped before it is killed, even if the deadline passed without an agent', async () => {
     const result = await lifeOf([{}, post], {
       scripts: { app: [{ stopMillis: 500 }], 'defer-1': once(5000) },
       absences: [{ at: 12_000, millis: 60_000 }],
@@ -105,7 +105,7 @@ describe('an outage of the agent does not count', () => {
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed']);
   });
 
-  it('S and D move by its length since the last sign of life, before anything else is done', async () => {
+  it('S and D move by the length of the outage since the last sign of life, before anything else happens', async () => {
     const result = await lifeOf([{}], { scripts: { 'defer-1': [{}] }, absences: [{ at: 14_000, millis: 20_000 }] });
     const [first = 0, last = 0] = [deadlines(result)[0], deadlines(result).at(-1)];
     expect(last - first).toBeGreaterThanOrEqual(20_000);
@@ -114,7 +114,7 @@ describe('an outage of the agent does not count', () => {
     expect(seconds(result, 'signal', 'defer-1')).toBeCloseTo(last / 1000, 1);
   });
 
-  it('an extension that the Pod is entitled to is granted after it', async () => {
+  it('an extension to which the Pod is entitled is granted after an outage', async () => {
     const result = await lifeOf([{}], {
       pods: { spec: { deferContainerGracePeriodExtensionInterval: 10, deferContainerGracePeriodExtensionCount: 1 } },
       scripts: { 'defer-1': once(60_000 + 35_000) },
@@ -123,7 +123,7 @@ describe('an outage of the agent does not count', () => {
     expect(deferStates(result)).toEqual(['terminated Completed']);
   });
 
-  it("the moves are bounded by the node's maxGracePeriodExtensionSeconds", async () => {
+  it("the moves are limited by the node's maxGracePeriodExtensionSeconds", async () => {
     const result = await lifeOf([{}], {
       scripts: { 'defer-1': [{}] },
       ...{ maxGracePeriodExtensionSeconds: 12, absences: [{ at: 12_000, millis: 60_000 }] },
@@ -154,7 +154,7 @@ describe('an outage of the agent does not count', () => {
     expect(result.trace.filter(({ what }) => what === 'sandbox')).toHaveLength(2);
   });
 
-  it('a reboot takes no timeoutSeconds from the PostExit entry that ran: it runs again', async () => {
+  it('a reboot does not use up timeoutSeconds of the running PostExit entry, which runs again', async () => {
     const result = await lifeOf([{ ...post, timeoutSeconds: 5 }, post], {
       scripts: { 'defer-1': once(4000) },
       absences: [{ at: 13_000, millis: 120_000, reboot: true }],
@@ -165,7 +165,7 @@ describe('an outage of the agent does not count', () => {
 });
 
 describe('an outage of the runtime does not count', () => {
-  it('begun just before the delete: the entries and the hook wait for it, and run', async () => {
+  it('entries and hooks wait for an outage that began just before the delete, and then run', async () => {
     const result = await lifeOf([{}, post], {
       pods: { each: { lifecycle } },
       hook: () => ({ millis: 100 }),
@@ -179,13 +179,13 @@ describe('an outage of the runtime does not count', () => {
     expect(moved).toBeLessThanOrEqual(16_100);
   });
 
-  it.each([true, false])('a start whose outcome is unknown runs the entry once: effect %s', async (takesEffect) => {
+  it.each([true, false])('a start with an unknown outcome runs the entry once: effect %s', async (takesEffect) => {
     const result = await lifeOf([{}, post], { outages: [{ at: 10_008, millis: 15_000, takesEffect }] });
     expect(steps(result, 'defer-1')).toEqual(['start defer-1', 'defer-1 exits 0']);
     expect(deferStates(result)).toEqual(['terminated Completed', 'terminated Completed']);
   });
 
-  it('an entry whose container ran meanwhile keeps its timeoutSeconds', async () => {
+  it('the timeoutSeconds of an entry that ran during the outage are not moved', async () => {
     const result = await lifeOf([{ timeoutSeconds: 5 }, {}], {
       scripts: { 'defer-1': [{}] },
       outages: [{ at: 12_000, millis: 20_000 }],
@@ -204,7 +204,7 @@ describe('an outage of the runtime does not count', () => {
     expect(seconds(result, 'signal', 'app')).toBeGreaterThanOrEqual(19.5);
   });
 
-  it('is no failure of a probe: no liveness probe ends a container for it', async () => {
+  it('an outage is not a failed probe, so no liveness probe ends a container', async () => {
     const livenessProbe = { exec: { command: ['check'] }, periodSeconds: 1, failureThreshold: 1 };
     const result = await live({
       pod: simulatedPod({ apps: ['app'], each: { livenessProbe } }),
@@ -217,8 +217,8 @@ describe('an outage of the runtime does not count', () => {
   });
 });
 
-describe('what is lost behind the back of the agent', () => {
-  it('a removal that has no effect is retried with back-off, and the Pod goes once it has one', async () => {
+describe('losses that the agent did not cause', () => {
+  it('a removal without effect is retried with back-off, and the Pod is removed once it has one', async () => {
     const result = await lifeOf([post], {
       pods: { init: ['init'] },
       scripts: { init: once(100) },
@@ -229,7 +229,7 @@ describe('what is lost behind the back of the agent', () => {
     expect(result.goneAt).toBeLessThan(result.start + 65_000 + 60_000);
   });
 
-  it('an app whose container vanishes is gone: the PostExit entries run', async () => {
+  it('an app whose container vanishes has ended, so the PostExit entries run', async () => {
     const result = await lifeOf([post], {
       scripts: { app: [{ stopMillis: 20_000 }] },
       losses: [{ at: 12_000, what: 'running', names: ['app'] }],

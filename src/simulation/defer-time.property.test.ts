@@ -45,7 +45,7 @@ const postExitTurns = (result: LifeResult, life: Life): Told[] => {
   });
 };
 
-/** Why an entry that never ran may be Skipped, and what must hold then. */
+/** Reasons for which an entry that never ran may be Skipped, and what must then hold. */
 const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'not due on': ({ entry, reason }) => entry.onReasons?.includes(reason) === false,
   'given up': ({ entry, life }) => life.skips?.some((skip) => skip.entry === entry.name) === true,
@@ -53,7 +53,7 @@ const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
   'the PreExit stage had ended': (skipped) =>
     !isPostExit(skipped.life, skipped.entry.name) && hadPassed(skipped, skipped.told.preExitDeadline),
   'the node had no time': ({ life }) => life.nodeEnd?.by.graceSeconds === 0,
-  // Nobody can know of a start whose record was lost before any status showed it.
+  // No agent can know of a start whose record was lost before any status showed it.
   'no container of the Pod had started': ({ life, result }) =>
     !result.trace.some(isStartOf(isApp)) || (losesSomething(life) && !result.statuses.some(showsAStart)),
   'no app container had started': ({ entry, life, result }) =>
@@ -71,7 +71,7 @@ const EXCUSES: Readonly<Record<string, (skipped: Skipped) => boolean>> = {
 interface Skipped {
   entry: DeferContainer;
   reason: string;
-  /** The termination of the status that showed it first, and when that was written. */
+  /** The first status that showed the end: its termination, and when it was written. */
   told: Told;
   at: number;
   life: Life;
@@ -83,7 +83,7 @@ const hadPassed = ({ at, result: { absences } }: Skipped, deadline: number): boo
   const earlier = absences.filter(({ to }) => to <= at);
   return [at, ...earlier.map(({ from }) => from)].some((decided) => {
     const since = earlier.filter(({ from }) => from >= decided);
-    // An outage counts from the last sign of life of the agent before.
+    // An outage counts from the last sign of life of the previous agent.
     const moved = since.reduce((sum, { from, to }) => sum + to - from + SIGN_OF_LIFE_MILLIS, 0);
     return decided >= deadline - moved - SLACK_MILLIS;
   });
@@ -94,11 +94,11 @@ const isStartOf =
   ({ what, name }: { what: string; name: string }): boolean =>
     what === 'start' && is(name);
 
-/** Every app container ended with 0. */
+/** Every app container exited with 0. */
 const didWell = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).every(({ name }) => lastExitOf(result, name, at)?.exitCode === 0);
 
-/** An app container was to run again, and did not: it may have failed to start. */
+/** An app container was to restart and did not, perhaps because its start failed. */
 const wasToRunAgain = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).some(({ name }) => {
     const ended = lastExitOf(result, name, at)?.at ?? 0;
@@ -126,7 +126,7 @@ const properties: Record<string, Property> = {
         return;
       for (const entry of entriesOf(life)) {
         const ended = end.deferContainerStatuses?.find(({ name }) => name === entry.name)?.state?.terminated;
-        // A deletion without a grace period leaves nobody who could say it.
+        // After a deletion without a grace period no agent reports the end.
         if (ended === undefined && life.deletions?.some(({ graceSeconds }) => graceSeconds === 0)) continue;
         expect(ended, entry.name).toBeDefined();
         if (ended?.reason !== 'Skipped') continue;
@@ -147,14 +147,14 @@ const properties: Record<string, Property> = {
     const [first] = toldBy(result);
     const [turn] = postExitTurns(result, life);
     if (first === undefined || turn?.turn === undefined || life.forcedAt !== undefined) return;
-    // What the node may not add for an outage is lost, where the stage had begun before it.
+    // The part of an outage that the node may not add is lost if the stage had begun before it.
     if (turn.outageSeconds >= (life.maxGracePeriodExtensionSeconds ?? 3600)) return;
     const whole = reserveMillis(life, first.reason, graceMillisOf(life, first.reason));
     // A later cause shortens the reserve with the rest, down to its least.
     const laterCauses = causesOf(life) - (OWN_ENDS.has(first.reason) ? 0 : 1);
     const reserve = laterCauses > 0 ? leastReserve(whole) : whole;
-    // The end of the apps is seen, and what it means is written, before the turn comes.
-    // Each look at the runtime that fails costs a retry of up to 10 s.
+    // The end of the apps is observed, and the result written, before the turn comes.
+    // Each failed observation of the runtime costs a retry of up to 10 s.
     const slack =
       (5 + entriesOf(life).length) * SLACK_MILLIS +
       4 * (life.statusMillis ?? 1) +
@@ -193,14 +193,14 @@ const properties: Record<string, Property> = {
         expect(now.outageSeconds).toBeLessThanOrEqual(max);
         expect(Math.min(extended, moved)).toBeGreaterThanOrEqual(0);
         const allowed = (extended + moved) * 1000 + 1;
-        // An end that has passed may be written anew: the reserve is what remains of it.
+        // A deadline that has passed may be written again: the reserve is what remains of it.
         const [ends, ended] = [now, before].map((each) => Math.max(each.preExitDeadline, now.at)) as [number, number];
         expect(ends - ended).toBeLessThanOrEqual(allowed);
         if (now.deadline - before.deadline > allowed) {
           begun++;
           const reserve = reserveMillis(life, now.reason, (first?.deadline ?? 0) - (first?.startedAt ?? 0));
-          // Where no app ever ran, or a run was lost, the reserve counts from when that is known; it counts from no time in which
-          // no stage can begin.
+          // If no app ever ran, or a run was lost, the reserve counts from when that is known; time in which no stage can begin
+          // does not count.
           const exitedAt = losesSomething(life) ? now.at : (lastExitBefore(result, life, now.at) ?? now.at);
           const from = Math.max(exitedAt, now.startedAt, now.outagesCountedUntil);
           expect(now.deadline).toBeLessThanOrEqual(from + reserve + allowed + SLACK_MILLIS);
@@ -217,7 +217,7 @@ const properties: Record<string, Property> = {
     expect(goneAt).toBeDefined();
     const first = Math.min(...(life.deletions ?? []).map(({ at }) => start + at), Number.POSITIVE_INFINITY);
     const deadline = toldBy(result).at(-1)?.deadline ?? first + 2000;
-    // Each crash leaves 2 s to what was signalled before, each fault costs a retry of up to 10 s, and an outage one more.
+    // Each crash leaves 2 s to signaled containers, each fault costs a retry of up to 10 s, and an outage one more.
     const disturbances = (life.faults?.length ?? 0) + (life.outages?.length ?? 0) + (life.losses?.length ?? 0);
     const allowance =
       500 +
@@ -226,7 +226,7 @@ const properties: Record<string, Property> = {
       (life.crashes?.length ?? 0) * 12_500 +
       disturbances * RETRY_MILLIS +
       outageMillis(life, result);
-    // By force there are 2 s, and 2 s more where a preStop hook took them.
+    // A forced deletion leaves 2 s, and 2 s more if a preStop hook used them.
     const forced = forcedSince(result, life) + 4000;
     expect(goneAt).toBeLessThanOrEqual(Math.min(Math.max(deadline, first) + 4000, forced) + allowance);
   },
@@ -241,13 +241,13 @@ const properties: Record<string, Property> = {
     for (let from = start; from < now; from += MINUTE) {
       const changes = [trace, statuses, probes, hooks].reduce((sum, all) => sum + during(from, all), 0);
       const causes = (life.edits?.length ?? 0) + causesOf(life) + (life.crashes?.length ?? 0);
-      // Where nothing changes, an agent asks once a second at most whether the runtime is back, and retries what failed.
+      // If nothing changes, an agent polls the runtime at most once a second, and retries what failed.
       expect(during(from, calls), `calls from ${from - start} ms on`).toBeLessThanOrEqual(150 + 8 * (changes + causes));
     }
   },
 };
 
-/** What ends an entry in a life in which nothing of it depends on time, and only outages disturb it. */
+/** A life in which nothing depends on time, disturbed only by outages. */
 const steady = deferLives.map((life): Life => {
   const { deferContainers = [], activeDeadlineSeconds: _, ...spec } = life.pod.spec ?? { containers: [] };
   const plain = <T extends { name: string; image?: string; imagePullPolicy?: string }>({

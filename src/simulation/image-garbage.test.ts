@@ -10,7 +10,7 @@ const START = 1_700_000_000_000;
 const MINUTE = 60_000;
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 
-/** A disk of 1000 bytes with `other` bytes that are no images. */
+/** A disk of 1000 bytes, `other` of which are not used by images. */
 function node(given: { images: Record<string, number>; other?: number; policy?: Partial<GarbagePolicy> }) {
   const timers = createVirtualTimers(START);
   const ending = new AbortController();

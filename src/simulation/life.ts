@@ -1,4 +1,4 @@
-/** The life of one Pod in virtual time: what is given of it, and what is seen of it. */
+/** The life of one Pod in virtual time: its inputs and its results. */
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import type { Action, HookKind, NodeEnd, PodEvent, ProbeKind, Transition } from '../lifecycle/types.ts';
 import type { RunScript, TraceEntry } from '../runtime/simulated/simulated-runtime.ts';
@@ -6,10 +6,10 @@ import type { RunScript, TraceEntry } from '../runtime/simulated/simulated-runti
 /** Latency of a call of the runtime. */
 export const LATENCY_MILLIS = 5;
 
-/** The agent dies at the executed action of that number, counted from 1. */
+/** The agent dies at the executed action with this number, counted from 1. */
 export interface Crash {
   action: number;
-  /** The action was still asked for; its answer is lost. */
+  /** The action is still requested, but its result is lost. */
   asked: boolean;
   /** How long no agent runs; absent: 50 ms. */
   millis?: number;
@@ -17,23 +17,23 @@ export interface Crash {
   reboot?: boolean;
 }
 
-/** The runtime does not answer for `millis`. */
+/** The runtime does not respond for `millis`. */
 export interface Outage {
   millis: number;
-  /** When it begins; or the executed action of that number, and how long after it was asked for (0: before its first call). */
+  /** When it begins; or the number of the executed action, and how long after its request (0: before its first call). */
   at?: number;
   action?: number;
   afterMillis?: number;
-  /** What the calls under way asked for still happens. */
+  /** The calls under way still take effect. */
   takesEffect?: boolean;
 }
 
-/** Something of these containers is lost behind the agent's back. */
+/** Containers or records are lost without the agent's doing. */
 export interface Loss {
   at: number;
   /**
-   * record: the records of exited ones; running: running ones are killed and their records with them; damage: for `millis`, a
-   * removal of the records of exited ones has no effect.
+   * record: the records of exited containers; running: running containers are killed and lose their records; damage: for `millis`,
+   * removing the records of exited containers has no effect.
    */
   what: 'record' | 'running' | 'damage';
   names: string[];
@@ -43,7 +43,7 @@ export interface Loss {
 export interface Deletion {
   at: number;
   graceSeconds: number;
-  /** The condition DeletionReason is set just before. */
+  /** The condition DeletionReason, set just before. */
   reason?: string;
 }
 
@@ -53,7 +53,7 @@ export interface Life {
   /** Per container name, the run of each attempt; the last one repeats. */
   scripts: Record<string, RunScript[]>;
   deletions?: Deletion[];
-  /** The object is taken from the API at once. */
+  /** The object is removed from the API at once. */
   forcedAt?: number;
   /** A client gives up an entry (PUT pods/NAME/defer). */
   skips?: { at: number; entry: string }[];
@@ -61,38 +61,38 @@ export interface Life {
   /** The runtime loses the records of the init containers before the last one that has begun. */
   initRecordsLostAt?: number;
   losses?: Loss[];
-  /** The node ends the Pod. */
+  /** The node terminates the Pod. */
   nodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
-  /** And again. */
+  /** The node terminates the Pod a second time. */
   nextNodeEnd?: { at: number; by: Omit<NodeEnd, 'at'> };
   maxGracePeriodExtensionSeconds?: number;
-  /** How long it takes to write steps into the record. */
+  /** How long writing steps to the record takes. */
   recordMillis?: number;
-  /** The machine's clock is set, by so many milliseconds. */
+  /** The machine's clock is set, by this many milliseconds. */
   clockSteps?: { at: number; millis: number }[];
-  /** How long it takes until the object shows a status that was written; with defer containers by default 1 ms. */
+  /** How long it takes until the object shows a written status; with defer containers 1 ms by default. */
   statusMillis?: number;
   crashes?: Crash[];
-  /** The agent dies at a time. */
+  /** The agent dies at this time. */
   absences?: { at: number; millis: number; reboot?: boolean }[];
   outages?: Outage[];
-  /** A crash while a defer container is started lets the start fail so many milliseconds later, as with containerd. */
+  /** A crash during the start of a defer container makes the start fail this many milliseconds later, as with containerd. */
   cutOffStartsMillis?: number;
-  /** Latency of the start of a container; absent: that of any call. */
+  /** Latency of the start of a container; absent: that of other calls. */
   startMillis?: number | undefined;
   /** Numbers of runtime calls that fail. */
   faults?: number[];
   absentImages?: boolean;
   pullable?: (reference: string) => boolean;
-  /** An image of that name comes to the node. */
+  /** An image with this name appears on the node. */
   imageAppears?: { at: number; name: string };
-  /** A try to make the volumes, counted from 1. */
+  /** Called for each try to mount the volumes, counted from 1. */
   mount?: (tries: number) => Promise<void>;
-  /** How a probe of a run goes, so long after its start; absent: it succeeds. */
+  /** The result of a probe this long after the start of its run; absent: success. */
   probe?: (run: { name: string; attempt: number; probe: ProbeKind }, aliveMillis: number) => 'Success' | 'Failure';
-  /** How long a hook takes, and why it fails. */
+  /** The duration of a hook, and why it fails. */
   hook?: (run: { name: string; attempt: number; hook: HookKind }) => { millis: number; failure?: string };
-  /** Changes of the object. */
+  /** Edits of the object. */
   edits?: { at: number; edit: (pod: Pod) => Pod }[];
   limitMillis?: number;
 }
@@ -112,9 +112,9 @@ export interface LifeResult {
   actions: { at: number; action: Action }[];
   probes: { at: number; container: string; attempt: number; probe: ProbeKind; result: 'Success' | 'Failure' }[];
   hooks: { at: number; container: string; hook: HookKind }[];
-  /** Times in which no agent ran. */
+  /** The intervals in which no agent ran. */
   absences: { from: number; to: number }[];
-  /** Actions asked for while the same one was under way in one agent. */
+  /** Actions requested while the same action was under way in the same agent. */
   duplicates: string[];
   start: number;
   now: number;

@@ -1,4 +1,4 @@
-/** Pods whose sandbox is lost in virtual time: how what runs on in it ends, and what comes after. */
+/** Pods that lose their sandbox, in virtual time: how its remaining containers end, and what follows. */
 import { describe, expect, it } from 'vitest';
 import { forever, lifeOf, once, post, steps } from './defer-life.ts';
 import { type Life, type LifeResult, live } from './pod-life.ts';
@@ -66,7 +66,7 @@ describe('what runs on in a lost sandbox', () => {
     expect(at('exit', 'side')).toBe(32);
   });
 
-  it('has no more time than a Pod that ends meanwhile, nor does a defer container that runs again', async () => {
+  it('neither containers in a lost sandbox nor defer containers that run again have more time than the Pod', async () => {
     const result = await lifeOf([post], {
       pods: { apps: ['app'], graceSeconds: 100 },
       scripts: { app: [{}], 'defer-1': once(10) },
@@ -84,7 +84,7 @@ describe('what runs on in a lost sandbox', () => {
     expect(again.goneAt).toBeLessThan(again.start + 15_000);
   });
 
-  it('an entry that exits 0 because it was told to stop runs again', async () => {
+  it('an entry that exits 0 because it was stopped runs again', async () => {
     const result = await lifeOf([post], {
       scripts: { 'defer-1': [{ stopMillis: 100, stopExitCode: 0 }, { runMillis: 10 }] },
       sandboxLostAt: 12_000,

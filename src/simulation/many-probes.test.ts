@@ -1,4 +1,4 @@
-/** Many Pods on one node, in virtual time: what the scheduling of their probes adds to the time at which they are due. */
+/** Many Pods on one node, in virtual time: how much the scheduling of their probes delays them. */
 import { expect, it } from 'vitest';
 import type { Pod } from '../api/generated/types.ts';
 import { pullAlone } from '../node/images/puller.ts';
@@ -18,7 +18,7 @@ const SECONDS = 20;
 const ANSWER_MILLIS = 300;
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child: () => silent };
 
-it('a probe runs within 50 ms of when it is due, under 100 Pods with two each', async () => {
+it('a probe runs within 50 ms of its due time on a node with 100 Pods with two probes each', async () => {
   const timers = createVirtualTimers(START);
   const wait = (millis: number) =>
     new Promise<void>((resolve) => void timers.at(timers.now() + millis, () => resolve()));

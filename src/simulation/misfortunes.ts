@@ -1,11 +1,11 @@
-/** What can happen to a random life beside crashes of its agent: a runtime that is slow, does not answer, or loses something. */
+/** Disturbances of a random life in addition to crashes of its agent: a runtime that is slow, does not respond, or loses something. */
 import fc from 'fast-check';
 import type { Life, Loss, Outage } from './life.ts';
 
 const millis = fc.constantFrom(20, 500, 5_000, 40_000, 90_000);
 const takesEffect = fc.boolean();
 
-/** At a time, or around an action. */
+/** At a given time, or around an action. */
 export const outage: fc.Arbitrary<Outage> = fc.oneof(
   fc.record({ at: fc.integer({ min: 0, max: 120_000 }), millis, takesEffect }),
   fc.record({

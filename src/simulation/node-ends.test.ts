@@ -5,7 +5,7 @@ import { simulatedPod } from './simulated-pod.ts';
 const message = 'The node was low on resource: memory. ';
 
 it.each([0, 20])(
-  'an evicted Pod gives back what its containers wrote, once its status tells of their ends (%d s)',
+  'an evicted Pod frees the disk space of its containers once its status shows their ends (grace period %d s)',
   async (graceSeconds) => {
     const { pod, actions, statuses, trace } = await live({
       pod: simulatedPod({ apps: ['app-1', 'app-2'] }),
@@ -17,15 +17,15 @@ it.each([0, 20])(
     const disruption = pod.status?.conditions?.find(({ type }) => type === 'DisruptionTarget');
     expect(disruption).toMatchObject({ status: 'True', reason: 'TerminationByKubelet', message });
     expect(pod.status?.containerStatuses?.map(({ state }) => state?.terminated !== undefined)).toEqual([true, true]);
-    const toldAt = statuses.find(({ status }) => status.phase === 'Failed')?.at ?? Number.NaN;
+    const shownAt = statuses.find(({ status }) => status.phase === 'Failed')?.at ?? Number.NaN;
     const removals = actions.filter(({ action }) => action.kind === 'removeContainer');
     expect(removals.length).toBe(2);
-    for (const { at } of removals) expect(at).toBeGreaterThanOrEqual(toldAt);
+    for (const { at } of removals) expect(at).toBeGreaterThanOrEqual(shownAt);
     expect(trace.filter(({ what }) => what === 'start').length).toBe(2);
   },
 );
 
-it('a Pod that a shutdown ended keeps its containers, and their logs', async () => {
+it('a Pod that a shutdown ended keeps its containers and their logs', async () => {
   const { pod, actions } = await live({
     pod: simulatedPod({ apps: ['app-1'] }),
     scripts: { 'app-1': [{ stopMillis: 10 }] },
@@ -36,7 +36,7 @@ it('a Pod that a shutdown ended keeps its containers, and their logs', async () 
   expect(actions.filter(({ action }) => action.kind === 'removeContainer')).toEqual([]);
 });
 
-it('a Pod that makes way for a critical one has its own grace period, and fails', async () => {
+it('a Pod that is preempted for a critical one has its own grace period, and fails', async () => {
   const preempted = 'Preempted in order to admit critical pod';
   const { pod } = await live({
     pod: simulatedPod({ apps: ['app-1'] }),
@@ -53,7 +53,7 @@ it('a Pod that makes way for a critical one has its own grace period, and fails'
   expect(pod.status?.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(143);
 });
 
-it('of an evicted Pod the runs before the last go as well, and its status tells of the last as before', async () => {
+it('earlier runs of an evicted Pod are removed as well, and its status keeps the last ones', async () => {
   const { pod, actions } = await live({
     pod: simulatedPod({ apps: ['app-1'] }),
     scripts: { 'app-1': [{ runMillis: 1_000, exitCode: 3 }, { stopMillis: 10 }] },
@@ -67,7 +67,7 @@ it('of an evicted Pod the runs before the last go as well, and its status tells 
   expect(status?.state?.terminated?.exitCode).not.toBe(3);
 });
 
-it('a Pod that makes way fails for that, also where it is evicted meanwhile, and gives back what it wrote', async () => {
+it('a Pod that is preempted and then evicted fails because of the preemption, and frees its disk space', async () => {
   const preempted = 'Preempted in order to admit critical pod';
   const { pod, actions } = await live({
     pod: simulatedPod({ apps: ['app-1'] }),
@@ -81,7 +81,7 @@ it('a Pod that makes way fails for that, also where it is evicted meanwhile, and
   expect(actions.filter(({ action }) => action.kind === 'removeContainer')).toHaveLength(1);
 });
 
-it('what a Pod ended for before the node wanted it keeps its message', async () => {
+it('a Pod that was terminating before the node ended it keeps its message', async () => {
   const { pod } = await live({
     pod: simulatedPod({ apps: ['app-1'], activeDeadlineSeconds: 5 }),
     scripts: { 'app-1': [{ stopMillis: 3_000 }] },

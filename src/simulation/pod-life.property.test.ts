@@ -27,7 +27,7 @@ const appNames = (life: Life): string[] => (life.pod.spec?.containers ?? []).map
 const endsOf = (trace: TraceEntry[], name: string, sandboxId: string): TraceEntry[] =>
   trace.filter((each) => each.what === 'exit' && each.name === name && each.sandboxId === sandboxId);
 
-/** From when on nothing may start: a start that was asked for before may still take effect, and a crashed agent needs its time. */
+/** The time after which nothing may start: a start requested before may still take effect, and a crashed agent needs its time. */
 const SLACK_MILLIS = 20 * LATENCY_MILLIS;
 
 describe('properties of every life', () => {
@@ -55,7 +55,7 @@ describe('properties of every life', () => {
             ).toBe(true);
     }));
 
-  it('there are never two live runs of one container, and no attempt runs twice', () =>
+  it('a container never has two live runs, and no attempt runs twice', () =>
     holds(({ trace }) => {
       const liveRuns = new Set<string>();
       const seen = new Set<string>();
@@ -102,7 +102,7 @@ describe('properties of every life', () => {
       );
       if (life.forcedAt !== undefined) bounds.push(forcedSince(result, life) + 2000);
       if (bounds.length === 0) return;
-      // Each crash loses 50 ms and up to 10 s since the last sign of life, each fault a retry of up to 10 s; whole seconds cost up to 2 s.
+      // Each crash loses 50 ms and up to 10 s since the last sign of life, each fault a retry of up to 10 s; rounding to seconds up to 2 s.
       const allowance = 3000 + (life.crashes?.length ?? 0) * 12_000 + (life.faults?.length ?? 0) * 11_000;
       expect(goneAt).toBeDefined();
       expect(goneAt).toBeLessThanOrEqual(Math.min(...bounds) + allowance);
@@ -128,7 +128,7 @@ describe('properties of every life', () => {
           const before = trace.filter((each) => each.name === container && each.at <= at);
           expect(before.some(({ what }) => what === 'start')).toBe(true);
           const last = before.findLast(({ what }) => what === 'start' || what === 'exit');
-          // What has only just ended the agent does not know of.
+          // The agent does not know yet of a container that has only just ended.
           if (last?.what !== 'start') expect(last?.at).toBeGreaterThan(at - 4 * LATENCY_MILLIS);
           expect(before.at(-1)?.what).not.toBe('signal');
         }
@@ -147,12 +147,12 @@ describe('properties of every life', () => {
       lives.map((life) => ({ ...life, faults: [], crashes: [] })),
     ));
 
-  it('nothing is asked for twice at the same time', () =>
+  it('no action is requested twice at the same time', () =>
     holds(({ duplicates }) => {
       expect(duplicates).toEqual([]);
     }));
 
-  it('crashes change nothing in how a Pod that completes by itself ends', () =>
+  it('crashes do not change how a Pod that completes on its own ends', () =>
     fc.assert(
       fc.asyncProperty(lives, async (life) => {
         const undisturbed: Life = {
@@ -166,7 +166,7 @@ describe('properties of every life', () => {
             spec: {
               ...life.pod.spec,
               activeDeadlineSeconds: undefined,
-              // What depends on the time that a crash costs is left out.
+              // Everything that depends on the time that a crash costs is omitted.
               initContainers: (life.pod.spec?.initContainers ?? []).map(({ lifecycle: _hooks, ...each }) => each),
               containers: (life.pod.spec?.containers ?? []).map(({ name, image, imagePullPolicy }) => ({
                 ...{ name, image, imagePullPolicy },
@@ -183,14 +183,14 @@ describe('properties of every life', () => {
             .sort(),
         });
         const policy = life.pod.spec?.restartPolicy;
-        // A Pod that restarts for ever has done, by the limit, as much as its time allowed: its init containers are comparable.
+        // By the limit, a Pod that restarts forever has done as much as its time allowed: only its init containers are comparable.
         const names = policy === 'Never' ? [...initNames(life), ...appNames(life)] : [];
         expect(outcome(crashed, names)).toEqual(outcome(whole, names));
       }),
       { numRuns, seed },
     ));
 
-  it('crashes change nothing in what comes after a container that is ended though its Pod lives on', () =>
+  it('crashes do not change what follows a container that is ended although its Pod lives on', () =>
     fc.assert(
       fc.asyncProperty(stopping, async (life) => {
         const [crashed, whole] = await Promise.all([live(life), live({ ...life, crashes: [] })]);

@@ -35,7 +35,7 @@ describe('the life of a Pod in virtual time', () => {
     ]);
   });
 
-  it('unmounts the volumes of a deleted Pod while its sandbox stops, and of one that stays once that has stopped', async () => {
+  it('unmounts the volumes of a deleted Pod while its sandbox stops, and of a finished Pod afterwards', async () => {
     const times = async (life: Parameters<typeof live>[0]): Promise<[kind: string, at: number][]> =>
       (await live(life)).actions
         .map(({ at, action }): [string, number] => [action.kind, at])
@@ -59,9 +59,9 @@ describe('the life of a Pod in virtual time', () => {
     expect(Number(completed[1]?.[1])).toBeGreaterThan(Number(completed[0]?.[1]));
   });
 
-  // The sidecar hears of the end only when the app has gone: it has no whole number of seconds.
+  // The sidecar gets its signal only when the app has ended, which is not at a whole second.
   it.each([0, 3700])(
-    'kills what ignores the signal at the end of the grace period, told %i ms later',
+    'kills a container that ignores its signal at the end of the grace period, even if signaled %i ms later',
     async (stopMillis) => {
       const result = await live({
         pod: simulatedPod({ apps: ['app'], sidecars: ['side'], graceSeconds: 7 }),
@@ -89,7 +89,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(result.goneAt).toBeLessThan(result.start + 17_300);
   });
 
-  it('waits longer and longer for the image of a volume, as for those of containers', async () => {
+  it('backs off for the image of a volume as for those of containers', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: forever },
@@ -117,7 +117,7 @@ describe('the life of a Pod in virtual time', () => {
     );
   });
 
-  it('goes on at once when the image of a volume comes by itself, and with no other', async () => {
+  it('continues at once when the image of a volume appears on its own, and with no other image', async () => {
     for (const name of ['docker.io/far/files:1', 'docker.io/far/others:1']) {
       const result = await live({
         pod: simulatedPod({
@@ -136,7 +136,7 @@ describe('the life of a Pod in virtual time', () => {
     }
   });
 
-  it('tells each try of a pull once, also where two fail in one moment', async () => {
+  it('reports each try of a pull once, even if two fail at the same moment', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app-1', 'app-2'] }),
       scripts: { 'app-1': forever, 'app-2': forever },
@@ -218,12 +218,12 @@ describe('the life of a Pod in virtual time', () => {
     expect(result.events.map(({ reason }) => reason)).toContain('SandboxChanged');
   });
 
-  it('goes on where the records of init containers that have ended are lost while a later one runs', async () => {
+  it('continues if the records of ended init containers are lost while a later one runs', async () => {
     const result = await live({
       pod: simulatedPod({ sidecars: ['side'], init: ['init-1', 'init-2', 'init-3'], apps: ['app'] }),
       scripts: { side: forever, 'init-1': once(1000), 'init-2': once(10_000), 'init-3': once(1000), app: forever },
       initRecordsLostAt: 5_000,
-      // The loss itself changes nothing: something of the Pod does.
+      // The loss itself causes no event: the edit does.
       edits: [{ at: 5_001, edit: (pod) => ({ ...pod, metadata: { ...pod.metadata, labels: { edited: '' } } }) }],
       crashes: [{ action: 10, asked: true }],
       limitMillis: 60_000,
@@ -248,7 +248,7 @@ describe('the life of a Pod in virtual time', () => {
     ]);
   });
 
-  it('tells of the end once nothing runs any more: a sidecar, or what is slow to stop at the deadline', async () => {
+  it('reports the final phase once nothing runs any more, neither a sidecar nor a slow container at the deadline', async () => {
     const over = await live({
       pod: simulatedPod({ sidecars: ['side'], apps: ['app'], restartPolicy: 'Never' }),
       scripts: { side: [{ stopMillis: 3000 }], app: once(1000) },
@@ -271,7 +271,7 @@ describe('the life of a Pod in virtual time', () => {
     }
   });
 
-  it('a Pod that is stopped before its containers could start has failed, and they with it', async () => {
+  it('a Pod that is stopped before its containers could start has failed, and so have its containers', async () => {
     const unknown = { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown' } };
     const waiting = { waiting: { reason: 'PodInitializing' } };
     const shape = { activeDeadlineSeconds: 20 };
@@ -289,7 +289,7 @@ describe('the life of a Pod in virtual time', () => {
       phase: 'Failed',
       containerStatuses: [{ state: unknown }],
     });
-    // An init container's turn had come: it counts, what comes after it does not.
+    // The init container whose turn had come counts, later containers do not.
     expect(endOf(held as NonNullable<typeof held>)).toMatchObject({
       phase: 'Failed',
       initContainerStatuses: [{ state: unknown }, { state: waiting }],
@@ -297,7 +297,7 @@ describe('the life of a Pod in virtual time', () => {
     });
   });
 
-  it('retries a pull that fails with back-off, and tells it', async () => {
+  it('retries a failed pull with back-off, and reports it', async () => {
     const life: Life = {
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: forever },
@@ -326,7 +326,7 @@ describe('the life of a Pod in virtual time', () => {
     expect(result.trace.at(-1)?.what).toBe('remove');
   });
 
-  it('a Pod that is deleted after an agent died before its first status: what there is of it goes before its object', async () => {
+  it('a Pod that is deleted after an agent died before its first status loses its containers before its object', async () => {
     const { goneAt, actions, trace } = await live({
       ...{ pod: simulatedPod({ apps: ['app'] }), scripts: { app: [{}] } },
       ...{ statusMillis: 200, crashes: [{ action: 5, asked: true }], deletions: [{ at: 30, graceSeconds: 30 }] },
@@ -338,7 +338,7 @@ describe('the life of a Pod in virtual time', () => {
     );
   });
 
-  it('tells of a pull that begins when it begins, also where another one fails in the same moment', async () => {
+  it('reports the beginning of a pull when it begins, even if another one fails at the same moment', async () => {
     const { transitions, start } = await live({
       ...{ pod: simulatedPod({ apps: ['one', 'two'] }), scripts: { one: forever, two: forever } },
       ...{ absentImages: true, faults: [7, 8], limitMillis: 60_000 },
@@ -351,7 +351,7 @@ describe('the life of a Pod in virtual time', () => {
     ]);
   });
 
-  it('a look for an image that failed shows no longer once another look has found it', async () => {
+  it('a failed image lookup is no longer shown once another lookup has found the image', async () => {
     const { statuses, start } = await live({
       pod: simulatedPod({ apps: ['app'] }),
       scripts: { app: [{}] },

@@ -1,7 +1,7 @@
 /**
- * One Pod's life in virtual time: the real worker, executor and core on the simulated runtime, with an API that is one object.
- * Crashes of the agent and outages of the runtime fall between any two actions: an action is lost before it was asked for, or
- * its answer is.
+ * The life of one Pod in virtual time: the real worker, executor and core on the simulated runtime, with an API that is one object.
+ * Crashes of the agent and outages of the runtime occur between any two actions: an action is lost before it is requested, or its
+ * result is lost.
  */
 import { pullAlone } from '../node/images/puller.ts';
 import { createExecutor } from '../node/pod/executor.ts';
@@ -99,7 +99,7 @@ function lose(runtime: SimulatedRuntime, uid: string, { what, names, millis = 60
   else runtime.damageRecords(uid, names, millis);
 }
 
-/** The real executor, with probes and hooks that go as the life says. */
+/** The real executor, with probes and hooks that follow the life. */
 function executorOf(
   life: Life,
   timers: Timers,
@@ -108,7 +108,7 @@ function executorOf(
   result: LifeResult,
 ): WorkerPorts['execute'] {
   let mounts = 0;
-  /** Rejects where the signal aborts, or the runtime is or becomes unreachable. */
+  /** Rejects if the signal aborts, or if the runtime is or becomes unreachable. */
   const wait = (what: string, millis: number, signal: AbortSignal): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     timers.at(timers.now() + millis, resolve);

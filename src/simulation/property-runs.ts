@@ -1,4 +1,4 @@
-/** Holds many properties to the same random lives: each life is lived once, and each property that breaks is shrunk alone. */
+/** Checks many properties on the same random lives: each life runs once, and each property that fails is shrunk on its own. */
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { type Life, type LifeResult, live } from './pod-life.ts';
@@ -10,7 +10,7 @@ export interface Runs {
   seed: number;
 }
 
-/** A life takes some 30 ms on a quiet machine. */
+/** A life takes about 30 ms on an idle machine. */
 export const limitMillisOf = (numRuns: number): number => 300_000 + numRuns * 300;
 
 export function holdProperties(
@@ -20,7 +20,7 @@ export function holdProperties(
 ): void {
   const limitMillis = limitMillisOf(numRuns);
   let lived = 0;
-  /** Which life was the first in which a property does not hold. */
+  /** The first life in which a property does not hold. */
   const broken = new Map<string, number>();
   beforeAll(async () => {
     const all = fc.asyncProperty(arbitrary, async (life) => {
@@ -44,7 +44,7 @@ export function holdProperties(
       expect(lived).toBe(numRuns);
       const first = broken.get(name);
       if (first === undefined) return;
-      // Once more, with this property alone, to report the smallest life that breaks it.
+      // Run again with this property alone, to report the smallest life that breaks it.
       await fc.assert(
         fc.asyncProperty(arbitrary, async (life) => property(await live(life), life)),
         { numRuns, seed, path: String(first) },

@@ -7,7 +7,7 @@ import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
 import type { Life, LifeResult } from './pod-life.ts';
 import { simulatedPod } from './simulated-pod.ts';
 
-/** One in so many has it. fc.option() counts the other way round: its `freq` says how seldom nothing is given. */
+/** Defined in one of `lives` cases. (The `freq` of fc.option() is the opposite: how rarely the value is missing.) */
 export const oneIn = <T>(lives: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: lives - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 
@@ -32,7 +32,7 @@ export const probe = fc.record({
   failureThreshold: fc.integer({ min: 1, max: 3 }),
 });
 const hook = fc.constant({ exec: { command: ['do'] } });
-/** What app containers have beside their image. */
+/** What app containers have in addition to their image. */
 const extras = oneIn(
   2,
   fc.record(
@@ -46,7 +46,7 @@ const extras = oneIn(
   ),
 );
 
-/** A life whose end is fixed by its scripts alone, or one that is deleted, cut short or disturbed. */
+/** A life whose end is determined by its scripts alone, or one that is deleted, cut short or disturbed. */
 export const lives = fc
   .record({
     init: fc.integer({ min: 0, max: 3 }),
@@ -68,7 +68,7 @@ export const lives = fc
     faults: fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 5 }),
     absentImages: fc.boolean(),
     each: extras,
-    /** Each such result of a probe is a failure; 0: none. */
+    /** One in this many results of a probe is a failure; 0: none. */
     failingEvery: fc.integer({ min: 0, max: 4 }),
     hookMillis: fc.integer({ min: 0, max: 10_000 }),
     hookFails: fc.boolean(),
@@ -106,13 +106,13 @@ export function withOtherImage(pod: Pod): Pod {
   return { ...pod, spec: { ...pod.spec, containers } };
 }
 
-/** The first run of an app is ended though the Pod lives on, with whatever exit code; the next one succeeds. */
+/** The first run of an app is ended although the Pod lives on, with any exit code; the next one succeeds. */
 export const stopping = fc
   .record({
     why: fc.constantFrom('liveness', 'startup', 'postStart', 'image', 'sandbox'),
     restartPolicy: fc.constantFrom('Always', 'OnFailure', 'Never'),
     sidecar: fc.boolean(),
-    /** So short that what crashes cost changes nothing. */
+    /** So short that the time that crashes cost changes nothing. */
     stopMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
     stopExitCode: fc.constantFrom(0, 1, 143),
     hookMillis: oneIn(2, fc.integer({ min: 0, max: 1000 })),
@@ -124,14 +124,14 @@ export const stopping = fc
       ...(why === 'postStart' ? { postStart: failing } : {}),
       ...(hookMillis === undefined ? {} : { preStop: failing }),
     };
-    // That it is still asked whether it is ready lets agents crash while it stops.
+    // The readiness probe lets agents crash while the container stops.
     const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 1 };
     const each = {
       readinessProbe,
       lifecycle: hooks,
       ...(why === 'liveness' || why === 'startup' ? { [`${why}Probe`]: failing } : {}),
     };
-    // Always would restart it for ever.
+    // With Always it would restart forever.
     const second = restartPolicy === 'Always' ? {} : { runMillis: 5000 };
     const first = { stopExitCode, ...(stopMillis === undefined ? {} : { stopMillis }) };
     return {
@@ -149,7 +149,7 @@ export const stopping = fc
     };
   });
 
-/** The latest time from which an agent may count the end by force: one that begins anew finds no object that tells since when. */
+/** The latest time from which an agent may count a forced deletion: a new agent finds no object with the time of the deletion. */
 export function forcedSince({ actions, start }: LifeResult, { forcedAt, crashes = [] }: Life): number {
   if (forcedAt === undefined) return Number.POSITIVE_INFINITY;
   return Math.max(start + forcedAt, ...crashes.flatMap(({ action }) => actions[action - 1]?.at ?? []));

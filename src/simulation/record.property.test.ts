@@ -14,14 +14,14 @@ const numRuns = Number(process.env['LIFEPOD_RUNS'] ?? 300);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`record properties: seed ${seed}, ${numRuns} cases each (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
-/** How long before the end of the simulation an event may be missing from the record: no agent has looked, or the runtime was silent. */
+/** How long before the end of the simulation an event may be missing from the record, because it was not observed yet. */
 const unseenMillis = ({ outages = [] }: Life): number => outages.reduce((sum, { millis }) => sum + millis, 15_000);
-/** What an agent decided so shortly before its death may not have been written. */
+/** What an agent decided this shortly before its death may not have been written. */
 const UNWRITTEN_MILLIS = 100;
 
 interface Recorded {
   result: LifeResult;
-  /** As the record keeps it: each key once, by time. */
+  /** The record as stored: each key once, in chronological order. */
   record: Transition[];
   life: Life;
 }
@@ -29,7 +29,7 @@ interface Recorded {
 const holds = (property: (recorded: Recorded) => void, arbitrary: fc.Arbitrary<Life> = lives): Promise<void> =>
   fc.assert(
     fc.asyncProperty(arbitrary, async (any) => {
-      // What the runtime forgets before an agent has looked nobody can tell.
+      // What the runtime forgets before an agent has looked cannot be recorded.
       const life = { ...any, initRecordsLostAt: undefined, losses: [] };
       const result = await live(life);
       const record = createTold()
@@ -40,11 +40,11 @@ const holds = (property: (recorded: Recorded) => void, arbitrary: fc.Arbitrary<L
     { numRuns, seed },
   );
 
-/** Each write of the record takes longer than a call of the runtime, and what is not written when the agent crashes is lost. */
+/** Each write of the record takes longer than a runtime call, and what is not written when the agent crashes is lost. */
 const written = (arbitrary: fc.Arbitrary<Life>): fc.Arbitrary<Life> =>
   arbitrary.map((life) => ({ ...life, recordMillis: 3 * LATENCY_MILLIS }));
 
-/** The object was taken away while no agent ran, or just before one died: nothing may be left that shows why the Pod ended. */
+/** The object was removed while no agent ran, or just before one died: nothing may be left that shows why the Pod ended. */
 const endsUnseen = ({ absences, start }: LifeResult, { forcedAt }: Life): boolean =>
   forcedAt !== undefined &&
   absences.some(({ from, to }) => start + forcedAt <= to && start + forcedAt >= from - UNWRITTEN_MILLIS);
@@ -70,7 +70,7 @@ const stepsOfRecord = (record: Transition[]): string[] =>
     .map(({ type, container = '', attempt, exitCode, at }) => lineOf(type, container, attempt, exitCode, at));
 
 describe('the record of every life', () => {
-  it('tells each sandbox, start and exit of the runtime once, at its time, with its exit code', () =>
+  it('has each sandbox, start and exit of the runtime once, at its time, with its exit code', () =>
     holds(({ result, record, life }) => {
       const told = stepsOfRecord(record);
       expect(new Set(told).size).toBe(told.length);
@@ -100,7 +100,7 @@ describe('the record of every life', () => {
     }, written(arbitrary)),
   );
 
-  it('has the order of the runtime by its times', () =>
+  it('has the order of the runtime', () =>
     holds(({ result, record, life }) => {
       const order = stepsOfTrace(result, life);
       const told = stepsOfRecord(record).filter((line) => order.includes(line));
@@ -110,7 +110,7 @@ describe('the record of every life', () => {
       expect([...told].sort()).toEqual([...order].sort());
     }));
 
-  it('tells nothing twice while one agent lives', () =>
+  it('reports nothing twice while one agent lives', () =>
     holds(
       ({ result }) => {
         const keys = result.transitions.map(({ key }) => key);
@@ -119,7 +119,7 @@ describe('the record of every life', () => {
       lives.map((life) => ({ ...life, crashes: [] })),
     ));
 
-  it('tells each end of a Pod once: why it began, until when, and that nothing is left', () =>
+  it('has each termination once: why it began, until when, and that nothing is left', () =>
     holds(({ result, record, life }) => {
       const count = (type: string): number => record.filter((each) => each.type === type).length;
       expect(count('TerminationBegan')).toBeLessThanOrEqual(1);
@@ -144,7 +144,7 @@ describe('the record of every life', () => {
           ).toBe(true);
     }));
 
-  it('tells of a probe only how it turned, and of a hook its begin before its end', () =>
+  it('has only changes of a probe, and the beginning of a hook before its end', () =>
     holds(({ result, record }) => {
       const state = new Map<string, string>();
       const begun = new Set<string>();
@@ -163,7 +163,7 @@ describe('the record of every life', () => {
     }));
 
   describe('with defer containers', () => {
-    it('tells each sandbox, start and exit once, at its time', () =>
+    it('has each sandbox, start and exit once, at its time', () =>
       holds(({ result, record, life }) => {
         const told = stepsOfRecord(record);
         expect(new Set(told).size).toBe(told.length);
@@ -171,7 +171,7 @@ describe('the record of every life', () => {
         expect([...told].filter((line) => order.includes(line)).sort()).toEqual([...order].sort());
       }, deferLives));
 
-    it('tells of each entry that it began, before it ended or was skipped, and each once', () =>
+    it('has the beginning of each entry before its end or skip, and each once', () =>
       holds(({ result, record, life }) => {
         for (const { name } of life.pod.spec?.deferContainers ?? []) {
           const own = record.filter(({ container }) => container === name);
@@ -189,7 +189,7 @@ describe('the record of every life', () => {
         }
       }, deferLives));
 
-    it('tells of each deadline that the status told', () =>
+    it('has each deadline that the status showed', () =>
       holds(({ result, record, life }) => {
         const deadlines = record.filter(({ type }) => type === 'DeadlineSet').map(({ deadline }) => deadline);
         const until = result.removedAt ?? result.now;

@@ -1,4 +1,4 @@
-/** What can go wrong in the simulated runtime, so that the lives in this folder can rely on it. */
+/** Faults of the simulated runtime, tested so that the lives in this folder can rely on them. */
 import { expect, it } from 'vitest';
 import { OutcomeUnknownError, type RuntimeEvent } from '../runtime/runtime.ts';
 import { createSimulatedRuntime, type RunScript } from '../runtime/simulated/simulated-runtime.ts';
@@ -80,7 +80,7 @@ it('a call to a runtime that is away has an unknown outcome and no effect', asyn
   expect(await states()).toEqual(['app created']);
 });
 
-it('containers go on while the runtime is away, no event tells of it, and a resync follows', async () => {
+it('containers continue while the runtime is away, without events, and a resync follows', async () => {
   const { runtime, pass, start, states, events } = await started({ app: { runMillis: 500 } });
   await start('app');
   events.length = 0;
@@ -93,7 +93,7 @@ it('containers go on while the runtime is away, no event tells of it, and a resy
   expect(await states()).toEqual(['app exited']);
 });
 
-it('a stop that was under way when the runtime went away never comes to its kill', async () => {
+it('a stop that was under way when the runtime went away never kills', async () => {
   const { runtime, settled, pass, start, states } = await started({});
   const stop = runtime.stopContainer(await start('app'), 10, never);
   await pass(100);

@@ -1,7 +1,7 @@
 /**
- * The agent of a node in virtual time: the real worker and executor on the simulated runtime and API. It dies where its life says,
- * and begins anew with what an agent finds on its node: what was kept of the Pod, the end that the node put to it, and the time
- * since its last sign of life.
+ * The agent of a node in virtual time: the real worker and executor on the simulated runtime and API. It dies when its life says so,
+ * and restarts with what an agent finds on its node: the Pod's journal, the termination that the node decided, and the time since
+ * the last sign of life.
  */
 import type { Pod, PodRecord } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
@@ -20,7 +20,7 @@ import type { Life, LifeResult } from './life.ts';
 import type { SimulatedApi } from './simulated-api.ts';
 import { slowRecord } from './slow-record.ts';
 
-/** How often an agent gives a sign of life. Source: the renewal of the node's Lease. */
+/** The interval between an agent's signs of life. Source: the renewal of the node's Lease. */
 export const SIGN_OF_LIFE_MILLIS = 10_000;
 const ABSENT_MILLIS = 50;
 const never = new AbortController().signal;
@@ -30,7 +30,7 @@ export const silent: Log = { debug() {}, info() {}, warn() {}, error() {}, child
 export interface AgentOptions {
   life: Life;
   timers: Timers;
-  /** The clock of the machine, which may be set. */
+  /** The machine's clock, which may be set. */
   machine: Timers;
   runtime: SimulatedRuntime;
   api: SimulatedApi;
@@ -40,12 +40,12 @@ export interface AgentOptions {
 
 export interface SimulatedAgent {
   boot(): void;
-  /** No agent is to begin anew any more, nor is one about to adopt what it finds. */
+  /** No restart of the agent is pending, and no adoption is under way. */
   readonly settled: boolean;
   worker(): PodWorker | undefined;
-  /** The agent dies, and the next one begins so much later. */
+  /** The agent dies, and the next one starts after `millis`. */
   crash(millis?: number, reboot?: boolean): void;
-  /** The node ends the Pod. */
+  /** The node terminates the Pod. */
   end(by: Omit<NodeEnd, 'at'>): void;
 }
 
@@ -55,12 +55,12 @@ export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
   const wait = (millis: number): Promise<void> =>
     new Promise((resolve) => void timers.at(timers.now() + millis, resolve));
   let worker: PodWorker | undefined;
-  /** What the agent keeps of the Pod on its node. */
+  /** What the agent stores of the Pod on its node. */
   let kept: Journal = { stops: {} };
   let nodeEnd: NodeEnd | undefined;
   let alive: { since: number } | undefined;
   let adopting = false;
-  /** The newest sign of life of the agent before. */
+  /** The last sign of life of the previous agent. */
   let lastSign: number | undefined;
 
   const crash = (millis = ABSENT_MILLIS, reboot = false): void => {
@@ -87,7 +87,7 @@ export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
       });
     }
   };
-  /** Of a Pod whose object is gone there is a worker only where the runtime has something of it. */
+  /** A Pod whose object was removed has a worker only if the runtime has something of it. */
   const adopt = async (outage: Absence, self: object): Promise<void> => {
     for (;;) {
       const found = await runtime.observe(uid, never).catch(() => undefined);
@@ -145,11 +145,11 @@ export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
     };
   };
 
-  /** Carries out the actions of one agent, with the crashes and outages that the life has between them. */
+  /** Executes the actions of one agent, with the crashes and outages of the life between them. */
   const performer = (isAlive: () => boolean): WorkerPorts['execute'] => {
     const underWay = new Set<string>();
     return async (action, of, signal, progress) => {
-      // The rest of what the crashed agent was about to ask for.
+      // An action that the crashed agent was about to request.
       if (!isAlive()) return new Promise(() => undefined);
       const key = actionKey(action);
       if (underWay.has(key)) result.duplicates.push(key);
@@ -161,7 +161,7 @@ export function createSimulatedAgent(options: AgentOptions): SimulatedAgent {
           if (afterMillis === 0) cut();
           else timers.at(timers.now() + afterMillis, cut);
         }
-      // Where a life has two for one action, the last counts.
+      // If a life has two crashes for one action, the last one applies.
       const fatal = life.crashes?.findLast((each) => each.action === number);
       if (fatal?.asked === false) {
         crash(fatal.millis, fatal.reboot);
@@ -196,7 +196,7 @@ interface Absence {
 
 const isEntryStart = (action: Action): boolean => action.kind === 'startContainer' && action.containerKind === 'defer';
 
-/** What closeRecords() reads: the record as it was written so far, and whether the object is there. */
+/** What closeRecords() reads: the record written so far, and whether the object exists. */
 function clientOf(api: SimulatedApi, { transitions }: LifeResult): Client {
   const { name, namespace, uid = '' } = api.pod.metadata;
   const record: PodRecord = {

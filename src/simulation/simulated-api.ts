@@ -1,4 +1,4 @@
-/** An API that is one object: its deletions, its edits, and the status writes of the agent. */
+/** An API with one object: its deletions, its edits, and the status writes of the agent. */
 import type { Pod, PodCondition, PodStatus } from '../api/generated/types.ts';
 import { formatTime, parseTime } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
@@ -10,7 +10,7 @@ export interface SimulatedApi {
   change(pod: Pod): void;
   writeStatus(status: PodStatus): void;
   deletePod(deletion: Omit<Deletion, 'at'>): void;
-  /** Stores the wish to skip an entry; refused while the Pod does not terminate. */
+  /** Stores the request to skip an entry; ignored while the Pod is not terminating. */
   skip(entry: string): void;
   remove(): void;
 }
@@ -57,7 +57,7 @@ const union = (one: readonly string[] = [], other: readonly string[] = []): stri
   ...new Set([...one, ...other]),
 ];
 
-/** A status that was made before a skip was stored does not lose it. */
+/** A status computed before a skip was stored must not lose it. */
 function withSkips(status: PodStatus, before: PodStatus | undefined): PodStatus {
   const skip = union(before?.termination?.skip, status.termination?.skip);
   if (status.termination === undefined || skip.length === 0) return status;
@@ -71,7 +71,7 @@ function withDeletionReason(pod: Pod, reason: string, now: number): Pod {
   return { ...pod, status: { ...pod.status, conditions: [...others, condition] } };
 }
 
-/** As src/apiserver/registry/delete.ts: a later delete shortens the time only, and leaves a second where it is over. */
+/** Like src/apiserver/registry/delete.ts: a later delete only shortens the time, and leaves 1 s if the time has passed. */
 function deletionOf({ metadata }: Pod, graceSeconds: number, now: number): Partial<Pod['metadata']> | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
   const until = (end: number, seconds: number): Partial<Pod['metadata']> => ({

@@ -1,4 +1,4 @@
-/** What a Pod in virtual time finds on its node. */
+/** The environment that a Pod in virtual time finds on its node. */
 import type { PodEnvironment } from '../node/container/container-config.ts';
 
 export const simulatedEnvironment: PodEnvironment = {

@@ -1,6 +1,6 @@
 import type { DeferContainer, Pod } from '../api/generated/types.ts';
 
-/** A Pod of busybox containers as the API would hold it; `each` is added to every app container. */
+/** A Pod of busybox containers as the API would store it; `each` is added to every app container. */
 export function simulatedPod(given: {
   init?: string[];
   sidecars?: string[];
@@ -10,7 +10,7 @@ export function simulatedPod(given: {
   graceSeconds?: number;
   each?: object;
   defers?: Partial<DeferContainer>[];
-  /** What every sidecar has beside its image. */
+  /** Added to every sidecar. */
   eachSidecar?: object;
   /** Further fields of the spec. */
   spec?: object;

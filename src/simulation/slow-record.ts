@@ -3,8 +3,8 @@ import type { WorkerPorts } from '../node/pod/worker-ports.ts';
 import type { Timers } from '../platform/platform.ts';
 
 /**
- * An agent's record, whose writes take so long: what is told during one goes with the next, and what is not written when the
- * agent dies is lost. Without a time steps are written as they are told.
+ * An agent's record whose writes take `millis`: steps reported during a write are written by the next one, and steps not written when
+ * the agent dies are lost. Without `millis`, steps are written at once.
  */
 export function slowRecord(
   timers: Timers,

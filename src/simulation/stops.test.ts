@@ -1,4 +1,4 @@
-/** Runs that are ended though their Pod lives on, by agents that crash meanwhile: what comes after them stays the same. */
+/** Runs that are ended although their Pod lives on, by agents that crash in the meantime: what follows stays the same. */
 import { describe, expect, it } from 'vitest';
 import { type Life, type LifeResult, live } from './pod-life.ts';
 import { withOtherImage } from './random-lives.ts';
@@ -11,12 +11,12 @@ const outcome = ({ trace, pod }: LifeResult): string[] => [
     .map(({ what, name, attempt, exitCode }) => `${what} ${name}#${attempt} ${exitCode ?? ''}`.trim()),
   String(pod.status?.phase),
 ];
-/** That it is still asked whether it is ready lets the agent crash while it stops. */
+/** The readiness probe lets the agent crash while the container stops. */
 const readinessProbe = { ...check, periodSeconds: 1 };
 const failsFirst = ({ attempt, probe }: { attempt: number; probe: string }) =>
   attempt === 0 && probe !== 'readiness' ? 'Failure' : 'Success';
 
-/** The life, and the same with a crash of the agent right before the stop is asked for, and while the container stops. */
+/** The life, and the same with an agent crash right before the stop is requested, and one while the container stops. */
 async function withCrashes(life: Life): Promise<string[][]> {
   const whole = await live(life);
   const stop = whole.actions.findIndex(({ action }) => action.kind === 'stopContainer') + 1;
@@ -26,8 +26,8 @@ async function withCrashes(life: Life): Promise<string[][]> {
   return [whole, ...crashed].map(outcome);
 }
 
-describe('a crash of the agent while a container is stopped changes nothing in what comes after it', () => {
-  it('a liveness probe failed under OnFailure, and the container exits 0: it is restarted', async () => {
+describe('an agent crash while a container is being stopped does not change what follows', () => {
+  it('a failed liveness probe under OnFailure restarts a container that exits 0', async () => {
     const [whole, ...crashed] = await withCrashes({
       pod: simulatedPod({
         ...{ apps: ['app'], restartPolicy: 'OnFailure' },
@@ -42,10 +42,10 @@ describe('a crash of the agent while a container is stopped changes nothing in w
     for (const each of crashed) expect(each).toEqual(steps);
   });
 
-  it('its image was changed under Never: it runs again with the new one', async () => {
+  it('a changed image under Never runs the container again with the new image', async () => {
     const [whole, ...crashed] = await withCrashes({
       pod: simulatedPod({ apps: ['app'], restartPolicy: 'Never', each: { readinessProbe } }),
-      // Before the next agent looks.
+      // It stops before the next agent looks.
       scripts: { app: [{ stopMillis: 50 }, { runMillis: 1000 }] },
       edits: [{ at: 5000, edit: withOtherImage }],
       limitMillis: 60_000,
@@ -55,7 +55,7 @@ describe('a crash of the agent while a container is stopped changes nothing in w
     for (const each of crashed) expect(each).toEqual(steps);
   });
 
-  it('its postStart hook failed under OnFailure: the hook does not run again, and the container is restarted', async () => {
+  it('a failed postStart hook under OnFailure does not run again, and the container is restarted', async () => {
     const hooks: number[] = [];
     const life: Life = {
       pod: simulatedPod({
@@ -75,7 +75,7 @@ describe('a crash of the agent while a container is stopped changes nothing in w
     expect(hooks).toEqual([0, 1, 0, 1, 0, 1]);
   });
 
-  it('the time until it is killed does not begin anew', async () => {
+  it('the time until the kill does not start again', async () => {
     const life: Life = {
       pod: simulatedPod({
         ...{ apps: ['app'], graceSeconds: 20 },

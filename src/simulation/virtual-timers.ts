@@ -7,16 +7,16 @@ import { createTimerHeap } from '../platform/timer-heap.ts';
 
 export interface VirtualTimers extends Timers {
   /**
-   * Lets time pass from timer to timer until `until` (checked after each step) is true, nothing is left to happen, or `limit` is
-   * reached. Resolves to whether `until` became true. Rejects where there is no end to what happens.
+   * Lets time pass from timer to timer until `until` (checked after each step) is true, no timer is left, or `limit` is reached.
+   * Resolves to whether `until` became true. Rejects if the timers never come to rest.
    */
   run(until: () => boolean, limit: Millis): Promise<boolean>;
 }
 
-/** A life has some hundreds. */
+/** A life normally has some hundred steps. */
 const MOST_STEPS = 50_000;
 
-/** Lets every promise that can be settled be settled. */
+/** Settles every promise that can be settled. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export function createVirtualTimers(start: Millis): VirtualTimers {

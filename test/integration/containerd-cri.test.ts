@@ -362,7 +362,7 @@ describe('images', () => {
   });
 
   test('loading an absent archive fails with a clear sentence', async () => {
-    await expect(load(path('absent'))).rejects.toThrow(`there is no file ${path('absent')}`);
+    await expect(load(path('absent'))).rejects.toThrow(`the file ${path('absent')} does not exist`);
   });
 
   test("images are pulled from a registry; pulling an absent image fails with the registry's error", async () => {

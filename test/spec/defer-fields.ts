@@ -73,7 +73,7 @@ export const fieldSentences: readonly Sentence[] = [
   },
   {
     says: 'timeoutSeconds: 20 # optional bound on this entry, over all its attempts',
-    tests: [[failures, 'its timeoutSeconds bound all attempts']],
+    tests: [[failures, 'the timeoutSeconds of an entry limit all its attempts together (%s)']],
   },
   {
     says: 'livenessProbe: {...} # allowed; readinessProbe, startupProbe and lifecycle are not',
@@ -141,7 +141,7 @@ export const fieldSentences: readonly Sentence[] = [
     says: '`Always` is treated as `OnFailure`: exit code 0 ends an entry.',
     tests: [
       [entryEnds, 'exit code 0, with Always'],
-      [failures, 'it is retried, after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds'],
+      [failures, 'with %s a failed entry is retried after 1 s, 2 s, 4 s, 8 s, 10 s, 10 s, until it succeeds'],
     ],
   },
   {

@@ -29,7 +29,7 @@ export const survival: readonly Sentence[] = [
     tests: [
       [defer, 'the first entry is announced in the status, then started'],
       [entryEnds, 'is announced in the status with its number, then started'],
-      [stages, 'the journal has it too'],
+      [stages, 'the journal has the termination too'],
       [inLives, 'an attempt is announced in the status before it starts'],
       [properties, 'an attempt starts only once the status has announced it'],
     ],
@@ -37,8 +37,8 @@ export const survival: readonly Sentence[] = [
   {
     says: 'After a restart of the agent, at any point, the list goes on where it was: a running entry is re-adopted, a finished one is not run again.',
     tests: [
-      [memory, 'an entry that runs goes on'],
-      [memory, 'an entry that succeeded meanwhile is not run again'],
+      [memory, 'a running entry continues'],
+      [memory, 'an entry that succeeded in the meantime does not run again'],
       [recovery, 'adopts the entry that runs'],
       [recovery, 'does not run again what has ended, whichever of status and runtime knows it'],
       [recovery, 'counts as too late what ended well after its timeoutSeconds'],
@@ -56,10 +56,10 @@ export const survival: readonly Sentence[] = [
       [contract, 'CreateContainer creates one container per name and attempt'],
       [contract, 'StartContainer does not start a running container again'],
       [memory, 'an announced attempt is started under the same number'],
-      [memory, 'an attempt that failed and was only announced is tried once more'],
-      [memory, 'an attempt that failed and that the status showed as running has failed'],
+      [memory, 'a failed attempt that was only announced is retried once'],
+      [memory, 'a failed attempt that the status showed as running is not retried'],
       [recovery, 'tries once more what ended badly before its start was written down, even with restartPolicy Never'],
-      [outages, 'a start whose outcome is unknown runs the entry once'],
+      [outages, 'a start with an unknown outcome runs the entry once: effect %s'],
       [properties, 'entries run at most once to success'],
       [kill, 'each entry succeeds once although the engine is killed between steps'],
     ],
@@ -154,8 +154,11 @@ export const changes: readonly Sentence[] = [
       [times, 'the reserve is never used by others'],
       [times, 'every container that is told to stop has 2 s'],
       [times, 'an outage of the agent, of the runtime, or of both between any two actions costs no entry its turn'],
-      [stages, 'at S both kinds of extension keep R whole'],
-      [outages, 'timeoutSeconds count from the decided end of the entry before'],
+      [stages, 'at S both kinds of extension keep the whole reserve R, even if the node allows less'],
+      [
+        outages,
+        'timeoutSeconds count from the decided end of the previous entry, so a slow entry takes no time from the next one',
+      ],
     ],
   },
   {
@@ -165,7 +168,7 @@ export const changes: readonly Sentence[] = [
         'src/apiserver/registry/deletes.test.ts',
         'metadata.deletionTimestamp stays the same when the node extends the deadline',
       ],
-      [order, 'readiness is that of the probes while a deletion runs'],
+      [order, 'during a deletion readiness still follows the probes'],
     ],
   },
   {

@@ -16,43 +16,46 @@ export const termination: readonly Sentence[] = [
   {
     says: 'T0: the deletion is seen. `termination` (reason, startedAt, deadline) is written first.',
     tests: [
-      [stages, 'nothing starts and nothing stops before the status has it'],
-      [order, 'the termination is written before anything of it begins'],
+      [stages, 'nothing starts and nothing stops before the status has the termination'],
+      [order, 'the termination is written before any part of it begins'],
       [properties, 'nothing of the list starts before the termination is written, nor after the deadline of its stage'],
     ],
   },
   {
     says: 'No app container is restarted from here on, and liveness and startup probes of app containers stop.',
     tests: [
-      [ending, 'no app container is restarted once the Pod ends'],
+      [ending, 'no app container restarts in a terminating Pod'],
       [probes, 'an app container is probed for readiness only'],
-      [probes, 'a liveness probe that fails once the Pod ends does not end the run'],
+      [probes, 'a liveness probe that fails in a terminating Pod does not end the run'],
       [order, 'app containers are neither probed for liveness nor restarted'],
     ],
   },
   {
     says: 'Readiness probes continue: endpoints show the Pod as terminating, and as serving while its readiness probe succeeds, as upstream.',
     tests: [
-      [conditions, 'a deleted Pod is ready while its probe succeeds, as upstream'],
-      [conditions, 'a deleted Pod is not ready once its probe fails'],
-      [order, 'readiness is that of the probes while a deletion runs'],
+      [conditions, 'a deleted Pod stays ready while its probe succeeds, as upstream'],
+      [conditions, 'a deleted Pod becomes unready once its probe fails'],
+      [order, 'during a deletion readiness still follows the probes'],
     ],
     awaits: ['src/api/discovery.k8s.io/v1'],
   },
   {
     says: 'Where there is no deletionTimestamp (completion, deadline, pressure, shutdown) the Pod is not Ready from T0 on.',
     tests: [
-      [conditions, 'a Pod with entries that ends without a deletion is not ready'],
-      [conditions, 'Ready: a Pod with entries that ends for the reason %s is not ready, though its containers are'],
+      [conditions, 'a Pod with defer containers that terminates without a deletion is not ready'],
+      [
+        conditions,
+        'Ready is False in a Pod with defer containers that ends with reason %s, even if its containers are ready',
+      ],
       [order, 'without a deletionTimestamp the Pod is not Ready from T0 on'],
     ],
   },
   {
     says: 'Native sidecars keep running and keep being restarted until the list has ended.',
     tests: [
-      [ending, 'a sidecar is restarted until the list has ended'],
+      [ending, 'a sidecar restarts until the list has ended'],
       [probes, 'sidecars and entries are probed for liveness while the list runs'],
-      [order, 'sidecars are both until the list has ended'],
+      [order, 'app containers are neither probed for liveness nor restarted; sidecars are, until the list has ended'],
       [matrix, 'sidecars run and restart while the list runs'],
     ],
   },
@@ -60,7 +63,7 @@ export const termination: readonly Sentence[] = [
     says: 'At once the first PreExit entry starts; entries run strictly one after the other.',
     tests: [
       ['src/lifecycle/defer.test.ts', 'the first entry is announced in the status, then started'],
-      ['src/lifecycle/defer.test.ts', 'the next entry has its turn when the one before has ended'],
+      ['src/lifecycle/defer.test.ts', 'the next entry has its turn once the previous one has ended'],
       [properties, 'entries run strictly in order'],
       [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
     ],
@@ -69,14 +72,17 @@ export const termination: readonly Sentence[] = [
     says: "With `preStopPolicy: Concurrent` every preStop hook starts at T0 as well, without waiting; with `AfterPreExit` the hooks of app containers start when the last PreExit entry has ended (at T0 if none is due), a sidecar's hook when the sidecar stops.",
     tests: [
       [ending, 'Concurrent: every hook starts at T0'],
-      [ending, 'AfterPreExit: no hook starts while a PreExit entry is to run'],
+      [ending, 'AfterPreExit: no hook starts before the PreExit entries have ended'],
       [ending, 'AfterPreExit: hooks of app containers start when the last PreExit entry has ended'],
       [ending, 'AfterPreExit: hooks of app containers start at T0 if no PreExit entry is due'],
       [ending, 'AfterPreExit: the hook of a sidecar starts when the sidecar stops'],
       [order, 'preStop hooks start at once, and the first PreExit entry does not wait for them'],
       [order, "sidecars' preStop hooks start at once too, and stop nothing"],
-      [order, 'with AfterPreExit the hooks of apps start when the last PreExit entry has ended'],
-      [order, 'with AfterPreExit the hooks start at T0 where no PreExit entry is due'],
+      [
+        order,
+        'AfterPreExit: hooks of apps start when the last PreExit entry has ended, that of a sidecar when the sidecar stops',
+      ],
+      [order, 'AfterPreExit: hooks start at T0 if no PreExit entry is due'],
       [onTime, 'preStopPolicy AfterPreExit: hooks of apps start when the last PreExit entry has ended'],
     ],
   },
@@ -84,9 +90,9 @@ export const termination: readonly Sentence[] = [
     says: 'The files of the downward API are rewritten before the first hook or entry starts; a failed rewrite does not hold the list up.',
     tests: [
       [ending, 'are written before the first hook or entry'],
-      [ending, 'are not written where no file shows the termination'],
+      [ending, 'downward API files are not written if none shows the termination'],
       [ending, 'of a projected volume count too'],
-      [ending, 'hold nothing up once a rewrite failed'],
+      [ending, 'downward API files delay nothing once a rewrite has failed'],
       [
         'src/node/pod/executor.test.ts',
         'the files of the downward API are written, and the version of what they show is told',
@@ -101,12 +107,12 @@ export const termination: readonly Sentence[] = [
   {
     says: 'When the last PreExit entry has ended (there may be none), each app container gets its stop signal, as soon as its own preStop hook is also done.',
     tests: [
-      [ending, 'after the PreExit entries the app containers stop'],
-      [ending, 'an init container that runs stops with the app containers'],
-      [entryEnds, 'its end is final once the status has it, and holds the app containers until then'],
-      [ending, 'an app container is signalled when its own hook and the PreExit entries have ended'],
+      [ending, 'app containers stop after the PreExit entries'],
+      [ending, 'a running init container stops with the app containers'],
+      [entryEnds, 'app containers stop only once the status has the end of a failed entry'],
+      [ending, 'an app container gets its stop signal once its own hook and the PreExit entries have ended'],
       [order, 'the app waits for both'],
-      [order, 'an entry may have stopped the app itself before'],
+      [order, 'an entry may stop the app itself'],
       [properties, 'PreExit never starts after the apps were told to stop'],
     ],
   },
@@ -115,7 +121,10 @@ export const termination: readonly Sentence[] = [
     tests: [
       ['src/lifecycle/defer.test.ts', 'a PostExit entry waits for the last process of an app container'],
       [order, 'PostExit entries wait until no process of an app container is left'],
-      ['src/simulation/defer-outages.test.ts', 'an app whose container vanishes is gone: the PostExit entries run'],
+      [
+        'src/simulation/defer-outages.test.ts',
+        'an app whose container vanishes has ended, so the PostExit entries run',
+      ],
       [properties, 'PostExit never runs while a process of an app container lives'],
       [e2e, 'a deletion runs PreExit entries, stops the app, runs PostExit entries, and kubectl shows the progress'],
     ],
@@ -123,10 +132,10 @@ export const termination: readonly Sentence[] = [
   {
     says: 'Then native sidecars stop in reverse order, ephemeral containers, the sandbox.',
     tests: [
-      [ending, 'after the list the sidecar that started last stops'],
-      [ending, 'then the ephemeral containers'],
-      [ending, 'then the sandbox'],
-      [ending, 'a PostExit stage that is still to begin holds the sidecars'],
+      [ending, 'the sidecar that started last stops after the list'],
+      [ending, 'ephemeral containers stop after the sidecars'],
+      [ending, 'the sandbox stops last'],
+      [ending, 'a PostExit stage that has yet to begin keeps the sidecars running'],
       [ending, 'the sandbox stops once the status has the end of every entry'],
       [order, 'ephemeral containers stop after the list and the sidecars'],
       [properties, 'before the deadline, sidecars stop once the list has ended, in reverse order, and ephemeral'],
@@ -136,7 +145,7 @@ export const termination: readonly Sentence[] = [
   {
     says: 'The Pod goes as soon as its list and containers have ended: nobody waits for the rest of the grace period.',
     tests: [
-      [order, 'nobody waits for the rest of the grace period'],
+      [order, 'the rest of the grace period is not waited for'],
       [ending, 'the object is deleted once nothing is left on the node'],
       [
         'test/long/lost-container.test.ts',

@@ -16,9 +16,9 @@ export const reasons: readonly Sentence[] = [
   {
     says: "A list runs once in a Pod's life. The first reason stays, for `onReasons` too.",
     tests: [
-      [defer, 'a list runs once: a new agent goes on where the status is'],
+      [defer, 'a list runs once: a new agent continues from the status'],
       [defer, 'an end that the status has stays, whatever else is observed'],
-      [defer, 'onReasons looks at the first reason'],
+      [defer, 'onReasons applies to the first reason'],
       [causes, 'the first of several causes gives the reason'],
       [inLives, 'stays the first one, though the node ends the Pod too'],
       [when, 'deleting a Pod that completed by itself does not run it again'],
@@ -44,7 +44,7 @@ export const reasons: readonly Sentence[] = [
     says: 'If a completed Pod is deleted during its exit work, its final phase is written before the object goes (the Job controller reads it).',
     tests: [
       [when, 'the final phase of a Pod that is deleted during its exit work is written before the object goes'],
-      [status, 'the exit work of a Pod that is deleted meanwhile ends with its final phase'],
+      [status, 'the exit work of a Pod that is then deleted ends with the final phase'],
     ],
   },
   {
@@ -61,12 +61,12 @@ export const reasons: readonly Sentence[] = [
   {
     says: '**A start in flight counts as started.** While the start of an init or app container is under way, no entry is skipped or begun: the decision waits for the outcome of that start.',
     tests: [
-      [defer, 'while the start of %s is under way, no entry is skipped or begun'],
-      [defer, 'while the first start of a sidecar is under way, no entry is skipped or begun'],
-      [defer, 'once the container runs the PreExit entries run'],
+      [defer, 'while the start of %s is under way, no entry is skipped or started'],
+      [defer, 'while the first start of a sidecar is under way, no entry is skipped or started'],
+      [defer, 'PreExit entries run once the container runs'],
       [defer, 'the Pod stays on the node while the start is under way'],
-      [outages, 'what it began is cleaned up'],
-      [outages, 'deleted while the start of the app is in flight: PreExit entries wait for it, and run'],
+      [outages, 'a Pod deleted %i ms after the start of its init container was requested is cleaned up'],
+      [outages, 'PreExit entries wait for a start of the app that is in flight, and then run'],
       ['test/long/defer-races.test.ts', 'a PostExit entry runs whenever the init container ran'],
     ],
   },
@@ -76,7 +76,7 @@ export const reasons: readonly Sentence[] = [
       [defer, 'onReasons without the reason'],
       [inLives, 'limits an entry to some reasons; on others it is skipped, and is no failure'],
       [defer, 'an entry is skipped at its turn, not before'],
-      [defer, 'entries that are skipped give the turn to the next one in the same decision'],
+      [defer, 'a skipped entry passes the turn to the next one in the same decision'],
       [onContainers, 'onReasons: the condition DeletionReason gives the reason of a deletion'],
     ],
   },
@@ -154,7 +154,10 @@ export const reasons: readonly Sentence[] = [
     tests: [
       ['src/scheduler/scheduler.test.ts', 'Pods of lower priority are preempted'],
       [causes, 'a preemption'],
-      ['src/simulation/node-ends.test.ts', 'a Pod that makes way for a critical one has its own grace period'],
+      [
+        'src/simulation/node-ends.test.ts',
+        'a Pod that is preempted for a critical one has its own grace period, and fails',
+      ],
       [
         admission,
         'a critical Pod starts on a full node once another Pod is preempted and its defer containers have run',
@@ -165,8 +168,8 @@ export const reasons: readonly Sentence[] = [
     says: "`when` looks at the app containers when the entry's turn comes: `Succeeded` if every one exited with 0, `Failed` if one did not or never ran; otherwise the entry is `Skipped`.",
     tests: [
       [defer, 'all app containers exited with 0'],
-      [defer, 'one app container did not'],
-      [defer, 'when Failed: an app container that never ran has failed'],
+      [defer, 'one app container failed'],
+      [defer, 'when Failed: an app container that never ran counts as failed'],
       [inLives, 'looks at the exit codes of the app containers'],
       [inLives, 'an app container that never ran has failed'],
       [onContainers, 'when: PostExit entries run only after the outcome of the app containers that they name'],
@@ -175,8 +178,8 @@ export const reasons: readonly Sentence[] = [
   {
     says: "Native sidecars do not count. An app that ends on the Pod's own stop signal with 143 or 137 has failed too: combine `when: Failed` with `onReasons: [Completed]` for failures of the app itself.",
     tests: [
-      [defer, 'when: native sidecars do not count'],
-      [defer, 'when Failed with onReasons Completed: only failures of the app itself are due'],
+      [defer, 'when: sidecars do not count'],
+      [defer, 'when Failed with onReasons Completed: due only for failures of the app itself'],
       [inLives, 'an app that ends on its stop signal with 143 has failed; native sidecars do not count'],
     ],
   },

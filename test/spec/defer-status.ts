@@ -25,7 +25,7 @@ const states: readonly Sentence[] = [
     says: "Before termination every entry's status is `waiting`, reason `PodRunning`; where its image could not be pre-pulled, reason `ErrImagePull`/`ImagePullBackOff` with the message (`why` and `status` say so too).",
     tests: [
       [status, 'before the termination every entry waits with the reason PodRunning'],
-      [status, 'an image that could not be pulled ahead of the turn shows in the entry'],
+      [status, 'a failed pull ahead of the turn is shown in the entry'],
       [status, 'an image that is not pulled ahead of the turn'],
       [inLives, 'before termination every entry waits with the reason PodRunning'],
       [why, 'it runs, but the images of two entries cannot be pulled'],
@@ -42,7 +42,7 @@ const states: readonly Sentence[] = [
     says: 'During it, entries waiting for earlier ones have reason `PendingDefer`; the running one is `running`; ended ones `terminated` with exit code and reason',
     tests: [
       [status, 'an entry that waits for an earlier one has the reason PendingDefer'],
-      [status, 'an entry that runs is running'],
+      [status, 'a running entry has the state running'],
       [status, 'an entry that ended has exit code, reason and times'],
       [inLives, 'during it, entries wait with PendingDefer, run, and end'],
       [inLives, 'the end of an entry stays as it was decided, however long it takes to write it down'],
@@ -52,12 +52,12 @@ const states: readonly Sentence[] = [
     says: '`Completed`, `Error`, `OOMKilled`, `DeadlineExceeded` (told to stop at a deadline; the message says which), `GivenUp`, `SandboxLost`, or `Skipped` (never ran; exit code 137).',
     tests: [
       [entryEnds, 'exit code 0'],
-      [entryEnds, 'another exit code'],
+      [entryEnds, 'a nonzero exit code'],
       [entryEnds, 'killed for its memory'],
       [entryEnds, 'timeoutSeconds, counted from its turn'],
       [entryEnds, 'S for a PreExit entry'],
-      [entryEnds, 'is told to stop by D if it is a PostExit entry'],
-      [entryEnds, 'it did not start in its timeoutSeconds'],
+      [entryEnds, 'a running PostExit entry is stopped at D'],
+      [entryEnds, 'it did not start within its timeoutSeconds'],
       [entryEnds, 'given up while its image is pulled'],
       [entryEnds, 'ends a PreExit entry that ran in it'],
       [reasons, 'is told to stop where it runs and ends with GivenUp; the list goes on'],
@@ -70,16 +70,16 @@ const states: readonly Sentence[] = [
   {
     says: 'Condition `Deferred`: absent before termination; `False` with reason `DeferContainersRunning` during it; then `True` with `DeferContainersSucceeded`, or `False` with `DeferContainersFailed` (the message names them), `DeferContainersSkipped`, `GracePeriodExceeded` or `NodeLost`.',
     tests: [
-      [conditions, 'it is absent before the termination'],
+      [conditions, 'is absent before the termination'],
       [conditions, 'the list is due'],
-      [conditions, 'all entries succeeded'],
-      [conditions, 'entries failed'],
+      [conditions, 'is True once all entries have succeeded'],
+      [conditions, 'is False once entries have failed'],
       [conditions, 'the list did not run'],
       [conditions, 'an entry was stopped at D'],
       [conditions, 'the node was lost'],
-      [conditions, 'once it is decided it stays'],
+      [conditions, 'does not change once it is final'],
       [inLives, 'the condition Deferred: absent, then False with DeferContainersRunning, then decided'],
-      [failures, 'with Never the list moves on'],
+      [failures, 'with Never the list continues after a failed entry'],
     ],
   },
   {
@@ -134,10 +134,10 @@ const reports: readonly Sentence[] = [
   {
     says: 'Events bear the field path `spec.deferContainers{name}`: Pulling, Pulled, Created, Started, Killing, BackOff, `DeferContainerFailed`, `DeferContainerSkipped`, `ExtendGracePeriod`; and on the Pod `DeferStarted` and `DeferCompleted`, only if an entry ran.',
     tests: [
-      [report, 'Events about an entry bear its field path'],
+      [report, 'Events about an entry have its field path'],
       [report, 'DeferStarted comes with the first run of an entry'],
       [report, 'DeferCompleted: %s'],
-      [report, 'neither comes where no entry ran'],
+      [report, 'DeferStarted and DeferCompleted are absent if no entry ran'],
       [inLives, 'events bear the path of their entry, those of the list the Pod'],
       [inLives, 'every kind of Event about an entry bears its path'],
     ],

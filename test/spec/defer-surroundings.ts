@@ -121,10 +121,10 @@ export const imageSentences: readonly Sentence[] = [
   {
     says: "With `prePullDeferImages` the images are pulled once the Pod runs and are not garbage-collected while the Pod is on the node; failure is an Event and shows in the entry's status, `why` and `lifepod status`.",
     tests: [
-      [progress, 'images of defer containers are looked for once every app container has a run'],
+      [progress, 'images of defer containers are looked up once every app container has a run'],
       [progress, 'an absent image of a defer container is pulled ahead of its turn'],
       [progress, 'prePullDeferImages false pulls no image of a defer container ahead of its turn'],
-      [status, 'an image that could not be pulled ahead of the turn shows in the entry'],
+      [status, 'a failed pull ahead of the turn is shown in the entry'],
       [status, 'an image that is not pulled ahead of the turn'],
       [inLives, 'are pulled once the Pod runs'],
       [inLives, 'or only in their turn, with prePullDeferImages false'],
@@ -147,7 +147,10 @@ export const imageSentences: readonly Sentence[] = [
     says: "`imageFrom` is resolved when the entry's turn comes, from that container's image then; it is never written into `image`, and pre-pulled again when that image changes.",
     tests: [
       [entryEnds, 'an entry with imageFrom starts from the image of the other container at its turn'],
-      [progress, 'the image of an entry with imageFrom is that of the other container, and is looked for again'],
+      [
+        progress,
+        'an entry with imageFrom uses the image of the other container, and looks it up again when it changes',
+      ],
       ['src/node/pod/executor.test.ts', 'an entry with imageFrom runs the image that the action names'],
       [
         onContainers,
@@ -176,7 +179,7 @@ export const imageSentences: readonly Sentence[] = [
     tests: [
       [kept, 'after a reboot a Secret is read from the API; one that is gone there is not found'],
       ['src/node/container/container-config.test.ts', 'a missing %s is a CreateContainerConfigError'],
-      [entryEnds, 'a start that failed ends an entry with Never'],
+      [entryEnds, 'a failed start ends an entry with restartPolicy Never'],
     ],
   },
   {

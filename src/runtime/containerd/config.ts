@@ -6,13 +6,13 @@ export interface ConfigOptions {
   sandboxImage: string;
   cniConfDir: string;
   cniBinDir: string;
-  /** Without CAP_SYS_RESOURCE nobody may lower an oom_score_adj: sandboxes would fail. */
+  /** Without CAP_SYS_RESOURCE no process may lower an oom_score_adj, and the creation of sandboxes would fail. */
   restrictOomScoreAdj: boolean;
-  /** By the name of the handler: the path of a program that runs containers as runc does, or the type of a shim. */
+  /** By handler name: the path of a program that runs containers like runc, or the type of a shim. */
   runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
-/** Plugins that lifepod does not use; each costs time at the start. */
+/** Plugins that lifepod does not use; each slows down the start. */
 const DISABLED_PLUGINS = [
   'io.containerd.snapshotter.v1.aufs',
   'io.containerd.snapshotter.v1.blockfile',
@@ -29,7 +29,7 @@ const DISABLED_PLUGINS = [
   'io.containerd.tracing.processor.v1.otlp',
 ];
 
-/** A TOML basic string: its escapes are those of JSON. */
+/** A TOML basic string, which has the escapes of JSON. */
 const text = (value: string): string => JSON.stringify(value);
 
 export function containerdConfig(paths: ContainerdPaths, options: ConfigOptions): string {
@@ -49,10 +49,10 @@ disabled_plugins = [${DISABLED_PLUGINS.map(text).join(', ')}]
 [${cri}]
   sandbox_image = ${text(options.sandboxImage)}
   restrict_oom_score_adj = ${options.restrictOomScoreAdj}
-  # Exec, attach and port-forward: loopback alone, on any free port, each URL with a token that is good once.
+  # Exec, attach and port-forward: only on loopback, on any free port; each URL has a token that is valid once.
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
-  # Network namespaces are mounted beside the rest of the state: one folder tells what is left.
+  # Network namespaces are mounted in the state folder: one folder then shows everything that is left.
   netns_mounts_under_state_dir = true
 
 [${cri}.cni]

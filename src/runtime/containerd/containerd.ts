@@ -1,12 +1,12 @@
 /**
- * A private containerd as a child of the engine: configured, started, watched and brought back.
+ * A private containerd as a child process of the engine: configured, started, watched and restarted.
  *
- * Containers never depend on it living: their shims hold them, and each new containerd adopts them. So it is ended and
- * started freely; only clearRunState() ends containers.
+ * Containers do not depend on containerd: their shims keep them running, and each new containerd adopts them. So it can be
+ * stopped and started freely; only clearRunState() ends containers.
  *
  * Invariants:
- * 1. One containerd a data folder: a leftover of a killed engine is ended before a new one starts.
- * 2. Until stop(), an end of the child is answered with a new one, later and later while it does not hold.
+ * 1. One containerd per data folder: one that is left of a killed engine is ended before a new one starts.
+ * 2. Until stop(), a child that exits is restarted, with growing delays while it does not stay up.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -30,7 +30,7 @@ export interface ContainerdOptions {
   sandboxImage: string;
   cniConfDir: string;
   cniBinDir: string;
-  /** Beside runc, by name: see ConfigOptions. */
+  /** In addition to runc, by name: see ConfigOptions. */
   runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
@@ -43,15 +43,15 @@ export interface Containerd {
   /** unix:///… for connectRuntime. */
   readonly endpoint: string;
   readonly version: string;
-  /** How containers end while it is down. Who listens to its events calls unwatch() once they cannot be missed. */
+  /** Exits of containers while containerd is down. The event listener calls unwatch() once it can no longer miss events. */
   readonly shimExits: ShimExits;
   /** undefined while it is down. */
   pid(): number | undefined;
-  /** Ends it and waits; containers go on. */
+  /** Stops containerd and waits until it has ended; containers keep running. */
   stop(): Promise<void>;
-  /** Ends every container that is left, then itself, and leaves nothing behind but images: see clearRunState. */
+  /** Ends every container that is left, then containerd, and leaves nothing behind but images: see clearRunState. */
   shutdown(): Promise<void>;
-  /** Called when it ended without being asked to; it is started again by itself. */
+  /** Called when containerd has exited unexpectedly; it is then restarted automatically. */
   onExit(listener: (exit: ContainerdExit) => void): void;
 }
 
@@ -59,10 +59,10 @@ const START_MILLIS = 60_000;
 const STOP_MILLIS = 10_000;
 const FIRST_RESTART_MILLIS = 50;
 const LONGEST_RESTART_MILLIS = 10_000;
-/** After living so long it counts as holding. */
+/** A containerd that has lived this long counts as stable. */
 const STABLE_MILLIS = 30_000;
 
-/** Resolves when it serves CRI. Rejects with a UserError that says what is missing, or when `signal` aborts before. */
+/** Resolves once containerd serves CRI. Rejects with a UserError that says what is missing, or when `signal` aborts first. */
 export async function startContainerd(options: ContainerdOptions, signal?: AbortSignal): Promise<Containerd> {
   const program = findProgram('containerd');
   if (program === undefined) throw new UserError(`the command 'containerd' is missing: install the package containerd`);
@@ -103,7 +103,7 @@ async function supervise(
     const giveUp = new AbortController();
     const interrupt = (): void => giveUp.abort(until?.reason);
     until?.addEventListener('abort', interrupt);
-    const listening = socketMade(paths, giveUp.signal);
+    const listening = socketCreated(paths, giveUp.signal);
     const spawned = spawnContainerd(program, paths, logFile.fd);
     child = spawned.child;
     const exited = spawned.exited.then((exit) => {
@@ -147,7 +147,7 @@ async function supervise(
     logFile.close();
   };
 
-  // A first start that fails is the caller's to answer, not the restarter's.
+  // The caller handles a failed first start: only later ends restart containerd.
   let keep = false;
   let version: string;
   try {
@@ -192,7 +192,7 @@ function hasCapability(bit: bigint): boolean {
   return ((BigInt(`0x${effective}`) >> bit) & 1n) === 1n;
 }
 
-/** What containerd, its shims and CNI plugins need; nothing else of the engine's environment reaches them. */
+/** The variables that containerd, its shims and CNI plugins need; they get no others of the engine's environment. */
 const PASSED_VARIABLES = [
   'TZ',
   'LANG',
@@ -209,8 +209,8 @@ const PASSED_VARIABLES = [
 function spawnContainerd(program: string, paths: ContainerdPaths, logFd: number) {
   const env: NodeJS.ProcessEnv = { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/bin:/sbin:/bin` };
   for (const name of PASSED_VARIABLES) if (process.env[name] !== undefined) env[name] = process.env[name];
-  // A session of its own: Ctrl-C on the engine's terminal is for the engine.
-  // The engine may have raised its own priority: the containers, who inherit containerd's, are not to have it.
+  // A session of its own: Ctrl-C on the engine's terminal is meant for the engine.
+  // The engine may have raised its own priority, which containers must not inherit through containerd.
   const child = spawn('nice', ['-n', String(-getPriority()), program, '--config', paths.config], {
     cwd: '/',
     detached: true,
@@ -224,7 +224,7 @@ function spawnContainerd(program: string, paths: ContainerdPaths, logFd: number)
   return { child, exited };
 }
 
-/** Resolves with its version once it serves CRI. */
+/** Resolves with containerd's version once it serves CRI. */
 async function ready(
   paths: ContainerdPaths,
   spawned: { listening: Promise<void>; exited: Promise<ContainerdExit>; giveUp: AbortController },
@@ -268,8 +268,8 @@ async function servesCri(
   return runtimeVersion;
 }
 
-/** Resolves when containerd begins to listen. To be called before it is spawned: the socket's name appears but once. */
-function socketMade(paths: ContainerdPaths, signal: AbortSignal): Promise<void> {
+/** Resolves when containerd begins to listen. Must be called before containerd starts: the socket is created only once. */
+function socketCreated(paths: ContainerdPaths, signal: AbortSignal): Promise<void> {
   rmSync(paths.socket, { force: true });
   return new Promise((resolve, reject) => {
     const watcher = watch(paths.run, { signal }, (_, name) => {

@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test('a long log begins anew, and the previous one is kept', () => {
+test('a long log is restarted, and the previous one is kept', () => {
   truncateSync(path, TOO_LONG);
   const log = openLogFile(path);
   expect(statSync(path).size).toBe(0);
@@ -34,9 +34,9 @@ test('a long log begins anew, and the previous one is kept', () => {
 });
 
 test.each([
-  ['where the disk has no room for it', () => symlinkSync('/dev/full', `${path}.1`)],
-  ['where something is in its way', () => mkdirSync(`${path}.1`)],
-])('%s, the previous one is not kept', (_, prepare) => {
+  ['if the disk has no room for it', () => symlinkSync('/dev/full', `${path}.1`)],
+  ['if its path is taken', () => mkdirSync(`${path}.1`)],
+])('the previous log is not kept %s', (_, prepare) => {
   prepare();
   appendFileSync(path, Buffer.alloc(TOO_LONG, 'x'));
   openLogFile(path).close();

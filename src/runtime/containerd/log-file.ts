@@ -1,5 +1,5 @@
 /**
- * containerd's log: a file that it writes itself (so it goes on when the engine ends), kept within a bound.
+ * containerd's log: containerd writes the file itself, so that it continues when the engine ends. The engine limits the size.
  */
 import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, watch } from 'node:fs';
 
@@ -9,12 +9,12 @@ const TAIL_BYTES = 2000;
 export interface LogFile {
   /** Open for appending, for the child's standard output and error. */
   fd: number;
-  /** The last lines written since it was opened. */
+  /** The last lines written since the file was opened. */
   tail(): string;
   close(): void;
 }
 
-/** The previous 8 MiB are kept in `<path>.1`, where the disk has room for them. */
+/** The previous 8 MiB are kept in `<path>.1` if the disk has room for them. */
 export function openLogFile(path: string): LogFile {
   const fd = openSync(path, 'a', 0o600);
   let openedAt = fstatSync(fd).size;
@@ -26,7 +26,7 @@ export function openLogFile(path: string): LogFile {
   };
   bound();
   const watcher = watch(path, { persistent: false }, bound);
-  // Its next engine bounds it.
+  // The next engine limits the size again.
   watcher.on('error', () => undefined);
   return {
     fd,
@@ -38,7 +38,7 @@ export function openLogFile(path: string): LogFile {
   };
 }
 
-/** Or nothing of it: a part takes room for nobody's use. */
+/** Keeps the previous log completely or not at all: a part of it would only take up space. */
 function keepPrevious(path: string): void {
   const previous = `${path}.1`;
   try {
@@ -47,7 +47,7 @@ function keepPrevious(path: string): void {
     try {
       rmSync(previous, { force: true });
     } catch {
-      // What matters is the bound.
+      // Limiting the size is more important.
     }
   }
 }

@@ -1,11 +1,11 @@
 /**
- * Where a private containerd keeps its things. What must outlive a reboot stands in <dataDir>/containerd, what must not
- * (sockets, mounts, the state of running tasks) in a run folder.
+ * The paths of a private containerd. Data that must survive a reboot is in <dataDir>/containerd; the rest (sockets, mounts, the
+ * state of running tasks) is in a run folder.
  */
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
 
-/** containerd refuses longer socket paths (sys.CreateUnixSocket); it makes a second socket with this ending. */
+/** containerd refuses longer socket paths (sys.CreateUnixSocket); it creates a second socket with this suffix. */
 const LONGEST_SOCKET_PATH = 104;
 const SECOND_SOCKET_SUFFIX = '.ttrpc';
 
@@ -15,18 +15,18 @@ export interface ContainerdPaths {
   config: string;
   log: string;
   root: string;
-  /** Folders with a folder for each registry, in it its hosts.toml; the first that has it counts. */
+  /** Folders with a subfolder for each registry that contains its hosts.toml; the first folder that has one applies. */
   registries: readonly string[];
   /** Empty once nothing runs. */
   run: string;
   socket: string;
   state: string;
   runcRoot: string;
-  /** The boot in which `run` was filled. */
+  /** Contains the ID of the boot in which `run` was filled. */
   bootId: string;
 }
 
-/** The run folder is <dataDir>/run, or one under /run where a socket in it would have too long a path. */
+/** The run folder is <dataDir>/run, or a folder under /run if the path of a socket in <dataDir>/run would be too long. */
 export function containerdPaths(dataDir: string): ContainerdPaths {
   const home = join(resolve(dataDir), 'containerd');
   const near = join(resolve(dataDir), 'run');

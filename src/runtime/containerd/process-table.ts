@@ -1,6 +1,6 @@
 /**
  * Processes of the machine that belong to a private containerd, found by their arguments: a containerd that outlived its
- * engine, and shims. Their command lines name files of one data folder, so no other instance's can be meant.
+ * engine, and shims. Their command lines name files of one data folder, so they cannot belong to another instance.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
@@ -16,7 +16,7 @@ const readOrEmpty = (path: string): string => {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // It ended while we looked.
+    // The process has ended in the meantime.
     return '';
   }
 };
@@ -46,7 +46,7 @@ export function findShims(paths: ContainerdPaths): number[] {
     .map(({ pid }) => pid);
 }
 
-/** The processes whose parent is one of these. */
+/** The processes whose parent is one of `pids`. */
 export function childrenOf(pids: number[]): number[] {
   const parents = new Set(pids);
   return processes()
@@ -54,7 +54,7 @@ export function childrenOf(pids: number[]): number[] {
     .filter((pid) => parents.has(Number(statFields(pid)?.[1])));
 }
 
-/** State, parent, …: what follows the command's name in /proc/<pid>/stat; undefined where the process is gone. */
+/** The fields after the command's name in /proc/<pid>/stat: state, parent, …; undefined if the process is gone. */
 function statFields(pid: number): string[] | undefined {
   const stat = readOrEmpty(`/proc/${pid}/stat`);
   return stat === '' ? undefined : stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -65,11 +65,11 @@ const isAlive = (pid: number): boolean => {
   return state !== undefined && state !== 'Z' && state !== 'X';
 };
 
-const LOOK_AGAIN_MILLIS = 10;
+const POLL_MILLIS = 10;
 
 /**
- * Resolves with whether all have ended within the time. The kernel tells only a parent of an end (Node has no pidfd), and
- * these are not our children: hence the looking.
+ * Resolves with whether all processes have ended within the time. They are polled, because the kernel reports an exit only to the
+ * parent (Node has no pidfd), and they are not our children.
  */
 export function haveEnded(pids: number[], withinMillis: number, timers: Timers): Promise<boolean> {
   const deadline = timers.now() + withinMillis;
@@ -77,7 +77,7 @@ export function haveEnded(pids: number[], withinMillis: number, timers: Timers):
     const look = (): void => {
       if (!pids.some(isAlive)) resolve(true);
       else if (timers.now() >= deadline) resolve(false);
-      else timers.at(timers.now() + LOOK_AGAIN_MILLIS, look);
+      else timers.at(timers.now() + POLL_MILLIS, look);
     };
     look();
   });

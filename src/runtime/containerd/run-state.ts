@@ -1,6 +1,6 @@
 /**
- * What a containerd leaves in its run folder, and how it is cleared: after a reboot (nothing of it is true any more) and
- * when lifepod ends for good.
+ * The state that a containerd leaves in its run folder, and how it is cleared: after a reboot, when none of it is valid any more,
+ * and when lifepod is taken down.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
@@ -15,7 +15,7 @@ import { removeShimSockets } from './shims.ts';
 const STOP_MILLIS = 10_000;
 const KILL_MILLIS = 5_000;
 
-/** Makes the run folder; empties one that is from before the last boot. */
+/** Creates the run folder, and empties one from before the last boot. */
 export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   const filled = readTextIfPresent(paths.bootId)?.trim();
@@ -27,7 +27,7 @@ export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
   if (filled !== boot) writeFileAtomic(paths.bootId, `${boot}\n`);
 }
 
-/** Ends a containerd of this data folder that outlived its engine. Containers and their shims go on. */
+/** Ends a containerd of this data folder that outlived its engine. Containers and their shims keep running. */
 export async function endLeftover(paths: ContainerdPaths, log: Log, timers: Timers): Promise<void> {
   const pids = findContainerd(paths);
   if (pids.length === 0) return;
@@ -43,8 +43,8 @@ async function end(pids: number[], signal: 'SIGTERM' | 'SIGKILL', timers: Timers
 }
 
 /**
- * Leaves nothing behind of a data folder's containerd but its images: no process, no mount, no run folder. For when all
- * Pods are gone: containers that still live are killed, and then the addresses that CNI gave them stay taken.
+ * Removes everything that a data folder's containerd leaves except its images: processes, mounts, the run folder. Meant for when all
+ * Pods are gone: containers that still run are killed, and the addresses that CNI gave them are not released.
  */
 export async function clearRunState(options: { dataDir: string; log: Log; timers: Timers }): Promise<void> {
   const { log, timers } = options;
@@ -65,7 +65,7 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
 
 const END_SANDBOXES_MILLIS = 30_000;
 
-/** Through CRI, so that networks, cgroups and sockets go too. What cannot be ended so is left to clearRunState. */
+/** Uses CRI, so that networks, cgroups and sockets are removed too. Sandboxes that cannot be ended this way are left to clearRunState. */
 export async function endSandboxes(endpoint: string, log: Log): Promise<void> {
   const connection = connect(endpoint);
   const signal = AbortSignal.timeout(END_SANDBOXES_MILLIS);
@@ -84,7 +84,7 @@ export async function endSandboxes(endpoint: string, log: Log): Promise<void> {
   }
 }
 
-/** Lazily: what still uses a mount must not keep the others. */
+/** Unmounts lazily: a mount that is still in use must not prevent the others from being unmounted. */
 async function unmountUnder(folders: string[]): Promise<void> {
   const mounts = mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).filter((point) =>
     folders.some((folder) => point === folder || point.startsWith(`${folder}/`)),

@@ -1,8 +1,8 @@
 /**
- * How containers end while no containerd runs: their shims are asked. A containerd 2.x that starts removes the shim of a container
- * that has ended, and its exit code with it: CRI then says 255 and `Unknown`.
+ * Exits of containers while no containerd runs, as reported by their shims. A containerd 2.x that starts removes the shim of a
+ * container that has ended, and its exit code with it: CRI then reports 255 and `Unknown`.
  *
- * Invariant: once watch() has resolved, the exit of each container whose shim answers gets known here, until unwatch().
+ * Invariant: once watch() has resolved, the exit of each container whose shim responds is recorded here, until unwatch().
  */
 import type { Log, Millis, Timers } from '../../platform/platform.ts';
 import { delay } from '../cri/connection.ts';
@@ -17,13 +17,13 @@ export interface ContainerExit {
 }
 
 export interface ShimExits {
-  /** Asks all shims that are not asked yet. Resolves with their number when a containerd may start, after 2 s at most; never rejects. */
+  /** Queries all shims not queried yet. Resolves with their number when a containerd may start, after at most 2 s; never rejects. */
   watch(): Promise<number>;
-  /** A containerd runs, and tells of ends itself. */
+  /** Stops watching, because a running containerd reports exits itself. */
   unwatch(): void;
-  /** undefined: it has not ended between watch() and unwatch(). */
+  /** undefined: the container has not ended between watch() and unwatch(). */
   exitOf(containerId: string): ContainerExit | undefined;
-  /** Forgets the containers that are gone. */
+  /** Forgets all other containers. */
   keepOnly(containerIds: ReadonlySet<string>): void;
 }
 
@@ -32,7 +32,7 @@ interface ExitAnswer {
   exitedAt: Timestamp | null;
 }
 
-/** A shim answers in a few ms. */
+/** A shim normally responds within a few ms. */
 const ANSWER_MILLIS = 2000;
 
 /** `state`: as for findBundledShims(). */
@@ -51,7 +51,7 @@ export function createShimExits(options: { state: string; log: Log; timers: Time
       const payload = await shim.call(`containerd.task.v${version}.Task`, method, request);
       return decodeMessage(`containerd.shim.${method}Response`, payload);
     };
-    // It is answered when the container ends; where it has ended by now, at once.
+    // The shim responds when the container ends; if it has already ended, at once.
     void call<ExitAnswer>('Wait').then(
       (answer) => note(containerId, answer),
       (error) => {
@@ -59,10 +59,10 @@ export function createShimExits(options: { state: string; log: Log; timers: Time
         shim.close();
         if (asked.get(containerId)?.shim !== shim) return;
         asked.delete(containerId);
-        log.debug('a shim does not tell how its container ends', { containerId, error: String(error) });
+        log.debug('a shim does not report the exit of its container', { containerId, error: String(error) });
       },
     );
-    // The shim has the question above once it has answered this one.
+    // Once the shim has answered this call, it has also received the one above.
     const answered = call<ExitAnswer & { status: string }>('State').then(
       (answer) => {
         if (answer.status === 'STOPPED') note(containerId, answer);
@@ -75,7 +75,7 @@ export function createShimExits(options: { state: string; log: Log; timers: Time
     try {
       return findBundledShims(state).filter(({ protocol }) => protocol === 'ttrpc');
     } catch (error) {
-      log.warn('cannot ask how containers end while containerd is down', { state, error: String(error) });
+      log.warn('cannot query shims for exits while containerd is down', { state, error: String(error) });
       return [];
     }
   };

@@ -30,7 +30,7 @@ test.each([
 });
 
 test.each(['', '{', 'null', '{"address":1}', '{"address":"tcp://a"}'])(
-  'a bootstrap.json that holds %j names no socket',
+  'ignores a bootstrap.json with the content %j',
   (contents) => {
     const bundle = join(state, 'io.containerd.runtime.v2.task/k8s.io/shim');
     mkdirSync(bundle, { recursive: true });
@@ -39,7 +39,7 @@ test.each(['', '{', 'null', '{"address":1}', '{"address":"tcp://a"}'])(
   },
 );
 
-test('a file among the bundles hides no shim, and one in their place ends no engine', async () => {
+test('finds shims beside a stray file, and survives a file in place of the folder of bundles', async () => {
   const bundles = join(state, 'io.containerd.runtime.v2.task/k8s.io');
   mkdirSync(join(bundles, 'c1'), { recursive: true });
   writeFileSync(join(bundles, 'c1', 'address'), 'unix:///nowhere');

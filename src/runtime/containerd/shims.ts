@@ -1,20 +1,20 @@
-/** The shims that hold containers, found by what containerd wrote into the bundle of each container. */
+/** The shims of containers, found by the files that containerd wrote to the bundle of each container. */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { readTextIfPresent } from '../../platform/files.ts';
 import { CRI_NAMESPACE } from '../cri/connection.ts';
 
 export interface Shim {
-  /** Of the container or the sandbox. */
+  /** ID of the container or the sandbox. */
   containerId: string;
-  /** The path of its Unix socket. Containers of one Pod may share it. */
+  /** Path of the shim's Unix socket. Containers of one Pod may share it. */
   socket: string;
-  /** Of its task service. */
+  /** Version of the shim's task service. */
   version: number;
   protocol: string;
 }
 
-/** `state`: containerd's folder of that name, /run/containerd by default. */
+/** `state`: containerd's state folder, /run/containerd by default. */
 export function findBundledShims(state: string): Shim[] {
   const bundles = join(state, 'io.containerd.runtime.v2.task', CRI_NAMESPACE);
   if (!existsSync(bundles)) return [];
@@ -31,7 +31,7 @@ interface Bootstrap {
   protocol: string;
 }
 
-/** containerd 2.x writes all of it to bootstrap.json; containerd 1.x writes the address alone, to a file of that name. */
+/** containerd 2.x writes all fields to bootstrap.json; containerd 1.x writes only the address, to a file of that name. */
 function readBundle(bundle: string): Bootstrap {
   const plain: Bootstrap = { version: 2, protocol: 'ttrpc' };
   try {
@@ -42,7 +42,7 @@ function readBundle(bundle: string): Bootstrap {
       ? { address, version, protocol }
       : plain;
   } catch {
-    // containerd was killed while it wrote it, or this is no bundle.
+    // containerd was killed while writing the file, or this is not a bundle.
     return plain;
   }
 }

@@ -3,16 +3,16 @@
  * library for it.
  *
  * A frame is a header of 10 bytes (length of the data and number of the stream, 4 bytes each, big endian; type; flags) and the data,
- * a Request or a Response as in containerd-shims.proto. The streams of a client have odd numbers.
+ * a Request or a Response of containerd-shims.proto. Streams that the client opens have odd numbers.
  * Source: github.com/containerd/ttrpc, PROTOCOL.md.
  */
 import { connect } from 'node:net';
 import { decodeMessage, encodeMessage } from '../cri/definitions.ts';
 
 export interface Ttrpc {
-  /** Resolves with the bytes of the answer. Rejects where the service refuses the call, or the connection ends before. */
+  /** Resolves with the bytes of the response. Rejects if the service refuses the call, or the connection ends first. */
   call(service: string, method: string, payload: Buffer): Promise<Buffer>;
-  /** Ends the connection and all its calls. */
+  /** Closes the connection and fails its pending calls. */
   close(): void;
 }
 
@@ -22,12 +22,12 @@ interface Response {
 }
 
 const HEADER_BYTES = 10;
-/** Most that a frame may hold, as in containerd's own client. */
+/** Maximum size of a frame's data, as in containerd's own client. */
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 const REQUEST = 1;
 const RESPONSE = 2;
 
-/** `path`: of the Unix socket. Does not wait for anybody to listen there: the calls reject where nobody does. */
+/** `path`: of the Unix socket. Returns before it is connected; if nothing listens there, the calls reject. */
 export function connectTtrpc(path: string): Ttrpc {
   const socket = connect(path);
   const calls = new Map<number, { resolve(payload: Buffer): void; reject(error: Error): void }>();

@@ -8,13 +8,13 @@ test.each([
   ['runtime.v1.RuntimeService/ListContainerStats', 'list_container_stats'],
   ['runtime.v1.RuntimeService/Version', 'version'],
   ['runtime.v1.ImageService/PullImage', 'pull_image'],
-])('%s is %s', (method, operation) => expect(operationType(method)).toBe(operation));
+])('the operation type of %s is %s', (method, operation) => expect(operationType(method)).toBe(operation));
 
-test('calls are counted, and those that failed as well', async () => {
+test('counts calls, and failed calls separately', async () => {
   const metrics = createMetrics();
-  const told = callMetrics(metrics);
-  told('runtime.v1.ImageService/PullImage', 0.3, false);
-  told('runtime.v1.ImageService/PullImage', 0.4, true);
+  const onCall = callMetrics(metrics);
+  onCall('runtime.v1.ImageService/PullImage', 0.3, false);
+  onCall('runtime.v1.ImageService/PullImage', 0.4, true);
   const text = metricsText(await metrics.families());
   expect(text).toContain('kubelet_runtime_operations_total{operation_type="pull_image"} 2\n');
   expect(text).toContain('kubelet_runtime_operations_errors_total{operation_type="pull_image"} 1\n');

@@ -1,4 +1,4 @@
-/** Figures of the calls to the runtime. Names: v1.33 metrics reference, kubelet_runtime_operations_*. */
+/** Metrics of the calls to the runtime. Names: v1.33 metrics reference, kubelet_runtime_operations_*. */
 import type { Metrics } from '../../platform/metrics.ts';
 import type { CallListener } from './connection.ts';
 
@@ -25,7 +25,7 @@ export function callMetrics(metrics: Metrics): CallListener {
 
 const names = new Map<string, string>();
 
-/** runtime.v1.RuntimeService/RunPodSandbox is run_podsandbox, as upstream names it. */
+/** The operation type as upstream names it: runtime.v1.RuntimeService/RunPodSandbox is run_podsandbox. */
 export function operationType(method: string): string {
   let name = names.get(method);
   if (name === undefined) {

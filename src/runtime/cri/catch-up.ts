@@ -1,6 +1,6 @@
 /**
- * Exits that containerd told of before lifepod listened, and that its CRI plugin has not noted yet: nothing would tell of
- * them any more. Asked for once after each subscription, of containerd's tasks, which know first.
+ * Exits that containerd reported before lifepod subscribed to events, and that its CRI plugin has not recorded yet: no later event
+ * reports them. After each subscription, containerd's tasks are queried once, because they show an exit first.
  */
 import { delay, hasCode } from './connection.ts';
 import type { EventSource } from './events.ts';
@@ -9,8 +9,8 @@ import { podUidOf } from './labels.ts';
 import { type Timestamp, timestampMillis } from './responses.ts';
 
 const TASKS = 'containerd.services.tasks.v1.Tasks';
-const LOOK_AGAIN_MILLIS = 10;
-/** Between the end of a task and CRI's note of it containerd writes one file. */
+const POLL_MILLIS = 10;
+/** Between the end of a task and CRI's record of it, containerd only writes one file. */
 const CRI_AGREES_WITHIN_MILLIS = 5_000;
 
 interface Task {
@@ -19,7 +19,7 @@ interface Task {
   exitedAt: Timestamp | null;
 }
 
-/** Notes the exits in the facts. */
+/** Records the exits in the facts. */
 export async function catchUpExits(source: EventSource, signal: AbortSignal): Promise<void> {
   const { observer, facts, timers } = source;
   const [containers, sandboxes] = await Promise.all([
@@ -43,7 +43,7 @@ export async function catchUpExits(source: EventSource, signal: AbortSignal): Pr
   ]);
 }
 
-/** undefined where it was deleted: its exit is known to CRI, which is about to note it. */
+/** undefined if the task was deleted: CRI then knows its exit and is about to record it. */
 async function taskOf({ connection }: EventSource, id: string, signal: AbortSignal): Promise<Task | undefined> {
   try {
     const { process } = await connection.unary<{ process: Task }>(`${TASKS}/Get`, { containerId: id }, signal);
@@ -54,14 +54,14 @@ async function taskOf({ connection }: EventSource, id: string, signal: AbortSign
   }
 }
 
-/** Resolves when CRI no longer calls the container running; it says nothing when that comes: hence the repeated question. */
+/** Resolves when CRI no longer reports the container as running. CRI sends no event for that, so it is polled. */
 async function criAgrees({ observer, timers, log }: EventSource, id: string, signal: AbortSignal): Promise<void> {
   const deadline = timers.now() + CRI_AGREES_WITHIN_MILLIS;
   while ((await observer.containerStatus(id, signal))?.state === 'CONTAINER_RUNNING') {
     if (timers.now() > deadline) {
-      log.warn('the runtime calls a container running that has no task', { container: id });
+      log.warn('the runtime reports a container without a task as running', { container: id });
       return;
     }
-    await delay(LOOK_AGAIN_MILLIS, timers, signal);
+    await delay(POLL_MILLIS, timers, signal);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * One gRPC channel to the runtime's socket: calls that an AbortSignal cancels, and errors in upstream's words.
+ * One gRPC channel to the runtime's socket: calls that an AbortSignal cancels, and errors with upstream's wording.
  */
 import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
@@ -7,7 +7,7 @@ import type { Timers } from '../../platform/platform.ts';
 import { OutcomeUnknownError } from '../runtime.ts';
 import { decodeMessage, encodeMessage, loadDefinitions } from './definitions.ts';
 
-/** Names of gRPC's codes as Go prints them, by number. */
+/** Names of gRPC's codes as Go prints them, indexed by number. */
 const CODE_NAMES = [
   'OK',
   'Canceled',
@@ -34,9 +34,9 @@ export type RuntimeErrorCode = (typeof CODE_NAMES)[number];
 export class RuntimeCallError extends Error {
   override readonly name = 'RuntimeCallError';
   readonly code: RuntimeErrorCode;
-  /** The runtime's own words. */
+  /** The runtime's own message. */
   readonly details: string;
-  /** The runtime itself said so; else its side of the connection was never heard. */
+  /** The runtime itself returned the error; false: no response of the runtime arrived. */
   readonly answered: boolean;
   constructor(code: RuntimeErrorCode, details: string, answered = true) {
     super(`rpc error: code = ${code} desc = ${details}`);
@@ -46,7 +46,7 @@ export class RuntimeCallError extends Error {
   }
 }
 
-/** The error of the call behind a rejection, also where the outcome is unknown; undefined: it is none of a call. */
+/** The error of the call behind a rejection, even if its outcome is unknown; undefined: the rejection is not due to a call. */
 export function callErrorOf(error: unknown): RuntimeCallError | undefined {
   const call = error instanceof OutcomeUnknownError ? error.cause : error;
   return call instanceof RuntimeCallError ? call : undefined;
@@ -54,46 +54,46 @@ export function callErrorOf(error: unknown): RuntimeCallError | undefined {
 
 export const hasCode = (error: unknown, code: RuntimeErrorCode): boolean => callErrorOf(error)?.code === code;
 
-/** As long as upstream's kubelet waits for a runtime that hangs (runtimeRequestTimeout). */
+/** How long upstream's kubelet waits for a runtime that hangs (runtimeRequestTimeout). */
 export const CALL_TIMEOUT_MILLIS = 120_000;
-/** Most a response may hold: a list of all sandboxes or containers has those of 12,500 Pods that have ended, too. */
+/** Maximum size of a response: a list of all sandboxes or containers also includes those of up to 12,500 Pods that have ended. */
 export const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 
 export interface Connection {
-  /** Rejects with DeadlineExceeded after the time; 0: it may take as long as it takes. */
+  /** Rejects with DeadlineExceeded after timeoutMillis; 0: no limit. */
   unary<Response>(method: string, request: object, signal: AbortSignal, timeoutMillis?: number): Promise<Response>;
-  /** Waits until the runtime can be reached, then calls `onMessage` until the stream ends; rejects with why it ended. */
+  /** Waits until the runtime is reachable, then calls `onMessage` until the stream ends; rejects with the reason for its end. */
   stream<Message>(
     method: string,
     request: object,
     onMessage: (message: Message) => void,
     signal: AbortSignal,
   ): Promise<never>;
-  /** Decodes a message that came inside another, by its full name. */
+  /** Decodes a message that was embedded in another one, by its full name. */
   decode<Message>(type: string, bytes: Buffer): Message;
   encode(type: string, message: object): Buffer;
-  /** As unary, but waits until the runtime can be reached. */
+  /** Like unary, but waits until the runtime is reachable. */
   unaryWhenReachable<Response>(method: string, request: object, signal: AbortSignal): Promise<Response>;
   close(): void;
 }
 
-/** containerd's own services want a namespace; CRI keeps its objects in this one. */
+/** containerd's own services require a namespace; CRI keeps its objects in this one. */
 export const CRI_NAMESPACE = 'k8s.io';
 
-/** Told of each call that has ended. */
+/** Called for each call that has ended. */
 export type CallListener = (method: string, seconds: number, failed: boolean) => void;
 
-/** `endpoint` such as unix:///run/containerd/containerd.sock. Does not wait for anybody to listen there. */
+/** `endpoint`: such as unix:///run/containerd/containerd.sock. Does not wait until the runtime listens there. */
 export function connect(endpoint: string, onCall?: CallListener): Connection {
   const types = loadDefinitions();
   const insecure: ChannelCredentials = credentials.createInsecure();
   const client = new Client(endpoint, insecure, {
     'grpc.max_receive_message_length': MAX_RESPONSE_BYTES,
-    // The runtime is on this machine and back within a second of a crash.
+    // The runtime is on this machine, and back within a second of a crash.
     'grpc.initial_reconnect_backoff_ms': 20,
     'grpc.min_reconnect_backoff_ms': 20,
     'grpc.max_reconnect_backoff_ms': 500,
-    // Channels of one process to one target share a connection unless told otherwise, also its back-off.
+    // By default, channels of one process to one target share a connection, and with it the back-off.
     'grpc.use_local_subchannel_pool': 1,
   });
 
@@ -168,17 +168,17 @@ export function connect(endpoint: string, onCall?: CallListener): Connection {
 
 const OUTCOME_UNKNOWN: readonly RuntimeErrorCode[] = ['Unavailable', 'DeadlineExceeded', 'Canceled'];
 
-/** An answer of the runtime has HTTP headers; what the gRPC library says of a connection has none. */
+/** A response of the runtime has HTTP headers; an error that the gRPC library reports for a connection has none. */
 const isAnswered = ({ metadata }: ServiceError): boolean => metadata.get('content-type').length > 0;
 
-/** containerd listens before its CRI plugin has recovered its state, and refuses calls until then; newer ones say Unavailable. */
+/** containerd listens before its CRI plugin has recovered its state, and refuses calls until then; newer versions return Unavailable. */
 const STARTING = /server is not initialized yet/;
 
 function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownError {
   const code = STARTING.test(error.details) ? 'Unavailable' : (CODE_NAMES[error.code] ?? 'Unknown');
   const answered = isAnswered(error);
   const call = new RuntimeCallError(code, error.details, answered);
-  // A connection that is cut in the middle of an answer ends as Internal.
+  // A connection that is cut in the middle of a response ends as Internal.
   const isUnknown = OUTCOME_UNKNOWN.includes(code) || (!answered && /^Received RST_STREAM/.test(error.details));
   return isUnknown ? new OutcomeUnknownError(call.message, { cause: call }) : call;
 }
@@ -186,7 +186,7 @@ function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownErro
 /** How long to wait before asking containerd again whether its CRI plugin is initialized. */
 const INITIALIZED_RETRY_MILLIS = 10;
 
-/** Resolves when the runtime serves CRI. It has no event for the end of its start: hence the repeated question. */
+/** Resolves when the runtime serves CRI. No event reports the end of its start, so it is polled. */
 export async function runtimeInitialized(connection: Connection, timers: Timers, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {

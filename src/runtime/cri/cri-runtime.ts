@@ -1,10 +1,10 @@
 /**
  * A container runtime behind a CRI v1 socket (containerd, CRI-O). Maps the node's verbs to CRI's calls and makes each
- * idempotent; what is running is only ever told by the runtime itself.
+ * idempotent; only the runtime itself reports what is running.
  *
  * Invariants:
- * 1. No call retries: who asked decides with a new observation. But for those of ending.ts.
- * 2. Stop and remove treat NotFound as success where the container or the sandbox itself is gone.
+ * 1. No call retries, except those of ending.ts: the caller decides with a new observation.
+ * 2. Stop and remove treat NotFound as success if the container or the sandbox itself is gone.
  */
 import type { Metrics } from '../../platform/metrics.ts';
 import { machineClock } from '../../platform/node.ts';
@@ -36,17 +36,17 @@ export interface RuntimeOptions {
   endpoint: string;
   log: Log;
   timers: Timers;
-  /** Put on everything that is made and wanted of everything that is looked at: several engines can share a runtime. */
+  /** Set on everything that is created, and required of everything that is observed: several engines can share a runtime. */
   namespaceLabels?: Labels;
-  /** Gets the figures of the calls. */
+  /** Receives the metrics of the calls. */
   metrics?: Metrics;
-  /** Of the containerd behind the endpoint: believed where CRI says that the end of a container is unknown. */
+  /** Of the containerd behind the endpoint: used if CRI reports the end of a container as unknown. */
   shimExits?: ShimExits | undefined;
 }
 
 const SERVICE = 'runtime.v1.RuntimeService';
 
-/** Rejects with an OutcomeUnknownError where nothing answers at the endpoint, with a RuntimeCallError where not CRI v1 does. */
+/** Rejects with an OutcomeUnknownError if nothing responds at the endpoint, and with a RuntimeCallError if it does not serve CRI v1. */
 export async function connectRuntime(
   options: RuntimeOptions,
 ): Promise<ContainerRuntime & ContainerStreams & RuntimeUsage> {
@@ -179,12 +179,12 @@ function containerCalls(surroundings: Surroundings): ContainerCalls {
   };
 }
 
-/** A runtime keeps a name to one object; it says so in words of its own, under no particular code. */
+/** A runtime uses a name for one object only; it reports a conflict in its own words, without a particular code. */
 const isNameTaken = (error: unknown): boolean =>
   hasCode(error, 'AlreadyExists') ||
   /is reserved for|already exists|already in use/.test(callErrorOf(error)?.details ?? '');
 
-/** The name may also be held by a creation that is still under way elsewhere: then there is nothing to find yet. */
+/** The name may also belong to a creation that is still under way elsewhere; then there is no object to find yet. */
 async function createOrFind(create: () => Promise<string>, find: () => Promise<{ id: string }[]>): Promise<string> {
   try {
     return await create();
@@ -196,7 +196,7 @@ async function createOrFind(create: () => Promise<string>, find: () => Promise<{
   }
 }
 
-/** Whether a start that was refused had in truth happened before. One that failed has no start time. */
+/** Whether a container whose start was refused had in fact been started before. A failed start has no start time. */
 async function wasStarted(observer: Observer, id: string, signal: AbortSignal): Promise<boolean> {
   const status = await observer.containerStatus(id, signal).catch(() => undefined);
   return status !== undefined && status.startedAt > 0;

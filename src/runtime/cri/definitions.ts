@@ -1,4 +1,4 @@
-/** The messages and services of the runtime, read once from the files of protos/. */
+/** The messages and services of the runtime, loaded once from the files of protos/. */
 import { fileURLToPath } from 'node:url';
 import { loadSync, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader';
 
@@ -29,6 +29,6 @@ const messageOf = (type: string) => loadDefinitions()[type] as MessageTypeDefini
 
 /** `type`: the full name of a message. */
 export const encodeMessage = (type: string, message: object): Buffer => messageOf(type).serialize(message);
-/** Throws where the bytes are no message of this type. */
+/** Throws if the bytes are not a message of this type. */
 export const decodeMessage = <Message>(type: string, bytes: Buffer): Message =>
   messageOf(type).deserialize(bytes) as never;

@@ -1,10 +1,10 @@
 /**
- * Stops and removals. NotFound is success where the container or sandbox itself is gone, which the runtime's list tells: the code
- * may as well be said of something in it.
+ * Stops and removals. NotFound is success if the container or sandbox itself is gone from the runtime's list: the code may also refer
+ * to something in it.
  *
- * containerd's CRI plugin has a list of its own beside containerd's records of containers. Where a record was removed behind its
- * back (`ctr containers rm`), the removal of the container and of its sandbox fail with NotFound, and both stay in the list until
- * containerd begins anew. Such a record is put back here, so that CRI can remove it.
+ * containerd's CRI plugin has a list of its own in addition to containerd's records of containers. If a record was removed without CRI
+ * (`ctr containers rm`), the removals of the container and of its sandbox fail with NotFound, and both stay in the list until
+ * containerd restarts. Such a record is restored here, so that CRI can remove the container.
  */
 import type { Timers } from '../../platform/platform.ts';
 import { CALL_TIMEOUT_MILLIS, type Connection, callErrorOf, delay, hasCode } from './connection.ts';
@@ -24,7 +24,7 @@ const EXIT_UNRECORDED = /ttrpc: closed|context canceled: unknown$|container is s
 const EXIT_RECORDED_RETRY_MILLIS = 10;
 const EXIT_RECORDED_TRIES = 100;
 
-/** CRI lets two stops of one container wait side by side; the shorter grace ends first and kills. */
+/** CRI lets two stops of one container wait at the same time; the shorter grace period ends first and kills. */
 export function stopContainer(
   { connection, observer, timers }: EndingParts,
   id: string,
@@ -45,7 +45,7 @@ export async function removeContainer(
   id: string,
   signal: AbortSignal,
 ): Promise<void> {
-  // First, so that the event of it is nobody's: who asks looks by himself.
+  // Deleted first, so that its event is ignored: the caller observes on its own.
   facts.containers.delete(id);
   const remove = () => connection.unary(`${SERVICE}/RemoveContainer`, { containerId: id }, signal);
   await endOnce(remove, timers, signal, async (error) => {
@@ -69,7 +69,7 @@ export function stopSandbox(
 export async function removeSandbox(parts: EndingParts, id: string, signal: AbortSignal): Promise<void> {
   const { connection, facts, observer, timers } = parts;
   facts.sandboxes.delete(id);
-  // All at once: the runtime would remove them one after the other, as it does with what is not known here.
+  // All at once: the runtime would remove them one after the other, as it does with containers that are not known here.
   const ended = [...facts.containers].filter(([, { final }]) => final?.sandboxId === id);
   await Promise.all(ended.map(([container]) => removeContainer(parts, container, signal)));
   const remove = () => connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal);
@@ -81,9 +81,9 @@ export async function removeSandbox(parts: EndingParts, id: string, signal: Abor
   });
 }
 
-/** An empty record, of which CRI wants no more than that it is there. */
+/** Creates an empty record, because CRI only requires that a record exists. */
 async function restoreRecord(connection: Connection, id: string, error: unknown, signal: AbortSignal): Promise<void> {
-  // Any spec will do: no task is made of it.
+  // Any spec will do: no task is created from it.
   const spec = { typeUrl: 'types.containerd.io/opencontainers/runtime-spec/1/Spec', value: Buffer.from('{}') };
   const container = { id, runtime: { name: 'io.containerd.runc.v2' }, spec };
   try {
@@ -110,10 +110,10 @@ async function unlessNotFound(
 }
 
 /**
- * A call that ends or removes what may just have ended by itself. Between a container's exit and CRI's record of it, containerd
- * asks the shim to kill what it does not have any more, while it closes its connection to that shim: the call fails with
- * `ttrpc: closed` or `context canceled: unknown`. Or it refuses to remove what still runs by its record. No event tells of the
- * record.
+ * Makes a call that ends or removes what may just have ended on its own. Between a container's exit and CRI's record of it,
+ * containerd asks the shim to kill a process that is gone, while it closes its connection to that shim: the call fails with
+ * `ttrpc: closed` or `context canceled: unknown`. Or it refuses to remove a container that its record shows as running. No event
+ * reports the update of the record, so the call is repeated.
  */
 async function endOnce(
   call: () => Promise<unknown>,

@@ -1,4 +1,4 @@
-/** Which stream of events is followed, against a server that has both: the containerd of Debian 12 has its own one only. */
+/** Which event stream is followed, against a server that has both: the containerd of Debian 12 only has its own. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,28 +37,28 @@ let folder: string;
 let server: Server;
 let streams: Stream[];
 let subscriptions: Stream[];
-let told: RuntimeEvent[];
+let received: RuntimeEvent[];
 let wake: () => void;
 let runtime: ContainerRuntime;
 let end: AbortController;
 let ended: Promise<void>;
 
-/** Resolves once so many events were told. */
-async function toldCount(count: number): Promise<RuntimeEvent[]> {
-  while (told.length < count) {
+/** Resolves once this many events have been received. */
+async function receivedCount(count: number): Promise<RuntimeEvent[]> {
+  while (received.length < count) {
     await new Promise<void>((resolve) => {
       wake = resolve;
     });
   }
-  return told;
+  return received;
 }
 
-/** A runtime of that name, with CRI's stream of events and containerd's. */
+/** Connects to a runtime of this name that has both CRI's event stream and containerd's. */
 async function connectTo(runtimeName: string, shimExits?: ShimExits): Promise<void> {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-cri-events-'));
   streams = [];
   subscriptions = [];
-  told = [];
+  received = [];
   wake = () => undefined;
   server = new Server();
   const calls: UntypedServiceImplementation = {
@@ -94,7 +94,7 @@ async function connectTo(runtimeName: string, shimExits?: ShimExits): Promise<vo
 
 const listen = (): Promise<void> =>
   runtime.events((event) => {
-    told.push(event);
+    received.push(event);
     wake();
   }, end.signal);
 
@@ -112,45 +112,45 @@ const event = (uid: string, labels: Record<string, string>): object => ({
 });
 const mine = { 'lifepod.io/attempt': '0', 'lifepod.io/instance': 'mine' };
 
-test('one subscription to the events of containerd serves all listeners, and none is made to those of CRI', async () => {
+test("all listeners share one subscription to containerd's events, and none is made to CRI's", async () => {
   await connectTo('containerd');
-  await toldCount(1);
+  await receivedCount(1);
   const second = listen();
-  expect(await toldCount(2)).toEqual([{ type: 'resync' }, { type: 'resync' }]);
+  expect(await receivedCount(2)).toEqual([{ type: 'resync' }, { type: 'resync' }]);
   expect([subscriptions.length, streams.length]).toEqual([1, 0]);
   end.abort();
   await second;
 });
 
-test('changes of own Pods are told, of others not', async () => {
+test('changes of own Pods are reported, those of others are not', async () => {
   await connectTo('cri-o');
-  expect(await toldCount(1)).toEqual([{ type: 'resync' }]);
+  expect(await receivedCount(1)).toEqual([{ type: 'resync' }]);
   streams[0]?.write(event('kubelet', {}));
   streams[0]?.write(event('other', { ...mine, 'lifepod.io/instance': 'other' }));
   streams[0]?.write(event('own', mine));
-  expect(await toldCount(2)).toEqual([{ type: 'resync' }, { type: 'changed', podUid: 'own' }]);
+  expect(await receivedCount(2)).toEqual([{ type: 'resync' }, { type: 'changed', podUid: 'own' }]);
 });
 
-test('a stream that is cut is opened anew, with a resync', async () => {
+test('a stream that was cut is reopened, with a resync', async () => {
   await connectTo('cri-o');
-  await toldCount(1);
+  await receivedCount(1);
   streams[0]?.end();
-  expect(await toldCount(2)).toEqual([{ type: 'resync' }, { type: 'resync' }]);
+  expect(await receivedCount(2)).toEqual([{ type: 'resync' }, { type: 'resync' }]);
   streams[1]?.write(event('own', mine));
-  expect((await toldCount(3))[2]).toEqual({ type: 'changed', podUid: 'own' });
+  expect((await receivedCount(3))[2]).toEqual({ type: 'changed', podUid: 'own' });
 });
 
-test('shims are watched from the cut of a stream until nothing is missed any more', async () => {
+test('shims are watched from the cut of a stream until no event can be missed any more', async () => {
   const calls: string[] = [];
   const shimExits: ShimExits = {
     watch: async () => calls.push('watch'),
-    unwatch: () => void calls.push(`unwatch before ${told.length + 1}`),
+    unwatch: () => void calls.push(`unwatch before ${received.length + 1}`),
     exitOf: () => undefined,
     keepOnly: () => undefined,
   };
   await connectTo('containerd', shimExits);
-  await toldCount(1);
+  await receivedCount(1);
   subscriptions.shift()?.end();
-  await toldCount(2);
+  await receivedCount(2);
   expect(calls).toEqual(['unwatch before 1', 'watch', 'unwatch before 2']);
 });

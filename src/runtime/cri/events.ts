@@ -1,10 +1,10 @@
 /**
- * The runtime's events as "this Pod changed": those of containerd's own events service, or of CRI's stream from another runtime
- * (CRI-O). containerd has CRI's stream too, from 1.7 on, but gives each event there to one of its callers only.
+ * The runtime's events as "this Pod changed": from containerd's own events service, or from CRI's stream for other runtimes
+ * (CRI-O). containerd has CRI's stream too, from 1.7 on, but sends each event there to only one of its callers.
  *
  * Invariants:
- * 1. `resync` is said once events cannot be missed any more and CRI answers: at the start and after every cut.
- * 2. An exit is noted in the facts before its Pod is announced, so that who looks then sees it.
+ * 1. `resync` is sent once no event can be missed any more and CRI responds: at the start and after every cut.
+ * 2. An exit is recorded in the facts before its Pod is announced, so that an observation made then shows it.
  */
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { ShimExits } from '../containerd/shim-exits.ts';
@@ -19,7 +19,7 @@ import { type SandboxStatus, type Timestamp, timestampMillis } from './responses
 const CRI = 'runtime.v1.RuntimeService';
 const CONTAINERD = 'containerd.services.events.v1';
 
-/** Published by lifepod itself: containerd does not say when a subscription has begun. */
+/** Published by lifepod itself, because containerd does not report when a subscription has begun. */
 const MARKER_TOPIC = '/lifepod/subscribed';
 const MARKER_RETRY_MILLIS = 20;
 const FIRST_RECONNECT_MILLIS = 20;
@@ -53,7 +53,7 @@ export interface EventSource {
 
 type Listener = (event: RuntimeEvent) => void;
 
-/** Resolves when `signal` aborts. `cut`: called whenever the stream has ended before that. */
+/** Resolves when `signal` aborts. `cut`: called whenever the stream ends before that. */
 export async function followEvents(
   source: EventSource,
   listener: Listener,
@@ -81,7 +81,7 @@ export async function followEvents(
   }
 }
 
-/** Runs `stream` and `begin` side by side; the first to fail ends both. */
+/** Runs `stream` and `begin` at the same time; the first failure ends both. */
 async function whileBeginning(
   stream: (signal: AbortSignal) => Promise<never>,
   begin: (signal: AbortSignal) => Promise<void>,
@@ -106,7 +106,7 @@ async function followCri(source: EventSource, listener: Listener, resync: () => 
   await whileBeginning(
     (either) => connection.stream(`${CRI}/GetContainerEvents`, {}, onEvent, either),
     async (either) => {
-      // The stream says nothing until something happens: it has begun, or failed, by the second answer.
+      // The stream sends nothing until something happens, but it has begun, or failed, by the second response.
       await runtimeInitialized(connection, timers, either);
       await runtimeInitialized(connection, timers, either);
       resync();
@@ -134,7 +134,7 @@ async function followContainerd(source: EventSource, listener: Listener, resync:
         if (podUid !== undefined && !signal.aborted) listener({ type: 'changed', podUid });
       },
       (error) => {
-        // The runtime went away meanwhile: the stream ends too, and resync tells what was missed.
+        // The runtime has gone away: the stream ends too, and the resync covers what was missed.
         log.debug('no Pod found for a runtime event', { error: String(error) });
       },
     );
@@ -163,7 +163,7 @@ async function followContainerd(source: EventSource, listener: Listener, resync:
   );
 }
 
-/** The marker may arrive at containerd before the subscription does, and is then seen by nobody: hence again. */
+/** The marker may reach containerd before the subscription does, and is then lost, so it is published repeatedly. */
 async function publishUntilSeen(
   { connection, timers }: EventSource,
   marker: string,
@@ -182,7 +182,7 @@ async function publishUntilSeen(
   }
 }
 
-/** Notes what the event tells; the UID of the Pod to look at, if any. */
+/** Records what the event reports. Returns the UID of the Pod to observe, if any. */
 async function onTaskEvent(
   source: EventSource,
   envelope: Envelope,
@@ -235,7 +235,7 @@ type Owner =
   | { kind: 'container'; known: ReturnType<typeof containerFacts> }
   | { kind: 'sandbox'; known: ReturnType<typeof sandboxFacts> };
 
-/** undefined where the task is not of this lifepod. */
+/** undefined if the task does not belong to this lifepod. */
 async function ownerOf({ facts, observer }: EventSource, id: string, signal: AbortSignal): Promise<Owner | undefined> {
   const container = facts.containers.get(id);
   if (container !== undefined) return { kind: 'container', known: container };

@@ -1,8 +1,8 @@
 /**
- * What is known of sandboxes and containers besides what CRI says when asked: to whom they belong (so an event finds its
- * Pod), what cannot change any more (so it is asked for once), and what an event told before CRI's own view has it.
+ * What is known of sandboxes and containers in addition to CRI's responses: the Pod to which they belong (so that an event finds its
+ * Pod), values that cannot change any more (so that they are queried once), and what an event reported before CRI's own view has it.
  *
- * Invariants: an entry is only a shortcut or a newer fact, never the only record; dropping one costs a question.
+ * Invariant: an entry is only a shortcut or a newer fact, never the only record; dropping one costs a query.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { ContainerObservation } from '../runtime.ts';
@@ -10,7 +10,7 @@ import type { ContainerObservation } from '../runtime.ts';
 export interface ContainerFacts {
   podUid: string;
   startedAt?: Millis;
-  /** As ContainerStatus gives it: a digest where there is one. */
+  /** As returned by ContainerStatus: a digest if there is one. */
   imageRef?: string;
   /** From the exit event of its first process. */
   exit?: { exitCode: number; finishedAt: Millis };
@@ -22,20 +22,20 @@ export interface ContainerFacts {
 export interface SandboxFacts {
   podUid: string;
   ips?: string[];
-  /** Its first process ended: it is not ready, whatever CRI still says. */
+  /** Its first process has ended: the sandbox is not ready, whatever CRI still reports. */
   exited?: boolean;
 }
 
 export interface Facts {
   containers: Map<string, ContainerFacts>;
   sandboxes: Map<string, SandboxFacts>;
-  /** Containers whose start was asked for and not yet answered: who asked looks by himself. */
+  /** Containers whose start is under way: the caller of the start observes on its own. */
   starting: Set<string>;
 }
 
 export const emptyFacts = (): Facts => ({ containers: new Map(), sandboxes: new Map(), starting: new Set() });
 
-/** The entry of the container, made where there is none. */
+/** The entry of the container, created if it is missing. */
 export function containerFacts(facts: Facts, id: string, podUid: string): ContainerFacts {
   let known = facts.containers.get(id);
   if (known === undefined) {

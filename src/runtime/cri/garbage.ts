@@ -1,12 +1,12 @@
 /**
- * containerd's garbage collection, now: what a removed container has written stays on the disk until the next one, and removals
- * of containers bring none about. It runs when a lease is deleted by somebody who waits for it.
+ * Runs containerd's garbage collection: the data that a removed container has written stays on the disk until the next one, and
+ * removing containers triggers none. The synchronous deletion of a lease does.
  */
 import type { ContainerRuntime } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
 
 const LEASES = 'containerd.services.leases.v1.Leases';
-/** Of an engine that was killed between the two calls there may be one: it is as good. */
+/** If an engine was killed between the two calls, the lease exists already and is used. */
 const LEASE = 'lifepod-garbage';
 
 export const garbageCalls = (connection: Connection): Required<Pick<ContainerRuntime, 'collectGarbage'>> => ({

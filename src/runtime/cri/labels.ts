@@ -1,6 +1,6 @@
 /**
- * The labels by which lifepod finds what it made in the runtime. Those of upstream's kubelet carry identity
- * (k8s.io/kubernetes pkg/kubelet/types/labels.go), so other tools that read a runtime understand them.
+ * The labels by which lifepod finds what it has created in the runtime. The labels of upstream's kubelet carry identity
+ * (k8s.io/kubernetes pkg/kubelet/types/labels.go), so that other tools that read a runtime understand them.
  */
 import type { ContainerKind, PodIdentity } from '../runtime.ts';
 
@@ -10,9 +10,9 @@ const POD_NAMESPACE_LABEL = 'io.kubernetes.pod.namespace';
 export const CONTAINER_NAME_LABEL = 'io.kubernetes.container.name';
 /** init, app, defer or ephemeral. */
 const KIND_LABEL = 'lifepod.io/kind';
-/** restartCount of a container's run, number of a Pod's sandbox. */
+/** restartCount of a container's run, or number of a Pod's sandbox. */
 export const ATTEMPT_LABEL = 'lifepod.io/attempt';
-/** The image as the Pod's spec names it; CRI itself keeps only what it was resolved to. */
+/** The image as named in the Pod's spec; CRI itself keeps only the image that the name resolved to. */
 const IMAGE_ANNOTATION = 'lifepod.io/image';
 
 export type Labels = Record<string, string>;
@@ -34,7 +34,7 @@ export const podUidOf = (labels: Labels): string => labels[POD_UID_LABEL] ?? '';
 
 const KINDS: ReadonlySet<string> = new Set<ContainerKind>(['init', 'app', 'defer', 'ephemeral']);
 
-/** A kubelet's Pods may live in the same runtime, with its labels. */
+/** A kubelet may keep its Pods in the same runtime, with the same labels except this one. */
 export const isOurs = (labels: Labels): boolean => labels[ATTEMPT_LABEL] !== undefined;
 
 export function kindOf(labels: Labels): ContainerKind | undefined {

@@ -18,13 +18,9 @@ const listed = {
 const UNKNOWN = { exitCode: 255, reason: 'Unknown' };
 
 test.each([
+  ["the shim's exit is used if CRI does not know it", UNKNOWN, { exitCode: 0, reason: 'Completed', finishedAt: 7 }],
   [
-    'the exit of the shim stands for one that CRI does not know',
-    UNKNOWN,
-    { exitCode: 0, reason: 'Completed', finishedAt: 7 },
-  ],
-  [
-    'an exit that CRI knows stands',
+    'an exit that CRI knows is kept',
     { exitCode: 255, reason: 'Error' },
     { exitCode: 255, reason: 'Error', finishedAt: 5 },
   ],

@@ -1,8 +1,8 @@
 /**
- * Observations: one round of two list calls, then a status call only for what is not known for good yet.
+ * Observations: one round of two list calls, then a status call only for what is not final yet.
  *
- * An exit that an event told is believed before CRI says it too: containerd's CRI plugin learns of it from the same event,
- * and a little later.
+ * An exit that an event reported counts before CRI reports it too: containerd's CRI plugin learns of it from the same event, a little
+ * later.
  */
 import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerObservation, PodObservation, SandboxObservation } from '../runtime.ts';
@@ -38,14 +38,14 @@ interface ContainerFilter {
 export interface Observer {
   observeAll(signal: AbortSignal): Promise<Map<string, PodObservation>>;
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
-  /** Sandboxes and containers with all these labels; states are CRI's. */
+  /** Sandboxes and containers with all these labels; their states are CRI's. */
   listSandboxes(filter: { id?: string; labels?: Labels }, signal: AbortSignal): Promise<ListedSandbox[]>;
   listContainers(filter: ContainerFilter, signal: AbortSignal): Promise<ListedContainer[]>;
-  /** undefined where the container is gone. */
+  /** undefined if the container is gone. */
   containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus | undefined>;
 }
 
-/** `scope`: labels that everything of this instance has. `shimExits`: what containerd itself may not know. */
+/** `scope`: labels that everything of this instance has. `shimExits`: exits that containerd itself may not know. */
 export function createObserver(
   connection: Connection,
   facts: Facts,
@@ -75,7 +75,7 @@ export function createObserver(
       )
     ).containers.filter((container) => isOurs(container.labels));
 
-  /** undefined where it went between the list and now. */
+  /** undefined if the object was removed after it was listed. */
   const statusOf = async <Status>(
     method: string,
     request: object,
@@ -173,14 +173,14 @@ export function createObserver(
   };
 }
 
-/** Nothing that a status call tells is missing: CRI has not started it, or its start is known, and no exit is to be read. */
+/** A status call would add nothing: CRI has not started the container, or its start is known and there is no exit to read. */
 const isSettled = (listed: ListedContainer, known: ContainerFacts): boolean => {
   const exited = known.exit !== undefined;
   if (listed.state === 'CONTAINER_CREATED') return !exited;
   return listed.state === 'CONTAINER_RUNNING' && known.startedAt !== undefined && known.imageRef !== undefined;
 };
 
-/** What containerd says of a container that ended while it did not run, where the shim can no longer be asked. */
+/** What containerd reports for a container that ended while containerd was down, if its shim can no longer be queried. */
 const isEndUnknown = (status: ContainerStatus): boolean => status.exitCode === 255 && status.reason === 'Unknown';
 
 function learn(known: ContainerFacts, status: ContainerStatus): void {

@@ -1,4 +1,4 @@
-/** Calls without a known outcome, against a server of CRI that answers with every code, or dies. */
+/** Calls with an unknown outcome, against a CRI server that returns every code, or dies. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ type Answer = (error: { code: number; details: string } | null, response?: objec
 let folder: string;
 let server: Server;
 let runtime: ContainerRuntime;
-/** What the server does with each call but Version. */
+/** What the server does with each call except Version. */
 let handle: (answer: Answer) => void;
 
 beforeEach(async () => {
@@ -71,7 +71,7 @@ test.each([
   [status.UNAVAILABLE, 'Unavailable'],
   [status.DEADLINE_EXCEEDED, 'DeadlineExceeded'],
   [status.CANCELLED, 'Canceled'],
-])('the code %s of a call means that its outcome is unknown', async (code, name) => {
+])('code %s (%s) means that the outcome of a call is unknown', async (code, name) => {
   handle = (answer) => answer({ code, details: 'shim' });
   const error = await rejection(runtime.startContainer('c', never));
   expect(error).toBeInstanceOf(OutcomeUnknownError);
@@ -92,7 +92,7 @@ test('a pull that fails because the registry did not answer is a failure, whatev
   }
 });
 
-test('a connection that is cut during a call, and one that is refused, mean that the outcome is unknown', async () => {
+test('the outcome is unknown if the connection is cut during a call, or is refused', async () => {
   handle = () => setImmediate(() => server.forceShutdown());
   const calls = [runtime.pullImage('r/i', undefined, never), runtime.execSync('c', ['true'], 0, never)];
   for (const call of calls) expect(await rejection(call)).toBeInstanceOf(OutcomeUnknownError);
@@ -100,19 +100,19 @@ test('a connection that is cut during a call, and one that is refused, mean that
   expect(await rejection(runtime.pullImage('r/i', undefined, never))).toBeInstanceOf(OutcomeUnknownError);
 });
 
-test('a call that the caller aborts rejects with the reason of the signal', async () => {
+test('an aborted call rejects with the reason of the signal', async () => {
   const wanted = new AbortController();
   handle = () => wanted.abort(new Error('not wanted any more'));
   expect((await rejection(runtime.startContainer('c', wanted.signal))).message).toBe('not wanted any more');
 });
 
-test('the timeout of a command is told by the runtime; without a timeout the outcome is unknown', async () => {
+test('the runtime reports the timeout of a command; without a timeout the outcome is unknown', async () => {
   handle = (answer) => answer({ code: status.DEADLINE_EXCEEDED, details: 'timeout 1s exceeded' });
   expect(await rejection(runtime.execSync('c', ['true'], 1000, never))).toBeInstanceOf(ExecTimeoutError);
   expect(await rejection(runtime.execSync('c', ['true'], 0, never))).toBeInstanceOf(OutcomeUnknownError);
 });
 
-test('the end of a timer is the timeout of a command although the runtime did not answer', async () => {
+test('a command has timed out when the timer ends, even if the runtime did not respond', async () => {
   const timers = testTimers();
   const unary = (_method: string, _request: object, signal: AbortSignal): Promise<never> =>
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
@@ -124,7 +124,7 @@ test('the end of a timer is the timeout of a command although the runtime did no
 test.each([
   'failed to kill container "c": ttrpc: closed: unknown',
   'failed to kill container "c": context canceled: unknown',
-])('the stop of a sandbox whose container has just exited is tried again: %s', async (reason) => {
+])('the stop of a sandbox whose container has just exited is retried: %s', async (reason) => {
   let calls = 0;
   handle = (answer) => {
     calls += 1;
@@ -135,7 +135,7 @@ test.each([
   expect(calls).toBe(3);
 });
 
-test('a call that comes before containerd has recovered its state has no known outcome', async () => {
+test('a call that arrives before containerd has recovered its state has an unknown outcome', async () => {
   handle = (answer) => answer({ code: status.UNKNOWN, details: 'server is not initialized yet' });
   const error = await rejection(runtime.startContainer('c', never));
   expect(error).toBeInstanceOf(OutcomeUnknownError);

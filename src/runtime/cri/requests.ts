@@ -1,6 +1,6 @@
 /**
- * From the node's configurations to CRI's messages. Where a field is absent the runtime's default holds, but for /proc:
- * CRI masks only what it is told to.
+ * From the node's configurations to CRI's messages. Absent fields get the runtime's defaults, except for /proc: CRI masks only
+ * the paths in the request.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { containerLabels, type Labels, podLabels, withImageName } from './labels
 
 const CPUS = '/sys/devices/system/cpu';
 
-/** How often each CPU of the machine was slowed down, where it tells. */
+/** The files that count how often each CPU was throttled, if the machine has them. */
 function thermalThrottles(): string[] {
   const cpus = existsSync(CPUS) ? readdirSync(CPUS).filter((name) => /^cpu\d+$/.test(name)) : [];
   return cpus.map((name) => join(CPUS, name, 'thermal_throttle')).filter((path) => existsSync(path));
@@ -45,7 +45,7 @@ const namespaceOptions = (config: SandboxConfig): object => ({
   ipc: config.hostIpc === true ? 'NODE' : 'POD',
 });
 
-/** `scope` are the labels of this lifepod instance; they and the identity win over the Pod's own labels. */
+/** `scope`: the labels of this lifepod instance; they and the identity override the Pod's own labels. */
 export function sandboxMessage(config: SandboxConfig, scope: Labels, privileged = config.privileged ?? false): object {
   return {
     metadata: {

@@ -13,6 +13,6 @@ test.each([
   [config(null), 'cgroupfs'],
   [config({ SystemdCgroup: false }), 'cgroupfs'],
   [config({ SystemdCgroup: true }), 'systemd'],
-] as const)('a runtime with the configuration %s', (text, driver) => {
+] as const)('the configuration %s has the cgroup driver %s', (text, driver) => {
   expect(driverOf(text)).toBe(driver);
 });

@@ -1,4 +1,4 @@
-/** What a runtime that lifepod did not start was configured with: how it makes control groups, and what its sandboxes are of. */
+/** The configuration of a runtime that lifepod did not start: its cgroup driver and its sandbox image. */
 import { type Connection, connect, hasCode } from './connection.ts';
 import { readStatus, sandboxImageOf } from './status.ts';
 
@@ -11,13 +11,13 @@ interface ContainerdConfig {
 
 export interface RuntimeConfig {
   cgroupDriver: 'cgroupfs' | 'systemd' | undefined;
-  /** The reference of an image. */
+  /** An image reference. */
   sandboxImage: string | undefined;
 }
 
 /**
- * Reads the configuration of the runtime's default handler; what the runtime does not tell is undefined. Sources: CRI's
- * RuntimeConfig (KEP-4033; containerd from 2.0); what an older containerd says of its configuration in a verbose Status.
+ * Reads the configuration of the runtime's default handler; values that the runtime does not report are undefined. Sources: CRI's
+ * RuntimeConfig (KEP-4033; containerd from 2.0); the configuration that an older containerd includes in a verbose Status.
  */
 export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): Promise<RuntimeConfig> {
   const connection = connect(endpoint);
@@ -30,7 +30,7 @@ export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): 
   }
 }
 
-/** Asks CRI's RuntimeConfig; undefined where the runtime does not have this call, or leaves the driver out. */
+/** Calls CRI's RuntimeConfig; undefined if the runtime does not have this call, or omits the driver. */
 async function readDriver(connection: Connection, signal: AbortSignal): Promise<'cgroupfs' | 'systemd' | undefined> {
   try {
     const { linux } = await connection.unary<{ linux: { cgroupDriver: 'SYSTEMD' | 'CGROUPFS' } | null }>(
@@ -46,14 +46,14 @@ async function readDriver(connection: Connection, signal: AbortSignal): Promise<
   }
 }
 
-/** `config`: JSON, as containerd shows it. */
+/** `config`: JSON in containerd's format. */
 export function driverOf(config: string | undefined): 'cgroupfs' | 'systemd' | undefined {
   if (config === undefined) return undefined;
   let containerd: ContainerdConfig['containerd'];
   try {
     ({ containerd } = (JSON.parse(config) ?? {}) as ContainerdConfig);
   } catch {
-    // Another runtime's configuration, in a form of its own.
+    // The configuration of another runtime, in a format of its own.
     return undefined;
   }
   const handler = containerd?.runtimes?.[containerd.defaultRuntimeName ?? ''];

@@ -1,6 +1,6 @@
 /**
- * One stream of the events of Pods for all listeners in a process: each stream costs the runtime work, and a listener that joins later
- * must not miss anything.
+ * One stream of Pod events for all listeners in a process: each stream costs the runtime work, and a listener that joins later must
+ * not miss anything.
  */
 
 import { onAbort } from '../../platform/on-abort.ts';
@@ -8,30 +8,30 @@ import type { RuntimeEvent } from '../runtime.ts';
 
 type Listener = (event: RuntimeEvent) => void;
 
-/** Follows the events until the signal aborts. `cut`: called when the stream has ended and is opened anew. */
+/** Follows the events until the signal aborts. `cut`: called when the stream has ended and is about to be reopened. */
 export type Follow = (listener: Listener, cut: () => void, signal: AbortSignal) => Promise<void>;
 
 interface Stream {
   listeners: Set<Listener>;
-  synced: boolean; // Nothing is missed since the last resync.
+  synced: boolean; // No event has been missed since the last resync.
   end: AbortController;
   ended: Promise<void>;
 }
 
-/** The stream is open while there is a listener. One that comes later gets a resync of its own. Resolves when `signal` aborts. */
+/** The stream is open while it has a listener. A listener that joins later gets its own resync. Resolves when `signal` aborts. */
 export function shareEvents(follow: Follow): (listener: Listener, signal: AbortSignal) => Promise<void> {
   let current: Stream | undefined;
   const open = (): Stream => {
     const [listeners, end] = [new Set<Listener>(), new AbortController()];
     const stream: Stream = { listeners, end, synced: false, ended: Promise.resolve() };
-    const tellAll = (event: RuntimeEvent): void => {
+    const sendAll = (event: RuntimeEvent): void => {
       if (event.type === 'resync') stream.synced = true;
       for (const listener of [...listeners]) listener(event);
     };
     const cut = (): void => {
       stream.synced = false;
     };
-    stream.ended = follow(tellAll, cut, end.signal);
+    stream.ended = follow(sendAll, cut, end.signal);
     return stream;
   };
   return async (listener, signal) => {

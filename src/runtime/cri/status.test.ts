@@ -4,11 +4,11 @@ import { featuresOf, sandboxImageOf } from './status.ts';
 
 const older: RuntimeStatus = { status: null, runtimeHandlers: [], features: null, info: {} };
 
-test('an older runtime tells nothing of what it can do', () => {
+test('an older runtime reports no features', () => {
   expect(featuresOf(older)).toBeUndefined();
 });
 
-test('a newer one tells it of itself and of its handlers', () => {
+test('a newer runtime reports its own features and those of its handlers', () => {
   const handlers = [
     { name: '', features: { recursiveReadOnlyMounts: true } },
     { name: 'other', features: null },
@@ -30,6 +30,6 @@ test.each([
   [{ config: 'pause_image = "x"' }, undefined],
   [{ config: 'null' }, undefined],
   [{}, undefined],
-])('the sandbox image in %j', (info, image) => {
+])('the info %j has the sandbox image %s', (info, image) => {
   expect(sandboxImageOf({ ...older, info: info as Record<string, string> })).toBe(image);
 });

@@ -1,11 +1,11 @@
-/** What a runtime says of itself. */
+/** What a runtime reports about itself. */
 import type { RuntimeFeatures } from '../runtime.ts';
 import type { Connection } from './connection.ts';
 import type { RuntimeStatus } from './responses.ts';
 
 const METHOD = 'runtime.v1.RuntimeService/Status';
 
-/** `verbose`: with `info`, which is the runtime's own. */
+/** `verbose`: includes `info`, whose format is the runtime's own. */
 export const readStatus = (connection: Connection, verbose: boolean, signal: AbortSignal): Promise<RuntimeStatus> =>
   connection.unary<RuntimeStatus>(METHOD, { verbose }, signal);
 
@@ -28,14 +28,14 @@ export const featuresOf = ({ features, runtimeHandlers }: RuntimeStatus): Runtim
       };
 
 /**
- * The image of sandboxes, by what containerd before 2.0 says of its configuration in a verbose Status; undefined where the runtime
- * does not tell. containerd 2.x pins that image instead.
+ * The sandbox image, from the configuration that containerd before 2.0 includes in a verbose Status; undefined if the runtime
+ * does not report it. containerd 2.x pins that image instead.
  */
 export function sandboxImageOf({ info }: RuntimeStatus): string | undefined {
   try {
     return (JSON.parse(info['config'] ?? '{}') as { sandboxImage?: string } | null)?.sandboxImage || undefined;
   } catch {
-    // Another runtime's configuration, in a form of its own.
+    // The configuration of another runtime, in a format of its own.
     return undefined;
   }
 }

@@ -16,6 +16,6 @@ test.each([
   'http://127.example.com/exec/x',
   'http://[::]:10/exec/x',
   'http://127.0.0.1@10.0.0.1/exec/x',
-])('streams may not be served at %s', (url) => {
+])('streams must not be served at %s', (url) => {
   expect(() => requireLoopback(url)).toThrow('not with http on loopback');
 });

@@ -1,4 +1,4 @@
-/** Exec, attach and port-forward: the runtime only says where it serves the streams. */
+/** Exec, attach and port-forward: the runtime only returns the URL at which it serves the streams. */
 import { isIPv4 } from 'node:net';
 import type { StreamSelection } from '../../ports/node-connection.ts';
 import type { ContainerStreams } from '../runtime.ts';
@@ -25,7 +25,7 @@ export function streamCalls(connection: Connection): ContainerStreams {
   };
 }
 
-/** Whoever reaches the URL gets the streams, and they pass in the clear: they must not leave the machine. */
+/** Anyone who reaches the URL gets the streams, unencrypted: they must not leave the machine. */
 export function requireLoopback(url: string): string {
   const { protocol, hostname } = new URL(url);
   const loopback =

@@ -15,7 +15,7 @@ const stats: ListedStats = {
   writableLayer: { usedBytes: { value: 10 }, inodesUsed: null },
 };
 
-test('what the runtime tells; what it does not tell is left out', () => {
+test('reported values are converted, and others are omitted', () => {
   expect(toUsage(stats)).toEqual({
     ...{ podUid: 'u', id: 'c1', name: 'app', attempt: 2, at: 1_700_000_000_123, cpuNanoSeconds: 0 },
     ...{ workingSetBytes: 4096, usageBytes: 8192, pageFaults: 3, rootFs: { usedBytes: 10, inodesUsed: 0 } },
@@ -23,7 +23,7 @@ test('what the runtime tells; what it does not tell is left out', () => {
   expect(toUsage({ ...stats, writableLayer: null })).not.toHaveProperty('rootFs');
 });
 
-test('containers of others, and those that ended meanwhile, are not told of', () => {
+test('containers of others, and those that have ended in the meantime, are omitted', () => {
   const foreign = { id: 'x', metadata: null, labels: { 'io.kubernetes.pod.uid': 'u' } };
   expect(toUsage({ ...stats, attributes: foreign })).toBeUndefined();
   expect(toUsage({ ...stats, cpu: null })).toBeUndefined();

@@ -1,4 +1,4 @@
-/** What containers use, as CRI tells it. */
+/** Resource usage of containers, as CRI reports it. */
 import type { ContainerUsage, RuntimeUsage } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
 import { isOurs, type Labels, podUidOf } from './labels.ts';
@@ -6,7 +6,7 @@ import { millisOf } from './responses.ts';
 
 const SERVICE = 'runtime.v1.RuntimeService';
 
-/** A number that a runtime may leave out. */
+/** A number that a runtime may omit. */
 type Optional = { value: number } | null;
 
 export interface ListedStats {
@@ -50,7 +50,7 @@ export function usageCalls(connection: Connection, scope: Labels): RuntimeUsage 
   };
 }
 
-/** undefined where it is not lifepod's, or ended while it was looked at: then there is nothing of CPU or memory. */
+/** undefined if the container is not lifepod's, or ended while it was measured: then it has no CPU or memory values. */
 export function toUsage({ attributes, cpu, memory, writableLayer }: ListedStats): ContainerUsage | undefined {
   const cpuNanoSeconds = cpu?.usageCoreNanoSeconds?.value;
   const workingSetBytes = memory?.workingSetBytes?.value;
@@ -65,18 +65,18 @@ export function toUsage({ attributes, cpu, memory, writableLayer }: ListedStats)
     at: millisOf(cpu.timestamp) ?? 0,
     cpuNanoSeconds,
     workingSetBytes,
-    ...told('usageBytes', memory?.usageBytes),
-    ...told('rssBytes', memory?.rssBytes),
-    ...told('pageFaults', memory?.pageFaults),
-    ...told('majorPageFaults', memory?.majorPageFaults),
+    ...optional('usageBytes', memory?.usageBytes),
+    ...optional('rssBytes', memory?.rssBytes),
+    ...optional('pageFaults', memory?.pageFaults),
+    ...optional('majorPageFaults', memory?.majorPageFaults),
     ...(usedBytes === undefined ? {} : { rootFs: { usedBytes, inodesUsed: writableLayer?.inodesUsed?.value ?? 0 } }),
   };
 }
 
-const told = <K extends string>(key: K, number: Optional | undefined): { [P in K]?: number } =>
+const optional = <K extends string>(key: K, number: Optional | undefined): { [P in K]?: number } =>
   number === null || number === undefined ? {} : ({ [key]: number.value } as { [P in K]?: number });
 
-/** containerd and CRI-O both tell it as JSON under `info`. */
+/** containerd and CRI-O both report it as JSON under `info`. */
 function pidOf({ info = '' }: Record<string, string>): number | undefined {
   try {
     const { pid } = JSON.parse(info) as { pid?: unknown };

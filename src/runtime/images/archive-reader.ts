@@ -1,4 +1,4 @@
-/** Finds out what an archive of images holds: `docker save` and OCI layouts, plain or compressed with gzip. */
+/** Reads which images an archive contains: `docker save` and OCI layouts, plain or compressed with gzip. */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
@@ -8,10 +8,10 @@ import { extract } from 'tar-stream';
 import { UserError } from '../../platform/files.ts';
 import { referenceError } from './references.ts';
 
-/** Larger ones are layers. */
+/** Larger files are layers. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
-/** The names of the images in it, as it writes them. Throws a UserError where it is not an archive of named images. */
+/** The names of the images in the archive, as written there. Throws a UserError if it is not an archive of named images. */
 export async function archiveReferences(file: string, signal: AbortSignal): Promise<string[]> {
   let indexes: Map<string, string>;
   try {
@@ -19,7 +19,7 @@ export async function archiveReferences(file: string, signal: AbortSignal): Prom
   } catch (error) {
     if (signal.aborted) throw error;
     const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'ENOENT') throw new UserError(`there is no file ${file}`);
+    if (code === 'ENOENT') throw new UserError(`the file ${file} does not exist`);
     if (code === 'EACCES' || code === 'EISDIR') throw new UserError(`the file ${file} cannot be read (${code})`);
     throw notAnArchive(file);
   }
@@ -66,7 +66,7 @@ async function readIndexes(file: string, signal: AbortSignal): Promise<Map<strin
   return found;
 }
 
-/** The archive's bytes, unpacked where it is compressed. */
+/** The archive's bytes, decompressed if necessary. */
 export async function openArchive(file: string): Promise<Readable> {
   if (!(await isGzip(file))) return createReadStream(file);
   const unpacked = createGunzip();
@@ -87,11 +87,11 @@ async function isGzip(file: string): Promise<boolean> {
   }
 }
 
-/** Source: the image specification of Docker, version 1.2. Throws where the value is not of its form. */
+/** Source: the image specification of Docker, version 1.2. Throws if the value does not have that form. */
 const dockerNames = (manifests: unknown): string[] =>
   arrayOf(manifests).flatMap((manifest) => arrayOf(record(manifest)['RepoTags'] ?? []).map(text));
 
-/** Source: the image layout specification of OCI; the name is the annotation of its exporters. Throws as dockerNames(). */
+/** Source: the image layout specification of OCI; the name is an annotation of its exporters. Throws like dockerNames(). */
 const ociNames = (index: unknown): string[] =>
   arrayOf(record(index)['manifests'] ?? []).flatMap((manifest) => {
     const annotations = record(record(manifest)['annotations'] ?? {});

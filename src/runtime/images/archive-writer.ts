@@ -1,6 +1,6 @@
 /**
  * Writes image archives in the format of `docker save`: one layer, a configuration, a manifest. The same input gives the
- * same bytes, so an image keeps its ID.
+ * same bytes, so that an image keeps its ID.
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, createWriteStream, renameSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { type Pack, pack } from 'tar-stream';
 export type Entry =
   | { type: 'directory'; path: string; mode: number }
   | { type: 'file'; path: string; mode: number; content: Buffer | string }
-  /** To the path of an earlier file. */
+  /** A hard link to the path of an earlier file. */
   | { type: 'link'; path: string; target: string }
   | { type: 'symlink'; path: string; target: string };
 
@@ -25,12 +25,12 @@ export interface ImageConfig {
   user?: string;
 }
 
-/** Everything in an archive is of this time: nothing may depend on when it was made. */
+/** The time of everything in an archive: the bytes must not depend on when it was written. */
 const EPOCH = new Date(0);
 
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Names of architectures in images, by Node's. */
+/** Names of architectures in images, by Node's names. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', arm: 'arm' };
 
 function addEntry(tar: Pack, entry: Entry): void {
@@ -56,7 +56,7 @@ async function bytesOf(tar: Pack): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** `reference` in full: docker.io/library/busybox:1.28. */
+/** `reference`: complete, such as docker.io/library/busybox:1.28. */
 export async function writeImageArchive(
   file: string,
   reference: string,

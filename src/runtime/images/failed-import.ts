@@ -1,6 +1,6 @@
 /**
- * Takes a failed import of an archive back. containerd names the images of an archive before it unpacks their layers, so after a
- * failure the names are those of images that cannot run, also in place of good ones that had the names before.
+ * Undoes a failed import of an archive. containerd names the images of an archive before it unpacks their layers, so after a
+ * failure the names refer to images that cannot run, even if good images had these names before.
  */
 import { randomUUID } from 'node:crypto';
 import { formatTime } from '../../machinery/time.ts';
@@ -10,9 +10,9 @@ import { imageStatus } from '../cri/images/image-service.ts';
 
 const IMAGES = 'containerd.services.images.v1.Images';
 const LEASES = 'containerd.services.leases.v1.Leases';
-/** An import that is killed leaves its lease behind for so long. */
+/** The lease of an import that was killed expires after this time. */
 const LEASE_MILLIS = 60 * 60 * 1000;
-const LOOK_AGAIN_MILLIS = 5;
+const POLL_MILLIS = 5;
 const SETTLED_WITHIN_MILLIS = 30_000;
 
 interface NamedImage {
@@ -21,13 +21,13 @@ interface NamedImage {
 }
 
 export interface ImportGuard {
-  /** Gives the names back to the images that had them, and takes them from others; resolves when CRI lists it so. */
+  /** Gives the names back to the images that had them, and removes them from others; resolves once CRI shows the result. */
   undo(): Promise<void>;
-  /** Lets go of the images that had the names. Must be called in the end. */
+  /** Releases the images that had the names. Must be called in the end. */
   release(): Promise<void>;
 }
 
-/** `references`: the names that the import may give, as the archive and as CRI write them. */
+/** `references`: the names that the import may assign, as the archive and as CRI write them. */
 export async function guardImport(
   connection: Connection,
   references: readonly string[],
@@ -41,9 +41,9 @@ export async function guardImport(
   for (const name of references) listedBefore.set(name, (await imageStatus(connection, name, signal))?.id);
 
   const isNew = ({ name, target }: NamedImage): boolean => before.get(name)?.target?.digest !== target?.digest;
-  /** Of the archive, and what CRI has named after their IDs. */
+  /** The digests of the archive's images, which CRI may also have named by their IDs. */
   const broken = new Set<string | undefined>();
-  /** Whether there was something to do. */
+  /** Returns whether there was something to restore. */
   async function restore(): Promise<boolean> {
     const changed = (await listNames(connection, signal)).filter(isNew);
     for (const { name, target } of changed) if (references.includes(name)) broken.add(target?.digest);
@@ -68,10 +68,10 @@ export async function guardImport(
   return {
     async undo() {
       const deadline = timers.now() + SETTLED_WITHIN_MILLIS;
-      // CRI hears of names by events, and may name an image by its ID at any moment until then.
+      // CRI learns of names by events, and may name an image by its ID at any moment until then.
       while ((await restore()) || !(await isSettled())) {
         if (timers.now() > deadline) return;
-        await delay(LOOK_AGAIN_MILLIS, timers, signal);
+        await delay(POLL_MILLIS, timers, signal);
       }
     },
     async release() {
@@ -83,7 +83,7 @@ export async function guardImport(
 const listNames = async (connection: Connection, signal: AbortSignal): Promise<NamedImage[]> =>
   (await connection.unary<{ images: NamedImage[] }>(`${IMAGES}/List`, {}, signal)).images;
 
-/** Keeps the images from containerd's garbage collection while their names are another's. Returns the ID of the lease. */
+/** Protects the images from containerd's garbage collection while other images have their names. Returns the ID of the lease. */
 async function hold(
   connection: Connection,
   digests: ReadonlySet<string>,

@@ -1,5 +1,5 @@
 /**
- * Loads archives of images into containerd's k8s.io namespace, with containerd's own `ctr`, and waits until CRI lists them.
+ * Loads image archives into containerd's k8s.io namespace, with containerd's own `ctr`, and waits until CRI lists the images.
  */
 
 import { spawn } from 'node:child_process';
@@ -20,12 +20,12 @@ export interface LoadOptions {
   timers: Timers;
 }
 
-const LOOK_AGAIN_MILLIS = 5;
+const POLL_MILLIS = 5;
 const LISTED_WITHIN_MILLIS = 30_000;
 
 /**
- * Returns the references loaded, complete (docker.io/library/busybox:1.28). Throws a UserError for a file that is not an
- * archive of named images; what came before it stays loaded.
+ * Returns the loaded references, complete (docker.io/library/busybox:1.28). Throws a UserError for a file that is not an
+ * archive of named images; the images of earlier files stay loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
   const ctr = findProgram('ctr');
@@ -41,7 +41,7 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
       );
       for (const name of names) {
         const reference = normalizeReference(name);
-        // containerd keeps a short name of an OCI layout as it is, and CRI then looks for the complete one.
+        // containerd stores a short name of an OCI layout unchanged, but CRI then looks for the complete one.
         if (!report.includes(`unpacking ${reference} `)) {
           await runCommandOk(ctr, [...args, 'tag', '--force', name, reference], { signal });
         }
@@ -55,7 +55,7 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
   }
 }
 
-/** Takes the names back where the import fails, as with a layer that cannot be unpacked. */
+/** Restores the names if the import fails, as it does if a layer cannot be unpacked. */
 async function importWhole(
   connection: Connection,
   names: readonly string[],
@@ -68,7 +68,7 @@ async function importWhole(
   try {
     return await run();
   } catch (error) {
-    // Why the import failed is what its user needs to hear, also where this fails as well.
+    // The user needs to know why the import failed, even if the undo fails as well.
     await guard.undo().catch(() => undefined);
     throw error;
   } finally {
@@ -76,7 +76,7 @@ async function importWhole(
   }
 }
 
-/** Returns what ctr says of it. Fed from here: ctr of containerd 1.6 reads no compressed archives. */
+/** Returns ctr's output. The archive is decompressed here: ctr of containerd 1.6 reads no compressed archives. */
 async function importArchive(ctr: string, args: string[], file: string, signal: AbortSignal): Promise<string> {
   const source = await openArchive(file);
   const child = spawn(ctr, args, { stdio: ['pipe', 'pipe', 'pipe'], signal, killSignal: 'SIGKILL' });
@@ -84,19 +84,19 @@ async function importArchive(ctr: string, args: string[], file: string, signal: 
     child.once('error', reject);
     child.once('close', resolve);
   });
-  // ctr may end before it has read all; its own words tell why.
+  // ctr may exit before it has read everything; its error output says why.
   const fed = pipeline(source, child.stdin).catch(() => undefined);
   const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr), fed]);
   if (code === 0) return stdout;
   throw new UserError(`containerd does not accept the image archive ${file}: ${stderr.trim()}`);
 }
 
-/** CRI takes new images in on containerd's event and says nothing when it has: hence the repeated question. */
+/** CRI adds new images on containerd's event and does not report when it has done so, so it is polled. */
 async function listed(connection: Connection, reference: string, timers: Timers, signal: AbortSignal): Promise<void> {
   const deadline = timers.now() + LISTED_WITHIN_MILLIS;
   while ((await imageStatus(connection, reference, signal)) === undefined) {
     if (timers.now() > deadline)
-      throw new UserError(`the runtime does not list the image ${reference} that was loaded`);
-    await delay(LOOK_AGAIN_MILLIS, timers, signal);
+      throw new UserError(`the runtime does not list the image ${reference} after loading it`);
+    await delay(POLL_MILLIS, timers, signal);
   }
 }

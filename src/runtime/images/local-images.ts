@@ -1,6 +1,6 @@
 /**
- * Images made from programs of the machine, for where no registry can be reached: busybox from busybox-static, the
- * sandbox's from catatonit.
+ * Images made from programs of the machine, for when no registry is reachable: busybox from busybox-static, the sandbox image
+ * from catatonit.
  */
 import { readFileSync } from 'node:fs';
 import { UserError } from '../../platform/files.ts';
@@ -36,7 +36,7 @@ function requiredProgram(name: string, debianPackage: string): string {
 
 /**
  * An image like busybox of the public registry: every applet in /bin, a root user, the usual folders.
- * `reference` in full: docker.io/library/busybox:1.28. Throws a UserError where busybox-static is not installed.
+ * `reference`: complete, such as docker.io/library/busybox:1.28. Throws a UserError if busybox-static is not installed.
  */
 export async function makeBusyboxArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
   const busybox = requiredProgram('busybox', 'busybox-static');
@@ -71,8 +71,8 @@ export async function makeBusyboxArchive(outFile: string, { reference }: { refer
 }
 
 /**
- * The image of Pod sandboxes: catatonit as a process that does nothing but reap. `reference` in full.
- * Throws a UserError where catatonit is not installed.
+ * The image of Pod sandboxes: catatonit as a process that only reaps other processes. `reference`: complete.
+ * Throws a UserError if catatonit is not installed.
  */
 export async function makePauseArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
   const program = readFileSync(requiredProgram('catatonit', 'catatonit'));
@@ -80,5 +80,5 @@ export async function makePauseArchive(outFile: string, { reference }: { referen
   await writeImageArchive(outFile, reference, entries, { entrypoint: ['/pause', '-P'], env: [PATH_VARIABLE] });
 }
 
-/** Whether the ELF program asks for a dynamic loader: it holds the loader's path as its interpreter. */
+/** Whether the ELF program needs a dynamic loader: it then contains the loader's path as its interpreter. */
 const isDynamic = (program: Buffer): boolean => program.subarray(0, 4096).includes('/ld-');

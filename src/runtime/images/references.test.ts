@@ -14,7 +14,7 @@ test.each([
   ['example.com/team/app:2', 'example.com/team/app:2'],
   ['busybox@sha256:00', 'docker.io/library/busybox@sha256:00'],
   ['example.com/app:1@sha256:00', 'example.com/app:1@sha256:00'],
-])('%s is %s', (short, complete) => {
+])('%s is completed to %s', (short, complete) => {
   expect(normalizeReference(short)).toBe(complete);
   expect(normalizeReference(complete)).toBe(complete);
 });
@@ -24,7 +24,7 @@ test.each([
   ['localhost:5000/app', 'localhost:5000/app', 'localhost:5000/app:latest'],
   [`127.0.0.1:5000/team/app:1@${DIGEST}`, '127.0.0.1:5000/team/app', `127.0.0.1:5000/team/app@${DIGEST}`],
   [`busybox@${DIGEST}`, 'docker.io/library/busybox', `docker.io/library/busybox@${DIGEST}`],
-])('%s is of %s, and kept as %s', (reference, repository, name) => {
+])('the repository of %s is %s, and its stored name is %s', (reference, repository, name) => {
   expect(repositoryOf(reference)).toBe(repository);
   expect(storedName(reference)).toBe(name);
 });
@@ -60,6 +60,6 @@ test.each([
   [`app@md5:${'0'.repeat(32)}`, 'unsupported digest algorithm'],
   [`${'a'.repeat(250)}/b`, 'repository name must not be more than 255 characters'],
   ['0a'.repeat(32), `invalid repository name (${'0a'.repeat(32)}), cannot specify 64-byte hexadecimal strings`],
-])('%j is refused: %s', (reference, why) => {
+])('%j is rejected: %s', (reference, why) => {
   expect(referenceError(reference)).toBe(why);
 });

@@ -1,9 +1,9 @@
 /**
- * Image references as the ecosystem completes them: docker.io and library where nothing is said, the tag latest.
+ * Image references as the ecosystem completes them: the defaults are docker.io, library, and the tag latest.
  * Source: github.com/distribution/reference, "familiar" and normalized names, and its grammar.
  */
 
-/** busybox:1.28 -> docker.io/library/busybox:1.28; what is complete stays as it is. */
+/** busybox:1.28 -> docker.io/library/busybox:1.28; a complete reference is returned unchanged. */
 export function normalizeReference(reference: string): string {
   const { domain, rest } = split(reference);
   return `${domain}/${/[:@]/.test(rest) ? rest : `${rest}:latest`}`;
@@ -27,8 +27,8 @@ export function repositoryOf(reference: string): string {
 }
 
 /**
- * The name under which a runtime keeps what the reference asks for: complete, and beside a digest no tag. Two references
- * of one name mean the same image.
+ * The name under which a runtime stores the image of a reference: complete, and without the tag if there is a digest. References
+ * with the same stored name mean the same image.
  */
 export function storedName(reference: string): string {
   const complete = normalizeReference(reference);
@@ -44,7 +44,7 @@ const REFERENCE = new RegExp(`^(${DOMAIN}/${PATH}(?:/${PATH})*)(?::\\w[\\w.-]{0,
 const MAX_NAME_LENGTH = 255;
 const DIGEST_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
-/** Why no runtime can take the reference, in upstream's words; undefined where it is well formed. */
+/** Why no runtime accepts the reference, in upstream's words; undefined if it is well formed. */
 export function referenceError(reference: string): string | undefined {
   if (/^[a-f0-9]{64}$/.test(reference))
     return `invalid repository name (${reference}), cannot specify 64-byte hexadecimal strings`;

@@ -1,4 +1,4 @@
-/** The calls of a simulated runtime: their latency, their faults, and the times at which the runtime does not answer. */
+/** The calls of a simulated runtime: their latency, their faults, and the times at which the runtime does not respond. */
 import type { Millis, Timers } from '../../platform/platform.ts';
 import { OutcomeUnknownError } from '../runtime.ts';
 
@@ -10,10 +10,10 @@ export interface CallOptions {
   fault?: (call: string) => void;
 }
 
-/** An interval in which the runtime does not answer. */
+/** An interval in which the runtime does not respond. */
 export interface Unreachable {
   millis: Millis;
-  /** What the calls under way asked for still happens at its time; absent: it never happens. */
+  /** The calls under way still take effect at their time; absent: they never do. */
   takesEffect?: boolean;
 }
 
@@ -22,11 +22,11 @@ export interface Calls {
   readonly made: { at: Millis; call: string }[];
   readonly reachable: boolean;
   /**
-   * Makes one call: waits for its latency, then for its effect. The effect takes place even if its caller has gone;
-   * `caller` makes a signal that aborts when the caller has gone or the connection was cut.
+   * Makes one call: waits for its latency, then for its effect. The effect takes place even if the caller has gone;
+   * `caller` returns a signal that aborts when the caller has gone or the connection was cut.
    */
   run<T>(call: string, signal: AbortSignal, effect: (caller: () => AbortSignal) => T | Promise<T>): Promise<T>;
-  /** Rejects with an OutcomeUnknownError where the runtime is unreachable or becomes so before `work` has ended. */
+  /** Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes so before `work` has ended. */
   through<T>(what: string, work: Promise<T>): Promise<T>;
   /** Cuts every call under way and refuses every new one for the interval; intervals may overlap. */
   cut(interval: Unreachable, back: () => void): void;
@@ -40,7 +40,7 @@ export function createCalls({ timers, latencyMillis, fault }: CallOptions): Call
   const wait = (millis: Millis): Promise<void> =>
     new Promise((resolve) => void timers.at(timers.now() + millis, resolve));
 
-  /** `cut` is called when the connection is cut, with whether the effect still takes place. */
+  /** `cut`: called when the connection is cut, with whether the effect still takes place. */
   const race = async <T>(what: string, work: Promise<T>, cut?: (takesEffect: boolean) => void): Promise<T> => {
     const lost = Promise.withResolvers<never>();
     const end = (takesEffect: boolean): void => {

@@ -7,7 +7,7 @@ import { createSimulatedRuntime, type SimulatedRuntime } from './simulated-runti
 const never = new AbortController().signal;
 const pod = { uid: 'uid', namespace: 'default', name: 'pod' };
 
-/** A runtime with one running container, whose commands go as the script says. */
+/** A runtime with one running container, whose commands follow the script. */
 async function running(script: ExecScript): Promise<{ runtime: SimulatedRuntime; id: string }> {
   const runtime = createSimulatedRuntime({ timers: systemTimers(), script: () => ({}), exec: () => script });
   const sandbox = { pod, attempt: 0, hostname: 'pod', logDirectory: '/', labels: {}, annotations: {} };
@@ -41,7 +41,7 @@ test('a command dies with its container', async () => {
   await expect(runtime.execSync(id, ['x'], 0, never)).rejects.toThrow('is not running');
 });
 
-test('a command is given up on abort', async () => {
+test('an aborted command rejects with the reason of the signal', async () => {
   const { runtime, id } = await running({ millis: 3_600_000 });
   const giveUp = new AbortController();
   const ended = runtime.execSync(id, ['x'], 0, giveUp.signal);

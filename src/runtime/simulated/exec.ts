@@ -2,11 +2,11 @@
 import type { Timers } from '../../platform/platform.ts';
 import { type ExecResult, ExecTimeoutError } from '../runtime.ts';
 
-/** How one command goes. */
+/** The course of one command. */
 export interface ExecScript {
-  /** How long it takes; absent: no time. */
+  /** Its duration; absent: none. */
   millis?: number;
-  /** 0 where absent. */
+  /** Absent: 0. */
   exitCode?: number;
   stdout?: string;
   stderr?: string;
@@ -14,9 +14,9 @@ export interface ExecScript {
 
 export interface SimulatedExec {
   command: readonly string[];
-  /** 0: any time. */
+  /** 0: no limit. */
   timeoutMillis: number;
-  /** Calls when the container ends, which kills the command. */
+  /** Calls `done` when the container ends, which kills the command. */
   onExit(done: () => void): void;
 }
 

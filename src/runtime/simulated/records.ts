@@ -1,6 +1,6 @@
 /**
- * The sandboxes and containers of a simulated runtime: records that follow a script on the timers given. What can happen to them
- * without a call (a process that is killed, a record that is lost, a reboot) is here too.
+ * The sandboxes and containers of a simulated runtime: records that follow a script on the given timers. Changes that happen to them
+ * without a call (a killed process, a lost record, a reboot) are here too.
  */
 import type { Millis, Timers } from '../../platform/platform.ts';
 import type {
@@ -12,32 +12,32 @@ import type {
   SandboxObservation,
 } from '../runtime.ts';
 
-/** How one run of a container goes. */
+/** The course of one run of a container. */
 export interface RunScript {
-  /** How long it runs by itself; absent: until it is stopped. */
+  /** How long the run lasts if it is not stopped; absent: forever. */
   runMillis?: number;
-  /** Its exit code when it ends by itself. */
+  /** Its exit code when it ends on its own. */
   exitCode?: number;
-  /** How long it takes from the stop signal to its end; absent: it ignores the signal. */
+  /** The time from the stop signal to its end; absent: it ignores the signal. */
   stopMillis?: number;
-  /** Its exit code then; absent: that of a process which the signal ends. */
+  /** Its exit code after the stop signal; absent: that of a process that the signal ended. */
   stopExitCode?: number;
 }
 
-/** What ended a run that did not end by itself or at its stop signal. */
+/** What ended a run that ended neither on its own nor at its stop signal. */
 export type Cause = 'kill' | 'sandbox' | 'removal' | 'outside' | 'reboot';
 
 export interface TraceEntry {
   at: Millis;
   what: 'sandbox' | 'start' | 'exit' | 'signal' | 'remove';
-  /** Of the container, or of the sandbox where it is about that. */
+  /** Of the container, or of the sandbox if the entry is about a sandbox. */
   id: string;
   podUid: string;
   name: string;
   attempt: number;
   sandboxId: string;
   exitCode?: number;
-  /** Of an exit. */
+  /** Of an exit that the script did not cause. */
   cause?: Cause;
 }
 
@@ -45,9 +45,9 @@ export interface Run extends ContainerObservation {
   pod: PodIdentity;
   ending?: { cancel(): void };
   signalled?: boolean;
-  /** A start of it is under way that will fail. */
+  /** A start that will fail is under way. */
   abandoned?: true;
-  /** Until then nothing is found behind its record: its removal has no effect. */
+  /** Until then, the runtime finds nothing behind the record, and removing it has no effect. */
   damagedUntil?: Millis;
 }
 
@@ -59,7 +59,7 @@ export interface RecordOptions {
 
 export const SIGKILL_EXIT = 137;
 const START_ERROR_EXIT = 128;
-/** What containerd reports for a process whose end it has not seen. */
+/** The exit code that containerd reports for a process whose end it has not seen. */
 const UNKNOWN_EXIT = 255;
 
 export type Records = ReturnType<typeof createRecords>;
@@ -152,7 +152,7 @@ export function createRecords({ timers, script, changed }: RecordOptions) {
       containers.set(id, { ...record, state: 'created', createdAt: timers.now() });
       return id;
     },
-    /** The start fails so much later, and nothing else can start the container until then. */
+    /** Makes the start fail after `millis`; nothing else can start the container until then. */
     abandonStart(run: Run, millis: Millis): void {
       run.abandoned = true;
       timers.at(timers.now() + millis, () => end(run, START_ERROR_EXIT));
@@ -214,7 +214,7 @@ export function createRecords({ timers, script, changed }: RecordOptions) {
   };
 }
 
-/** What an observation shows of a run. */
+/** The fields of a run that an observation shows. */
 function plain(run: Run): ContainerObservation {
   const {
     pod: _pod,

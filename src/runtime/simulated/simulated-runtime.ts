@@ -1,12 +1,12 @@
 /**
- * A container runtime without containers: sandboxes and containers are records that follow a script on the timers given,
- * so that a whole life passes in virtual time. It keeps the contract of runtime.ts (test/contract holds it to it).
+ * A container runtime without containers: sandboxes and containers are records that follow a script on the given timers,
+ * so that a whole life passes in virtual time. It implements the contract of runtime.ts (tested by test/contract).
  *
- * Boundary: records.ts holds the sandboxes and containers, calls.ts the way of a call to them.
+ * Boundary: records.ts has the sandboxes and containers, calls.ts the latency and failures of calls to them.
  * Invariants:
  *  1. A call takes effect after its latency even if its caller has gone, as with a real runtime.
- *  2. A stop whose caller has gone never comes to its kill.
- *  3. While the runtime is unreachable, containers go on, no call takes effect that was not under way, and no event is sent.
+ *  2. A stop whose caller has gone never kills.
+ *  3. While the runtime is unreachable, containers continue, only calls already under way can take effect, and no event is sent.
  */
 import type { Millis, Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, ImageInfo, PodIdentity, RuntimeEvent } from '../runtime.ts';
@@ -19,11 +19,11 @@ export type { RunScript, TraceEntry } from './records.ts';
 
 export interface SimulatedRuntimeOptions extends CallOptions {
   script: (run: { pod: PodIdentity; name: string; attempt: number }) => RunScript;
-  /** How a command in a container goes; absent: it succeeds at once. */
+  /** The course of a command in a container; absent: it succeeds at once. */
   exec?: (run: { pod: PodIdentity; name: string; attempt: number }, command: readonly string[]) => ExecScript;
-  /** References of the images that are there from the start. */
+  /** References of the images that are present at the start. */
   images?: string[];
-  /** Can an image be pulled? */
+  /** Whether an image can be pulled. */
   pullable?: (reference: string) => boolean;
 }
 
@@ -34,27 +34,27 @@ export interface SimulatedRuntime extends ContainerRuntime {
   readonly calls: Calls['made'];
   /**
    * For the interval, every call that is made or under way rejects with an OutcomeUnknownError, and no event is sent; a resync
-   * follows. Containers go on, and a stop that was under way never comes to its kill.
+   * follows. Containers continue, and a stop that was under way never kills.
    */
   goAway(interval: Unreachable): void;
-  /** Rejects with an OutcomeUnknownError where the runtime is unreachable or becomes so before `work` has ended. */
+  /** Rejects with an OutcomeUnknownError if the runtime is unreachable, or becomes so before `work` has ended. */
   through: Calls['through'];
   /** Ends the sandbox's pause process, as an administrator could. */
   loseSandbox(podUid: string): void;
-  /** Forgets the exited containers of these names, as an administrator could make it; no event is sent. */
+  /** Forgets the exited containers of these names, as an administrator could cause; no event is sent. */
   loseRecords(podUid: string, names: readonly string[]): void;
   /** Kills the running containers of these names and forgets them, as an administrator could. */
   vanish(podUid: string, names: readonly string[]): void;
   /**
-   * For so long, the runtime lists the exited containers of these names and finds nothing behind their records: the removal of
-   * one, or of its sandbox, answers NotFound, which is success to the caller, and has no effect.
+   * For this time, the runtime lists the exited containers of these names but finds nothing behind their records: the removal of
+   * one, or of its sandbox, returns NotFound, which is success to the caller, and has no effect.
    */
   damageRecords(podUid: string, names: readonly string[], millis: Millis): void;
   /** Ends every process of the machine; the records stay. */
   reboot(): void;
   /** Ends a running container from outside. */
   kill(containerId: string, exitCode: number): void;
-  /** The next start loses its caller: it fails so much later, and until then nothing else can start it, as with containerd. */
+  /** The next start loses its caller: it fails after `millis`, and nothing else can start the container until then, as with containerd. */
   abandonNextStart(millis: Millis): void;
   addImage(reference: string): void;
 }
@@ -153,7 +153,7 @@ export function createSimulatedRuntime(options: SimulatedRuntimeOptions): Simula
   };
 }
 
-/** Resolves when the container has ended, or its caller has gone. */
+/** Resolves when the container has ended, or the caller has gone. */
 async function stopContainer(
   records: Records,
   timers: Timers,

@@ -1,9 +1,9 @@
-/** A life that is written out, so that a change of what happens can be read. */
+/** A life that is recorded as text, so that changes of the behavior can be read. */
 import type { RunScript } from '../../runtime/simulated/simulated-runtime.ts';
 import type { Life } from '../life.ts';
 
 export interface LifeToRead {
-  /** What the Pod is and what happens to it, for a reader of the file. */
+  /** The Pod and what happens to it, for readers of the file. */
   about: string;
   life: Life;
 }

@@ -1,6 +1,6 @@
 /**
- * Lives written out: each file of this folder is a group of lives, with what is given and one line for each step. So a change of
- * what happens to a Pod is read as a change of these files. LIFEPOD_RECORD_LIVES=1 writes them anew.
+ * Recorded lives: each file of this folder has a group of lives, with their descriptions and one line for each step, so that a change of
+ * the behavior shows as a change of these files. LIFEPOD_RECORD_LIVES=1 rewrites them.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ describe.each(Object.entries(groups))('lives written out: %s', (group, lives) =>
   const file = join(import.meta.dirname, `${group}.life`);
   const isRecording = process.env['LIFEPOD_RECORD_LIVES'] !== undefined;
 
-  it('the file holds these lives and no other', async () => {
+  it('the file has these lives and no others', async () => {
     if (isRecording) writeFileSync(file, (await Promise.all(lives.map(textOf))).join('\n'));
     const text = readFileSync(file, 'utf8');
     expect(text.split('\n').filter((line) => line !== '' && !/^ *\d+\.\d{3} {2}/.test(line))).toEqual(

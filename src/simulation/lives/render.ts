@@ -1,10 +1,10 @@
-/** A life as text: one line a step, with its time in seconds from the start. */
+/** Renders a life as text: one line per step, with its time in seconds from the start. */
 import type { ContainerStatus, PodStatus } from '../../api/generated/types.ts';
 import { type Action, actionKey } from '../../lifecycle/types.ts';
 import { parseTime } from '../../machinery/time.ts';
 import type { LifeResult } from '../life.ts';
 
-/** What happened at one time; steps of one time have the order of the kinds. */
+/** One event; events at the same time are ordered by kind. */
 interface Step {
   at: number;
   kind: 'agent' | 'node' | 'probe' | 'status' | 'event' | 'do';
@@ -34,7 +34,7 @@ export function renderLife(result: LifeResult): string[] {
     .map(({ at, kind, text }) => `${seconds(at).padStart(8)}  ${kind.padEnd(6)}  ${text}`);
 }
 
-/** By ID. */
+/** Container and sandbox names by ID. */
 const namesOf = ({ trace }: LifeResult): ReadonlyMap<string, string> =>
   new Map(trace.map(({ id, name, attempt }) => [id, name === '' ? `sandbox#${attempt}` : numbered(name, attempt)]));
 
@@ -53,7 +53,7 @@ function traceStep({ at, what, name, attempt, exitCode, cause }: LifeResult['tra
   return text === '' ? [] : [{ at, kind: 'node', text }];
 }
 
-/** How probes turn. */
+/** Changes of probe results. */
 function probeSteps({ probes }: LifeResult): Step[] {
   const last = new Map<string, string>();
   return probes.flatMap(({ at, container, attempt, probe, result }): Step[] => {

@@ -1,10 +1,10 @@
 /**
- * The images that come and go, whoever brings or removes them: a pull, an archive that is loaded, a tag, a collection. Of
- * containerd alone: CRI tells of none.
+ * Images that appear and disappear, whatever the cause: a pull, a loaded archive, a tag, a garbage collection. Only for
+ * containerd: CRI has no such events.
  *
  * Invariants:
- * 1. An image is told of once CRI lists it, or lists it no more.
- * 2. After a cut nothing is known of what came meanwhile, and that is told as undefined.
+ * 1. A change is reported once CRI lists the image, or no longer lists it.
+ * 2. After a cut nothing is known of the changes in the meantime, which is reported as undefined.
  */
 import type { Log, Timers } from '../../../platform/platform.ts';
 import type { ImageChange } from '../../runtime.ts';
@@ -14,8 +14,8 @@ import { imageStatus } from './image-service.ts';
 const CONTAINERD = 'containerd.services.events.v1';
 const FIRST_RECONNECT_MILLIS = 20;
 const LONGEST_RECONNECT_MILLIS = 2000;
-/** CRI takes images in, and forgets them, on the same event, and says nothing when it has. */
-const LOOK_AGAIN_MILLIS = 10;
+/** CRI adds and drops images on the same event, and does not report when it has done so. */
+const POLL_MILLIS = 10;
 const SETTLED_WITHIN_MILLIS = 5000;
 
 interface ImageSource {
@@ -24,7 +24,7 @@ interface ImageSource {
   timers: Timers;
 }
 
-/** Calls the listener with each change, until `signal` aborts or the runtime turns out not to tell. */
+/** Calls the listener with each change, until `signal` aborts or the runtime turns out to have no such events. */
 export async function followImages(
   source: ImageSource,
   listener: (change: ImageChange | undefined) => void,
@@ -35,7 +35,7 @@ export async function followImages(
     const cut = new AbortController();
     const either = AbortSignal.any([signal, cut.signal]);
     const began = async (): Promise<void> => {
-      // containerd does not say when a subscription has begun: it has by the second answer.
+      // containerd does not report when a subscription has begun: it has by the second response.
       await runtimeInitialized(connection, timers, either);
       await runtimeInitialized(connection, timers, either);
       wait = FIRST_RECONNECT_MILLIS;
@@ -61,21 +61,21 @@ function subscribe(source: ImageSource, listener: (change: ImageChange) => void,
     const { name } = connection.decode<{ name: string }>(`${CONTAINERD}.ImageChange`, event?.value ?? Buffer.alloc(0));
     const change: ImageChange = { name, present: !topic.endsWith('/delete') };
     const key = `${name} ${change.present}`;
-    // CRI's own name for what another name stands for.
+    // CRI's own name for an image that also has another name.
     if (name.startsWith('sha256:') || looking.has(key)) return;
     looking.add(key);
     settled(source, change, signal)
       .then((holds) => {
         if (holds && !signal.aborted) listener(change);
       })
-      .catch((error: unknown) => source.log.debug('an image that cannot be seen', { ...change, error: String(error) }))
+      .catch((error: unknown) => source.log.debug('cannot look up an image', { ...change, error: String(error) }))
       .finally(() => looking.delete(key));
   };
   const filters = [`namespace==${CRI_NAMESPACE},topic~="^/images/(create|update|delete)$"`];
   return connection.stream(`${CONTAINERD}.Events/Subscribe`, { filters }, onEnvelope, signal);
 }
 
-/** Whether CRI says the same, after a while. */
+/** Whether CRI shows the change, once it has had time to process it. */
 async function settled(
   { connection, timers }: ImageSource,
   { name, present }: ImageChange,
@@ -84,7 +84,7 @@ async function settled(
   const deadline = timers.now() + SETTLED_WITHIN_MILLIS;
   while (((await imageStatus(connection, name, signal)) !== undefined) !== present) {
     if (timers.now() > deadline) return false;
-    await delay(LOOK_AGAIN_MILLIS, timers, signal);
+    await delay(POLL_MILLIS, timers, signal);
   }
   return true;
 }

@@ -6,7 +6,7 @@ import { imageMountCalls } from './image-mounts.ts';
 test.each([
   ['native', '/var/lib/containerd/io.containerd.snapshotter.v1.native'],
   ['overlayfs', '/somewhere/else'],
-])("an image's files are asked of the snapshotter %s, whose folder is %s", async (name, mountpoint) => {
+])("an image's files are requested from the snapshotter %s if the image folder is %s", async (name, mountpoint) => {
   const asked: [string, string | undefined][] = [];
   const unary = async (method: string, request: { snapshotter?: string }): Promise<unknown> => {
     const call = method.split('/')[1] ?? '';

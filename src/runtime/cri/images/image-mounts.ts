@@ -1,6 +1,6 @@
 /**
- * The files of an image as mounts, of containerd's snapshots service: CRI can mount images into containers only since
- * containerd 2.1. A view is a root of containerd's garbage collection, so nothing of it goes while it is there.
+ * The files of an image as mounts, from containerd's snapshots service: CRI can mount images into containers only since
+ * containerd 2.1. A view is a root of containerd's garbage collection, so its layers are kept while it exists.
  */
 import { formatTime } from '../../../machinery/time.ts';
 import type { Timers } from '../../../platform/platform.ts';
@@ -9,7 +9,7 @@ import { type Connection, hasCode } from '../connection.ts';
 import { imageFolder } from './image-service.ts';
 
 const SNAPSHOTS = 'containerd.services.snapshots.v1.Snapshots';
-/** The folder of the image file system: its name contains that of the snapshotter that the CRI plugin uses. */
+/** The folder of the image file system, whose name contains that of the snapshotter used by the CRI plugin. */
 const SNAPSHOTTER_FOLDER = /\/io\.containerd\.snapshotter\.v1\.([^/]+)$/;
 /** The plugin's default. */
 const DEFAULT_SNAPSHOTTER = 'overlayfs';
@@ -54,6 +54,6 @@ async function topLayer(connection: Connection, imageId: string, signal: AbortSi
     signal,
   );
   const { chainID } = JSON.parse(answer.info['info'] ?? '{}') as { chainID?: string };
-  if (chainID === undefined) throw new Error(`the runtime does not tell the layers of the image ${imageId}`);
+  if (chainID === undefined) throw new Error(`the runtime does not report the layers of the image ${imageId}`);
   return chainID;
 }

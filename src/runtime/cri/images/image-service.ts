@@ -45,13 +45,13 @@ export async function pullImage(
     const { imageRef } = await connection.unary<{ imageRef: string }>(`${SERVICE}/PullImage`, request, signal, 0);
     return imageRef;
   } catch (error) {
-    // What the runtime itself says of a pull is said of the registry: its timeouts have the same codes.
+    // An error that the runtime itself returns for a pull is about the registry, whose timeouts have the same codes.
     const call = callErrorOf(error);
     throw call?.answered === true ? call : error;
   }
 }
 
-/** IDs and names of the images of all containers, also of those that others made; without those that bear `except`. */
+/** IDs and names of the images of all containers, including those of other clients; without containers that have the labels `except`. */
 export async function imagesInUse(connection: Connection, signal: AbortSignal, except: Labels = {}): Promise<string[]> {
   const { containers } = await connection.unary<{ containers: ListedContainer[] }>(
     'runtime.v1.RuntimeService/ListContainers',
@@ -67,7 +67,7 @@ export async function imagesInUse(connection: Connection, signal: AbortSignal, e
     .filter((name) => name !== '');
 }
 
-/** undefined where the runtime does not tell. */
+/** undefined if the runtime does not report it. */
 export async function imageFolder(connection: Connection, signal: AbortSignal): Promise<string | undefined> {
   const { imageFilesystems } = await connection.unary<{ imageFilesystems: { fsId: { mountpoint: string } | null }[] }>(
     `${SERVICE}/ImageFsInfo`,

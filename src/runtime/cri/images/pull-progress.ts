@@ -1,6 +1,6 @@
 /**
- * How far pulls are, of containerd's content store: CRI does not tell. A pull is known by its repository, which containerd
- * notes on the manifest, and by the manifest's layers, some of which arrive now.
+ * The progress of pulls, from containerd's content store, because CRI does not report it. A pull is identified by its repository, which
+ * containerd notes on the manifest, and by the manifest's layers, some of which are being downloaded.
  */
 import type { PulledBytes } from '../../runtime.ts';
 import { type Connection, hasCode } from '../connection.ts';
@@ -8,7 +8,7 @@ import { type Connection, hasCode } from '../connection.ts';
 const CONTENT = 'containerd.services.content.v1.Content';
 const SOURCE_LABEL = 'containerd.io/distribution.source.';
 const LAYER_LABEL = 'containerd.io/gc.ref.content.l.';
-/** Larger ones are layers. */
+/** Larger blobs are layers. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 interface Info {
@@ -20,7 +20,7 @@ interface Manifest {
   layers?: { digest: string; size: number }[];
 }
 
-/** By name (storedName); without those of which nothing is known (yet). */
+/** By name (storedName); names whose progress is not known (yet) are missing. */
 export async function pullProgress(
   connection: Connection,
   names: readonly string[],
@@ -36,7 +36,7 @@ export async function pullProgress(
   return found;
 }
 
-/** Bytes that are here, by digest. */
+/** Bytes downloaded so far, by digest. */
 async function arrivingBlobs(connection: Connection, signal: AbortSignal): Promise<Map<string, number>> {
   const { statuses } = await connection.unary<{ statuses: { ref: string; offset: number }[] }>(
     `${CONTENT}/ListStatuses`,
@@ -58,7 +58,7 @@ async function progressOf(
   signal: AbortSignal,
 ): Promise<PulledBytes | undefined> {
   const [, host = '', repository = ''] = /^([^/]+)\/([^:@]+)/.exec(name) ?? [];
-  // containerd leaves the port away.
+  // containerd omits the port.
   const label = `${SOURCE_LABEL}${host.replace(/:\d+$/, '')}`;
   const batches = await readAll<{ info: Info[] }>(
     connection,
@@ -73,7 +73,7 @@ async function progressOf(
     Object.entries(labels).some(([key, digest]) => key.startsWith(LAYER_LABEL) && arriving.has(digest)),
   );
   const [manifest, ...others] = manifests;
-  // Of two pulls of one repository it cannot be said which is which.
+  // Two pulls of one repository cannot be told apart.
   if (manifest === undefined || others.length > 0 || manifest.size > MAX_MANIFEST_BYTES) return undefined;
   const sizes = new Map(here.map(({ digest, size }) => [digest, size]));
   const { layers = [] } = JSON.parse(await readBlob(connection, manifest.digest, signal)) as Manifest;
@@ -96,7 +96,7 @@ async function readAll<Message>(
 ): Promise<Message[]> {
   const messages: Message[] = [];
   const add = (message: Message): void => void messages.push(message);
-  // A stream that comes to its end is one that the runtime has ended.
+  // The regular end of a stream is reported as Unavailable.
   await connection.stream(`${CONTENT}/${method}`, request, add, signal).catch((error: unknown) => {
     if (!hasCode(error, 'Unavailable')) throw error;
   });
