@@ -40,7 +40,7 @@ function timeError(text: string): string {
 
 interface Instant {
   millis: Millis;
-    /** The digits after the decimal point of the seconds. */
+  /** The digits after the decimal point of the seconds. */
   fraction: string;
 }
 
@@ -49,7 +49,7 @@ function instantOf(text: string): Instant | undefined {
   const match = timePattern.exec(text);
   if (match === null) return undefined;
   const [, local = '', fraction = '', zone = ''] = match;
-    // Date.parse reads 31 February as 3 March.
+  // Date.parse reads 31 February as 3 March.
   const asUtc = parseTime(`${local}Z`);
   if (asUtc === undefined || formatTime(asUtc) !== `${local}Z`) return undefined;
   const millis = parseTime(`${local}${zone}`);

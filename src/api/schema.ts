@@ -41,7 +41,7 @@ export type Shape =
 export interface FieldSchema {
   shape: Shape;
   required?: boolean;
-    /** Whether the field is known only so that validation can reject it by name; documents omit it. */
+  /** Whether the field is known only so that validation can reject it by name; documents omit it. */
   unlisted?: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface Decoded {
   value: JsonObject;
   /** Paths such as spec.containers[0].foo, in the order of the document. */
   unknownFields: string[];
-    /** In upstream's wording: the first error that aborts Go's decoder, then the first other error. Upstream reports the first of them. */
+  /** In upstream's wording: the first error that aborts Go's decoder, then the first other error. Upstream reports the first of them. */
   typeErrors: string[];
 }
 
@@ -60,10 +60,10 @@ interface Context {
   /** Field names and list indexes from the root. */
   path: (string | number)[];
   unknownFields: string[];
-    /** Errors that abort Go's decoder immediately and take precedence over type mismatches. */
+  /** Errors that abort Go's decoder immediately and take precedence over type mismatches. */
   fatal: string[];
   mismatches: string[];
-    /** The number of decoded fields, list elements and map entries. */
+  /** The number of decoded fields, list elements and map entries. */
   values: number;
 }
 
@@ -144,7 +144,7 @@ const ownDecoder =
   };
 
 const quantityDecoder: Decoder = (value, context) => {
-    // Upstream parses the JSON of any other value as a quantity, which always fails.
+  // Upstream parses the JSON of any other value as a quantity, which always fails.
   const result = canonicalQuantityValue(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
   if ('value' in result) return result.value;
   noteFatal(context, result.error);
@@ -247,7 +247,7 @@ function decoderOf(shape: Shape, struct: string, key: string): Decoder {
     let inner: Decoder | undefined;
     return (value, context) => {
       if (!isJsonObject(value)) return mismatch(context, value, place);
-            // Resolved on first use, because types can be recursive.
+      // Resolved on first use, because types can be recursive.
       inner ??= structDecoder(ref);
       return inner(value, context);
     };

@@ -9,7 +9,7 @@ export const NOW: Millis = Date.UTC(2026, 0, 31, 12);
 
 export interface Written<T> {
   object: T;
-    /** Formatted as clients see them. */
+  /** Formatted as clients see them. */
   errors: string[];
 }
 

@@ -23,7 +23,7 @@ function validateContent({ data = {}, binaryData = {} }: ConfigMap): FieldError[
     errors.push(...configMapKeyErrors(key).map((text) => invalid(`binaryData[${key}]`, key, text)));
     bytes += Buffer.byteLength(value, 'base64');
   }
-    // Upstream reports this error without a field, because it concerns the whole object.
+  // Upstream reports this error without a field, because it concerns the whole object.
   if (bytes > LIMIT_BYTES) errors.push(tooLong('', LIMIT_BYTES));
   return errors;
 }

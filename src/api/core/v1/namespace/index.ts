@@ -53,7 +53,7 @@ export const namespaceKind: KindDefinition<Namespace> = {
   schema: 'Namespace',
   defaults: setNameLabel,
   prepareForCreate(namespace) {
-        // A generated name was not known when the defaults were set.
+    // A generated name was not known when the defaults were set.
     setNameLabel(namespace);
     const finalizers = namespace.spec?.finalizers ?? [];
     namespace.spec = { finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] };

@@ -28,10 +28,10 @@ export const nodeKind: KindDefinition<Node> = {
   defaults(node) {
     node.spec ??= {};
     syncPodCidrs(node);
-        // Defaults to all of the capacity, because nothing is reserved.
+    // Defaults to all of the capacity, because nothing is reserved.
     if (node.status?.capacity !== undefined) node.status.allocatable ??= { ...node.status.capacity };
   },
-    // Does not drop the status on create, because a node registers together with its status.
+  // Does not drop the status on create, because a node registers together with its status.
   prepareForUpdate(node, old) {
     if (old.status === undefined) delete node.status;
     else node.status = old.status;

@@ -41,11 +41,11 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
   errors.push(...validateObjectMetaUpdate(claim.metadata, old.metadata));
   const [spec = {}, oldSpec = {}] = [claim.spec, old.spec];
   const allowed = { ...spec };
-    // The volume name may be set once, and so may the class of a claim that was created before a default class existed.
+  // The volume name may be set once, and so may the class of a claim that was created before a default class existed.
   if (!oldSpec.volumeName) setOrDelete(allowed, 'volumeName', oldSpec.volumeName);
   if (oldSpec.storageClassName === undefined) setOrDelete(allowed, 'storageClassName', undefined);
   const growth = compareQuantities(requestOf(claim), requestOf(old));
-    // The size may change only if the claim is bound, but the same size may always be written differently.
+  // The size may change only if the claim is bound, but the same size may always be written differently.
   const sizeMayDiffer = growth === 0 || claim.status?.phase === 'Bound';
   const size = oldSpec.resources?.requests?.['storage'];
   if (sizeMayDiffer && size !== undefined && spec.resources?.requests !== undefined)

@@ -1,7 +1,7 @@
 /**
  * The Secret: confidential keys and values.
  *
-  * Invariants: stringData is write-only and never stored; no error text contains a value.
+ * Invariants: stringData is write-only and never stored; no error text contains a value.
  * Source: pkg/registry/core/secret and pkg/apis/core of v1.33.
  */
 import type { Secret } from '../../../generated/types.ts';

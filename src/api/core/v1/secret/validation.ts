@@ -16,7 +16,7 @@ function validateJsonKey(data: Record<string, string>, key: string): FieldError[
     const content: unknown = JSON.parse(Buffer.from(encoded, 'base64').toString());
     if (typeof content === 'object' && !Array.isArray(content)) return [];
   } catch {
-        // Ignored, because the message may quote the content.
+    // Ignored, because the message may quote the content.
   }
   return [invalid(`data[${key}]`, '<secret contents redacted>', 'must be a JSON object')];
 }
@@ -33,7 +33,7 @@ function validateType({ metadata, type, data = {} }: Secret): FieldError[] {
     case 'kubernetes.io/dockerconfigjson':
       return validateJsonKey(data, '.dockerconfigjson');
     case 'kubernetes.io/basic-auth':
-            // The paths are upstream's, including the unformatted %s.
+      // The paths are upstream's, including the unformatted %s.
       return data['username'] === undefined && data['password'] === undefined
         ? [required('data[%s][username]'), required('data[%s][password]')]
         : [];

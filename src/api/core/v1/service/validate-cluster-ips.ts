@@ -52,7 +52,7 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
   const addressErrors = validateAddresses(clusterIPs);
   errors.push(...addressErrors);
   if (clusterIPs.length > 2) errors.push(invalid('spec.clusterIPs', clusterIPs, 'may only hold up to 2 values'));
-    // The checks below require valid addresses.
+  // The checks below require valid addresses.
   if (addressErrors.length > 0 || isHeadless(spec)) return errors;
   if (clusterIPs.length === 2 && new Set(clusterIPs.map(ipFamily)).size === 1) {
     errors.push(invalid('spec.clusterIPs', clusterIPs, 'may specify no more than one IP for each IP family'));

@@ -33,7 +33,7 @@ export const fromCoreEvent = (event: CoreV1Event): EventsV1Event =>
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: event.metadata,
-        // May be undefined for an Event that was written in the core form.
+    // May be undefined for an Event that was written in the core form.
     eventTime: event.eventTime as string,
     series: event.series as EventsV1Event['series'],
     reportingController: event.reportingComponent,

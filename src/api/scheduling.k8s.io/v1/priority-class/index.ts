@@ -56,7 +56,7 @@ export const priorityClassKind: KindDefinition<PriorityClass> = {
   namespaced: false,
   schema: 'PriorityClass',
   defaults(priorityClass) {
-        // An omitted value is 0, like in Go.
+    // An omitted value is 0, like in Go.
     priorityClass.value ??= 0;
     priorityClass.preemptionPolicy ??= 'PreemptLowerPriority';
   },
