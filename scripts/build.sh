@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes dist/, what the npm package has in place of src/: JavaScript, and the files that it reads beside itself.
+# Builds dist/, which replaces src/ in the npm package: JavaScript, and the data files that it reads at run time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rm -rf dist

@@ -1,13 +1,13 @@
 /**
- * Generates src/api/generated/ from the models of @kubernetes/client-node, with what own-api.ts adds
- * and without what it leaves out:
+ * Generates src/api/generated/ from the models of @kubernetes/client-node, plus the additions of own-api.ts and own-kinds.ts,
+ * minus the fields that own-api.ts excludes:
  *
- *   types.ts     TypeScript interfaces of every type reachable from ROOTS
- *   schema.json  the field table: per type, each field's JSON name, shape, whether it is required, and whether documents
- *                leave it out
- *   docs.json    the descriptions of types and fields, for OpenAPI and `kubectl explain`
+ *   types.ts     TypeScript interfaces of all types reachable from ROOTS
+ *   schema.json  the field table: for each type, each field's JSON name and shape, whether the field is required, and whether
+ *                documents omit it
+ *   docs.json    descriptions of types and fields, for OpenAPI and `kubectl explain`
  *
- * The output is derived from a package, so it is not committed; `npm run setup` makes it.
+ * The output is not committed because it is derived from a package; `npm run setup` generates it.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -19,7 +19,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const modelsDir = join(root, 'node_modules/@kubernetes/client-node/dist/gen/models');
 const outDir = join(root, 'src/api/generated');
 
-/** The models that lifepod serves or reads; everything that they refer to comes along. */
+/** The models that lifepod serves or reads; models that they refer to are included automatically. */
 const ROOTS = [
   'V1Pod',
   'V1PodTemplate',
@@ -45,7 +45,7 @@ const ROOTS = [
   'AuthenticationV1TokenRequest',
 ];
 
-/** Maps and strings of the models that are resource quantities: they accept numbers as well. */
+/** Maps and strings of the models that are resource quantities, which may also be written as numbers. */
 const QUANTITIES = new Set([
   'ResourceRequirements.limits',
   'ResourceRequirements.requests',
@@ -64,7 +64,7 @@ const QUANTITIES = new Set([
   'ResourceFieldSelector.divisor',
 ]);
 
-/** metav1 types that the machinery folder declares itself. */
+/** metav1 types declared in src/machinery. */
 const MACHINERY = new Set([
   'ObjectMeta',
   'OwnerReference',
@@ -210,7 +210,7 @@ for (let model = queue.shift(); model !== undefined; model = queue.shift()) {
   if (!MACHINERY.has(name)) lines.push(`export interface ${name} {\n${body.join('\n')}\n}`);
 }
 
-/** What objects of every kind have; all of them bear it in types.ts. */
+/** Fields of objects of all kinds; types.ts always declares them as present. */
 const TOP_LEVEL: (typeof OWN_TYPES)[string]['fields'] = {
   apiVersion: { shape: 'string', description: docs['Pod']?.fields['apiVersion'] ?? '' },
   kind: { shape: 'string', description: docs['Pod']?.fields['kind'] ?? '' },

@@ -1,18 +1,19 @@
-/** Kinds beside those of Kubernetes v1.33 that client-node has: the record of a life, and the resource metrics API. */
+/** Kinds that client-node has no models for: the PodRecord of lifepod, and the resource metrics API. */
 import type { OwnField, OwnType } from './own-api.ts';
 
 export const RECORD_TYPES: Readonly<Record<string, OwnType>> = {
   PodRecord: {
     kind: true,
     description:
-      'A part of the record of one life of a Pod: what happened to it, step by step. It outlives the Pod and its namespace. Only lifepod writes it.',
+      'A part of the record of a life of a Pod: the steps of the life in order. It outlives the Pod and its namespace. Only lifepod writes it.',
     fields: {
       podName: { shape: 'string', required: true, description: 'The name of the Pod.' },
-      podUID: { shape: 'string', required: true, description: 'The UID of the Pod: one record is of one life.' },
+      podUID: { shape: 'string', required: true, description: 'The UID of the Pod. A record describes a single life.' },
       transitions: {
         shape: { array: { ref: 'PodTransition' } },
         required: true,
-        description: 'The steps, in the order in which the node learned of them; their times order them.',
+        description:
+          'The steps, in the order in which the node learned about them. Sort them by time for the order of events.',
       },
     },
   },
@@ -22,7 +23,7 @@ export const RECORD_TYPES: Readonly<Record<string, OwnType>> = {
       key: {
         shape: 'string',
         required: true,
-        description: 'What the step is; the same step has the same key, and is recorded once.',
+        description: 'The identity of the step. The same step always has the same key and is recorded once.',
       },
       at: { shape: 'microtime', required: true, description: 'When it happened.' },
       type: {
@@ -31,31 +32,34 @@ export const RECORD_TYPES: Readonly<Record<string, OwnType>> = {
         description:
           'What happened: Scheduled, SandboxReady, Pulling, Pulled, Started, Exited, DeadlineSet, Gone and others.',
       },
-      container: { shape: 'string', description: 'The container to which it happened; the Pod itself where absent.' },
+      container: {
+        shape: 'string',
+        description: 'The container that the step is about; absent if it is about the Pod.',
+      },
       containerKind: { shape: 'string', description: 'init, app, defer or ephemeral.' },
-      attempt: { shape: 'integer', description: 'Which run of the container, or which sandbox of the Pod, from 0.' },
-      exitCode: { shape: 'integer', description: 'Of a container that exited.' },
-      reason: { shape: 'string', description: 'Why, in a word.' },
-      message: { shape: 'string', description: 'Why, for people.' },
+      attempt: { shape: 'integer', description: 'The run of the container or the sandbox of the Pod, counted from 0.' },
+      exitCode: { shape: 'integer', description: 'The exit code, for a container that exited.' },
+      reason: { shape: 'string', description: 'The reason as a single word.' },
+      message: { shape: 'string', description: 'The reason in human-readable form.' },
       deadline: {
         shape: 'microtime',
         description:
-          'Until when: the deadline of the termination, the kill after a stop signal, the next try after a back-off.',
+          'The end of the period that the step starts: the deadline of the termination, the kill after a stop signal, the next attempt after a back-off.',
       },
     },
   },
 };
 
 const MEASURED: Record<string, OwnField> = {
-  timestamp: { shape: 'time', required: true, description: 'The end of the time that the figures are of.' },
-  window: { shape: 'string', required: true, description: 'How long that time was, such as 15s.' },
+  timestamp: { shape: 'time', required: true, description: 'The end of the measured interval.' },
+  window: { shape: 'string', required: true, description: 'The length of the measured interval, such as 15s.' },
 };
 
-/** The resource metrics API, of which client-node has no models. Source: metrics.k8s.io/v1beta1 of v1.33. */
+/** The resource metrics API, which client-node has no models for. Source: metrics.k8s.io/v1beta1 of v1.33. */
 export const METRICS_TYPES: Readonly<Record<string, OwnType>> = {
   NodeMetrics: {
     kind: true,
-    description: 'What a node uses, all that runs on it together.',
+    description: 'The resource usage of a node, including everything that runs on it.',
     fields: {
       ...MEASURED,
       usage: { shape: { map: 'quantity' }, required: true, description: 'The usage of cpu and memory.' },
@@ -63,18 +67,18 @@ export const METRICS_TYPES: Readonly<Record<string, OwnType>> = {
   },
   PodMetrics: {
     kind: true,
-    description: 'What the running containers of a Pod use.',
+    description: 'The resource usage of the running containers of a Pod.',
     fields: {
       ...MEASURED,
       containers: {
         shape: { array: { ref: 'ContainerMetrics' } },
         required: true,
-        description: 'The containers that run, one by one.',
+        description: 'The running containers.',
       },
     },
   },
   ContainerMetrics: {
-    description: 'What a container uses.',
+    description: 'The resource usage of a container.',
     fields: {
       name: { shape: 'string', required: true, description: 'The name of the container, as in the spec of its Pod.' },
       usage: { shape: { map: 'quantity' }, required: true, description: 'The usage of cpu and memory.' },

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing to run and test lifepod, and says what and why. Quiet and fast where all is there.
-# With --for-tests it also installs what only the tests need, and checks what it does not install itself; with --for-machines,
-# what builds and runs the virtual machines of the tests.
+# Installs everything that is missing to run and test lifepod, and prints what and why. Quiet and fast if nothing is missing.
+# --for-tests also installs the dependencies of the tests, and checks those that it cannot install; --for-machines also installs
+# the tools that build and run the virtual machines of the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,19 +15,19 @@ fail() {
 
 # npm packages -------------------------------------------------------------------------------------
 
-# npm writes node_modules/.package-lock.json last: older than package-lock.json, it is not what that one asks for.
+# npm writes node_modules/.package-lock.json last. If it is older than package-lock.json, the installation is outdated.
 npm_is_current() {
   [ -x node_modules/node/bin/node ] &&
     [ -f node_modules/.package-lock.json ] &&
     [ ! package-lock.json -nt node_modules/.package-lock.json ]
 }
 
-# Not `npm ci`: it refuses a lock file that leaves out packages of platforms where lifepod does not run.
+# Not `npm ci`, because it rejects a lock file that omits packages of platforms that lifepod does not support.
 install_npm_packages() {
   command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools)"
   npm install --no-save --no-audit --no-fund --loglevel=error >/dev/null || fail "npm could not install the packages"
-  # A checkout may give package-lock.json a later time than npm gave its own record.
+    # A checkout may set a later modification time on package-lock.json than npm set on its own record.
   touch node_modules/.package-lock.json
   node_modules/node/bin/node -e "require('lmdb')" ||
     fail "the packages 'node' and 'lmdb' are not usable on this machine: lifepod needs Linux with glibc on x64 or arm64"
@@ -35,7 +35,7 @@ install_npm_packages() {
 
 # Debian packages ----------------------------------------------------------------------------------
 
-# program, package, what lifepod needs it for
+# program, package, purpose
 requirements() {
   cat <<'LIST'
 containerd containerd runs the containers
@@ -65,21 +65,21 @@ missing_packages() {
     find_program ssh || echo "openssh-client: runs commands in them"
   fi
   [ "$purpose" = --for-tests ] || return 0
-  find_program docker-registry || echo "docker-registry: what the tests pull images from, on loopback"
+  find_program docker-registry || echo "docker-registry: serves the images that the tests pull, on loopback"
   find_program skopeo || echo "skopeo: fills that registry"
   /usr/bin/python3 -c 'import kubernetes' 2>/dev/null || echo "python3-kubernetes: a client of the API in the tests"
   /usr/bin/ruby -e 'require "kubeclient"' 2>/dev/null || echo "ruby-kubeclient: a client of the API in the tests"
   find_program kubetail || echo "kubetail: a client of the API in the tests"
-  find_program mkfs.ext4 || echo "e2fsprogs: makes the ext4 file system that a test fills"
+  find_program mkfs.ext4 || echo "e2fsprogs: creates the ext4 file system that a test fills up"
   compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null ||
-    echo "postgresql: makes the image of examples/06-postgresql; no server of it is set up"
+    echo "postgresql: provides the image of examples/06-postgresql; no database server is set up"
 }
 
 install_debian_packages() {
   local missing=$1 packages
   packages=$(cut -d: -f1 <<<"$missing" | tr '\n' ' ' | sed 's/ $//')
   if ! command -v apt-get >/dev/null; then
-    fail "install by hand, with this machine's package manager, the programs of these Debian packages: $packages"
+    fail "apt-get is missing: install the programs of these Debian packages with your package manager: $packages"
   fi
   if [ "$(id -u)" != 0 ]; then
     fail "not root: run 'sudo apt-get install $packages', then run this again"
@@ -88,21 +88,21 @@ install_debian_packages() {
   sed 's/^/setup:   /' <<<"$missing"
   # shellcheck disable=SC2086
   apt_install $packages || {
-    apt-get -q update >/dev/null || fail "'apt-get update' failed: look at the machine's network and /etc/apt/sources.list"
+      apt-get -q update >/dev/null || fail "'apt-get update' failed: check the network and /etc/apt/sources.list"
     apt_install $packages || fail "apt-get could not install $packages"
   }
 }
 
-# Starts no service: lifepod and its tests start what they need themselves. A subshell, for the trap.
+# Does not start any services, because lifepod and its tests start what they need. Runs in a subshell to scope the trap.
 apt_install() (
   no_server=/etc/postgresql-common/createcluster.d/lifepod-setup.conf
   no_service=/usr/sbin/policy-rc.d
   log=$(mktemp)
-  # The administrator's own policy stays.
+    # Keep an existing policy of the administrator.
   [ ! -e "$no_service" ] || no_service=
   trap 'rm -f "$log" "$no_server" $no_service
     rmdir --ignore-fail-on-non-empty "${no_server%/*}" "$(dirname "${no_server%/*}")"' EXIT
-  # Where postgresql is among them: its package would make a database.
+    # The postgresql package would otherwise create a database.
   mkdir -p "${no_server%/*}"
   echo 'create_main_cluster = false' >"$no_server"
   [ -z "$no_service" ] || { printf '#!/bin/sh\nexit 101\n' >"$no_service" && chmod 755 "$no_service"; }
@@ -122,13 +122,13 @@ generated_is_current() {
 }
 
 if [ "$purpose" = --for-machines ]; then
-  [ "$(id -u)" = 0 ] || fail "the disks of the virtual machines are made as root: run this as root"
-  [ "$(uname -m)" = x86_64 ] || fail "the virtual machines are for x64"
-  command -v apt-get >/dev/null || fail "the virtual machines are built with Debian's apt, which this machine does not have"
+  [ "$(id -u)" = 0 ] || fail "the disks of the virtual machines are created as root: run this as root"
+  [ "$(uname -m)" = x86_64 ] || fail "the virtual machines require x64"
+  command -v apt-get >/dev/null || fail "building the virtual machines requires Debian's apt, which this machine does not have"
 fi
 if [ "$purpose" = --for-tests ]; then
   [ "$(id -u)" = 0 ] || fail "the tests start containers: run them as root"
-  find_program kubectl || fail "kubectl is missing: install it (https://kubernetes.io/docs/tasks/tools), the tests use it"
+  find_program kubectl || fail "kubectl is missing, and the tests use it: install it (https://kubernetes.io/docs/tasks/tools)"
 fi
 npm_is_current || install_npm_packages
 missing=$(missing_packages)

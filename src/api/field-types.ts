@@ -1,6 +1,6 @@
 /**
- * How server-side apply treats the fields of the kinds served: the field table, the merge keys of strategic merge patch,
- * and what is replaced as a whole. Also the x-kubernetes-list-map-keys of the OpenAPI documents.
+ * How server-side apply merges the fields of the served kinds, derived from the field table, the merge keys of strategic merge
+ * patch, and the atomic types listed here. Also the x-kubernetes-list-map-keys of the OpenAPI documents.
  * Source: the listMapKey, structType and mapType markers of the types of v1.33.
  */
 
@@ -9,7 +9,7 @@ import type { JsonObject } from '../machinery/json-value.ts';
 import { strategyFor } from './patch-strategy.ts';
 import { type Shape, schemaTypes } from './schema.ts';
 
-/** Lists whose elements are told apart by more than the merge key. Keyed by `Type.field`. */
+/** Lists whose elements are identified by more than the merge key. Keyed by `Type.field`. */
 export const listMapKeys: Readonly<Record<string, readonly string[]>> = {
   'Container.ports': ['containerPort', 'protocol'],
   'DeferContainer.ports': ['containerPort', 'protocol'],
@@ -18,7 +18,7 @@ export const listMapKeys: Readonly<Record<string, readonly string[]>> = {
   'ServiceSpec.ports': ['port', 'protocol'],
 };
 
-/** What a key is where an element does not have it. */
+/** The default of a key that an element lacks. */
 const keyDefaults: JsonObject = { protocol: 'TCP' };
 
 const atomicTypes: ReadonlySet<string> = new Set([
@@ -41,7 +41,7 @@ const atomicMaps: ReadonlySet<string> = new Set(['PodSpec.nodeSelector', 'Servic
 const atomic: FieldType = { kind: 'atomic' };
 const structs = new Map<string, FieldType>();
 
-/** The type of the generated schema. Throws Error where there is none. */
+/** Returns the FieldType of a type in the generated schema. Throws Error if there is no such type. */
 export function fieldTypeOf(typeName: string): FieldType {
   const existing = structs.get(typeName);
   if (existing !== undefined) return existing;

@@ -1,6 +1,6 @@
 /**
- * The names that upstream's Go types have where the JSON schema only says string or integer. Clients see them in the
- * text of decoding errors. Keyed by `Type.field` of the generated schema; what is not here is a plain string or int32.
+ * The names of upstream's Go types for fields that are plain strings or integers in the JSON schema; decoding errors contain
+ * them. Keyed by `Type.field` of the generated schema. Fields not listed are string or int32.
  * Source: the types of k8s.io/api and k8s.io/apimachinery of v1.33.
  */
 
@@ -32,7 +32,7 @@ export const int64Fields: ReadonlySet<string> = new Set([
   'Toleration.tolerationSeconds',
 ]);
 
-/** The type of the string, or of the strings in the list. */
+/** The Go type of the string, or of the elements of a list of strings. */
 export const namedStrings: Readonly<Record<string, string>> = {
   'AppArmorProfile.type': 'v1.AppArmorProfileType',
   'AttachedVolume.name': 'v1.UniqueVolumeName',
@@ -123,6 +123,6 @@ export const namedStrings: Readonly<Record<string, string>> = {
   'VolumeMountStatus.recursiveReadOnly': 'v1.RecursiveReadOnlyMode',
 };
 
-/** The Go name of a type of the generated schema, which tells apart by a prefix what Go tells apart by package. */
+/** The Go name of a type of the generated schema, without the prefix that the schema uses in place of Go's packages. */
 export const goTypeName = (schemaName: string): string =>
   `v1.${schemaName.replace(/^(CoreV1|EventsV1|AuthenticationV1)(?=[A-Z])/, '')}`;

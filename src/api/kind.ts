@@ -1,8 +1,8 @@
 /**
- * What a kind is: everything that the API server, the command line and the tests know of it, as data and pure
- * functions. Each kind is a folder (core/v1/pod/ …) whose index.ts exports one KindDefinition; kinds.ts lists them.
+ * The definition of a kind: everything that the API server, the command line and the tests need to know about it, as data and
+ * pure functions. Each kind is a folder (core/v1/pod/ …) whose index.ts exports a KindDefinition; kinds.ts lists them.
  *
- * Order of a write (source: upstream's rest.BeforeCreate and BeforeUpdate, behaviour):
+ * Order of a write (source: upstream's rest.BeforeCreate and BeforeUpdate, behavior):
  *   decode against the schema -> defaults -> prepare -> validate -> store
  */
 
@@ -17,13 +17,13 @@ export interface TableColumn {
   type: 'string' | 'integer' | 'date';
   format?: 'name' | '';
   description: string;
-  /** 0: always shown; 1 and more: with -o wide */
+  /** 0: always shown; 1 or more: shown with -o wide. */
   priority: number;
 }
 
 export interface WriteContext {
   now: Millis;
-  /** Tells the client of what is taken otherwise than it was written. */
+  /** Sends a warning to the client if a field is not interpreted as written. */
   warn?(sentence: string): void;
 }
 
@@ -35,23 +35,23 @@ export interface EventDraft {
   fieldPath?: string;
 }
 
-/** A subresource that reads and writes the object itself (status) or one of another kind (binding). */
+/** A subresource that reads and writes the object itself (status) or accepts a body of another kind (binding). */
 export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
-  /** The kind of the body, as 'v1/Binding'; absent: the object's own. */
+  /** The kind of the body, such as v1/Binding; absent if it is the kind of the object. */
   bodyKind?: { group: string; version: string; kind: string; schema: string };
   verbs: readonly ('get' | 'update' | 'patch' | 'create')[];
-  /** A client upgrades its connection to a stream: the kind of the options, which come in the query, as PodExecOptions. */
+  /** For subresources whose clients upgrade to a stream: the kind of the options in the query, such as PodExecOptions. */
   connects?: string;
-  /** A write of it ends the object, or brings its end nearer: it succeeds even if there is no room for objects. Its growth is bounded. */
+  /** Whether a write ends the object or brings its end closer. It then succeeds even if the store is full; its growth is bounded. */
   ends?: boolean;
-  /** What follows its name in the path is passed on. */
+  /** Whether the path after the name of the subresource is passed on. */
   subpaths?: boolean;
-  /** Makes the new object of the old one and the body; throws ApiError. Pure. */
+  /** Computes the new object from the old one and the body; throws ApiError. Pure. */
   apply?(old: T, body: KubeObject, context: WriteContext): T;
   validate?(object: T, old: T): FieldError[];
-  /** What the client gets back; absent: the object. */
+  /** The response to the client; defaults to the object. */
   answer?(object: T, body: KubeObject): KubeObject;
-  /** The Events that report the change, on the object. `user`: the name of the user who asked. */
+  /** Events on the object that report the change. `user`: the name of the user who sent the request. */
   events?(object: T, old: T, user: string): EventDraft[];
 }
 
@@ -64,51 +64,51 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   /** pod */
   singular: string;
   shortNames: readonly string[];
-  /** ['all'] for what `kubectl get all` shows */
+  /** ['all'] for kinds that `kubectl get all` shows. */
   categories: readonly string[];
   namespaced: boolean;
-  /** Its objects tell of a namespace, and need none: they can be written while it ends and after it is gone, and stay. */
+  /** Whether objects can be written while their namespace is terminating and after it is deleted, and remain afterwards. */
   outlivesNamespace?: boolean;
   /** The type's name in the generated field table (generated/schema.json). */
   schema: string;
-  /** Kinds that are another form of one stored kind (events.k8s.io) name its storage and convert. */
+  /** For kinds that are another form of a stored kind (events.k8s.io): the stored kind and the conversion. */
   storage?: { plural: string; toStored(object: KubeObject): KubeObject; fromStored(object: KubeObject): KubeObject };
-  /** Only `create` (Binding). */
+  /** Whether `create` is the only verb (Binding). */
   createOnly?: boolean;
-  /** Its objects are many, large and seldom read: each read goes to the store, and none of them is held in memory. */
+  /** For many large objects that are rarely read: each read goes to the store, and no object is kept in memory. */
   uncached?: boolean;
   /**
-   * Its objects are not stored: each read makes them of objects of another resource, and of what their node uses. It can
-   * only be read.
+   * For read-only kinds whose objects are not stored: each read computes them from the objects of another resource and the
+   * resource usage of their node.
    */
   computed?: {
     from: ResourceRef;
-    /** undefined: there is nothing to tell of it. */
+    /** Returns undefined if there is no usage for the object. */
     make(source: KubeObject, usage: NodeUsage): T | undefined;
   };
 
   /**
-   * On a PUT, before the defaults: takes over from `old` the fields that clients leave out whose types do not have them.
-   * Mutates `object`. A patch names what it removes.
+   * Called on PUT before the defaults: copies from `old` the fields that older clients omit because their types lack them.
+   * Mutates `object`. Not called on patches, which name the fields that they remove.
    */
   keepUnsent?(object: T, old: T): void;
-  /** Fills in defaults in the (own, mutable) object; `old`: the object that it is to replace. */
+  /** Sets defaults in the mutable `object`; `old`: the object that it replaces. */
   defaults?(object: T, old?: T): void;
-  /** On create, after defaults: drops what clients may not set (status), sets generation. Mutates. */
+  /** On create, after the defaults: drops fields that clients may not set (status), sets the generation. Mutates `object`. */
   prepareForCreate?(object: T, context: WriteContext): void;
-  /** On update of the main resource: keeps what it may not change (status), bumps generation. Mutates `object`. */
+  /** On update of the main resource: restores fields that it may not change (status), increments the generation. Mutates `object`. */
   prepareForUpdate?(object: T, old: T, context: WriteContext): void;
   validateCreate(object: T): FieldError[];
   validateUpdate(object: T, old: T): FieldError[];
-  /** Sentences for the Warning header; `old`: the object that it replaces. */
+  /** Texts for the Warning header; `old`: the object that is replaced. */
   warnings?(object: T, old?: T): string[];
 
-  /** Keyed by name: status, binding, log, … A subresource without apply() is a stream that the API server serves itself. */
+  /** Keyed by name: status, binding, log, … The API server itself implements subresources without apply(). */
   subresources: Readonly<Record<string, SubresourceDefinition<T>>>;
 
   /**
-   * What a delete does first. `now`: the object goes at once (subject to finalizers). Otherwise the object is written with
-   * deletionTimestamp = now + graceSeconds and stays until a delete with grace 0. Called again by a later delete.
+   * What a delete does first. `now`: the object is deleted immediately (subject to finalizers). Otherwise the object is written
+   * with deletionTimestamp = now + graceSeconds and stays until a delete with grace period 0. Called again for each later delete.
    */
   deletion?(
     object: T,
@@ -116,13 +116,13 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
     context: WriteContext,
   ): { now: true } | { now: false; graceSeconds: number };
 
-  /** A delete answers with the object as it was, not with a Status. */
+  /** Whether a delete returns the deleted object instead of a Status. */
   returnsDeletedObject?: boolean;
 
-  /** Field selectors that the kind has besides metadata.name and metadata.namespace. */
+  /** Fields for field selectors, besides metadata.name and metadata.namespace. */
   selectableFields?(object: T): Record<string, string>;
 
   columns: readonly TableColumn[];
-  /** The cells of one row, in the order of columns. */
+  /** The cells of a row, in the order of `columns`. */
   row(object: T, context: WriteContext): (string | number)[];
 }

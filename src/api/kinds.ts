@@ -1,4 +1,4 @@
-/** The kinds that are served. Adding one: its folder, and its line here. */
+/** The served kinds. To add a kind, create its folder and list it here. */
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { leaseKind } from './coordination.k8s.io/v1/lease/index.ts';
 import { bindingKind } from './core/v1/binding/index.ts';
@@ -22,7 +22,7 @@ import { runtimeClassKind } from './node.k8s.io/v1/runtime-class/index.ts';
 import { priorityClassKind } from './scheduling.k8s.io/v1/priority-class/index.ts';
 import { storageClassKind } from './storage.k8s.io/v1/storage-class/index.ts';
 
-/** A definition is only ever called with objects of its own kind. */
+/** Safe because a definition is only called with objects of its own kind. */
 const general = <T extends KubeObject>(kind: KindDefinition<T>): KindDefinition => kind as unknown as KindDefinition;
 
 export const kinds: readonly KindDefinition[] = [
@@ -51,7 +51,7 @@ export const kinds: readonly KindDefinition[] = [
 const byRef = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.plural}`, kind]));
 const byName = new Map(kinds.map((kind) => [`${kind.group}/${kind.version}/${kind.kind}`, kind]));
 
-/** The kind behind a resource (`pods`), or undefined where none is served there. */
+/** The kind of a resource (`pods`); undefined if it is not served. */
 export const findKind = ({ group, version, resource }: ResourceRef): KindDefinition | undefined =>
   byRef.get(`${group}/${version}/${resource}`);
 

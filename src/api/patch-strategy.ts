@@ -1,7 +1,7 @@
 /**
- * How strategic merge patch treats the lists of the kinds served: which are merged, and by which key. What is not
- * here is replaced as a whole; so is DeferContainer.onReasons, as the reasons of two writers together say what neither
- * of them meant. Also the x-kubernetes-patch-merge-key and -strategy of the OpenAPI documents.
+ * How strategic merge patch treats the lists of the served kinds: which are merged, and by which key. Lists not listed here are
+ * replaced as a whole. So is DeferContainer.onReasons, because a union of two writers' reasons would be intended by neither.
+ * Also the x-kubernetes-patch-merge-key and -strategy of the OpenAPI documents.
  * Source: the patchStrategy and patchMergeKey tags of the types of v1.33.
  */
 import type { FieldStrategy, StrategyLookup } from '../machinery/patch/strategic-merge-patch.ts';
@@ -61,7 +61,7 @@ export const patchStrategies: Readonly<Record<string, PatchStrategy>> = {
   'NamespaceStatus.conditions': by('type'),
 };
 
-/** The type of a field's objects: the field's own, or that of its elements. */
+/** The object type of a field, or of the elements of a list field. */
 function objectType(shape: Shape): string | undefined {
   if (typeof shape !== 'object' || 'map' in shape) return undefined;
   return 'ref' in shape ? shape.ref : objectType(shape.array);
@@ -69,7 +69,7 @@ function objectType(shape: Shape): string | undefined {
 
 const lookups = new Map<string, StrategyLookup>();
 
-/** The lookup that strategic merge patch needs for objects of a type of the generated schema. */
+/** The lookup for strategic merge patches of objects of a type in the generated schema. */
 export function strategyFor(typeName: string): StrategyLookup {
   const existing = lookups.get(typeName);
   if (existing !== undefined) return existing;

@@ -1,7 +1,6 @@
 /**
- * The scalar types of the API that JSON has no type of its own for: times, bytes and quantities, from what a client
- * wrote to what is stored and served.
- * Source: metav1.Time, metav1.MicroTime, []byte and resource.Quantity of v1.33 (behaviour and wording).
+ * Scalar types of the API that have no JSON type: times, bytes and quantities. Converts client input to the stored and served form.
+ * Source: metav1.Time, metav1.MicroTime, []byte and resource.Quantity of v1.33 (behavior and wording).
  */
 import { canonicalQuantity } from '../machinery/quantity.ts';
 import { formatTime, isWritableTime, type Millis, parseTime } from '../machinery/time.ts';
@@ -9,7 +8,7 @@ import { formatTime, isWritableTime, type Millis, parseTime } from '../machinery
 export type ScalarResult = { value: string } | { error: string };
 
 const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/;
-/** Go's layout, one element after another. */
+/** The elements of Go's time layout. */
 const layout: readonly (readonly [string, RegExp])[] = [
   ['2006', /^\d{4}/],
   ['-', /^-/],
@@ -41,23 +40,23 @@ function timeError(text: string): string {
 
 interface Instant {
   millis: Millis;
-  /** The digits of the fraction of a second. */
+  /** The digits after the decimal point of the seconds. */
   fraction: string;
 }
 
-/** Undefined where the text is no RFC 3339 time; a day that does not exist is none. */
+/** Returns undefined if the text is not an RFC 3339 time or the day does not exist. */
 function instantOf(text: string): Instant | undefined {
   const match = timePattern.exec(text);
   if (match === null) return undefined;
   const [, local = '', fraction = '', zone = ''] = match;
-  // Date.parse takes 31 February for 3 March.
+  // Date.parse reads 31 February as 3 March.
   const asUtc = parseTime(`${local}Z`);
   if (asUtc === undefined || formatTime(asUtc) !== `${local}Z`) return undefined;
   const millis = parseTime(`${local}${zone}`);
   return millis === undefined ? undefined : { millis, fraction };
 }
 
-/** Undefined where it is no time, or none that can be written in UTC: its zone can move it out of the years 0 to 9999. */
+/** Returns undefined if the text is not a time, or if its UTC year is outside of 0 to 9999. */
 function secondsOf(text: string): { seconds: string; fraction: string } | undefined {
   const instant = instantOf(text);
   if (instant === undefined || !isWritableTime(instant.millis)) return undefined;
@@ -66,7 +65,7 @@ function secondsOf(text: string): { seconds: string; fraction: string } | undefi
 
 const canonicalTimePattern = /^(\d{4})-(0[1-9]|1[0-2])-(\d\d)T(?:[01]\d|2[0-3])(?::[0-5]\d){2}Z$/;
 
-/** Whether it is a time in the form that the API serves: objects have them by the thousands, and Date is slow. */
+/** Whether the time is already in the served form. A fast path, because objects contain many times and Date is slow. */
 function isCanonicalTime(text: string): boolean {
   const match = canonicalTimePattern.exec(text);
   if (match === null) return false;
@@ -91,7 +90,7 @@ export function canonicalMicroTime(text: string): ScalarResult {
     : { value: `${time.seconds}.${time.fraction.slice(0, 6).padEnd(6, '0')}Z` };
 }
 
-/** Standard base64 with padding; line breaks are dropped. */
+/** Standard base64 with padding. Line breaks are removed. */
 export function canonicalBytes(text: string): ScalarResult {
   const plain = /[\r\n]/.test(text) ? text.replaceAll(/[\r\n]/g, '') : text;
   if (/^[A-Za-z0-9+/]*={0,2}$/.test(plain) && plain.length % 4 === 0) return { value: plain };
@@ -100,7 +99,7 @@ export function canonicalBytes(text: string): ScalarResult {
 }
 
 const quantityPattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$';
-/** It matches what the pattern matches, but in one way only: the pattern takes quadratic time for many digits. */
+/** Matches the same texts as the pattern, but without its quadratic backtracking on many digits. */
 const quantityRegexp = /^[+-]?[0-9.]+(?:(?:[eEinumkKMGTP]+[-+]?|[-+])[0-9]*)?$/;
 
 export function canonicalQuantityValue(input: string | number): ScalarResult {

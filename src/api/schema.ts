@@ -1,14 +1,14 @@
 /**
- * Decodes JSON that came from a client, against the generated field table: what Go's decoder and types do upstream.
+ * Decodes JSON from clients against the generated field table, like Go's decoder and types upstream.
  *
- * Boundary: shapes alone. What a value may be is the kinds' validation.
- * Invariants of the value that comes out:
- * 1. Every field is one of its type and has the type's shape; there is no null and no unknown field.
- * 2. Times are UTC, quantities canonical, bytes padded base64.
- * 3. A field that Go writes even when it is empty (required in the schema) is there: '', 0, false, [] or {}.
- * 4. It shares nothing with the input but `any` values (the fields of managedFields).
+ * Boundary: shapes only. The kinds' validation checks values.
+ * Invariants of the decoded value:
+ * 1. Every field belongs to its type and has the right shape; there are no nulls and no unknown fields.
+ * 2. Times are in UTC, quantities canonical, bytes in padded base64.
+ * 3. Fields that Go writes even if they are empty (required in the schema) are present: '', 0, false, [] or {}.
+ * 4. It shares nothing with the input except `any` values (the fields of managedFields).
  *
- * Each type is compiled to a function once, when it is first used. Wording: encoding/json and sigs.k8s.io/json.
+ * Each type is compiled to a function on first use. Wording: encoding/json and sigs.k8s.io/json.
  */
 import { MAX_LISTED_ERRORS } from '../machinery/field-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../machinery/json-value.ts';
@@ -41,7 +41,7 @@ export type Shape =
 export interface FieldSchema {
   shape: Shape;
   required?: boolean;
-  /** It is known so that validation can refuse it by name; documents leave it out. */
+  /** Whether the field is known only so that validation can reject it by name; documents omit it. */
   unlisted?: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface Decoded {
   value: JsonObject;
   /** Paths such as spec.containers[0].foo, in the order of the document. */
   unknownFields: string[];
-  /** Upstream's sentences: the first of those that stop Go's decoder, and the first of the others. Upstream answers the first. */
+  /** In upstream's wording: the first error that aborts Go's decoder, then the first other error. Upstream reports the first of them. */
   typeErrors: string[];
 }
 
@@ -60,20 +60,20 @@ interface Context {
   /** Field names and list indexes from the root. */
   path: (string | number)[];
   unknownFields: string[];
-  /** What stops Go's decoder at once, before mere mismatches of types. */
+  /** Errors that abort Go's decoder immediately and take precedence over type mismatches. */
   fatal: string[];
   mismatches: string[];
-  /** How many fields, list elements and map entries were decoded. */
+  /** The number of decoded fields, list elements and map entries. */
   values: number;
 }
 
-/** The limit of the fields, list elements and map entries of an object: each costs far more than its bytes. */
+/** The limit for fields, list elements and map entries of an object, because each costs far more than its bytes. */
 export const MAX_VALUES = 300_000;
 
-/** Returns undefined where the value is absent or wrong (and then notes why in the context). */
+/** Returns undefined if the value is absent or invalid; in the latter case adds the error to the context. */
 type Decoder = (value: unknown, context: Context) => JsonValue | undefined;
 
-/** Where a decoder stands, for the text of its errors: the struct whose field it decodes, and the Go type. */
+/** The struct whose field is decoded and its Go type, for error texts. */
 interface Place {
   struct: string;
   goType: string;
@@ -129,7 +129,7 @@ function integerDecoder(place: Place): Decoder {
       : mismatch(context, value, place);
 }
 
-/** Types with a decoder of their own in Go: their errors name no field and stop the decoding. */
+/** Decoder for types with a custom decoder in Go: their errors name no field and abort the decoding. */
 const ownDecoder =
   (canonical: (text: string) => ScalarResult, goType: string): Decoder =>
   (value, context) => {
@@ -144,7 +144,7 @@ const ownDecoder =
   };
 
 const quantityDecoder: Decoder = (value, context) => {
-  // Upstream reads the JSON of any other value as a quantity, which it never is.
+  // Upstream parses the JSON of any other value as a quantity, which always fails.
   const result = canonicalQuantityValue(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
   if ('value' in result) return result.value;
   noteFatal(context, result.error);
@@ -192,7 +192,7 @@ function mapDecoder(element: Shape, inner: Decoder, place: Place): Decoder {
   };
 }
 
-/** What Go has where JSON has null in a list or map, or lacks a field that is always written. */
+/** Go's zero value, for null in a list or map and for missing required fields. */
 function zeroOf(shape: Shape): JsonValue | undefined {
   if (typeof shape === 'object') {
     if ('array' in shape) return [];
@@ -247,7 +247,7 @@ function decoderOf(shape: Shape, struct: string, key: string): Decoder {
     let inner: Decoder | undefined;
     return (value, context) => {
       if (!isJsonObject(value)) return mismatch(context, value, place);
-      // Looked up late: types refer to themselves.
+      // Resolved on first use, because types can be recursive.
       inner ??= structDecoder(ref);
       return inner(value, context);
     };
@@ -323,7 +323,7 @@ function count(context: Context): void {
   if (context.values > MAX_VALUES) throw entityTooLarge(`the object has more than ${MAX_VALUES} values`);
 }
 
-/** The value as the type `typeName` of the field table. Throws Error where there is no such type. */
+/** Decodes the value as a type of the field table. Throws Error if there is no such type. */
 export function decode(typeName: string, value: unknown): Decoded {
   const decoder = structDecoder(typeName);
   if (!isJsonObject(value)) {
@@ -343,7 +343,7 @@ export function decode(typeName: string, value: unknown): Decoded {
   };
 }
 
-/** Why the apiVersion or the kind of what a client sent cannot be read; undefined where they can, or are absent. */
+/** The error if apiVersion or kind is not a string; undefined if both are valid or absent. */
 export function typeMetaError(object: Readonly<Record<string, unknown>>): string | undefined {
   const key = ['apiVersion', 'kind'].find((each) => typeof (object[each] ?? '') !== 'string');
   if (key === undefined) return undefined;
@@ -351,8 +351,8 @@ export function typeMetaError(object: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * Why the name or the namespace of what a client sent cannot be read: they are compared with the path before all else is decoded.
- * Undefined where they can, or are absent.
+ * The error if the name or the namespace is not a string; undefined if both are valid or absent. Checked separately because they
+ * are compared with the path before the rest is decoded.
  */
 export function placeError({ metadata }: Readonly<Record<string, unknown>>): string | undefined {
   if (!isJsonObject(metadata)) return undefined;
@@ -361,12 +361,12 @@ export function placeError({ metadata }: Readonly<Record<string, unknown>>): str
   return `json: cannot unmarshal ${kindOf(metadata[key])} into Go struct field ObjectMeta.metadata.${key} of type string`;
 }
 
-/** `unknown field "spec.foo"`: what a warning says and a strict decoding error lists. */
+/** `unknown field "spec.foo"`: the text of warnings and of strict decoding errors. */
 export const unknownFieldText = (path: string): string => `unknown field ${JSON.stringify(path)}`;
 
 /**
- * The failure of a request whose body decoded so: for a wrong type, and, where the client asked for strict field
- * validation, for unknown fields. Undefined where the body is fine.
+ * The error response for a decoded body: for a wrong type and, with strict field validation, for unknown fields. undefined if
+ * the body is valid.
  */
 export function decodeFailure(
   kind: { version: string; kind: string },

@@ -1,6 +1,6 @@
 /**
- * The status subresource as most kinds have it: status and metadata come from the body, the rest stays.
- * Source: the status strategies in pkg/registry of v1.33 (behaviour).
+ * The status subresource of most kinds: replaces the status and the metadata, and keeps the rest.
+ * Source: the status strategies in pkg/registry of v1.33 (behavior).
  */
 import type { FieldError } from '../machinery/field-error.ts';
 import type { KubeObject } from '../machinery/meta.ts';

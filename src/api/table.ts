@@ -1,6 +1,6 @@
 /**
- * What the rows of every kind's table have in common.
- * Source: k8s.io/apimachinery/pkg/util/duration (HumanDuration) and the printers of v1.33 (behaviour).
+ * Common columns and cells of all tables.
+ * Source: k8s.io/apimachinery/pkg/util/duration (HumanDuration) and the printers of v1.33 (behavior).
  */
 import { type Millis, parseTime } from '../machinery/time.ts';
 import type { TableColumn } from './kind.ts';
@@ -18,13 +18,13 @@ export const column = (
   priority: options.wide === true ? 1 : 0,
 });
 
-export const nameColumn = column('Name', 'What the object is called, among those of its kind and namespace.', {
+export const nameColumn = column('Name', 'The name of the object, unique within its kind and namespace.', {
   format: 'name',
 });
 
-export const ageColumn = column('Age', 'How long ago the object was made.');
+export const ageColumn = column('Age', 'The time since the object was created.');
 
-/** Two or three significant figures: 45s, 3m20s, 2h, 5d3h, 1y20d. */
+/** Formats a duration with two or three significant digits: 45s, 3m20s, 2h, 5d3h, 1y20d. */
 export function humanDuration(millis: number): string {
   const seconds = Math.trunc(millis / 1000);
   if (seconds < -1) return '<invalid>';
@@ -44,13 +44,13 @@ export function humanDuration(millis: number): string {
   return `${years}y`;
 }
 
-/** How long before `now` a timestamp was; `<unknown>` where it is absent. */
+/** The time between a timestamp and `now`; `<unknown>` if it is absent. */
 export function ageCell(timestamp: string | undefined, now: Millis): string {
   const then = parseTime(timestamp);
   return then === undefined ? '<unknown>' : humanDuration(now - then);
 }
 
-/** `a=b,c=d`, sorted by key; `<none>` where there is none. */
+/** `a=b,c=d`, sorted by key; `<none>` if there are no labels. */
 export function labelsCell(labels: Record<string, string> | undefined): string {
   const entries = Object.entries(labels ?? {});
   if (entries.length === 0) return '<none>';

@@ -1,4 +1,4 @@
-/** Writes of a kind as the API server makes them, without a server: for the tests of the kinds. */
+/** Writes objects of a kind the way the API server does, but without a server. For the tests of the kinds. */
 import { fieldErrorText } from '../machinery/field-error.ts';
 import type { KubeObject, ObjectMeta } from '../machinery/meta.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -9,7 +9,7 @@ export const NOW: Millis = Date.UTC(2026, 0, 31, 12);
 
 export interface Written<T> {
   object: T;
-  /** As clients see them. */
+  /** Formatted as clients see them. */
   errors: string[];
 }
 
@@ -33,7 +33,7 @@ export function created<T extends KubeObject>(kind: KindDefinition<T>, body: Bod
   return { object, errors: kind.validateCreate(object).map(fieldErrorText) };
 }
 
-/** The system's fields of metadata are as the API server keeps them. */
+/** Sets the metadata fields that the API server maintains. */
 const stamped = (metadata: ObjectMeta): ObjectMeta => ({ ...metadata, resourceVersion: '1', uid: 'u' });
 
 export function updated<T extends KubeObject>(kind: KindDefinition<T>, from: Body, to: Body): Written<T> {
@@ -48,7 +48,7 @@ export function updated<T extends KubeObject>(kind: KindDefinition<T>, from: Bod
 export const row = <T extends KubeObject>(kind: KindDefinition<T>, body: Body): (string | number)[] =>
   kind.row(decodedBody(kind, body), { now: NOW });
 
-/** The headings as kubectl prints them: always, and with -o wide. */
+/** The column headings as kubectl prints them: by default, and with -o wide. */
 export const headings = <T extends KubeObject>(kind: KindDefinition<T>): { narrow: string; all: string } => ({
   narrow: kind.columns
     .filter((column) => column.priority === 0)

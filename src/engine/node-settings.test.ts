@@ -52,7 +52,7 @@ test.each([
   [{ evictionHard: 'disk<1' }, '--eviction-hard: "disk<1" is not SIGNAL<VALUE'],
   [{ evictionMaxPodGracePeriod: 'long' }, '--eviction-max-pod-grace-period NaN is no time'],
   [{ shutdownGracePeriod: 'long' }, '--shutdown-grace-period: "long" is not a time such as 30s'],
-  [{ allowedUnsafeSysctls: 'vm.swappiness' }, '--allowed-unsafe-sysctls: "vm.swappiness" is not of a Pod alone'],
+  [{ allowedUnsafeSysctls: 'vm.swappiness' }, '--allowed-unsafe-sysctls: "vm.swappiness" is not namespaced'],
   [{ shutdownGracePeriodByPodPriority: '1=x' }, '--shutdown-grace-period-by-pod-priority: "1=x" is not'],
   [{ kubeReserved: 'cpu:1' }, '--kube-reserved: "cpu:1" is not RESOURCE=AMOUNT'],
   [{ systemReserved: 'memory=x' }, '--system-reserved: "memory=x" is not RESOURCE=AMOUNT'],

@@ -1,10 +1,8 @@
-/**
- * The JSON text of an object that does not change any more, made once however many clients read it.
- */
+/** The JSON text of immutable objects, encoded once for all clients that read the object. */
 
 const texts = new WeakMap<object, string>();
 
-/** JSON.stringify(object), remembered while the object lives. The object must be immutable. */
+/** JSON.stringify(object), cached as long as the object is alive. The object must be immutable. */
 export function encodeOnce(object: object): string {
   const known = texts.get(object);
   if (known !== undefined) return known;

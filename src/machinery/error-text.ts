@@ -1,20 +1,20 @@
 /**
- * The limit of what the answer to a failed request says.
+ * Limits the size of the response to a failed request.
  *
- * Messages and causes show what a client sent, and the path of a field repeats all keys above the field: their text can be a
- * thousand times as long as the request, longer than any text that JavaScript can have.
+ * Messages and causes quote what a client sent, and the path of a field repeats all keys above it. Their text can be a thousand
+ * times as long as the request, and longer than the longest possible JavaScript string.
  */
 import { MAX_LISTED_ERRORS } from './field-error.ts';
 import type { Status, StatusCause, StatusDetails } from './meta.ts';
 
-/** Of the message of an error, and of its causes together. */
+/** The limit for an error's message, and for all of its causes together. */
 export const MAX_ERROR_CHARS = 1024 * 1024;
 
-/** The beginning of a text that is too long for an error. */
+/** Truncates a text that is too long for an error. */
 export const cutForError = (text: string): string =>
   text.length > MAX_ERROR_CHARS ? `${text.slice(0, MAX_ERROR_CHARS)}...` : text;
 
-/** The first of the errors: as many as fit into one answer, and at least one. Does not ask for further ones. */
+/** Returns as many of the first errors as fit into one response, at least one. Does not iterate further than that. */
 export function listed<T>(errors: Iterable<T>, charsOf: (error: T) => number): T[] {
   const list: T[] = [];
   let chars = 0;
@@ -44,7 +44,7 @@ function boundedDetails(details: StatusDetails): StatusDetails {
   };
 }
 
-/** The status with texts that are short enough for an answer. */
+/** Returns the status with its texts truncated to fit into a response. */
 export function boundedStatus(status: Status): Status {
   const { message, details } = status;
   return {

@@ -1,6 +1,6 @@
 /**
- * Validation errors with the path of the field, worded as upstream words them.
- * Source: k8s.io/apimachinery/pkg/util/validation/field (behaviour and wording).
+ * Validation errors with the path of the field, in upstream's wording.
+ * Source: k8s.io/apimachinery/pkg/util/validation/field (behavior and wording).
  */
 import type { StatusCause } from './meta.ts';
 
@@ -24,20 +24,20 @@ export interface FieldError {
   body: string;
 }
 
-/** A body of 3 MiB can have hundreds of thousands of errors: an answer lists the first of them. */
+/** A request body of 3 MiB can contain hundreds of thousands of errors; a response lists only the first of them. */
 export const MAX_LISTED_ERRORS = 1000;
-/** Of the texts of the errors that an answer lists. */
+/** The limit for the texts of all listed errors together. */
 const MAX_LISTED_BYTES = 1024 * 1024;
 
-/** Of a value that an error shows, and of the path of a field. */
+/** The limit for a quoted value, and for the path of a field. */
 const MAX_SHOWN_CHARACTERS = 4096;
-/** Of all that an error says after the path. Few errors show several values, such as all fields that an update changes. */
+/** The limit for the body of an error. A few errors quote several values, such as all fields that an update changes. */
 const MAX_BODY_CHARACTERS = 64 * 1024;
 
 const cut = (text: string, characters: number): string =>
   text.length > characters ? `${text.slice(0, characters)}…` : text;
 
-/** Long texts are cut before they are quoted: an object may have many errors that show the same one. */
+/** Truncates long strings before quoting them, because an object may have many errors that quote the same value. */
 const shown = (value: unknown): string =>
   value === undefined || value === null
     ? 'null'
@@ -49,12 +49,12 @@ const tail = (detail: string): string => (detail === '' ? '' : `: ${detail}`);
 
 class EnoughErrors extends Error {}
 
-/** The errors that the validation under way has made so far. */
+/** The errors created so far inside the current firstErrors() call; undefined outside of one. */
 let made: FieldError[] | undefined;
 
 /**
- * What is wrong, at most one error more than an answer lists: validation stops there, in whatever rule it is. Inside this call
- * rules need not count their errors; lists of them are short enough to be passed as arguments.
+ * Returns the validation errors, at most one more than a response lists: validation is aborted at that point, whichever rule is
+ * running. Inside this call rules need not limit their errors, and lists of errors are short enough to spread as arguments.
  */
 export function firstErrors(validate: () => FieldError[]): FieldError[] {
   const outer = made;
@@ -70,7 +70,7 @@ export function firstErrors(validate: () => FieldError[]): FieldError[] {
   }
 }
 
-/** Each error that is made counts: a rule makes none that it does not return. */
+/** Counts every error on creation, so rules must not create errors that they do not return. */
 function fieldError(type: FieldErrorType, field: string, body: string): FieldError {
   const error = { type, field: cut(field, MAX_SHOWN_CHARACTERS), body: cut(body, MAX_BODY_CHARACTERS) };
   made?.push(error);
@@ -114,7 +114,7 @@ export const tooMany = (field: string, actual: number, max: number): FieldError 
 /** `spec.initContainers[0].name: Required value` */
 export const fieldErrorText = (error: FieldError): string => `${error.field}: ${error.body}`;
 
-/** The errors that an answer lists, and their texts as upstream joins them. */
+/** The errors that a response lists, and their texts joined the way upstream joins them. */
 export function listErrors(all: readonly FieldError[]): { errors: FieldError[]; text: string } {
   const errors: FieldError[] = [];
   const texts: string[] = [];

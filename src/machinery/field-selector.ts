@@ -1,6 +1,6 @@
 /**
- * Field selectors of list requests: `status.phase=Running,metadata.name!=a`. In a value, `\`, `,` and `=` are escaped by `\`.
- * Source: k8s.io/apimachinery/pkg/fields of v1.33 (grammar, behaviour and wording).
+ * Field selectors of list requests: `status.phase=Running,metadata.name!=a`. A backslash escapes `\`, `,` and `=` in values.
+ * Source: k8s.io/apimachinery/pkg/fields of v1.33 (grammar, behavior and wording).
  */
 import { badRequest } from './status.ts';
 
@@ -37,7 +37,7 @@ function unescapeValue(value: string): string {
       }
       literal += escaped;
     } else if (character === ',' || character === '=') {
-      // Upstream prints the number of the character.
+      // Upstream prints the code point of the character.
       throw badRequest(`invalid field selector: unescaped character in value: ${character.charCodeAt(0)}`);
     } else {
       literal += character;
@@ -46,7 +46,7 @@ function unescapeValue(value: string): string {
   return literal;
 }
 
-/** `==` is read as `=`. Throws ApiError (BadRequest). */
+/** `==` is equivalent to `=`. Throws ApiError (BadRequest). */
 export function parseFieldSelector(text: string): FieldRequirement[] {
   return splitTerms(text).map((term) => {
     const match = /^(.*?)(!=|==|=)(.*)$/s.exec(term);
@@ -56,7 +56,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
   });
 }
 
-/** Throws ApiError (BadRequest) where a requirement names a field that the kind cannot be selected by. */
+/** Throws ApiError (BadRequest) if a requirement names a field that the kind does not support in selectors. */
 export function checkFieldLabels(requirements: readonly FieldRequirement[], supported: Iterable<string>): void {
   const known = new Set(supported);
   for (const { field } of requirements) {
@@ -64,7 +64,7 @@ export function checkFieldLabels(requirements: readonly FieldRequirement[], supp
   }
 }
 
-/** A field that is absent is the empty string. */
+/** An absent field matches as the empty string. */
 export const matchesFields = (
   requirements: readonly FieldRequirement[],
   fields: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** JSON values as a parser returns them, and the few questions that patches ask of them. */
+/** JSON values as returned by a parser, and the helper functions that patches need. */
 import { cutForError, MAX_ERROR_CHARS } from './error-text.ts';
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
@@ -9,7 +9,7 @@ export interface JsonObject {
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Sets an own property whatever its name: plain assignment to `__proto__` would set the prototype. */
+/** Sets an own property of any name. A plain assignment to `__proto__` would set the prototype instead. */
 export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
@@ -18,7 +18,7 @@ export function setOwn(object: JsonObject, key: string, value: JsonValue): void 
   }
 }
 
-/** Equal as JSON: the order of keys does not matter, that of elements does. */
+/** JSON equality: the order of keys is irrelevant, the order of array elements is not. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
@@ -31,8 +31,8 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
 }
 
 /**
- * As Go prints a decoded JSON value with %v; upstream's patch errors show values so. What is too long for an error is cut: the
- * pieces are joined once, and not at each level.
+ * Formats a value like Go's %v formats decoded JSON, as upstream's patch errors do. Truncates texts that are too long for an
+ * error. The pieces are joined once at the end instead of at each level.
  */
 export function goText(value: JsonValue): string {
   const pieces: string[] = [];
@@ -64,10 +64,10 @@ export function goText(value: JsonValue): string {
   return cutForError(pieces.join(''));
 }
 
-/** More than any API object has, and few enough for every function here that calls itself for each level. */
+/** Deeper than any API object, and shallow enough for every function here that recurses once per level. */
 export const MAX_DEPTH = 1000;
 
-/** Whether the value nests deeper than the levels; asks this without calling itself for each level. */
+/** Whether the value is nested deeper than `levels`. Iterative, so that any depth is safe. */
 export function isDeeperThan(levels: number, value: unknown): boolean {
   let level: object[] = typeof value === 'object' && value !== null ? [value] : [];
   for (let depth = 0; level.length > 0; depth++) {

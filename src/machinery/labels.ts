@@ -1,7 +1,7 @@
 /**
- * Label selectors: the text of a list request (`app=web,tier in (a,b),!old`) and the LabelSelector of an object, both
+ * Label selectors: the text of a list request (`app=web,tier in (a,b),!old`) and the LabelSelector of an object. Both are
  * compiled to a function of labels.
- * Source: k8s.io/apimachinery/pkg/labels of v1.33 (grammar, behaviour and wording).
+ * Source: k8s.io/apimachinery/pkg/labels of v1.33 (grammar, behavior and wording).
  */
 import { type FieldError, fieldErrorText, forbidden, invalid, required, tooMany } from './field-error.ts';
 import { labelValueErrors, qualifiedNameErrors } from './names.ts';
@@ -63,7 +63,7 @@ function aggregate(errors: FieldError[]): string {
   return texts.length === 1 ? (texts[0] as string) : `[${texts.join(', ')}]`;
 }
 
-/** Judges the values as upstream does (the parser has checked the key and the number of values). */
+/** Validates the values like upstream. The parser has already checked the key and the number of values. */
 function requirement(key: string, operator: LabelOperator, values: string[]): LabelRequirement {
   const errors: FieldError[] = [];
   if ((operator === 'gt' || operator === 'lt') && parseInt64(values[0] ?? '') === undefined) {
@@ -84,7 +84,7 @@ class Parser {
     this.#items = scan(text);
   }
 
-  /** The next item; 'in' and 'notin' are plain words wherever a value or key may stand. */
+  /** Peeks at the next item. Treats 'in' and 'notin' as plain words, for positions that take a key or a value. */
   #look(): Item {
     const item = this.#items[Math.min(this.#at, this.#items.length - 1)] as Item;
     return item.token === 'in' || item.token === 'notin' ? { token: 'identifier', text: item.text } : item;
@@ -130,7 +130,7 @@ class Parser {
     const { token, text: key } = this.#take();
     if (token !== 'identifier') fail(`found '${key}', expected: identifier`);
     const keyErrors = qualifiedNameErrors(key);
-    // Upstream has no path here, and prints that.
+    // Upstream has no path here and prints `<nil>`.
     if (keyErrors.length > 0) fail(fieldErrorText(invalid('<nil>', key, keyErrors.join('; '))));
     const next = this.#look().token;
     if (negated) return requirement(key, '!', []);
@@ -197,19 +197,19 @@ class Parser {
 }
 
 /**
- * The limit of the requirements of a selector's text. All of them are asked of each object of a list, and by each watch of each
- * change; upstream has no limit.
+ * The maximum number of requirements in a selector. A list evaluates all of them on each object, and each watch evaluates them on
+ * each change. Upstream has no limit.
  */
 const MAX_REQUIREMENTS = 1000;
 
-/** Each requirement once. */
+/** Removes duplicate requirements. */
 function distinct(requirements: readonly LabelRequirement[]): LabelRequirement[] {
   const byText = new Map<string, LabelRequirement>();
   for (const each of requirements) byText.set(JSON.stringify([each.key, each.operator, ...each.values]), each);
   return [...byText.values()];
 }
 
-/** The requirements of a selector's text, all of which must hold, each once; throws ApiError (BadRequest). */
+/** Parses a selector into its distinct requirements, all of which must match. Throws ApiError (BadRequest). */
 export function parseLabelRequirements(text: string): LabelRequirement[] {
   try {
     const requirements = distinct(new Parser(text).parse());
@@ -229,7 +229,7 @@ function parseInt64(text: string): bigint | undefined {
   return value >= -(2n ** 63n) && value < 2n ** 63n ? value : undefined;
 }
 
-/** Gt and Lt compare whole numbers; false where either side is none. */
+/** Gt and Lt compare integers; returns false if either side is not an integer. */
 function compares(operator: 'gt' | 'lt', actual: string, bound: string): boolean {
   const left = parseInt64(actual);
   const right = parseInt64(bound);
@@ -260,7 +260,7 @@ export function matchesRequirement({ key, operator, values }: LabelRequirement, 
   }
 }
 
-/** A value is not compared with each of the many that a requirement may have. */
+/** Looks values up in a Set, because a requirement may have many of them. */
 function matcherOfOne(requirement: LabelRequirement): LabelMatcher {
   const { key, operator } = requirement;
   if (operator !== 'in' && operator !== 'notin') return (labels) => matchesRequirement(requirement, labels);
@@ -273,7 +273,7 @@ function matcherOf(requirements: readonly LabelRequirement[]): LabelMatcher {
   return (labels) => matchers.every((matches) => matches(labels));
 }
 
-/** The matcher of a selector's text; the empty text matches everything. Throws ApiError (BadRequest). */
+/** Compiles a selector; the empty text matches everything. Throws ApiError (BadRequest). */
 export function parseLabelSelector(text: string): LabelMatcher {
   return matcherOf(parseLabelRequirements(text));
 }
@@ -291,7 +291,7 @@ const objectOperators: Readonly<Record<string, LabelOperator>> = {
   DoesNotExist: '!',
 };
 
-/** An absent selector matches nothing, an empty one everything. An operator that does not exist matches nothing. */
+/** An absent selector matches nothing, an empty one matches everything. A selector with an unknown operator matches nothing. */
 export function labelSelectorMatcher(selector: LabelSelectorObject | undefined): LabelMatcher {
   if (selector === undefined) return () => false;
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({
@@ -307,7 +307,7 @@ export function labelSelectorMatcher(selector: LabelSelectorObject | undefined):
   return matcherOf(distinct(requirements));
 }
 
-/** What is wrong with an object's LabelSelector. */
+/** Validates an object's LabelSelector. */
 export function labelSelectorErrors(selector: LabelSelectorObject | undefined, path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(selector?.matchLabels ?? {})) {

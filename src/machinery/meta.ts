@@ -1,6 +1,6 @@
 /**
- * The metav1 types that every API object shares.
- * Timestamps are RFC 3339 strings in UTC, as they are served.
+ * The metav1 types that all API objects share.
+ * Timestamps are RFC 3339 strings in UTC, in the format that the API serves.
  * Source: Kubernetes API conventions, meta/v1 of v1.33.
  */
 
@@ -48,7 +48,7 @@ export interface ListMeta {
   selfLink?: string;
 }
 
-/** Any API object. Kinds narrow it with the types in src/api/generated. */
+/** Any API object. The types in src/api/generated narrow it for each kind. */
 export interface KubeObject {
   apiVersion: string;
   kind: string;
@@ -77,7 +77,7 @@ export interface StatusDetails {
   retryAfterSeconds?: number;
 }
 
-/** The answer to a request that failed (or, with status Success, to a delete). */
+/** The response to a failed request, or, with status Success, to a delete. */
 export interface Status {
   kind: 'Status';
   apiVersion: 'v1';

@@ -1,11 +1,11 @@
 /**
- * The formats of names, keys and addresses, each as a function that returns what is wrong with a value in upstream's
- * words, or nothing. Lengths are counted in UTF-8 bytes, as upstream does.
- * Source: k8s.io/apimachinery/pkg/util/validation and pkg/api/validation of v1.33 (behaviour and wording).
+ * The formats of names, keys and addresses, each as a function that returns the errors of a value in upstream's wording.
+ * Lengths are in UTF-8 bytes, like upstream.
+ * Source: k8s.io/apimachinery/pkg/util/validation and pkg/api/validation of v1.33 (behavior and wording).
  */
 import { isIP } from 'node:net';
 
-/** What is wrong with a value; empty where nothing is. */
+/** Returns the errors of a value; empty if it is valid. */
 export type NameErrors = (value: string) => string[];
 
 const dns1123Label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
@@ -33,12 +33,12 @@ export const inclusiveRangeText = (low: number, high: number): string =>
   `must be between ${low} and ${high}, inclusive`;
 
 function regexText(message: string, pattern: string, ...examples: string[]): string {
-  // Two spaces before 'or': upstream's text has them.
+  // The two spaces before 'or' are upstream's.
   const shown = examples.map((example) => `'${example}', `).join(' or ');
   return `${message} (e.g. ${shown}regex used for validation is '${pattern}')`;
 }
 
-/** A character has at most three bytes. */
+/** A UTF-16 code unit takes at most three bytes in UTF-8, so the exact byte length is rarely needed. */
 const longerThan = (value: string, max: number): boolean =>
   value.length > max || (3 * value.length > max && Buffer.byteLength(value) > max);
 
@@ -49,7 +49,7 @@ const dns1123LabelText = regexText(
   '123-abc',
 );
 
-/** The name of a Namespace, a container, a volume. At most 63 characters. */
+/** The name of a Namespace, a container or a volume. At most 63 characters. */
 export function dns1123LabelErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 63)) errors.push(maxLengthText(63));
@@ -96,16 +96,16 @@ const qualifiedNameText = regexText(
   '123-abc',
 );
 
-/** The prefix of a generated name that is to be a segment of a path. */
+/** The prefix of a generated name that will be a path segment. */
 export const pathSegmentPrefixErrors: NameErrors = (value) =>
   ['/', '%'].filter((text) => value.includes(text)).map((text) => `may not contain '${text}'`);
 
-/** With the name of the resource and of the namespace, it has to fit a key of the store. */
+/** Together with the resource and the namespace, the name must fit into a key of the store. */
 const MAX_PATH_SEGMENT_CHARACTERS = 900;
 
 /**
- * What every name has to be, whatever the kind: a segment of the path at which the object is served. Upstream leaves the
- * length to its store and takes any character; here the keys of the store are short ASCII texts without NUL.
+ * The rules for the names of all kinds: a name must be a valid segment of the object's URL path. Upstream leaves the length to its
+ * store and accepts any character; the store of lifepod has short ASCII keys without NUL.
  */
 export function pathSegmentErrors(value: string): string[] {
   if (value === '.' || value === '..') return [`may not be '${value}'`];
@@ -115,7 +115,7 @@ export function pathSegmentErrors(value: string): string[] {
   return errors;
 }
 
-/** A label key, an annotation key (in lower case), a finalizer: a name with an optional DNS prefix. */
+/** A label key, an annotation key (lowercased) or a finalizer: a name with an optional DNS prefix. */
 export function qualifiedNameErrors(value: string): string[] {
   const errors: string[] = [];
   const parts = value.split('/');
@@ -144,7 +144,7 @@ const labelValueText = regexText(
   '12345',
 );
 
-/** The value of a label; may be empty, at most 63 characters. */
+/** The value of a label: may be empty, at most 63 characters. */
 export function labelValueErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 63)) errors.push(maxLengthText(63));
@@ -152,7 +152,7 @@ export function labelValueErrors(value: string): string[] {
   return errors;
 }
 
-/** The name of an environment variable: v1.33 takes any printable ASCII but '='. */
+/** The name of an environment variable: v1.33 accepts printable ASCII except '='. */
 export function envVarNameErrors(value: string): string[] {
   if (value === '') return ['environment variable name must be non-empty'];
   if (/^[\x20-\x3c\x3e-\x7e]+$/.test(value)) return [];
@@ -167,7 +167,7 @@ const configMapKeyText = regexText(
   'key-name',
 );
 
-/** A key of a ConfigMap or a Secret: a file name. */
+/** A key of a ConfigMap or a Secret; it must be a valid file name. */
 export function configMapKeyErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 253)) errors.push(maxLengthText(253));
@@ -188,7 +188,7 @@ const cIdentifierText = regexText(
 
 export const cIdentifierErrors: NameErrors = (value) => (cIdentifierRegexp.test(value) ? [] : [cIdentifierText]);
 
-/** An IANA_SVC_NAME: the name of a port that a probe or a Service may refer to. At most 15 characters. */
+/** An IANA_SVC_NAME: the name of a port that a probe or a Service can refer to. At most 15 characters. */
 export function portNameErrors(value: string): string[] {
   const errors: string[] = [];
   if (longerThan(value, 15)) errors.push(maxLengthText(15));
@@ -205,18 +205,18 @@ export function portNameErrors(value: string): string[] {
 export const portNumberErrors = (port: number): string[] =>
   Number.isInteger(port) && port >= 1 && port <= 65535 ? [] : [inclusiveRangeText(1, 65535)];
 
-/** 4, 6, or 0 where the text is no IP address. Zones (fe80::1%eth0) are no part of an address here. */
+/** 4, 6, or 0 if the text is not an IP address. Addresses with a zone (fe80::1%eth0) are not accepted. */
 export const ipFamily = (value: string): 0 | 4 | 6 => (value.includes('%') ? 0 : (isIP(value) as 0 | 4 | 6));
 
 /**
- * An IPv4 or IPv6 address. Leading zeros (010.0.0.1), which v1.33 still takes by default and later versions refuse,
- * are refused: programs disagree on what they mean.
+ * An IPv4 or IPv6 address. Rejects leading zeros (010.0.0.1), which v1.33 still accepts by default and later versions reject,
+ * because programs interpret them differently.
  */
 export const ipErrors: NameErrors = (value) =>
   ipFamily(value) === 0 ? ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'] : [];
 
-/** Judges the prefix of a generated name: a trailing dash is allowed where something follows it. */
+/** Validates the prefix of a generated name. It may end in a dash because a suffix follows. */
 export function prefixErrors(errors: NameErrors, prefix: string): string[] {
-  // As upstream: the last two characters make way for one that is always valid.
+  // Like upstream, replaces the last two characters with one that is always valid.
   return errors(prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix);
 }

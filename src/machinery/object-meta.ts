@@ -1,12 +1,12 @@
 /**
- * Rules of metadata that every kind shares.
- * Source: k8s.io/apimachinery/pkg/api/validation, objectmeta.go, of v1.33 (behaviour and wording).
+ * Validation of the metadata that all kinds share.
+ * Source: k8s.io/apimachinery/pkg/api/validation, objectmeta.go, of v1.33 (behavior and wording).
  */
 import { type FieldError, forbidden, invalid, required, tooLong } from './field-error.ts';
 import type { ObjectMeta, OwnerReference } from './meta.ts';
 import { dns1123LabelErrors, labelValueErrors, type NameErrors, prefixErrors, qualifiedNameErrors } from './names.ts';
 
-/** Of all keys and values of an object's annotations together, in bytes. */
+/** The limit for all annotation keys and values of an object together, in bytes. */
 export const ANNOTATIONS_LIMIT_BYTES = 256 * 1024;
 
 export const IMMUTABLE_TEXT = 'field is immutable';
@@ -57,7 +57,7 @@ function validateOwnerReferences(owners: OwnerReference[] | undefined, field: st
     if (controller !== undefined) {
       const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`;
       errors.push(invalid(field, owners, text));
-      // It shows all of them: once is enough.
+      // The error quotes all owners, so report it only once.
       break;
     }
     controller = current;
@@ -77,11 +77,11 @@ export interface ObjectMetaRules {
   namespaced: boolean;
   /** The format of the kind's names. */
   nameErrors: NameErrors;
-  /** The format of the prefix of generated names, where it is not that of the names with a trailing dash allowed. */
+  /** The format of generateName. Default: the format of names, with a trailing dash allowed. */
   generateNameErrors?: NameErrors;
 }
 
-/** The metadata of a new object, after a generated name was filled in. */
+/** Validates the metadata of a new object, after its name was generated. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   const { namespaced, nameErrors, generateNameErrors = (prefix) => prefixErrors(nameErrors, prefix) } = rules;
   const errors: FieldError[] = [];
@@ -115,7 +115,7 @@ const immutableFields = [
   'deletionGracePeriodSeconds',
 ] as const;
 
-/** The metadata of an object that is to replace `old`. */
+/** Validates the metadata of an object that replaces `old`. */
 export function validateObjectMetaUpdate(meta: ObjectMeta, old: ObjectMeta): FieldError[] {
   const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * Resource quantities (`500m`, `1.5Gi`, `1e3`), exact: an integer number of billionths and the family of suffix that
- * it is written with. What is finer than a billionth is rounded away from zero.
+ * Exact resource quantities (`500m`, `1.5Gi`, `1e3`): an integer number of billionths, plus the suffix family that the quantity
+ * is formatted with. Fractions of a billionth are rounded away from zero.
  * Source: k8s.io/apimachinery/pkg/api/resource, Quantity, of v1.33 (format and canonical form).
  */
 
@@ -14,7 +14,7 @@ export interface Quantity {
 
 const NANO = 1_000_000_000n;
 const MAX_INT64 = 2n ** 63n - 1n;
-/** Beyond what any resource needs; keeps hostile exponents from costing memory. */
+/** Limits that no real resource reaches; without them a huge exponent would exhaust the memory. */
 const MAX_LENGTH = 256;
 const MAX_EXPONENT = 128;
 
@@ -39,19 +39,19 @@ const pattern = /^([+-]?)(\d*)(?:\.(\d*))?(?:([eE])([+-]?\d+)|(n|u|m|k|M|G|T|P|E
 
 export const zeroQuantity: Quantity = Object.freeze({ nano: 0n, format: 'DecimalSI' });
 
-/** Division rounded towards positive infinity; `divisor` is positive. */
+/** Divides and rounds towards positive infinity; `divisor` must be positive. */
 function divideUp(value: bigint, divisor: bigint): bigint {
   const quotient = value / divisor;
   return value > 0n && quotient * divisor !== value ? quotient + 1n : quotient;
 }
 
-/** digits × 10^exponent in billionths; digits is not negative. */
+/** digits × 10^exponent in billionths; digits must not be negative. */
 function scaleToNano(digits: bigint, exponent: number): bigint {
   const shift = exponent + 9;
   return shift >= 0 ? digits * 10n ** BigInt(shift) : divideUp(digits, 10n ** BigInt(-shift));
 }
 
-/** Undefined where the text is no quantity. Binary amounts are capped at 2^63-1, as upstream caps them. */
+/** Returns undefined if the text is not a quantity. Caps binary amounts at 2^63-1, like upstream. */
 export function parseQuantity(text: string): Quantity | undefined {
   if (text === '0') return zeroQuantity;
   if (text.length > MAX_LENGTH) return undefined;
@@ -82,7 +82,7 @@ export function parseQuantity(text: string): Quantity | undefined {
   return { nano: sign === '-' ? -nano : nano, format };
 }
 
-/** The amount divided by `base` as often as it goes without remainder, at most `most` times. */
+/** Divides the amount by `base` as long as there is no remainder, at most `most` times. */
 function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; times: number } {
   let times = 0;
   while (times < most && amount % base === 0n) {
@@ -93,8 +93,8 @@ function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; t
 }
 
 /**
- * The canonical text: no fraction, the largest suffix that loses nothing. `1.5Gi` is `1536Mi`, `0.5` is `500m`.
- * A binary amount below 1024, or with a fraction, is written with decimal suffixes.
+ * The canonical text: without a fraction, with the largest suffix that keeps the exact value. `1.5Gi` becomes `1536Mi`, `0.5`
+ * becomes `500m`. A binary amount that is below 1024 or has a fraction gets a decimal suffix.
  */
 export function formatQuantity({ nano, format }: Quantity): string {
   if (nano === 0n) return '0';
@@ -109,10 +109,10 @@ export function formatQuantity({ nano, format }: Quantity): string {
   return `${amount}${decimalSuffixes.get(exponent) ?? ''}`;
 }
 
-/** What nearly everyone writes, and canonical: nothing to reduce by 1000 or 1024. (8Ei and more is capped.) */
+/** Fast path for common quantities that are already canonical: not divisible by 1000 or 1024. (8Ei and more would be capped.) */
 const plainPattern = /^[1-9]\d{0,2}(?:[numkMGTPE]|[KMGTP]i)?$/;
 
-/** The canonical text of what a client wrote, a JSON number included; undefined where it is no quantity. */
+/** The canonical text of a client's value, which may be a JSON number; undefined if it is not a quantity. */
 export function canonicalQuantity(value: string | number): string | undefined {
   if (typeof value === 'string' && plainPattern.test(value)) return value;
   const quantity = parseQuantity(typeof value === 'number' ? String(value) : value.trim());
@@ -128,23 +128,23 @@ export const quantityValue = (quantity: Quantity): bigint => divideUp(quantity.n
 export const compareQuantities = (a: Quantity, b: Quantity): -1 | 0 | 1 =>
   a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0;
 
-/** The sum, written as `a` is (as `b` is where `a` is zero). */
+/** The sum, in the format of `a` (of `b` if `a` is zero). */
 export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano + b.nano,
   format: a.nano === 0n ? b.format : a.format,
 });
 
-/** The difference, written as `a` is (as `b` is where `a` is zero). */
+/** The difference, in the format of `a` (of `b` if `a` is zero). */
 export const subtractQuantities = (a: Quantity, b: Quantity): Quantity => ({
   nano: a.nano - b.nano,
   format: a.nano === 0n ? b.format : a.format,
 });
 
-/** `factor` is a whole number. */
+/** `factor` must be an integer. */
 export const multiplyQuantity = (quantity: Quantity, factor: bigint | number): Quantity => ({
   nano: quantity.nano * BigInt(factor),
   format: quantity.format,
 });
 
-/** The larger of both; `a` where they are equal. */
+/** The larger one; `a` if both are equal. */
 export const maxQuantity = (a: Quantity, b: Quantity): Quantity => (b.nano > a.nano ? b : a);

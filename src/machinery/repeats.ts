@@ -1,6 +1,6 @@
-/** Which elements of a list come again, without comparing each with all others: clients may send a hundred thousand. */
+/** Finds duplicate list elements without comparing pairs, because clients may send a hundred thousand elements. */
 
-/** For each element whether an equal one comes before it. */
+/** For each element, whether an equal element precedes it. */
 export function repeats<T>(values: readonly T[]): boolean[] {
   const seen = new Set<T>();
   return values.map((value) => {

@@ -1,12 +1,12 @@
 /**
- * Failures of the API: one constructor a failure fixes code, reason, details and wording.
- * Source: k8s.io/apimachinery/pkg/api/errors (behaviour and wording).
+ * API failures: one constructor per failure defines its code, reason, details and wording.
+ * Source: k8s.io/apimachinery/pkg/api/errors (behavior and wording).
  */
 import { boundedStatus } from './error-text.ts';
 import { type FieldError, fieldErrorCause, listErrors } from './field-error.ts';
 import type { Status, StatusDetails } from './meta.ts';
 
-/** An expected failure of an API call; `status` is what the client gets: its texts are bounded. */
+/** An expected failure of an API call. `status` is sent to the client; its texts are truncated to the limit. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: Status;
@@ -58,7 +58,7 @@ const about = (ref: GroupResource, name: string): StatusDetails => ({
 export const notFound = (ref: GroupResource, name: string): ApiError =>
   failure(404, 'NotFound', `${groupResourceText(ref)} ${JSON.stringify(name)} not found`, about(ref, name));
 
-/** The path itself names nothing. */
+/** No resource exists at the path of the request. */
 export const pathNotFound = (): ApiError =>
   failure(404, 'NotFound', 'the server could not find the requested resource', {});
 
@@ -114,7 +114,7 @@ export const unsupportedMediaType = (supported: readonly string[]): ApiError =>
     `the body of the request was in an unknown format - accepted media types include: ${supported.join(', ')}`,
   );
 
-/** The resourceVersion of a list or watch is older than the history kept. */
+/** The resourceVersion of a list or watch is older than the retained history. */
 export const expired = (message: string): ApiError => failure(410, 'Expired', message);
 
 export const tooLargeResourceVersion = (requested: number, current: number): ApiError =>

@@ -6,17 +6,17 @@
 export type Millis = number;
 
 const FIRST_TIME: Millis = Date.parse('0000-01-01T00:00:00Z');
-/** The last whole second that RFC 3339 can write: years have four digits. */
+/** The last whole second that RFC 3339 can represent: years have four digits. */
 export const LAST_TIME: Millis = Date.parse('9999-12-31T23:59:59Z');
 
-/** Whether RFC 3339 can write it. */
+/** Whether RFC 3339 can represent the time. */
 export const isWritableTime = (millis: Millis): boolean => millis >= FIRST_TIME && millis < LAST_TIME + 1000;
 
-/** Clients cannot read other years, and beyond the year 275760 there is no Date: a period can be as long as it likes. */
+/** Clamps times that RFC 3339 cannot represent: periods have no upper limit, and Date cannot represent years beyond 275760. */
 const isoTime = (millis: Millis): string =>
   new Date(isWritableTime(millis) ? millis : millis < FIRST_TIME ? FIRST_TIME : LAST_TIME).toISOString();
 
-/** metav1.Time: whole seconds, as upstream serves it (2026-01-31T09:30:00Z). */
+/** metav1.Time: whole seconds, in upstream's format (2026-01-31T09:30:00Z). */
 export function formatTime(millis: Millis): string {
   return `${isoTime(millis).slice(0, 19)}Z`;
 }
@@ -26,14 +26,14 @@ export function formatMicroTime(millis: Millis): string {
   return `${isoTime(millis).slice(0, 23)}000Z`;
 }
 
-/** Milliseconds of an RFC 3339 string, or undefined where it is absent or not a time. */
+/** Milliseconds of an RFC 3339 string; undefined if it is absent or invalid. */
 export function parseTime(text: string | undefined): Millis | undefined {
   if (text === undefined) return undefined;
   const millis = Date.parse(text);
   return Number.isNaN(millis) ? undefined : millis;
 }
 
-/** Whole milliseconds, as Go writes a duration: 95ms, 1.5s, 1m0s, 2h0m0s. */
+/** Formats whole milliseconds like a Go duration: 95ms, 1.5s, 1m0s, 2h0m0s. */
 export function formatDuration(millis: Millis): string {
   if (millis > 0 && millis < 1000) return `${millis}ms`;
   const seconds = `${(millis % 60_000) / 1000}s`;

@@ -2,7 +2,7 @@
  * What the rest needs of the machine, as interfaces: clock, timers, log. node.ts is the real one;
  * simulation/ has a virtual one. Files and processes: see files.ts, processes.ts.
  */
-/** Milliseconds since the epoch. */
+/** Milliseconds since the epoch. Defined here as well as in src/machinery/time.ts, because this folder may import nothing. */
 export type Millis = number;
 
 export interface Clock {

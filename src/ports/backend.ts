@@ -1,9 +1,8 @@
 /**
- * The resource verbs of the API as typed calls: what the API server offers in process,
- * and what a client calls, over HTTP or directly. It is a port because the API server and the client
- * may not import each other.
+ * The resource verbs of the API as typed calls. The API server implements them in process; a client calls them in process or
+ * over HTTP. This is a port because the API server and the client may not import each other.
  *
- * Objects that come out are shared and must not be modified (copy with structuredClone).
+ * Returned objects are shared and must not be modified (copy with structuredClone).
  * Every call fails with an ApiError (see status.ts) that carries a metav1.Status.
  */
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
@@ -23,12 +22,12 @@ export interface WatchOptions {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
-  /** Undefined or '0': synthetic ADDED events for what exists, then changes. */
+  /** Undefined or '0': synthetic ADDED events for existing objects, then changes. */
   resourceVersion?: string;
-  /** Only with sendInitialEvents, and then required. */
+  /** Allowed only with sendInitialEvents, and then required. */
   resourceVersionMatch?: 'Exact' | 'NotOlderThan';
   allowWatchBookmarks?: boolean;
-  /** True: ADDED events for what exists, then a BOOKMARK annotated k8s.io/initial-events-end. False: only changes. */
+  /** True: ADDED events for existing objects, then a BOOKMARK annotated k8s.io/initial-events-end. False: only changes. */
   sendInitialEvents?: boolean;
   timeoutSeconds?: number;
 }
@@ -38,21 +37,21 @@ export type WatchEvent<T extends KubeObject = KubeObject> =
   | { type: 'ERROR'; object: Status };
 
 /**
- * `initial`: the object is one of those that the watch begins with, which the cache has (`shared`), or which was read for this watch
- * alone (`own`).
+ * `initial` marks an object of the initial state of the watch: `shared` if the cache holds it, `own` if it was read for this
+ * watch alone.
  */
 export type WatchSink = (event: WatchEvent, initial?: 'shared' | 'own') => void;
 
 export interface WriteOptions {
   dryRun?: boolean;
   fieldManager?: string;
-  /** Server-side apply takes fields from their owners. */
+  /** Whether server-side apply takes over fields that other managers own. */
   force?: boolean;
-  /** What to do with unknown and duplicate fields; upstream's default is Warn. */
+  /** How to treat unknown and duplicate fields. Upstream's default is Warn. */
   fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
-  /** Called with each sentence for the client's Warning header. */
+  /** Called with each text of the client's Warning header. */
   onWarning?: (text: string) => void;
-  /** Who asks; absent: a part of lifepod in the same process. */
+  /** The user who sent the request; absent for components of lifepod in the same process. */
   user?: UserInfo;
 }
 
@@ -62,7 +61,7 @@ export interface DeleteOptions extends WriteOptions {
   propagationPolicy?: string;
 }
 
-/** As the client's certificate says it. */
+/** The user as named by the client's certificate. */
 export interface UserInfo {
   name: string;
   groups: string[];
@@ -70,21 +69,21 @@ export interface UserInfo {
 
 export interface ResourceBackend {
   get(ref: ResourceRef, namespace: string | undefined, name: string): Promise<KubeObject>;
-  /** Rejects when `signal` aborts, where the list is read in more than one step. */
+  /** Rejects when `signal` aborts, if the list is read in more than one step. */
   list(ref: ResourceRef, options: ListOptions, signal?: AbortSignal): Promise<KubeList>;
   /**
-   * Calls `sink` for each event, in order, until `signal` aborts (resolves) or the watch ends by
-   * itself (timeout, 410 as an ERROR event; resolves). Rejects where the watch cannot start.
+   * Calls `sink` for each event in order. Resolves when `signal` aborts or when the watch ends (timeout, or 410 as an ERROR
+   * event). Rejects if the watch cannot start.
    */
   watch(ref: ResourceRef, options: WatchOptions, sink: WatchSink, signal: AbortSignal): Promise<void>;
-  /** `subresource` such as 'binding': the body is that subresource's kind and the answer its own. */
+  /** With a `subresource` such as 'binding', the body has the subresource's kind and so has the result. */
   create(
     ref: ResourceRef,
     namespace: string | undefined,
     object: KubeObject,
     options?: WriteOptions & { name?: string; subresource?: string },
   ): Promise<KubeObject>;
-  /** `subresource` 'status' replaces the status alone. A resourceVersion in the object is a precondition (409). */
+  /** `subresource` 'status' replaces only the status. A resourceVersion in the object is a precondition (409). */
   update(ref: ResourceRef, object: KubeObject, options?: WriteOptions & { subresource?: string }): Promise<KubeObject>;
   patch(
     ref: ResourceRef,
@@ -94,11 +93,11 @@ export interface ResourceBackend {
     body: unknown,
     options?: WriteOptions & {
       subresource?: string;
-      /** Called where a server-side apply makes the object. */
+      /** Called if a server-side apply creates the object. */
       onCreated?: () => void;
     },
   ): Promise<KubeObject>;
-  /** The object as it is now (terminating) or as it was when it went. */
+  /** Returns the terminating object, or the last state of the deleted object. */
   delete(
     ref: ResourceRef,
     namespace: string | undefined,
@@ -107,8 +106,8 @@ export interface ResourceBackend {
   ): Promise<KubeObject | Status>;
   deleteCollection(ref: ResourceRef, options: ListOptions & DeleteOptions): Promise<KubeList>;
   /**
-   * Calls the listener with each object that the backend has given out and no longer holds itself. Returns the function that ends it.
-   * Absent: the backend holds no objects.
+   * Calls the listener with each object that the backend returned earlier and has now dropped from its cache. Returns a function
+   * that removes the listener. Absent if the backend does not cache objects.
    */
   onDrop?(listener: (object: KubeObject) => void): () => void;
 }

@@ -1,9 +1,9 @@
 /**
- * What the API server asks of a node, beside the objects: logs and streams of a Pod's containers.
- * The node implements it, the command line hands it to the API server.
+ * What the API server requests from a node besides objects: logs and streams of a Pod's containers.
+ * The node implements this interface, and the engine passes it to the API server.
  */
 
-/** Query of the log subresource. Source: v1.33 PodLogOptions. */
+/** Query parameters of the log subresource. Source: PodLogOptions of v1.33. */
 export interface LogOptions {
   follow?: boolean;
   previous?: boolean;
@@ -16,7 +16,7 @@ export interface LogOptions {
   stream?: 'All' | 'Stdout' | 'Stderr';
 }
 
-/** Which streams of a container's process are wanted; at least one. With a tty there is no stderr of its own. */
+/** The requested streams of a container's process; at least one. With a tty, stderr is part of stdout. */
 export interface StreamSelection {
   stdin: boolean;
   stdout: boolean;
@@ -30,20 +30,20 @@ export interface PodRef {
   uid: string;
 }
 
-/** Where the node serves streams: a URL on loopback that is good for one connection, within a minute: http, upgraded to SPDY/3.1. */
+/** Where the node serves a stream: a loopback HTTP URL, upgraded to SPDY/3.1. Valid for one connection within a minute. */
 export interface StreamEndpoint {
   url: string;
 }
 
 export interface NodeConnection {
   /**
-   * Chunks of the container's log until its end, or, with follow, until the container ends or `signal` aborts.
-   * Rejects with an ApiError (400 BadRequest) with upstream's wording where the container has no log to read.
+   * Yields the container's log up to its current end, or, with `follow`, until the container exits or `signal` aborts.
+   * Rejects with an ApiError (400 BadRequest) in upstream's wording if the container has no log to read.
    */
   logs(pod: PodRef, container: string, options: LogOptions, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * Runs a command in the container's current run. Rejects, as attach() and portForward() do, with an ApiError
-   * (500 InternalError) with upstream's wording where that run does not live or the runtime refuses.
+   * Runs a command in the current run of the container. Rejects, like attach() and portForward(), with an ApiError (500
+   * InternalError) in upstream's wording if that run has ended or the runtime refuses.
    */
   exec(
     pod: PodRef,
@@ -52,12 +52,12 @@ export interface NodeConnection {
     signal: AbortSignal,
   ): Promise<StreamEndpoint>;
   /**
-   * To be awaited before a command of exec() may start, which it does when all its streams are open. What it resolves with
-   * is to be called once the command has written something or has ended: others then start.
+   * Waits until a command of exec() may start. Await it before opening the last stream, because the command starts when all its
+   * streams are open. Call the returned function once the command has written output or exited, so that the next can start.
    */
   execTurn(signal: AbortSignal): Promise<() => void>;
   /** The streams of the container's own process. */
   attach(pod: PodRef, container: string, options: StreamSelection, signal: AbortSignal): Promise<StreamEndpoint>;
-  /** Connections to ports inside the Pod; with SPDY each stream names its port, so `ports` may be empty. */
+  /** Connections to ports of the Pod. With SPDY each stream names its port, so `ports` may be empty. */
   portForward(pod: PodRef, ports: readonly number[], signal: AbortSignal): Promise<StreamEndpoint>;
 }

@@ -1,17 +1,17 @@
 /**
- * What the API server asks a node about itself: what it and its containers use, and the documents that upstream's kubelet
- * serves. The node implements it, the command line hands it to the API server.
+ * What the API server requests from a node about the node itself: resource usage, and the documents that upstream's kubelet
+ * serves. The node implements this interface, and the engine passes it to the API server.
  */
 import type { Millis } from '../machinery/time.ts';
 
 export interface ResourceUsage {
-  /** CPU time in a second, in billionths of a second: 1e9 is one core. Over the window. */
+  /** CPU time per second in nanoseconds, averaged over the window: 1e9 is one core. */
   cpuNanoCores: number;
-  /** At the end of the window: what cannot be taken away without harm. */
+  /** Memory at the end of the window that cannot be reclaimed without harm. */
   memoryWorkingSetBytes: number;
 }
 
-/** Only of containers that run. */
+/** The usage of the running containers of a Pod. */
 export interface PodUsage {
   namespace: string;
   name: string;
@@ -28,16 +28,16 @@ export interface NodeUsage extends ResourceUsage {
 
 export interface NodeDocument {
   contentType: string;
-  /** One after the other. The document of all Pods may be longer than a string can be. */
+  /** To be concatenated. The document of all Pods may be longer than the longest possible string. */
   texts: Iterable<string>;
 }
 
 export interface NodeReports {
-  /** A rate needs two looks: takes up to a second where nobody has asked lately. */
+  /** A CPU rate needs two samples, so this takes up to a second if there is no recent sample. */
   usage(): Promise<NodeUsage>;
   /**
-   * What is at the path of the node's own server, such as `/stats/summary`; undefined where nothing is. Rejects with an
-   * ApiError (503 ServiceUnavailable) where the node of that name cannot be reached.
+   * The document at a path of the node's own server, such as `/stats/summary`; undefined if there is none. Rejects with an
+   * ApiError (503 ServiceUnavailable) if the node of that name cannot be reached.
    */
   document(node: string, path: string, signal: AbortSignal): Promise<NodeDocument | undefined>;
 }

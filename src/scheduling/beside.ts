@@ -1,8 +1,8 @@
 /**
- * Whether a Pod still fits on a node while others are added beside it, one after the other: each is looked at once, so
- * that many Pods are not compared with all those before them.
+ * Checks whether a Pod still fits on a node while other Pods are added one by one. Each added Pod is examined only once, so that
+ * the cost does not grow with the square of the number of Pods.
  *
- * Invariant: the answer is that of reasonsAgainst() with all that were added.
+ * Invariant: the result is the same as that of reasonsAgainst() with all Pods that were added.
  */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
@@ -12,10 +12,10 @@ import { allocatableOf, requestedBy, wantedBy } from './node-resources.ts';
 import { reasonsAgainst } from './schedule.ts';
 import { claimNamesOf, exclusiveClaims, type VolumeFacts } from './volume-claims.ts';
 
-/** Adds another where the Pod fits beside it still; false where it does not. */
+/** Adds another Pod if the Pod still fits beside it; otherwise returns false. */
 export type AddBeside = (other: Pod) => boolean;
 
-/** undefined: the Pod does not fit beside these. They have not ended, as the others that are added. */
+/** undefined: the Pod does not fit beside `staying`. Neither these Pods nor the added ones may have ended. */
 export function fitBeside(
   pod: Pod,
   node: Node,

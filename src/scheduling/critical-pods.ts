@@ -1,6 +1,6 @@
 /**
- * Room for a critical Pod on a node that is full: which others end for it. Pure.
- * Source: pkg/kubelet/preemption of v1.33 (who may be chosen, in which order; behaviour and wording).
+ * Makes room for a critical Pod on a full node: chooses the Pods to evict. Pure.
+ * Source: pkg/kubelet/preemption of v1.33 (choice and order of the victims; behavior and wording).
  */
 
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
@@ -10,20 +10,20 @@ import type { Pod } from '../api/generated/types.ts';
 /** Source: priority of system-cluster-critical. */
 export const CRITICAL_PRIORITY = 2_000_000_000;
 
-/** The system needs it, or a file of the node wants it. What its annotations say does not count: anyone may write them. */
+/** Whether the Pod is a static Pod or has a system priority. Annotations do not count, because anyone can write them. */
 export const isCritical = ({ spec }: Pod, isStatic: boolean): boolean =>
   isStatic || (spec?.priority ?? 0) >= CRITICAL_PRIORITY;
 
-/** What is missing, by resource, in billionths of the unit. */
+/** The missing amounts by resource, in billionths of the unit. */
 export type Shortage = ReadonlyMap<string, bigint>;
 
 const ONE = 1_000_000_000n;
 
-/** What a Pod gives back when it ends. */
+/** The amount of a resource that is freed when the Pod ends. */
 const given = (pod: Pod, resource: string): bigint =>
   resource === 'pods' ? ONE : (effectiveRequests(pod).get(resource)?.nano ?? 0n);
 
-/** What is missing still when these have ended. */
+/** The remaining shortage once these Pods have ended. */
 export function shortageAfter(shortage: Shortage, ended: readonly Pod[]): Shortage {
   const left = new Map<string, bigint>();
   for (const [resource, missing] of shortage) {
@@ -33,7 +33,7 @@ export function shortageAfter(shortage: Shortage, ended: readonly Pod[]): Shorta
   return left;
 }
 
-/** The sum of the squares of the parts that would be missing still: how little the end of this Pod helps. */
+/** The sum of the squared fractions that would still be missing; the smaller, the more the end of this Pod helps. */
 const distance = (pod: Pod, shortage: Shortage): number => {
   let sum = 0;
   for (const [resource, missing] of shortage) {
@@ -51,7 +51,7 @@ const isSmaller = (a: Pod, b: Pod): boolean => {
   return false;
 };
 
-/** Of Pods that are enough together: few, and of those that help as much the smaller ones. */
+/** Chooses a small subset of the Pods that covers the shortage. Prefers smaller Pods among those that help equally. */
 function fewOf(pods: readonly Pod[], shortage: Shortage): Pod[] {
   const chosen = new Set<Pod>();
   for (let missing = shortage; missing.size > 0; missing = shortageAfter(shortage, [...chosen])) {
@@ -68,8 +68,8 @@ function fewOf(pods: readonly Pod[], shortage: Shortage): Pod[] {
 }
 
 /**
- * Those of the candidates that are to end so that nothing is missing: as few Guaranteed Pods as can be, then as few Burstable ones, then as
- * few others. undefined: all of them together are not enough.
+ * Chooses the candidates to evict so that nothing is missing: as few Guaranteed Pods as possible, then as few Burstable ones, then
+ * as few BestEffort ones. undefined: evicting all candidates would not be enough.
  */
 export function victimsFor(shortage: Shortage, candidates: readonly Pod[]): Pod[] | undefined {
   if (shortageAfter(shortage, candidates).size > 0) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Whether a Pod can run on a node, and if not, why: the first filter that refuses says so.
- * Source: the filter plugins of v1.33's default scheduler profile, in their order (behaviour and wording).
+ * Checks whether a Pod can run on a node, and returns the reasons of the first filter that rejects it.
+ * Source: the filter plugins of v1.33's default scheduler profile, in their order (behavior and wording).
  */
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { ContainerPort, Node, Pod } from '../api/generated/types.ts';
@@ -13,7 +13,7 @@ export type Feasibility = { fits: true } | { fits: false; reasons: string[] };
 
 type Filter = (pod: Pod, node: Node, podsOnNode: readonly Pod[]) => string[];
 
-/** `podsOnNode`: all Pods that are bound to the node; those that have ended do not count. */
+/** `podsOnNode`: all Pods bound to the node; ended Pods are ignored. */
 export function feasible(pod: Pod, node: Node, podsOnNode: readonly Pod[]): Feasibility {
   const running = podsOnNode.filter((other) => !hasEnded(other));
   for (const filter of filters) {
@@ -36,7 +36,7 @@ const nodeName: Filter = (pod, node) =>
     ? []
     : ["node(s) didn't match the requested node name"];
 
-/** What the node's state calls for counts before the taint stands there: a node that shuts down gets no Pod any more. */
+/** Includes the taints that follow from the node's state even before they are set, so that a node that shuts down gets no new Pod. */
 const taints: Filter = (pod, node) => {
   const ofState = stateKeys(node).map((key) => ({ key, effect: 'NoSchedule' }));
   const taint = untoleratedTaint(pod, [...(node.spec?.taints ?? []), ...ofState]);
@@ -49,11 +49,11 @@ const nodeSelection: Filter = (pod, node) =>
 const hostPorts: Filter = (pod, _node, podsOnNode) =>
   hostPortsTaken(pod, podsOnNode) ? ["node(s) didn't have free ports for the requested pod ports"] : [];
 
-/** Whether one of the Pod's ports of the node is that of another, which has not ended. */
+/** Whether a host port of the Pod is taken by another Pod that has not ended. */
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
   others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
 
-/** Returns a function that says whether another Pod has a host port that this one wants. It may be called for many Pods. */
+/** Returns a predicate that checks whether another Pod has a host port that this Pod wants. Meant to be called for many Pods. */
 export function hostPortClash(pod: Pod): (other: Pod) => boolean {
   const wanted = new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
   if (wanted.size === 0) return () => false;
@@ -64,7 +64,7 @@ export function hostPortClash(pod: Pod): (other: Pod) => boolean {
   return (other) => hostPortsOf(other).some(isWanted);
 }
 
-/** The node's ports must be free for defer containers as well, whenever the Pod ends: nobody could move it then. */
+/** Includes defer containers: their host ports must stay free, because a terminating Pod cannot be moved to another node. */
 const hostPortsOf = (pod: Pod): ContainerPort[] =>
   [
     ...(pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
@@ -76,14 +76,14 @@ const hostPortsOf = (pod: Pod): ContainerPort[] =>
 
 const EVERY_ADDRESS = '0.0.0.0';
 const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS;
-/** Without an address: the port at any address. */
+/** Without an address: matches the port at any address. */
 const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
   [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
 
-/** A Pod may ask for a hundred thousand resources that the node does not have: so many are named. */
+/** The limit for reasons in a message, because a Pod may request a hundred thousand resources that the node does not have. */
 const MAX_REASONS = 100;
 
-/** Requests that fit beside those of the Pods already there. */
+/** Checks that the requests fit in addition to those of the Pods on the node. */
 const resources: Filter = (pod, node, podsOnNode) => {
   const reasons: string[] = [];
   const maxPods = allocatableOf(node, 'pods');

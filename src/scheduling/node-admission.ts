@@ -1,7 +1,7 @@
 /**
- * Whether a node takes a Pod that is bound to it, by the rules that the scheduler chooses nodes with, and if not, the
- * reason and the message that the Pod fails with. For critical Pods others make way.
- * Source: pkg/kubelet/lifecycle predicate, pkg/kubelet/sysctl and pkg/security/apparmor of v1.33 (behaviour and wording).
+ * Decides whether a node admits a Pod that is bound to it, by the same rules as the scheduler. If not, returns the reason and the
+ * message that the Pod fails with. Critical Pods may preempt others.
+ * Source: pkg/kubelet/lifecycle predicate, pkg/kubelet/sysctl and pkg/security/apparmor of v1.33 (behavior and wording).
  */
 
 import { containersOf } from '../api/core/v1/pod/containers.ts';
@@ -29,27 +29,27 @@ export interface Refusal {
 
 export interface NodeSide {
   node: Node;
-  /** Of this node; those that have ended do not count. */
+  /** The other Pods of this node; ended Pods are ignored. */
   others: readonly Pod[];
-  /** Whether a Pod, this one or another, is of a file of the node. */
+  /** Whether a Pod (this one or another) is a static Pod. */
   isStatic(pod: Pod): boolean;
-  /** Pods among the others that end already: what they have will be free. */
+  /** Whether one of the others is already ending, so that its resources will be free. */
   isEnding?(pod: Pod): boolean;
   appArmorEnabled: boolean;
-  /** The runtime gives a process no other groups than it is told to, where that is wanted. */
+  /** Whether the runtime supports supplementalGroupsPolicy Strict. */
   strictGroups: boolean;
-  /** parseAllowedSysctls(); absent: none but the safe ones. */
+  /** The result of parseAllowedSysctls(); if absent, only safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
 }
 
-/** The Pod is taken when there is room: where those that end already do not make it, these are to end too. */
+/** The Pod is admitted once there is room. If the Pods that are already ending do not free enough, the victims must end too. */
 export interface Preemption {
   victims: readonly Pod[];
 }
 
 const OS_LABEL = 'kubernetes.io/os';
 
-/** undefined: the node takes the Pod. */
+/** undefined: the node admits the Pod. */
 export function refusal(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   const critical = isCritical(pod, side.isStatic(pod));
   for (const check of [sysctls, operatingSystem, groupsPolicy, ...(critical ? [] : [resources]), placement, appArmor]) {
@@ -100,7 +100,7 @@ interface Shortfall {
 
 const inPods = (count: number): Quantity => ({ nano: BigInt(count) * 1_000_000_000n, format: 'DecimalSI' });
 
-/** What the Pod requests beyond what is left, in the order in which it is told. */
+/** The requests of the Pod that exceed the free resources, in the order in which they are reported. */
 function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Shortfall> {
   const others = all.filter((other) => !hasEnded(other));
   const isKnown = (name: string): boolean =>
@@ -116,7 +116,7 @@ function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Short
   }
 }
 
-/** As the kubelet counts. */
+/** The unit in which the kubelet reports the resource: millicores for cpu, whole units otherwise. */
 const counted = (name: string, quantity: Quantity): string =>
   String((name === 'cpu' ? quantityMilli : quantityValue)(quantity));
 
@@ -131,7 +131,7 @@ const resources: Check = (pod, side) => {
   };
 };
 
-/** Of the resources for which others would have to make way: for a Pod that lacks so many of them no room is made. */
+/** If a Pod lacks this many resources, no Pods are preempted for it. */
 const MAX_MISSING = 100;
 
 function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
@@ -157,7 +157,7 @@ function makeRoom(pod: Pod, side: NodeSide): Refusal | Preemption | undefined {
   };
 }
 
-/** Of others than Kubernetes: where the node does not know them, they are not the node's to give. */
+/** Whether the resource is not one of Kubernetes. Nodes ignore requests for such resources if they do not know them. */
 const isExtended = (name: string): boolean => name.includes('/') && !name.includes('kubernetes.io/');
 
 const FIRST = ['pods', 'cpu', 'memory', 'ephemeral-storage'];
@@ -173,7 +173,7 @@ const placement: Check = (pod, { node, others, isStatic }) => {
     return failed('NodeName', "node(s) didn't match the requested node name");
   if (hostPortsTaken(pod, others))
     return failed('NodePorts', "node(s) didn't have free ports for the requested pod ports");
-  // NoSchedule is the scheduler's alone: who names the node means it.
+  // NoSchedule only affects the scheduler: a Pod that names the node explicitly is admitted.
   return !isStatic(pod) && untoleratedTaint(pod, node.spec?.taints ?? [], ['NoExecute']) !== undefined
     ? failed('TaintToleration', "node(s) had taints that the pod didn't tolerate")
     : undefined;

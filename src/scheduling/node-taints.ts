@@ -1,5 +1,5 @@
 /**
- * The taints that follow from a node's state, and how long a Pod stays on a node that is tainted. Pure.
+ * The taints that follow from a node's state, and how long a Pod may stay on a tainted node. Pure.
  * Source: "Taints and Tolerations" of the v1.33 documentation; pkg/controller/nodelifecycle, pkg/controller/tainteviction.
  */
 import type { Node, Pod, Taint } from '../api/generated/types.ts';
@@ -9,10 +9,10 @@ const NOT_READY = 'node.kubernetes.io/not-ready';
 const UNREACHABLE = 'node.kubernetes.io/unreachable';
 export const UNSCHEDULABLE = 'node.kubernetes.io/unschedulable';
 
-/** What the condition Ready says of a node that ends its Pods for a shutdown of the machine. Source: pkg/kubelet/nodeshutdown of v1.33. */
+/** The message of the Ready condition while the node ends its Pods before a shutdown. Source: pkg/kubelet/nodeshutdown of v1.33. */
 export const SHUTTING_DOWN = 'node is shutting down';
 
-/** [condition, its status, key] */
+/** [condition, status of the condition, key of the taint] */
 const OF_CONDITIONS: readonly (readonly [type: string, status: string, key: string])[] = [
   ['Ready', 'False', NOT_READY],
   ['Ready', 'Unknown', UNREACHABLE],
@@ -21,13 +21,13 @@ const OF_CONDITIONS: readonly (readonly [type: string, status: string, key: stri
   ['PIDPressure', 'True', 'node.kubernetes.io/pid-pressure'],
 ];
 
-/** Keys of taints with the effect NoSchedule that are nobody else's to set. */
+/** Keys of the NoSchedule taints that only lifepod sets. */
 export const STATE_KEYS: readonly string[] = [...OF_CONDITIONS.map(([, , key]) => key), UNSCHEDULABLE];
 
-/** Of them those that also drive Pods away, with the effect NoExecute, of a node that stays so. */
+/** The subset of STATE_KEYS that are also set with the effect NoExecute if the state persists. */
 export const EVICTING_KEYS: readonly string[] = [NOT_READY, UNREACHABLE];
 
-/** Those of them that the node is to have. */
+/** The subset of STATE_KEYS that applies to the node. */
 export const stateKeys = ({ spec, status }: Node): string[] => [
   ...OF_CONDITIONS.filter(([type, state]) =>
     status?.conditions?.some((each) => each.type === type && each.status === state),
@@ -35,7 +35,7 @@ export const stateKeys = ({ spec, status }: Node): string[] => [
   ...(spec?.unschedulable === true ? [UNSCHEDULABLE] : []),
 ];
 
-/** For how many seconds the Pod stays on a node with these taints; undefined: for good. */
+/** The number of seconds for which the Pod tolerates the NoExecute taints; undefined: forever. */
 export function staysForSeconds(pod: Pod, taints: readonly Taint[]): number | undefined {
   const tolerationOf = tolerationFinder(pod);
   let seconds = Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
- * Room for a Pod among others of lower priority: on which node, and who goes. Pure.
- * Source: "Pod Priority and Preemption" of the v1.33 documentation; the plugin DefaultPreemption of v1.33 (behaviour).
+ * Makes room for a Pod by preempting Pods of lower priority: chooses the node and the victims. Pure.
+ * Source: "Pod Priority and Preemption" of the v1.33 documentation; the plugin DefaultPreemption of v1.33 (behavior).
  */
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
@@ -10,18 +10,18 @@ import { claimProblem, type VolumeFacts } from './volume-claims.ts';
 
 export interface Room {
   node: string;
-  /** To be deleted; empty where those that end already make the room. */
+  /** The Pods to delete; empty if the Pods that are already ending free enough. */
   victims: Pod[];
 }
 
 export const priorityOf = ({ spec }: Pod): number => spec?.priority ?? 0;
 
-/** The one of higher priority first, of equal ones the older. */
+/** Sorts by descending priority, then by ascending creation time. */
 export const importantFirst = (a: Pod, b: Pod): number =>
   priorityOf(b) - priorityOf(a) ||
   (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? '');
 
-/** `pods`: every Pod that has a node. undefined: no node can be freed for it, or it does not want that. */
+/** `pods`: all Pods that are bound to a node. undefined: no node can be freed, or the Pod's preemptionPolicy is Never. */
 export function roomFor(
   pod: Pod,
   nodes: readonly Node[],
@@ -51,7 +51,7 @@ function victimsOn(
   podsOnNode: readonly Pod[],
   volumes: VolumeFacts | undefined,
 ): Pod[] | undefined {
-  // The file of a static Pod would bring it back.
+  // A mirror Pod cannot be preempted: the file of its static Pod would recreate it.
   const mayGo = (other: Pod): boolean => priorityOf(other) < priorityOf(pod) && !isMirrorPod(other);
   const lower = podsOnNode.filter(mayGo).sort(importantFirst);
   const add = fitBeside(
@@ -64,7 +64,7 @@ function victimsOn(
   return lower.filter(({ metadata }) => metadata.deletionTimestamp === undefined).filter((other) => !add(other));
 }
 
-/** What preempting the Pods of one node costs. */
+/** The cost of preempting Pods on a node. */
 interface Cost {
   highest: number;
   sum: number;
@@ -80,7 +80,7 @@ function costOf({ victims }: Room): Cost {
   return cost;
 }
 
-/** Less than 0: the first one costs less. */
+/** Negative if the first one costs less. */
 function compareRooms(a: Room & Cost, b: Room & Cost): number {
   const order = (x: number, y: number): number => (x === y ? 0 : x < y ? -1 : 1);
   return order(a.highest, b.highest) || order(a.sum, b.sum) || order(a.count, b.count) || a.node.localeCompare(b.node);

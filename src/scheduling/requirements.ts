@@ -1,4 +1,4 @@
-/** Which nodes a Pod asks for: taints and tolerations, node selectors, node affinity. Source: v1.33. */
+/** A Pod's requirements for nodes: taints and tolerations, node selectors, node affinity. Source: v1.33. */
 import type {
   Node,
   NodeSelector,
@@ -15,7 +15,7 @@ export const tolerates = (toleration: Toleration, taint: Pick<Taint, 'key' | 'ef
   (!toleration.key || toleration.key === taint.key) &&
   (toleration.operator === 'Exists' || (toleration.value ?? '') === (taint.value ?? ''));
 
-/** The first taint of these effects that keeps the Pod off the node; PreferNoSchedule keeps nothing off. */
+/** The first taint with one of these effects that the Pod does not tolerate. PreferNoSchedule never excludes a node. */
 export const untoleratedTaint = (
   pod: Pod,
   taints: readonly Taint[],
@@ -26,8 +26,8 @@ export const untoleratedTaint = (
 };
 
 /**
- * Finds the Pod's first toleration of a taint. A toleration is compared only with taints of its key, of which a node has one
- * for each effect. The tolerations are looked through when the first taint is asked for: most nodes have none.
+ * Returns a function that finds the Pod's first toleration of a taint. A toleration is compared only with taints of its key, of
+ * which a node has at most one per effect. Tolerations are indexed on the first call, because most nodes have no taints.
  */
 export function tolerationFinder(pod: Pod): (taint: Taint) => Toleration | undefined {
   let byKey: Map<string, RankedToleration[]> | undefined;
@@ -55,7 +55,7 @@ function tolerationsByKey({ spec }: Pod): Map<string, RankedToleration[]> {
   return Map.groupBy(ranked, ({ toleration }) => toleration.key ?? '');
 }
 
-/** nodeSelector and required node affinity both hold. */
+/** Whether both the nodeSelector and the required node affinity match. */
 export function matchesNodeSelection(pod: Pod, node: Node): boolean {
   const labels = node.metadata.labels ?? {};
   for (const [key, value] of Object.entries(pod.spec?.nodeSelector ?? {})) {
@@ -65,11 +65,11 @@ export function matchesNodeSelection(pod: Pod, node: Node): boolean {
   return needed === undefined || matchesNodeSelector(needed, node);
 }
 
-/** One of its terms matches. */
+/** Whether at least one term matches. */
 export const matchesNodeSelector = ({ nodeSelectorTerms }: NodeSelector, node: Node): boolean =>
   nodeSelectorTerms.some((term) => matchesTerm(term, node));
 
-/** Every requirement of the term holds; a term without any matches no node. */
+/** Whether all requirements of the term match; an empty term matches no node. */
 function matchesTerm(term: NodeSelectorTerm, node: Node): boolean {
   const expressions = term.matchExpressions ?? [];
   const fields = term.matchFields ?? [];

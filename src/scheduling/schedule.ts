@@ -1,11 +1,11 @@
 /**
- * Which node a Pod goes to.
+ * Chooses the node for a Pod.
  *
- * Boundary: a pure function of the Pod, the nodes and the Pods that are bound; src/scheduler calls it and binds.
- * Invariants: the node named is feasible; the same input names the same node (the best score, then the first name);
- * where no node is feasible the message counts every node, by reason, in upstream's words.
- * Source: the scheduling cycle of v1.33's default profile; inter-pod affinity and topology spread are not considered.
- * Preemption: preemption.ts.
+ * Boundary: a pure function of the Pod, the nodes and the bound Pods; src/scheduler calls it and binds the Pod.
+ * Invariants: the chosen node is feasible; the same input yields the same node (best score, then first name); if no node is
+ * feasible, the message counts all nodes by reason, in upstream's wording.
+ * Source: the scheduling cycle of v1.33's default profile, without inter-pod affinity and topology spread.
+ * For preemption see preemption.ts.
  */
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
@@ -15,7 +15,7 @@ import { claimProblem, type VolumeFacts, volumeReasons } from './volume-claims.t
 
 export type Placement = { node: string } | { message: string };
 
-/** `pods`: every Pod that has a node. Without `volumes`, claims are not looked at. */
+/** `pods`: all Pods that are bound to a node. Without `volumes`, claims are ignored. */
 export function schedule(pod: Pod, nodes: readonly Node[], pods: readonly Pod[], volumes?: VolumeFacts): Placement {
   if (nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const problem = volumes === undefined ? undefined : claimProblem(pod, volumes);
@@ -39,7 +39,7 @@ export function schedule(pod: Pod, nodes: readonly Node[], pods: readonly Pod[],
   return { message: `0/${nodes.length} nodes are available: ${histogram.join(', ')}.` };
 }
 
-/** Why the Pod does not fit on the node beside those that are there; empty: it does. */
+/** Why the Pod does not fit on the node in addition to `podsOnNode`; empty if it fits. */
 export function reasonsAgainst(pod: Pod, node: Node, podsOnNode: readonly Pod[], volumes?: VolumeFacts): string[] {
   const result = feasible(pod, node, podsOnNode);
   if (!result.fits) return result.reasons;

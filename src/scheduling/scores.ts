@@ -1,4 +1,4 @@
-/** How good a feasible node is for a Pod. Source: NodeResourcesFit with LeastAllocated of v1.33. */
+/** Scores a feasible node for a Pod. Source: NodeResourcesFit with LeastAllocated of v1.33. */
 
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';
 import { hasEnded } from '../api/core/v1/pod/status/phase.ts';
@@ -6,13 +6,13 @@ import type { Node, Pod } from '../api/generated/types.ts';
 import { parseQuantity, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 import { allocatableOf } from './node-resources.ts';
 
-/** What a Pod that requests nothing is taken to use, so that such Pods spread too. */
+/** The assumed requests of a Pod that requests nothing, so that such Pods are spread as well. */
 const assumed: Readonly<Record<'cpu' | 'memory', Quantity>> = {
   cpu: parseQuantity('100m') ?? zeroQuantity,
   memory: parseQuantity('200Mi') ?? zeroQuantity,
 };
 
-/** 0 to 100: the mean over cpu and memory of the part that would be left free. */
+/** 0 to 100: the average free fraction of cpu and memory once the Pod runs on the node. */
 export function leastAllocatedScore(pod: Pod, node: Node, podsOnNode: readonly Pod[]): number {
   const pods = [...podsOnNode.filter((other) => !hasEnded(other)), pod];
   let score = 0n;

@@ -12,10 +12,10 @@ test.each<[string, string[]]>([
 });
 
 test.each([
-  ['vm.swappiness', '"vm.swappiness" is not of a Pod alone'],
-  ['*', '"*" is not of a Pod alone'],
-  ['net.*.x', '"net.*.x" is no sysctl'],
-  ['Net.core', '"Net.core" is no sysctl'],
+  ['vm.swappiness', '"vm.swappiness" is not namespaced'],
+  ['*', '"*" is not namespaced'],
+  ['net.*.x', '"net.*.x" is not a valid sysctl'],
+  ['Net.core', '"Net.core" is not a valid sysctl'],
 ])('%j cannot be allowed', (text, message) => {
   expect(() => parseAllowedSysctls(text)).toThrow(message);
 });

@@ -1,9 +1,9 @@
 /**
- * Which sysctls a node takes of a Pod: the safe ones, and those that its administrator allows. Pure.
+ * The sysctls that a node allows in Pods: the safe ones, and those that the administrator allows. Pure.
  * Source: pkg/kubelet/sysctl and component-helpers' util/sysctl of v1.33 (rules and wording).
  */
 
-/** Sysctls that are the Pod's own and can do no harm to others. */
+/** Sysctls that are namespaced per Pod and cannot harm other Pods. */
 const SAFE_SYSCTLS: readonly string[] = [
   'kernel.shm_rmid_forced',
   'net.ipv4.ip_local_port_range',
@@ -22,7 +22,7 @@ const SAFE_SYSCTLS: readonly string[] = [
 const PATTERN = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?\*?|\*)$/;
 const MAX_LENGTH = 253;
 
-/** The name as the runtime and the kernel's documents write it. */
+/** The name in the notation of the runtime and the kernel documentation. */
 export const dottedSysctl = (name: string): string => name.replaceAll('/', '.');
 
 type SysctlNamespace = 'ipc' | 'net';
@@ -33,8 +33,8 @@ function namespaceOf(name: string): SysctlNamespace | undefined {
 }
 
 /**
- * Names and prefixes that end in *, separated by commas. Throws where one is neither, and where the kernel has it but once
- * for all: a Pod would set it for the whole machine.
+ * Parses a comma-separated list of names and prefixes that end in *. Throws if an entry is neither, or if the kernel does not
+ * namespace the sysctl, because a Pod would then set it for the whole machine.
  */
 export function parseAllowedSysctls(text: string): string[] {
   const patterns = text.split(',').map((part) => part.trim());
@@ -43,18 +43,18 @@ export function parseAllowedSysctls(text: string): string[] {
     .map((pattern) => {
       if (pattern.length > MAX_LENGTH || !PATTERN.test(pattern))
         throw new Error(
-          `${JSON.stringify(pattern)} is no sysctl: give names such as kernel.msgmax, or prefixes as net.*`,
+          `${JSON.stringify(pattern)} is not a valid sysctl: use names such as kernel.msgmax, or prefixes such as net.*`,
         );
       const dotted = dottedSysctl(pattern);
       if (namespaceOf(dotted.replace(/\*$/, '')) === undefined)
         throw new Error(
-          `${JSON.stringify(pattern)} is not of a Pod alone: give sysctls below net., fs.mqueue., kernel.shm and kernel.msg, or kernel.sem`,
+          `${JSON.stringify(pattern)} is not namespaced: use sysctls below net., fs.mqueue., kernel.shm and kernel.msg, or kernel.sem`,
         );
       return dotted;
     });
 }
 
-/** Why the node does not take the sysctl; undefined: it does. `allowed`: parseAllowedSysctls(). */
+/** Why the node rejects the sysctl; undefined if it is allowed. `allowed`: the result of parseAllowedSysctls(). */
 export function sysctlRefusal(
   name: string,
   allowed: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * Which PersistentVolume suits a claim, and what a Pod's claims say about where it can run.
+ * Matches PersistentVolumes with claims, and derives from a Pod's claims where the Pod can run.
  * Source: pkg/controller/volume/persistentvolume and the scheduler plugins VolumeBinding and VolumeRestrictions of v1.33
- * (behaviour and wording).
+ * (behavior and wording).
  */
 import type {
   Node,
@@ -14,18 +14,18 @@ import type {
 import { compareQuantities, parseQuantity, zeroQuantity } from '../machinery/quantity.ts';
 import { type FindVolume, isReachable, type VolumeSearch } from './volume-search.ts';
 
-/** On a claim that waits for its first consumer: the node that the scheduler chose for that. */
+/** Annotation on a claim that waits for its first consumer: the node that the scheduler has chosen for it. */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
-/** On a claim whose binding is complete. */
+/** Annotation on a claim whose binding is complete. */
 export const BIND_COMPLETED = 'pv.kubernetes.io/bind-completed';
-/** The provisioner of classes whose volumes are made by hand. */
+/** The provisioner of classes whose volumes are created manually. */
 export const NO_PROVISIONER = 'kubernetes.io/no-provisioner';
 
-/** What there is of storage. */
+/** The current storage objects. */
 export interface VolumeFacts {
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined;
   volume(name: string): PersistentVolume | undefined;
-  /** Among all volumes. */
+  /** Searches all volumes. */
   search(): VolumeSearch;
   storageClass(name: string): StorageClass | undefined;
 }
@@ -33,7 +33,7 @@ export interface VolumeFacts {
 export const isBound = ({ metadata, spec }: PersistentVolumeClaim): boolean =>
   (spec?.volumeName ?? '') !== '' && metadata.annotations?.[BIND_COMPLETED] !== undefined;
 
-/** The claim behind a volume of the Pod; undefined where the volume is of another kind. */
+/** The name of the claim behind a volume of the Pod; undefined for other kinds of volumes. */
 export function claimNameOf(pod: Pod, volume: Volume): string | undefined {
   if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
   return volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;
@@ -42,7 +42,7 @@ export function claimNameOf(pod: Pod, volume: Volume): string | undefined {
 export const claimNamesOf = (pod: Pod): string[] =>
   (pod.spec?.volumes ?? []).map((volume) => claimNameOf(pod, volume)).filter((name) => name !== undefined);
 
-/** What the claim asks for that the volume is not; a claim that names its volume asks for that as well. */
+/** The first requirement of the claim that the volume does not meet; undefined if it meets all. */
 export function volumeMismatch(
   { metadata, spec = {} }: PersistentVolume,
   { spec: wanted = {} }: PersistentVolumeClaim,
@@ -62,7 +62,7 @@ export function volumeMismatch(
 const waitsForConsumer = ({ spec }: PersistentVolumeClaim, facts: VolumeFacts): boolean =>
   facts.storageClass(spec?.storageClassName ?? '')?.volumeBindingMode === 'WaitForFirstConsumer';
 
-/** Why the Pod cannot run on any node for now; undefined where its claims are no obstacle. */
+/** Why the Pod currently cannot run on any node; undefined if its claims do not prevent it. */
 export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
   let unbound = false;
   for (const volume of pod.spec?.volumes ?? []) {
@@ -91,7 +91,7 @@ export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
 export const isOwnedBy = ({ metadata }: PersistentVolumeClaim, pod: Pod): boolean =>
   (metadata.ownerReferences ?? []).some(({ uid, controller }) => controller === true && uid === pod.metadata.uid);
 
-/** Returns the claims of the Pod that no other Pod may use. */
+/** The claims of the Pod that no other Pod may use at the same time. */
 export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
   new Set(
     claimNamesOf(pod).filter((name) =>
@@ -99,7 +99,7 @@ export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
     ),
   );
 
-/** Why the Pod's claims keep it off the node. `podsOnNode`: those that have not ended. */
+/** Why the Pod's claims exclude the node. `podsOnNode`: the Pods that have not ended. */
 export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], facts: VolumeFacts): string[] {
   const namespace = pod.metadata.namespace ?? '';
   const exclusive = exclusiveClaims(pod, facts);
@@ -129,7 +129,7 @@ export function volumeReasons(pod: Pod, node: Node, podsOnNode: readonly Pod[], 
   return [...reasons];
 }
 
-/** The Pod's claims that a node could not mount yet: it asks for the phase, which is written last. */
+/** The Pod's claims that a node cannot mount yet. Requires the phase Bound, because the phase is written last. */
 export const unboundClaims = (pod: Pod, facts: VolumeFacts): PersistentVolumeClaim[] =>
   [...new Set(claimNamesOf(pod))]
     .map((name) => facts.claim(pod.metadata.namespace ?? '', name))

@@ -1,6 +1,6 @@
 /**
- * Finds the PersistentVolume for a claim among many: volumes and claims are not compared in pairs.
- * Source: pkg/controller/volume/persistentvolume of v1.33 (behaviour).
+ * Finds a PersistentVolume for a claim among many, without comparing all pairs of volumes and claims.
+ * Source: pkg/controller/volume/persistentvolume of v1.33 (behavior).
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim } from '../api/generated/types.ts';
 import { labelSelectorMatcher } from '../machinery/labels.ts';
@@ -11,15 +11,15 @@ import { matchesNodeSelector } from './requirements.ts';
 export const isReachable = ({ spec }: PersistentVolume, node: Node): boolean =>
   spec?.nodeAffinity?.required === undefined || matchesNodeSelector(spec.nodeAffinity.required, node);
 
-/** The volume that is kept for the claim, or else the smallest free one that satisfies it. */
+/** Finds the volume that is reserved for the claim, or else the smallest free volume that satisfies it. */
 export type FindVolume = (claim: PersistentVolumeClaim) => PersistentVolume | undefined;
 
 export interface VolumeSearch {
-  /** Without a node: wherever the volume can be used. */
+  /** Restricts the search to volumes that can be used on the node; undefined: no restriction. */
   on(node: Node | undefined): FindVolume;
 }
 
-/** A search among volumes that come, change and go. A volume is removed as it was put. */
+/** A search whose volumes can be added and removed. remove() must get the same version of the volume as put(). */
 export interface VolumeIndex extends VolumeSearch {
   put(volume: PersistentVolume): void;
   remove(volume: PersistentVolume): void;
@@ -30,12 +30,12 @@ interface Sized {
   size: Quantity;
 }
 
-/** Free volumes that differ in size, labels and nodes only. */
+/** Free volumes that differ only in size, labels and node affinity. */
 interface Shelf {
   modes: ReadonlySet<string>;
-  /** By size, then by name. */
+  /** Sorted by size, then by name. */
   volumes: Sized[];
-  /** Those that can be used on the node that was asked for last. */
+  /** Cache of the volumes that can be used on the node requested last. */
   reachable: { node: Node; volumes: Sized[] } | undefined;
 }
 
@@ -50,7 +50,7 @@ const contentOf = ({ storageClassName, volumeMode }: { storageClassName?: string
   JSON.stringify([storageClassName ?? '', volumeMode ?? 'Filesystem']);
 const modesOf = ({ spec }: PersistentVolume): string => [...new Set(spec?.accessModes)].sort().join();
 
-/** The value of the key; a new one is put where there is none. */
+/** Returns the value of the key, and creates it if it is missing. */
 function ensure<K, V>(map: Map<K, V>, key: K, create: () => V): V {
   const value = map.get(key) ?? create();
   map.set(key, value);
@@ -58,9 +58,9 @@ function ensure<K, V>(map: Map<K, V>, key: K, create: () => V): V {
 }
 
 export function volumeIndex(volumes: readonly PersistentVolume[] = []): VolumeIndex {
-  /** By the namespace and name of the claim, and the name of the volume. */
+  /** Reserved volumes, by namespace and name of the claim, then by name of the volume. */
   const kept = new Map<string, Map<string, PersistentVolume>>();
-  /** By class and volume mode, and the access modes, of which there are few sets. */
+  /** Free volumes, by class and volume mode, then by access modes, of which there are few combinations. */
   const free = new Map<string, Map<string, Shelf>>();
   const isFree = ({ status }: PersistentVolume): boolean => status?.phase === 'Available';
 
@@ -158,7 +158,7 @@ function smallest(
   return best?.volume;
 }
 
-/** The index of the first volume for which it holds; it holds for all after that. */
+/** Binary search: the index of the first volume for which `holds` returns true. It must be true for all volumes after that. */
 function firstWhere(volumes: readonly Sized[], holds: (item: Sized) => boolean): number {
   let [from, to] = [0, volumes.length];
   while (from < to) {

@@ -1,4 +1,4 @@
-/** What differs between two values, as server-side apply sees them. */
+/** The differences between two values in terms of server-side apply. */
 import { isJsonObject, type JsonObject, type JsonValue, jsonEqual } from '../json-value.ts';
 import { asMember, type FieldSet, fieldElement, NodeBuilder, union } from './field-set.ts';
 import {
@@ -17,7 +17,7 @@ export interface Comparison {
   removed: FieldSet;
 }
 
-/** All parts of a value, each as a member; {} where the value has no parts. */
+/** All parts of a value as members; {} if the value has no parts. */
 function whole(value: JsonValue, type: FieldType): FieldSet {
   const parts = partsOf(value, type);
   if (parts === undefined) return {};
@@ -26,7 +26,7 @@ function whole(value: JsonValue, type: FieldType): FieldSet {
   return node.node(false);
 }
 
-/** The fields that were added, modified and removed from `old` to `now`. A whole value that was added or removed is a member with all its parts. */
+/** The fields added, modified and removed between `old` and `now`. An added or removed value is a member along with all its parts. */
 export function compare(old: JsonValue | undefined, now: JsonValue | undefined, type: FieldType): Comparison {
   if (old === undefined || now === undefined) {
     return {
@@ -121,5 +121,5 @@ function compareLists(old: readonly JsonValue[], now: readonly JsonValue[], type
   return differences.comparison();
 }
 
-/** Everything that came or changed. */
+/** The union of all added and modified fields. */
 export const changes = ({ added, modified: other }: Comparison): FieldSet => union(added, other);

@@ -1,4 +1,4 @@
-/** The error for an apply that would take fields from their owners. Source: apimachinery's managedfields of v1.33 (wording). */
+/** The conflict error of an apply that would change fields of other owners. Source: apimachinery's managedfields of v1.33 (wording). */
 import { listed } from '../error-text.ts';
 import type { ManagedFieldsEntry, StatusCause } from '../meta.ts';
 import { ApiError } from '../status.ts';
@@ -21,7 +21,7 @@ function* conflictsOf(taken: readonly { owner: string; fields: FieldSet }[]): Ge
   for (const { owner, fields } of taken) for (const field of pathsOf(fields)) yield { owner, field };
 }
 
-/** Throws 409 Conflict where fields are taken from their owners. All conflicts are counted, the first of them listed. */
+/** Throws 409 Conflict if any fields would be taken from their owners. Counts all conflicts but lists only the first of them. */
 export function refuseConflicts(taken: readonly { entry: ManagedFieldsEntry; fields: FieldSet }[]): void {
   const count = taken.reduce((sum, { fields }) => sum + sizeOf(fields), 0);
   if (count === 0) return;

@@ -1,9 +1,9 @@
 /**
- * Sets of fields of an object, in the form that metadata.managedFields serves (FieldsV1): a tree of path elements. A node
- * without children is a member; one with children is a member where it has the key `.`.
+ * Sets of an object's fields in the format of metadata.managedFields (FieldsV1): a tree of path elements. A node without
+ * children is a member of the set; a node with children is a member if it has the key `.`.
  *
- * undefined is the empty set; the root is never a member. Nothing is modified.
- * Source: Server-Side Apply, "Field management" (v1.33); sigs.k8s.io/structured-merge-diff (format and behaviour).
+ * undefined is the empty set; the root is never a member. No function modifies its inputs.
+ * Source: Server-Side Apply, "Field management" (v1.33); sigs.k8s.io/structured-merge-diff (format and behavior).
  */
 import { isDeeperThan, isJsonObject, type JsonObject, type JsonValue, MAX_DEPTH } from '../json-value.ts';
 
@@ -13,10 +13,10 @@ const SELF = '.';
 
 export const fieldElement = (name: string): string => `f:${name}`;
 export const valueElement = (value: JsonValue): string => `v:${JSON.stringify(value)}`;
-/** `keys` in the order of their names. */
+/** `keys` must be sorted by name. */
 export const keyElement = (keys: JsonObject): string => `k:${JSON.stringify(keys)}`;
 
-/** Whether it is a path element that can be read: `f:`, `v:`, `k:` or `i:` with what belongs to it. */
+/** Whether the key is a valid path element: a prefix `f:`, `v:`, `k:` or `i:` followed by a matching value. */
 function isElement(key: string): boolean {
   const text = key.slice(2);
   if (key.startsWith('f:')) return true;
@@ -30,9 +30,9 @@ function isElement(key: string): boolean {
   }
 }
 
-/** Whether the value, which a client wrote, is a set at every level: the other functions here rely on that. */
+/** Whether a client-provided value is a valid field set at every level. All other functions here require a valid set. */
 export function isFieldSet(value: unknown): value is JsonObject {
-  // They call themselves for each level.
+  // The other functions recurse once per level, so the depth must be bounded.
   if (!isJsonObject(value) || isDeeperThan(MAX_DEPTH, value)) return false;
   const nodes = [value];
   for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
@@ -44,7 +44,7 @@ export function isFieldSet(value: unknown): value is JsonObject {
   return true;
 }
 
-/** Nodes that have been found to have children, and many of them. Sets are not modified. */
+/** Caches nodes known to have many children. Safe because sets are never modified. */
 const large = new WeakSet<JsonObject>();
 const MANY_CHILDREN = 64;
 
@@ -63,7 +63,7 @@ const elementsOf = (node: JsonObject): string[] => {
 const childOf = (node: FieldSet, element: string): FieldSet =>
   node !== undefined && Object.hasOwn(node, element) ? (node[element] as JsonObject) : undefined;
 
-/** The children of a node that is being made: it has them in their order. */
+/** Builds a node; its children end up sorted by element. */
 export class NodeBuilder {
   readonly #elements: string[] = [];
   readonly #children: JsonObject[] = [];
@@ -78,14 +78,14 @@ export class NodeBuilder {
     this.#children.push(child);
   }
 
-  /** undefined where it says nothing. */
+  /** Returns undefined for the empty set. */
   node(member: boolean): FieldSet {
     if (this.#elements.length === 0) return member ? {} : undefined;
     const result: JsonObject = member ? { [SELF]: {} } : {};
     const order = this.#isSorted
       ? undefined
       : this.#elements.map((_, at) => at).sort((a, b) => (this.#elementAt(a) < this.#elementAt(b) ? -1 : 1));
-    // An element has a prefix: none is __proto__.
+    // Every element has a prefix, so none can be `__proto__`.
     for (let at = 0; at < this.#elements.length; at++) {
       const from = order?.[at] ?? at;
       result[this.#elementAt(from)] = this.#children[from] as JsonObject;
@@ -101,7 +101,7 @@ export class NodeBuilder {
 export const asMember = (node: FieldSet): JsonObject =>
   node === undefined || isMember(node) ? (node ?? {}) : { [SELF]: {}, ...node };
 
-/** The node with what `change` makes of its children; itself where that changes nothing. */
+/** Replaces each child with the result of `change`. Returns the node itself if nothing changed. */
 function mapped(node: JsonObject, member: boolean, change: (child: JsonObject, element: string) => FieldSet): FieldSet {
   const elements = elementsOf(node);
   let builder: NodeBuilder | undefined;
@@ -131,7 +131,7 @@ function unionNodes(a: JsonObject, b: JsonObject): JsonObject {
     const [left, right] = [childOf(a, element), childOf(b, element)];
     builder.add(element, left !== undefined && right !== undefined ? unionNodes(left, right) : (left ?? right));
   };
-  // Both are mostly in order: so is the result then.
+  // Both inputs are usually sorted; merging them in order keeps the result sorted as well.
   let at = 0;
   for (const element of ofA) {
     for (let next = ofB[at]; next !== undefined && next <= element; next = ofB[++at])
@@ -142,7 +142,7 @@ function unionNodes(a: JsonObject, b: JsonObject): JsonObject {
   return builder.node(isMember(a) || isMember(b)) ?? {};
 }
 
-/** In halves: one after another, the many sets of many managers would be copied once for each. */
+/** Merges the sets by halves. Merging them one after another would copy the accumulated set once per manager. */
 export function union(...sets: FieldSet[]): FieldSet {
   if (sets.length <= 1) return sets[0];
   const half = sets.length >> 1;
@@ -155,20 +155,20 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return mapped(a, isMember(a) && isMember(b), (child, element) => intersection(child, childOf(b, element)));
 }
 
-/** The members of `a` that are none of `b`. */
+/** The members of `a` that are not members of `b`. */
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return a;
   return mapped(a, isMember(a) && !isMember(b), (child, element) => difference(child, childOf(b, element)));
 }
 
-/** The members of `a` that are neither in `b` nor below a member of it. */
+/** The members of `a` that are neither members of `b` nor below a member of `b`. */
 export function without(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return a;
   if (isMember(b)) return undefined;
   return mapped(a, isMember(a), (child, element) => without(child, childOf(b, element)));
 }
 
-/** The members of `a` that `b` knows nothing of: neither them nor anything below. */
+/** The members of `a` that do not occur in `b`, neither as a member nor as the parent of one. */
 export function unknownTo(a: FieldSet, b: FieldSet): FieldSet {
   if (a === undefined || b === undefined) return a;
   return mapped(a, false, (child, element) => unknownTo(child, childOf(b, element)));
@@ -189,7 +189,7 @@ export function sizeOf(set: FieldSet): number {
   return size;
 }
 
-/** As messages write them: `.spec.containers[name="app"].image`. Members of one level come before what is below them. */
+/** Paths as messages show them: `.spec.containers[name="app"].image`. Members of a level come before the members below them. */
 export function* pathsOf(set: FieldSet, path = ''): Generator<string> {
   if (set === undefined) return;
   const elements = elementsOf(set).sort();

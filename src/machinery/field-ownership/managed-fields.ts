@@ -1,10 +1,10 @@
 /**
- * Who owns which fields of an object: metadata.managedFields, kept at each write.
+ * Tracks which manager owns which fields of an object: updates metadata.managedFields on each write.
  *
- * Boundary: plain objects in, entries out. Ownership is kept from the first server-side apply of an object on: what it has
- * by then belongs to kubectl-client-side-apply, as far as that wrote it, and else to before-first-apply.
- * Source: Server-Side Apply (v1.33); sigs.k8s.io/structured-merge-diff and apimachinery's managedfields (behaviour and
- * wording), which began so for objects older than the feature.
+ * Boundary: plain objects in, entries out. Ownership is tracked from an object's first server-side apply. The fields that exist
+ * by then are attributed to kubectl-client-side-apply, if it wrote them, and otherwise to before-first-apply.
+ * Source: Server-Side Apply (v1.33); sigs.k8s.io/structured-merge-diff and apimachinery's managedfields (behavior and
+ * wording), which treat objects older than the feature the same way.
  */
 import { isJsonObject, type JsonObject, jsonEqual } from '../json-value.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../meta.ts';
@@ -13,7 +13,7 @@ import { refuseConflicts } from './conflicts.ts';
 import { difference, type FieldSet, intersection, isFieldSet, union, unknownTo, without } from './field-set.ts';
 import { type FieldType, fieldSetOf, merge, removeFields } from './typed-value.ts';
 
-/** The writer of one change, and when. */
+/** The manager that makes a change, and the time of the change. */
 export interface FieldWriter {
   manager: string;
   apiVersion: string;
@@ -22,7 +22,7 @@ export interface FieldWriter {
   time: string;
 }
 
-/** Fields that belong to nobody: the system sets them. */
+/** Fields that have no owner because the system sets them. */
 const SYSTEM_FIELDS: FieldSet = {
   'f:apiVersion': {},
   'f:kind': {},
@@ -58,7 +58,7 @@ const isOf = (
   entry.apiVersion === apiVersion &&
   (entry.subresource ?? '') === (subresource ?? '');
 
-/** The writer's entry with this set; none where it is empty. Its time stays where neither it nor the object changed. */
+/** The writer's entry with this set; none if the set is empty. Keeps the previous time if neither the set nor the object changed. */
 function entryOf(
   writer: FieldWriter,
   operation: 'Apply' | 'Update',
@@ -92,11 +92,11 @@ function sorted(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   return [...entries].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** The limit of an object's Update managers. The oldest of more than these are merged. Source: upstream's capManagers (behaviour). */
+/** The maximum number of an object's Update managers; beyond it the oldest are merged. Source: upstream's capManagers (behavior). */
 const MAX_UPDATERS = 10;
 const ANCIENT_CHANGES = 'ancient-changes';
 
-/** The entries, those of the oldest updaters of an API version united until there are few enough. */
+/** Merges the oldest Update entries of each API version until the limit is met. */
 function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   const updaters = entries.filter(({ operation }) => operation === 'Update');
   let excess = updaters.length - MAX_UPDATERS;
@@ -123,10 +123,10 @@ function withFewUpdaters(entries: readonly ManagedFieldsEntry[]): ManagedFieldsE
   return sorted([...entries.filter((entry) => !gone.has(entry)), ...ancient]);
 }
 
-/** Long work in steps: others may have their turn after each. */
+/** Long work that yields between steps so that the event loop can run other work. */
 export type Steps<T> = Generator<void, T>;
 
-/** The entries after a write that was no apply: the writer owns what it changed, and nobody what is gone. */
+/** The entries after a write other than an apply: the writer owns what it changed, and removed fields lose their owners. */
 export function* entriesAfterUpdate(
   entries: readonly ManagedFieldsEntry[],
   old: KubeObject,
@@ -157,19 +157,19 @@ export interface Applied {
 }
 
 export interface ApplyRequest {
-  /** What is applied: the fields that the client gave, and no others. */
+  /** The applied configuration: exactly the fields that the client sent. */
   config: JsonObject;
   writer: FieldWriter;
-  /** Takes fields from their owners. */
+  /** Whether to take over fields that other managers own. */
   force: boolean;
-  /** Fields that this path does not write. */
+  /** Fields that this endpoint does not write. */
   ignored: FieldSet;
 }
 
 /**
- * The object with the config applied, and who owns its fields then: fields that the applier had applied before, does not
- * apply any more and nobody else owns are gone. `live` undefined: there is none yet. Throws 409 where others own what
- * would change.
+ * Applies the config and returns the object and its new field owners. Fields that the applier applied before, no longer applies
+ * and that have no other owner are removed. `live` is undefined if the object does not exist yet. Throws 409 Conflict if a field
+ * of another owner would change, unless `force` is set.
  */
 export function* applyConfig(
   live: KubeObject | undefined,
@@ -205,7 +205,7 @@ export function* applyConfig(
   return { object, entries: sorted([...left, ...entryOf(writer, 'Apply', set, own, isChange)]) };
 }
 
-/** The object without what its applier had applied before and nobody owns any more. */
+/** Removes the fields that the applier applied before and that no longer have an owner. */
 function* withoutDropped(object: JsonObject, type: FieldType, before: FieldSet, owners: FieldSet[]): Steps<JsonObject> {
   if (before === undefined) return object;
   const stillOwned = union(...owners);
@@ -217,7 +217,7 @@ function* withoutDropped(object: JsonObject, type: FieldType, before: FieldSet, 
 
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Who owns the fields of an object that nobody has applied on the server so far. */
+/** The initial entries of an object that has not been server-side applied before. */
 export function firstEntries(
   live: KubeObject,
   type: FieldType,
@@ -235,7 +235,7 @@ export function firstEntries(
   ]);
 }
 
-/** What client-side apply wrote, as its annotation says, and the annotation itself. */
+/** The fields that client-side apply wrote, according to its annotation, plus the annotation itself. */
 function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
   const text = metadata.annotations?.[LAST_APPLIED];
   if (text === undefined) return undefined;
@@ -248,10 +248,10 @@ function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
   }
 }
 
-/** What a client writes as managedFields, where it can be read: then it counts. Undefined where it says nothing. */
+/** The managedFields that a client sent explicitly, if they are valid. undefined if they are absent or cannot be parsed. */
 export function givenEntries(given: readonly ManagedFieldsEntry[] | undefined): ManagedFieldsEntry[] | undefined {
   if (given === undefined || given.length === 0) return undefined;
-  // One empty entry takes all ownership back.
+  // A single empty entry resets all ownership.
   if (given.length === 1 && Object.keys(given[0] ?? {}).length === 0) return [];
   const readable = given.every(
     ({ operation, fieldsType, fieldsV1 }) =>

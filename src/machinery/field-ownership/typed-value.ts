@@ -1,9 +1,9 @@
 /**
- * Objects as server-side apply sees them: which fields a value sets, what differs between two, two merged into one, and a
- * value without some fields. What is known of a kind's fields comes in as a FieldType.
+ * Values in terms of server-side apply: which fields a value sets, merging two values, and removing fields from a value. The
+ * schema of the kind is passed in as a FieldType.
  *
- * Values are plain JSON without null; nothing is modified, and results may share parts with what came in.
- * Source: Server-Side Apply, "Merge strategy" (v1.33); sigs.k8s.io/structured-merge-diff (behaviour).
+ * Values are plain JSON without null. Inputs are not modified, and results may share parts with them.
+ * Source: Server-Side Apply, "Merge strategy" (v1.33); sigs.k8s.io/structured-merge-diff (behavior).
  */
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json-value.ts';
 import { repeats } from '../repeats.ts';
@@ -20,13 +20,13 @@ import {
 } from './field-set.ts';
 
 export type FieldType =
-  /** A scalar, or what is only replaced as a whole. */
+  /** A scalar, or a value that is only replaced as a whole. */
   | { kind: 'atomic' }
   | { kind: 'struct'; field(name: string): FieldType | undefined }
   | { kind: 'map'; values: FieldType }
-  /** A list of objects that these fields tell apart; a key that an object lacks has its default. */
+  /** A list of objects identified by these keys. An object that lacks a key gets the key's default. */
   | { kind: 'listMap'; keys: readonly string[]; defaults: JsonObject; items: FieldType }
-  /** A list of scalars, each at most once. */
+  /** A list of unique scalars. */
   | { kind: 'set' };
 
 const atomic: FieldType = { kind: 'atomic' };
@@ -37,7 +37,7 @@ export type ListType = Extract<FieldType, { kind: 'listMap' | 'set' }>;
 export const typeOfField = (type: FieldsType, name: string): FieldType | undefined =>
   type.kind === 'map' ? type.values : type.field(name);
 
-/** The parts of a value that are fields of their own, by path element; undefined where it has none. */
+/** The parts of a value that are separate fields, with their path elements; undefined for values without parts. */
 export function partsOf(value: JsonValue, type: FieldType): Iterable<[string, JsonValue, FieldType]> | undefined {
   if ((type.kind === 'struct' || type.kind === 'map') && isJsonObject(value)) return fieldsOf(value, type);
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) return itemsOf(value, type);
@@ -59,7 +59,7 @@ function* itemsOf(value: readonly JsonValue[], type: ListType): Generator<[strin
 
 export const itemTypeOf = (type: ListType): FieldType => (type.kind === 'listMap' ? type.items : atomic);
 
-/** The items by their elements. Where two items have the same element, the first one counts. */
+/** The items by path element. The first of several items with the same element wins. */
 export function byElement(list: readonly JsonValue[], type: ListType): Map<string, JsonValue> {
   const found = new Map<string, JsonValue>();
   for (const item of list) {
@@ -69,7 +69,7 @@ export function byElement(list: readonly JsonValue[], type: ListType): Map<strin
   return found;
 }
 
-/** The keys of a list in the order of their names. */
+/** Caches the sorted keys of a list type. */
 const sortedKeys = new WeakMap<ListType, readonly string[]>();
 
 function keysOf(type: Extract<FieldType, { kind: 'listMap' }>): readonly string[] {
@@ -104,7 +104,7 @@ export function fieldSetOf(value: JsonValue, type: FieldType): FieldSet {
   return node.node(false);
 }
 
-/** Why no such value may be applied: a list has what it may not have twice. Undefined where it is fine. */
+/** Describes a duplicate item that makes the value invalid for apply; undefined if there is none. */
 export function repeatedItem(value: JsonValue, type: FieldType): string | undefined {
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {
     const elements = value.map((item) => itemElement(item, type));
@@ -120,7 +120,7 @@ export function repeatedItem(value: JsonValue, type: FieldType): string | undefi
   return undefined;
 }
 
-/** `live` with what `config` says; itself where that changes nothing. */
+/** Merges `config` into `live`. Returns `live` itself if nothing changes. */
 export function merge(live: JsonValue | undefined, config: JsonValue, type: FieldType): JsonValue {
   if (live === undefined) return config;
   if (type.kind === 'listMap' || type.kind === 'set') {
@@ -139,7 +139,7 @@ export function merge(live: JsonValue | undefined, config: JsonValue, type: Fiel
   return result;
 }
 
-/** In the order of `config`; what only `live` has stays before what it stood before. */
+/** Keeps the order of `config`. An item that only `live` has stays in front of the item that it preceded. */
 function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], type: ListType): JsonValue[] {
   const items = itemTypeOf(type);
   const elements = live.map((item) => itemElement(item, type));
@@ -150,7 +150,7 @@ function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], ty
   const merged = new Set<string>();
   let passed = 0;
   for (const [index, item] of config.entries()) {
-    // What only `live` has, up to the next element that is still to come.
+    // Copy the items that only `live` has, up to its next item that is still to be merged.
     for (; passed < live.length; passed++) {
       const next = elements[passed] as string;
       if (!isWanted.has(next)) result.push(live[passed] as JsonValue);
@@ -166,7 +166,7 @@ function mergeLists(live: readonly JsonValue[], config: readonly JsonValue[], ty
   return result;
 }
 
-/** The value without these fields, whole; a list or map that loses its last one goes with it. */
+/** Removes the fields with everything below them. A list or map that becomes empty is removed as well. */
 export function removeFields(value: JsonValue, fields: FieldSet, type: FieldType): JsonValue | undefined {
   if (fields === undefined) return value;
   if ((type.kind === 'listMap' || type.kind === 'set') && Array.isArray(value)) {

@@ -1,8 +1,8 @@
 /**
  * JSON patch: a list of operations on paths.
- * Source: RFC 6902; the limits and the failures as the API server of v1.33 answers them.
+ * Source: RFC 6902; limits and errors match the API server of v1.33.
  *
- * Own code, because the libraries copy the whole document for each move or copy, or compare lists pairwise.
+ * Implemented here because the available libraries copy the whole document for each move or copy, or compare lists pairwise.
  */
 import {
   isDeeperThan,
@@ -16,9 +16,9 @@ import {
 import { ApiError, badRequest, entityTooLarge } from '../status.ts';
 
 const MAX_OPERATIONS = 10_000;
-/** What all copies of a patch may add up to. Source: JSONPatchMaxCopyBytes of v1.33. */
+/** The limit for the total size of all copies that a patch makes. Source: JSONPatchMaxCopyBytes of v1.33. */
 const MAX_COPIED_BYTES = 3 * 1024 * 1024;
-/** How many elements of lists may move aside for others in all: 10,000 operations on lists of 5,000, some 50 ms. */
+/** The limit for list elements shifted by insertions and removals: 10,000 operations on lists of 5,000, about 50 ms. */
 const MAX_SHIFTED = 50_000_000;
 
 interface Operation {
@@ -28,7 +28,7 @@ interface Operation {
   value?: JsonValue;
 }
 
-/** Upstream keeps the cause to itself; here it is among the details. */
+/** Upstream does not report the cause; here the details contain it. */
 const refused = (cause: string): ApiError =>
   new ApiError({
     kind: 'Status',
@@ -77,7 +77,7 @@ function checkDocument(body: unknown): asserts body is Operation[] {
 
 const clone = <T extends JsonValue>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
-/** The names on the way; undefined where the text is no pointer. */
+/** The path segments of a JSON pointer; undefined if the text is not a pointer. */
 function pathOf(pointer: string): string[] | undefined {
   if (pointer === '') return [];
   if (!pointer.startsWith('/')) return undefined;
@@ -92,7 +92,7 @@ function childOf(parent: JsonValue | undefined, name: string): JsonValue | undef
   return isJsonObject(parent) && Object.hasOwn(parent, name) ? parent[name] : undefined;
 }
 
-/** The document while its operations are carried out. */
+/** The document while operations are applied to it. */
 class PatchedDocument {
   root: JsonValue;
   private copied = 0;
@@ -125,7 +125,7 @@ class PatchedDocument {
     );
   }
 
-  /** `last`: the value itself may be absent, but not what it would be in. */
+  /** With `last`, the value itself may be absent, but its parent must exist. */
   private find(operation: Operation, pointer: string, last = false): JsonValue | undefined {
     const path = pathOf(pointer);
     if (path === undefined) throw this.missing(operation, pointer);
@@ -143,7 +143,7 @@ class PatchedDocument {
     return found;
   }
 
-  /** What the last name of the pointer is in. The root is in nothing. */
+  /** The parent of the value that the pointer names, and its key there. Throws for the root, which has no parent. */
   private place(operation: Operation, pointer: string): { parent: JsonValue[] | JsonObject; name: string } {
     const end = pointer.lastIndexOf('/');
     const parent = end < 0 ? undefined : this.existing(operation, pointer.slice(0, end));
@@ -222,8 +222,8 @@ class PatchedDocument {
 }
 
 /**
- * The patched copy of `object`. Throws ApiError: 422 Invalid where an operation does not apply or a test fails, 400
- * BadRequest where the body is no JSON patch, 413 where it has more than 10,000 operations or copies more than 3 MiB.
+ * Returns a patched copy of `object`. Throws ApiError: 422 Invalid if an operation does not apply or a test fails, 400 BadRequest
+ * if the body is not a JSON patch, 413 if it has more than 10,000 operations or copies more than 3 MiB.
  */
 export function applyJsonPatch(object: JsonObject, body: unknown): JsonObject {
   checkDocument(body);
@@ -231,7 +231,7 @@ export function applyJsonPatch(object: JsonObject, body: unknown): JsonObject {
   try {
     for (const operation of body) document.apply(operation);
   } catch (error) {
-    // A value that is copied into itself doubles its levels: the copy of too many overflows the stack.
+    // Copying a value into itself doubles its depth; copying a value that is too deep overflows the stack.
     if (error instanceof RangeError) throw refused('exceeded max depth');
     throw error;
   }

@@ -1,6 +1,6 @@
 /**
- * JSON merge patch: objects are merged, null deletes, everything else replaces.
- * Source: RFC 7386. The inputs are not modified; the result may share parts with them.
+ * JSON merge patch: objects are merged, null deletes, any other value replaces.
+ * Source: RFC 7386. Inputs are not modified; the result may share parts with them.
  */
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json-value.ts';
 import { badRequest } from '../status.ts';
@@ -15,7 +15,7 @@ function merge(target: JsonValue | undefined, patch: JsonValue): JsonValue {
   return result;
 }
 
-/** Throws ApiError (BadRequest) where the patch is no object: an API object cannot become anything else. */
+/** Throws ApiError (BadRequest) if the patch is not an object. */
 export function applyMergePatch(object: JsonObject, patch: unknown): JsonObject {
   if (!isJsonObject(patch)) throw badRequest('Invalid JSON Patch');
   return merge(object, patch) as JsonObject;

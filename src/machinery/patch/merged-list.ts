@@ -1,8 +1,8 @@
-/** The elements of a list that a strategic merge patch merges: what identifies them, and their order. */
+/** The identity and the order of list elements in a strategic merge patch. */
 import { goText, isJsonObject, type JsonValue } from '../json-value.ts';
 import { badRequest } from '../status.ts';
 
-/** What identifies an element of a merged list. Throws where it lacks the merge key. */
+/** The value that identifies an element of a merged list. Throws if the element lacks the merge key. */
 export function keyOf(element: JsonValue, mergeKey: string | undefined): JsonValue {
   if (mergeKey === undefined) return element;
   if (!isJsonObject(element)) throw badRequest(`value for key ${mergeKey} is not a map`);
@@ -11,7 +11,7 @@ export function keyOf(element: JsonValue, mergeKey: string | undefined): JsonVal
   return key;
 }
 
-/** Places the elements that `order` names in its order, and the others among them as `live` has them. */
+/** Puts the elements listed in `order` in that order, and places the others between them according to their order in `live`. */
 export function ordered(
   elements: JsonValue[],
   order: JsonValue[],

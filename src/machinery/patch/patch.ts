@@ -1,4 +1,4 @@
-/** One entry to the kinds of patch that the API takes, but server-side apply, which needs the field owners. */
+/** Applies a patch of any type except server-side apply, which needs the field owners. */
 import type { JsonObject } from '../json-value.ts';
 import { applyJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';

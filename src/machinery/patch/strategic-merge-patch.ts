@@ -1,33 +1,33 @@
 /**
- * Strategic merge patch: a merge patch that knows which lists are merged, and by which key.
+ * Strategic merge patch: a merge patch that merges certain lists by a merge key.
  *
- * Boundary: plain JSON in, plain JSON out. What is known of the kind's fields comes in as a StrategyLookup.
+ * Boundary: plain JSON in, plain JSON out. The schema of the kind is passed in as a StrategyLookup.
  * Invariants:
  * 1. Neither the object nor the patch is modified; the result may share parts with them.
- * 2. No directive ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and no null of the patch
- *    gets into the result.
- * 3. The order of a merged list is that of $setElementOrder (or else of the patch); elements that only the object has
- *    keep their order among themselves and stay before the first element that they stood before. So a new element
- *    without an order comes first.
+ * 2. The result contains no directive ($patch, $retainKeys, $setElementOrder/…, $deleteFromPrimitiveList/…) and no null of
+ *    the patch.
+ * 3. A merged list has the order of $setElementOrder (by default, of the patch). Elements that only the object has keep
+ *    their relative order and stay in front of the first element that they preceded. As a result, a new element without an
+ *    order comes first.
  *
- * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behaviour and wording) and the design proposal
+ * Source: k8s.io/apimachinery/pkg/util/strategicpatch of v1.33 (behavior and wording) and the design proposal
  * "preserve order in strategic merge patch".
  */
 import { goText, isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json-value.ts';
 import { badRequest, entityTooLarge } from '../status.ts';
 import { keyOf, ordered } from './merged-list.ts';
 
-/** How a patch treats one field. */
+/** How a patch merges a field. */
 export interface FieldStrategy {
-  /** The patchStrategy of the Go type: absent means that a list is replaced as a whole and an object merged. */
+  /** The patchStrategy of the Go type. If absent, lists are replaced as a whole and objects are merged. */
   strategy?: 'merge' | 'replace' | 'retainKeys' | 'merge,retainKeys';
-  /** Of a merged list of objects. A merged list without it is one of scalars. */
+  /** The merge key of a merged list of objects. A merged list without a merge key is a list of scalars. */
   mergeKey?: string;
-  /** Of the field's objects (the elements, for a list); absent for maps and unknown types. */
+  /** The fields of the object, or of the list's elements; absent for maps and unknown types. */
   fields?: StrategyLookup;
 }
 
-/** The strategy of a field of one type, by its JSON name. */
+/** Returns the strategy of a type's field, by its JSON name. */
 export type StrategyLookup = (field: string) => FieldStrategy | undefined;
 
 const ORDER = '$setElementOrder/';
@@ -35,12 +35,12 @@ const DELETE = '$deleteFromPrimitiveList/';
 const RETAIN = '$retainKeys';
 const MARKER = '$patch';
 
-/** The limit of the fields and elements that one patch merges more than once. */
+/** The limit for fields and elements that a patch merges repeatedly. */
 const MAX_MERGED_AGAIN = 200_000;
 
 /**
- * Counts repeated work. A patch may name one element many times, and each time the lists of the element are merged again. The
- * first merge of an element is not counted.
+ * Counts repeated work: a patch may name an element many times, and each time the element's lists are merged again. The first
+ * merge of an element is not counted.
  */
 interface Work {
   readonly again: boolean;
@@ -59,7 +59,7 @@ const noFields: StrategyLookup = () => undefined;
 const isDirective = (key: string): boolean =>
   key === MARKER || key === RETAIN || key.startsWith(ORDER) || key.startsWith(DELETE);
 
-/** The value without nulls and directives; undefined where it is itself a directive. */
+/** Removes nulls and directives; undefined if the value itself is a directive. */
 function cleaned(value: JsonValue): JsonValue | undefined {
   if (Array.isArray(value)) return value.map(cleaned).filter((element) => element !== undefined);
   if (!isJsonObject(value)) return value;
@@ -146,7 +146,7 @@ function mergeValue(
 const isMerged = (field: FieldStrategy | undefined): field is FieldStrategy =>
   field?.strategy === 'merge' || field?.strategy === 'merge,retainKeys';
 
-/** Merges one list that the patch gives an order for, with or without new content. */
+/** Merges a list that has a $setElementOrder, with or without new content. */
 function mergeOrderedList(
   result: JsonObject,
   patch: JsonObject,
@@ -188,7 +188,7 @@ const wrongType = (value: JsonValue): Error =>
     `expected a []interface {}, but received a ${isJsonObject(value) ? 'map[string]interface {}' : typeof value}`,
   );
 
-/** The elements of the patch must be in the order list, in its order. */
+/** Throws unless the order list contains the elements of the patch, in the same order. */
 function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string | undefined): void {
   const kept = patchList.filter((element) => !(isJsonObject(element) && Object.hasOwn(element, MARKER)));
   if (kept.length === 0 || order.length === 0) return;
@@ -205,7 +205,7 @@ function checkOrder(patchList: JsonValue[], order: JsonValue[], mergeKey: string
   }
 }
 
-/** Merges `patch` into `original`; the result has the order of `order`. */
+/** Merges `patch` into `original` and sorts the result by `order`. */
 function mergeList(
   original: JsonValue[],
   patch: JsonValue[],
@@ -261,8 +261,8 @@ function mergeList(
 }
 
 /**
- * The object with the patch merged in. Throws ApiError: 400 BadRequest where the patch makes no sense for the object, 413
- * where it names elements again and again.
+ * Returns the object with the patch applied. Throws ApiError: 400 BadRequest if the patch is invalid for the object, 413 if it
+ * merges the same elements too many times.
  */
 export function applyStrategicMergePatch(object: JsonObject, patch: unknown, lookup: StrategyLookup): JsonObject {
   if (!isJsonObject(patch)) throw badRequest('invalid JSON document');

@@ -1,4 +1,4 @@
-/** What objects of the resource metrics API have in common. Source: metrics.k8s.io/v1beta1, metrics-server (behaviour). */
+/** Common parts of the kinds of the resource metrics API. Source: metrics.k8s.io/v1beta1, metrics-server (behavior). */
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { formatQuantity } from '../../../machinery/quantity.ts';
 import { formatDuration, formatTime } from '../../../machinery/time.ts';
@@ -13,7 +13,7 @@ export const usageQuantities = ({ cpuNanoCores, memoryWorkingSetBytes }: Resourc
   memory: `${Math.floor(memoryWorkingSetBytes / 1024)}Ki`,
 });
 
-/** The object bears the name and the labels of what it tells of. */
+/** The common fields of a metrics object, which has the name and the labels of the measured object. */
 export function measured({ metadata }: KubeObject, { at, windowMillis }: NodeUsage) {
   const { name, namespace, labels } = metadata;
   return {
@@ -31,7 +31,7 @@ export function measured({ metadata }: KubeObject, { at, windowMillis }: NodeUsa
 
 export const usageColumns = [
   nameColumn,
-  column('CPU', 'The cores that were used, on average over the window.'),
-  column('Memory', 'The memory that cannot be taken away without harm.'),
-  column('Window', 'The time that the CPU is averaged over.'),
+  column('CPU', 'The average number of cores used over the window.'),
+  column('Memory', 'The memory that cannot be reclaimed without harm.'),
+  column('Window', 'The interval over which the CPU usage is averaged.'),
 ];

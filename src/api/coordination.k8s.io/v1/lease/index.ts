@@ -1,4 +1,4 @@
-/** The Lease: who holds a role, and until when; a node's sign of life. Source: pkg/registry/coordination of v1.33. */
+/** The Lease: the holder of a role and for how long; also a node's heartbeat. Source: pkg/registry/coordination of v1.33. */
 import { type FieldError, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -18,7 +18,7 @@ function validateSpec({ spec }: Lease): FieldError[] {
   return errors;
 }
 
-/** Coordinated leader election is off in v1.33 unless asked for. */
+/** Coordinated leader election is disabled by default in v1.33. */
 function dropCoordination({ spec }: Lease): void {
   delete spec?.strategy;
   delete spec?.preferredHolder;
@@ -42,7 +42,7 @@ export const leaseKind: KindDefinition<Lease> = {
   ],
   validateUpdate: (lease, old) => [...validateObjectMetaUpdate(lease.metadata, old.metadata), ...validateSpec(lease)],
   subresources: {},
-  columns: [nameColumn, column('Holder', 'Who holds it.'), ageColumn],
+  columns: [nameColumn, column('Holder', 'The current holder of the lease.'), ageColumn],
   row: ({ metadata, spec }, { now }) => [
     metadata.name,
     spec?.holderIdentity ?? '',

@@ -1,6 +1,6 @@
 /**
- * The Binding: says which node a Pod is to run on. It is never stored: a create is applied to the Pod that it names
- * (see the binding subresource of the Pod, which judges it too).
+ * The Binding: assigns a Pod to a node. It is never stored: creating one is applied to the Pod that it names (see the binding
+ * subresource of the Pod, which also validates it).
  */
 import type { Binding } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';

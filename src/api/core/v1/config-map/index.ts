@@ -23,7 +23,7 @@ function validateContent({ data = {}, binaryData = {} }: ConfigMap): FieldError[
     errors.push(...configMapKeyErrors(key).map((text) => invalid(`binaryData[${key}]`, key, text)));
     bytes += Buffer.byteLength(value, 'base64');
   }
-  // Upstream names no field: the error is of the whole object.
+  // Upstream reports this error without a field, because it concerns the whole object.
   if (bytes > LIMIT_BYTES) errors.push(tooLong('', LIMIT_BYTES));
   return errors;
 }
@@ -55,7 +55,7 @@ export const configMapKind: KindDefinition<ConfigMap> = {
   ],
   validateUpdate,
   subresources: {},
-  columns: [nameColumn, column('Data', 'How many keys it has.'), ageColumn],
+  columns: [nameColumn, column('Data', 'The number of keys.'), ageColumn],
   row: ({ metadata, data = {}, binaryData = {} }, { now }) => [
     metadata.name,
     Object.keys(data).length + Object.keys(binaryData).length,

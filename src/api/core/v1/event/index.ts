@@ -1,6 +1,6 @@
 /**
- * The Event of the core group: what happened to an object, for people to read. It is also how Events of events.k8s.io
- * are stored. Source: pkg/registry/core/event and pkg/apis/core of v1.33.
+ * The Event of the core group: reports to people what happened to an object. Events of events.k8s.io are stored in this form
+ * too. Source: pkg/registry/core/event and pkg/apis/core of v1.33.
  */
 import type { CoreV1Event } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';

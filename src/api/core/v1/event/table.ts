@@ -4,15 +4,15 @@ import type { WriteContext } from '../../../kind.ts';
 import { ageCell, column } from '../../../table.ts';
 
 export const eventColumns = [
-  column('Last Seen', 'How long ago it happened the last time.'),
+  column('Last Seen', 'The time since the most recent occurrence.'),
   column('Type', 'Normal or Warning.'),
-  column('Reason', 'Why it happened, in a word.'),
-  column('Object', 'What it happened to.'),
-  column('Subobject', 'The part of the object that it happened to.', { wide: true }),
-  column('Source', 'Who reports it.', { wide: true }),
+  column('Reason', 'The reason as a single word.'),
+  column('Object', 'The object that the event is about.'),
+  column('Subobject', 'The part of the object that the event is about.', { wide: true }),
+  column('Source', 'The component that reported the event.', { wide: true }),
   column('Message', 'What happened.'),
-  column('First Seen', 'How long ago it happened first.', { wide: true }),
-  column('Count', 'How often it happened.', { wide: true }),
+  column('First Seen', 'The time since the first occurrence.', { wide: true }),
+  column('Count', 'The number of occurrences.', { wide: true }),
   column('Name', 'The name of the Event.', { wide: true, format: 'name' }),
 ];
 

@@ -1,6 +1,6 @@
 /**
- * What a valid Event is, in the form in which it is stored. Events with an eventTime are of the newer API and have
- * more to say. Source: pkg/apis/core/validation/events.go of v1.33 (behaviour and wording).
+ * Validation of Events in their stored form. Events with an eventTime use the newer API and have additional rules.
+ * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors, qualifiedNameErrors } from '../../../../machinery/names.ts';
@@ -35,7 +35,7 @@ function validateNewer(event: CoreV1Event, reporter: 'reportingComponent' | 'rep
   ];
 }
 
-/** `reporter`: what the API of the request calls the field reportingComponent. */
+/** `reporter`: the name of the field reportingComponent in the API version of the request. */
 export function validateEvent(
   event: CoreV1Event,
   reporter: 'reportingComponent' | 'reportingController',

@@ -1,8 +1,8 @@
 /**
- * The Namespace: a scope of names that ends with everything in it.
+ * The Namespace: a scope for names. Deleting it deletes everything in it.
  *
- * Invariants: a new Namespace holds the finalizer `kubernetes` in its spec; while the spec holds any, a deleted Namespace
- * stays, Terminating, until the finalize subresource has taken the last of them.
+ * Invariants: a new Namespace has the finalizer `kubernetes` in its spec. A deleted Namespace stays in the phase Terminating
+ * until the finalize subresource has removed all finalizers from the spec.
  * Source: pkg/registry/core/namespace and pkg/apis/core of v1.33.
  */
 import { type FieldError, invalid } from '../../../../machinery/field-error.ts';
@@ -13,7 +13,7 @@ import type { KindDefinition } from '../../../kind.ts';
 import { statusSubresource } from '../../../status-subresource.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** Every Namespace can be selected by its name. */
+/** Allows label selectors to select any Namespace by its name. */
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
 
@@ -53,7 +53,7 @@ export const namespaceKind: KindDefinition<Namespace> = {
   schema: 'Namespace',
   defaults: setNameLabel,
   prepareForCreate(namespace) {
-    // A generated name is known only now.
+    // A generated name was not known when the defaults were set.
     setNameLabel(namespace);
     const finalizers = namespace.spec?.finalizers ?? [];
     namespace.spec = { finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] };
@@ -82,7 +82,7 @@ export const namespaceKind: KindDefinition<Namespace> = {
   deletion: (namespace) =>
     (namespace.spec?.finalizers ?? []).length > 0 ? { now: false, graceSeconds: 0 } : { now: true },
   selectableFields: (namespace) => ({ 'status.phase': namespace.status?.phase ?? '' }),
-  columns: [nameColumn, column('Status', 'Active, or Terminating once it was deleted.'), ageColumn],
+  columns: [nameColumn, column('Status', 'Active, or Terminating after the Namespace was deleted.'), ageColumn],
   row: ({ metadata, status }, { now }) => [
     metadata.name,
     status?.phase ?? '',

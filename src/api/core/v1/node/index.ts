@@ -5,7 +5,7 @@ import { statusSubresource } from '../../../status-subresource.ts';
 import { nodeColumns, nodeRow } from './table.ts';
 import { validateNodeCreate, validateNodeUpdate } from './validation.ts';
 
-/** podCIDR is the first of podCIDRs, whichever of them a client wrote. */
+/** Keeps podCIDR equal to the first of podCIDRs, whichever of them a client set. */
 function syncPodCidrs({ spec }: Node): void {
   if (spec === undefined) return;
   if (spec.podCIDR) {
@@ -28,10 +28,10 @@ export const nodeKind: KindDefinition<Node> = {
   defaults(node) {
     node.spec ??= {};
     syncPodCidrs(node);
-    // What is not reserved can be used.
+    // Defaults to all of the capacity, because nothing is reserved.
     if (node.status?.capacity !== undefined) node.status.allocatable ??= { ...node.status.capacity };
   },
-  // A node that registers brings its status along: nothing is dropped on create.
+  // Does not drop the status on create, because a node registers together with its status.
   prepareForUpdate(node, old) {
     if (old.status === undefined) delete node.status;
     else node.status = old.status;

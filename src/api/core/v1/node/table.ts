@@ -8,8 +8,8 @@ const ROLE_LABEL = 'kubernetes.io/role';
 
 export const nodeColumns = [
   nameColumn,
-  column('Status', 'Whether the node is ready, and whether Pods may be placed on it.'),
-  column('Roles', 'What the labels of the node say that it is for.'),
+  column('Status', 'Whether the node is ready, and whether Pods can be scheduled on it.'),
+  column('Roles', 'The roles of the node according to its labels.'),
   ageColumn,
   column('Version', "The version of the node's agent."),
   column('Internal-IP', 'The address of the node within the cluster.', { wide: true }),

@@ -1,4 +1,4 @@
-/** What a valid Node is. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+/** Validation of Nodes. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import {
   duplicate,
   type FieldError,
@@ -31,7 +31,7 @@ function validateTaint(taint: Taint, field: string): FieldError[] {
 function validateTaints(node: Node): FieldError[] {
   const seen = new Set<string>();
   return (node.spec?.taints ?? []).flatMap((taint, index) => {
-    // Upstream's path for a field of the spec.
+    // Upstream reports this path, although taints are in the spec.
     const field = `metadata.taints[${index}]`;
     const errors = validateTaint(taint, field);
     const pair = `${taint.key}:${taint.effect}`;

@@ -1,5 +1,5 @@
 /**
- * The PersistentVolumeClaim: what a Pod asks of storage that outlives it.
+ * The PersistentVolumeClaim: a request for storage that outlives a Pod.
  * Source: pkg/registry/core/persistentvolumeclaim and pkg/apis/core of v1.33.
  */
 import type { PersistentVolumeClaim } from '../../../generated/types.ts';
@@ -9,7 +9,7 @@ import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 import { accessModesCell } from '../persistent-volume/access-modes.ts';
 import { validateClaimCreate, validateClaimStatus, validateClaimUpdate } from './validation.ts';
 
-/** Keeps a claim while a Pod uses it. */
+/** The finalizer that keeps a claim as long as a Pod uses it. */
 export const CLAIM_PROTECTION = 'kubernetes.io/pvc-protection';
 
 export const persistentVolumeClaimKind: KindDefinition<PersistentVolumeClaim> = {
@@ -40,14 +40,14 @@ export const persistentVolumeClaimKind: KindDefinition<PersistentVolumeClaim> = 
   subresources: { status: statusSubresource(validateClaimStatus) },
   columns: [
     nameColumn,
-    column('Status', 'Whether it is bound to a volume.'),
-    column('Volume', 'The volume that it is bound to.'),
-    column('Capacity', 'How much the volume holds.'),
-    column('Access Modes', 'How the volume may be mounted.'),
-    column('StorageClass', 'The class that was asked for.'),
-    column('VolumeAttributesClass', 'The attributes that were asked for.'),
+    column('Status', 'Whether the claim is bound to a volume.'),
+    column('Volume', 'The volume that the claim is bound to.'),
+    column('Capacity', 'The capacity of the volume.'),
+    column('Access Modes', 'How the volume can be mounted.'),
+    column('StorageClass', 'The requested class.'),
+    column('VolumeAttributesClass', 'The requested attributes.'),
     ageColumn,
-    column('VolumeMode', 'Whether it is a file system or a device.', { wide: true }),
+    column('VolumeMode', 'Whether the volume is a file system or a block device.', { wide: true }),
   ],
   row({ metadata, spec, status }, { now }) {
     const bound = (spec?.volumeName ?? '') !== '';

@@ -1,4 +1,4 @@
-/** What a valid PersistentVolumeClaim is. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+/** Validation of PersistentVolumeClaims. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import { type FieldError, forbidden, invalid, required } from '../../../../machinery/field-error.ts';
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { labelSelectorErrors } from '../../../../machinery/labels.ts';
@@ -41,11 +41,11 @@ export function validateClaimUpdate(claim: PersistentVolumeClaim, old: Persisten
   errors.push(...validateObjectMetaUpdate(claim.metadata, old.metadata));
   const [spec = {}, oldSpec = {}] = [claim.spec, old.spec];
   const allowed = { ...spec };
-  // The binding is written once, and so is the class of a claim that was made before there was a default one.
+  // The volume name may be set once, and so may the class of a claim that was created before a default class existed.
   if (!oldSpec.volumeName) setOrDelete(allowed, 'volumeName', oldSpec.volumeName);
   if (oldSpec.storageClassName === undefined) setOrDelete(allowed, 'storageClassName', undefined);
   const growth = compareQuantities(requestOf(claim), requestOf(old));
-  // Of a claim that is bound the size alone; it may be written in another way.
+  // The size may change only if the claim is bound, but the same size may always be written differently.
   const sizeMayDiffer = growth === 0 || claim.status?.phase === 'Bound';
   const size = oldSpec.resources?.requests?.['storage'];
   if (sizeMayDiffer && size !== undefined && spec.resources?.requests !== undefined)
@@ -68,8 +68,9 @@ const quantityOf = (text: string | undefined): Quantity => parseQuantity(text ??
 const requestOf = ({ spec }: PersistentVolumeClaim): Quantity => quantityOf(spec?.resources?.requests?.['storage']);
 
 /**
- * Why a claim cannot grow; undefined where it does not. `storageClass`: that it names. A folder has the size of its disk: no volume
- * here can be resized, whatever a class allows. Source: the admission plugin PersistentVolumeClaimResize.
+ * Why a claim cannot grow; undefined if it does not grow. `storageClass`: the class that the claim names. Volumes here are folders
+ * with the size of their disk, so none can be resized, even if the class allows it.
+ * Source: the admission plugin PersistentVolumeClaimResize.
  */
 export function growthRefusal(
   claim: PersistentVolumeClaim,

@@ -1,4 +1,4 @@
-/** How PersistentVolumes and their claims may be used, and by what they are called. Source: v1.33 (behaviour and wording). */
+/** Access modes and volume modes of PersistentVolumes and claims, and their abbreviations. Source: v1.33 (behavior and wording). */
 import { type FieldError, forbidden, notSupported, required } from '../../../../machinery/field-error.ts';
 
 const ABBREVIATIONS: readonly (readonly [mode: string, abbreviation: string])[] = [

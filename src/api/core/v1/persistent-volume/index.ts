@@ -6,7 +6,7 @@ import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 import { accessModesCell } from './access-modes.ts';
 import { validateVolumeCreate, validateVolumeUpdate } from './validation.ts';
 
-/** Keeps a volume while it is bound to a claim. */
+/** The finalizer that keeps a volume as long as it is bound to a claim. */
 export const VOLUME_PROTECTION = 'kubernetes.io/pv-protection';
 
 export const persistentVolumeKind: KindDefinition<PersistentVolume> = {
@@ -40,16 +40,16 @@ export const persistentVolumeKind: KindDefinition<PersistentVolume> = {
   subresources: { status: statusSubresource(validateVolumeUpdate) },
   columns: [
     nameColumn,
-    column('Capacity', 'How much it holds.'),
-    column('Access Modes', 'How it may be mounted.'),
-    column('Reclaim Policy', 'What becomes of it when its claim is gone.'),
-    column('Status', 'Whether it is bound to a claim.'),
-    column('Claim', 'The claim that it is bound to.'),
-    column('StorageClass', 'The class that it belongs to.'),
-    column('VolumeAttributesClass', 'The attributes that it was given.'),
-    column('Reason', 'Why it is as its status says.'),
+    column('Capacity', 'The capacity of the volume.'),
+    column('Access Modes', 'How the volume can be mounted.'),
+    column('Reclaim Policy', 'What happens to the volume after its claim is deleted.'),
+    column('Status', 'Whether the volume is bound to a claim.'),
+    column('Claim', 'The claim that the volume is bound to.'),
+    column('StorageClass', 'The class of the volume.'),
+    column('VolumeAttributesClass', 'The attributes of the volume.'),
+    column('Reason', 'The reason for the current status.'),
     ageColumn,
-    column('VolumeMode', 'Whether it is a file system or a device.', { wide: true }),
+    column('VolumeMode', 'Whether the volume is a file system or a block device.', { wide: true }),
   ],
   row: ({ metadata, spec, status }, { now }) => [
     metadata.name,

@@ -1,4 +1,4 @@
-/** What a valid PersistentVolume is. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+/** Validation of PersistentVolumes. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
@@ -12,7 +12,7 @@ import { validateAccessModes, validateVolumeMode } from './access-modes.ts';
 
 const RECLAIM_POLICIES = ['Delete', 'Recycle', 'Retain'];
 
-/** What a volume can be made of; one of them. */
+/** The types of volumes; a PersistentVolume has exactly one of these fields. */
 const SOURCES = [
   'awsElasticBlockStore',
   'azureDisk',

@@ -1,5 +1,5 @@
 /**
- * The PodTemplate: what Pods are to be made of. Its template is judged as a Pod is; what admission adds, a Pod gets when it is made.
+ * The PodTemplate: a template for Pods. It is validated like a Pod; admission applies only to the Pods created from it.
  * Source: pkg/registry/core/podtemplate, pkg/apis/core/validation and pkg/printers of v1.33.
  */
 import { type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
@@ -18,7 +18,7 @@ import { defaultPod, defaultPodSpec } from '../pod/defaults.ts';
 import { formFaults, validatePod } from '../pod/validation/validation.ts';
 import { podWarnings } from '../pod/validation/warnings.ts';
 
-/** A Pod of the template, which shares its spec. */
+/** A Pod that shares the spec of the template. */
 const podOf = ({ template }: PodTemplate): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -30,7 +30,7 @@ const podOf = ({ template }: PodTemplate): Pod => ({
   spec: template?.spec ?? { containers: [] },
 });
 
-/** A Pod of the template with the fields that it has in annotations, which stay there alone in the template. */
+/** A Pod with the fields that the template has in annotations. In the template itself they stay in the annotations only. */
 function expanded(object: PodTemplate): Pod {
   const pod = structuredClone(podOf(object));
   readOlderForms(pod);
@@ -47,7 +47,7 @@ function faultsOf(object: PodTemplate): FormFault[] {
   return formFaults(pod);
 }
 
-/** `old`: the template that it replaces. The forms are compared on create, and read where an annotation changes. */
+/** `old`: the replaced template. Annotations are compared with the fields on create; an update only checks that changed ones parse. */
 function validateTemplate(object: PodTemplate, old?: PodTemplate): FieldError[] {
   const pod = expanded(object);
   const isRead = !sameValue(object.template?.metadata?.annotations, old?.template?.metadata?.annotations);
@@ -122,9 +122,9 @@ export const podTemplateKind: KindDefinition<PodTemplate> = {
   subresources: {},
   columns: [
     nameColumn,
-    column('Containers', 'The names of its app containers.'),
-    column('Images', 'Their images.'),
-    column('Pod Labels', 'The labels that a Pod of it has.'),
+    column('Containers', 'The names of the app containers.'),
+    column('Images', 'The images of the app containers.'),
+    column('Pod Labels', 'The labels of Pods created from the template.'),
   ],
   row: (object) => [
     object.metadata.name,

@@ -1,7 +1,7 @@
 /**
- * What upstream's admission plugins do to a new Pod with the help of other objects: ServiceAccount and Priority.
- * Pure; the API server looks the objects up and calls these on create, after the defaults.
- * Source: plugin/pkg/admission/serviceaccount and plugin/pkg/admission/priority of v1.33 (behaviour and wording).
+ * Admission of new Pods that depends on other objects: the plugins ServiceAccount and Priority.
+ * Pure; on create, the API server looks up the objects and calls these functions after the defaults.
+ * Source: plugin/pkg/admission/serviceaccount and plugin/pkg/admission/priority of v1.33 (behavior and wording).
  */
 import { forbidden } from '../../../../machinery/status.ts';
 import type { Container, Pod, PriorityClass, ServiceAccount, Volume } from '../../../generated/types.ts';
@@ -9,7 +9,7 @@ import type { Container, Pod, PriorityClass, ServiceAccount, Volume } from '../.
 export const SERVICE_ACCOUNT_MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
 export const DEFAULT_SERVICE_ACCOUNT = 'default';
 
-/** One hour, and 7 s to tell tokens of this volume from those that users ask for. */
+/** One hour plus 7 s, which distinguishes the tokens of this volume from those that users request. */
 const TOKEN_SECONDS = 3607;
 const FILE_MODE = 0o644;
 
@@ -24,13 +24,13 @@ export const serviceAccountNameOf = (pod: Pod): string => pod.spec?.serviceAccou
 
 const DEFAULT_POLICY = 'PreemptLowerPriority';
 
-/** The one that Pods have that name none: of several the least important. */
+/** The class of Pods that name none: the default class with the lowest value. */
 export const defaultPriorityClass = (classes: readonly PriorityClass[]): PriorityClass | undefined =>
   classes.filter(({ globalDefault }) => globalDefault === true).sort((a, b) => (a.value ?? 0) - (b.value ?? 0))[0];
 
 /**
- * Sets the priority and the preemption policy of the Pod's class. Throws 403 where there is no such class, or the Pod names others
- * than its class has.
+ * Sets the priority and the preemption policy of the Pod's class. Throws 403 if the class does not exist or the Pod specifies
+ * different values.
  */
 export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void {
   const { spec } = pod;
@@ -58,8 +58,8 @@ export function admitPriority(pod: Pod, classes: readonly PriorityClass[]): void
 }
 
 /**
- * Sets the account's name, its pull secrets where the Pod has none, and mounts a token, the cluster's CA and the
- * namespace's name where a container has nothing at that place. `volumeSuffix` is five random characters of a-z0-9.
+ * Sets the name of the ServiceAccount and, unless the Pod has its own, its pull secrets. Mounts a token, the cluster's CA and the
+ * name of the namespace in containers that mount nothing else at that path. `volumeSuffix` is five random characters of a-z0-9.
  */
 export function admitServiceAccount(pod: Pod, account: ServiceAccount | undefined, volumeSuffix: string): void {
   const spec = pod.spec;

@@ -1,6 +1,6 @@
-/** Equality of API values as upstream's semantic equality sees it, and what differs where it does not hold. */
+/** Upstream's semantic equality of API values, and the differences between values. */
 
-/** Nothing, an empty list, an empty map and an empty text say the same. */
+/** undefined, null, an empty list, an empty map and an empty string are all equal. */
 const isEmpty = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
@@ -17,7 +17,7 @@ export function sameValue(a: unknown, b: unknown): boolean {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => sameValue(a[key], b[key]));
 }
 
-/** `spec.hostname: "a" -> "b"`, a line for each field that differs. */
+/** Returns a line such as `spec.hostname: "a" -> "b"` for each field that differs. */
 export function differences(old: unknown, now: unknown, path: string): string[] {
   if (sameValue(old, now)) return [];
   if (isObject(old) && isObject(now) && Array.isArray(old) === Array.isArray(now)) {

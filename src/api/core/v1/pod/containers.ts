@@ -1,4 +1,4 @@
-/** The containers of a Pod of every kind, with the paths that messages name them by. */
+/** The containers of all lists of a Pod, with the paths that messages use. */
 import type { Container, DeferContainer, EphemeralContainer, PodSpec } from '../../../generated/types.ts';
 
 export type AnyContainer = Container | DeferContainer | EphemeralContainer;
@@ -6,7 +6,7 @@ export type AnyContainer = Container | DeferContainer | EphemeralContainer;
 /** A native sidecar: an init container that runs beside the app containers. Source: KEP-753. */
 export const isSidecar = (container: { restartPolicy?: string }): boolean => container.restartPolicy === 'Always';
 
-/** A defer container that runs beside the app containers: not the default, which PostExit alone departs from. */
+/** Whether the entry runs before the app containers exit, next to them. True for all triggers except PostExit. */
 export const runsBeforeExit = (entry: { trigger?: string }): boolean => entry.trigger !== 'PostExit';
 
 export interface ContainerAtPath {
@@ -15,7 +15,7 @@ export interface ContainerAtPath {
   path: string;
 }
 
-/** Init containers, then app containers and ephemeral ones, as upstream visits them, with the defer containers between. */
+/** Init, app, defer and ephemeral containers, in upstream's order with defer containers before the ephemeral ones. */
 export function containersWithPath(spec: PodSpec): ContainerAtPath[] {
   const at = (list: readonly AnyContainer[] | undefined, field: string): ContainerAtPath[] =>
     (list ?? []).map((container, index) => ({ container, path: `spec.${field}[${index}]` }));
@@ -27,6 +27,6 @@ export function containersWithPath(spec: PodSpec): ContainerAtPath[] {
   ];
 }
 
-/** Those of the node's Pod, of every kind. */
+/** All containers of a Pod, of all lists. */
 export const containersOf = ({ spec }: { spec?: PodSpec }): AnyContainer[] =>
   spec === undefined ? [] : containersWithPath(spec).map(({ container }) => container);

@@ -11,7 +11,7 @@ import { pullPolicyOf } from './pull-policy.ts';
 const DEFAULT_FILE_MODE = 420;
 const DEFAULT_TOKEN_SECONDS = 3600;
 
-/** A volume that names no source is an empty directory. */
+/** A volume without a source is an emptyDir. */
 export function defaultVolume(volume: Volume): void {
   const sources = Object.entries(volume).filter(([field, value]) => field !== 'name' && value != null);
   if (sources.length === 0) volume.emptyDir = {};
@@ -64,7 +64,7 @@ export function defaultFieldRef(reference: ObjectFieldSelector): void {
   reference.apiVersion ||= 'v1';
 }
 
-/** A divisor of zero means one of the resource's own unit; it is served so. */
+/** A divisor of zero means one unit of the resource, and is served as '0'. */
 export function defaultResourceFieldRef(reference: ResourceFieldSelector): void {
   reference.divisor ??= '0';
 }

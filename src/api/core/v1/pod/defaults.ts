@@ -1,8 +1,7 @@
 /**
- * Fills in what a client left out of a Pod. Idempotent: defaults of a defaulted Pod change nothing.
- * Sources: the API defaults of v1.33, and its admission plugins Priority and DefaultTolerationSeconds, which every
- * cluster runs; the ServiceAccount plugin's part is in admission.ts, for it needs the account. Those of defer containers: their
- * specification.
+ * Sets the defaults of a Pod. Idempotent.
+ * Sources: the API defaults of v1.33, and its admission plugins Priority and DefaultTolerationSeconds, which all clusters
+ * enable; for defer containers, their specification. The ServiceAccount plugin is in admission.ts because it needs the account.
  */
 import type {
   DeferContainer,
@@ -23,7 +22,7 @@ import { pullPolicyOf } from './pull-policy.ts';
 const DEFAULT_GRACE_PERIOD_SECONDS = 30;
 const DEFAULT_TOLERATION_SECONDS = 300;
 
-/** `old`: the Pod as it is, where there is one. */
+/** `old`: the existing Pod, if there is one. */
 export function defaultPod(pod: Pod, old?: Pod): void {
   pod.spec ??= { containers: [] };
   const spec = pod.spec;
@@ -42,7 +41,7 @@ export function defaultPod(pod: Pod, old?: Pod): void {
   defaultPriority(spec, old?.spec);
 }
 
-/** What holds of a template as well. */
+/** Defaults that also apply to templates. */
 export function defaultPodSpec(spec: PodSpec): void {
   if ((spec.deferContainers ?? []).length > 0) defaultDefers(spec);
   for (const { container } of containersWithPath(spec)) defaultContainer(container);
@@ -50,8 +49,8 @@ export function defaultPodSpec(spec: PodSpec): void {
 }
 
 /**
- * The spec of a stored Pod with the defaults of this version: a Pod of an older one lacks those of fields that came since,
- * and would differ from each update of it.
+ * The spec of a stored Pod with the defaults of this version. A Pod stored by an older version lacks the defaults of newer fields,
+ * and would otherwise differ from every update.
  */
 export function currentSpec({ spec }: Pod): PodSpec {
   if (spec === undefined) return { containers: [] };
@@ -61,14 +60,14 @@ export function currentSpec({ spec }: Pod): PodSpec {
   return current;
 }
 
-/** Of a new Pod admission tells, by its class; a static Pod asks nobody. What an update leaves out stays. */
+/** Admission sets the priority of a new Pod from its class; this covers static Pods, and updates that omit the priority. */
 function defaultPriority(spec: PodSpec, old: PodSpec | undefined): void {
   const priority = old?.priority ?? systemPriorities[spec.priorityClassName ?? ''];
   if (priority !== undefined) spec.priority ??= priority;
   if (old?.preemptionPolicy !== undefined) spec.preemptionPolicy ??= old.preemptionPolicy;
 }
 
-/** What differs from other containers; the rest is as theirs. */
+/** Defaults that differ from those of other containers. */
 function defaultDefers(spec: PodSpec): void {
   spec.prePullDeferImages ??= true;
   spec.preStopPolicy ||= 'Concurrent';
@@ -81,7 +80,7 @@ function defaultDefer(entry: DeferContainer): void {
   entry.failurePolicy ||= 'Ignore';
   entry.restartPolicy ||= 'Never';
   entry.terminationMessagePolicy ||= 'FallbackToLogsOnError';
-  // An empty list means every reason, as an absent one does; readers need to know the absent one only.
+  // An empty list means all reasons, like an absent one. Normalize it so that readers need to handle only the latter.
   if (entry.onReasons?.length === 0) delete entry.onReasons;
 }
 
@@ -96,7 +95,7 @@ function defaultSpec(spec: PodSpec): void {
   for (const volume of spec.volumes ?? []) defaultVolume(volume);
 }
 
-/** serviceAccount is the old name of serviceAccountName; both are served, equal. */
+/** serviceAccount is the old name of serviceAccountName; both are always served with the same value. */
 function defaultServiceAccountAlias(spec: PodSpec): void {
   const name = spec.serviceAccountName || spec.serviceAccount;
   if (name) {
@@ -151,7 +150,7 @@ function defaultHttpGet(action: HTTPGetAction): void {
   action.scheme ||= 'HTTP';
 }
 
-/** Evicts from a node that is not ready or not reachable after 5 minutes, unless the Pod says otherwise. */
+/** Lets the Pod be evicted after 5 minutes from a node that is not ready or unreachable, unless the Pod has its own tolerations. */
 function defaultTolerations(spec: PodSpec): void {
   for (const key of ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']) {
     const tolerated = (spec.tolerations ?? []).some(
@@ -166,7 +165,7 @@ function defaultTolerations(spec: PodSpec): void {
   }
 }
 
-/** Fields whose false is never served: written or not, they are the same. */
+/** Removes fields that are false, because upstream never serves these fields as false. */
 function dropFalse<T extends object>(object: T, fields: readonly (keyof T)[]): void {
   for (const field of fields) if (object[field] === false) delete object[field];
 }

@@ -1,7 +1,7 @@
 /**
- * The subresource `defer` of a Pod: a client gives up an entry of the list of defer containers while the Pod terminates.
+ * The subresource `defer` of a Pod: lets a client skip a defer container while the Pod terminates.
  *
- * It only records the name, in status.termination.skip; the node acts on what is recorded.
+ * It only records the name in status.termination.skip; the node acts on the record.
  * Source: the specification of defer containers, "Time".
  */
 import { notSupported, required } from '../../../../machinery/field-error.ts';
@@ -15,7 +15,7 @@ import { withSkips } from './strategy.ts';
 
 const CONTROL = { group: 'lifepod.io', version: 'v1', kind: 'DeferControl', schema: 'DeferControl' };
 
-/** Throws 422 where there is no such entry, and 409 where it cannot be given up now. */
+/** Throws 422 if the entry does not exist, and 409 if it cannot be skipped now. */
 function giveUp(old: Pod, body: KubeObject): Pod {
   const { name } = old.metadata;
   const { skip } = body as DeferControl;
@@ -40,7 +40,7 @@ function giveUp(old: Pod, body: KubeObject): Pod {
   };
 }
 
-/** The entries that were not given up before. */
+/** The entries skipped by this change. */
 const newlySkipped = (pod: Pod, old: Pod): string[] => {
   const before = new Set(old.status?.termination?.skip);
   return (pod.status?.termination?.skip ?? []).filter((name) => !before.has(name));

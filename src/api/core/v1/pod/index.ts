@@ -1,10 +1,10 @@
 /**
  * The Pod: its defaults, validation, writes, subresources and table.
  *
- * Boundary: pure functions of the object. What needs other objects is in admission.ts, which the API server calls on
+ * Boundary: pure functions of the object. Logic that needs other objects is in admission.ts, which the API server calls on
  * create after the defaults: admitPriority, then admitServiceAccount with the Pod's ServiceAccount.
- * Invariants: defaults are idempotent; a Pod that was valid stays valid by them; a stored Pod has a phase, a
- * qosClass that never changes and a generation that counts the changes of its spec.
+ * Invariants: defaults are idempotent and keep valid Pods valid; a stored Pod has a phase, a qosClass that never changes, and a
+ * generation that counts the changes of its spec.
  */
 import type { Pod } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
@@ -34,7 +34,7 @@ export const podKind: KindDefinition<Pod> = {
   prepareForUpdate: preparePodForUpdate,
   validateCreate: validatePodCreate,
   validateUpdate: validatePodUpdate,
-  // Updates of Pods are frequent, and hardly any of them comes from a person. Source: v1.33.
+  // Only on create, because updates of Pods are frequent and rarely made by people. Source: v1.33.
   warnings: (pod, old) => (old === undefined ? podWarnings(pod) : []),
   subresources: podSubresources,
   deletion: podDeletion,

@@ -1,7 +1,7 @@
 /**
- * Mirror Pods: what the API shows of a Pod that a node runs from a file. The annotation names the file's Pod.
+ * Mirror Pods: the API's view of static Pods, which a node runs from files. An annotation identifies the static Pod.
  * Source: pkg/apis/core/validation, the admission plugins ServiceAccount and NodeRestriction of v1.33 (rules, wording);
- * podutil.HasAPIObjectReference of v1.34 (what a static Pod may not refer to).
+ * podutil.HasAPIObjectReference of v1.34 (the references that a static Pod may not have).
  */
 import { type FieldError, forbidden as forbiddenField, invalid } from '../../../../machinery/field-error.ts';
 import { forbidden } from '../../../../machinery/status.ts';
@@ -12,7 +12,7 @@ import { containersWithPath } from './containers.ts';
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 const PATH = `metadata.annotations[${MIRROR_ANNOTATION}]`;
 
-/** The UID of the static Pod that this Pod mirrors; undefined: it is none. */
+/** The UID of the static Pod that this Pod mirrors; undefined if this is not a mirror Pod. */
 export const mirroredUid = (pod: Pod): string | undefined => pod.metadata.annotations?.[MIRROR_ANNOTATION];
 
 export const isMirrorPod = (pod: Pod): boolean => mirroredUid(pod) !== undefined;
@@ -31,8 +31,8 @@ export function validateMirrorUpdate(pod: Pod, old: Pod): FieldError[] {
 }
 
 /**
- * Throws 403 where a mirror Pod refers to other objects, or comes from someone who is not a node (`byNode`).
- * That only nodes may make mirrors is lifepod's own rule: upstream lets the node delete what others made.
+ * Throws 403 if a mirror Pod refers to other objects, or was not created by a node (`byNode`). The latter is a rule of lifepod:
+ * upstream lets anyone create mirror Pods and has the node delete them.
  */
 export function admitMirrorPod(pod: Pod, byNode: boolean): void {
   const refuse = (cause: string) => forbidden({ group: '', resource: 'pods' }, pod.metadata.name ?? '', cause);
@@ -44,7 +44,7 @@ export function admitMirrorPod(pod: Pod, byNode: boolean): void {
   if (reference !== undefined) throw refuse(`node ${nodeName} can not create pods that reference ${reference}`);
 }
 
-/** The resources that the Pod refers to, and that only the API knows: serviceaccounts, secrets, … */
+/** The API resources that the Pod refers to: serviceaccounts, secrets, … */
 export function apiReferences(pod: Pod): string[] {
   const spec = pod.spec;
   const found: string[] = [];

@@ -12,7 +12,7 @@ import { terminationReasons } from './status/termination-reasons.ts';
 
 const optional = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(value, { nil: undefined });
 
-/** JSON has no undefined. */
+/** Removes undefined fields, as JSON does. */
 const compact = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 
 export const resources: fc.Arbitrary<ResourceRequirements> = fc
@@ -76,7 +76,7 @@ const defer = (name: string, trigger: 'PreExit' | 'PostExit'): fc.Arbitrary<Defe
       failurePolicy: optional(fc.constantFrom('Ignore', 'FailPod')),
       imageFrom: optional(fc.constant('app0')),
       livenessProbe: optional(probe),
-      // On the host's network a port is taken but once among what runs together.
+      // With hostNetwork, containers that run at the same time must not share a port.
       ports: optional(fc.constant<Container['ports']>([{ name: 'http', containerPort: 81 }])),
       terminationMessagePolicy: optional(fc.constantFrom('File', 'FallbackToLogsOnError')),
       env: optional(
@@ -105,7 +105,7 @@ const volumeSource: fc.Arbitrary<Omit<Volume, 'name'>> = fc.constantFrom<Omit<Vo
   { projected: { sources: [{ configMap: { name: 'c' } }] } },
 );
 
-/** `defers`: whether the Pods may have defer containers, and the fields that go with them. */
+/** `defers`: whether to generate defer containers and their settings. */
 const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
   fc
     .record({
@@ -140,7 +140,7 @@ const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
           compact({
             ...rest,
             ...extension,
-            // Two containers with the same port do not go together on the host's network.
+            // With hostNetwork, containers that run at the same time must not share a port.
             hostNetwork: apps === 1 ? hostNetwork : undefined,
             containers,
             initContainers,
@@ -152,5 +152,5 @@ const specs = (defers: boolean): fc.Arbitrary<PodSpec> =>
 
 export const podSpecs = specs(true);
 
-/** As before there were defer containers. */
+/** Pods as they were before defer containers existed. */
 export const podSpecsWithoutDefers = specs(false);

@@ -1,4 +1,4 @@
-/** Always for the tag latest, named (also beside a digest) or meant; IfNotPresent for any other tag and for a digest. Source: v1.33. */
+/** Always for the tag latest, explicit (even with a digest) or implied; IfNotPresent for other tags and for digests. Source: v1.33. */
 export function pullPolicyOf(image: string): 'Always' | 'IfNotPresent' {
   if (image === '') return 'IfNotPresent';
   const [name = '', digest] = image.split('@');

@@ -1,10 +1,10 @@
 /**
- * What a Pod as a whole requests and may use, of its containers' resources.
+ * The effective requests and limits of a Pod, computed from those of its containers.
  *
- * Init containers run one after another and before the app containers, so the Pod needs the larger of the largest
- * init container and the sum of the app containers. A sidecar keeps running: it adds to the app containers' sum and
- * to every init container after it. Defer containers run one after another as well, before the exit of the app containers
- * beside all of them, after it beside the sidecars; one without requests and limits counts nowhere. Overhead is added on top.
+ * Init containers run sequentially and before the app containers, so the Pod needs the maximum of the largest init container and
+ * the sum of the app containers. A sidecar keeps running, so it adds to the sum of the app containers and to every later init
+ * container. Defer containers run sequentially too: PreExit entries next to all app containers, PostExit entries next to the
+ * sidecars. A defer container without requests and limits is ignored. Overhead is added on top.
  * Sources: Init Containers, "Resources" (v1.23 pages); KEP-753; resource helpers of v1.33; the specification of defer
  * containers.
  */
@@ -23,7 +23,7 @@ export type ResourceQuantities = ReadonlyMap<string, Quantity>;
 
 type ResourceTexts = Readonly<Record<string, string>>;
 
-/** Of the texts that the API serves; what is no quantity is left out (validation refuses it). */
+/** Parses served quantities. Omits invalid ones, which validation rejects. */
 export function resourceQuantities(texts: ResourceTexts | undefined): Map<string, Quantity> {
   const quantities = new Map<string, Quantity>();
   for (const [name, text] of Object.entries(texts ?? {})) {
@@ -33,20 +33,20 @@ export function resourceQuantities(texts: ResourceTexts | undefined): Map<string
   return quantities;
 }
 
-/** Of one resource; the others, of which there may be a hundred thousand, are not read. */
+/** Parses a single resource, without reading the others, of which there may be a hundred thousand. */
 export const resourceQuantity = (texts: ResourceTexts | undefined, name: string): Quantity | undefined =>
   texts !== undefined && Object.hasOwn(texts, name) ? parseQuantity(texts[name] ?? '') : undefined;
 
 /**
- * The defer containers that count in what the Pod requests and may use. One without requests and limits (amounts of zero
- * are none) runs in the Pod's control group beside what is there: it changes neither the class nor the effective resources.
+ * The defer containers that count towards the Pod's resources. An entry without requests and limits (or with zero amounts only)
+ * runs within the Pod's control group and changes neither the QoS class nor the effective resources.
  */
 export const countedDefers = ({ deferContainers = [] }: Pick<PodSpec, 'deferContainers'>): DeferContainer[] =>
   deferContainers.filter(({ resources }) => resources !== undefined && hasAmounts(resources));
 
 const withAmounts = new WeakMap<ResourceRequirements, boolean>();
 
-/** Remembered while the object lives, which must not change any more. */
+/** Cached per object, which must be immutable. */
 function hasAmounts(resources: ResourceRequirements): boolean {
   const known = withAmounts.get(resources);
   if (known !== undefined) return known;
@@ -57,7 +57,7 @@ function hasAmounts(resources: ResourceRequirements): boolean {
   return found;
 }
 
-/** The canonical texts, sorted by name. */
+/** Canonical texts, sorted by name. */
 export const resourceTexts = (quantities: ResourceQuantities): Record<string, string> =>
   Object.fromEntries(
     [...quantities].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, quantity]) => [name, formatQuantity(quantity)]),
@@ -77,7 +77,7 @@ function raiseResources(into: Map<string, Quantity>, other: ResourceQuantities):
   }
 }
 
-/** Of `quantities`, those of the resources that `named` names as well. */
+/** The subset of `quantities` whose resources also occur in `named`. */
 function sharedResources(quantities: ResourceQuantities, named: ResourceQuantities): Map<string, Quantity> {
   const shared = new Map<string, Quantity>();
   for (const name of named.keys()) {
@@ -91,8 +91,8 @@ function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): 
   const running = new Map<string, Quantity>();
   for (const container of pod.spec?.containers ?? []) addResources(running, of(container));
   const sidecars = new Map<string, Quantity>();
-  // It has all that the sidecars so far add up to, so a container changes only the resources that it names itself:
-  // going through those of all sidecars for each container takes quadratic time.
+  // The maximum so far already includes the sum of all earlier sidecars, so a container can only change the resources that it
+  // names itself. Adding up all sidecars for each container would take quadratic time.
   const initializing = new Map<string, Quantity>();
   for (const container of pod.spec?.initContainers ?? []) {
     const own = of(container);
@@ -115,7 +115,7 @@ function aggregate(pod: Pod, of: (container: Container) => ResourceQuantities): 
   return running;
 }
 
-/** A container without a request requests its limit. */
+/** A limit without a request is also the request. */
 function requestsOf({ resources }: Container): ResourceQuantities {
   const requests = resourceQuantities(resources?.requests);
   for (const [name, text] of Object.entries(resources?.limits ?? {})) {
@@ -128,8 +128,8 @@ function requestsOf({ resources }: Container): ResourceQuantities {
 const requestsOfPods = new WeakMap<Pod, ResourceQuantities>();
 
 /**
- * What the scheduler, the node and quotas count for the Pod. Remembered while the Pod lives, which must not change any more:
- * each decision of the scheduler asks for those of all Pods of a node.
+ * The requests that the scheduler, the node and quotas count for the Pod. Cached per Pod object, which must be immutable, because
+ * each scheduling decision reads the requests of all Pods of a node.
  */
 export function effectiveRequests(pod: Pod): ResourceQuantities {
   const known = requestsOfPods.get(pod);
@@ -141,9 +141,8 @@ export function effectiveRequests(pod: Pod): ResourceQuantities {
 }
 
 /**
- * What the Pod may use at most. A container without a limit for a resource may use any amount of it, so a resource
- * that one container leaves open is unlimited for the Pod, and absent here. A defer container that does not count
- * leaves nothing open: the limit of the Pod bounds it.
+ * The maximum that the Pod may use. A resource that any container leaves unlimited is unlimited for the Pod, and absent here.
+ * Defer containers that do not count are ignored, because the limit of the Pod's control group applies to them.
  */
 export function effectiveLimits(pod: Pod): Map<string, Quantity> {
   const limits = summedLimits(pod);
@@ -155,10 +154,10 @@ export function effectiveLimits(pod: Pod): Map<string, Quantity> {
   return limits;
 }
 
-/** The limits that containers have, where others have none as well: what upstream calls the limits of the Pod. */
+/** The sum of the limits, even if some containers have none; upstream calls this the limits of the Pod. */
 export const summedLimits = (pod: Pod): Map<string, Quantity> => sumLimits(pod, resourceQuantities);
 
-/** That of one resource. */
+/** The summed limit of a single resource. */
 export const summedLimit = (pod: Pod, name: string): Quantity | undefined =>
   sumLimits(pod, (texts) => {
     const quantity = resourceQuantity(texts, name);

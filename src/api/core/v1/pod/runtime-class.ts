@@ -1,13 +1,13 @@
 /**
- * What its RuntimeClass gives a new Pod: the overhead, and where it can run. Pure.
- * Source: plugin/pkg/admission/runtimeclass of v1.33 (behaviour and wording).
+ * Applies a RuntimeClass to a new Pod: its overhead and scheduling constraints. Pure.
+ * Source: plugin/pkg/admission/runtimeclass of v1.33 (behavior and wording).
  */
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { forbidden } from '../../../../machinery/status.ts';
 import type { Pod, RuntimeClass, Toleration } from '../../../generated/types.ts';
 import { resourceQuantities, resourceTexts } from './resources.ts';
 
-/** `runtimeClass`: the one that the Pod names; undefined: there is none of that name, or it names none. Throws 403. */
+/** `runtimeClass`: the class that the Pod names; undefined if it names none or the class does not exist. Throws 403. */
 export function admitRuntimeClass(pod: Pod, runtimeClass: RuntimeClass | undefined): void {
   const { spec } = pod;
   if (spec === undefined) return;

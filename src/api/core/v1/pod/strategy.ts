@@ -1,4 +1,4 @@
-/** What the API server does to a Pod at each write and delete. Source: pkg/registry/core/pod of v1.33 (behaviour). */
+/** The changes that the API server makes to a Pod on each write and delete. Source: pkg/registry/core/pod of v1.33 (behavior). */
 
 import { formatTime } from '../../../../machinery/time.ts';
 import type { DeleteOptions } from '../../../../ports/backend.ts';
@@ -12,7 +12,7 @@ import { currentSpec } from './defaults.ts';
 import { hasEnded } from './status/phase.ts';
 import { qosClass } from './status/qos.ts';
 
-/** A client cannot set the status of a new Pod. */
+/** Resets the status, which a client cannot set on a new Pod. */
 export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   pod.metadata.generation = 1;
   dropDisabledFields(pod);
@@ -32,7 +32,7 @@ export function preparePodForCreate(pod: Pod, context: WriteContext): void {
   }
 }
 
-/** The status stays as it is; a changed spec is a new generation. */
+/** Restores the status; increments the generation if the spec changed. */
 export function preparePodForUpdate(pod: Pod, old: Pod): void {
   if (old.status === undefined) delete pod.status;
   else pod.status = structuredClone(old.status);
@@ -42,7 +42,7 @@ export function preparePodForUpdate(pod: Pod, old: Pod): void {
   pod.metadata.generation = sameValue(pod.spec, currentSpec(old)) ? old.metadata.generation : generation + 1;
 }
 
-/** The conditions with this one in place of an older one of its type; its transition time moves with its status. */
+/** Adds or replaces the condition of its type. The transition time changes only if the status does. */
 export function withCondition(
   conditions: readonly PodCondition[] | undefined,
   condition: PodCondition,
@@ -57,8 +57,8 @@ export function withCondition(
 }
 
 /**
- * What a status may not lose: that the Pod ends, what its defer containers did, and which of them were given up. Clients
- * whose types do not have these fields leave them out; the node may not have seen the last entry that was given up.
+ * Keeps fields that a status update must not lose: the termination, the statuses of defer containers, and the skipped entries.
+ * Clients whose types lack these fields omit them, and the node may not have seen the latest skip yet.
  */
 export function keepTermination(status: PodStatus, old: Pod): void {
   const { termination, deferContainerStatuses } = old.status ?? {};
@@ -71,16 +71,16 @@ export function keepTermination(status: PodStatus, old: Pod): void {
   }
 }
 
-/** The termination with these entries given up as well. */
+/** Adds skipped entries to the termination. */
 export function withSkips(termination: PodTermination, names: readonly string[]): PodTermination {
   const skip = [...new Set([...names, ...(termination.skip ?? [])])];
   return skip.length === 0 ? termination : { ...termination, skip };
 }
 
 /**
- * How long a deleted Pod has to end, in seconds. `now`: nothing of it runs, or nobody is to wait for it.
- * A Pod that is terminating already keeps its time, unless a delete asks for less: then graceSeconds is smaller than
- * metadata.deletionGracePeriodSeconds, and counts from when the termination began.
+ * The grace period of a deleted Pod, in seconds. `now`: none of it runs, or the grace period is 0. A Pod that is already
+ * terminating keeps its grace period unless a delete requests a shorter one: then graceSeconds is smaller than
+ * metadata.deletionGracePeriodSeconds, and counts from the start of the termination.
  */
 export function podDeletion(pod: Pod, options: DeleteOptions): { now: true } | { now: false; graceSeconds: number } {
   const graceful = (seconds: number) =>

@@ -1,4 +1,4 @@
-/** status, binding, eviction, defer, ephemeralcontainers, log, exec, attach and portforward of a Pod. Source: pkg/registry/core/pod of v1.33. */
+/** The subresources of a Pod. Source: pkg/registry/core/pod of v1.33. */
 import { type FieldError, notSupported, required } from '../../../../machinery/field-error.ts';
 import type { KubeObject } from '../../../../machinery/meta.ts';
 import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -14,7 +14,7 @@ import { keepTermination, preparePodForUpdate, withCondition } from './strategy.
 import { validatePodStatusUpdate } from './validation/validate-status.ts';
 import { validateEphemeralContainersUpdate, validateFixedAnnotations } from './validation/validate-update.ts';
 
-/** The new status; labels, annotations and finalizers where the body has them; the rest stays. */
+/** Replaces the status, and the labels, annotations and finalizers if the body has them. Keeps the rest. */
 function applyStatus(old: Pod, body: KubeObject): Pod {
   const asked = structuredClone({ metadata: body.metadata, status: (body as Pod).status });
   const status = { ...asked.status };
@@ -38,8 +38,8 @@ function validateBinding(binding: Binding): FieldError[] {
 }
 
 /**
- * Binds the Pod to a node. 409 where it is bound already, on its way out or gated; 400 where the binding is for
- * another Pod. The binding's labels and annotations are added to the Pod's.
+ * Binds the Pod to a node. 409 if it is already bound, being deleted or gated; 400 if the binding names another Pod. The labels and
+ * annotations of the binding are added to the Pod's.
  */
 function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   const binding = body as Binding;
@@ -75,7 +75,7 @@ function applyBinding(old: Pod, body: KubeObject, context: WriteContext): Pod {
   return pod;
 }
 
-/** Tells of what the Pod is about to be deleted for. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/** Records that the Pod is about to be evicted. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 function markEvicted(old: Pod, _eviction: KubeObject, context: WriteContext): Pod {
   const condition: PodCondition = {
     type: 'DisruptionTarget',
@@ -114,7 +114,7 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
       ...validateFixedAnnotations(pod, old),
     ],
   },
-  // The registry deletes the Pod then.
+  // The registry deletes the Pod afterwards.
   eviction: {
     bodyKind: { group: 'policy', version: 'v1', kind: 'Eviction', schema: 'Eviction' },
     verbs: ['create'],

@@ -9,14 +9,14 @@ const wide = { wide: true };
 
 export const podColumns: readonly TableColumn[] = [
   nameColumn,
-  column('Ready', 'Containers that are ready, of all that keep running.'),
-  column('Status', 'The state of the Pod, or what keeps it from running.'),
-  column('Restarts', 'How often containers of the Pod were restarted, and how long ago the last time.'),
+  column('Ready', 'The number of ready containers out of those that keep running.'),
+  column('Status', 'The state of the Pod, or the reason why it is not running.'),
+  column('Restarts', 'The number of container restarts and the time since the last one.'),
   ageColumn,
   column('IP', 'The address of the Pod.', wide),
   column('Node', 'The node that the Pod is bound to.', wide),
-  column('Nominated Node', 'The node that is being made free for the Pod.', wide),
-  column('Readiness Gates', 'Conditions of the readiness gates that hold, of all.', wide),
+  column('Nominated Node', 'The node on which Pods are being preempted for this Pod.', wide),
+  column('Readiness Gates', 'The number of readiness gates whose condition is true, out of all.', wide),
 ];
 
 export function podRow(pod: Pod, context: WriteContext): (string | number)[] {

@@ -1,7 +1,7 @@
 /**
  * The Secret: confidential keys and values.
  *
- * Invariants: stringData is for writing alone and never stored; no error text shows a value.
+ * Invariants: stringData is write-only and never stored; no error text contains a value.
  * Source: pkg/registry/core/secret and pkg/apis/core of v1.33.
  */
 import type { Secret } from '../../../generated/types.ts';
@@ -33,7 +33,7 @@ export const secretKind: KindDefinition<Secret> = {
   validateUpdate: validateSecretUpdate,
   subresources: {},
   selectableFields: ({ type = '' }) => ({ type }),
-  columns: [nameColumn, column('Type', 'What the Secret is for.'), column('Data', 'How many keys it has.'), ageColumn],
+  columns: [nameColumn, column('Type', 'The type of the Secret.'), column('Data', 'The number of keys.'), ageColumn],
   row: ({ metadata, type = '', data = {} }, { now }) => [
     metadata.name,
     type,

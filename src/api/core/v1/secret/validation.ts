@@ -1,4 +1,4 @@
-/** What a valid Secret is. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+/** Validation of Secrets. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import { type FieldError, forbidden, invalid, required, tooLong } from '../../../../machinery/field-error.ts';
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { configMapKeyErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
@@ -16,12 +16,12 @@ function validateJsonKey(data: Record<string, string>, key: string): FieldError[
     const content: unknown = JSON.parse(Buffer.from(encoded, 'base64').toString());
     if (typeof content === 'object' && !Array.isArray(content)) return [];
   } catch {
-    // Its message may quote the content.
+    // Ignored, because the message may quote the content.
   }
   return [invalid(`data[${key}]`, '<secret contents redacted>', 'must be a JSON object')];
 }
 
-/** What each well-known type must hold. */
+/** Checks the keys that each well-known type requires. */
 function validateType({ metadata, type, data = {} }: Secret): FieldError[] {
   switch (type) {
     case 'kubernetes.io/service-account-token':
@@ -33,7 +33,7 @@ function validateType({ metadata, type, data = {} }: Secret): FieldError[] {
     case 'kubernetes.io/dockerconfigjson':
       return validateJsonKey(data, '.dockerconfigjson');
     case 'kubernetes.io/basic-auth':
-      // The paths are upstream's, formatting left undone included.
+      // The paths are upstream's, including the unformatted %s.
       return data['username'] === undefined && data['password'] === undefined
         ? [required('data[%s][username]'), required('data[%s][password]')]
         : [];

@@ -1,5 +1,5 @@
 /**
- * The ServiceAccount: who a Pod is to the API. Its token subresource is issued by the API server.
+ * The ServiceAccount: the identity of Pods in the API. The API server implements its token subresource.
  * Source: pkg/registry/core/serviceaccount of v1.33.
  */
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
@@ -8,7 +8,7 @@ import type { ServiceAccount } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** A reference to a Secret is its name; it can only be of the same namespace. */
+/** Keeps only the names of referenced Secrets, because they must be in the same namespace. */
 function keepSecretNames(account: ServiceAccount): void {
   if (account.secrets !== undefined) account.secrets = account.secrets.map(({ name }) => ({ name }));
 }
@@ -40,7 +40,7 @@ export const serviceAccountKind: KindDefinition<ServiceAccount> = {
       verbs: ['create'],
     },
   },
-  columns: [nameColumn, column('Secrets', 'How many Secrets its Pods are meant to use.'), ageColumn],
+  columns: [nameColumn, column('Secrets', 'The number of Secrets that its Pods may use.'), ageColumn],
   row: ({ metadata, secrets = [] }, { now }) => [
     metadata.name,
     secrets.length,

@@ -1,4 +1,4 @@
-/** What a Service is where its author did not say. Source: SetDefaults_Service of v1.33. */
+/** Defaults of a Service. Source: SetDefaults_Service of v1.33. */
 import type { Service, ServiceSpec } from '../../../generated/types.ts';
 
 /** Three hours. */

@@ -1,8 +1,8 @@
 /**
- * The Service: a stable address and DNS name of a set of Pods.
+ * The Service: a stable address and DNS name for a set of Pods.
  *
- * Boundary: addresses, node ports and IP families are allocated by the API server, after the validation here, and kept by it
- * when an update leaves them out.
+ * Boundary: the API server allocates addresses, node ports and IP families after the validation here, and keeps them if an
+ * update omits them.
  * Source: pkg/registry/core/service and pkg/apis/core of v1.33.
  */
 import type { Service } from '../../../generated/types.ts';

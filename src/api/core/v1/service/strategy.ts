@@ -1,6 +1,6 @@
 /**
- * What the API server does to a Service at each write.
- * Source: pkg/registry/core/service/strategy.go and pkg/registry/core/service/storage of v1.33 (behaviour).
+ * The changes that the API server makes to a Service on each write.
+ * Source: pkg/registry/core/service/strategy.go and pkg/registry/core/service/storage of v1.33 (behavior).
  */
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import type { Service, ServiceSpec } from '../../../generated/types.ts';
@@ -8,7 +8,7 @@ import { isExternallyAccessible } from './defaults.ts';
 
 const same = (a: unknown, b: unknown): boolean => jsonEqual(a ?? null, b ?? null);
 
-/** A client of old writes clusterIP alone. */
+/** Sets clusterIPs for older clients, which only set clusterIP. */
 export function prepareServiceForCreate(service: Service): void {
   service.status = { loadBalancer: {} };
   const { spec } = service;
@@ -24,7 +24,7 @@ export function prepareServiceForUpdate(service: Service, old: Service): void {
   dropWhatTheTypeLost(spec, oldSpec);
 }
 
-/** A client that changes or clears clusterIP, and does not know clusterIPs, means both. */
+/** Updates clusterIPs if a client that only knows clusterIP changed or cleared it. */
 function followClusterIp(spec: ServiceSpec, old: ServiceSpec): void {
   if (spec.clusterIP === old.clusterIP) {
     if ((spec.clusterIPs ?? []).length === 0 && old.clusterIPs !== undefined) spec.clusterIPs = [...old.clusterIPs];
@@ -38,7 +38,7 @@ const needsClusterIp = ({ type }: ServiceSpec): boolean => type !== 'ExternalNam
 const needsNodePort = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSpec): boolean =>
   type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts);
 
-/** Drops what only made sense for the old type, unless the client changed it on purpose: then validation speaks. */
+/** Drops fields that only applied to the old type, unless the client changed them, in which case validation rejects them. */
 function dropWhatTheTypeLost(spec: ServiceSpec, old: ServiceSpec): void {
   const drop = (...fields: (keyof ServiceSpec)[]): void => {
     for (const field of fields) if (same(spec[field], old[field])) delete spec[field];

@@ -5,12 +5,12 @@ import { ageCell, ageColumn, column, labelsCell, nameColumn } from '../../../tab
 
 export const serviceColumns = [
   nameColumn,
-  column('Type', 'How the Service is reached.'),
-  column('Cluster-IP', 'Its address within the cluster.'),
-  column('External-IP', 'Its addresses from outside.'),
-  column('Port(s)', 'Its ports; after a colon the port on every node.'),
+  column('Type', 'How the Service can be reached.'),
+  column('Cluster-IP', 'The address within the cluster.'),
+  column('External-IP', 'The addresses from outside the cluster.'),
+  column('Port(s)', 'The ports; after a colon, the port on every node.'),
   ageColumn,
-  column('Selector', 'Which Pods it leads to.', { wide: true }),
+  column('Selector', 'The labels of the Pods behind the Service.', { wide: true }),
 ];
 
 function externalCell({ spec, status }: Service): string {

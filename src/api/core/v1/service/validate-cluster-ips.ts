@@ -1,4 +1,4 @@
-/** Rules of a Service's cluster IPs and their families. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+/** Validation of a Service's cluster IPs and IP families. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import { duplicate, type FieldError, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
 import { ipErrors, ipFamily } from '../../../../machinery/names.ts';
 import { repeats } from '../../../../machinery/repeats.ts';
@@ -22,7 +22,7 @@ function validateFamilies({ ipFamilies = [], ipFamilyPolicy }: ServiceSpec): Fie
   return errors;
 }
 
-/** clusterIP is the first of clusterIPs. */
+/** clusterIP must equal the first of clusterIPs. */
 function validatePair({ clusterIP = '', clusterIPs = [] }: ServiceSpec): FieldError[] {
   if (clusterIP === '') {
     return clusterIPs.length === 0
@@ -52,7 +52,7 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
   const addressErrors = validateAddresses(clusterIPs);
   errors.push(...addressErrors);
   if (clusterIPs.length > 2) errors.push(invalid('spec.clusterIPs', clusterIPs, 'may only hold up to 2 values'));
-  // Of what is no address nothing more can be said.
+  // The checks below require valid addresses.
   if (addressErrors.length > 0 || isHeadless(spec)) return errors;
   if (clusterIPs.length === 2 && new Set(clusterIPs.map(ipFamily)).size === 1) {
     errors.push(invalid('spec.clusterIPs', clusterIPs, 'may specify no more than one IP for each IP family'));
@@ -67,7 +67,7 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
-/** A cluster IP that was once given stays, but for what a change of the type or of the number of families takes. */
+/** Cluster IPs are immutable, except when the type or the number of IP families changes. */
 export function validateClusterIpsUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (spec.type === 'ExternalName' || old.type === 'ExternalName') return [];
   if (isHeadless(spec) && isHeadless(old)) return [];

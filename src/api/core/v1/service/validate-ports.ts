@@ -1,4 +1,4 @@
-/** Rules of a Service's ports. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+/** Validation of a Service's ports. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import {
   duplicate,
   type FieldError,

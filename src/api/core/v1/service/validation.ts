@@ -1,4 +1,4 @@
-/** What a valid Service is. Source: pkg/apis/core/validation of v1.33 (behaviour and wording). */
+/** Validation of Services. Source: pkg/apis/core/validation of v1.33 (behavior and wording). */
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
 import { dns1035LabelErrors, dns1123SubdomainErrors, ipErrors, ipFamily } from '../../../../machinery/names.ts';
 import { validateLabels, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -11,7 +11,7 @@ const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const AFFINITIES = ['ClientIP', 'None'];
 const TRAFFIC_POLICIES = ['Cluster', 'Local'];
 const MAX_AFFINITY_SECONDS = 86_400;
-/** The port of the node's agent. */
+/** The port of the kubelet. */
 const NODE_AGENT_PORT = 10_250;
 
 function validateType(spec: ServiceSpec): FieldError[] {
@@ -51,7 +51,7 @@ function validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpe
   return [invalid('spec.sessionAffinityConfig.clientIP.timeoutSeconds', seconds, text)];
 }
 
-/** Addresses that mean the machine itself or its link can be nobody's external address. */
+/** Rejects addresses that refer to the machine itself or to its link. */
 function specialIpErrors(ip: string): string[] {
   const lower = ip.toLowerCase();
   if (lower === '0.0.0.0' || lower === '::') return ['may not be unspecified (0.0.0.0 or ::)'];
@@ -132,7 +132,7 @@ export const validateServiceUpdate = (service: Service, old: Service): FieldErro
   ...validateService(service),
 ];
 
-/** The addresses of a load balancer must be addresses, its names names. */
+/** Validates the load balancer's IPs and host names. */
 export function validateServiceStatusUpdate(service: Service, old: Service): FieldError[] {
   const errors = validateObjectMetaUpdate(service.metadata, old.metadata);
   service.status?.loadBalancer?.ingress?.forEach(({ ip, hostname }, index) => {

@@ -1,7 +1,7 @@
-/** The two forms of an Event, field by field; nothing is lost either way. Source: pkg/apis/events/v1 of v1.33. */
+/** Lossless conversion between the two forms of an Event. Source: pkg/apis/events/v1 of v1.33. */
 import type { CoreV1Event, EventsV1Event } from '../../../generated/types.ts';
 
-/** Without the fields that are undefined. */
+/** Deletes undefined fields. */
 function present<T extends object>(object: T): T {
   for (const key of Object.keys(object) as (keyof T)[]) if (object[key] === undefined) delete object[key];
   return object;
@@ -33,7 +33,7 @@ export const fromCoreEvent = (event: CoreV1Event): EventsV1Event =>
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
     metadata: event.metadata,
-    // An Event that was written in the other form may have none.
+    // May be undefined for an Event that was written in the core form.
     eventTime: event.eventTime as string,
     series: event.series as EventsV1Event['series'],
     reportingController: event.reportingComponent,

@@ -1,7 +1,7 @@
 /**
- * What is asked of an Event that comes in through events.k8s.io, in its stored form: more than of one of the core group.
- * The paths are those of the core form, as upstream answers them.
- * Source: pkg/apis/core/validation/events.go of v1.33 (behaviour and wording).
+ * Validation of Events written through events.k8s.io, in their stored form. The rules are stricter than those of core Events.
+ * Like upstream, errors name the fields of the core form.
+ * Source: pkg/apis/core/validation/events.go of v1.33 (behavior and wording).
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
 import { jsonEqual } from '../../../../machinery/json-value.ts';
@@ -54,7 +54,7 @@ const immutableFields = [
   'reportingInstance',
 ] as const;
 
-/** Only the series of an Event goes on. */
+/** Only the series of an Event may change. */
 export function validateNewEventUpdate(event: CoreV1Event, old: CoreV1Event): FieldError[] {
   const errors = [
     ...validateEvent(event, 'reportingController'),

@@ -1,7 +1,7 @@
 /**
- * The PodRecord: a part of the record of one life of a Pod. It outlives the Pod and its namespace, until a controller
- * finds it too old or all of them too large. The node writes it, or a controller where the Pod goes without a node; under the
- * Pod's UID and a number that counts its parts.
+ * The PodRecord: a part of the record of a Pod's life. It outlives the Pod and its namespace, until a controller deletes it because
+ * it is too old or all records together are too large. The node writes it, or a controller if the Pod never had a node. Its name
+ * is the Pod's UID and the number of the part.
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
@@ -16,7 +16,7 @@ export const POD_RECORDS = { group: 'lifepod.io', version: 'v1', resource: 'podr
 /** The name of a part of a record. */
 export const recordName = (podUid: string, part: number): string => `${podUid}.${part}`;
 
-/** `kubectl get` shows so much of a UID: enough to tell lives apart. */
+/** The prefix of a UID that `kubectl get` shows, long enough to distinguish lives. */
 export const shortUid = (uid: string): string => uid.slice(0, 8);
 
 function validate(record: PodRecord): FieldError[] {
@@ -52,10 +52,10 @@ export const podRecordKind: KindDefinition<PodRecord> = {
   subresources: {},
   selectableFields: ({ podName, podUID }) => ({ podName: podName ?? '', podUID: podUID ?? '' }),
   columns: [
-    column('Pod', 'Whose life it tells.'),
-    column('UID', 'Of the Pod, its first characters: which of the lives under that name.'),
-    column('Steps', 'How many steps this part of the record has.', { type: 'integer' }),
-    column('Age', 'How long ago its first step was recorded.'),
+    column('Pod', 'The name of the Pod.'),
+    column('UID', 'The first characters of the UID of the Pod, which distinguish lives under the same name.'),
+    column('Steps', 'The number of steps in this part of the record.', { type: 'integer' }),
+    column('Age', 'The time since the first step was recorded.'),
     column('Name', 'The name of this part.', { wide: true, format: 'name' }),
   ],
   row: ({ metadata, podName, podUID, transitions }, { now }) => [

@@ -1,4 +1,4 @@
-/** NodeMetrics: what a node uses. Source: metrics.k8s.io/v1beta1. */
+/** NodeMetrics: the resource usage of a node. Source: metrics.k8s.io/v1beta1. */
 import type { NodeMetrics } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { METRICS, measured, usageColumns, usageQuantities } from '../usage.ts';

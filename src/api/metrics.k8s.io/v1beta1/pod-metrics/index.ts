@@ -1,4 +1,4 @@
-/** PodMetrics: what the running containers of a Pod use. Source: metrics.k8s.io/v1beta1. */
+/** PodMetrics: the resource usage of a Pod's running containers. Source: metrics.k8s.io/v1beta1. */
 import { addQuantities, formatQuantity, parseQuantity, zeroQuantity } from '../../../../machinery/quantity.ts';
 import type { ContainerMetrics, PodMetrics } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';

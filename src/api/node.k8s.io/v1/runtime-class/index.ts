@@ -1,4 +1,4 @@
-/** The RuntimeClass: which of the runtime's handlers runs a Pod, and what that takes. Source: pkg/apis/node of v1.33. */
+/** The RuntimeClass: the runtime handler for a Pod, its overhead and scheduling constraints. Source: pkg/apis/node of v1.33. */
 import { duplicate, type FieldError, invalid } from '../../../../machinery/field-error.ts';
 import { dns1123LabelErrors, dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import {
@@ -21,7 +21,7 @@ const validate = ({ handler = '', overhead, scheduling }: RuntimeClass): FieldEr
   ...repeated(scheduling?.tolerations, 'scheduling.tolerations'),
 ];
 
-/** A Pod gets each of them once; tolerationSeconds tells none from another. */
+/** Rejects duplicate tolerations. Like upstream, ignores tolerationSeconds in the comparison. */
 function repeated(tolerations: readonly Toleration[] = [], path: string): FieldError[] {
   const seen = new Set<string>();
   return tolerations.flatMap((toleration, index) => {
@@ -53,6 +53,6 @@ export const runtimeClassKind: KindDefinition<RuntimeClass> = {
     ...validate(runtimeClass),
   ],
   subresources: {},
-  columns: [nameColumn, column('Handler', "The runtime's name for it."), ageColumn],
+  columns: [nameColumn, column('Handler', 'The name of the handler in the runtime configuration.'), ageColumn],
   row: ({ metadata, handler }, { now }) => [metadata.name, handler ?? '', ageCell(metadata.creationTimestamp, now)],
 };

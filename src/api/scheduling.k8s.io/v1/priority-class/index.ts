@@ -1,4 +1,4 @@
-/** The PriorityClass: how important its Pods are. Source: pkg/apis/scheduling of v1.33 (bounds, wording). */
+/** The PriorityClass: the priority of its Pods. Source: pkg/apis/scheduling of v1.33 (bounds, wording). */
 import { type FieldError, forbidden, invalid, notSupported } from '../../../../machinery/field-error.ts';
 import { dns1123SubdomainErrors } from '../../../../machinery/names.ts';
 import { IMMUTABLE_TEXT, validateObjectMeta, validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -11,7 +11,7 @@ const SYSTEM_PREFIX = 'system-';
 const HIGHEST_OF_USERS = 1_000_000_000;
 const POLICIES = ['PreemptLowerPriority', 'Never'];
 
-/** The classes that every cluster has, and keeps. */
+/** The built-in classes, which cannot be deleted. */
 export const systemPriorityClasses: readonly PriorityClass[] = Object.entries(systemPriorities).map(
   ([name, value]) => ({
     apiVersion: 'scheduling.k8s.io/v1',
@@ -56,7 +56,7 @@ export const priorityClassKind: KindDefinition<PriorityClass> = {
   namespaced: false,
   schema: 'PriorityClass',
   defaults(priorityClass) {
-    // Go's zero: what is left out is 0.
+    // An omitted value is 0, like in Go.
     priorityClass.value ??= 0;
     priorityClass.preemptionPolicy ??= 'PreemptLowerPriority';
   },
@@ -74,10 +74,10 @@ export const priorityClassKind: KindDefinition<PriorityClass> = {
   subresources: {},
   columns: [
     nameColumn,
-    column('Value', 'The higher, the more important are its Pods.'),
-    column('Global-Default', 'Whether Pods have it that name none.'),
+    column('Value', 'The priority of the Pods. Higher values are more important.'),
+    column('Global-Default', 'Whether Pods without a priorityClassName get this class.'),
     ageColumn,
-    column('PreemptionPolicy', 'Whether others make way for its Pods.'),
+    column('PreemptionPolicy', 'Whether its Pods may preempt Pods of lower priority.'),
   ],
   row: ({ metadata, value = 0, globalDefault, preemptionPolicy }, { now }) => [
     metadata.name,

@@ -1,4 +1,4 @@
-/** The StorageClass: how volumes are made for claims. Source: pkg/registry/storage/storageclass and pkg/apis/storage of v1.33. */
+/** The StorageClass: how volumes are provisioned for claims. Source: pkg/registry/storage/storageclass and pkg/apis/storage of v1.33. */
 import { type FieldError, forbidden, invalid, notSupported, required } from '../../../../machinery/field-error.ts';
 import { jsonEqual } from '../../../../machinery/json-value.ts';
 import { dns1123SubdomainErrors, qualifiedNameErrors } from '../../../../machinery/names.ts';
@@ -7,7 +7,7 @@ import type { StorageClass } from '../../../generated/types.ts';
 import type { KindDefinition } from '../../../kind.ts';
 import { ageCell, ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** Claims that name no class get the one with this annotation, set to "true". */
+/** Marks the class for claims without a class; its value is "true". */
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 const RECLAIM_POLICIES = ['Delete', 'Retain'];
@@ -15,14 +15,14 @@ const BINDING_MODES = ['Immediate', 'WaitForFirstConsumer'];
 
 export const isDefaultClass = ({ metadata }: StorageClass): boolean => metadata.annotations?.[DEFAULT_CLASS] === 'true';
 
-/** The name of the class for claims that name none: the newest of those marked so. */
+/** The name of the class for claims without a class: the newest of the classes marked as default. */
 export function defaultClassName(classes: readonly StorageClass[]): string | undefined {
   let best: StorageClass | undefined;
   for (const each of classes) if (isDefaultClass(each) && (best === undefined || precedes(each, best))) best = each;
   return best?.metadata.name;
 }
 
-/** Of classes of the same age the first by name. */
+/** Newer classes first; classes of the same age by name. */
 function precedes({ metadata: a }: StorageClass, { metadata: b }: StorageClass): boolean {
   const [madeA, madeB] = [a.creationTimestamp ?? '', b.creationTimestamp ?? ''];
   return madeA === madeB ? a.name < b.name : madeA > madeB;
@@ -82,10 +82,10 @@ export const storageClassKind: KindDefinition<StorageClass> = {
   subresources: {},
   columns: [
     nameColumn,
-    column('Provisioner', 'Who makes the volumes.'),
-    column('ReclaimPolicy', 'What becomes of a volume when its claim is gone.'),
-    column('VolumeBindingMode', 'When a claim gets its volume.'),
-    column('AllowVolumeExpansion', 'Whether a claim can be made larger.'),
+    column('Provisioner', 'The provisioner of the volumes.'),
+    column('ReclaimPolicy', 'What happens to a volume after its claim is deleted.'),
+    column('VolumeBindingMode', 'When a claim is bound to a volume.'),
+    column('AllowVolumeExpansion', 'Whether claims can be expanded.'),
     ageColumn,
   ],
   row: (storageClass, { now }) => [

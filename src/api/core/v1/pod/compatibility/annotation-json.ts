@@ -1,8 +1,8 @@
 /**
- * JSON in an annotation, read as encoding/json reads it: names of fields in any case, and null as nothing.
+ * Decodes JSON in an annotation like Go's encoding/json: field names are case-insensitive, and null means absent.
  *
- * It is read before the annotations are validated: what is longer than all of them may be, or nested deeper than a body, is not
- * looked into.
+ * This happens before the annotations are validated, so text that exceeds the limit for all annotations, or is nested deeper than
+ * a request body may be, is rejected without decoding.
  */
 
 import { isDeeperThan, type JsonObject, MAX_DEPTH } from '../../../../../machinery/json-value.ts';
@@ -11,14 +11,14 @@ import { decode, type Shape, schemaTypes } from '../../../../schema.ts';
 
 export interface AnnotationJson {
   value: JsonObject;
-  /** Paths of the fields that the type does not have. */
+  /** Paths of fields that the type does not have. */
   unknownFields: string[];
-  /** Why the JSON cannot be read. */
+  /** Why the JSON cannot be decoded. */
   failure?: string;
 }
 
 /**
- * The text as a value of the type. `wrap`: the field of the type whose value the text is; absent: the text is the whole
+ * Decodes the text as a value of the type. With `wrap`, the text is the value of that field of the type; otherwise it is the whole
  * value.
  */
 export function readAnnotationJson(text: string, type: string, wrap?: string): AnnotationJson {
@@ -38,12 +38,12 @@ export function readAnnotationJson(text: string, type: string, wrap?: string): A
   return typeErrors[0] === undefined ? { value, unknownFields } : failed(typeErrors[0]);
 }
 
-/** What is wrong with an annotation that stands for a field. */
+/** An error in an annotation that represents a field. */
 export interface FormFault {
   path: string;
   text: string;
   cause: string;
-  /** It can be read, but says something else than the field. */
+  /** Whether the annotation is readable but differs from the field. */
   differs: boolean;
 }
 
@@ -54,7 +54,7 @@ export const differing = (path: string, text: string, field: string): FormFault 
   differs: true,
 });
 
-/** Per type, the names of its fields by these names in lower case. */
+/** For each type, its field names by their lowercase form. */
 const namesInAnyCase = new Map<string, ReadonlyMap<string, string>>();
 
 function fieldNames(type: string): ReadonlyMap<string, string> {
@@ -65,7 +65,7 @@ function fieldNames(type: string): ReadonlyMap<string, string> {
   return names;
 }
 
-/** The value with the names of its fields as the schema writes them. */
+/** Normalizes the case of field names to that of the schema. */
 function withFieldNames(value: unknown, shape: Shape): unknown {
   if (typeof shape !== 'object' || typeof value !== 'object' || value === null) return value;
   if ('array' in shape) return Array.isArray(value) ? value.map((item) => withFieldNames(item, shape.array)) : value;

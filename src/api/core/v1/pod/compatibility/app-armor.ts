@@ -1,6 +1,6 @@
 /**
- * AppArmor profiles: the field, and the annotations of containers that said the same before v1.30. An annotation is read on
- * create where the field is absent; from then on the field is what counts, and the annotation stays as it was written.
+ * AppArmor profiles: the field, and the container annotations used before v1.30. An annotation is read on create if the field is
+ * absent. After that only the field counts, and the annotation is kept unchanged.
  * Source: applyAppArmorVersionSkew of pkg/registry/core/pod, and pkg/apis/core/validation, of v1.33 (rules and wording).
  */
 import {
@@ -25,7 +25,7 @@ const MAX_LOCALHOST_PROFILE_BYTES = 4095;
 const annotationPath = (key: string): string => `metadata.annotations[${key}]`;
 const isWindows = ({ spec }: Pod): boolean => spec?.os?.name === 'windows';
 
-/** undefined where the annotation says nothing that a field can. */
+/** Returns undefined if the annotation has no equivalent field value. */
 function profileOf(annotation: string): AppArmorProfile | undefined {
   if (annotation === UNCONFINED) return { type: 'Unconfined' };
   if (annotation === RUNTIME_DEFAULT) return { type: 'RuntimeDefault' };
@@ -33,7 +33,7 @@ function profileOf(annotation: string): AppArmorProfile | undefined {
   return localhostProfile === '' ? undefined : { type: 'Localhost', localhostProfile };
 }
 
-/** Fills in the absent fields of containers; `warn` hears of each annotation that a field should have said. */
+/** Sets absent fields of containers from annotations; calls `warn` for each annotation that should be a field. */
 export function readAppArmorAnnotations(pod: Pod, warn: (sentence: string) => void = () => undefined): void {
   if (isWindows(pod)) return;
   const shared = pod.spec?.securityContext?.appArmorProfile;
@@ -69,7 +69,7 @@ export function validateAppArmor(profile: AppArmorProfile | undefined, path: str
   return errors;
 }
 
-/** That each annotation is of a container of the Pod, and can be understood. */
+/** Checks that each annotation names a container of the Pod and has a valid value. */
 export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
   const names = new Set(containersOf(pod).map(({ name }) => name));
   return annotationsOf(pod).flatMap(([key, value]) => {
@@ -84,7 +84,7 @@ export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
   });
 }
 
-/** That annotation and field of a new Pod say the same, where both are given. */
+/** Checks that annotation and field of a new Pod match if both are set. */
 export function validateAppArmorMatch(pod: Pod): FieldError[] {
   if (isWindows(pod)) return [];
   const shared = pod.spec?.securityContext?.appArmorProfile;
@@ -102,7 +102,7 @@ export function validateAppArmorMatch(pod: Pod): FieldError[] {
   });
 }
 
-/** Annotations say what the Pod was created with. */
+/** Annotations are immutable because they describe how the Pod was created. */
 export function validateAppArmorUpdate(pod: Pod, old: Pod): FieldError[] {
   const before = new Map(annotationsOf(old));
   const now = new Map(annotationsOf(pod));

@@ -1,9 +1,9 @@
 /**
- * The fields of a Pod that go with its defer containers, for clients whose types do not have them: as a JSON object in an
- * annotation, and kept where an update leaves them out.
+ * Support for clients whose types lack the fields that configure defer containers: the fields can be set as a JSON object in an
+ * annotation, and an update that omits them keeps them.
  *
- * As with the containers (older-forms.ts), the annotation is read on create for each field that is absent; from then on the
- * field counts, and the annotation stays as it was written. Source: the specification of defer containers, "Fields".
+ * Like the containers (older-forms.ts), the annotation is read on create for each absent field. After that only the field counts,
+ * and the annotation is kept unchanged. Source: the specification of defer containers, "Fields".
  */
 import { type FieldError, forbidden } from '../../../../../machinery/field-error.ts';
 import type { DeferSettings, Pod, PodSpec } from '../../../../generated/types.ts';
@@ -12,7 +12,7 @@ import { sameValue } from '../compare.ts';
 import { type AnnotationJson, differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
 
 const KEY = 'pod.alpha.kubernetes.io/defer-settings';
-/** Where clients give the fields that their types do not have. */
+/** The annotations in which clients can set fields that their types lack. */
 export const deferAnnotations = ['pod.alpha.kubernetes.io/defer-containers', KEY] as const;
 const PATH = `metadata.annotations[${KEY}]`;
 
@@ -35,24 +35,24 @@ const copyAbsent = (into: PodSpec, from: PodSpec | DeferSettings, names: readonl
   }
 };
 
-/** Before the defaults of a new Pod: fills in the fields that are absent. */
+/** Sets the absent fields of a new Pod; called before the defaults. */
 export function readDeferSettings(pod: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, readSettings(pod)?.value ?? {}, settingNames);
 }
 
-/** A Pod that replaces another keeps the fields that the client left out: its types may not have them. */
+/** Copies fields that the client omitted from the replaced Pod, because the client's types may lack them. */
 export function keepDeferFields(pod: Pod, old: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, old.spec ?? { containers: [] }, deferFields);
 }
 
-/** The names of the fields that the old spec has and the new one does not. */
+/** The names of fields that are set in the old spec and absent in the new one. */
 export const droppedDeferFields = (spec: PodSpec, old: PodSpec): string[] =>
   deferFields.filter((name) => spec[name] === undefined && !sameValue(old[name], undefined));
 
 export const deferSettingsWarnings = (pod: Pod): string[] =>
   (readSettings(pod)?.unknownFields ?? []).map((field) => `${PATH}: unknown field ${JSON.stringify(field)}`);
 
-/** Once the defaults are set: each setting that is given in both forms is the same in both. */
+/** Checks, after the defaults are set, that settings given both as a field and in the annotation are equal. */
 export function deferSettingsFaults(pod: Pod): FormFault[] {
   const read = readSettings(pod);
   if (read === undefined) return [];
@@ -64,7 +64,7 @@ export function deferSettingsFaults(pod: Pod): FormFault[] {
     .map((name) => differing(PATH, text, name));
 }
 
-/** The annotation says what the Pod was created with. */
+/** The annotation is immutable because it describes how the Pod was created. */
 export function validateDeferSettingsUpdate(pod: Pod, old: Pod): FieldError[] {
   const before = old.metadata.annotations?.[KEY];
   if (pod.metadata.annotations?.[KEY] === before) return [];

@@ -1,13 +1,13 @@
 /**
- * Fields that Kubernetes v1.33 knows, behind a feature gate that is off: what a client sets there is dropped without a word,
- * and an older object keeps what it has.
- * Source: DropDisabledPodFields of v1.33 (behaviour); the gates PodLevelResources, DynamicResourceAllocation and
+ * Drops fields that Kubernetes v1.33 knows but whose feature gates are off. They are dropped silently; an existing object keeps
+ * what it has.
+ * Source: DropDisabledPodFields of v1.33 (behavior); the gates PodLevelResources, DynamicResourceAllocation and
  * ContainerStopSignals.
  */
 import type { Pod } from '../../../../generated/types.ts';
 import { containersOf } from '../containers.ts';
 
-/** `old`: the Pod that is to be replaced. */
+/** `old`: the Pod that is replaced. */
 export function dropDisabledFields(pod: Pod, old?: Pod): void {
   if (pod.spec === undefined) return;
   for (const field of ['resources', 'resourceClaims'] as const)

@@ -1,9 +1,9 @@
 /**
- * Containers as a JSON array in an annotation: init containers as Kubernetes 1.3 to 1.7 knew them, of the alpha or of the
- * beta API, and defer containers as clients write them whose types do not have the field.
+ * Containers as a JSON array in an annotation: init containers in the alpha and beta form of Kubernetes 1.3 to 1.7, and defer
+ * containers from clients whose types lack the field.
  *
- * The form is read on create where the field is absent; from then on the field is what counts, and the annotation stays as
- * it was written. The statuses are mirrored into the annotation of the same form.
+ * The annotation is read on create if the field is absent. After that only the field counts, and the annotation is kept unchanged.
+ * Statuses are mirrored into the matching status annotation.
  * Source: the proposal of init containers (2016), their pages for 1.5 and 1.6; Convert_v1_Pod_To_api_Pod of v1.5; the
  * specification of defer containers.
  */
@@ -11,15 +11,15 @@ import { type FieldError, forbidden } from '../../../../../machinery/field-error
 import type { Container, DeferContainer, Pod } from '../../../../generated/types.ts';
 import { differing, type FormFault, readAnnotationJson } from './annotation-json.ts';
 
-/** A list of containers that annotations may say as well. */
+/** A list of containers that can also be given in annotations. */
 interface ContainerList {
   field: 'initContainers' | 'deferContainers';
   statusField: 'initContainerStatuses' | 'deferContainerStatuses';
-  /** As messages and keys name it. */
+  /** The name of the list in messages and annotation keys. */
   word: 'init' | 'defer';
   /** The API groups of the keys, the newer one first. */
   forms: readonly string[];
-  /** What to do instead, for forms that are no longer to be used. */
+  /** The replacement, for deprecated forms. */
   deprecation?: string;
 }
 
@@ -49,19 +49,19 @@ const keysOf = ({ word, forms }: ContainerList): Keys[] =>
   forms.map((form) => ({ containers: `${form}/${word}-containers`, statuses: `${form}/${word}-container-statuses` }));
 
 export interface OlderForm {
-  /** The field that the annotation stands for. */
+  /** The field that the annotation represents. */
   field: ContainerList['field'];
   /** metadata.annotations[pod.beta.kubernetes.io/init-containers] */
   path: string;
   text: string;
   containers: (Container | DeferContainer)[];
-  /** What the JSON has that a container does not. */
+  /** Fields of the JSON that a container does not have. */
   unknownFields: string[];
-  /** Why the JSON cannot be read. */
+  /** Why the JSON cannot be decoded. */
   failure?: string;
 }
 
-/** The forms of the list that the Pod has, the newer one first. */
+/** The annotations of the Pod for this list, the newer form first. */
 function formsOf(pod: Pod, list: ContainerList): OlderForm[] {
   return keysOf(list).flatMap(({ containers: key }) => {
     const text = pod.metadata.annotations?.[key];
@@ -86,9 +86,9 @@ function readContainers(
 }
 
 /**
- * Before the defaults: fills in the absent field. Where there is a Pod already (`old`) with what the annotation says, the
- * init containers stay as they are there: their images may have changed, and a client that does not know the field does not
- * send it. The defer containers of a Pod that is there are kept elsewhere, with or without the annotation.
+ * Sets the absent field from the annotation; called before the defaults. If `old` has the same annotations, its init containers
+ * are kept instead, because their images may have changed and a client that does not know the field does not send them. Defer
+ * containers of an existing Pod are kept elsewhere (keepDeferFields), with or without the annotation.
  */
 export function readOlderForms(pod: Pod, old?: Pod): void {
   const { spec } = pod;
@@ -113,12 +113,12 @@ export const olderFormWarnings = (pod: Pod): string[] =>
     ]),
   );
 
-/** What clients wrote as statuses does not count, as with the status itself: the old object's stay, or none. */
+/** Ignores status annotations from clients, as for the status itself: restores those of the old object, or removes them. */
 export function keepOlderStatuses(pod: Pod, old: Pod | undefined): void {
   for (const { statuses: key } of LISTS.flatMap(keysOf)) setAnnotation(pod, key, old?.metadata.annotations?.[key]);
 }
 
-/** The statuses of the containers, for whoever reads them in the form that the Pod was written in. */
+/** Mirrors the statuses into annotations for clients that use the form in which the Pod was created. */
 export function mirrorOlderStatuses(pod: Pod): void {
   for (const list of LISTS) {
     const statuses = pod.status?.[list.statusField] ?? [];
@@ -137,7 +137,7 @@ function setAnnotation(pod: Pod, key: string, value: string | undefined): void {
   else delete pod.metadata.annotations;
 }
 
-/** The annotations say what the Pod was created with: nobody changes, adds or removes them later. */
+/** The annotations are immutable because they describe how the Pod was created. */
 export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
   return LISTS.flatMap((list) =>
     keysOf(list).flatMap(({ containers: key }) => {
@@ -150,7 +150,7 @@ export function validateOlderFormsUpdate(pod: Pod, old: Pod): FieldError[] {
   );
 }
 
-/** `same`: whether these containers, once they have their defaults, are those of the spec. */
+/** `same`: whether the containers of the annotation, with defaults, equal those of the spec. */
 export const olderFormFaults = (pod: Pod, same: (form: OlderForm) => boolean): FormFault[] =>
   LISTS.flatMap((list) => formsOf(pod, list)).flatMap((form) => {
     const { field, path, text, failure } = form;

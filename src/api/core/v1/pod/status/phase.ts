@@ -1,5 +1,6 @@
 import type { Pod } from '../../../../generated/types.ts';
 
-/** All that was to run has run: nothing of the Pod starts any more. Source: the Pod lifecycle page, Pod phase. */
-export const hasEnded = ({ status }: Pick<Pod, 'status'>): boolean =>
-  status?.phase === 'Succeeded' || status?.phase === 'Failed';
+/** Whether the phase is final: all containers have ended and none starts again. Source: the Pod lifecycle page, Pod phase. */
+export const isFinalPhase = (phase: string | undefined): boolean => phase === 'Succeeded' || phase === 'Failed';
+
+export const hasEnded = ({ status }: Pick<Pod, 'status'>): boolean => isFinalPhase(status?.phase);

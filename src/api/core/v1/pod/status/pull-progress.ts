@@ -1,7 +1,7 @@
-/** How the pull of an image goes, as the waiting container and Events report it. Upstream reports no progress. */
+/** The progress of an image pull, for the waiting container and Events. Upstream reports no progress. */
 import { binarySize } from '../../../../../machinery/binary-size.ts';
 
-/** A pull under way. waiting: for other pulls of the node. Bytes: as far as the runtime reports them. */
+/** An ongoing pull. waiting: queued behind other pulls of the node. The byte counts are set if the runtime reports them. */
 export type PullProgress = { state: 'waiting' } | { state: 'pulling'; doneBytes?: number; totalBytes?: number };
 
 /** The message of the waiting container; undefined while there is nothing to report. */
@@ -13,7 +13,7 @@ export function pullMessage(image: string, progress: PullProgress | undefined): 
   return `Pulling image ${name}${done === undefined ? '' : `: ${done}% of ${binarySize(progress.totalBytes ?? 0)}`}`;
 }
 
-/** How many quarters are done: each is worth an Event. */
+/** The number of completed quarters; each is reported as an Event. */
 export const quartersDone = (progress?: PullProgress): number => Math.floor((percentDone(progress) ?? 0) / 25);
 
 function percentDone(progress?: PullProgress): number | undefined {

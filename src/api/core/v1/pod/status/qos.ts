@@ -8,9 +8,8 @@ export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 const counted = ['cpu', 'memory'] as const;
 
 /**
- * A defer container without requests and limits does not count.
- * Guaranteed: every init, app and defer container limits cpu and memory, and in sum requests what it limits.
- * BestEffort: none requests or limits either. Burstable: all else. Amounts of zero count as none.
+ * Guaranteed: all init, app and counted defer containers have cpu and memory limits, and requests and limits have equal sums.
+ * BestEffort: no requests or limits. Burstable: everything else. Amounts of zero and defer containers without resources are ignored.
  */
 export function qosClass(pod: Pod): QosClass {
   const requests = new Map<string, Quantity>();
@@ -29,7 +28,7 @@ export function qosClass(pod: Pod): QosClass {
   return everyLimitSet && equal && requests.size === limits.size ? 'Guaranteed' : 'Burstable';
 }
 
-/** How many of the counted resources the list sets above zero. */
+/** Returns the number of counted resources that the list sets above zero. */
 function addCounted(into: Map<string, Quantity>, texts: Record<string, string> | undefined): number {
   let found = 0;
   for (const name of counted) {

@@ -1,7 +1,7 @@
-/** The statuses of a Pod's containers, and the runs that they are about. */
+/** Container statuses of a Pod, and the runs that they describe. */
 import type { ContainerStatus, Pod } from '../../../../generated/types.ts';
 
-/** The statuses of the Pod's containers of every kind. */
+/** The statuses of all containers of the Pod. */
 export const recordedStatuses = ({ status }: Pick<Pod, 'status'>): ContainerStatus[] => [
   ...(status?.initContainerStatuses ?? []),
   ...(status?.containerStatuses ?? []),
@@ -9,13 +9,13 @@ export const recordedStatuses = ({ status }: Pick<Pod, 'status'>): ContainerStat
   ...(status?.ephemeralContainerStatuses ?? []),
 ];
 
-/** The ID of the run that a status, or the end in it, is about. */
+/** The ID of the run that a status or a terminated state describes. */
 export const shownId = (shown: { containerID?: string } | undefined): string | undefined =>
   shown?.containerID?.split('//')[1];
 
 /**
- * For each container whose end the Pod's status shows: that run and those before, the oldest first. They are removed in this
- * order: otherwise an older run that is left would be taken for the last.
+ * For each container whose end is recorded in the Pod's status: that run and all earlier ones, oldest first. They must be removed
+ * in this order, because otherwise a remaining older run would look like the latest.
  */
 export function toldRuns<Run extends { id: string; name: string; attempt: number }>(pod: Pod, runs: readonly Run[]) {
   const byId = new Map(runs.map((run) => [run.id, run]));

@@ -1,6 +1,6 @@
 /**
- * A Pod in one line: how many containers are ready, the one word for its state, its restarts.
- * Source: the Pod printer of v1.33 (behaviour); of `Defer:i/n`, the specification of defer containers.
+ * A Pod on one line: the number of ready containers, a one-word status, the restarts.
+ * Source: the Pod printer of v1.33 (behavior); for `Defer:i/n`, the specification of defer containers.
  */
 import { type Millis, parseTime } from '../../../../../machinery/time.ts';
 import type { ContainerStatus, Pod, PodCondition } from '../../../../generated/types.ts';
@@ -12,7 +12,7 @@ export interface PodSummary {
   total: number;
   status: string;
   restarts: number;
-  /** When the container that was restarted last had ended. */
+  /** When the most recently restarted container had ended. */
   lastRestart: Millis | undefined;
 }
 
@@ -43,7 +43,7 @@ function reasonBefore(pod: Pod): string {
   return pod.status?.reason || pod.status?.phase || '';
 }
 
-/** A deleted Pod whose node is lost can neither be said to run nor to end. */
+/** The status of a deleted Pod is Unknown if its node is lost. */
 function terminating(pod: Pod, status: string): string {
   const deleted = pod.metadata.deletionTimestamp !== undefined;
   if (deleted && pod.status?.reason === 'NodeLost') return 'Unknown';
@@ -54,8 +54,8 @@ function terminating(pod: Pod, status: string): string {
 }
 
 /**
- * `Defer:i/n` while entries of the list are due or run: i of n have ended, in any way. The phase does not count: it may
- * stay Running meanwhile.
+ * `Defer:i/n` while entries are due or running: i of n have ended, with any result. Independent of the phase, which may still be
+ * Running.
  */
 function deferring(pod: Pod): string | undefined {
   const { spec, status } = pod;
@@ -66,7 +66,7 @@ function deferring(pod: Pod): string | undefined {
   return over < entries.size ? `Defer:${over}/${entries.size}` : undefined;
 }
 
-/** The first init container that is not done decides; `status` is undefined where all are. */
+/** The first unfinished init container determines the status; `status` is undefined if there is none. */
 function initializationOf(
   pod: Pod,
   sidecars: ReadonlySet<string>,
@@ -93,7 +93,7 @@ function initializationOf(
 const endOf = ({ reason, signal, exitCode }: { reason?: string; signal?: number; exitCode: number }): string =>
   reason || (signal ? `Signal:${signal}` : `ExitCode:${exitCode}`);
 
-/** The first app container that has something to say decides. */
+/** The first app container with a reason determines the status. */
 function runningState(
   pod: Pod,
   statuses: readonly ContainerStatus[],
@@ -106,7 +106,7 @@ function runningState(
     else if (state?.terminated !== undefined) status = endOf(state.terminated);
     else if (isReady && state?.running !== undefined) ready++;
   }
-  // One container is done, another still runs: the Pod is not completed.
+  // If one container has completed while another is still running, the Pod has not completed.
   if (status === 'Completed' && ready > 0) status = isTrue(pod, 'Ready') ? 'Running' : 'NotReady';
   return { status, ready };
 }

@@ -1,4 +1,4 @@
-/** Why a Pod ends. Source: the specification of defer containers, "When the list runs". */
+/** The reasons for the termination of a Pod. Source: the specification of defer containers, "When the list runs". */
 export const terminationReasons = [
   'Deleted',
   'ScaledDown',

@@ -1,4 +1,4 @@
-/** status.termination as the node works with it: its times are milliseconds. Source: the specification of defer containers, "Time". */
+/** status.termination in the node's representation, with times in milliseconds. Source: the specification of defer containers, "Time". */
 import { formatMicroTime, type Millis, parseTime } from '../../../../../machinery/time.ts';
 import type { Pod, PodTermination } from '../../../../generated/types.ts';
 import type { TerminationReason } from './termination-reasons.ts';
@@ -7,24 +7,24 @@ export type Stage = 'PreExit' | 'PostExit';
 
 export interface Termination {
   reason: TerminationReason;
-  /** A client deleted the Pod for that reason; absent: the Pod ended, or its node ended it. */
+  /** Set if a client deleted the Pod for that reason; absent if the Pod ended on its own or the node ended it. */
   requested?: true;
   /** T0 of the specification. */
   startedAt: Millis;
-  /** D: it ends everything. */
+  /** D: everything ends at this time. */
   deadline: Millis;
-  /** S: it ends the PreExit stage, and the time of the app containers. D - S is the reserve of the PostExit stage. */
+  /** S: the end of the PreExit stage and of the time of the app containers. D - S is the reserve of the PostExit stage. */
   preExitDeadline: Millis;
   extendedSeconds?: number;
-  /** The stage that was extended last. */
+  /** The stage that was extended most recently. */
   extendedStage?: Stage;
   outageSeconds?: number;
   outagesCountedUntil?: Millis;
-  /** The grace period of the delete that the deadlines count. */
+  /** The grace period of the delete request that the deadlines are based on. */
   deletionGracePeriodSeconds?: number;
-  /** The time from the node that the deadlines count. */
+  /** The time granted by the node that the deadlines are based on. */
   nodeGracePeriodSeconds?: number;
-  /** The deadlines count that the object is gone. */
+  /** Set if the deadlines take into account that the object is already deleted. */
   forced?: true;
   /** The entry whose turn it is; its timeoutSeconds counts from `since`. */
   turn?: { entry: string; since: Millis };
@@ -34,7 +34,7 @@ const TIMES: ReadonlySet<string> = new Set([
   ...['startedAt', 'deadline', 'preExitDeadline', 'outagesCountedUntil', 'since'],
 ]);
 
-/** The same fields with other times. */
+/** Applies `other` to all times. */
 const withTimes = (fields: object, other: (time: never) => unknown): object =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {
@@ -43,15 +43,15 @@ const withTimes = (fields: object, other: (time: never) => unknown): object =>
     }),
   );
 
-/** All of it, so much earlier. */
+/** Moves all times of the termination back. */
 export const movedBack = (termination: Termination, millis: Millis): Termination =>
   withTimes(termination, (time: Millis) => time - millis) as Termination;
 
-/** As the status is to have it, but for its containers and what was given up. */
+/** The form stored in the status, without the containers and the skipped entries. */
 export const terminationRecord = ({ forced: _, ...termination }: Termination): PodTermination =>
   withTimes(termination, formatMicroTime) as PodTermination;
 
-/** As the status has it; undefined: it has none that says when it began and when it ends. */
+/** Reads the termination from the status; undefined if it lacks the start or the deadline. */
 export function recordedTermination({ status }: Pod): Termination | undefined {
   const { containers: _, skip: __, ...recorded } = status?.termination ?? {};
   const termination = withTimes(recorded, parseTime) as Partial<Termination>;
