@@ -23,7 +23,7 @@ import { hasSeparateImages } from './signals.ts';
 import { conditionOf, resourceOf, type Threshold } from './thresholds.ts';
 import { measure, type UsagePorts, type Wanted } from './usage.ts';
 
-/** The interval of the checks, which poll as upstream's do, because the kernel reports none of this. A grace period may end sooner. */
+/** The polling interval, as upstream's: the kernel sends no events. A check comes sooner when a grace period or a condition ends. */
 const LOOK_MILLIS = 10_000;
 /** The delay of the check after a Pod is cleared: the kernel and the runtime take a moment to free its resources. */
 const LOOK_AGAIN_MILLIS = 1_000;

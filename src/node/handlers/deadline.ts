@@ -2,8 +2,8 @@ import type { Timers } from '../../platform/platform.ts';
 import { DeadlineExceeded } from './failure.ts';
 
 /**
- * Gives `work` a signal that aborts with DeadlineExceeded after the time, or with the outer signal's reason. Whoever
- * ignores it is not waited for.
+ * Runs `work` with a signal that aborts with DeadlineExceeded after `millis`, or with the reason of `signal`. `work` must observe
+ * the signal: it is not cut off otherwise.
  */
 export async function withDeadline<T>(
   timers: Timers,
@@ -24,7 +24,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** Resolves after the time; rejects when `signal` aborts. */
+/** Resolves after `millis`; rejects when `signal` aborts. */
 export function pause(millis: number, timers: Timers, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
