@@ -22,7 +22,7 @@ export interface GarbagePolicy {
   lowThreshold: number;
   /** A younger image is not removed. */
   minAgeMillis: Millis;
-  /** An image that has been unused for this long is removed whatever the disk usage; counted from the agent's start at the earliest. 0: never. */
+  /** An image unused for this long is removed whatever the disk usage; counted from the agent's start at the earliest. 0: never. */
   maxAgeMillis: Millis;
 }
 
