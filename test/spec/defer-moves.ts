@@ -138,9 +138,9 @@ const outageSentences: readonly Sentence[] = [
     tests: [
       [
         'src/node/status/sign-of-life.test.ts',
-        'the last sign of life is the last renewal of the Lease by the agent before',
+        'readLastSignOfLife returns when the previous agent last renewed the Lease',
       ],
-      ['src/node/status/node-lease.test.ts', 'is renewed every ten seconds, also after a time that failed'],
+      ['src/node/status/node-lease.test.ts', 'renews the Lease every ten seconds, also after a failed renewal'],
       [outages, 'S and D move by its length since the last sign of life'],
       [outages, 'begun just before the delete: the entries and the hook wait for it, and run'],
       [outages, 'is no failure of a probe: no liveness probe ends a container for it'],

@@ -123,7 +123,10 @@ export const imageSentences: readonly Sentence[] = [
       [inLives, 'are pulled once the Pod runs'],
       [inLives, 'or only in their turn, with prePullDeferImages false'],
       [inLives, 'a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once'],
-      ['src/node/images/images-in-use.test.ts', 'the images of all kinds of containers and of volumes are used'],
+      [
+        'src/node/images/images-in-use.test.ts',
+        'imagesOf returns the images of all kinds of containers and of volumes',
+      ],
       ['src/simulation/image-garbage.test.ts', 'what is in use stays'],
       ['test/e2e/image-gc.test.ts', 'what containers run and what Pods are to run yet stays'],
       ['test/e2e/defer-kept.test.ts', 'an image of an entry that cannot be pulled shows while the Pod runs'],
