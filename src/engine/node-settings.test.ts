@@ -50,8 +50,8 @@ it('adds up what is reserved for lifepod and for the rest of the machine', () =>
 
 test.each([
   [{ evictionHard: 'disk<1' }, '--eviction-hard: "disk<1" is not SIGNAL<VALUE'],
-  [{ evictionMaxPodGracePeriod: 'long' }, '--eviction-max-pod-grace-period NaN is no time'],
-  [{ shutdownGracePeriod: 'long' }, '--shutdown-grace-period: "long" is not a time such as 30s'],
+  [{ evictionMaxPodGracePeriod: 'long' }, '--eviction-max-pod-grace-period: NaN is not a whole number of seconds'],
+  [{ shutdownGracePeriod: 'long' }, '--shutdown-grace-period: "long" is not a duration such as 30s'],
   [{ allowedUnsafeSysctls: 'vm.swappiness' }, '--allowed-unsafe-sysctls: "vm.swappiness" is not namespaced'],
   [{ shutdownGracePeriodByPodPriority: '1=x' }, '--shutdown-grace-period-by-pod-priority: "1=x" is not'],
   [{ kubeReserved: 'cpu:1' }, '--kube-reserved: "cpu:1" is not RESOURCE=AMOUNT'],

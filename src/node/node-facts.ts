@@ -1,29 +1,29 @@
-/** What the machine and its runtime can do for containers, found out once when the agent starts. */
+/** The features of the machine and of its runtime that containers depend on, read once when the agent starts. */
 import { cgroupVersion, limitsSwap } from '../platform/cgroups.ts';
 import type { RuntimeFeatures } from '../runtime/runtime.ts';
 import type { NodeAgentOptions } from './agent-options.ts';
 import { readHugepages } from './resources/hugepages.ts';
 import { openPodCgroups, type PodCgroups } from './resources/pod-cgroups.ts';
 
-/** It holds whoever makes the groups of the Pods. */
+/** Facts about the machine's control groups, independent of whether lifepod or the runtime creates the Pods' groups. */
 export interface CgroupFacts {
   version: 1 | 2;
-  /** As the kernel writes them: 2MB, 1GB. */
+  /** In the kernel's notation: 2MB, 1GB. */
   hugepageSizes: readonly string[];
-  /** The kernel counts the swap of a group. */
+  /** Whether the kernel accounts for the swap of a group. */
   limitsSwap: boolean;
 }
 
 export interface NodeFacts {
-  /** undefined: the runtime's own. */
+  /** undefined: the runtime chooses the control groups of containers. */
   podCgroups: PodCgroups | undefined;
-  /** For the environment of the Pods. */
+  /** Passed to the part that builds the Pods' environment. */
   environment: {
     cgroups: CgroupFacts;
     cgroupParent?: PodCgroups['parentOf'];
     runtimeFeatures?: RuntimeFeatures;
   };
-  /** The runtime gives a process no other groups than it is told to, where that is wanted. */
+  /** Whether the runtime supports supplementalGroupsPolicy Strict. */
   strictGroups: boolean;
 }
 

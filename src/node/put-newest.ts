@@ -1,4 +1,4 @@
-/** Puts the entry into the map as its newest one; the oldest goes if there are more than `most` then. */
+/** Inserts the entry as the newest of the map; removes the oldest entry if the map then has more than `most`. */
 export function putNewest<Key, Value>(map: Map<Key, Value>, key: Key, value: Value, most: number): void {
   map.delete(key);
   map.set(key, value);

@@ -129,7 +129,10 @@ export const imageSentences: readonly Sentence[] = [
       [inLives, 'are pulled once the Pod runs'],
       [inLives, 'or only in their turn, with prePullDeferImages false'],
       [inLives, 'a failure ahead of the turn is told and does not affect the Pod, and the turn tries anew at once'],
-      ['src/node/images/images-in-use.test.ts', 'the images of all kinds of containers and of volumes are used'],
+      [
+        'src/node/images/images-in-use.test.ts',
+        'imagesOf returns the images of all kinds of containers and of volumes',
+      ],
       ['src/simulation/image-garbage.test.ts', 'what is in use stays'],
       [
         'test/e2e/alone/image-gc.test.ts',

@@ -15,12 +15,12 @@ const deleted = (pod: Pod): Pod => ({
   metadata: { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:00Z', finalizers: ['a/b'] },
 });
 
-/** A node of two CPUs. `told`: what admission did, in order. */
+/** A node with two CPUs. `calls`: what admission called, in order. */
 function setUp() {
   const timers = testTimers();
   const running = new Map<string, Pod>();
   const ending = new Set<string>();
-  const told: string[] = [];
+  const calls: string[] = [];
   const failures: Error[] = [];
   const statuses: PodStatus[] = [];
   const admission = createAdmission({
@@ -32,9 +32,9 @@ function setUp() {
     unwanted: () => undefined,
     begin(pod) {
       running.set(pod.metadata.name, pod);
-      told.push(`begin ${pod.metadata.name}`);
+      calls.push(`begin ${pod.metadata.name}`);
     },
-    refused: ({ metadata }, { reason }) => told.push(`refuse ${metadata.name} ${reason}`),
+    refused: ({ metadata }, { reason }) => calls.push(`refuse ${metadata.name} ${reason}`),
     async writeStatus(_, status) {
       const failure = failures.shift();
       if (failure !== undefined) throw failure;
@@ -43,7 +43,7 @@ function setUp() {
     isEnding: ({ metadata }) => ending.has(metadata.name),
     preempt({ metadata }) {
       ending.add(metadata.name);
-      told.push(`preempt ${metadata.name}`);
+      calls.push(`preempt ${metadata.name}`);
     },
   });
   admission.open();
@@ -52,11 +52,11 @@ function setUp() {
     running.delete(name);
     admission.cleared(pod);
   };
-  return { admission, timers, told, failures, statuses, running, clear };
+  return { admission, timers, calls, failures, statuses, running, clear };
 }
 
-test('a refusal is written until the API has it, and told once', async () => {
-  const { admission, timers, told, failures, statuses } = setUp();
+test('retries writing a refusal until the API accepts it, and reports it once', async () => {
+  const { admission, timers, calls, failures, statuses } = setUp();
   const pod = podNamed('large', '3');
   failures.push(new Error('not now'), new Error('nor now'));
   admission.admit(pod);
@@ -68,78 +68,78 @@ test('a refusal is written until the API has it, and told once', async () => {
   }
   await new Promise(setImmediate);
   expect(statuses).toMatchObject([{ phase: 'Failed', reason: 'OutOfcpu' }]);
-  expect(told).toEqual(['refuse large OutOfcpu']);
+  expect(calls).toEqual(['refuse large OutOfcpu']);
 });
 
-test('a refused Pod that is deleted ends as any, and one of its UID is asked anew', () => {
-  const { admission, told, running } = setUp();
+test('starts a worker for a refused Pod that is deleted, and checks a new Pod of the same UID again', () => {
+  const { admission, calls, running } = setUp();
   const pod = podNamed('large', '3');
   admission.admit(pod);
   admission.admit(deleted(pod));
   running.clear();
   admission.admit(pod);
-  expect(told).toEqual(['refuse large OutOfcpu', 'begin large', 'refuse large OutOfcpu']);
+  expect(calls).toEqual(['refuse large OutOfcpu', 'begin large', 'refuse large OutOfcpu']);
 });
 
-test('a critical Pod begins when those that make way for it are over; nobody else gets their room', () => {
-  const { admission, told, clear } = setUp();
+test('starts a critical Pod when its victims have been cleared, and reserves their room for it', () => {
+  const { admission, calls, clear } = setUp();
   for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
-  told.length = 0;
+  calls.length = 0;
   const pod = critical('critical', '2');
   admission.admit(pod);
-  expect(told).toEqual(['preempt a', 'preempt b']);
+  expect(calls).toEqual(['preempt a', 'preempt b']);
   admission.admit(pod);
   clear('a');
   admission.admit(podNamed('late', '1'));
-  expect(told.slice(2)).toEqual(['refuse late OutOfcpu']);
+  expect(calls.slice(2)).toEqual(['refuse late OutOfcpu']);
   clear('b');
-  expect(told.slice(3)).toEqual(['begin critical']);
+  expect(calls.slice(3)).toEqual(['begin critical']);
 });
 
-test('those that end already are waited for before others are to end', () => {
-  const { admission, told, clear } = setUp();
+test('waits for Pods that are already ending before it preempts others', () => {
+  const { admission, calls, clear } = setUp();
   for (const pod of [podNamed('a', '1'), podNamed('b', '1')]) admission.admit(pod);
   admission.admit(critical('first', '1'));
-  told.length = 0;
+  calls.length = 0;
   admission.admit(critical('second', '1'));
-  expect(told).toEqual(['preempt b']);
+  expect(calls).toEqual(['preempt b']);
   clear('b');
   clear('a');
-  expect(told.slice(1).sort()).toEqual(['begin first', 'begin second']);
+  expect(calls.slice(1).sort()).toEqual(['begin first', 'begin second']);
 });
 
-test('a critical Pod that is deleted while it waits ends, and needs no room', () => {
-  const { admission, told, clear } = setUp();
+test('starts the worker of a waiting critical Pod that is deleted without waiting for room', () => {
+  const { admission, calls, clear } = setUp();
   admission.admit(podNamed('a', '2'));
   const pod = critical('critical', '1');
   admission.admit(pod);
   admission.admit(deleted(pod));
   clear('a');
-  expect(told).toEqual(['begin a', 'preempt a', 'begin critical']);
+  expect(calls).toEqual(['begin a', 'preempt a', 'begin critical']);
 });
 
-test('a critical Pod that waits and has something in the runtime has begun; others are not known here', () => {
-  const { admission, told, clear } = setUp();
+test('adopt() starts a waiting critical Pod and ignores other Pods', () => {
+  const { admission, calls, clear } = setUp();
   admission.admit(podNamed('a', '2'));
   admission.admit(critical('critical', '1'));
-  told.length = 0;
+  calls.length = 0;
   expect([admission.adopt('critical'), admission.adopt('critical'), admission.adopt('a')]).toEqual([
     true,
     false,
     false,
   ]);
   clear('a');
-  expect(told).toEqual(['begin critical']);
+  expect(calls).toEqual(['begin critical']);
 });
 
-test('a critical Pod begins when the status of what makes way tells of its end', () => {
-  const { admission, told, running } = setUp();
+test('roomMade() starts a critical Pod once the status of its victim is terminal', () => {
+  const { admission, calls, running } = setUp();
   const victim = podNamed('a', '2');
   admission.admit(victim);
   admission.admit(critical('critical', '1'));
   admission.roomMade();
-  expect(told).toEqual(['begin a', 'preempt a']);
+  expect(calls).toEqual(['begin a', 'preempt a']);
   running.set('a', { ...victim, status: { phase: 'Failed' } });
   admission.roomMade();
-  expect(told.slice(2)).toEqual(['begin critical']);
+  expect(calls.slice(2)).toEqual(['begin critical']);
 });

@@ -1,12 +1,13 @@
 /**
- * The node's own door: who bound a Pod to it asked no scheduler, and the scheduler knew the node as it was. A Pod that has
- * not begun is taken or fails; one that has begun is never asked again. A critical one waits while others make way for it.
+ * Admission of Pods by the node: a client may have bound the Pod without the scheduler, or the scheduler may have decided on an
+ * outdated state of the node. A Pod that has not started is admitted or fails; a Pod that has started is never checked again. A
+ * critical Pod waits while the node preempts others for it.
  *
- * Boundary: the rules are scheduling's; here is what the node knows of itself.
+ * Boundary: the rules are in src/scheduling; this file supplies the state of the node.
  * Invariants:
- *  1. After a start the Pods that have begun are counted before the first new one is looked at.
- *  2. What others make way for is given to nobody else.
- *  3. A refusal is written until the API has it, or the Pod is gone.
+ *  1. After a start of the agent, all Pods that have started are counted before the first new Pod is checked.
+ *  2. Resources that are freed by preemption are reserved for the critical Pod that needs them.
+ *  3. Writing a refusal is retried until the API has accepted it or the Pod no longer exists.
  */
 
 import { readFileSync } from 'node:fs';
@@ -24,46 +25,49 @@ import { nodeLabels } from '../status/node-status.ts';
 export interface AdmissionOptions extends Platform {
   client: Client;
   nodeName: string;
-  /** Of the node, while the API has no Node object that says so. */
+  /** The node's allocatable resources; used while the API has no Node object with allocatable resources. */
   allocatable: Readonly<Record<string, string>>;
-  /** The Pods that have been taken. */
+  /** The Pods that have been admitted. */
   pods(): Iterable<Pod>;
   isStatic(pod: Pod): boolean;
-  /** The runtime gives a process no other groups than it is told to, where that is wanted. */
+  /** Whether the runtime supports supplementalGroupsPolicy Strict. */
   strictGroups: boolean;
-  /** Absent: none but the safe ones. */
+  /** Absent: only safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
-  /** Why the node takes no such Pod as things are. */
+  /** The reason why the node currently refuses the Pod whatever its resources; undefined: there is none. */
   unwanted(pod: Pod): Refusal | undefined;
   begin(pod: Pod): void;
-  /** The Pod is refused: its Event. */
+  /** Called when the Pod is refused; records the Event. */
   refused(pod: Pod, refused: Refusal): void;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
-  /** The Pod ends already. */
+  /** Whether the Pod is already terminating. */
   isEnding(pod: Pod): boolean;
-  /** The Pod is to end for a critical one. */
+  /** Terminates the Pod to make room for a critical one. */
   preempt(pod: Pod): void;
   signal: AbortSignal;
 }
 
 export interface Admission {
-  /** Resolves when the Node object is known, where there is one. */
+  /** Resolves when the Node object has been read, or the API has reported that there is none. */
   synced: Promise<void>;
-  /** The Pod begins or is refused, at once or when open() is called. */
+  /** Starts or refuses the Pod, immediately or when open() is called. */
   admit(pod: Pod): void;
-  /** The runtime has something of the Pod: where others make way for it, it has begun all the same. Returns whether it is such a Pod. */
+  /** Starts the Pod if it is waiting for room, because the runtime already has a sandbox or container of it. Returns whether it was. */
   adopt(podUid: string): boolean;
-  /** The Pod is gone before it has begun. */
+  /** Drops a Pod that was removed before it started. */
   forget(pod: Pod): void;
-  /** A Pod that had begun is over, and what it had is free. */
+  /** A Pod that had started has ended, and its resources are free. */
   cleared(pod: Pod): void;
-  /** A Pod that had begun has ended, and counts no more: those that wait are looked at again. */
+  /** A Pod that had started no longer counts because its status is terminal: checks the waiting Pods again. */
   roomMade(): void;
-  /** Every Pod that had begun before is known. */
+  /** Called once all Pods that had started before this agent are known: decides on the Pods that were held back. */
   open(): void;
 }
 
-/** The labels that it asks for may stand in the Node object alone; other static Pods begin whether or not the API answers. */
+/**
+ * Whether the Pod selects nodes by label. The labels may be only in the Node object, so such a static Pod waits for it; other static
+ * Pods start whether or not the API answers.
+ */
 const choosesNode = ({ spec }: Pod): boolean =>
   Object.keys(spec?.nodeSelector ?? {}).length > 0 || spec?.affinity?.nodeAffinity !== undefined;
 
@@ -80,7 +84,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     metadata: { name: nodeName, labels: nodeLabels(nodeName) },
     status: { allocatable: { ...options.allocatable } },
   };
-  /** The object is made by the node before its status says what it has. */
+  /** The agent creates the Node object before it writes the status, so the object may still lack allocatable resources. */
   const node = (): Node => {
     const known = nodes.get(undefined, nodeName) ?? initial;
     return known.status?.allocatable === undefined
@@ -91,11 +95,11 @@ export function createAdmission(options: AdmissionOptions): Admission {
   const fixed = { appArmorEnabled: readAppArmor(), allowedUnsafeSysctls, strictGroups };
   let waiting: Map<string, Pod> | undefined = new Map();
 
-  /** Until the refusal stands in their statuses, and while they are there. */
+  /** UIDs of refused Pods, kept until forget() because the API may not have the refusal yet. */
   const refusedUids = new Set<string>();
-  /** Critical Pods for which others make way. */
+  /** Critical Pods that wait while others are preempted for them. */
   const makingRoom = new Map<string, Pod>();
-  /** Over, whatever their statuses say still. */
+  /** UIDs of Pods that have ended, although their statuses may not show it yet. */
   const clearedUids = new Set<string>();
 
   const refuse = (pod: Pod, refused: Refusal): void => {
@@ -161,13 +165,13 @@ export function createAdmission(options: AdmissionOptions): Admission {
   };
 }
 
-/** An agent has spoken of it, or it ends without having begun. */
+/** Whether an agent has written a status for the Pod, or the Pod is deleted before it has started. */
 const hasBegun = ({ metadata, status }: Pod): boolean =>
   status?.startTime !== undefined ||
   metadata.deletionTimestamp !== undefined ||
   (status?.phase ?? 'Pending') !== 'Pending';
 
-/** It has ended without any container: there is nothing to do for it until it is deleted. */
+/** Whether the Pod failed without any container: the node has nothing to do for it until it is deleted. */
 const wasRefused = ({ metadata, status }: Pod): boolean =>
   status?.phase === 'Failed' && status.containerStatuses === undefined && metadata.deletionTimestamp === undefined;
 

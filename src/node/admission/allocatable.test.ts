@@ -5,7 +5,7 @@ import { NOTHING, parseReserved, podAmounts } from './allocatable.ts';
 const MIB = 2 ** 20;
 const capacity = { cpuMilli: 2000, memoryBytes: 1000 * MIB, diskBytes: 10_000, pids: 4000 };
 
-test('amounts are written as the kubelet takes them', () => {
+test("parses reserved resources in the kubelet's notation", () => {
   expect(parseReserved('--kube-reserved', 'cpu=100m, memory=256Mi,ephemeral-storage=1Ki,pid=100')).toEqual({
     ...{ cpuMilli: 100, memoryBytes: 256 * MIB, diskBytes: 1024, pids: 100 },
   });
@@ -16,12 +16,12 @@ test.each([
   ['gpu=1', '--kube-reserved: "gpu=1" is not RESOURCE=AMOUNT'],
   ['cpu', '--kube-reserved: "cpu" is not RESOURCE=AMOUNT'],
   ['memory=-1Mi', '--kube-reserved: "memory=-1Mi" is not RESOURCE=AMOUNT'],
-  ['cpu=1,cpu=2', '--kube-reserved: cpu stands there twice'],
-])('refuses %s', (text, message) => {
+  ['cpu=1,cpu=2', '--kube-reserved: cpu is given twice'],
+])('parseReserved refuses "%s"', (text, message) => {
   expect(() => parseReserved('--kube-reserved', text)).toThrow(message);
 });
 
-it('leaves to Pods what is neither reserved nor needed against eviction; the latter they may use', () => {
+it('subtracts reserved resources from the limits, and eviction thresholds only from allocatable', () => {
   const { thresholds } = parseEviction(DEFAULT_EVICTION);
   const reserved = { cpuMilli: 500, memoryBytes: 200 * MIB, diskBytes: 2000, pids: 100 };
   expect(podAmounts(capacity, reserved, thresholds)).toEqual({
@@ -30,7 +30,7 @@ it('leaves to Pods what is neither reserved nor needed against eviction; the lat
   });
 });
 
-it('knows no threshold but the hard ones that are set', () => {
+it('subtracts only the hard thresholds that are set', () => {
   const { thresholds } = parseEviction({
     ...DEFAULT_EVICTION,
     hard: 'memory.available<10%',
@@ -40,8 +40,8 @@ it('knows no threshold but the hard ones that are set', () => {
   expect(podAmounts(capacity, NOTHING, thresholds).allocatable).toEqual({ ...capacity, memoryBytes: 900 * MIB });
 });
 
-it('refuses to reserve more than there is', () => {
+it('refuses to reserve more than the capacity of the machine', () => {
   expect(() => podAmounts(capacity, { ...NOTHING, pids: 5000 }, [])).toThrow(
-    "--kube-reserved and --system-reserved: pid 5000 is more than the machine's 4000",
+    '--kube-reserved and --system-reserved: together they reserve 5000 of pid, but the machine has only 4000',
   );
 });

@@ -1,11 +1,11 @@
 /**
- * What of the machine is kept from Pods, for the system and for the node's own parts. Pure.
+ * The resources of the machine that are reserved for the system and for the node's own daemons, and what remains for Pods. Pure.
  * Source: "Reserve Compute Resources for System Daemons" of the v1.33 documentation; pkg/kubelet/cm of v1.33.
  */
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
 import { amountOf, type Signal, type Threshold } from '../eviction/thresholds.ts';
 
-/** cpu in thousandths, memory and disk in bytes. */
+/** CPU in thousandths of a core, memory and disk in bytes. */
 export interface Amounts {
   cpuMilli: number;
   memoryBytes: number;
@@ -24,7 +24,7 @@ const RESOURCES: Readonly<Record<string, [key: keyof Amounts, amount: (quantity:
   pid: ['pids', quantityValue],
 };
 
-/** cpu=100m,memory=256Mi,ephemeral-storage=1Gi,pid=100. Throws an Error that says what of the option cannot be understood. */
+/** Parses `cpu=100m,memory=256Mi,ephemeral-storage=1Gi,pid=100`. Throws an Error that quotes the invalid part of the option. */
 export function parseReserved(option: string, text: string): Reserved {
   const reserved = { ...NOTHING };
   const seen = new Set<string>();
@@ -36,7 +36,7 @@ export function parseReserved(option: string, text: string): Reserved {
       throw new Error(
         `${option}: ${JSON.stringify(part)} is not RESOURCE=AMOUNT such as memory=256Mi (resources: ${Object.keys(RESOURCES).join(', ')})`,
       );
-    if (seen.has(name)) throw new Error(`${option}: ${name} stands there twice`);
+    if (seen.has(name)) throw new Error(`${option}: ${name} is given twice`);
     seen.add(name);
     const [key, amount] = resource;
     reserved[key] = Number(amount(quantity));
@@ -51,7 +51,7 @@ export const addAmounts = (a: Amounts, b: Amounts): Amounts => ({
   pids: a.pids + b.pids,
 });
 
-/** Never below nothing. */
+/** The difference; 0 where it would be negative. */
 const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
   cpuMilli: Math.max(0, a.cpuMilli - b.cpuMilli),
   memoryBytes: Math.max(0, a.memoryBytes - b.memoryBytes),
@@ -60,13 +60,13 @@ const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
 });
 
 export interface PodAmounts {
-  /** What the Pods together may use at most: of their control group. */
+  /** The most that all Pods together may use; the limits of their common control group. */
   limits: Amounts;
-  /** What they may request: so much less that none is evicted while all use what they requested. */
+  /** What Pods may request: lower than the limits, so that no Pod is evicted while all use only what they requested. */
   allocatable: Amounts;
 }
 
-/** Throws an Error where more is reserved than there is. */
+/** Throws an Error if more is reserved than the machine has. */
 export function podAmounts(capacity: Amounts, reserved: Reserved, thresholds: readonly Threshold[]): PodAmounts {
   const kept = (signal: Signal, of: number): number => {
     const threshold = thresholds.find((each) => each.hard && each.signal === signal);
@@ -75,7 +75,7 @@ export function podAmounts(capacity: Amounts, reserved: Reserved, thresholds: re
   for (const [name, [key]] of Object.entries(RESOURCES))
     if (reserved[key] > capacity[key])
       throw new Error(
-        `--kube-reserved and --system-reserved: ${name} ${reserved[key]} is more than the machine's ${capacity[key]}`,
+        `--kube-reserved and --system-reserved: together they reserve ${reserved[key]} of ${name}, but the machine has only ${capacity[key]}`,
       );
   const limits = subtractAmounts(capacity, reserved);
   const evictedAt: Amounts = {

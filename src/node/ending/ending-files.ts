@@ -1,6 +1,6 @@
 /**
- * That the node ends a Pod, and by when, in a file of the Pod's folder: written before its worker hears of it, so that the
- * next agent goes on with the end instead of starting the Pod's containers again. It goes with the folder.
+ * A file in the Pod's folder that records that the node terminates the Pod, and by when. It is written before the Pod's worker
+ * is notified, so that the next agent continues the termination instead of restarting the containers. It is deleted with the folder.
  */
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export function writeNodeEnd(podDirectory: string, end: NodeEnd): void {
   writeFileAtomic(nodeEndFile(podDirectory), JSON.stringify(end));
 }
 
-/** undefined: there is none, or none that can be read. */
+/** Returns undefined if the file does not exist or is not valid JSON. */
 export function readNodeEnd(podDirectory: string): NodeEnd | undefined {
   const text = readTextIfPresent(nodeEndFile(podDirectory));
   try {

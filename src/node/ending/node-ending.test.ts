@@ -1,4 +1,4 @@
-/** The ends that a node puts to Pods; their workers are the test's. */
+/** Terminations of Pods by the node; the workers are test doubles. */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ function runs(name: string, priority = 0): Pod {
 }
 const periods = parsePeriods('--x', '0=10,100=5');
 
-it('one group after the other: the next when all of the one before are over, or their time is', async () => {
+it('shutDown() ends one group after another, the next when the previous one has ended or its time is up', async () => {
   const first = runs('first');
   const slow = runs('slow');
   const late = runs('late', 100);
@@ -66,12 +66,12 @@ it('one group after the other: the next when all of the one before are over, or 
   expect(ended.slice(2)).toEqual(['late 5']);
   ending.cleared(late);
   await Promise.resolve();
-  // Its last containers are killed one after the other.
+  // The time in which the Pod's remaining containers are killed.
   timers.advance(6_000);
   expect(await shutdown).toEqual([slow]);
 });
 
-it('what is killed at the end of its time and over then is not left', async () => {
+it('shutDown() does not return a Pod that ends after its grace period is up', async () => {
   const pod = runs('slow');
   const shutdown = ending.shutDown(periods);
   timers.advance(10_000);
@@ -80,13 +80,13 @@ it('what is killed at the end of its time and over then is not left', async () =
   expect(await shutdown).toEqual([]);
 });
 
-it('a Pod that was over before is neither ended nor waited for', async () => {
+it('shutDown() neither ends nor waits for a Pod that had already ended', async () => {
   ending.cleared(runs('over'));
   expect(await ending.shutDown(periods)).toEqual([]);
   expect(ended).toEqual([]);
 });
 
-it('the room that a Pod has left is kept for the next end, but not while all Pods end', async () => {
+it('refills the ballast file when a Pod has ended, but not during a shutdown', async () => {
   const pod = runs('filler');
   expect(readdirSync(root)).toEqual([]);
   ending.cleared(pod);
@@ -98,7 +98,7 @@ it('the room that a Pod has left is kept for the next end, but not while all Pod
   expect(readdirSync(root)).not.toContain('ballast');
 });
 
-it('a disk that takes no word keeps no Pod from ending', async () => {
+it('ends Pods although the termination cannot be written to disk', async () => {
   writeFileSync(join(root, 'a'), 'in the way of a folder');
   const pods = [runs('a'), runs('b')];
   const shutdown = ending.shutDown(periods);
@@ -108,7 +108,7 @@ it('a disk that takes no word keeps no Pod from ending', async () => {
   expect(await shutdown).toEqual([]);
 });
 
-it('the next agent goes on with the end, and not for a Pod that begins anew', async () => {
+it('begun() returns the recorded termination, but not for a Pod that starts again', async () => {
   const pod = runs('a');
   const shutdown = ending.shutDown(periods);
   ending.cleared(pod);
@@ -119,7 +119,7 @@ it('the next agent goes on with the end, and not for a Pod that begins anew', as
   expect(ending.begun(pod)).toBeUndefined();
 });
 
-it('an end with less time shortens the one before and leaves its reason, for the next agent too', () => {
+it('a termination with less time shortens the previous one and keeps its reason, also on disk', () => {
   const pod = runs('a');
   ending.preempt(pod);
   void ending.shutDown(periods);
@@ -131,7 +131,7 @@ it('an end with less time shortens the one before and leaves its reason, for the
   });
 });
 
-it('a node under pressure refuses Pods before it evicts any, but none of its own files', () => {
+it('a node under pressure refuses new Pods, but not static Pods', () => {
   const pretender = podOf('a', 0);
   pretender.metadata.annotations = { 'kubernetes.io/config.source': 'file' };
   expect(ending.refusal(pretender)).toBeUndefined();

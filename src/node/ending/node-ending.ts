@@ -1,12 +1,12 @@
 /**
- * The ends that the node itself puts to Pods, under pressure, for critical Pods and when it shuts down, and the Pods that it
- * takes no more.
+ * Terminations that the node itself starts: eviction under pressure, preemption for critical Pods, and shutdown of the machine.
+ * Also refuses new Pods under pressure and during a shutdown.
  *
- * Boundary: how a Pod ends is the core's; which one under pressure, eviction/'s.
+ * Boundary: how a Pod terminates is decided in src/lifecycle; which Pod is evicted, in eviction/.
  * Invariants:
- *  1. That a Pod is to end stands in its folder before its worker hears of it: the next agent goes on. Where the disk takes no
- *     word more, the Pod ends all the same.
- *  2. A shutdown ends Pods in the order of their priority, one group when the one before is over, or its time is.
+ *  1. A termination is written to the Pod's folder before the Pod's worker is notified, so that the next agent continues it. If the
+ *     write fails, for example because the disk is full, the Pod is terminated all the same.
+ *  2. A shutdown terminates Pods in groups by priority: a group starts when the previous one has ended or its time is up.
  * Source: "Node-pressure Eviction" and "Node Shutdowns" of v1.33; pkg/kubelet/nodeshutdown of v1.33 (order, wording).
  */
 import { rmSync } from 'node:fs';
@@ -30,7 +30,7 @@ import type { VolumeManager } from '../volumes/volume-manager.ts';
 import { nodeEndFile, readNodeEnd, writeNodeEnd } from './ending-files.ts';
 import { groupOf, type ShutdownPeriod } from './shutdown-periods.ts';
 
-/** After which nothing is left of a Pod whose time is over: its last PreExit entry, its apps and its last PostExit entry have 2 s each. */
+/** The time to kill a Pod after its grace period: 2 s each for its last PreExit entry, its app containers and its last PostExit entry. */
 const KILL_SECONDS = 6;
 const SHUTDOWN_MESSAGE = 'Pod was terminated in response to imminent node shutdown.';
 
@@ -47,29 +47,29 @@ export interface NodeEndingOptions {
   workers: ReadonlyMap<string, PodWorker>;
   isStatic(pod: Pod): boolean;
   runs: Pick<RunLookup, 'view'>;
-  /** That the node is under now. */
+  /** The pressure conditions that the node has now. */
   pressures(): ReadonlySet<PressureCondition>;
 }
 
 export interface NodeEnding {
-  /** What an agent before had begun of the end of this Pod. */
+  /** The termination of this Pod that a previous agent started; undefined: there is none, or the Pod starts again. */
   begun(pod: Pod): NodeEnd | undefined;
-  /** Why the node takes no such Pod now. */
+  /** The reason why the node refuses the Pod now: it shuts down or is under pressure. */
   refusal(pod: Pod): Refusal | undefined;
   /**
-   * Nothing of the Pod runs, and what it had on the disk is gone. Its phase alone tells too little: the runtime may not have
-   * written down the exit that it told of, and would not know it any more at its next start.
+   * Nothing of the Pod runs, and its files are deleted. The Pod's phase is not enough for that: the runtime may have reported an
+   * exit that it has not persisted yet, and would not know of it after a restart.
    */
   cleared(pod: Pod): void;
   /** The runtime has no container of the Pod. */
   emptied(podUid: string): void;
-  /** The Pod ends, whoever wanted it. */
+  /** Whether the Pod is terminating, by the API or by the node. */
   isEnding(pod: Pod): boolean;
   /** Whether shutDown() was called. */
   isShuttingDown(): boolean;
-  /** Ends the Pod within its own grace period, to make room for a critical one. */
+  /** Terminates the Pod within its own grace period, to make room for a critical one. */
   preempt(pod: Pod): void;
-  /** Begins to evict Pods. */
+  /** Starts to monitor pressure and evict Pods. */
   startEviction(parts: {
     pressure: NodePressure;
     containerUsage: UsagePorts['containerUsage'];
@@ -78,8 +78,8 @@ export interface NodeEnding {
     freeDisk(): Promise<unknown>;
   }): void;
   /**
-   * Ends every Pod as a machine that shuts down does, and begins none any more. Resolves when each is over, or its time has
-   * passed: with those that are not over.
+   * Terminates every Pod because the machine shuts down, and refuses new ones from now on. Resolves when each Pod has ended or its
+   * time is up, with the Pods that have not ended.
    */
   shutDown(periods: readonly ShutdownPeriod[]): Promise<Pod[]>;
 }
@@ -89,11 +89,11 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
   const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
   let eviction: Eviction | undefined;
   let shuttingDown = false;
-  /** By UID, of the Pods that have workers. */
+  /** Terminations that the node has started, by UID, of Pods that have workers. */
   const ends = new Map<string, NodeEnd>();
-  /** UIDs of those that are over and have workers still. */
+  /** UIDs of Pods that have ended but still have workers. */
   const over = new Set<string>();
-  /** Called with the UID of each Pod that is over. */
+  /** Called with the UID of each Pod that has ended. */
   let overListener: (uid: string) => void = () => undefined;
 
   const end = (pod: Pod, by: Omit<NodeEnd, 'at'>): void => {
@@ -107,14 +107,14 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
       try {
         writeNodeEnd(options.podDirectory(uid), written);
       } catch (error) {
-        // The Pod is ended for that very reason, perhaps: an agent that starts before it is over looks again.
-        log.warn('cannot write down that a Pod is ended', { podUid: uid, error: (error as Error).message });
+        // A full disk may be the very reason for the eviction. An agent that starts before the Pod has ended decides on pressure again.
+        log.warn('cannot record that a Pod is being terminated', { podUid: uid, error: (error as Error).message });
       }
     }
     worker.end(by);
   };
 
-  /** Resolves when all of them are over, or after the time: with those that are not. */
+  /** Resolves when all of the Pods have ended or the time is up, with those that have not ended. */
   const allOver = (pods: readonly Pod[], seconds: number): Promise<Pod[]> =>
     new Promise((resolve) => {
       const open = new Set(pods.map(({ metadata }) => metadata.uid ?? ''));
@@ -137,12 +137,12 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
       if (pod.status?.startTime !== undefined) {
         const read = readNodeEnd(folder);
         if (read === undefined) return undefined;
-        // The clock may have been set back since.
+        // The clock may have been set back since then.
         const end = { ...read, at: Math.min(read.at, timers.now()) };
         ends.set(uid, end);
         return end;
       }
-      // A static Pod of this UID ran before the machine was shut down, and begins anew.
+      // A static Pod of this UID was terminated when the machine shut down, and starts again.
       rmSync(nodeEndFile(folder), { force: true });
       return undefined;
     },
@@ -195,12 +195,12 @@ export function createNodeEnding(options: NodeEndingOptions): NodeEnding {
         const group = [...workers.values()]
           .map((worker) => worker.pod())
           .filter((pod) => !hasEnded(pod) && !over.has(pod.metadata.uid ?? '') && groupOf(pod, periods) === index);
-        log.info('the node shuts down: ending Pods', { pods: group.length, priority, seconds });
+        log.info('terminating Pods because the node shuts down', { pods: group.length, priority, seconds });
         const allEnded = allOver(group, seconds);
         for (const pod of group) end(pod, { reason: 'NodeShutdown', message: SHUTDOWN_MESSAGE, graceSeconds: seconds });
         left.push(...(await allEnded));
       }
-      // What did not end by itself is killed when its time is over.
+      // Pods whose grace period is up are being killed now.
       return allOver(
         left.filter(({ metadata }) => workers.has(metadata.uid ?? '') && !over.has(metadata.uid ?? '')),
         KILL_SECONDS,

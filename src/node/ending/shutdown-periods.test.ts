@@ -8,7 +8,7 @@ const podOf = (priority?: number): Pod => ({
 });
 const OPTION = '--shutdown-grace-period-by-pod-priority';
 
-it('periods by priority, the lowest first, whatever order they are given in', () => {
+it('parsePeriods sorts the periods by ascending priority', () => {
   expect(parsePeriods(OPTION, '100000=10, 2000000000=5,0=30,-5=0')).toEqual([
     { priority: -5, seconds: 0 },
     { priority: 0, seconds: 30 },
@@ -22,8 +22,8 @@ test.each([
   ['0=-1', '"0=-1" is not PRIORITY=SECONDS'],
   ['', '"" is not PRIORITY=SECONDS'],
   ['0=1,', '"" is not PRIORITY=SECONDS'],
-  ['0=1,0=2', 'the priority 0 stands there twice'],
-])('refuses %j', (text, message) => {
+  ['0=1,0=2', 'the priority 0 is given twice'],
+])('parsePeriods refuses "%s"', (text, message) => {
   expect(() => parsePeriods(OPTION, text)).toThrow(`${OPTION}: ${message}`);
 });
 
@@ -33,12 +33,12 @@ test.each([
   [99_999, 0],
   [100_000, 1],
   [2_000_000_000, 2],
-])('a Pod of priority %j is in group %j', (priority, group) => {
+])('a Pod of priority %s is in group %s', (priority, group) => {
   const periods = parsePeriods(OPTION, '0=30,100000=10,2000000000=5');
   expect(groupOf(podOf(priority), periods)).toBe(group);
 });
 
-it('two periods: critical Pods have the last part', () => {
+it('periodsOf reserves the last part of the time for critical Pods', () => {
   const periods = periodsOf(30, 10);
   expect(periods.map(({ seconds }) => seconds)).toEqual([20, 10]);
   expect([-7, undefined, 1_999_999_999, 2_000_001_000].map((own) => groupOf(podOf(own), periods))).toEqual([

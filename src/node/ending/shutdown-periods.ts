@@ -1,23 +1,23 @@
 /**
- * Which Pods have how much time when the machine shuts down. Pure.
+ * How much time Pods have to end when the machine shuts down, by their priority. Pure.
  * Source: pkg/kubelet/nodeshutdown of v1.33 (groups of Pods by priority).
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { CRITICAL_PRIORITY } from '../../scheduling/critical-pods.ts';
 
 export interface ShutdownPeriod {
-  /** Of the Pods from this one to that of the next period; the first period has those below as well. */
+  /** The lowest priority of the Pods in this period; the first period also has all Pods below its priority. */
   priority: number;
   seconds: number;
 }
 
-/** Of a time for all Pods together, of which only critical ones have the last part. */
+/** Splits `graceSeconds` into two periods: critical Pods have the last `criticalSeconds`, all others the time before. */
 export const periodsOf = (graceSeconds: number, criticalSeconds: number): ShutdownPeriod[] => [
   { priority: 0, seconds: graceSeconds - criticalSeconds },
   { priority: CRITICAL_PRIORITY, seconds: criticalSeconds },
 ];
 
-/** Of `100000=10,0=30`: seconds by the lowest priority, in ascending order. Throws an Error that says what cannot be understood. */
+/** Parses `100000=10,0=30` (PRIORITY=SECONDS) into periods of ascending priority. Throws an Error that quotes the invalid part. */
 export function parsePeriods(option: string, text: string): ShutdownPeriod[] {
   const periods = text.split(',').map((part): ShutdownPeriod => {
     const [, priority, seconds] = /^\s*(-?\d+)\s*=\s*(\d+)\s*$/.exec(part) ?? [];
@@ -27,11 +27,11 @@ export function parsePeriods(option: string, text: string): ShutdownPeriod[] {
   });
   periods.sort((a, b) => a.priority - b.priority);
   const twice = periods.find(({ priority }, index) => periods[index + 1]?.priority === priority);
-  if (twice !== undefined) throw new Error(`${option}: the priority ${twice.priority} stands there twice`);
+  if (twice !== undefined) throw new Error(`${option}: the priority ${twice.priority} is given twice`);
   return periods;
 }
 
-/** The index of the period in which the Pod is ended. */
+/** The index of the period in which the Pod is terminated. */
 export function groupOf({ spec }: Pod, periods: readonly ShutdownPeriod[]): number {
   const own = spec?.priority ?? 0;
   return Math.max(

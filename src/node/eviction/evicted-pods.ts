@@ -1,26 +1,26 @@
-/** The Pods that were evicted and are not over yet: what further evictions wait for. */
+/** The Pods that were evicted and have not ended yet: further evictions wait for them. */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { Threshold } from './thresholds.ts';
 
-/** Beyond its grace period, for a Pod to be over. */
+/** How long after its grace period a Pod may take to end before further evictions stop waiting for it. */
 const CLEANUP_MILLIS = 30_000;
 
 interface EvictedPod {
   until: Millis;
   hard: boolean;
-  /** What its containers have written is wanted back. */
+  /** Evicted for disk space: the Pod counts as ended only when its containers are removed, with what they have written. */
   forDisk: boolean;
   cleared: boolean;
 }
 
 export interface EvictedPods {
   add(podUid: string, graceSeconds: number, forDisk: boolean): void;
-  /** A hard threshold does not wait for the grace period of a soft one. */
+  /** Whether an eviction for this threshold must wait. A hard threshold does not wait for the grace period of a soft one. */
   mustWait(threshold: Threshold): boolean;
-  /** The Pod is over, and its volumes are gone. Returns whether somebody waited for it, as emptied() does. */
+  /** The Pod has ended, and its volumes are removed. Returns whether evictions waited for it and need not any more; so does emptied(). */
   cleared(podUid: string): boolean;
-  /** The runtime may have no container of the Pod any more. */
+  /** The runtime may no longer have a container of the Pod. */
   emptied(podUid: string): boolean;
 }
 

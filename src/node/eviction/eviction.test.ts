@@ -1,4 +1,4 @@
-/** What is evicted when, on a node that the test makes up; folders are real. */
+/** Which Pods are evicted and when, on a simulated node with real folders. */
 import { EventEmitter, once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,10 +22,10 @@ let ended: string[];
 let graceOf: Map<string, number>;
 let withContainers: Set<string>;
 let staticNames: Set<string>;
-/** A look is over, and the next one has its time. */
+/** Whether the timer of the next check is set: the current check is done. */
 let armed: boolean;
 let changes: EventEmitter;
-/** Holds back what the runtime tells; called before each answer. */
+/** Called before each answer of the runtime; a test delays the answer with it. */
 let runtime: () => Promise<void>;
 let eviction: Eviction;
 
@@ -56,13 +56,13 @@ const podOf = (name: string, spec: Partial<PodSpec> = {}): Pod => ({
 const threshold = (signal: Signal, hard = true): Threshold => ({
   ...{ signal, value: { count: 100 * MIB }, graceSeconds: 0, hard },
 });
-/** Uses the more memory the later its name is. */
+/** A later name in the alphabet uses more memory. */
 const usageOf = ({ metadata: { name } }: Pod): ContainerUsage => ({
   ...{ podUid: name, id: name, name: 'app', attempt: 0, at: 0, cpuNanoSeconds: 0 },
   workingSetBytes: name.charCodeAt(0) * MIB,
 });
 const volumeOf = (pod: Pod, volume: string): string => join(root, pod.metadata.name, volume);
-/** A Pod with a file of so many MiB in a volume of which 1 MiB is allowed. */
+/** A Pod with a file of `mebibytes` MiB in a volume with a sizeLimit of 1 MiB. */
 function filled(name: string, mebibytes: number): Pod {
   const pod = podOf(name, { volumes: [{ name: 'v', emptyDir: { sizeLimit: '1Mi' } }] });
   mkdirSync(volumeOf(pod, 'v'), { recursive: true });
@@ -124,14 +124,14 @@ const pass = async (millis: number): Promise<void> => {
   await until(() => armed);
 };
 
-it('evicts every Pod that breaks a limit, whatever else is evicted, and none but those', async () => {
+it('evicts every Pod that exceeds a disk limit, and no other', async () => {
   pods = [filled('a', 3), filled('b', 0), filled('c', 2)];
   start();
   await until(() => ended.length === 2);
   expect(ended).toEqual(['a 0', 'c 0']);
 });
 
-it('a Pod of which nothing can be read hinders no other', async () => {
+it('evicts other Pods although the files of one Pod cannot be read', async () => {
   const broken = podOf('a', { volumes: [{ name: 'v\0', emptyDir: { sizeLimit: '1Mi' } }] });
   pods = [broken, filled('b', 2)];
   start();
@@ -139,11 +139,11 @@ it('a Pod of which nothing can be read hinders no other', async () => {
   expect(ended).toEqual(['b 0']);
 });
 
-it('memory does not wait for a walk through folders', async () => {
+it('evicts for memory while a walk through folders is under way', async () => {
   const walked = Promise.withResolvers<void>();
   pods = [filled('a', 2), podOf('b')];
   let asked = 0;
-  // The walk asks first.
+  // The first query is that of the walk.
   runtime = () => (asked++ === 0 ? walked.promise : Promise.resolve());
   due = [threshold('memory.available')];
   start();
@@ -154,7 +154,7 @@ it('memory does not wait for a walk through folders', async () => {
   expect(ended).toEqual(['b 0', 'a 0']);
 });
 
-it('looks again soon when what the Pod had is free, and evicts the next', async () => {
+it('checks again soon after a Pod is cleared, and evicts the next one', async () => {
   pods = [podOf('a'), podOf('b')];
   due = [threshold('memory.available')];
   start();
@@ -166,7 +166,7 @@ it('looks again soon when what the Pod had is free, and evicts the next', async 
   expect(ended).toEqual(['b 0', 'a 0']);
 });
 
-it('a Pod that does not end is not evicted again: the next one is, when its time has passed', async () => {
+it('evicts the next Pod when the time of one that does not end is up, and does not evict that one again', async () => {
   pods = [podOf('a'), podOf('b')];
   due = [threshold('memory.available')];
   start();
@@ -179,7 +179,7 @@ it('a Pod that does not end is not evicted again: the next one is, when its time
   expect(ended).toEqual(['b 0', 'a 0']);
 });
 
-it('a hard threshold ends the Pod sooner that a soft one has given time', async () => {
+it('a hard threshold shortens the grace period that a soft one granted', async () => {
   pods = [podOf('a')];
   due = [threshold('memory.available', false)];
   start();
@@ -190,7 +190,7 @@ it('a hard threshold ends the Pod sooner that a soft one has given time', async 
   expect(ended).toEqual(['a 20', 'a 0']);
 });
 
-it('under pressure of the disk it waits until what the containers wrote is gone', async () => {
+it('under disk pressure waits until the containers of the evicted Pod are removed', async () => {
   pods = [podOf('a'), podOf('b')];
   for (const pod of pods) mkdirSync(volumeOf(pod, 'logs'), { recursive: true });
   due = [threshold('nodefs.available')];
@@ -208,7 +208,7 @@ it('under pressure of the disk it waits until what the containers wrote is gone'
   await until(() => ended.length === 2);
 });
 
-it('evicts no static Pod, whatever annotations others give themselves', async () => {
+it('does not evict static Pods, and an annotation does not make a Pod static', async () => {
   const pretender = podOf('a');
   pretender.metadata.annotations = { 'kubernetes.io/config.source': 'file' };
   pods = [pretender, podOf('z')];

@@ -1,13 +1,13 @@
 /**
- * Node-pressure eviction: ends Pods before the machine runs out of memory, disk or processes, and those that have more on
- * disk than their limits allow.
+ * Node-pressure eviction: evicts Pods before the machine runs out of memory, disk or processes, and Pods that use more disk than
+ * their limits allow.
  *
- * Boundary: which thresholds are met is in thresholds.ts, who goes first in ranking.ts; how a Pod ends is the core's.
+ * Boundary: thresholds.ts decides which thresholds are met, ranking.ts the order of eviction, src/lifecycle how a Pod terminates.
  * Invariants:
- *  1. For a threshold one Pod at a time: the next one when what the last one had is free, or its time has passed; a hard
- *     threshold does not wait for the grace period of a soft one. Who breaks a limit goes whoever else does.
- *  2. Critical Pods are never evicted; nor those again that have no more time than that already.
- *  3. Looking through folders takes as long as Pods make it: memory and processes do not wait for it.
+ *  1. One Pod at a time is evicted for a threshold: the next one when the resources of the last one are free, or its time is up. A
+ *     hard threshold does not wait for the grace period of a soft one. A Pod over its disk limits is evicted without waiting.
+ *  2. Critical Pods are never evicted. A Pod that must already end as soon as, or sooner than, the eviction demands is not evicted again.
+ *  3. The duration of a walk through folders depends on what Pods have written: checks of memory and processes do not wait for it.
  * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (order, intervals, wording).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
@@ -23,9 +23,9 @@ import { hasSeparateImages } from './signals.ts';
 import { conditionOf, resourceOf, type Threshold } from './thresholds.ts';
 import { measure, type UsagePorts, type Wanted } from './usage.ts';
 
-/** A poll, as upstream's: the kernel tells of none of this. Where time alone brings a change, it is looked then. */
+/** The polling interval, as upstream's: the kernel sends no events. A check comes sooner when a grace period or a condition ends. */
 const LOOK_MILLIS = 10_000;
-/** After what a Pod had is free: the kernel and the runtime take a moment to give it back. */
+/** The delay of the check after a Pod is cleared: the kernel and the runtime take a moment to free its resources. */
 const LOOK_AGAIN_MILLIS = 1_000;
 
 export interface EvictionOptions {
@@ -37,21 +37,21 @@ export interface EvictionOptions {
   /** The Pods that are on the node. */
   pods(): readonly Pod[];
   isStatic(pod: Pod): boolean;
-  /** The time that the node has given the Pod to end, where it has. */
+  /** The grace period that the node has given the Pod to end; undefined: the node has not ended it. */
   endsWithinSeconds(pod: Pod): number | undefined;
-  /** Whether the runtime still has containers of the Pod, with what they have written. */
+  /** Whether the runtime still has containers of the Pod, and so the files that they have written. */
   hasContainers(podUid: string): boolean;
   end(pod: Pod, by: Omit<NodeEnd, 'at'>): void;
-  /** An Event on the node. */
+  /** Records an Event on the Node. */
   nodeEvent(reason: string, message: string): void;
-  /** Frees the disk of what no Pod uses. */
+  /** Frees disk space that no Pod uses. */
   freeDisk(): Promise<unknown>;
 }
 
 export interface Eviction {
-  /** The Pod is over, and its volumes are gone. */
+  /** The Pod has ended, and its volumes are removed. */
   cleared(podUid: string): void;
-  /** The runtime has no container of the Pod. */
+  /** The runtime no longer has a container of the Pod. */
   emptied(podUid: string): void;
 }
 
@@ -64,19 +64,19 @@ const WANTED: Record<ReturnType<typeof resourceOf>, Wanted> = {
 
 const isOfDisk = (threshold: Threshold): boolean => conditionOf(threshold) === 'DiskPressure';
 
-/** What frees the node, one step at a time. */
+/** The steps that relieve the node. */
 interface Steps {
-  /** Evicts the Pods that have more on disk than they may. Returns whether there were some. */
+  /** Evicts the Pods that exceed their disk limits. Returns whether there were any. */
   enforceLimits(): Promise<boolean>;
-  /** Evicts the Pod whose turn it is, where the threshold cannot be helped otherwise. */
+  /** Frees unused disk space where that helps; evicts the first Pod in the ranking if the threshold is still met. */
   reclaim(threshold: Threshold): Promise<void>;
 }
 
 function createSteps(options: EvictionOptions, evicted: EvictedPods): Steps {
   const { pressure, log, signal } = options;
-  const usage = tellingOnce(options);
+  const usage = loggingOnce(options);
 
-  /** What can be evicted: what ends soon enough already is left alone. */
+  /** The Pods that can be evicted, without those that already end within the grace period. */
   const candidates = (graceSecondsOf: (pod: Pod) => number): Pod[] =>
     options
       .pods()
@@ -128,7 +128,7 @@ function createSteps(options: EvictionOptions, evicted: EvictedPods): Steps {
       const { due, observations } = await pressure.look();
       if (!due.includes(threshold) || evicted.mustWait(threshold)) return;
       const useOf = (pod: Pod): PodUse | undefined => uses.get(pod.metadata.uid ?? '');
-      // What ended or was told to end meanwhile is no candidate any more.
+      // A Pod that has ended or started to terminate during the measurement is no longer a candidate.
       const still = new Set(candidates(graceSeconds).map(({ metadata }) => metadata.uid));
       const ranked = rankForEviction(pods, useOf, threshold, { separateImages });
       const next = ranked.find(({ metadata }) => still.has(metadata.uid));
@@ -142,18 +142,17 @@ function createSteps(options: EvictionOptions, evicted: EvictedPods): Steps {
   };
 }
 
-/** Of each Pod it is logged once that something cannot be read. */
-function tellingOnce({ usage, pods, log }: EvictionOptions): UsagePorts {
-  /** UIDs. */
-  const told = new Set<string>();
+/** The ports with `unreadable` implemented: it logs once per Pod that some of its files cannot be read. */
+function loggingOnce({ usage, pods, log }: EvictionOptions): UsagePorts {
+  const loggedUids = new Set<string>();
   return {
     ...usage,
     unreadable({ metadata: { uid = '', name, namespace } }, error) {
-      if (told.has(uid)) return;
+      if (loggedUids.has(uid)) return;
       const present = new Set(pods().map(({ metadata }) => metadata.uid));
-      for (const each of told) if (!present.has(each)) told.delete(each);
-      told.add(uid);
-      log.warn('what a Pod has on the disk cannot all be read', { pod: `${namespace}/${name}`, error: error.message });
+      for (const each of loggedUids) if (!present.has(each)) loggedUids.delete(each);
+      loggedUids.add(uid);
+      log.warn('some files of a Pod cannot be read', { pod: `${namespace}/${name}`, error: error.message });
     },
   };
 }
@@ -173,12 +172,12 @@ export function startEviction(options: EvictionOptions): Eviction {
   let timer: Timer | undefined;
   let looking = false;
   let walking = false;
-  /** As long as the last walk took, for the disk to be others': then limits are looked at again. */
+  /** The pause after a walk is as long as the walk took, so that others can use the disk; then disk limits are checked again. */
   let restsUntil = timers.now();
   let lookAt = timers.now();
 
   const failed = (error: unknown): void => {
-    if (!signal.aborted) log.warn('cannot look at what the node has left', { error: String(error) });
+    if (!signal.aborted) log.warn('cannot measure the resources that the node has left', { error: String(error) });
   };
 
   const walk = async (threshold: Threshold | undefined): Promise<void> => {
@@ -186,7 +185,7 @@ export function startEviction(options: EvictionOptions): Eviction {
     const begunAt = timers.now();
     walking = true;
     try {
-      // One after the other: whoever breaks a limit may have filled the disk.
+      // Limits first: a Pod that exceeds its limit may be the one that has filled the disk.
       if (!(await steps.enforceLimits()) && threshold !== undefined) await steps.reclaim(threshold);
     } catch (error) {
       failed(error);

@@ -20,7 +20,7 @@ test.each<[PressureCondition[], Partial<PodSpec>, boolean, string | undefined]>(
   [['MemoryPressure', 'DiskPressure'], tolerant, false, '[MemoryPressure DiskPressure]'],
   [['PIDPressure'], critical, false, undefined],
   [['PIDPressure'], {}, true, undefined],
-])('under %j a Pod with %j, static: %j', (conditions, spec, isStatic, told) => {
+])('under %j a Pod with the spec %j (static: %s) is refused with %s', (conditions, spec, isStatic, shown) => {
   const refused = pressureRefusal(podOf(spec), isStatic, new Set(conditions));
-  expect(refused?.message).toBe(told === undefined ? undefined : `The node had condition: ${told}. `);
+  expect(refused?.message).toBe(shown === undefined ? undefined : `The node had condition: ${shown}. `);
 });

@@ -1,4 +1,4 @@
-/** Which Pods a node under pressure takes. Pure. Source: Admit of pkg/kubelet/eviction, v1.33. */
+/** Which Pods a node under pressure refuses. Pure. Source: Admit of pkg/kubelet/eviction, v1.33. */
 import { qosClass } from '../../api/core/v1/pod/status/qos.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { isCritical } from '../../scheduling/critical-pods.ts';

@@ -1,4 +1,4 @@
-/** The pressure that the node is under: looked at by eviction, shown by the node's conditions. */
+/** The pressure that the node is under: eviction updates it, and the node's conditions show it. */
 import type { Timers } from '../../platform/platform.ts';
 import { type Folders, readSignals } from './signals.ts';
 import {
@@ -14,13 +14,13 @@ export interface NodePressure {
   config: EvictionConfig;
   folders: Folders;
   conditions(): ReadonlySet<PressureCondition>;
-  /** Reads the signals now. `due`: the thresholds to act on, the first one first. */
+  /** Reads the signals now. `due`: the thresholds to act on, in order. */
   look(): Promise<Pick<Pressure, 'due' | 'changesAt'> & { observations: Observations }>;
-  /** Called when other conditions hold than before. */
+  /** Registers a listener that is called when the set of conditions changes. */
   onChange(listener: () => void): void;
 }
 
-/** Resolves when it has looked for the first time. */
+/** Resolves after the first reading of the signals. */
 export async function createNodePressure(options: {
   config: EvictionConfig;
   folders: Folders;

@@ -21,7 +21,7 @@ const shared = { separateImages: false };
 describe('rankForEviction', () => {
   test.each<[string, Signal, [Pod, PodUse | undefined][], string[]]>([
     [
-      'memory: above the request first, whatever the priority; the furthest above before the others',
+      'memory: ranks Pods above their request first, then by priority and by how far they are above it',
       'memory.available',
       [
         [podOf('below', {}, { memory: '50Mi' }), useOf({ memoryBytes: 40 * MIB })],
@@ -32,7 +32,7 @@ describe('rankForEviction', () => {
       ['best-effort', 'above', 'important', 'below'],
     ],
     [
-      'memory: what nothing is known of goes first',
+      'memory: ranks a Pod of unknown usage first',
       'memory.available',
       [
         [podOf('known'), useOf({ memoryBytes: 900 * MIB })],
@@ -41,7 +41,7 @@ describe('rankForEviction', () => {
       ['unknown', 'known'],
     ],
     [
-      'disk: files of containers, logs and volumes together',
+      'disk: adds up the files of containers, logs and volumes',
       'nodefs.available',
       [
         [podOf('log'), useOf({ logs: disk(3) })],
@@ -52,7 +52,7 @@ describe('rankForEviction', () => {
       ['volume', 'log', 'root', 'asked'],
     ],
     [
-      'disk: inodes',
+      'disk: ranks by inodes where inodes are short',
       'nodefs.inodesFree',
       [
         [podOf('bytes'), useOf({ rootFs: disk(900, 10) })],
@@ -61,7 +61,7 @@ describe('rankForEviction', () => {
       ['files', 'bytes'],
     ],
     [
-      'processes: priority, then their number',
+      'processes: ranks by priority, then by the number of processes',
       'pid.available',
       [
         [podOf('few'), useOf({ processes: 2 })],
@@ -77,7 +77,7 @@ describe('rankForEviction', () => {
     expect(ranked.map(({ metadata }) => metadata.name)).toEqual(expected);
   });
 
-  it('a disk of the images holds what containers write, and nothing else', () => {
+  it('counts only the root file systems of containers for a separate image disk', () => {
     const root = useOf({ rootFs: disk(5) });
     const log = useOf({ logs: disk(9) });
     const pods = [podOf('root'), podOf('log')];
@@ -89,13 +89,13 @@ describe('rankForEviction', () => {
     expect(rank('nodefs.available')).toEqual(['log', 'root']);
   });
 
-  it('where the images are on the disk of the node, all that a Pod has counts for their signals too', () => {
+  it('counts all files of a Pod for imagefs signals where images share the disk of the node', () => {
     const use = (pod: Pod): PodUse => useOf(pod.metadata.name === 'root' ? { rootFs: disk(5) } : { logs: disk(9) });
     const ranked = rankForEviction([podOf('root'), podOf('log')], use, threshold('imagefs.available'), shared);
     expect(ranked.map(({ metadata }) => metadata.name)).toEqual(['log', 'root']);
   });
 
-  it('what lies in memory is not on the disk', () => {
+  it('does not count volumes in memory as disk usage', () => {
     const inMemory = podOf('memory', { volumes: [{ name: 'v', emptyDir: { medium: 'Memory' } }] });
     const onDisk = podOf('disk', { volumes: [{ name: 'v', emptyDir: {} }] });
     const holding = (mebibytes: number): PodUse => ({ ...useOf({}), volumes: new Map([['v', disk(mebibytes, 9)]]) });
@@ -110,14 +110,14 @@ describe('rankForEviction', () => {
 test.each([
   [{ count: 10_000 }, '10k'],
   [{ part: 0.5 }, '10000'],
-])('inodes and processes are counted in decimals: %j', (value, quantity) => {
+])('evictionMessage formats inodes as decimal quantities for the threshold %j', (value, quantity) => {
   const seen = { 'nodefs.inodesFree': { available: 7336, capacity: 20_000 } };
   expect(evictionMessage(podOf('p'), useOf({}), { ...threshold('nodefs.inodesFree'), value }, seen)).toBe(
     `The node was low on resource: inodes. Threshold quantity: ${quantity}, available: 7336. `,
   );
 });
 
-it('the message knows what a sidecar asked for, and blames no ephemeral container', () => {
+it('evictionMessage names the request of a sidecar and does not mention ephemeral containers', () => {
   const pod = podOf('p', {
     initContainers: [{ name: 'side', image: 'i', restartPolicy: 'Always', resources: { requests: { memory: '3Mi' } } }],
     ephemeralContainers: [{ name: 'debug', image: 'i' }],
@@ -132,7 +132,7 @@ it('the message knows what a sidecar asked for, and blames no ephemeral containe
   );
 });
 
-it('the message tells what was short, how much there was, and who had more than it asked for', () => {
+it('evictionMessage names the resource, the threshold, the available amount and the containers above their request', () => {
   const seen = { 'memory.available': { available: 60 * MIB, capacity: 1024 * MIB } };
   expect(evictionMessage(podOf('p'), useOf({ memoryBytes: 2 * MIB }), threshold('memory.available'), seen)).toBe(
     'The node was low on resource: memory. Threshold quantity: 100Mi, available: 60Mi. Container app was using 2Mi, request is 0, has larger consumption of memory. ',
@@ -156,33 +156,33 @@ describe('brokenDiskLimit', () => {
 
   test.each<[string, Pod, PodUse, string | undefined]>([
     [
-      'a volume',
+      'reports an emptyDir above its sizeLimit',
       podOf('p', volume({ sizeLimit: '1Mi' })),
       holding(2),
       'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ',
     ],
-    ['a volume at its limit', podOf('p', volume({ sizeLimit: '2Mi' })), holding(2), undefined],
-    ['a volume without', podOf('p', volume({})), holding(2000), undefined],
+    ['accepts a volume at its limit', podOf('p', volume({ sizeLimit: '2Mi' })), holding(2), undefined],
+    ['accepts a volume without a limit', podOf('p', volume({})), holding(2000), undefined],
     [
-      'the containers of the Pod together with its volumes',
+      'counts the containers of the Pod together with its volumes',
       podOf('p', { ...limited('4Mi'), ...volume({}) }),
       { ...useOf({ rootFs: disk(2), logs: disk(1) }), volumes: new Map([['v', disk(2)]]) },
       'Pod ephemeral local storage usage exceeds the total limit of containers 4Mi. ',
     ],
     [
-      'a volume in memory counts as no disk',
+      'does not count a volume in memory',
       podOf('p', { ...limited('4Mi'), ...volume({ medium: 'Memory' }) }),
       { ...useOf({ rootFs: disk(2) }), volumes: new Map([['v', disk(200)]]) },
       undefined,
     ],
     [
-      'a container among others that have none: its limit is that of the Pod',
+      'takes the limit of the only container that has one for the whole Pod',
       podOf('p', { containers: [...(limited('1Mi').containers ?? []), { name: 'free', image: 'i' }] }),
       useOf({ rootFs: disk(1), logs: disk(1) }),
       'Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ',
     ],
     [
-      'a container where another leaves room',
+      'reports a container above its own limit although the Pod is below the total',
       podOf('p', {
         containers: [...(limited('1Mi').containers ?? []), ...(limited('9Mi').containers ?? []).map(named('other'))],
       }),
@@ -190,7 +190,7 @@ describe('brokenDiskLimit', () => {
       'Container app exceeded its local ephemeral storage limit "1Mi". ',
     ],
     [
-      'a sidecar',
+      'reports a sidecar above its own limit',
       podOf('p', {
         ...limited('9Mi'),
         initContainers: (limited('1Mi').containers ?? []).map((each) => ({
@@ -201,7 +201,7 @@ describe('brokenDiskLimit', () => {
       'Container side exceeded its local ephemeral storage limit "1Mi". ',
     ],
     [
-      'a sidecar that alone has a limit',
+      'takes the limit of a sidecar for the whole Pod if no other container has one',
       podOf('p', {
         initContainers: (limited('1Mi').containers ?? []).map((each) => ({
           ...{ ...each, name: 'side', restartPolicy: 'Always' },
@@ -211,7 +211,7 @@ describe('brokenDiskLimit', () => {
       'Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ',
     ],
     [
-      'a container whose limit is 0, beside one that leaves room',
+      'ignores a limit of 0',
       podOf('p', {
         containers: [...(limited('0').containers ?? []), ...(limited('9Mi').containers ?? []).map(named('other'))],
       }),

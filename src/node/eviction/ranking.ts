@@ -1,5 +1,5 @@
 /**
- * In which order Pods are evicted, and what is said of it. Pure.
+ * The order in which Pods are evicted, and the messages of evictions. Pure.
  * Source: "Node-pressure Eviction", "Pod selection for kubelet eviction", and pkg/kubelet/eviction/helpers.go of v1.33
  * (order and wording).
  */
@@ -11,26 +11,26 @@ import { containersByName, ephemeralContainers, volumesByName } from '../contain
 import type { DiskUse } from '../usage/folder-usage.ts';
 import { amountOf, type Observations, resourceOf, type StarvedResource, type Threshold } from './thresholds.ts';
 
-/** Of a container that has ended, its logs alone. */
+/** The usage of a container; only `logs` for a container that has ended. */
 export interface ContainerUse {
   memoryBytes: number;
   rootFs?: DiskUse;
-  /** With the files of its termination messages, which it can make of any size. */
+  /** Includes the files of termination messages, whose size the container controls. */
   logs?: DiskUse;
   processes?: number;
 }
 
-/** What is known of what a Pod uses. */
+/** The measured usage of a Pod. */
 export interface PodUse {
   /** By container name. */
   containers: ReadonlyMap<string, ContainerUse>;
-  /** By volume name: emptyDirs. */
+  /** The emptyDirs, by volume name. */
   volumes: ReadonlyMap<string, DiskUse>;
-  /** The file that is /etc/hosts of all containers, which each of them can write. */
+  /** The /etc/hosts file that all containers share and can write to. */
   etcHosts?: DiskUse;
 }
 
-/** Where the containers' own files are counted: with the rest, or on a disk of the images' own. */
+/** Whether images and the root file systems of containers are on a disk of their own. */
 export interface Disks {
   separateImages: boolean;
 }
@@ -42,7 +42,7 @@ const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, e
 
 const memoryOf = (use: PodUse): number => sum([...use.containers.values()].map((each) => each.memoryBytes));
 
-/** What of the Pod lies on the disk that the signal speaks of. */
+/** The Pod's usage of the disk that the signal is about. */
 function diskOf(pod: Pod, use: PodUse, { signal }: Threshold, { separateImages }: Disks): DiskUse {
   const images = separateImages && signal.startsWith('imagefs');
   const parts: (DiskUse | undefined)[] = [];
@@ -57,7 +57,10 @@ function diskOf(pod: Pod, use: PodUse, { signal }: Threshold, { separateImages }
   };
 }
 
-/** The first one goes first: above its requests, of low priority, far above its requests. What nothing is known of goes before. */
+/**
+ * The Pods in the order of eviction: those above their requests first, then by low priority, then by how far they are above. A Pod
+ * of unknown usage comes first.
+ */
 export function rankForEviction(
   pods: readonly Pod[],
   useOf: (pod: Pod) => PodUse | undefined,
@@ -108,7 +111,7 @@ export function evictionMessage(
   const seen = observations[threshold.signal];
   let message = `The node was low on resource: ${resource}. `;
   if (seen !== undefined) {
-    // Source: GetThresholdQuantity of v1.33: a part of the capacity is told as of bytes, whatever it is of.
+    // Source: GetThresholdQuantity of v1.33: a percentage of the capacity is formatted like bytes, whatever the resource.
     const counted = resource === 'inodes' || resource === 'pids' ? decimal : binary;
     const quantity = ('part' in threshold.value ? binary : counted)(amountOf(threshold.value, seen.capacity));
     message += `Threshold quantity: ${quantity}, available: ${counted(seen.available)}. `;
@@ -124,7 +127,7 @@ export function evictionMessage(
   return message;
 }
 
-/** Undefined for an ephemeral container: it cannot ask for resources. */
+/** The container's spec; undefined for an ephemeral container, which cannot request resources. */
 function withResources(pod: Pod, name: string): AnyContainer | undefined {
   const container = containersByName(pod).get(name);
   return container === undefined || ephemeralContainers(pod).has(container) ? undefined : container;
@@ -136,14 +139,14 @@ function containerUse(resource: StarvedResource, { memoryBytes, rootFs, logs }: 
   return rootFs.bytes + (logs?.bytes ?? 0);
 }
 
-/** Whether its limits make it necessary to know what the Pod has on disk. */
+/** Whether the Pod has limits on disk usage, so that its usage must be measured. */
 export const hasDiskLimits = (pod: Pod): boolean =>
   pod.spec?.volumes?.some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) === true ||
   summedLimit(pod, 'ephemeral-storage') !== undefined;
 
 /**
- * The message of the eviction where the Pod has more on disk than one of its limits allows. The limits that its containers
- * have bound the whole of it, also what those without a limit have.
+ * The eviction message if the Pod exceeds one of its disk limits; undefined otherwise. The sum of the containers' limits applies to
+ * the whole Pod, including containers without a limit.
  */
 export function brokenDiskLimit(pod: Pod, use: PodUse, { separateImages }: Disks): string | undefined {
   for (const { name, emptyDir } of pod.spec?.volumes ?? []) {
@@ -169,7 +172,7 @@ export function brokenDiskLimit(pod: Pod, use: PodUse, { separateImages }: Disks
   return undefined;
 }
 
-/** Those in memory and in huge pages take no disk. */
+/** The emptyDirs that use disk: those in memory and in huge pages do not. */
 const volumesOnDisk = (pod: Pod, { volumes }: PodUse): DiskUse[] =>
   [...volumes]
     .filter(([volume]) => (volumesByName(pod).get(volume)?.emptyDir?.medium ?? '') === '')

@@ -1,17 +1,17 @@
 /**
- * What the machine still has, as eviction signals.
- * Source: "Node-pressure Eviction", "Eviction signals" (v1.33): memory counts as available that no process needs now, so
- * without the pages of files that were used lately; statfs tells of disks; the kernel's limits of tasks. The disk of the
- * images is looked at wherever the runtime names it, also where it is the one of the node.
+ * The resources that the machine has left, as eviction signals.
+ * Source: "Node-pressure Eviction", "Eviction signals" (v1.33): available memory excludes recently used pages of files; disks are
+ * measured by statfs; processes by the kernel's limits on tasks. imagefs is measured whenever the runtime reports its folder, even if
+ * it is on the disk of the node.
  */
 import { stat } from 'node:fs/promises';
 import { type DiskUsage, readDiskUsage, readMachineUsage, readProcessLimits } from '../usage/machine-usage.ts';
 import type { Observation, Observations } from './thresholds.ts';
 
 export interface Folders {
-  /** Of the Pods' volumes and logs. */
+  /** Holds the Pods' volumes and logs. */
   dataDir: string;
-  /** Of the images and of what containers write beside their volumes, where it is known. */
+  /** Holds the images and the root file systems of containers; undefined: unknown. */
   imageDir?: string;
 }
 
@@ -35,7 +35,7 @@ export async function readSignals({ dataDir, imageDir }: Folders): Promise<Obser
       capacity: memory.availableBytes + memory.workingSetBytes,
     },
     'nodefs.available': bytesOf(nodefs),
-    // Some file systems count no inodes.
+    // Some file systems do not count inodes.
     ...(nodefs.inodes === 0 ? {} : { 'nodefs.inodesFree': inodesOf(nodefs) }),
     ...(imagefs === undefined ? {} : { 'imagefs.available': bytesOf(imagefs) }),
     ...(imagefs === undefined || imagefs.inodes === 0 ? {} : { 'imagefs.inodesFree': inodesOf(imagefs) }),

@@ -14,7 +14,7 @@ const memory = (available: number): Observations => ({ 'memory.available': { ava
 const signals = (thresholds: readonly { signal: string }[]): string[] => thresholds.map(({ signal }) => signal);
 
 describe('parseEviction', () => {
-  it('reads the options as the kubelet does', () => {
+  it("parses the options in the kubelet's notation", () => {
     const read = config({
       hard: 'memory.available<100Mi,nodefs.available<10%',
       soft: 'imagefs.inodesFree<7',
@@ -49,18 +49,18 @@ describe('parseEviction', () => {
     [{ hard: 'memory.available<1<2' }, 'is not SIGNAL<VALUE'],
     [{ hard: 'memory.available<0' }, '"0" of memory.available is never met'],
     [{ minimumReclaim: 'memory.available=1=2' }, 'is not SIGNAL=VALUE'],
-    [{ hard: 'memory.available<1,memory.available<2' }, 'memory.available stands there twice'],
-    [{ soft: 'memory.available<1' }, '--eviction-soft: memory.available needs a time'],
-    [{ soft: 'memory.available<1', softGracePeriod: 'memory.available=long' }, '"long" is not a time'],
-    [{ soft: 'memory.available<1', softGracePeriod: 'memory.available=-1s' }, '"-1s" is not a time'],
-    [{ pressureTransitionPeriod: '1m3' }, '--eviction-pressure-transition-period: "1m3" is not a time'],
-    [{ pressureTransitionPeriod: '' }, '--eviction-pressure-transition-period: "" is not a time'],
-    [{ maxPodGracePeriod: -1 }, '--eviction-max-pod-grace-period -1 is no time'],
-  ])('refuses %j', (texts, message) => {
+    [{ hard: 'memory.available<1,memory.available<2' }, 'memory.available is given twice'],
+    [{ soft: 'memory.available<1' }, '--eviction-soft: memory.available needs a grace period'],
+    [{ soft: 'memory.available<1', softGracePeriod: 'memory.available=long' }, '"long" is not a duration'],
+    [{ soft: 'memory.available<1', softGracePeriod: 'memory.available=-1s' }, '"-1s" is not a duration'],
+    [{ pressureTransitionPeriod: '1m3' }, '--eviction-pressure-transition-period: "1m3" is not a duration'],
+    [{ pressureTransitionPeriod: '' }, '--eviction-pressure-transition-period: "" is not a duration'],
+    [{ maxPodGracePeriod: -1 }, '--eviction-max-pod-grace-period: -1 is not a whole number of seconds'],
+  ])('refuses the options %j', (texts, message) => {
     expect(() => config(texts)).toThrow(message);
   });
 
-  it('a threshold of no part or the whole is switched off', () => {
+  it('a threshold of 0% or 100% is switched off', () => {
     const { thresholds } = config({ hard: 'memory.available<0%,nodefs.available<100%,pid.available<10%' });
     expect(signals(thresholds)).toEqual(['pid.available']);
   });
@@ -74,7 +74,7 @@ describe('parseEviction', () => {
     ['500ms', 0.5],
     ['1s500ms', 1.5],
     ['.5m', 30],
-  ])('a time of %s', (text, seconds) => expect(parseSeconds('--x', text)).toBe(seconds));
+  ])('parseSeconds reads %s as %s seconds', (text, seconds) => expect(parseSeconds('--x', text)).toBe(seconds));
 });
 
 describe('nextPressure', () => {
@@ -88,7 +88,7 @@ describe('nextPressure', () => {
     expect([...later.conditions]).toEqual([]);
   });
 
-  it('a soft threshold shows its condition at once, and is due after its grace period without a break', () => {
+  it('a soft threshold sets its condition at once, and is due after an uninterrupted grace period', () => {
     const soft = config({ soft: 'memory.available<10%', softGracePeriod: 'memory.available=30s' });
     const first = nextPressure(noPressure, soft, memory(99), 0);
     expect([signals(first.due), [...first.conditions]]).toEqual([[], ['MemoryPressure']]);
@@ -99,7 +99,7 @@ describe('nextPressure', () => {
     expect(signals(nextPressure(broken.state, soft, memory(99), 30_000).due)).toEqual([]);
   });
 
-  it('tells when time alone brings a change', () => {
+  it('changesAt is the time of the next change if the signals stay the same', () => {
     const both = config({
       ...{ hard: 'pid.available<10', pressureTransitionPeriod: '1m' },
       ...{ soft: 'memory.available<10%', softGracePeriod: 'memory.available=30s' },
@@ -114,7 +114,7 @@ describe('nextPressure', () => {
     expect(nextPressure(over.state, both, {}, 91_000)).not.toHaveProperty('changesAt');
   });
 
-  it('a threshold once met holds until its minimum reclaim is available as well', () => {
+  it('a threshold that was met stays met until its minimum reclaim is available as well', () => {
     const hard = config({ hard: 'memory.available<100', minimumReclaim: 'memory.available=50' });
     expect(signals(nextPressure(noPressure, hard, memory(120), 0).due)).toEqual([]);
     const met = nextPressure(noPressure, hard, memory(99), 0);
@@ -123,7 +123,7 @@ describe('nextPressure', () => {
     expect(signals(nextPressure(still.state, hard, memory(150), 2).due)).toEqual([]);
   });
 
-  it('memory comes first; a signal that the machine does not have is not met', () => {
+  it('memory comes first, and a signal that the machine does not have is not met', () => {
     const hard = config({ hard: 'pid.available<10,nodefs.available<10,imagefs.available<10,memory.available<10' });
     const low = { available: 1, capacity: 100 };
     const seen = { 'pid.available': low, 'nodefs.available': low, 'memory.available': low };

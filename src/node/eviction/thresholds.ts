@@ -1,6 +1,6 @@
 /**
- * Eviction thresholds: how they are written, and which of them are met.
- * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (behaviour).
+ * Eviction thresholds: parses the options, and computes which thresholds are met. Pure.
+ * Source: "Node-pressure Eviction" of the v1.33 documentation; pkg/kubelet/eviction of v1.33 (behavior).
  */
 import { parseQuantity, quantityValue } from '../../machinery/quantity.ts';
 import type { Millis } from '../../machinery/time.ts';
@@ -15,16 +15,16 @@ export const SIGNALS = [
 ] as const;
 export type Signal = (typeof SIGNALS)[number];
 
-/** Bytes, inodes or processes; or a part of the capacity, from 0 to 1. */
+/** A number of bytes, inodes or processes; or a fraction of the capacity, from 0 to 1. */
 export type Amount = { count: number } | { part: number };
 
 export interface Threshold {
   signal: Signal;
   value: Amount;
-  /** How long it must be met. */
+  /** How long the threshold must be met before it is acted on. */
   graceSeconds: number;
   hard: boolean;
-  /** What must be available beyond it before it counts as no longer met. */
+  /** What must be available beyond the threshold before it counts as no longer met. */
   minReclaim?: Amount;
 }
 
@@ -33,12 +33,12 @@ export interface Observation {
   capacity: number;
 }
 
-/** A signal that the machine does not have is missing. */
+/** Signals that the machine does not have are absent. */
 export type Observations = Readonly<Partial<Record<Signal, Observation>>>;
 
 export type PressureCondition = 'MemoryPressure' | 'DiskPressure' | 'PIDPressure';
 
-/** What is short where a signal's threshold is met. */
+/** The resource that is short when a signal's threshold is met. */
 export type StarvedResource = 'memory' | 'ephemeral-storage' | 'inodes' | 'pids';
 
 const RESOURCES: Record<Signal, StarvedResource> = {
@@ -57,7 +57,7 @@ export function conditionOf(threshold: Threshold): PressureCondition {
   return resource === 'memory' ? 'MemoryPressure' : resource === 'pids' ? 'PIDPressure' : 'DiskPressure';
 }
 
-/** As the options of the kubelet are written. */
+/** The options, in the kubelet's notation. */
 export interface EvictionTexts {
   /** memory.available<100Mi,nodefs.available<10% */
   hard: string;
@@ -82,12 +82,12 @@ export const DEFAULT_EVICTION: EvictionTexts = {
 
 export interface EvictionConfig {
   thresholds: readonly Threshold[];
-  /** How long a condition stays after its threshold was met last. */
+  /** How long a condition stays after its threshold was last met. */
   transitionMillis: Millis;
   maxPodGraceSeconds: number;
 }
 
-/** Throws an Error that says which option cannot be understood. */
+/** Throws an Error that names the invalid option. */
 export function parseEviction(texts: EvictionTexts): EvictionConfig {
   const graces = parsePairs('--eviction-soft-grace-period', texts.softGracePeriod, '=');
   const reclaims = parsePairs('--eviction-minimum-reclaim', texts.minimumReclaim, '=');
@@ -98,7 +98,7 @@ export function parseEviction(texts: EvictionTexts): EvictionConfig {
       if (isOff(text)) continue;
       const grace = graces.get(signal);
       if (!hard && grace === undefined)
-        throw new Error(`--eviction-soft: ${signal} needs a time in --eviction-soft-grace-period`);
+        throw new Error(`--eviction-soft: ${signal} needs a grace period in --eviction-soft-grace-period`);
       const reclaim = reclaims.get(signal);
       thresholds.push({
         signal,
@@ -111,7 +111,7 @@ export function parseEviction(texts: EvictionTexts): EvictionConfig {
   }
   const { maxPodGracePeriod } = texts;
   if (!Number.isSafeInteger(maxPodGracePeriod) || maxPodGracePeriod < 0)
-    throw new Error(`--eviction-max-pod-grace-period ${maxPodGracePeriod} is no time: give whole seconds`);
+    throw new Error(`--eviction-max-pod-grace-period: ${maxPodGracePeriod} is not a whole number of seconds`);
   return {
     thresholds,
     transitionMillis: parseSeconds('--eviction-pressure-transition-period', texts.pressureTransitionPeriod) * 1000,
@@ -128,13 +128,13 @@ function parsePairs(option: string, text: string, between: '<' | '='): Map<Signa
       throw new Error(
         `${option}: ${JSON.stringify(part)} is not SIGNAL${between}VALUE (signals: ${SIGNALS.join(', ')})`,
       );
-    if (pairs.has(signal)) throw new Error(`${option}: ${signal} stands there twice`);
+    if (pairs.has(signal)) throw new Error(`${option}: ${signal} is given twice`);
     pairs.set(signal, value);
   }
   return pairs;
 }
 
-/** How a threshold is switched off. Source: parseThresholdStatement of pkg/kubelet/eviction, v1.33. */
+/** Whether the text switches the threshold off. Source: parseThresholdStatement of pkg/kubelet/eviction, v1.33. */
 const isOff = (text: string): boolean => text === '0%' || text === '100%';
 
 function parsePositive(option: string, signal: Signal, text: string): Amount {
@@ -150,7 +150,7 @@ function parseAmount(option: string, signal: Signal, text: string): Amount {
   const quantity = percent === undefined ? parseQuantity(text) : undefined;
   if (quantity === undefined || quantity.nano < 0n)
     throw new Error(
-      `${option}: ${JSON.stringify(text)} of ${signal} is neither an amount such as 100Mi nor a part such as 10%`,
+      `${option}: ${JSON.stringify(text)} of ${signal} is neither an amount such as 100Mi nor a percentage such as 10%`,
     );
   return { count: Number(quantityValue(quantity)) };
 }
@@ -158,19 +158,19 @@ function parseAmount(option: string, signal: Signal, text: string): Amount {
 const UNIT_SECONDS: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9 };
 const DURATION_PART = /(\d+\.?\d*|\.\d+)(h|ms|m|s|us|µs|ns)/g;
 
-/** 90s, 1m30s, 1.5h, 500ms; 0. As Go writes durations, which options of the kubelet are, but for the sign. */
+/** Parses a duration in Go's notation without a sign, as the kubelet's options take: 90s, 1m30s, 1.5h, 500ms, 0. */
 export function parseSeconds(option: string, text: string): number {
   if (text === '0') return 0;
   const parts = [...text.matchAll(DURATION_PART)];
   if (text === '' || parts.map(([part]) => part).join('') !== text)
-    throw new Error(`${option}: ${JSON.stringify(text)} is not a time such as 30s, 1m30s or 5m`);
+    throw new Error(`${option}: ${JSON.stringify(text)} is not a duration such as 30s, 1m30s or 5m`);
   return parts.reduce((sum, [, number, unit = '']) => sum + Number(number) * (UNIT_SECONDS[unit] ?? 0), 0);
 }
 
 export const amountOf = (amount: Amount, capacity: number): number =>
   'count' in amount ? amount.count : Math.floor(amount.part * capacity);
 
-/** `withReclaim`: also what must be available beyond the threshold. */
+/** `withReclaim`: the threshold counts as met until its minimum reclaim is available as well. */
 export function isMet(threshold: Threshold, observations: Observations, withReclaim: boolean): boolean {
   const seen = observations[threshold.signal];
   if (seen === undefined) return false;
@@ -179,11 +179,11 @@ export function isMet(threshold: Threshold, observations: Observations, withRecl
 }
 
 export interface PressureState {
-  /** Met the last time. */
+  /** The thresholds that were met at the last observation. */
   met: readonly Threshold[];
-  /** Since when each of them has been. */
+  /** Since when each of them has been met. */
   since: ReadonlyMap<Threshold, Millis>;
-  /** When each condition was seen last. */
+  /** When a threshold of each condition was last met. */
   seenAt: ReadonlyMap<PressureCondition, Millis>;
 }
 
@@ -192,15 +192,15 @@ export const noPressure: PressureState = { met: [], since: new Map(), seenAt: ne
 export interface Pressure {
   state: PressureState;
   conditions: ReadonlySet<PressureCondition>;
-  /** The thresholds that were met for their grace period; the one to act on first. */
+  /** The thresholds that have been met for their grace period, in the order in which to act on them. */
   due: readonly Threshold[];
-  /** When there is more that is due, or a condition less, though nothing else changes. */
+  /** When the next threshold becomes due or a condition ends, if the observations stay the same. Absent: never. */
   changesAt?: Millis;
 }
 
 /**
- * What the observations make of the state. A threshold that was met stays so until its minimum reclaim is available as well;
- * a condition shows from the first moment on and stays for the transition period.
+ * The next state after the observations. A threshold that was met stays met until its minimum reclaim is available as well; a
+ * condition is set as soon as a threshold is met, and stays for the transition period.
  */
 export function nextPressure(
   before: PressureState,

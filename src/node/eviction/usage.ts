@@ -1,7 +1,7 @@
 /**
- * What the Pods of the node use of memory, disk and processes, as far as eviction wants to know it.
- * Boundary: asks the runtime and looks at folders; nothing is kept. Folders are walked one after the other, so that looking
- * costs little of the disk's time. What one Pod has made unreadable says nothing of the others.
+ * The memory, disk and processes that the Pods of the node use, measured for eviction.
+ * Boundary: queries the runtime and walks folders; keeps nothing. Folders are walked one after the other, so that a measurement
+ * puts little load on the disk. Files of one Pod that cannot be read do not affect the measurement of others.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,13 +20,13 @@ export interface UsagePorts {
   logPath(pod: Pod): string;
   /** The folder of the Pod's own files. */
   podPath(pod: Pod): string;
-  /** Something that the Pod has on the disk cannot be looked at. */
+  /** Called when a file or folder of the Pod cannot be read. */
   unreadable(pod: Pod, error: Error): void;
 }
 
 export type Wanted = 'memory' | 'disk' | 'pids';
 
-/** By Pod UID, of the Pods given. A Pod of which nothing runs has an entry as well, with its volumes and logs. */
+/** The usage of the given Pods, by UID. A Pod without running containers has an entry too, with its volumes and logs. */
 export async function measure(
   pods: readonly Pod[],
   wanted: Wanted,
@@ -58,7 +58,7 @@ interface OnDisk extends PodUse {
   volumes: Map<string, DiskUse>;
 }
 
-/** Logs and termination messages, also of containers that have ended, emptyDirs, and /etc/hosts. */
+/** Adds logs and termination messages, also of containers that have ended, emptyDirs, and /etc/hosts. */
 async function measureFolders(pod: Pod, use: OnDisk, ports: UsagePorts, signal: AbortSignal): Promise<void> {
   const measured = (path: string): Promise<DiskUse> =>
     folderUsage(path, signal, (error) => ports.unreadable(pod, error));

@@ -2,8 +2,8 @@ import type { Timers } from '../../platform/platform.ts';
 import { DeadlineExceeded } from './failure.ts';
 
 /**
- * Gives `work` a signal that aborts with DeadlineExceeded after the time, or with the outer signal's reason. Whoever
- * ignores it is not waited for.
+ * Runs `work` with a signal that aborts with DeadlineExceeded after `millis`, or with the reason of `signal`. `work` must observe
+ * the signal: it is not cut off otherwise.
  */
 export async function withDeadline<T>(
   timers: Timers,

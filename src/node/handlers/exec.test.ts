@@ -2,16 +2,16 @@ import { expect, it } from 'vitest';
 import { expandCommand } from './exec.ts';
 
 it.each([
-  ['that is long as it is written', ['$(A)'.repeat(700_000)], ''],
-  ['that is long once it is expanded', ['$(A)'.repeat(1000)], 'x'.repeat(1000)],
-  ['of many words', Array<string>(140_000).fill('word'), ''],
-])('a command %s is refused', (_, command, value) => {
+  ['that is too long before expansion', ['$(A)'.repeat(700_000)], ''],
+  ['that is too long after expansion', ['$(A)'.repeat(1000)], 'x'.repeat(1000)],
+  ['with too many arguments', Array<string>(140_000).fill('word'), ''],
+])('expandCommand refuses a command %s', (_, command, value) => {
   expect(() => expandCommand(command, [{ name: 'A', value }])).toThrow(
     'the command of the probe is larger than 256 KiB',
   );
 });
 
-it('a command is expanded with what the spec has of its variables', () => {
+it('expandCommand substitutes variables whose values are in the spec', () => {
   const env = [{ name: 'A', value: 'a' }, { name: 'ELSEWHERE' }];
   expect(expandCommand(['$(A)', '[$(ELSEWHERE)]', '$(UNKNOWN)', '$$(A)'], env)).toEqual([
     'a',
@@ -21,7 +21,7 @@ it('a command is expanded with what the spec has of its variables', () => {
   ]);
 });
 
-it('the probes of a container share one look at its variables', () => {
+it('expandCommand reads the variables of a container once for all of its probes', () => {
   let looks = 0;
   const variables = Array.from({ length: 1000 }, (_, index) => ({ name: `V${index}`, value: 'v' }));
   const env = new Proxy(variables, {

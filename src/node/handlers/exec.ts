@@ -1,4 +1,4 @@
-/** Commands in a container, as probes and hooks run them. */
+/** Runs the commands of exec probes and hooks in a container. */
 import type { EnvVar } from '../../api/generated/types.ts';
 import { type ContainerRuntime, type ExecResult, ExecTimeoutError } from '../../runtime/runtime.ts';
 import { expandAll } from '../container/expand.ts';
@@ -6,12 +6,12 @@ import { HandlerFailure } from './failure.ts';
 
 export type ExecPort = Pick<ContainerRuntime, 'execSync'>;
 
-/** Most of a command's output that is told. Source: pkg/probe/exec of v1.33. */
+/** The most characters of a command's output that are reported. Source: pkg/probe/exec of v1.33. */
 export const MAX_OUTPUT = 10 * 1024;
 
 /**
- * Resolves where the command ends with 0; rejects with a HandlerFailure that has its output where it does not, or is late.
- * The runtime's errors stay as they are.
+ * Resolves if the command exits with 0. Rejects with a HandlerFailure if it exits with another code (the message is its output) or
+ * times out. Other errors of the runtime are rethrown unchanged.
  */
 export async function execProbe(
   runtime: ExecPort,
@@ -26,18 +26,18 @@ export async function execProbe(
   if (result.exitCode !== 0) throw new HandlerFailure(combined(result).slice(0, MAX_OUTPUT));
 }
 
-/** Upstream's order; CRI tells nothing of what came first. */
+/** The output in upstream's order, because CRI does not report how stdout and stderr were interleaved. */
 export const combined = ({ stdout, stderr }: ExecResult): string => stdout + stderr;
 
 /**
- * The most that a probe's command may have, before and after its references are expanded. It is expanded for each probe, and what
- * comes of it is not kept: the memory of all that probes expand to would have no bound.
+ * The most characters of a probe's command, before and after its references are expanded. The command is expanded for each run and
+ * the result is not kept: without this limit, the memory of the expanded commands would be unbounded.
  */
 const MAX_COMMAND_LENGTH = 256 * 1024;
 
 const known = new WeakMap<readonly EnvVar[], ReadonlyMap<string, string>>();
 
-/** Kept with the spec: a container may have 100,000 variables, and a probe each second. */
+/** Cached per spec, because a container may have 100,000 variables and a probe every second. */
 function valuesOf(env: readonly EnvVar[]): ReadonlyMap<string, string> {
   const values = known.get(env) ?? new Map(env.map(({ name, value }) => [name, value ?? '']));
   known.set(env, values);
@@ -45,8 +45,8 @@ function valuesOf(env: readonly EnvVar[]): ReadonlyMap<string, string> {
 }
 
 /**
- * A probe's command refers to the container's environment as its spec has it: what comes from elsewhere is empty.
- * Throws where it is too large. Source: ExpandContainerCommandOnlyStatic of v1.33.
+ * Expands the references in a probe's command with the values that the container's spec contains; a variable with valueFrom expands
+ * to the empty string. Throws if the command is larger than 256 KiB. Source: ExpandContainerCommandOnlyStatic of v1.33.
  */
 export function expandCommand(command: readonly string[], env: readonly EnvVar[]): string[] {
   const values = valuesOf(env);

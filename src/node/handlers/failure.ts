@@ -1,10 +1,10 @@
 /**
- * What a probe or hook finds wrong, in upstream's words: those of Go's net and net/http, which the kubelet shows.
- * Every other error is the node's own and says nothing of the container.
+ * Failures that probes and hooks attribute to the container, with upstream's messages: those of Go's net and net/http, which the
+ * kubelet shows. Every other error is the node's own and does not reflect on the container.
  */
 import { isIPv6 } from 'node:net';
 
-/** The container did not answer as it should. */
+/** The container failed the probe or hook. */
 export class HandlerFailure extends Error {
   override readonly name = 'HandlerFailure';
 }
@@ -17,7 +17,7 @@ export class DeadlineExceeded extends Error {
   }
 }
 
-/** An error as Node.js's sockets give it; with several where a name had several addresses. */
+/** An error of a Node.js socket; `errors` has one per address if a name resolves to several. */
 export type SocketError = NodeJS.ErrnoException & { errors?: readonly NodeJS.ErrnoException[] };
 
 /** The two ends of a connection, as `address:port`. */
@@ -29,7 +29,7 @@ export interface Ends {
 export const joinHostPort = (host: string, port: number): string =>
   isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 
-/** strerror(3) of what a network says of a peer. */
+/** strerror(3) of the errors that the network or the peer can cause. */
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection reset by peer',
@@ -43,7 +43,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EINVAL: 'invalid argument',
 };
 
-/** Of a connection that could not be opened; undefined where the node itself is short of something. */
+/** The message for a connection that could not be opened; undefined if the error is the node's, such as a lack of file descriptors. */
 export function dialFailure(error: SocketError, host: string, port: number): string | undefined {
   const first = error.errors?.[0] ?? error;
   if (first.code === 'ENOTFOUND') return `dial tcp: lookup ${host}: no such host`;
@@ -53,7 +53,7 @@ export function dialFailure(error: SocketError, host: string, port: number): str
   return reason === undefined ? undefined : `dial tcp ${joinHostPort(address, port)}: connect: ${reason}`;
 }
 
-/** Of a connection that was open; undefined where the error is none of the network's. */
+/** The message for an error on an open connection; undefined if the network did not cause it. */
 export function transferFailure(error: SocketError, ends: Ends): string | undefined {
   const reason = REASONS[error.code ?? ''];
   const call = error.syscall;

@@ -10,10 +10,10 @@ import { DeadlineExceeded, HandlerFailure, joinHostPort } from './failure.ts';
 export interface GrpcTarget {
   host: string;
   port: number;
-  /** Empty: the server as a whole. */
+  /** Empty: asks for the health of the server as a whole. */
   service: string;
   userAgent: string;
-  /** For messages; the signal is what ends the call. */
+  /** Only for messages; the signal ends the call. */
   timeoutSeconds: number;
 }
 
@@ -28,13 +28,13 @@ function checkMethod(): Check {
   return loaded;
 }
 
-/** Resolves where the service is SERVING. Rejects with a HandlerFailure where it is not, or there is no answer. */
+/** Resolves if the service is SERVING. Rejects with a HandlerFailure if it has another status or does not answer. */
 export function checkHealth(target: GrpcTarget, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const method = checkMethod();
   const client = new Client(joinHostPort(target.host, target.port), credentials.createInsecure(), {
     'grpc.primary_user_agent': target.userAgent,
-    // A connection for this call alone, straight to the container.
+    // A separate, direct connection to the container for each call.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_http_proxy': 0,
     'grpc.service_config_disable_resolution': 1,
@@ -47,7 +47,7 @@ export function checkHealth(target: GrpcTarget, signal: AbortSignal): Promise<vo
       method.requestSerialize,
       method.responseDeserialize,
       { service: target.service },
-      // Until the deadline: what is refused now may be accepted in a moment.
+      // Retry refused connections until the deadline: the server may be about to listen.
       new Metadata({ waitForReady: true }),
       (error, answer) => {
         signal.removeEventListener('abort', cancel);
@@ -77,13 +77,13 @@ function errorText({ code, details }: ServiceError): string {
     : `error: health rpc probe failed: rpc error: code = ${codeName(code)} desc = ${details}`;
 }
 
-/** As Go prints gRPC's codes: NOT_FOUND is NotFound. */
+/** The code in Go's notation: NotFound for NOT_FOUND. */
 const codeName = (code: number): string =>
   code === status.CANCELLED
     ? 'Canceled'
     : (status[code] ?? 'UNKNOWN').toLowerCase().replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-/** As Go prints durations: 90 is 1m30s. */
+/** The duration in Go's notation: 1m30s for 90. */
 function goDuration(seconds: number): string {
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   return `${hours > 0 ? `${hours}h` : ''}${seconds >= 60 ? `${minutes}m` : ''}${seconds % 60}s`;

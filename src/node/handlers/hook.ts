@@ -1,10 +1,10 @@
 /**
  * Runs one lifecycle hook once.
  *
- * Boundary: when a hook runs, what its failure means and how long it may take is the core's; a hook has no time of its own,
- * the signal ends it.
- * Source: pkg/kubelet/lifecycle of v1.33. What is said of a failure may hold the hook's output: it is for the container's
- * status, not for Events.
+ * Boundary: src/lifecycle decides when a hook runs, what its failure means and how long it may take. A hook has no timeout of its
+ * own; the signal ends it.
+ * Source: pkg/kubelet/lifecycle of v1.33. The message of a failure may contain the hook's output, so it may appear in the container's
+ * status but not in Events.
  */
 import type { LifecycleHandler } from '../../api/generated/types.ts';
 import { pause } from '../../platform/pause.ts';
@@ -15,19 +15,19 @@ import type { HttpRequest } from './http.ts';
 import type { HandlerPorts } from './probe.ts';
 import { type HandlerTarget, httpRequest } from './target.ts';
 
-/** A hook failed; the message is upstream's. */
+/** A hook failed. The message is worded as upstream's. */
 export class HookError extends Error {
   override readonly name = 'HookError';
 }
 
 export interface HookOutcome {
-  /** Message of the Event LifecycleHTTPFallback: the server at an https address spoke plain HTTP, and was asked so. */
+  /** Message of the Event LifecycleHTTPFallback: the server at an https address spoke plain HTTP, and the request was retried over HTTP. */
   httpFallback?: string;
 }
 
 /**
- * Rejects with a HookError where the hook fails, with the signal's reason on abort, and with an OutcomeUnknownError where the
- * runtime does not answer: then the hook has no result.
+ * Rejects with a HookError if the hook fails, with the signal's reason on abort, and with an OutcomeUnknownError if the runtime does
+ * not answer: then the hook has no result.
  */
 export async function runHook(
   target: HandlerTarget,
@@ -61,7 +61,7 @@ export async function runHook(
     await pause(ports.timers, sleep.seconds * 1000, signal);
     signal.throwIfAborted();
   } else {
-    // tcpSocket among them: the API keeps it, hooks of it fail (API reference of v1.33).
+    // This includes tcpSocket: the API accepts it, but such hooks fail (API reference of v1.33).
     throw new HookError(`Cannot run handler: invalid handler: ${JSON.stringify(handler)}`);
   }
   return {};
@@ -81,12 +81,12 @@ async function runCommand(
   });
   const { exitCode, stderr } = result;
   if (exitCode === 0) return;
-  // Upstream tells all of it; but the status that shows it is to be written.
+  // Upstream reports all of the output; here it is truncated so that the status that contains it can be written.
   const reason = `command '${command.join(' ')}' exited with ${exitCode}: ${stderr.slice(0, MAX_OUTPUT)}`;
   throw described(reason, combined(result).slice(0, MAX_OUTPUT));
 }
 
-/** Any answer is success, whatever its status. */
+/** Any response counts as success, whatever its status. */
 async function get(request: HttpRequest, signal: AbortSignal): Promise<HookOutcome> {
   const { httpGet, PlainHttpFailure } = await import('./http.ts');
   try {
@@ -95,7 +95,7 @@ async function get(request: HttpRequest, signal: AbortSignal): Promise<HookOutco
   } catch (error) {
     if (!(error instanceof PlainHttpFailure)) throw error;
     const headers = request.headers.filter(({ name }) => name.toLowerCase() !== 'authorization');
-    // What counts is why HTTPS failed, where HTTP does too.
+    // If HTTP fails too, report why HTTPS failed.
     await httpGet({ ...request, scheme: 'http', headers }, signal).catch(() => {
       throw error;
     });

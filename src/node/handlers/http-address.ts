@@ -1,4 +1,4 @@
-/** Addresses of HTTP requests, written as Go's net/url writes them. */
+/** Addresses of HTTP requests, formatted as Go's net/url does. */
 import { HandlerFailure, joinHostPort } from './failure.ts';
 
 export interface Address {
@@ -21,12 +21,12 @@ export function addressOf(where: { scheme: 'http' | 'https'; host: string; port:
   return { scheme, hostname: where.host, port, host, target, url: `${scheme}://${host}${target}` };
 }
 
-/** Where a path could not be parsed, upstream takes all of it for the path. */
+/** Path and query of the request. A path that Go cannot parse is escaped as a whole, with its `?` and `#`, as upstream does. */
 function requestTarget(path: string): string {
   const broken = /%(?![0-9a-f]{2})|[\x00-\x1f\x7f]/i.test(path);
   const escaped = broken
     ? encodeURI(path).replaceAll('?', '%3F').replaceAll('#', '%23')
-    : // The scheme, host and fragment of a whole URL do not count.
+    : // Scheme, host and fragment of an absolute URL are dropped.
       encodeURI(path.replace(/#.*$/s, '').replace(/^([a-z][a-z0-9+.-]*:)?\/\/[^/?]*/i, '')).replace(
         /%25(?=[0-9a-f]{2})/gi,
         '%',
@@ -37,8 +37,8 @@ function requestTarget(path: string): string {
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Where an answer leads on the same host; undefined where it is to be taken as it is. Rejects a location that cannot be
- * read with a HandlerFailure.
+ * The target of a redirect on the same host; undefined if the response is not to be followed. Throws a HandlerFailure if the
+ * Location cannot be parsed or has another scheme than http and https.
  */
 export function redirected(
   from: Address,

@@ -1,10 +1,10 @@
 /** The headers of a probe's or hook's request. Source: NewRequestForHTTPGetAction of v1.33. */
-/** Go's client writes these itself. */
+/** Headers that Go's client sets itself: those of the probe or hook are ignored. */
 const OWN = new Set(['content-length', 'transfer-encoding', 'trailer']);
 
 /**
- * Names and values in turn, first Host. User-Agent and Accept are those of the headers given or the defaults; an empty one is
- * not sent.
+ * Alternating names and values, Host first. User-Agent and Accept come from the given headers or have defaults; an empty value
+ * suppresses the header.
  */
 export function requestHeaders(
   request: { headers: readonly { name: string; value: string }[]; userAgent: string },
@@ -28,5 +28,5 @@ export function requestHeaders(
   return result;
 }
 
-/** Node.js writes headers as Latin-1; Go writes the bytes of UTF-8. */
+/** Node.js encodes headers as Latin-1, whereas Go sends UTF-8. */
 const onTheWire = (value: string): string => Buffer.from(value, 'utf8').toString('latin1');

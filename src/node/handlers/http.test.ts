@@ -41,7 +41,7 @@ const request = (port: number, extra: Partial<HttpRequest> = {}): HttpRequest =>
   ...extra,
 });
 
-/** What the server saw of one request. */
+/** The request as the server received it. */
 async function seen(extra: Partial<HttpRequest>): Promise<IncomingMessage> {
   const { promise, resolve } = Promise.withResolvers<IncomingMessage>();
   const port = await serve((incoming, response) => {
@@ -53,7 +53,7 @@ async function seen(extra: Partial<HttpRequest>): Promise<IncomingMessage> {
 }
 
 describe('the request', () => {
-  test('is a GET that accepts everything, on a connection that is not kept', async () => {
+  test('is a GET that accepts every type and closes its connection', async () => {
     const incoming = await seen({ path: '/healthz?full=1' });
     expect(incoming.method).toBe('GET');
     expect(incoming.url).toBe('/healthz?full=1');
@@ -74,11 +74,11 @@ describe('the request', () => {
     ['/a#part', '/a'],
     ['http://elsewhere:1/x?y', '/x?y'],
     ['/../a//b', '/../a//b'],
-  ])('of the path %j asks for %s', async (path, url) => {
+  ])('for the path "%s" has the target %s', async (path, url) => {
     expect((await seen({ path })).url).toBe(url);
   });
 
-  test('bears the headers given, several of a name too', async () => {
+  test('contains the given headers, including several of the same name', async () => {
     const { headers, rawHeaders } = await seen({
       headers: [
         { name: 'Host', value: 'example.com' },
@@ -95,7 +95,7 @@ describe('the request', () => {
     expect(headers).not.toHaveProperty('content-length');
   });
 
-  test('leaves out User-Agent and Accept where they are given empty', async () => {
+  test('omits User-Agent and Accept if they are given as empty', async () => {
     const { headers } = await seen({
       headers: [
         { name: 'User-Agent', value: '' },
@@ -109,31 +109,31 @@ describe('the request', () => {
   test.each([
     [{ name: 'X-Bad', value: 'a\r\nInjected: yes' }, 'invalid header field value for "X-Bad"'],
     [{ name: 'X Bad', value: 'a' }, 'invalid header field name "X Bad"'],
-  ])('with the header %j is not sent', async (header, reason) => {
+  ])('is not sent with the invalid header %j', async (header, reason) => {
     const port = await serve((_, response) => response.end());
     const got = httpGet(request(port, { headers: [header] }), never);
     await expect(got).rejects.toThrow(new HandlerFailure(`Get "http://127.0.0.1:${port}/": net/http: ${reason}`));
   });
 });
 
-describe('the answer', () => {
-  test.each([200, 204, 304, 404, 503])('may have the status %i', async (status) => {
+describe('the response', () => {
+  test.each([200, 204, 304, 404, 503])('is returned with the status %i', async (status) => {
     const port = await serve((_, response) => response.writeHead(status).end());
     expect(await httpGet(request(port), never)).toEqual({ status, body: '' });
   });
 
-  test('has the first 10 KiB of its body, and the rest is not waited for', async () => {
+  test('is returned with the first 10 KiB of its body, without waiting for the rest', async () => {
     const port = await serve((_, response) => void response.write(`${'a'.repeat(10 * 1024)}b`));
     expect(await httpGet(request(port), never)).toEqual({ status: 200, body: 'a'.repeat(10 * 1024) });
   });
 
-  test('comes over HTTPS whatever the certificate', async () => {
+  test('is accepted over HTTPS whatever the certificate', async () => {
     const { certificate, key } = await makeAuthority('nobody', Date.now());
     const port = await listen(createHttpsServer({ cert: certificate, key }, (_, response) => response.end('secure')));
     expect(await httpGet(request(port, { scheme: 'https' }), never)).toEqual({ status: 200, body: 'secure' });
   });
 
-  test('leaves no connection open', async () => {
+  test('closes its connection in spite of a keep-alive header', async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const server = createServer((_, response) => response.end());
     server.on('connection', (socket) => socket.once('close', () => resolve()));
@@ -147,7 +147,7 @@ describe('redirects', () => {
   const to = (response: ServerResponse, location: string, body = ''): void =>
     void response.writeHead(302, { location }).end(body);
 
-  test('are followed on the same host, on another port too', async () => {
+  test('are followed on the same host, also to another port', async () => {
     const target = await serve((incoming, response) => response.end(`${incoming.url} ${incoming.headers.host}`));
     const port = await serve((_, response) => to(response, `http://127.0.0.1:${target}/there?x=1`));
     const headers = [{ name: 'Host', value: 'example.com' }];
@@ -157,7 +157,7 @@ describe('redirects', () => {
     });
   });
 
-  test('that are relative keep the Host given', async () => {
+  test('keep the given Host header if they are relative', async () => {
     const port = await serve((incoming, response) =>
       incoming.url === '/' ? to(response, 'next') : response.end(`${incoming.url} ${incoming.headers.host}`),
     );
@@ -165,12 +165,12 @@ describe('redirects', () => {
     expect((await httpGet(request(port, { headers }), never)).body).toBe('/next example.com');
   });
 
-  test('to another host are an answer', async () => {
+  test('to another host are returned as the response', async () => {
     const port = await serve((_, response) => to(response, 'http://localhost/', 'moved'));
     expect(await httpGet(request(port), never)).toEqual({ status: 302, body: 'moved' });
   });
 
-  test('are followed ten times', async () => {
+  test('are followed at most ten times', async () => {
     let requests = 0;
     const port = await serve((_, response) => {
       requests++;
@@ -189,14 +189,14 @@ describe('redirects', () => {
   });
 });
 
-describe('what goes wrong', () => {
+describe('httpGet rejects when', () => {
   const failure = async (port: number, extra: Partial<HttpRequest> = {}, signal = never): Promise<string> => {
     const error: unknown = await httpGet(request(port, extra), signal).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(HandlerFailure);
     return (error as Error).message;
   };
 
-  test('nobody listens', async () => {
+  test('the connection is refused', async () => {
     const port = await serve(() => undefined);
     for (const close of closers.splice(0)) await close();
     expect(await failure(port, { path: '/a' })).toBe(
@@ -207,13 +207,13 @@ describe('what goes wrong', () => {
     );
   });
 
-  test('the name is unknown', async () => {
+  test('the host name does not resolve', async () => {
     expect(await failure(80, { host: 'no-such-host.invalid' })).toMatch(
       /^Get "http:\/\/no-such-host\.invalid:80\/": dial tcp: lookup no-such-host\.invalid: (no such host|Temporary failure in name resolution)$/,
     );
   });
 
-  test('the connection is closed without an answer', async () => {
+  test('the connection is closed without a response', async () => {
     const port = await serveTcp((socket) => socket.end());
     expect(await failure(port)).toBe(`Get "http://127.0.0.1:${port}/": EOF`);
   });
@@ -227,7 +227,7 @@ describe('what goes wrong', () => {
     );
   });
 
-  test('the answer is not HTTP', async () => {
+  test('the response is not HTTP', async () => {
     const port = await serveTcp((socket) => void socket.write('SSH-2.0-x\r\n'));
     expect(await failure(port)).toBe(
       `Get "http://127.0.0.1:${port}/": net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0-x"`,
@@ -243,7 +243,7 @@ describe('what goes wrong', () => {
     );
   });
 
-  test('the body breaks off', async () => {
+  test('the body is truncated', async () => {
     const port = await serve((_, response) => {
       response.writeHead(200, { 'content-length': '10' }).write('abc');
       response.socket?.end();
@@ -251,7 +251,7 @@ describe('what goes wrong', () => {
     expect(await failure(port)).toBe('unexpected EOF');
   });
 
-  test('there is no answer in time', async () => {
+  test('there is no response in time', async () => {
     const end = new AbortController();
     const port = await serve(() => end.abort(new DeadlineExceeded()));
     expect(await failure(port, {}, end.signal)).toBe(
@@ -285,7 +285,7 @@ describe('what goes wrong', () => {
     );
   });
 
-  test('its signal aborts: it rejects with the reason and lets go of the connection', async () => {
+  test('its signal aborts, with the reason, and closes the connection', async () => {
     const end = new AbortController();
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const port = await serve((_, response) => {

@@ -1,6 +1,6 @@
 /**
- * One HTTP GET, as probes and hooks want it: a connection of its own that is closed afterwards, no proxy, certificates
- * are not verified, redirects followed only on the same host.
+ * One HTTP GET of a probe or hook: on a connection of its own that is closed afterwards, without a proxy; certificates are not
+ * verified, and redirects are followed only on the same host.
  * Source: pkg/probe/http of v1.33 (behaviour and texts).
  */
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
@@ -23,16 +23,16 @@ export interface HttpRequest {
   scheme: 'http' | 'https';
   host: string;
   port: number;
-  /** With its query, if any. */
+  /** Includes the query, if any. */
   path: string;
   headers: readonly { name: string; value: string }[];
-  /** Where the headers have none. */
+  /** Used if the headers have no User-Agent. */
   userAgent: string;
 }
 
 export interface HttpAnswer {
   status: number;
-  /** Its first 10 KiB. */
+  /** The first 10 KiB of the body. */
   body: string;
 }
 
@@ -41,7 +41,7 @@ export class PlainHttpFailure extends HandlerFailure {}
 
 const MAX_BODY_BYTES = 10 * 1024;
 const MAX_REDIRECTS = 10;
-/** As Go's client; Node.js's own is 16 KiB. */
+/** The limit of Go's client; that of Node.js is 16 KiB. */
 const MAX_HEADER_BYTES = 1024 * 1024;
 
 /**
@@ -56,7 +56,7 @@ export async function httpGet(request: HttpRequest, signal: AbortSignal): Promis
     const next =
       location === undefined || redirects === MAX_REDIRECTS ? undefined : redirected(address, status, location);
     if (next === undefined) return { status, body };
-    // A Host of one's own holds for where it leads relatively.
+    // A Host header of the probe stays in effect only for relative redirects.
     if (!next.relative) headers = ['Host', next.address.host, ...headers.slice(2)];
     address = next.address;
   }
@@ -97,7 +97,7 @@ function getOnce(address: Address, headers: string[], signal: AbortSignal): Prom
 
 interface OpenConnection {
   socket: Socket;
-  /** Once it is open. */
+  /** undefined until the connection is open. */
   ends(): Ends | undefined;
 }
 
@@ -127,7 +127,7 @@ function begin(address: Address, headers: string[], socket: Socket): ClientReque
     headers,
     setHost: false,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // In place of an agent, which would keep connections.
+    // Instead of an agent, which would keep connections alive.
     createConnection: () => socket,
   };
   try {
@@ -140,7 +140,7 @@ function begin(address: Address, headers: string[], socket: Socket): ClientReque
   }
 }
 
-/** Node.js names the header in brackets. */
+/** Go's message for an invalid header, whose name Node.js's message has in brackets. */
 function headerFault({ code, message }: NodeJS.ErrnoException): string {
   const name = JSON.stringify(/\["(.*)"\]/s.exec(message)?.[1] ?? '');
   if (code === 'ERR_INVALID_CHAR') return `invalid header field value for ${name}`;
@@ -167,10 +167,10 @@ const lateFailure = ({ url }: Address, answering: boolean): HandlerFailure =>
       : `Get "${url}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`,
   );
 
-/** What OpenSSL says of an answer that is no TLS record. */
+/** OpenSSL's reasons for a response that is not a TLS record. */
 const NO_TLS = new Set(['wrong version number', 'packet length too long']);
 
-/** OpenSSL's reason, of a handshake that failed by itself or while something waited to be written. */
+/** OpenSSL's reason for a failed handshake; the code is EPROTO if a write was pending. undefined: not a TLS error. */
 const tlsReason = ({ code = '', message }: NodeJS.ErrnoException): string | undefined =>
   code === 'EPROTO' || code.startsWith('ERR_SSL_') ? /SSL routines:[^:]*:([^:]*)/.exec(message)?.[1] : undefined;
 

@@ -22,10 +22,10 @@ const log: Log = {
 };
 const unreachable = new OutcomeUnknownError('rpc error: code = Unavailable desc = Connection dropped');
 const exec = { exec: { command: ['check'] } };
-/** Nothing listens there. */
+/** A probe of a port on which nothing listens. */
 const tcp = { tcpSocket: { port: 1 } };
 
-/** `execSync` and `observe`: how the runtime answers; the observation is the state of the container, undefined: none is left. */
+/** `execSync` and `observe`: the answers of the runtime; `observe` returns the container's state, undefined if it was removed. */
 function handlers(
   container: Partial<Container>,
   execSync: () => Promise<{ exitCode: number }>,
@@ -56,42 +56,42 @@ function handlers(
 const exits = (exitCode: number) => async () => ({ exitCode });
 const fails = (error: Error) => () => Promise.reject(error);
 
-test('an exec hook without an answer of the runtime has no result', async () => {
+test('an exec hook has no result if the runtime does not answer', async () => {
   const { hook, events } = handlers({ lifecycle: { preStop: exec } }, fails(unreachable), async () => 'running');
   await expect(hook()).rejects.toBe(unreachable);
   expect(events).toEqual([]);
 });
 
-test('an exec probe without an answer of the runtime has no result', async () => {
+test('an exec probe has no result if the runtime does not answer', async () => {
   const { probe } = handlers({ livenessProbe: exec }, fails(unreachable), async () => 'running');
   await expect(probe()).rejects.toBe(unreachable);
 });
 
 test.each([
   ['exits with 1', exits(1), 'Failure'],
-  ['is late', fails(new ExecTimeoutError(['check'])), 'Failure'],
+  ['times out', fails(new ExecTimeoutError(['check'])), 'Failure'],
   ['cannot be run', fails(new Error('no such file or directory')), 'Unknown'],
-])('a command that %s in a running container is the result of its probe', async (_what, execSync, result) => {
+])('a command that %s in a running container determines the result of its probe', async (_what, execSync, result) => {
   const { probe } = handlers({ livenessProbe: exec }, execSync, async () => 'running');
   await expect(probe()).resolves.toMatchObject({ result });
 });
 
 test.each([
   ['was killed with the container', exits(137), 'exited' as const],
-  ['is late', fails(new ExecTimeoutError(['check'])), 'exited' as const],
-  ['could not begin', fails(new Error('container is in CONTAINER_EXITED state')), 'exited' as const],
-  ['could not begin', fails(new Error('failed to find container in store: not found')), undefined],
-])('a command that %s of a container that has ended gives no result', async (_what, execSync, state) => {
+  ['times out', fails(new ExecTimeoutError(['check'])), 'exited' as const],
+  ['could not start after the exit', fails(new Error('container is in CONTAINER_EXITED state')), 'exited' as const],
+  ['could not start after the removal', fails(new Error('failed to find container in store: not found')), undefined],
+])('a probe whose command %s has no result if the container has ended', async (_what, execSync, state) => {
   const { probe } = handlers({ livenessProbe: exec }, execSync, async () => state);
   await expect(probe()).rejects.toThrow('the liveness probe of container app has no result: the container has ended');
 });
 
-test('a command that is late while the runtime does not answer gives no result', async () => {
+test('a probe whose command times out has no result if the runtime does not answer', async () => {
   const { probe } = handlers({ livenessProbe: exec }, fails(new ExecTimeoutError(['check'])), fails(unreachable));
   await expect(probe()).rejects.toBeInstanceOf(OutcomeUnknownError);
 });
 
-test('a TCP probe needs no answer of the runtime to fail, but a container that runs', async () => {
+test('a TCP probe fails although the runtime does not answer, but has no result if the container has ended', async () => {
   const failing = (observe: () => Promise<ContainerObservation['state'] | undefined>) =>
     handlers({ livenessProbe: tcp }, exits(0), observe).probe();
   await expect(failing(fails(unreachable))).resolves.toMatchObject({ result: 'Failure' });

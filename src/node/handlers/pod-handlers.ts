@@ -1,6 +1,6 @@
 /**
- * The probes and hooks of Pods, as the worker asks for them: which container is meant, and how its handler is run. One without a
- * result rejects with an OutcomeUnknownError: the runtime did not answer, or the container ended under its probe.
+ * Runs the probes and hooks of Pods for the workers: finds the container and runs its handler. Rejects with an OutcomeUnknownError if
+ * there is no result: the runtime did not answer, or the container ended during its probe.
  */
 import type { Container, Pod } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -17,9 +17,9 @@ import type { HandlerTarget } from './target.ts';
 export interface PodHandlerOptions extends Platform {
   runtime: ContainerRuntime;
   events: EventRecorder;
-  /** When a command may start. */
+  /** Limits how many commands start at the same time. */
   startGate: StartGate;
-  /** The address at which the Pod is reached; undefined: it has none. */
+  /** The primary IP address of the Pod; undefined: it has none. */
   podIp(pod: Pod): string | undefined;
 }
 
@@ -40,7 +40,7 @@ export function createPodHandlers(options: PodHandlerOptions): Pick<ExecutorPort
       const outcome = await runProbe(target, probe, handlers, abort);
       if (outcome.result === 'Success' || outcome.result === 'Warning') return outcome;
       const runs = await stillRuns(target, options, abort);
-      // A command that a hung runtime never began is late, too.
+      // If the runtime hangs, a command also times out that was never started: an exec failure says nothing then.
       if (runs === true || (runs === undefined && probe.exec === undefined)) return outcome;
       const why = runs === false ? 'the container has ended' : 'the container runtime does not answer';
       throw new OutcomeUnknownError(`the ${kind} probe of container ${container} has no result: ${why}`);

@@ -77,17 +77,17 @@ describe('httpGet', () => {
     [304, { result: 'Warning', message: 'Probe terminated redirects, Response body: ' }],
     [400, failure('HTTP probe failed with statuscode: 400')],
     [500, failure('HTTP probe failed with statuscode: 500')],
-  ])('judges the status %i', async (code, outcome) => {
+  ])('on the status %i results in %o', async (code, outcome) => {
     const port = await serve((_, response) => response.writeHead(code).end());
     expect(await probe({ httpGet: { port } })).toEqual(outcome);
   });
 
-  test('keeps the body of a failure to itself', async () => {
+  test('does not report the body of a failure', async () => {
     const port = await serve((_, response) => response.writeHead(500).end('a secret'));
     expect((await probe({ httpGet: { port } })).message).not.toContain('secret');
   });
 
-  test('warns of a redirect to another host, with its body', async () => {
+  test('results in Warning with the body on a redirect to another host', async () => {
     const port = await serve((_, response) => response.writeHead(302, { location: 'http://localhost/' }).end('moved'));
     expect(await probe({ httpGet: { port } })).toEqual({
       result: 'Warning',
@@ -95,7 +95,7 @@ describe('httpGet', () => {
     });
   });
 
-  test('finds a port by its name, and a host of its own', async () => {
+  test('resolves a named port and uses the host of the probe', async () => {
     const port = await serve((incoming, response) => response.writeHead(incoming.url === '/ready' ? 200 : 404).end());
     const container = {
       ports: [
@@ -129,48 +129,48 @@ describe('httpGet', () => {
   });
 });
 
-describe('what the spec leaves open', () => {
+describe('resolving the target', () => {
   test.each([
-    ['a port that no port is named', { httpGet: { port: 'http' } }, 'strconv.Atoi: parsing "http": invalid syntax'],
+    ['an unknown port name', { httpGet: { port: 'http' } }, 'strconv.Atoi: parsing "http": invalid syntax'],
     ['a port out of range', { tcpSocket: { port: 0 } }, 'invalid port number: 0'],
     ['no handler', {}, 'missing probe handler for web_default(uid):app'],
-  ])('%s is Unknown', async (_, spec, message) => {
+  ])('with %s results in Unknown', async (_, spec, message) => {
     expect(await probe(spec)).toEqual(unknown(message));
   });
 
-  test('a Pod without an address is Unknown', async () => {
+  test('of a Pod without an address results in Unknown', async () => {
     expect(await probe({ tcpSocket: { port: 80 } }, { podIp: '' })).toEqual(unknown('the Pod has no address yet'));
   });
 
-  test('a number in quotes is a port', async () => {
+  test('accepts a port number given as a string', async () => {
     const port = await listen(createTcpServer((socket) => socket.end()));
     expect(await probe({ tcpSocket: { port: String(port) } })).toEqual(success);
   });
 });
 
 describe('tcpSocket', () => {
-  test('succeeds where the port is open, and closes the connection', async () => {
+  test('succeeds if the port is open, and closes the connection', async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const port = await listen(createTcpServer((socket) => void socket.resume().once('close', () => resolve())));
     expect(await probe({ tcpSocket: { port } })).toEqual(success);
     await closed;
   });
 
-  test('fails where it is not', async () => {
+  test('fails if the port is closed', async () => {
     const port = await closedPort();
     expect(await probe({ tcpSocket: { port } })).toEqual(
       failure(`dial tcp 127.0.0.1:${port}: connect: connection refused`),
     );
   });
 
-  test('puts addresses of version 6 in brackets', async () => {
+  test('puts IPv6 addresses in brackets', async () => {
     const port = await closedPort();
     expect((await probe({ tcpSocket: { port, host: '::1' } })).message).toMatch(
       new RegExp(`^dial tcp \\[::1\\]:${port}: connect: (connection refused|cannot assign requested address)$`),
     );
   });
 
-  test('fails where nothing comes back in time', async () => {
+  test('fails if the connection times out', async () => {
     const end = new AbortController();
     const port = await listen(createTcpServer());
     const connected = tcpConnect('127.0.0.1', port, end.signal);
@@ -208,7 +208,7 @@ describe('grpc', () => {
     else answer(null, { status: service === '' ? 'SERVING' : service });
   };
 
-  test('succeeds where the server as a whole, or the service, is SERVING', async () => {
+  test('succeeds if the server as a whole, or the service, is SERVING', async () => {
     const { port, userAgent } = await serveHealth(states);
     expect(await probe({ grpc: { port } })).toEqual(success);
     expect(userAgent()).toMatch(/^kube-probe\/1\.33 /);
@@ -219,12 +219,12 @@ describe('grpc', () => {
     ['NOT_SERVING', 'service unhealthy (responded with "NOT_SERVING")'],
     ['SERVICE_UNKNOWN', 'service unhealthy (responded with "SERVICE_UNKNOWN")'],
     ['missing', 'error: health rpc probe failed: rpc error: code = NotFound desc = unknown service'],
-  ])('fails where the service is %s', async (service, message) => {
+  ])('fails if the service is %s', async (service, message) => {
     const { port } = await serveHealth(states);
     expect(await probe({ grpc: { port, service } })).toEqual(failure(message));
   });
 
-  test('fails where the server has no health service', async () => {
+  test('fails if the server has no health service', async () => {
     const { port } = await serveHealth(undefined);
     const { result, message } = await probe({ grpc: { port } });
     expect(result).toBe('Failure');
@@ -233,14 +233,14 @@ describe('grpc', () => {
     );
   });
 
-  test('fails where there is no answer in time', async () => {
+  test('fails if there is no response in time', async () => {
     const { port } = await serveHealth(() => undefined);
     expect(await probe({ grpc: { port }, timeoutSeconds: 1 })).toEqual(
       failure('timeout: health rpc did not complete within 1s'),
     );
   });
 
-  test('fails where nobody listens, after its time', async () => {
+  test('fails at its timeout if the connection is refused', async () => {
     const port = await closedPort();
     expect(await probe({ grpc: { port }, timeoutSeconds: 1 })).toEqual(
       failure(`timeout: failed to connect service "127.0.0.1:${port}" within 1s: context deadline exceeded`),
@@ -270,7 +270,7 @@ describe('exec', () => {
   };
   const exited = (exitCode: number, stdout = '', stderr = ''): ExecResult => ({ exitCode, stdout, stderr });
 
-  test('runs the command with what the spec has of the environment', async () => {
+  test('expands the command with the values in the spec, and passes the timeout', async () => {
     const runtime = answering(exited(0, 'ok'));
     const env = [
       { name: 'A', value: 'a' },
@@ -281,19 +281,19 @@ describe('exec', () => {
     expect(runtime.calls).toEqual([['container-1', ['echo', 'a--$(C)-$(A)'], 2000]]);
   });
 
-  test('fails with the output', async () => {
+  test('fails with the output of the command', async () => {
     const runtime = answering(exited(1, 'out', 'err\n'));
     expect(await probe({ exec: { command: ['x'] } }, { runtime })).toEqual(failure('outerr\n'));
   });
 
-  test('fails where it is late', async () => {
+  test('fails if the command times out', async () => {
     const runtime = answering(new ExecTimeoutError(['sleep', '10']));
     expect(await probe({ exec: { command: ['sleep', '10'] } }, { runtime })).toEqual(
       failure('command "sleep 10" timed out'),
     );
   });
 
-  test('tries again what the runtime could not do, and then says nothing of the container', async () => {
+  test('retries errors of the runtime, and results in Unknown after three attempts', async () => {
     const error = new Error('rpc error: code = Unknown desc = no');
     const exec = { command: ['x'] };
     expect(await probe({ exec }, { runtime: answering(error, error, exited(0)) })).toEqual(success);

@@ -1,12 +1,11 @@
 /**
- * Runs one probe once and says how it went.
+ * Runs one probe once and returns its result.
  *
- * Boundary: when a probe is due, how often it must fail and what follows is the core's; here is only the question and the
- * answer.
+ * Boundary: src/lifecycle decides when a probe is due, how often it must fail and what follows.
  * Invariants:
- * 1. runProbe rejects on abort, and with an OutcomeUnknownError where the runtime does not answer, alone.
- * 2. What the container does wrong, or not in time, is Failure; an error of the node or the runtime is Unknown.
- * 3. Nothing stays open behind a probe: no connection, no timer.
+ * 1. runProbe rejects only on abort, and with an OutcomeUnknownError if the runtime does not answer.
+ * 2. A wrong or late response of the container is Failure; an error of the node or the runtime is Unknown.
+ * 3. A probe leaves no connection and no timer open.
  * Source: pkg/kubelet/prober of v1.33.
  */
 import type { Probe } from '../../api/generated/types.ts';
@@ -19,7 +18,7 @@ import { type HandlerTarget, httpRequest, KUBERNETES_MINOR, resolveHost, resolve
 
 export interface ProbeOutcome {
   result: 'Success' | 'Warning' | 'Failure' | 'Unknown';
-  /** Empty where there is nothing to say; for Unknown the error. */
+  /** The failure, the warning or, for Unknown, the error; empty on plain success. */
   message: string;
 }
 
@@ -28,7 +27,7 @@ export interface HandlerPorts {
   timers: Timers;
 }
 
-/** How often an error of the node's own is tried in all. Source: maxProbeRetries of v1.33. */
+/** The number of attempts if errors of the node or the runtime occur. Source: maxProbeRetries of v1.33. */
 const ATTEMPTS = 3;
 
 export async function runProbe(
@@ -50,7 +49,7 @@ export async function runProbe(
   }
 }
 
-/** Resolves on success, perhaps with a warning. */
+/** Resolves on success, with an outcome if there is a warning. */
 async function attemptProbe(
   target: HandlerTarget,
   probe: Probe,
@@ -85,7 +84,7 @@ async function attemptProbe(
 }
 
 function judge({ status, body }: { status: number; body: string }): ProbeOutcome | undefined {
-  // The body stays out of a failure: it may hold what is not for everyone who may read Events.
+  // The body of a failure is left out: it may contain what not every reader of Events should see.
   if (status < 200 || status >= 400) throw new HandlerFailure(`HTTP probe failed with statuscode: ${status}`);
   if (status < 300) return undefined;
   return { result: 'Warning', message: `Probe terminated redirects, Response body: ${body}` };

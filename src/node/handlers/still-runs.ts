@@ -9,7 +9,7 @@ import type { ContainerRuntime } from '../../runtime/runtime.ts';
 import { withDeadline } from './deadline.ts';
 import type { HandlerTarget } from './target.ts';
 
-/** Between the end of a process and the runtime's report of it. */
+/** How long the runtime takes at most to report the exit of a process. */
 const EXIT_REPORTED_WITHIN_MILLIS = 50;
 const ANSWERED_WITHIN_MILLIS = 2000;
 

@@ -1,4 +1,4 @@
-/** Which container a probe or hook is for, and where it is reached. */
+/** The container that a probe or hook is for, and its address. */
 import type { Container, HTTPGetAction, Pod } from '../../api/generated/types.ts';
 import type { HttpRequest } from './http.ts';
 
@@ -11,12 +11,12 @@ export interface HandlerTarget {
 }
 
 /**
- * A port by number or by its name in the container's ports. Throws where there is none of that name, or it is out of
- * range. Source: pkg/probe ResolveContainerPort of v1.33.
+ * Resolves a port number, or a name in the container's ports. Throws if the container has no port of that name, or the number is out
+ * of range. Source: pkg/probe ResolveContainerPort of v1.33.
  */
 export function resolvePort(port: number | string, { ports }: Container): number {
   const named = typeof port === 'number' ? undefined : ports?.find(({ name }) => name === port)?.containerPort;
-  // A number in quotes is one, where no port has it for a name.
+  // A string of digits is a port number unless a port has it as its name.
   if (typeof port === 'string' && named === undefined && !/^[+-]?\d+$/.test(port))
     throw new Error(`strconv.Atoi: parsing ${JSON.stringify(port)}: invalid syntax`);
   const number = named ?? Number(port);
@@ -24,14 +24,14 @@ export function resolvePort(port: number | string, { ports }: Container): number
   return number;
 }
 
-/** The handler's own host, else the Pod's. Throws where neither is known. */
+/** The host of the handler, else the Pod's address. Throws if there is neither. */
 export function resolveHost(host: string | undefined, { podIp }: HandlerTarget): string {
   const resolved = host || podIp;
   if (resolved === '') throw new Error('the Pod has no address yet');
   return resolved;
 }
 
-/** `purpose` shows in the User-Agent. */
+/** `purpose` becomes part of the User-Agent. */
 export function httpRequest(target: HandlerTarget, action: HTTPGetAction, purpose: 'probe' | 'lifecycle'): HttpRequest {
   return {
     scheme: action.scheme?.toLowerCase() === 'https' ? 'https' : 'http',
@@ -43,5 +43,5 @@ export function httpRequest(target: HandlerTarget, action: HTTPGetAction, purpos
   };
 }
 
-/** The release whose behaviour this is. */
+/** The Kubernetes release whose behavior this follows; part of the User-Agent. */
 export const KUBERNETES_MINOR = '1.33';

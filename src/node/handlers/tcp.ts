@@ -1,10 +1,10 @@
-/** Whether a TCP port is open. */
+/** Checks whether a TCP port is open. */
 import { connect } from 'node:net';
 import { DeadlineExceeded, dialFailure, HandlerFailure, joinHostPort } from './failure.ts';
 
 /**
- * Resolves once a connection has been opened, which is closed again at once. Rejects with a HandlerFailure where it is
- * refused or late.
+ * Resolves once a connection has been opened, and closes it immediately. Rejects with a HandlerFailure if the connection is refused
+ * or times out.
  */
 export function tcpConnect(host: string, port: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -16,7 +16,7 @@ const users = (repository: string, ...locations: string[]): string[] =>
     configJson(Object.fromEntries(locations.map((location) => [location, { username: location, password: 'p' }]))),
   ]).map(({ username }) => username);
 
-describe('the place that a credential is for', () => {
+describe('matching of a location', () => {
   test.each([
     ['127.0.0.1:5000', '127.0.0.1:5000/team/app', true],
     ['127.0.0.1', '127.0.0.1:5000/team/app', false],
@@ -53,11 +53,11 @@ describe('the place that a credential is for', () => {
     ['index.docker.io', 'docker.io/team/app', true],
     ['docker.io', 'docker.io/team/app', true],
     ['https://index.docker.io/v1/', 'example.com/app', false],
-  ])('%s for %s: %s', (location, repository, fits) => {
+  ])('%s matches %s: %s', (location, repository, fits) => {
     expect(users(repository, location)).toEqual(fits ? [location] : []);
   });
 
-  it('the most exact one is first, and the default registry last of all', () => {
+  it('puts the most specific location first, and uses the default registry only if nothing else matches', () => {
     expect(users('example.com/team/app', 'example.com', 'example.com/team', 'other.com')).toEqual([
       'example.com/team',
       'example.com',
@@ -66,8 +66,8 @@ describe('the place that a credential is for', () => {
   });
 });
 
-describe('what a credential is', () => {
-  it('a password is without the zeros around it, however many are in it', () => {
+describe('reading of secrets', () => {
+  it('strips leading and trailing zero bytes of a password', () => {
     const inner = `a${'\0'.repeat(300_000)}b`;
     const auth = base64(`user:\0\0${inner}\0`);
     expect(credentialsFor('example.com/app', [configJson({ 'example.com': { auth } })])).toEqual([
@@ -75,36 +75,36 @@ describe('what a credential is', () => {
     ]);
   });
 
-  it('secrets are merged: of one place their order counts', () => {
+  it('keeps the order of the secrets for the same location', () => {
     const of = (username: string): Secret => configJson({ 'example.com': { username, password: 'p' } });
     const found = credentialsFor('example.com/app', [of('first'), of('second')]);
     expect(found.map(({ username }) => username)).toEqual(['first', 'second']);
   });
 
-  it('auth holds more than username and password; a password may have colons', () => {
+  it('prefers auth to username and password, and allows colons in a password', () => {
     const entry = { username: 'u', password: 'p', auth: base64('user:pass:word\0\0') };
     expect(credentialsFor('example.com/app', [configJson({ 'example.com': entry })])).toEqual([
       { username: 'user', password: 'pass:word' },
     ]);
   });
 
-  it('the older type has no auths', () => {
+  it('reads the older type kubernetes.io/dockercfg, which has no auths level', () => {
     const old = secret('kubernetes.io/dockercfg', '.dockercfg', { 'example.com': { username: 'u', password: 'p' } });
     expect(credentialsFor('example.com/app', [old])).toEqual([{ username: 'u', password: 'p' }]);
   });
 
-  it('secrets of other types and without content say nothing', () => {
+  it('ignores secrets of other types and without content', () => {
     const other = secret('Opaque', '.dockerconfigjson', { auths: { 'example.com': { username: 'u' } } });
     const empty: Secret = { ...other, type: 'kubernetes.io/dockerconfigjson', data: {} };
     expect(credentialsFor('example.com/app', [other, empty])).toEqual([]);
   });
 
   test.each([
-    ['text', '{"auths":{"example.com":{"password":"hunter2"'],
-    ['a list', { auths: ['hunter2'] }],
-    ['a word for an entry', { auths: { 'example.com': 'hunter2' } }],
+    ['malformed JSON', '{"auths":{"example.com":{"password":"hunter2"'],
+    ['a list of auths', { auths: ['hunter2'] }],
+    ['a string as an entry', { auths: { 'example.com': 'hunter2' } }],
     ['auth without a colon', { auths: { 'example.com': { auth: base64('hunter2') } } }],
-  ])('%s is refused, and nothing of it told', (_, content) => {
+  ])('refuses %s without revealing its content', (_, content) => {
     const broken = secret('kubernetes.io/dockerconfigjson', '.dockerconfigjson', content);
     const read = (): unknown => credentialsFor('example.com/app', [broken]);
     expect(read).toThrow(/^the image pull secret "s" cannot be read: /);

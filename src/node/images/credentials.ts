@@ -1,5 +1,5 @@
 /**
- * What a Pod's pull secrets say to a registry. Pure; nothing of it may reach a log or an Event.
+ * Registry credentials from a Pod's pull secrets. Pure. Credentials must not reach a log or an Event.
  * Source: pkg/credentialprovider of v1.33 (formats, matching, order); "Images", "Specifying imagePullSecrets on a Pod".
  */
 import type { Secret } from '../../api/generated/types.ts';
@@ -8,20 +8,20 @@ import type { RegistryCredential } from '../../runtime/runtime.ts';
 interface ConfigEntry {
   username?: string;
   password?: string;
-  /** base64 of user:password; holds where it is given. */
+  /** base64 of user:password; takes precedence over the other fields. */
   auth?: string;
 }
 type Config = Record<string, ConfigEntry>;
 
-/** The registry, repository or pattern that it is for, without scheme: *.example.com:5000/team */
+/** `location`: the registry, repository or pattern that the credential is for, without scheme: *.example.com:5000/team */
 interface Entry extends RegistryCredential {
   location: string;
 }
 
 /**
- * The credentials of the secrets that fit the repository (docker.io/library/busybox), in the order in which they are to be
- * tried: the most exact location first, of one location in the order of the secrets. Throws where a secret cannot be
- * read, with a message that holds nothing of its content.
+ * The credentials for the repository (docker.io/library/busybox), in the order in which to try them: the most specific location
+ * first, and in the order of the secrets for the same location. Throws if a secret cannot be parsed, with a message that does not
+ * contain any of its content.
  */
 export function credentialsFor(repository: string, secrets: readonly Secret[]): RegistryCredential[] {
   const entries = secrets.flatMap(entriesOf);
@@ -31,7 +31,7 @@ export function credentialsFor(repository: string, secrets: readonly Secret[]): 
   return found.map(({ username, password }) => ({ username, password }));
 }
 
-/** docker login writes https://index.docker.io/v1/ for the registry that images without a host come from. */
+/** docker login writes https://index.docker.io/v1/ for the default registry, from which images without a host are pulled. */
 const isDefault = ({ location }: Entry): boolean => location === 'index.docker.io';
 
 function entriesOf(secret: Secret): Entry[] {
@@ -42,7 +42,7 @@ function entriesOf(secret: Secret): Entry[] {
   });
 }
 
-/** undefined: the secret is of another type, or empty. */
+/** Returns undefined if the secret is empty or of another type. */
 function configOf(secret: Secret): Config | undefined {
   const { type, data = {} } = secret;
   const read = (key: string): unknown => {
@@ -81,7 +81,7 @@ function identityOf({ username, password, auth }: ConfigEntry, secret: Secret): 
   return { username: pair.slice(0, colon), password: withoutZeros(pair.slice(colon + 1)) };
 }
 
-/** At its ends. */
+/** Strips zero bytes at both ends; linear in the length of the text. */
 function withoutZeros(text: string): string {
   let [start, end] = [0, text.length];
   while (text[start] === '\0') start += 1;
@@ -89,7 +89,7 @@ function withoutZeros(text: string): string {
   return text.slice(start, end);
 }
 
-/** https://example.com/v1/team/ -> example.com/team/; undefined where it is no URL. */
+/** https://example.com/v1/team/ -> example.com/team/; undefined if the key is not a URL. */
 function locationOf(key: string): string | undefined {
   const [, host = '', path = ''] = /^(?:https?:\/\/)?([^/?#]*)([^?#]*)/.exec(key) ?? [];
   if (host === '' || /\s/.test(host)) return undefined;
@@ -97,7 +97,7 @@ function locationOf(key: string): string | undefined {
   return effective === '/' ? host : `${host}${effective}`;
 }
 
-/** The port is the same, the path begins the repository's, and each part of the host fits its pattern. */
+/** Whether the ports are equal, the location's path is a prefix of the repository's, and each label of the host matches its pattern. */
 function matches(location: string, repository: string): boolean {
   const [wanted, asked] = [parts(location), parts(repository)];
   return (
@@ -115,10 +115,10 @@ function parts(url: string): { labels: string[]; port: string; path: string } {
   return { labels: host.split('.'), port, path: slash === -1 ? '' : url.slice(slash) };
 }
 
-/** One step of a pattern: any number of characters, or one of a kind. */
+/** One step of a pattern: any number of characters, or a test of a single one. */
 type Step = '*' | ((character: string) => boolean);
 
-/** As Go's filepath.Match: *, [a-z], [^a-z] and \ before a character (a ? ends the location); undefined where it is malformed. */
+/** Parses as Go's filepath.Match: *, [a-z], [^a-z] and \ before a character (a ? ends the location). undefined: malformed. */
 function stepsOf(pattern: string): Step[] | undefined {
   const steps: Step[] = [];
   const next = /\\(.)|\[(\^?)((?:\\.|[^\]\\])+)\]|(\*)|([^[\\])/suy;
@@ -135,17 +135,17 @@ function stepsOf(pattern: string): Step[] | undefined {
   return steps;
 }
 
-/** a-z_ */
+/** Parses the inside of brackets, such as a-z_. */
 function setOf(set: string): (character: string) => boolean {
   const point = (character = ''): number => character.codePointAt(0) ?? 0;
   const ranges = Array.from(set.matchAll(/\\?(.)(?:-\\?(.))?/gsu), ([, low, high]) => [point(low), point(high ?? low)]);
   return (character) => ranges.some(([low = 0, high = 0]) => low <= point(character) && point(character) <= high);
 }
 
-/** No part of a host has more than 63 characters: a pattern with more than this is none. */
+/** Longer patterns match nothing; a label of a host has at most 63 characters. */
 const MAX_PATTERN_CHARACTERS = 1024;
 
-/** In time that grows with the product of the lengths: who writes a secret chooses the pattern. */
+/** Takes time proportional to the product of the lengths at most, because the author of the secret controls the pattern. */
 function fits(pattern: string, text: string): boolean {
   if (pattern.length > MAX_PATTERN_CHARACTERS) return false;
   const steps = stepsOf(pattern);
@@ -162,7 +162,7 @@ function fits(pattern: string, text: string): boolean {
       step += 1;
       at += 1;
     } else if (star !== undefined) {
-      // The last star takes one more; what those before it took can stay.
+      // Let the last star match one more character; what earlier stars matched need not change.
       star.until += 1;
       ({ step, until: at } = star);
     } else return false;

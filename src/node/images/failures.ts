@@ -1,8 +1,8 @@
-/** How it is told that an image cannot be had. Source: pkg/kubelet/images of v1.33 (reasons and wording). */
+/** The errors for images that cannot be pulled. Source: pkg/kubelet/images of v1.33 (reasons and wording). */
 import { referenceError } from '../../runtime/images/references.ts';
 import { ActionError } from '../pod/action-error.ts';
 
-/** Throws InvalidImageName where no runtime can take the reference. */
+/** Throws an ActionError InvalidImageName if the reference is malformed. */
 export function checkImageName(reference: string): void {
   const why = referenceError(reference);
   if (why === undefined) return;
@@ -12,16 +12,16 @@ export function checkImageName(reference: string): void {
   );
 }
 
-/** What a runtime begins its reason with to tell these from the rest. Source: k8s.io/cri-api, pkg/errors. */
-const TOLD_APART = [
+/** Prefixes of a runtime's message that mark failures with a reason of their own. Source: k8s.io/cri-api, pkg/errors. */
+const MARKED_FAILURES = [
   ['RegistryUnavailable', 'the registry is unavailable'],
   ['SignatureValidationFailed', 'the signature validation failed'],
 ] as const;
 
-/** `why`: the runtime's words. */
+/** `why`: the runtime's message. */
 export function pullFailure(reference: string, why: string): ActionError {
   const words = why.replace(/^rpc error: code = \w+ desc = /, '');
-  for (const [reason, cause] of TOLD_APART) {
+  for (const [reason, cause] of MARKED_FAILURES) {
     if (!words.startsWith(reason)) continue;
     const rest = words.slice(reason.length);
     return new ActionError(reason, `image pull failed for ${reference} because ${cause}${rest}`);

@@ -1,13 +1,12 @@
 /**
- * Removes images that nothing uses while the disk that holds them is fuller than it may be, and those that nothing has used for
- * long.
+ * Removes unused images while the disk that holds images is above its threshold, and images that have been unused for too long.
  *
- * Boundary: knows what the runtime's containers and the node's Pods use; the Pods themselves are not touched.
+ * Boundary: knows which images the runtime's containers and the node's Pods use; does not touch the Pods.
  * Invariants:
- *  1. What a container is of, what a Pod on the node names (its defer containers too, that are still to come) and what the
- *     node or the runtime itself needs stay.
- *  2. One look at a time; what happens meanwhile is followed by another.
- *  3. There is one timer: for the next look, or for when the next image is old enough to go.
+ *  1. Images are kept if a container uses them, if a Pod on the node names them (also for defer containers that have not started), or
+ *     if the node or the runtime itself needs them.
+ *  2. One check runs at a time; a request during a check leads to another check after it.
+ *  3. There is one timer: for the next check, or for the time when the next image is old enough to be removed.
  * Source: "Garbage Collection", "Image lifecycle" (v1.33); pkg/kubelet/images/image_gc_manager.go (order, wording).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -17,13 +16,13 @@ import type { ContainerRuntime, ImageInfo } from '../../runtime/runtime.ts';
 import { imagesOf, isMeant } from './images-in-use.ts';
 
 export interface GarbagePolicy {
-  /** Percent of the disk: from here on images are removed. 100: never. */
+  /** Percent of the disk in use at which the removal of images starts. 100: never. */
   highThreshold: number;
-  /** Percent: until here. */
+  /** Percent of the disk in use at which the removal stops. */
   lowThreshold: number;
-  /** An image that came later stays. */
+  /** A younger image is not removed. */
   minAgeMillis: Millis;
-  /** An image that nothing has used for so long goes however much room there is; no time counts before the start. 0: never. */
+  /** An image unused for this long is removed whatever the disk usage; counted from the agent's start at the earliest. 0: never. */
   maxAgeMillis: Millis;
 }
 
@@ -41,16 +40,16 @@ export interface DiskSpace {
 
 export interface GarbageOptions {
   runtime: Pick<ContainerRuntime, 'listImages' | 'removeImage'>;
-  /** IDs or names of the images of all containers of the runtime, whoever made them. */
+  /** IDs or names of the images of all containers of the runtime, including containers that lifepod did not create. */
   inUse(signal: AbortSignal): Promise<readonly string[]>;
-  /** Of the disk that holds the images. */
+  /** The space of the disk that holds the images. */
   disk(signal: AbortSignal): Promise<DiskSpace>;
-  /** On this node. */
+  /** The Pods on this node. */
   pods(): readonly Pod[];
-  /** References of further images that stay. */
+  /** References of further images that are kept. */
   keep: readonly string[];
   policy: GarbagePolicy;
-  /** An Event on the node. */
+  /** Records a warning Event on the Node. */
   warn(reason: string, message: string): void;
   timers: Timers;
   log: Log;
@@ -58,9 +57,9 @@ export interface GarbageOptions {
 }
 
 export interface ImageGarbage {
-  /** Images came, or are used by a Pod less: looks whether there is too much. */
+  /** Checks the disk usage: an image was added, or a Pod that used images was removed. */
   check(): void;
-  /** Removes all that are unused and old enough; returns how many bytes they had. */
+  /** Removes all images that are unused and old enough; returns their total size in bytes. */
   removeUnused(signal: AbortSignal): Promise<number>;
 }
 
@@ -82,7 +81,7 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
   let nextRound = startedAt;
   let timer: Timer | undefined;
 
-  /** Those that may go some time, the first to go first. What was there before the first look counts as old. */
+  /** The unused images in the order of removal. Images that existed before the first check count as old. */
   async function unused(abort: AbortSignal): Promise<ImageInfo[]> {
     const [images, containers] = await Promise.all([runtime.listImages(abort), options.inUse(abort)]);
     const named = [...containers, ...options.keep, ...options.pods().flatMap(imagesOf)];
@@ -104,7 +103,7 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
     seen.delete(id);
   }
 
-  /** Removes what nothing has used for too long. Returns when the next image will have been. */
+  /** Removes images that have been unused for too long. Returns when the next image will have been. */
   async function freeOld(images: readonly ImageInfo[]): Promise<Millis | undefined> {
     if (policy.maxAgeMillis === 0) return undefined;
     const expiries: Millis[] = [];
@@ -115,16 +114,16 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
         expiries.push(expiry);
         continue;
       }
-      log.info('removing an image that nothing has used for long', { image: id, tags });
+      log.info('removing an image that has been unused for too long', { image: id, tags });
       await remove(id, signal).catch((error: Error) => {
         signal.throwIfAborted();
-        log.warn('an image that nothing has used for long stays', { image: id, error: error.message });
+        log.warn('cannot remove an image that has been unused for too long', { image: id, error: error.message });
       });
     }
     return expiries.length === 0 ? undefined : Math.min(...expiries);
   }
 
-  /** Rejects where an image could not be removed, once all have been tried. */
+  /** Tries all images before it rejects if some could not be removed. */
   async function free(wantedBytes: number, abort: AbortSignal): Promise<{ freedBytes: number; oldEnoughAt?: Millis }> {
     let freedBytes = 0;
     const refusals: string[] = [];
@@ -152,9 +151,9 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
     return { freedBytes, ...(young.length === 0 ? {} : { oldEnoughAt: Math.min(...young) }) };
   }
 
-  /** Returns when to look again, where that is known. `telling`: of what cannot be freed. */
-  async function look(telling: boolean): Promise<Millis | undefined> {
-    // The time at which an image came, or was used last, counts from now.
+  /** Returns when to check again; undefined: at the next period. `reporting`: reject and record an Event if too little is freed. */
+  async function look(reporting: boolean): Promise<Millis | undefined> {
+    // Always update when images were first seen and last used, even if nothing needs to be removed.
     const expiry = await freeOld(await unused(signal));
     const { capacityBytes, availableBytes } = await options.disk(signal);
     if (capacityBytes === 0) throw new Error('invalid capacity 0 on image filesystem');
@@ -163,7 +162,7 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
     if (policy.highThreshold === 100 || usedPercent < policy.highThreshold) return expiry;
     const wantedBytes = Math.floor((capacityBytes * (100 - policy.lowThreshold)) / 100) - available;
     const { freedBytes, oldEnoughAt } = await free(wantedBytes, signal);
-    if (freedBytes < wantedBytes && telling) {
+    if (freedBytes < wantedBytes && reporting) {
       const message = `Failed to garbage collect required amount of images. Attempted to free ${wantedBytes} bytes, but only found ${freedBytes} bytes eligible to free.`;
       options.warn('FreeDiskSpaceFailed', message);
       throw new Error(message);
@@ -172,19 +171,19 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
   }
 
   async function round(): Promise<void> {
-    const telling = timers.now() >= nextRound;
-    if (telling) nextRound = timers.now() + PERIOD_MILLIS;
+    const reporting = timers.now() >= nextRound;
+    if (reporting) nextRound = timers.now() + PERIOD_MILLIS;
     let oldEnoughAt: Millis | undefined;
     try {
-      oldEnoughAt = await look(telling);
-      if (telling) failedBefore = false;
+      oldEnoughAt = await look(reporting);
+      if (reporting) failedBefore = false;
     } catch (error) {
       if (signal.aborted) return;
       const { message } = error as Error;
-      log.warn('images were not cleared away', { error: message });
-      // The first failure may be that of a node that is starting.
-      if (telling && failedBefore) options.warn('ImageGCFailed', message);
-      if (telling) failedBefore = true;
+      log.warn('image garbage collection failed', { error: message });
+      // The first failure may only mean that the node is still starting.
+      if (reporting && failedBefore) options.warn('ImageGCFailed', message);
+      if (reporting) failedBefore = true;
     }
     timer?.cancel();
     if (!signal.aborted) timer = timers.at(Math.min(nextRound, oldEnoughAt ?? nextRound), check);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { ImageInfo } from '../../runtime/runtime.ts';
 import { imagesOf, isMeant } from './images-in-use.ts';
 
-it('the images of all kinds of containers and of volumes are used', () => {
+it('imagesOf returns the images of all kinds of containers and of volumes', () => {
   expect(
     imagesOf({
       apiVersion: 'v1',
@@ -25,7 +25,7 @@ it('the images of all kinds of containers and of volumes are used', () => {
   ).toEqual(['app:1', 'debug:1', 'defer:1', 'files:1', 'init:1']);
 });
 
-it('an image is meant by its names in short and in full, by its digest and by its ID', () => {
+it('isMeant accepts short and full names, digests and the ID of an image', () => {
   const digest = `sha256:${'0a'.repeat(32)}`;
   const image: ImageInfo = {
     id: 'sha256:id',

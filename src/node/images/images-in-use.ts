@@ -5,8 +5,8 @@ import { storedName } from '../../runtime/images/references.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
 
 /**
- * References of the images that the Pod names: of its containers of every kind, also of those still to come, and of its volumes.
- * The image of an entry with imageFrom is that of another container, which stays with it.
+ * References of the images that the Pod names: of its containers of every kind, also those not yet started, and of its volumes. An
+ * entry with imageFrom uses the image of another container of the Pod, which is in the list anyway.
  */
 export function imagesOf(pod: Pod): string[] {
   const volumes = (pod.spec?.volumes ?? []).map(({ image }) => image?.reference);
@@ -14,10 +14,10 @@ export function imagesOf(pod: Pod): string[] {
   return named.filter((reference): reference is string => reference !== undefined && reference !== '');
 }
 
-/** It runs, or may run again. */
+/** Whether the Pod runs or may still run. */
 export const isUnfinished = ({ status }: Pod): boolean => status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
 
-/** Whether the reference, as a spec names it or complete, or an ID, means this image. */
+/** Whether the reference (short as in a spec, or complete) or ID refers to this image. */
 export function isMeant({ id, tags, digests }: ImageInfo, reference: string): boolean {
   const name = storedName(reference);
   return id === reference || tags.includes(name) || digests.includes(name);

@@ -1,4 +1,4 @@
-/** The collection of unused images on a real node: its runtime's containers, and the disk that the runtime names. */
+/** Image garbage collection on a real node, with the runtime's containers and the disk that the runtime reports. */
 import { statfs } from 'node:fs/promises';
 import type { Node } from '../../api/generated/types.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -9,17 +9,17 @@ export interface NodeGarbageOptions
   extends Pick<GarbageOptions, 'pods' | 'keep' | 'policy' | 'timers' | 'log' | 'signal'> {
   runtime: ContainerRuntime;
   nodeName: string;
-  /** Where the runtime does not name the disk of its images. */
+  /** Its disk is measured if the runtime does not report the folder of its images. */
   dataDir: string;
   events: EventRecorder;
 }
 
-/** undefined: the runtime has no disk to keep free. */
+/** Returns undefined if the runtime has no disk to keep free. */
 export function startNodeGarbageCollection(options: NodeGarbageOptions): ImageGarbage | undefined {
   const { runtime, nodeName, dataDir, events, ...rest } = options;
   const { imagesInUse, imageFolder } = runtime;
   if (imagesInUse === undefined || imageFolder === undefined) return undefined;
-  // Events of a node name it as their UID too, as upstream's do.
+  // Events on a node use the node's name as UID, as upstream's do.
   const node: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
   return startImageGarbageCollection({
     ...rest,

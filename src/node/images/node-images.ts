@@ -1,4 +1,4 @@
-/** The images of a node, composed: pulls with the Pods' secrets, Pods that wait for an image, and what goes unused. */
+/** Composes the image handling of a node: pulls with the Pods' secrets, notification of waiting Pods, and garbage collection. */
 import type { Pod } from '../../api/generated/types.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events.ts';
@@ -13,7 +13,7 @@ import { createImagePuller, DEFAULT_MAX_PARALLEL_PULLS } from './puller.ts';
 export interface NodeImageSettings {
   /** Absent: DEFAULT_MAX_PARALLEL_PULLS. */
   maxParallelImagePulls?: number;
-  /** When unused images are removed, and which stay. Absent: none is. */
+  /** When unused images are removed, and which are kept. Absent: no images are removed. */
   imageGarbage?: { policy: GarbagePolicy; keep: readonly string[] };
 }
 
@@ -25,23 +25,23 @@ export interface NodeImagesOptions extends NodeImageSettings, Platform {
   events: EventRecorder;
   kept: Pick<KeptReferences, 'find'>;
   signal: AbortSignal;
-  /** On this node. */
+  /** The Pods on this node. */
   pods(): readonly Pod[];
-  /** The runtime has the image of that name (storedName) now; undefined: it may have any. */
+  /** Called when the runtime has the image of that name (storedName); undefined: any image may have been added. */
   appeared(name: string | undefined): void;
 }
 
 export interface NodeImages {
   pull: PodImagePull;
-  /** Begins to tell of images that come and go. */
+  /** Starts to follow the runtime's events about images. */
   follow(): void;
-  /** Called when the runtime may have other images than before. */
+  /** Registers a listener that is called when the runtime's images may have changed. */
   onChange(listener: () => void): void;
-  /** Begins to remove what is unused: once the node's Pods are known. */
+  /** Starts garbage collection; called once the node's Pods are known. */
   collect(): void;
-  /** A Pod is gone: what it used may be too much now. */
+  /** A Pod was removed, so its images may be unused now: checks the disk. */
   podGone(): void;
-  /** Removes all images that are unused and old enough, for the disk is needed; returns how many bytes they had. */
+  /** Removes all images that are unused and old enough, to free disk space; returns their total size in bytes. */
   removeUnused(signal: AbortSignal): Promise<number>;
 }
 

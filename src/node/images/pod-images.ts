@@ -1,6 +1,6 @@
 /**
- * The images of the node's Pods: pulled with the Pod's own secrets.
- * Boundary: whether and when to pull is decided in src/lifecycle; what is kept is decided in garbage-collection.ts.
+ * Pulls the images of Pods with the Pod's own pull secrets.
+ * Boundary: src/lifecycle decides whether and when to pull; garbage-collection.ts decides which images are kept.
  * Source: "Images" of the v1.33 documentation; pkg/kubelet/kubelet_pods.go (getPullSecretsForPod).
  */
 
@@ -17,13 +17,13 @@ import type { ImagePuller, PulledImage } from './puller.ts';
 export interface PodImageOptions {
   client: Client;
   puller: ImagePuller;
-  /** Pull secrets that are gone from the API. */
+  /** Pull secrets that Pods still use although they were deleted from the API. */
   kept?: Pick<KeptReferences, 'find'>;
-  /** Tells the Event FailedToRetrieveImagePullSecret. */
+  /** Records the Event FailedToRetrieveImagePullSecret. */
   warn(pod: Pod, reason: string, message: string): void;
 }
 
-/** Pulls with the Pod's secrets; for its containers' images and its image volumes. Rejects with the registry's reasons. */
+/** Pulls an image of a container or image volume with the Pod's secrets. Rejects with the registry's reasons. */
 export type PodImagePull = (
   pod: Pod,
   reference: string,
@@ -34,10 +34,10 @@ export type PodImagePull = (
 export function createPodImagePull({ client, puller, kept, warn }: PodImageOptions): PodImagePull {
   const secrets = client.resource<Secret>(SECRETS);
 
-  /** Those that are there; a public image needs none of them. */
+  /** The Pod's pull secrets that exist. Missing ones are only reported, because a public image needs none. */
   async function pullSecrets(pod: Pod): Promise<Secret[]> {
     const named = (pod.spec?.imagePullSecrets ?? []).map(({ name = '' }) => name).filter((name) => name !== '');
-    // The list may name one secret many times.
+    // The list may contain the same name several times.
     const names = [...new Set(named)];
     const found = await Promise.all(
       names.map((name) =>

@@ -12,7 +12,7 @@ import { createImagePuller } from './puller.ts';
 const never = new AbortController().signal;
 const user = (username: string): RegistryCredential => ({ username, password: 'secret' });
 
-/** A registry whose answers the test gives. */
+/** A registry whose answers the test supplies. */
 function registry(more: Partial<ContainerRuntime> = {}) {
   const asked: { reference: string; user: string | undefined; signal: AbortSignal; answer: (error?: Error) => void }[] =
     [];
@@ -39,10 +39,10 @@ const setUp = (maxParallel: number, more: Partial<ContainerRuntime> = {}) => {
   };
   return { pull, told, ...rest };
 };
-/** What was asked for in this turn has reached the registry. */
+/** Resolves when the requests of this turn have reached the registry. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-it('a pull with an unknown outcome asks with no further credential', async () => {
+it('a pull with an unknown outcome does not try further credentials', async () => {
   const { pull, asked } = setUp(1);
   const pulled = pull('a:1', [user('first'), user('second')]);
   await settled();
@@ -52,8 +52,8 @@ it('a pull with an unknown outcome asks with no further credential', async () =>
   expect(asked).toHaveLength(1);
 });
 
-describe('at most so many at once', () => {
-  it('the others wait, are told so, and go in order', async () => {
+describe('the limit on parallel pulls', () => {
+  it('makes further pulls wait in order, and reports that they wait', async () => {
     const { pull, asked, references, told } = setUp(2);
     const all = ['a:1', 'b:1', 'c:1', 'd:1'].map((reference) => pull(reference));
     await settled();
@@ -72,7 +72,7 @@ describe('at most so many at once', () => {
     expect((await all[3])?.info.id).toBe('d:1');
   });
 
-  it('who gives up while it waits takes no place', async () => {
+  it('does not count a pull that is aborted while it waits', async () => {
     const { pull, asked, references } = setUp(1);
     const first = pull('a:1');
     const abort = new AbortController();
@@ -89,8 +89,8 @@ describe('at most so many at once', () => {
   });
 });
 
-describe('one image for several', () => {
-  it('is pulled once, for all with the same credentials', async () => {
+describe('concurrent requests for the same image', () => {
+  it('share a pull if their credentials are equal', async () => {
     const { pull, asked, references } = setUp(5);
     const all = [pull('a:1', [user('x')]), pull('a:1', [user('x')]), pull('a:1', [user('y')]), pull('a:1')];
     await settled();
@@ -105,7 +105,7 @@ describe('one image for several', () => {
     await again;
   });
 
-  it('goes on while anybody waits for it, and ends with the last', async () => {
+  it('keep the pull running until the last of them is aborted', async () => {
     const { pull, asked } = setUp(5);
     const [one, two] = [new AbortController(), new AbortController()];
     const first = pull('a:1', [], one.signal);
@@ -125,7 +125,7 @@ describe('one image for several', () => {
 });
 
 describe('credentials', () => {
-  it('are tried in order until one is taken', async () => {
+  it('are tried in order until one is accepted', async () => {
     const { pull, asked } = setUp(5);
     const pulled = pull('a:1', [user('x'), user('y'), user('z')]);
     await settled();
@@ -136,7 +136,7 @@ describe('credentials', () => {
     expect(asked.map((each) => each.user)).toEqual(['x', 'y']);
   });
 
-  it('that are all refused: each reason once', async () => {
+  it('that are all refused reject with each reason once', async () => {
     const { pull, asked } = setUp(5);
     const pulled = pull('a:1', [user('x'), user('y'), user('z')]);
     const refused = expect(pulled).rejects.toThrow('[401, 403]');
@@ -149,7 +149,7 @@ describe('credentials', () => {
 });
 
 describe('progress', () => {
-  it('is told of a pull that takes its time, as far as the runtime tells', async () => {
+  it('of a slow pull is reported with the byte counts of the runtime', async () => {
     const names: string[][] = [];
     const looked = Promise.withResolvers<void>();
     const { pull, asked, told } = setUp(5, {

@@ -1,11 +1,11 @@
 /**
- * The pulls of the node: so many at once, the others in the order in which they were asked for.
- * Boundary: decides neither whether to pull nor when to try again.
+ * The image pulls of the node: a limited number at a time, further ones in the order of the requests.
+ * Boundary: decides neither whether to pull nor when to retry.
  * Invariants:
- *  1. Who asks for the same image with the same credentials while it is pulled shares the pull; other credentials do not,
- *     for the registry is to judge each.
- *  2. A pull ends when nobody waits for it any more.
- *  3. Nothing of a credential is in an error.
+ *  1. Requests for the same image with the same credentials share a pull. Requests with other credentials do not, because the
+ *     registry must authorize each.
+ *  2. A pull is aborted when no request waits for it any more.
+ *  3. Errors contain nothing of a credential.
  */
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Millis, Timer, Timers } from '../../platform/platform.ts';
@@ -14,17 +14,17 @@ import type { ContainerRuntime, ImageInfo, RegistryCredential } from '../../runt
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 
 export const DEFAULT_MAX_PARALLEL_PULLS = 5;
-/** containerd has no event for bytes that arrive. */
+/** The polling interval of a pull's progress: containerd has no event for it. */
 const PROGRESS_MILLIS = 1000;
 
 export interface PulledImage {
   info: ImageInfo;
-  /** Of the pull alone, without its waiting for others. */
+  /** The duration of the pull, without the wait for other pulls. */
   millis: Millis;
 }
 
 export interface ImagePuller {
-  /** Tries the credentials in order, and without any where there are none. Rejects with the registry's reasons. */
+  /** Tries the credentials in order; without credentials, pulls anonymously. Rejects with the registry's reasons. */
   pull(
     reference: string,
     credentials: readonly RegistryCredential[],
@@ -37,9 +37,9 @@ interface Pull {
   reference: string;
   result: Promise<PulledImage>;
   abort: AbortController;
-  /** Absent: it waits for others. */
+  /** Absent: the pull waits for others. */
   startedAt?: Millis;
-  /** undefined: nothing is worth telling yet. */
+  /** undefined: there is no progress to report yet. */
   progress: PullProgress | undefined;
   waiting: Set<(progress: PullProgress) => void>;
 }
@@ -115,14 +115,14 @@ export function createImagePuller({ runtime, timers, maxParallel }: PullerOption
         pull.waiting.delete(listener);
         if (pull.waiting.size === 0) {
           if (pulls.get(key) === pull) pulls.delete(key);
-          pull.abort.abort(new Error('nobody waits for the image any more'));
+          pull.abort.abort(new Error('no request waits for the image any more'));
         }
       }
     },
   };
 }
 
-/** One pull, whatever else is pulled. */
+/** Pulls immediately, without regard to other pulls. */
 export async function pullAlone(
   runtime: PullerOptions['runtime'],
   timers: Timers,
@@ -137,7 +137,7 @@ export async function pullAlone(
   return { info, millis: timers.now() - began };
 }
 
-/** Upstream's aggregate: one reason as it is, several in brackets, each once. */
+/** Rejects as upstream's aggregate error does: a single reason unchanged, several distinct ones in brackets. */
 async function pullWith(
   runtime: PullerOptions['runtime'],
   reference: string,
@@ -151,7 +151,7 @@ async function pullWith(
       return;
     } catch (error) {
       signal.throwIfAborted();
-      // No registry has refused anything: the next credential would be asked of nobody.
+      // The runtime did not answer, so the registry has not refused the credential: do not try the next one.
       if (error instanceof OutcomeUnknownError) throw error;
       refusals.push(error as Error);
     }
@@ -160,12 +160,12 @@ async function pullWith(
   throw messages.length === 1 ? refusals[0] : new Error(`[${messages.join(', ')}]`);
 }
 
-/** Runs at most so many at once; who waits is told so, is served in order, or leaves when its signal aborts. */
+/** Runs at most `most` tasks at a time. Further ones call `waits`, start in order, and leave the queue when their signal aborts. */
 function createLimit(most: number): <T>(work: () => Promise<T>, waits: () => void, signal: AbortSignal) => Promise<T> {
   let active = 0;
   const queue: (() => void)[] = [];
   return async (work, waits, signal) => {
-    // Who leaves hands the place over.
+    // A task that ends passes its slot to the next in the queue, so `active` stays the same.
     if (active < most) active++;
     else {
       await new Promise<void>((resolve, reject) => {

@@ -1,5 +1,5 @@
 /**
- * The images as the Node's status lists them: the largest first, not all of many, and not all of many names. Pure.
+ * The images in the Node's status: the largest first, limited in number and in names per image. Pure.
  * Source: NodeStatus of the v1.33 API; pkg/kubelet/nodestatus and its default of nodeStatusMaxImages (order, bounds).
  */
 import type { ContainerImage } from '../../api/generated/types.ts';

@@ -7,7 +7,7 @@ const PULL =
   'failed to pull image "r/p:1": failed to pull and unpack image "r/p:1": failed to resolve reference "r/p:1": no host';
 const PROBLEM = 'the container runtime has no sandbox image, and cannot pull it: r/p:1: no host';
 
-/** A runtime that pins its sandbox image; a sandbox fails while there is none. */
+/** A runtime that pins its sandbox image, and cannot run a sandbox. */
 function setUp(network: string[] = []) {
   const [timers, images] = [testTimers(), [] as ImageInfo[]];
   const calls = { trials: 0, changed: Promise.withResolvers<void>() };
@@ -43,7 +43,7 @@ test('reports why the image cannot be pulled, and tries again only after 10 s', 
   expect(calls.trials).toBe(2);
 });
 
-test('an image that was seen is looked for no more', async () => {
+test('stops checking once the image has been seen', async () => {
   const { images, calls, read } = setUp();
   images.push({ id: 'sha256:1', tags: ['r/p:1'], digests: [], sizeBytes: 1, pinned: true });
   expect(await read()).toEqual([]);
@@ -51,11 +51,11 @@ test('an image that was seen is looked for no more', async () => {
   expect([await read(), calls.trials]).toEqual([[], 0]);
 });
 
-test('a network that is not ready is reported first, without a trial', async () => {
+test('reports a network that is not ready first, without a trial', async () => {
   const { calls, read } = setUp(['no network']);
   expect([await read(), calls.trials]).toEqual([['no network'], 0]);
 });
 
-test('a failure that is not about the image is reported whole', () => {
+test('reports a failure that is not about the image unchanged', () => {
   expect(trialFailure(new Error('no runc'))).toBe('the container runtime cannot run a sandbox: no runc');
 });

@@ -6,7 +6,7 @@
  *  1. The check ends for good once the image, or a running sandbox of lifepod, has been seen: a later removal of the image does not
  *     make the node unready, because the runtime pulls the image again when it needs it.
  *  2. The runtime pulls the image in its own way, with its own credentials and mirrors: a trial sandbox makes it do so. The sandbox
- *     bears lifepod's labels, so the orphan removal of the next engine ends one that a killed engine left.
+ *     has lifepod's labels, so that the next engine removes it as an orphan if this engine is killed.
  */
 import { randomUUID } from 'node:crypto';
 import type { Millis } from '../../machinery/time.ts';
@@ -24,7 +24,7 @@ export interface SandboxImageOptions {
   timers: Timers;
   /** Ends a trial. */
   signal: AbortSignal;
-  /** Called when a trial has ended: the problem is another one, or gone. */
+  /** Called when a trial has ended: the reported problem has changed or is solved. */
   changed(): void;
 }
 
@@ -74,9 +74,9 @@ async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOp
     {
       pod: { uid: randomUUID(), namespace: 'lifepod', name: 'sandbox-image-trial' },
       ...{ attempt: 0, hostname: '', logDirectory: '', labels: {}, annotations: {} },
-      // Nothing but the image and the runtime itself takes part.
+      // The host network keeps CNI out of the trial: only the image and the runtime itself take part.
       hostNetwork: true,
-      // runc takes nothing but a slice where systemd makes the groups.
+      // With systemd's cgroup driver, runc accepts only a slice as parent.
       ...(cgroupDriver === 'systemd' ? { cgroupParent: 'system.slice' } : {}),
     },
     signal,
@@ -85,7 +85,7 @@ async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOp
   await runtime.removeSandbox(id, signal);
 }
 
-/** What the runtime said, without the names of the calls within the runtime that led to it. */
+/** The runtime's message, without the chain of its internal calls. */
 export function trialFailure({ message }: Error): string {
   const [, image, why] = /failed to get sandbox image "([^"]+)": (.*)$/s.exec(message) ?? [];
   if (image === undefined || why === undefined) return `the container runtime cannot run a sandbox: ${message}`;

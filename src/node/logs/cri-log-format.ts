@@ -1,18 +1,18 @@
 /**
- * The format in which CRI runtimes write logs: `<RFC 3339 time> <stdout|stderr> <P|F> <content>`, one record a line; a
- * line of the container that is too long is several records, all but the last marked P. Pure.
+ * The log format of CRI runtimes: `<RFC 3339 time> <stdout|stderr> <P|F> <content>`, one record per line. A long line of the
+ * container is split into several records, all but the last marked P. Pure.
  * Source: CRI's log format (docs/proposals/…/kubelet-cri-logging); kubectl's output of v1.33.
  */
 import type { LogOptions } from '../../ports/node-connection.ts';
 
 export interface LogFormat {
   timestamps: boolean;
-  /** Records before this time are left out. */
+  /** Records before this time are omitted. */
   sinceMillis?: number;
   stream: 'All' | 'Stdout' | 'Stderr';
 }
 
-/** `now`: what sinceSeconds counts from. */
+/** `now`: the time that sinceSeconds is relative to. */
 export function logFormat(options: LogOptions, now: number): LogFormat {
   const since =
     options.sinceTime === undefined
@@ -29,15 +29,15 @@ export function logFormat(options: LogOptions, now: number): LogFormat {
 
 const SPACE = 0x20;
 const NEWLINE = 0x0a;
-/** Longer records are not the runtime's (containerd splits at 16 KiB): they are dropped, so that memory stays bounded. */
+/** Longer records are dropped to bound memory; the runtime writes none (containerd splits at 16 KiB). */
 const MAX_RECORD_BYTES = 1 << 20;
 
-/** Turns the bytes of a log file, in order, into what the client reads. Records that are not in the format are left out. */
+/** Converts consecutive chunks of a log file into the output for the client. Omits records that are not in the format. */
 export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
   let rest = Buffer.alloc(0);
   let dropping = false;
   let { sinceMillis } = format;
-  /** Streams in the middle of a line: its time has been printed. */
+  /** Streams in the middle of a line, whose timestamp has been printed. */
   const midLine = new Set<string>();
 
   function record(line: Buffer): Buffer[] {
@@ -52,7 +52,7 @@ export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
     if (sinceMillis !== undefined) {
       const at = Date.parse(time);
       if (Number.isNaN(at) || at < sinceMillis) return [];
-      // Times only grow: what follows needs no look at its time.
+      // Times only grow: later records need no check.
       sinceMillis = undefined;
     }
     if (format.stream !== 'All' && format.stream.toLowerCase() !== stream) return [];
@@ -80,7 +80,7 @@ export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
       dropping = true;
       data = data.subarray(data.length);
     }
-    // A copy: the caller reads into the same buffer again.
+    // Copied because the caller reuses the buffer.
     rest = Buffer.from(data);
     return Buffer.concat(output);
   };
@@ -88,6 +88,6 @@ export function createLogParser(format: LogFormat): (bytes: Buffer) => Buffer {
 
 const newline = Buffer.from('\n');
 
-/** Nine digits of a second, as upstream prints them whatever the runtime wrote. */
+/** Pads the fraction of the second to nine digits, as upstream prints it whatever the runtime wrote. */
 const fixedTime = (time: string): string =>
   time.replace(/^(.{19})(?:\.(\d+))?/, (_, seconds: string, fraction = '') => `${seconds}.${fraction.padEnd(9, '0')}`);

@@ -27,15 +27,15 @@ const sizes = (): number => files().reduce((sum, file) => sum + statSync(join(fo
 
 describe('rotateLog', () => {
   it.each([
-    ['smaller than the limit', LONG.slice(1), false],
-    ['as large', LONG, true],
-  ])('a log that is %s', async (_, content, expected) => {
+    ['smaller than the limit by keeping it', LONG.slice(1), false],
+    ['as large as the limit by rotating it', LONG, true],
+  ])('handles a log %s', async (_, content, expected) => {
     writeFileSync(path, content);
     expect(await rotate(1)).toBe(expected);
     expect(files()).toEqual(expected ? ['0.log', '0.log.20260131-093001'] : ['0.log']);
   });
 
-  it('keeps the newest files, the last one as it was, the others compressed', async () => {
+  it('keeps the newest files, and leaves only the last one uncompressed', async () => {
     for (const second of [1, 2, 3, 4, 5]) {
       writeFileSync(path, `${LONG} ${second}`, { mode: 0o640 });
       expect(await rotate(second, opened, 4)).toBe(true);
@@ -48,7 +48,7 @@ describe('rotateLog', () => {
     expect(statSync(compressed).mode & 0o777).toBe(0o640);
   });
 
-  it('with two files keeps one beside the one being written', async () => {
+  it('keeps one rotated file if two files are allowed', async () => {
     for (const second of [1, 2]) {
       writeFileSync(path, LONG);
       await rotate(second, opened, 2);
@@ -56,20 +56,20 @@ describe('rotateLog', () => {
     expect(files()).toEqual(['0.log', '0.log.20260131-093002']);
   });
 
-  it('leaves the log in place where the runtime opens no new one', async () => {
+  it('leaves the log in place if the runtime fails to open a new one', async () => {
     writeFileSync(path, LONG);
     await expect(rotate(1, () => Promise.reject(new Error('down')))).rejects.toThrow('down');
     expect(files()).toEqual(['0.log']);
     expect(readFileSync(path, 'utf8')).toBe(LONG);
   });
 
-  it('after a crash between the two steps makes the runtime open the log', async () => {
+  it('makes the runtime reopen the log after a crash between rename and reopen', async () => {
     writeFileSync(`${path}.20260131-093001`, LONG);
     expect(await rotate(2)).toBe(false);
     expect(files()).toEqual(['0.log', '0.log.20260131-093001']);
   });
 
-  it('clears away what a crash left while it compressed', async () => {
+  it('cleans up after a crash during compression', async () => {
     writeFileSync(`${path}.20260131-093001`, LONG);
     writeFileSync(`${path}.20260131-093001.gz`, 'whole');
     writeFileSync(`${path}.20260131-093002.tmp`, 'half');
@@ -79,7 +79,7 @@ describe('rotateLog', () => {
     expect(readFileSync(`${path}.20260131-093001.gz`, 'utf8')).toBe('whole');
   });
 
-  it('names those of one second, and those after a step back of the clock, in the order in which they were written', async () => {
+  it('names files in the order of writing within one second and after the clock was set back', async () => {
     const turns: [number, string][] = [
       [1_000, '20260131-093001'],
       [1_250, '20260131-093001-250'],
@@ -102,7 +102,7 @@ describe('rotateLog', () => {
     expect(files()).toContain('0.log.20260131-093001-250');
   });
 
-  it('keeps fewer files where they are larger than the limit', async () => {
+  it('keeps fewer files if they are larger than the limit', async () => {
     for (const second of [1, 2, 3, 4, 5]) {
       writeFileSync(path, LONG.repeat(2));
       expect(await rotate(second, opened, 5)).toBe(true);
@@ -111,7 +111,7 @@ describe('rotateLog', () => {
     expect(files()).toEqual(['0.log', '0.log.20260131-093004', '0.log.20260131-093005']);
   });
 
-  it('compresses nothing that was removed meanwhile', async () => {
+  it('does not bring back a file that was removed during its compression', async () => {
     const aside = `${path}.20260131-093001`;
     writeFileSync(aside, LONG);
     const compressed = compress(aside, signal);
@@ -121,7 +121,7 @@ describe('rotateLog', () => {
     expect(files()).toEqual([]);
   });
 
-  it('touches no other file', async () => {
+  it('does not touch other files', async () => {
     for (const name of ['0.log.save', '10.log', '00.log.20260131-093001']) writeFileSync(join(folder, name), 'x');
     for (const second of [1, 2, 3]) {
       writeFileSync(path, LONG);
@@ -138,7 +138,7 @@ describe('boundLog', () => {
   const writeLines = (file: string, count: number): void =>
     writeFileSync(file, Array.from({ length: count }, (_, i) => `${i} ${LINE}`).join(''), { mode: 0o640 });
 
-  it('leaves a log within its limits as it is', async () => {
+  it('leaves a log within its limits unchanged', async () => {
     writeLines(path, 100);
     writeLines(`${path}.20260131-093001`, 100);
     await boundLog(path, limits, true);
@@ -155,7 +155,7 @@ describe('boundLog', () => {
 
   it.each([
     ['the log itself, once it has ended', '0.log', true, all],
-    ['the file set aside of one that is written', '0.log.20260131-093002', false, 2 * limits.maxBytes],
+    ['the rotated file of a log that is being written', '0.log.20260131-093002', false, 2 * limits.maxBytes],
   ])('keeps the last whole lines of %s', async (_, name, ended, expected) => {
     writeLines(join(folder, name), 1_000);
     writeLines(`${path}.20260131-093001`, 10);

@@ -1,11 +1,11 @@
 /**
- * The files of one container's log: the one that is written, and those set aside, named by the time of their rotation. Of those
- * set aside the newest stays as it is, for whoever reads it; the others may be compressed; the oldest go.
- * Boundary: files, and a callback that makes the runtime open the log anew. log-rotation.ts says when.
+ * The files of one container's log: the current file, and rotated files, named by the time of their rotation. The newest rotated file
+ * stays uncompressed for its readers; the others may be compressed; the oldest are removed.
+ * Boundary: files, and a callback that makes the runtime reopen the log. log-rotation.ts decides when to rotate.
  * Invariants:
- *  1. A crash at any step loses no line, and the next turn goes on.
- *  2. After rotateLog() and boundLog() all files of the log have no more than maxFiles * maxBytes, but for what was written
- *     past maxBytes into the one that is written and the one set aside last.
+ *  1. A crash at any step loses no line, and the next rotation completes what was left.
+ *  2. After rotateLog() and boundLog() all files of the log have at most maxFiles * maxBytes together, not counting what was written
+ *     past maxBytes into the current file and the newest rotated one.
  * Source: pkg/kubelet/logs/container_log_manager.go of v1.33 (limits, names, order of the steps).
  */
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -16,29 +16,29 @@ import { createGzip } from 'node:zlib';
 
 export interface LogLimits {
   maxBytes: number;
-  /** With the one being written. */
+  /** Includes the file that is being written. */
   maxFiles: number;
 }
 
 export interface Rotation extends LogLimits {
   path: string;
-  /** Milliseconds since the epoch: the name of the file set aside. */
+  /** Milliseconds since the epoch; determines the name of the rotated file. */
   now: number;
-  /** Makes the runtime open the path anew. */
+  /** Makes the runtime reopen the path. */
   reopen(): Promise<void>;
 }
 
-/** What a turn found: the size of the log before a rotation; undefined where there was no file. */
+/** Result of rotateLog(). `size`: the size of the log before the rotation; undefined if there was no file. */
 export interface Turn {
   size: number | undefined;
   rotated: boolean;
 }
 
-/** Sets a log aside that is too large. Rejects where the runtime does not open a new one: the old one then stays in place. */
+/** Rotates the log if it has reached maxBytes. Rejects if the runtime does not open a new file; the log then stays in place. */
 export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotation): Promise<Turn> {
   const size = await sizeOf(path);
   if (size === undefined) {
-    // It was set aside, and the engine ended before the runtime was told; or someone has removed it.
+    // The engine ended between rename and reopen, or the file was removed by somebody else.
     await reopen();
     return { size, rotated: false };
   }
@@ -56,8 +56,8 @@ export async function rotateLog({ path, maxBytes, maxFiles, now, reopen }: Rotat
 }
 
 /**
- * Bounds a log that is not written any more, or the files set aside of one that is (`ended` false). A single file that has
- * more than the whole log may, because it was written while no engine ran, keeps its last lines.
+ * Bounds a log that is no longer written, or the rotated files of one that is (`ended` false). A single file that exceeds the limit
+ * of the whole log, because it was written while no engine ran, is cut to its last lines.
  */
 export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, ended: boolean): Promise<void> {
   const current = ended ? ((await sizeOf(path)) ?? 0) : maxBytes;
@@ -69,12 +69,12 @@ export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, 
     await keepEnd(newest.plain, all - current, newest.plain + UNFINISHED);
 }
 
-/** Those set aside that are to be compressed: all but the newest. */
+/** The rotated files to compress: all uncompressed ones but the newest. */
 export async function uncompressed(path: string): Promise<string[]> {
   return (await readAside(path)).slice(0, -1).flatMap(({ plain, gzip }) => (gzip === undefined ? (plain ?? []) : []));
 }
 
-/** May go on beside rotations of the log: a file that is removed meanwhile stays removed. */
+/** Compresses a rotated file. May run concurrently with rotations: a file that is removed in the meantime stays removed. */
 export async function compress(file: string, signal: AbortSignal): Promise<void> {
   const before = await stat(file).catch(absent);
   if (before === undefined) return;
@@ -92,7 +92,7 @@ export async function compress(file: string, signal: AbortSignal): Promise<void>
   }
 }
 
-/** Everything that was set aside of this log, the oldest first. */
+/** All rotated files of this log, the oldest first. */
 export async function rotatedFiles(path: string): Promise<string[]> {
   return (await readNames(path)).map(({ file }) => file);
 }
@@ -101,7 +101,7 @@ const GZIP = '.gz';
 const UNFINISHED = '.tmp';
 const NAME = /^(\d{8}-\d{6}(?:-\d{3})?)(\.gz|\.tmp)?$/;
 
-/** One turn's file; between two steps of a compression it has several names. */
+/** The file of one rotation; during its compression it exists under several names. */
 interface Aside {
   name: string;
   plain?: string;
@@ -137,12 +137,12 @@ async function readAside(path: string): Promise<Aside[]> {
   return [...found.values()];
 }
 
-/** Removes what crashes have left, then the oldest until the rest is within the bounds, but `least` files. Returns those that stay. */
+/** Removes leftovers of crashes, then the oldest files until the rest is within the bounds, but keeps `least`. Returns the files kept. */
 async function keepNewest(path: string, bounds: { files: number; bytes: number }, least = 0): Promise<Aside[]> {
   const kept: Aside[] = [];
   for (const aside of await readAside(path)) {
     const { plain, gzip, unfinished } = aside;
-    // Compressed to the end, or never to be: its source is gone.
+    // The source of a completed compression, or the unfinished output of one whose source is gone.
     const left = gzip !== undefined ? plain : plain === undefined ? unfinished : undefined;
     if (left !== undefined) await rm(left, { force: true });
     if (gzip !== undefined) delete aside.plain;
@@ -156,7 +156,7 @@ async function keepNewest(path: string, bounds: { files: number; bytes: number }
   return kept;
 }
 
-/** Replaces a file that is larger with its last whole lines, of so many bytes at most; on a full disk it keeps the first ones. */
+/** Replaces a file that is larger than `maxBytes` with its last whole lines within that size; on a full disk, with its first bytes. */
 async function keepEnd(file: string, maxBytes: number, unfinished: string): Promise<void> {
   const { size, mode } = await stat(file);
   const start = await nextLine(file, size - maxBytes);
@@ -170,7 +170,7 @@ async function keepEnd(file: string, maxBytes: number, unfinished: string): Prom
   }
 }
 
-/** The first place at or after `from` where a line begins; `from` itself where none does within a few lines' room. */
+/** The first offset at or after `from` at which a line begins; `from` if there is none within 64 KiB. */
 async function nextLine(path: string, from: number): Promise<number> {
   const file = await open(path);
   try {
@@ -199,7 +199,7 @@ const timeOf = (name: string): number => {
   return Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second), +millis);
 };
 
-/** A name that sorts after the newest: upstream's; with milliseconds where a second has several, or the clock was set back. */
+/** A name that sorts after the newest: upstream's, with milliseconds if a second has several or the clock was set back. */
 function nameAfter(newest: string | undefined, now: number): string {
   if (newest === undefined) return stamp(now);
   const time = Math.max(now, timeOf(newest) + 1);

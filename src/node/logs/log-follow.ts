@@ -1,6 +1,6 @@
 /**
- * Follows a log file while it is written, across its rotations. Waits for the kernel's events, never polls.
- * Boundary: bytes of files; cri-log-format.ts knows what they mean.
+ * Follows a log file while it is written, across rotations. Waits for events of the kernel, never polls.
+ * Boundary: yields the bytes of files; cri-log-format.ts parses them.
  */
 import { createReadStream, type FSWatcher, watch } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { rotatedFiles } from './log-files.ts';
 
 export interface FollowedFile {
   path: string;
-  /** Resolves when the container has ended and the runtime has written all of its log; absent: that has happened. */
+  /** Resolves when the container has ended and the runtime has written all of its log; absent: it already has. */
   ended?: Promise<void>;
 }
 
@@ -20,11 +20,11 @@ const NEWLINE = 0x0a;
 export interface Cursor {
   handle: FileHandle;
   position: number;
-  /** What was read so far ends with a whole record. */
+  /** Whether the bytes read so far end with a complete record. */
   whole: boolean;
 }
 
-/** Undefined where there is no such file. */
+/** Returns undefined if the file does not exist. */
 export async function openLog(path: string): Promise<Cursor | undefined> {
   try {
     return { handle: await open(path, 'r'), position: 0, whole: true };
@@ -35,7 +35,7 @@ export async function openLog(path: string): Promise<Cursor | undefined> {
 }
 
 /**
- * Everything from the cursor to the end of the file, or to `end`; moves the cursor. The buffer yielded is used again.
+ * Reads from the cursor to the end of the file, or to `end`; moves the cursor. The yielded buffer is reused.
  */
 export async function* readFrom(
   cursor: Cursor,
@@ -52,26 +52,26 @@ export async function* readFrom(
   }
 }
 
-/** `begin` sets the cursor of the first file to where reading begins. Ends after the container's end, or when `signal` aborts. */
+/** `begin` moves the cursor of the first file to where reading starts. Ends after the container's end, or when `signal` aborts. */
 export async function* followLog(
   file: FollowedFile,
   begin: (cursor: Cursor) => Promise<unknown>,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, void, undefined> {
   const changes = watchChanges(file, signal);
-  /** The file that is written; before it the one that was, for the runtime leaves it a moment after the new one is there. */
+  /** The current file, and the previous one, to which the runtime may still write for a moment after the new file exists. */
   let current: Opened | undefined;
   let before: Opened | undefined;
   try {
     while (!signal.aborted) {
-      // Read before the file is: whatever comes later makes another round.
+      // Checked before the file is read: later changes lead to another round.
       const last = changes.ended();
       changes.clear();
       if (current === undefined) {
         current = await openCurrent(file.path);
         if (current !== undefined) await begin(current);
       }
-      // The runtime goes over to the new file: what the one before has when something is in the new one comes first.
+      // Once the new file has content, the runtime has stopped writing to the previous one: read the rest of that first.
       const hasBegun = before === undefined || last || (await hasContent(current));
       if (before !== undefined) {
         const { position } = before;
@@ -81,7 +81,7 @@ export async function* followLog(
           before = undefined;
         }
       }
-      // A record that is half written in the one file does not go on in the other.
+      // A record that is incomplete in the previous file is not continued in the new one: wait for its rest.
       if (current !== undefined && hasBegun && (before?.whole !== false || last)) {
         yield* readFrom(current);
         const next = await rotatedTo(current, file.path);
@@ -91,7 +91,7 @@ export async function* followLog(
           const between = next.aside.filter((path) => !before?.aside.includes(path));
           current = next;
           yield* readFrom(before);
-          // The first of those set aside since is the one that was read; a slow reader may be several rotations behind.
+          // The first file rotated since then is the one just read; a slow reader may be several rotations behind.
           for (const path of between.slice(1)) yield* readAside(path);
           continue;
         }
@@ -110,7 +110,7 @@ const hasContent = async (cursor: Cursor | undefined): Promise<boolean> =>
   cursor !== undefined && (cursor.position > 0 || (await cursor.handle.stat()).size > 0);
 
 interface Opened extends Cursor {
-  /** What had been set aside when this file was the one being written, the oldest first, named as before compression. */
+  /** The rotated files at the time when this file was the current one, the oldest first, with their names before compression. */
   aside: readonly string[];
 }
 
@@ -119,7 +119,7 @@ async function openCurrent(path: string): Promise<Opened | undefined> {
     const aside = await asideOf(path);
     const cursor = await openLog(path);
     if (cursor === undefined) return undefined;
-    // Not so where it was rotated at this very moment.
+    // Different if a rotation happened between the two readings: try again.
     if (aside.join() === (await asideOf(path)).join()) return { ...cursor, aside };
     await cursor.handle.close();
   }
@@ -130,7 +130,7 @@ async function asideOf(path: string): Promise<string[]> {
   return [...new Set(files.filter((file) => !file.endsWith('.tmp')).map((file) => file.replace(/\.gz$/, '')))];
 }
 
-/** The file that is now at the path, where it is another one than is open. */
+/** Opens the file that is now at the path if it is not the one that is open; undefined otherwise. */
 async function rotatedTo(cursor: Cursor, path: string): Promise<Opened | undefined> {
   const [now, open] = await Promise.all([stat(path).catch(() => undefined), cursor.handle.stat()]);
   if (now === undefined || (now.ino === open.ino && now.dev === open.dev)) return undefined;
@@ -150,7 +150,7 @@ async function* readAside(path: string): AsyncGenerator<Buffer, void, undefined>
   try {
     for await (const chunk of createReadStream(`${path}.gz`).pipe(createGunzip())) yield chunk as Buffer;
   } catch (error) {
-    // Removed as one of the oldest: it is lost.
+    // The file was removed as one of the oldest: its content is lost.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }
@@ -159,7 +159,7 @@ interface Changes {
   /** Whether the container had ended. */
   ended(): boolean;
   clear(): void;
-  /** Resolves when something has happened since clear(). */
+  /** Resolves once something has changed since clear(). */
   next(): Promise<void>;
   close(): void;
 }
@@ -179,7 +179,7 @@ function watchChanges(file: FollowedFile, signal: AbortSignal): Changes {
     watcher.on('error', changed);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    // The folder is gone: nothing will be written any more.
+    // The folder was deleted: nothing more will be written.
     ended = true;
   }
   const over = (): void => {

@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** A rotation whose timers a test moves on, look by look. */
+/** A rotation whose timers are advanced by the test. */
 function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(path, '')) {
   const timers: TestTimers = testTimers(Date.UTC(2026, 0, 31));
   const waits: number[] = [];
@@ -51,7 +51,7 @@ function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(
   return {
     warnings,
     logs: (...logs: WrittenLog[]): void => listener?.('uid', logs),
-    /** The time until the next look; resolves once one is waited for. */
+    /** The time until the next check; resolves once its timer is set. */
     async wait(): Promise<number> {
       while (waits.length === 0) {
         await heard.promise;
@@ -63,21 +63,21 @@ function rotation(reopen: RotationOptions['reopen'] = async () => writeFileSync(
   };
 }
 const write = (bytes: number): void => appendFileSync(path, 'x'.repeat(bytes));
-/** Many more steps than a look takes. */
+/** Takes many more steps than a check of the log. */
 const looked = async (): Promise<void> => {
   for (let step = 0; step < 200; step++) await stat(folder);
 };
 const running = (): WrittenLog => ({ containerId: 'a', path, ended: false });
 const files = (): string[] => readdirSync(folder).sort();
 
-it('looks at a log once it is written, the sooner the faster it fills, and not while it is idle', async () => {
+it('checks a log while it is written, more often the faster it fills, and not while it is idle', async () => {
   writeFileSync(path, '');
   const { logs, wait, advance } = rotation();
   logs(running());
   expect(await wait()).toBe(100);
   advance(100);
   await looked();
-  // Nothing was written: nothing is waited for until something is.
+  // Nothing was written: no timer is set until something is.
   write(100);
   expect(await wait()).toBe(100);
   write(100);
@@ -119,7 +119,7 @@ it('bounds the log of a container that has ended, also of one that ended while n
   });
 });
 
-it('tries again, later and later, where the runtime does not open the log', async () => {
+it('retries with back-off if the runtime does not reopen the log', async () => {
   writeFileSync(path, 'x'.repeat(MAX_BYTES));
   let down = true;
   const { logs, wait, advance, warnings } = rotation(async () => {
@@ -133,14 +133,14 @@ it('tries again, later and later, where the runtime does not open the log', asyn
     advance(expected);
   }
   expect(await wait()).toBe(10_000);
-  expect(warnings).toEqual(Array(6).fill('log not rotated: down'));
+  expect(warnings).toEqual(Array(6).fill('cannot rotate the log: down'));
   down = false;
   advance(10_000);
   await wait();
   expect(files()).toHaveLength(2);
 });
 
-it('leaves alone what is written after the Pod is gone', async () => {
+it('stops rotating the logs of a Pod that was removed', async () => {
   writeFileSync(path, '');
   const { logs, wait, advance } = rotation(() => Promise.reject(new Error('not called')));
   logs(running());
@@ -156,7 +156,7 @@ it('leaves alone what is written after the Pod is gone', async () => {
   expect(files()).toEqual(['0.log.gone', '1.log']);
 });
 
-it('the logs of thousands of containers are looked up, and not searched for', () => {
+it('handles the logs of thousands of containers in linear time', () => {
   const count = 2000;
   let looks = 0;
   const logs = Array.from(
@@ -173,6 +173,6 @@ it('the logs of thousands of containers are looked up, and not searched for', ()
   follow(...logs);
   follow(...logs);
   expect(looks).toBeLessThan(20 * count);
-  // None of them is looked at.
+  // Abort before any of the logs is checked.
   stop.abort();
 });

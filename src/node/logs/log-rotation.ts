@@ -1,8 +1,8 @@
 /**
- * Keeps the logs of containers from filling the disk: what a container leaves there is at most maxFiles * maxBytes, and what it
- * writes in one second. A log is looked at while it is written, the sooner the faster it fills, and once its container has ended;
- * one that is not written costs nothing.
- * Boundary: when; log-files.ts says how.
+ * Keeps the logs of containers from filling the disk: a container's log has at most maxFiles * maxBytes, plus what the container
+ * writes in one second. A log is checked while it is written, more often the faster it fills, and once its container has ended; an
+ * idle log costs nothing.
+ * Boundary: decides when to rotate; log-files.ts does it.
  */
 
 import { watch } from 'node:fs';
@@ -12,7 +12,7 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import { boundLog, compress, type LogLimits, rotateLog, uncompressed } from './log-files.ts';
 
 export interface RotationLimits extends LogLimits {
-  /** The longest time between two looks at a log that is written. */
+  /** The longest time between two checks of a log that is being written. */
   intervalMillis: number;
 }
 
@@ -20,11 +20,11 @@ export interface RotationLimits extends LogLimits {
 export const ROTATION_LIMITS: RotationLimits = { maxBytes: 10 * 1024 * 1024, maxFiles: 5, intervalMillis: 1_000 };
 
 const SHORTEST_MILLIS = 100;
-/** Where a look has failed, or the runtime opens no file. */
+/** The longest wait after a failed check, and the wait if the runtime has not created the file. */
 const LONGEST_RETRY_MILLIS = 10_000;
 
 export interface WrittenLog {
-  /** Of the container that writes it. */
+  /** The container that writes the log. */
   containerId: string;
   path: string;
   /** The container has ended, and the runtime has written all of its log. */
@@ -35,17 +35,17 @@ export interface RotationOptions extends RotationLimits {
   timers: Timers;
   log: Log;
   signal: AbortSignal;
-  /** Calls the listener with all logs of a Pod now and whenever something has changed; with none once the Pod is gone. */
+  /** Calls the listener with all logs of each Pod now and whenever they change; with an empty list once the Pod is removed. */
   follow(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
-  /** Makes the runtime open the container's log anew. */
+  /** Makes the runtime reopen the container's log. */
   reopen(containerId: string, signal: AbortSignal): Promise<void>;
 }
 
 interface Keeper {
   ended: boolean;
-  /** Ends the looks at the log while it is written. */
+  /** Stops the checks of the log while it is written. */
   stop(): void;
-  /** Resolves after the last of them. */
+  /** Resolves after the last check. */
   over: Promise<void>;
 }
 
@@ -69,7 +69,7 @@ export function startLogRotation(options: RotationOptions): void {
       await boundLog(path, options, true);
       compressSoon(await uncompressed(path));
     } catch (error) {
-      log.warn('the log of a container that has ended is not bounded', { path, error: String(error) });
+      log.warn('cannot bound the log of a container that has ended', { path, error: String(error) });
     }
   };
   options.follow((podUid, logs) => {
@@ -94,7 +94,7 @@ export function startLogRotation(options: RotationOptions): void {
   });
 }
 
-/** Looks at the log while it is written, until `signal` aborts. Never rejects. */
+/** Checks the log while it is written, until `signal` aborts. Never rejects. */
 async function keepBounded(
   containerId: string,
   path: string,
@@ -108,7 +108,7 @@ async function keepBounded(
   let retryMillis = intervalMillis;
   while (!signal.aborted) {
     try {
-      // By now the runtime has left the file that was set aside.
+      // By now the runtime no longer writes to the rotated file.
       if (last?.rotated) await boundLog(path, options, false);
       const { size, rotated } = await rotateLog({ path, ...options, now: timers.now(), reopen });
       if (rotated) compressSoon(await uncompressed(path));
@@ -130,22 +130,22 @@ async function keepBounded(
       await pause(timers, wait, signal);
       retryMillis = intervalMillis;
     } catch (error) {
-      if (!signal.aborted) options.log.warn('log not rotated', { path, error: (error as Error).message });
+      if (!signal.aborted) options.log.warn('cannot rotate the log', { path, error: (error as Error).message });
       await pause(timers, retryMillis, signal);
       retryMillis = Math.min(retryMillis * 2, LONGEST_RETRY_MILLIS);
     }
   }
 }
 
-/** The time until so many bytes more are written, at the rate of the last look. */
+/** The time until `bytesLeft` more bytes are written, at the rate between the last two checks. */
 function untilFull(written: number, inMillis: number, bytesLeft: number, longestMillis: number): number {
   const millis = written <= 0 ? longestMillis : (bytesLeft * Math.max(inMillis, 1)) / written;
   return Math.min(Math.max(millis, SHORTEST_MILLIS), longestMillis);
 }
 
 /**
- * Resolves when the file has another size than that or is gone, or `signal` aborts; rejects where it cannot be watched. The
- * kernel reports each line that is written: so the first report ends the watch.
+ * Resolves when the file no longer has the given size or was removed, or when `signal` aborts; rejects if it cannot be watched. The
+ * watch ends at the first event, because the kernel reports each line that is written.
  */
 function written(path: string, size: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -160,22 +160,22 @@ function written(path: string, size: number, signal: AbortSignal): Promise<void>
       reject(error);
     });
     signal.addEventListener('abort', done);
-    // What was written, or who has aborted, before the watch.
+    // The file may have been written, or the signal aborted, before the watch began.
     stat(path).then((now) => (now.size !== size || signal.aborted) && done(), done);
   });
 }
 
-/** One file after the other, whatever number of logs is rotated: it takes one processor at most. */
+/** Compresses one file at a time, however many logs are rotated, so that it uses one processor at most. */
 function createCompressor(log: Log, signal: AbortSignal): (files: readonly string[]) => void {
   const waiting = new Set<string>();
   let busy = false;
   const work = async (): Promise<void> => {
     busy = true;
-    // Also those that come meanwhile.
+    // The iteration includes files that are added meanwhile.
     for (const file of waiting) {
       if (signal.aborted) break;
       await compress(file, signal).catch(
-        (error: Error) => signal.aborted || log.warn('log not compressed', { file, error: error.message }),
+        (error: Error) => signal.aborted || log.warn('cannot compress the log', { file, error: error.message }),
       );
       waiting.delete(file);
     }

@@ -57,22 +57,22 @@ describe('readContainerLog', () => {
       '2026-01-31T09:30:01.500000000Z one\n2026-01-31T09:30:02.500000000Z two\n2026-01-31T09:30:03.500000000Z three\n',
     ],
   ];
-  it.each(table)('%j', async (options, expected) => {
+  it.each(table)('with the options %j returns the matching part of the log', async (options, expected) => {
     writeFileSync(path, sample);
     expect(await read(options, Date.parse('2026-01-31T09:30:09Z'))).toBe(expected);
   });
 
-  it('leaves out what is no record, and a record that is being written', async () => {
+  it('omits lines that are not records, and an incomplete record', async () => {
     writeFileSync(path, `nonsense\n${line(1, 'a')}x y z\n${line(2, 'b')}2026-01-31T09:30:03Z stdout F half`);
     expect(await read()).toBe('a\nb\n');
   });
 
-  it('is empty where there is no file', async () => {
+  it('is empty if there is no file', async () => {
     expect(await read()).toBe('');
     expect(await read({ follow: true, tailLines: 3 })).toBe('');
   });
 
-  it('without follow ends where the file ended when it began, whatever is written meanwhile', async () => {
+  it('without follow ends where the file ended at the start, although the container writes on', async () => {
     writeFileSync(path, line(1, 'x'.repeat(100)).repeat(2000));
     const log = readContainerLog({ path }, { tailLines: 1500 }, controller.signal);
     let text = '';
@@ -83,7 +83,7 @@ describe('readContainerLog', () => {
     expect(text).toBe(`${'x'.repeat(100)}\n`.repeat(1500));
   });
 
-  it('reads only the end of a large file for a tail, and streams all of it in pieces', async () => {
+  it('returns the tail of a large file, and streams the whole file in pieces', async () => {
     const count = 40_000;
     for (let i = 0; i < count; i += 1000) {
       appendFileSync(path, Array.from({ length: 1000 }, (_, k) => line(0, `${i + k}-${'x'.repeat(100)}`)).join(''));
@@ -120,7 +120,7 @@ describe('following', () => {
     };
   }
 
-  it('goes on across rotations, and drains what was written before the end', async () => {
+  it('continues across rotations, and reads everything that was written before the end', async () => {
     const end = Promise.withResolvers<void>();
     writeFileSync(path, sample);
     const log = reader({ tailLines: 1 }, end.promise);
@@ -137,7 +137,7 @@ describe('following', () => {
     expect(await log.rest()).toBe('five with  spaces \nsix\nlate in the old file\nfirst of the new file\nlast words\n');
   });
 
-  /** One turn of the rotation, in the given second. */
+  /** Rotates the log in the given second. */
   const rotate = (second: number): Promise<unknown> =>
     rotateLog({
       path,
@@ -147,7 +147,7 @@ describe('following', () => {
       reopen: async () => writeFileSync(path, ''),
     });
 
-  it('reads what the runtime still writes into the old file', async () => {
+  it('reads what the runtime still writes to the old file', async () => {
     const end = Promise.withResolvers<void>();
     writeFileSync(path, line(1, 'one'));
     const log = reader({}, end.promise);
@@ -161,7 +161,7 @@ describe('following', () => {
     expect(await log.rest()).toBe('one\ntwo\nlate\n');
   });
 
-  it('a record that is half written stays whole across a rotation', async () => {
+  it('completes an incomplete record across a rotation', async () => {
     const end = Promise.withResolvers<void>();
     const [half, other] = [line(1, 'one').slice(0, 30), line(1, 'one').slice(30)];
     writeFileSync(path, line(0, 'zero') + half);
@@ -202,7 +202,7 @@ describe('following', () => {
     expect(await log.rest()).toBe('hello\n');
   });
 
-  it('ends when the client goes', async () => {
+  it('ends when the client disconnects', async () => {
     writeFileSync(path, sample);
     const log = reader({}, new Promise(() => undefined));
     await log.until('five');
@@ -266,10 +266,10 @@ describe('createLogSource', () => {
       'previous terminated container "c" in pod "p" not found',
     ],
   ];
-  it.each(failures)('%j, previous %s', async (logs, previous, message) => {
+  it.each(failures)('for %j with previous %s rejects with: %s', async (logs, previous, message) => {
     await expect(get(logs, previous)).rejects.toMatchObject({ message, code: 400, reason: 'BadRequest' });
   });
-  it('has no previous run while the first one runs', async () => {
+  it('rejects a request for the previous run while the first one runs', async () => {
     await expect(get({ attempts: [attempt(0, 'running')] }, true)).rejects.toThrow('previous terminated container');
   });
 });
@@ -278,11 +278,11 @@ describe('readTerminationMessage', () => {
   const message = (policy: string | undefined, exitCode: number) =>
     readTerminationMessage({ file: join(folder, 'message'), logFile: path, policy, exitCode }, controller.signal);
 
-  it('is the start of the file', async () => {
+  it('returns the first 4096 bytes of the file', async () => {
     writeFileSync(join(folder, 'message'), 'm'.repeat(5000));
     expect(await message('FallbackToLogsOnError', 1)).toBe('m'.repeat(4096));
   });
-  it('falls back to the end of the log after an error alone', async () => {
+  it('falls back to the end of the log only after an error', async () => {
     writeFileSync(join(folder, 'message'), '');
     writeFileSync(path, Array.from({ length: 100 }, (_, i) => line(1, `line ${i}`)).join(''));
     expect(await message('FallbackToLogsOnError', 0)).toBe('');
@@ -293,7 +293,7 @@ describe('readTerminationMessage', () => {
     writeFileSync(path, line(1, 'y'.repeat(5000)));
     expect(await message('FallbackToLogsOnError', 1)).toBe(`${'y'.repeat(2047)}\n`);
   });
-  it('does not follow what a container put in its place', async () => {
+  it('reports an error if the container replaced the file with something else', async () => {
     rmSync(join(folder, 'message'), { force: true });
     mkdirSync(join(folder, 'message'));
     expect(await message('File', 1)).toContain('Error on reading termination log');

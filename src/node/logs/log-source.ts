@@ -1,8 +1,8 @@
 /**
  * The logs of containers, read from the files that the runtime writes.
- * Boundary: files alone; which attempts there are, and when they end, the caller tells.
- * Invariants: memory is bounded whatever the size of a log; a tail reads the end of the file only; following waits for the
- * kernel's events, never polls; what a container wrote before its end is read before the log ends.
+ * Boundary: only reads files; the caller supplies the attempts and when they end.
+ * Invariants: memory is bounded whatever the size of a log; a tail reads only the end of the file; following waits for events of the
+ * kernel, never polls; everything that a container wrote before its end is read before the log ends.
  */
 import type { FileHandle } from 'node:fs/promises';
 import { badRequest } from '../../machinery/status.ts';
@@ -11,14 +11,14 @@ import { createLogParser, logFormat } from './cri-log-format.ts';
 import { type Cursor, type FollowedFile, followLog, openLog, readFrom } from './log-follow.ts';
 
 export interface LogFile extends FollowedFile {
-  /** What sinceSeconds counts from, in milliseconds since the epoch; absent: now. */
+  /** The time that sinceSeconds is relative to, in milliseconds since the epoch; absent: now. */
   now?: number;
 }
 
 const CHUNK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
-/** Ends at the end of the file or, with follow, after the container's end or when `signal` aborts. No file: an empty log. */
+/** Ends at the end of the file or, with follow, after the container's end or when `signal` aborts. A missing file is an empty log. */
 export async function* readContainerLog(
   file: LogFile,
   options: LogOptions,
@@ -26,7 +26,7 @@ export async function* readContainerLog(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const parse = createLogParser(logFormat(options, file.now ?? Date.now()));
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
-  /** Returns where the file ends now. */
+  /** Moves the cursor to where reading starts; returns the current size of the file. */
   const begin = async (cursor: Cursor): Promise<number> => {
     const { size } = await cursor.handle.stat();
     cursor.position = await startPosition(cursor.handle, size, options);
@@ -43,7 +43,7 @@ export async function* readContainerLog(
   }
 }
 
-/** What there is when it begins: a container that writes on neither adds to a tail nor keeps its reader. */
+/** Reads up to the size that the file has at the start: a container that keeps writing neither adds to a tail nor delays its end. */
 async function* readOnce(
   path: string,
   begin: (cursor: Cursor) => Promise<number>,
@@ -62,7 +62,7 @@ async function startPosition(handle: FileHandle, size: number, { tailLines }: Lo
   if (tailLines === undefined) return 0;
   const buffer = Buffer.alloc(CHUNK_BYTES);
   let missing = tailLines;
-  // The newline that ends the last record begins no further one.
+  // No record follows the newline that ends the last one.
   let last = true;
   for (let end = size; end > 0; ) {
     const begin = Math.max(0, end - CHUNK_BYTES);
@@ -85,19 +85,19 @@ export interface LoggedAttempt {
   /** The log file. */
   path: string;
   state: 'created' | 'running' | 'exited' | 'unknown';
-  /** Resolves when the runtime says that it has ended. */
+  /** Resolves when the runtime reports that the run has ended. */
   ended: Promise<void>;
 }
 
 export interface ContainerLogs {
   attempts: readonly LoggedAttempt[];
-  /** The reason where the container's status is `waiting` now. */
+  /** The reason if the container's state is `waiting` now. */
   waitingReason?: string;
 }
 
 /**
- * The logs of the node's containers for the API server. `lookup` knows the containers of a Pod; undefined: the node has none
- * of that name. Errors are worded as upstream's kubelet words them.
+ * Serves the logs of the node's containers to the API server. `lookup` returns the runs of a container; undefined: the node has no
+ * container of that name. Errors are worded as the kubelet's.
  */
 export function createLogSource(
   lookup: (podUid: string, container: string) => ContainerLogs | undefined,
@@ -122,7 +122,7 @@ function selectAttempt(
   const attempts = logs.attempts.filter(({ state }) => state !== 'created').sort((a, b) => b.attempt - a.attempt);
   const waiting = logs.waitingReason !== undefined;
   if (previous) {
-    // While it waits for its restart, the run that has just ended is the previous one.
+    // While the container waits for its restart, the run that has just ended counts as the previous one.
     const found = attempts.slice(waiting ? 0 : 1).find(({ state }) => state === 'exited');
     if (found === undefined) throw badRequest(`previous terminated ${about} not found`);
     return found;

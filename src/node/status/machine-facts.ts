@@ -1,4 +1,4 @@
-/** What the machine is and has, read from /proc, /sys and /etc. */
+/** Capacity and system information of the machine, read from /proc, /sys and /etc. */
 import { readFile, statfs } from 'node:fs/promises';
 import { availableParallelism, release } from 'node:os';
 import type { NodeSystemInfo } from '../../api/generated/types.ts';
@@ -7,15 +7,15 @@ import type { Threshold } from '../eviction/thresholds.ts';
 import { hugepagesName, readHugepages } from '../resources/hugepages.ts';
 import { readProcessLimits } from '../usage/machine-usage.ts';
 
-/** As upstream's default for a node. */
+/** Upstream's default. */
 export const DEFAULT_MAX_PODS = 110;
 
 export interface CapacityOptions {
-  /** On the disk that holds images, logs and emptyDir volumes. */
+  /** A folder on the disk that holds images, logs and emptyDir volumes. */
   folder: string;
-  /** Absent: nothing. */
+  /** Resources reserved for the system and the node's daemons. Absent: none. */
   reserved?: Reserved;
-  /** Of eviction; the hard ones count. */
+  /** Eviction thresholds; the hard ones reduce allocatable resources. */
   thresholds?: readonly Threshold[];
   maxPods?: number;
 }
@@ -25,11 +25,11 @@ export interface Capacity {
   /** Quantities by resource, for the Node's status. */
   capacity: Record<string, string>;
   allocatable: Record<string, string>;
-  /** What all Pods together may use. */
+  /** The most that all Pods together may use. */
   podLimits: { cpuMilli: number; memoryBytes: number; pids: number };
 }
 
-/** Rejects where more is reserved than there is. */
+/** Rejects if more is reserved than the machine has. */
 export async function readCapacity(options: CapacityOptions): Promise<Capacity> {
   const { folder, reserved = NOTHING, thresholds = [], maxPods = DEFAULT_MAX_PODS } = options;
   const [memoryBytes, disk, huge, { maxPid: pids }] = await Promise.all([
@@ -67,10 +67,10 @@ async function readMemory(): Promise<number> {
   return Number(/^MemTotal:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
 }
 
-/** Go's name of the machine's architecture, as the API uses it. */
+/** The machine's architecture by Go's name, which the API uses. */
 export const architecture = (): string => ({ x64: 'amd64', ia32: '386' })[process.arch as string] ?? process.arch;
 
-/** `runtime`: such as containerd://1.6.20. `version`: of the kubelet. */
+/** `runtime`: such as containerd://1.6.20. `version`: reported as the kubelet's version. */
 export async function readSystemInfo(runtime: string, version: string): Promise<NodeSystemInfo> {
   const read = (path: string): Promise<string> =>
     readFile(path, 'utf8').then(

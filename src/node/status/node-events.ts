@@ -1,5 +1,5 @@
 /**
- * The Events of the node itself: that its agent has started, and how its state has changed.
+ * Records the Events of the node itself: the start of its agent, and changes of its state.
  * Source: pkg/kubelet/kubelet_node_status.go of v1.33 (reasons, wording).
  */
 
@@ -10,7 +10,7 @@ import { createEventRecorder } from '../../client/events.ts';
 import { createInformer } from '../../client/informer.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 
-/** By condition: the Event where it holds, and where it does not. */
+/** By condition: the reasons of the Events when it becomes True, and when it becomes another status. */
 const CONDITION_EVENTS: Readonly<Record<string, readonly [holds: string, holdsNot: string]>> = {
   Ready: ['NodeReady', 'NodeNotReady'],
   MemoryPressure: ['NodeHasInsufficientMemory', 'NodeHasSufficientMemory'],
@@ -18,7 +18,7 @@ const CONDITION_EVENTS: Readonly<Record<string, readonly [holds: string, holdsNo
   PIDPressure: ['NodeHasInsufficientPID', 'NodeHasSufficientPID'],
 };
 
-export interface NodeNewsOptions {
+export interface NodeEventsOptions {
   client: Client;
   nodeName: string;
   timers: Timers;
@@ -26,15 +26,15 @@ export interface NodeNewsOptions {
   signal: AbortSignal;
 }
 
-export interface NodeNews {
-  /** The status that stands in the API, and the one that it is to have. */
+export interface NodeEvents {
+  /** Records the changes between the status in the API and the new one. */
   reported(before: NodeStatus | undefined, status: NodeStatus): void;
 }
 
-/** Tells that it has started, and from then on of each change of spec.unschedulable, whoever makes it. */
-export function createNodeNews({ client, nodeName, timers, log, signal }: NodeNewsOptions): NodeNews {
+/** Records the start of the agent, and from then on every change of spec.unschedulable by any client. */
+export function createNodeEvents({ client, nodeName, timers, log, signal }: NodeEventsOptions): NodeEvents {
   const events = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
-  // Events of a node name it as their UID too, as upstream's do.
+  // Events on a node use the node's name as UID, as upstream's do.
   const subject: Node = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, uid: nodeName } };
   const is = (what: string): void => events.event(subject, 'Normal', what, `Node ${nodeName} status is now: ${what}`);
 

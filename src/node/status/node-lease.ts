@@ -1,6 +1,6 @@
 /**
- * The Lease of the node: that its agent lives, and nothing else, so it waits for nothing but the API.
- * Invariant: one timer; it is renewed four times within its duration, whatever became of the last time.
+ * Renews the node's Lease, which only shows that the agent is alive; so the renewal waits for nothing but the API.
+ * Invariant: one timer; the Lease is renewed four times within its duration, also after a failed renewal.
  * Source: "Leases" of the v1.33 documentation (namespace, durations).
  */
 
@@ -14,7 +14,7 @@ import type { Log, Timer, Timers } from '../../platform/platform.ts';
 
 export interface NodeLeaseOptions {
   client: Client;
-  /** As it is registered now. */
+  /** The Node as it is registered now. */
   node(): Node;
   timers: Timers;
   log: Log;
@@ -25,7 +25,7 @@ export const LEASE_NAMESPACE = 'kube-node-lease';
 const DURATION_SECONDS = 40;
 const RENEW_MILLIS = 10_000;
 
-/** Resolves when it has been renewed for the first time, or could not be; goes on until `signal` aborts. */
+/** Resolves after the first attempt to renew the Lease, successful or not; continues until `signal` aborts. */
 export async function startNodeLease({ client, node, timers, log, signal }: NodeLeaseOptions): Promise<void> {
   const leases = client.resource<Lease>(LEASES);
   let lease: Lease | undefined;
@@ -50,7 +50,7 @@ export async function startNodeLease({ client, node, timers, log, signal }: Node
     try {
       await renew();
     } catch (error) {
-      // Someone else changed or removed it: it is read anew the next time.
+      // Another client may have changed or deleted the Lease: read it again next time.
       lease = undefined;
       if (!signal.aborted) log.warn('cannot renew the lease of the node', { error: String(error) });
     }

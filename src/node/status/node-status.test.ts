@@ -64,14 +64,14 @@ const node = (): Node => backend.objects(nodesRef)[0] as Node;
 const lease = (): Lease => backend.objects(leasesRef)[0] as Lease;
 const ready = () => node().status?.conditions?.find(({ type }) => type === 'Ready');
 const writes = (): string[] => backend.calls.filter((call) => /^(create|update|patch)/.test(call));
-/** Moves the time on and waits until what was due is done. */
+/** Advances the time and waits for the check that is due. */
 const advance = async (millis: number): Promise<void> => {
   timers.advance(millis);
   await reporter.check();
 };
 
 describe('startNodeStatus', () => {
-  it('registers the node with what it is and has', () => {
+  it('registers the node with its addresses, resources, system info and conditions', () => {
     expect(node()).toMatchObject({
       metadata: { name: 'n1', labels: { 'kubernetes.io/hostname': 'n1', 'kubernetes.io/os': 'linux' } },
       spec: { podCIDR: '10.244.0.0/24', podCIDRs: ['10.244.0.0/24'] },
@@ -106,7 +106,7 @@ describe('startNodeStatus', () => {
     });
   });
 
-  it('writes the Lease alone while nothing changes, and the status every five minutes', async () => {
+  it('writes only the Lease while nothing changes, and the status every five minutes', async () => {
     const before = writes().length;
     await advance(10_000);
     expect(lease().spec?.renewTime).toBe('2026-01-31T00:00:10.000000Z');
@@ -122,7 +122,7 @@ describe('startNodeStatus', () => {
     });
   });
 
-  it('lists the images anew when some have come or gone', async () => {
+  it('lists the images again after imagesChanged()', async () => {
     expect(node().status?.images).toEqual([]);
     images = [{ id: 'x', tags: ['x:1'], digests: ['x@sha256:1'], sizeBytes: 7 }];
     await advance(10_000);
@@ -136,7 +136,7 @@ describe('startNodeStatus', () => {
     expect(node().status?.images).toEqual([]);
   });
 
-  it('looks once more after a look under way, however often it is asked to meanwhile', async () => {
+  it('combines all calls of check() during a check into one more check', async () => {
     const answer = Promise.withResolvers<void>();
     let questions = 0;
     question = () => {
@@ -153,7 +153,7 @@ describe('startNodeStatus', () => {
     expect(questions).toBe(3);
   });
 
-  it('tells by Events what has become of it', async () => {
+  it('records Events for changes of readiness, schedulability and boot ID', async () => {
     const events = () =>
       (backend.objects({ group: '', version: 'v1', resource: 'events' }) as CoreV1Event[]).map(
         ({ type, reason, message }) => `${type} ${reason}: ${message}`,
@@ -180,7 +180,7 @@ describe('startNodeStatus', () => {
     );
   });
 
-  it('shows the pressure that it is under', async () => {
+  it('sets the pressure conditions', async () => {
     pressures = new Set<PressureCondition>(['MemoryPressure', 'DiskPressure', 'PIDPressure']);
     await advance(10_000);
     const under = node().status?.conditions?.filter(({ type }) => type.endsWith('Pressure'));
@@ -198,7 +198,7 @@ describe('startNodeStatus', () => {
     ).toEqual(['Ready']);
   });
 
-  it('is not ready while the runtime is not, and says why', async () => {
+  it('is not ready while the runtime is not, and reports why', async () => {
     problems = ['container runtime network not ready: NetworkReady=false', 'other'];
     await advance(10_000);
     expect(ready()).toMatchObject({
@@ -215,7 +215,7 @@ describe('startNodeStatus', () => {
     expect(ready()).toMatchObject({ status: 'True', lastTransitionTime: '2026-01-31T00:00:30Z' });
   });
 
-  it('a runtime that hangs makes it not ready when it has been waited for, not from when it was asked', async () => {
+  it('becomes not ready at the time when a hanging runtime has timed out', async () => {
     const asked = Promise.withResolvers<void>();
     question = () => {
       asked.resolve();
@@ -228,7 +228,7 @@ describe('startNodeStatus', () => {
     expect(ready()).toMatchObject({ status: 'False', lastTransitionTime: '2026-01-31T00:00:30Z' });
   });
 
-  it('adopts its Node after a restart, keeping what others wrote', async () => {
+  it('adopts its Node after a restart and keeps the labels of other clients', async () => {
     controller.abort();
     const labelled = structuredClone(node());
     labelled.metadata.labels = { ...labelled.metadata.labels, disk: 'ssd' };
@@ -244,7 +244,7 @@ describe('startNodeStatus', () => {
     expect(backend.objects(leasesRef)).toHaveLength(1);
   });
 
-  it('registers anew where its Node or Lease was deleted', async () => {
+  it('registers again if its Node or Lease was deleted', async () => {
     backend.remove(nodesRef, undefined, 'n1');
     backend.remove(leasesRef, 'kube-node-lease', 'n1');
     await advance(300_000);
@@ -254,7 +254,7 @@ describe('startNodeStatus', () => {
   });
 });
 
-it('tells what the runtime can do, as soon as it can', async () => {
+it('reports the features of the runtime once they are known', async () => {
   expect(node().status).not.toHaveProperty('features');
   features = { supplementalGroupsPolicy: true, handlers: [{ name: '', recursiveReadOnlyMounts: true }] };
   await reporter.check();

@@ -1,8 +1,8 @@
 /**
- * The Node object of this machine and its conditions.
- * Boundary: reads the machine (machine.ts) and the runtime's state; writes the Node's status. That the agent lives is node-lease.ts's.
- * Invariants: one timer; a status is written when it changed and every five minutes; the Node is read before each look, so
- * that what others wrote to it counts.
+ * Registers the Node object of this machine and reports its status.
+ * Boundary: reads the machine (machine-facts.ts) and the runtime's state; writes the Node's status. node-lease.ts renews the Lease.
+ * Invariants: one timer; the status is written when it changed and every five minutes; the Node is read before each comparison, so
+ * that changes by other clients are taken into account.
  * Source: "Nodes" of the v1.33 documentation; pkg/kubelet/nodestatus (reasons, messages and Events).
  */
 
@@ -16,7 +16,7 @@ import type { Log, Timer, Timers } from '../../platform/platform.ts';
 import type { ContainerRuntime, RuntimeFeatures } from '../../runtime/runtime.ts';
 import type { NodePressure } from '../eviction/pressure.ts';
 import { architecture, type Capacity, readSystemInfo } from './machine-facts.ts';
-import { createNodeNews } from './node-events.ts';
+import { createNodeEvents } from './node-events.ts';
 import { startNodeLease } from './node-lease.ts';
 import { createRuntimeState, type RuntimeState } from './runtime-state.ts';
 
@@ -25,13 +25,13 @@ export interface NodeStatusOptions {
   nodeName: string;
   runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
   podCidr: string;
-  /** As it is now. */
+  /** The current address. */
   internalIp(): Promise<string>;
   capacity: Capacity;
   pressure: Pick<NodePressure, 'conditions'>;
-  /** What else keeps the node from being ready. */
+  /** Further reasons why the node is not ready. */
   problems?(): string[];
-  /** Of the kubelet, as v1.33.0+lifepod. */
+  /** Reported as the kubelet's version, such as v1.33.0+lifepod. */
   version: string;
   timers: Timers;
   log: Log;
@@ -39,33 +39,33 @@ export interface NodeStatusOptions {
 }
 
 export interface NodeStatusReporter {
-  /** Looks at the runtime now: after its start or its end. */
+  /** Checks the runtime and reports the status now: called when the runtime has started or ended. */
   check(): Promise<void>;
-  /** The runtime may have other images than before. */
+  /** The runtime's images may have changed: lists them again and reports the status. */
   imagesChanged(): void;
 }
 
 const CHECK_MILLIS = 10_000;
 const HEARTBEAT_MILLIS = 5 * 60_000;
 
-/** Resolves when the Node is registered with its first status; goes on until `signal` aborts. Rejects where it cannot register. */
+/** Resolves when the Node is registered with its first status; continues until `signal` aborts. Rejects if registration fails. */
 export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeStatusReporter> {
   const { client, nodeName, timers, log, signal } = options;
   const nodes = client.resource<Node>(NODES);
   const runtime = createRuntimeState({ ...options, answered: () => void check() });
-  const news = createNodeNews(options);
+  const nodeEvents = createNodeEvents(options);
   let node = await register();
   let writtenAt = Number.NEGATIVE_INFINITY;
   let timer: Timer | undefined;
   let running = Promise.resolve();
-  /** The round that is to begin when the one under way is over: who asks meanwhile waits for it. */
+  /** The round that starts after the current one; all callers of check() in the meantime wait for it. */
   let next: Promise<void> | undefined;
 
   async function register(): Promise<Node> {
     const { metadata, spec } = nodeObject(options);
     for (;;) {
       try {
-        // A patch: what others write meanwhile is no conflict.
+        // A patch does not conflict with concurrent writes of other clients.
         const patch = { metadata: { labels: metadata.labels }, spec };
         return await nodes.patch(nodeName, undefined, 'application/merge-patch+json', patch);
       } catch (error) {
@@ -84,12 +84,12 @@ export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeS
     if (heartbeat) runtime.imagesChanged();
     const state = await runtime.read();
     node = await nodes.get(nodeName);
-    // A runtime that hangs was waited for.
+    // Read the clock only now: the wait for a hanging runtime takes up to 30 s.
     const now = timers.now();
     const status = await readStatus(options, state, node.status?.conditions ?? [], now);
-    news.reported(node.status, status);
+    nodeEvents.reported(node.status, status);
     if (!heartbeat && sameJson(withoutHeartbeat(status), withoutHeartbeat(node.status))) return;
-    // A patch: conditions of others stay, and labels that change meanwhile are no conflict.
+    // A patch keeps the conditions of other clients and does not conflict with concurrent changes of labels.
     const type = 'application/strategic-merge-patch+json';
     node = await nodes.patch(nodeName, undefined, type, { status }, 'status');
     writtenAt = now;
@@ -140,7 +140,7 @@ export async function startNodeStatus(options: NodeStatusOptions): Promise<NodeS
 
 const sameJson = (a: unknown, b: unknown): boolean => JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 
-/** With keys in order, so that equal objects have equal text. */
+/** Sorts keys, so that equal objects have equal JSON. */
 const sorted = (value: unknown): unknown =>
   Array.isArray(value)
     ? value.map(sorted)
@@ -153,7 +153,7 @@ const sorted = (value: unknown): unknown =>
         )
       : value;
 
-/** The parts that this node reports, without the times that change each time. */
+/** The parts of the status that this node reports, without the heartbeat times, which always change. */
 const withoutHeartbeat = (status: NodeStatus | undefined): unknown => ({
   addresses: status?.addresses,
   allocatable: status?.allocatable,
@@ -230,7 +230,7 @@ async function readStatus(
   };
 }
 
-/** User IDs are not mapped, whatever the runtime can do. */
+/** userNamespaces is false whatever the runtime supports, because lifepod does not map user IDs. */
 const featureStatus = ({ supplementalGroupsPolicy, handlers }: RuntimeFeatures): NodeStatus => ({
   features: { supplementalGroupsPolicy },
   runtimeHandlers: handlers.map(({ name, recursiveReadOnlyMounts }) => ({
@@ -239,7 +239,7 @@ const featureStatus = ({ supplementalGroupsPolicy, handlers }: RuntimeFeatures):
   })),
 });
 
-/** The time of the last transition stays while the status does. */
+/** lastTransitionTime is kept while the status stays the same. */
 function condition(
   before: readonly NodeCondition[],
   now: number,

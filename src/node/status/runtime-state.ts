@@ -1,9 +1,9 @@
 /**
- * What the node's status tells of the container runtime: whether it answers and is ready, its version, and its images.
+ * The state of the container runtime for the node's status: whether it answers and is ready, its version, and its images.
  * Invariants:
- *  1. One question at a time; who asks meanwhile hears the same answer.
- *  2. Nobody waits longer than 30 s for one. A runtime that hangs counts as down from then on, until it answers.
- *  3. Images are listed when some have come or gone, not each time.
+ *  1. One query at a time; concurrent readers share its answer.
+ *  2. No reader waits longer than 30 s. A runtime that hangs counts as down from then on, until it answers.
+ *  3. Images are listed only after they have changed.
  * Source: pkg/kubelet/runtime.go of v1.33 (the 30 s).
  */
 import type { ContainerImage } from '../../api/generated/types.ts';
@@ -15,12 +15,12 @@ const SILENT_MILLIS = 30_000;
 const SILENT = `container runtime is down: it has not answered for ${SILENT_MILLIS / 1000} s`;
 
 export interface RuntimeState {
-  /** Empty: it is ready. */
+  /** Empty: the runtime is ready. */
   problems: readonly string[];
-  /** containerd://1.6.20; of a runtime that is down, what was heard last. */
+  /** Such as containerd://1.6.20; the last known version if the runtime is down. */
   version: string;
   images: readonly ContainerImage[];
-  /** undefined: the runtime does not tell. */
+  /** undefined: the runtime does not report its features. */
   features?: RuntimeFeatures;
 }
 
@@ -28,14 +28,14 @@ export interface RuntimeStateOptions {
   runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
   timers: Timers;
   signal: AbortSignal;
-  /** A runtime that hung has answered. */
+  /** Called when a runtime that hung answers again. */
   answered(): void;
 }
 
 export interface RuntimeStateSource {
   /** Rejects when `signal` aborts. */
   read(): Promise<RuntimeState>;
-  /** The next answer lists the images anew. */
+  /** Makes the next query list the images again. */
   imagesChanged(): void;
 }
 
@@ -50,7 +50,7 @@ export function createRuntimeState({ runtime, timers, signal, answered }: Runtim
     imagesStale = false;
     try {
       const images = reportedImages(await runtime.listImages(signal));
-      // Kept, whatever the other questions come to.
+      // Kept even if the other calls of this query fail.
       last = { ...last, images };
       return images;
     } catch (error) {
@@ -91,7 +91,7 @@ export function createRuntimeState({ runtime, timers, signal, answered }: Runtim
           asking = undefined;
         });
       asking = answer;
-      // Whoever is to hear of it is waiting below, or nobody.
+      // Readers handle a rejection below; without one it must not be unhandled.
       answer.catch(() => undefined);
       if (silent) return down();
       const silence = Promise.withResolvers<RuntimeState>();

@@ -6,7 +6,7 @@ import { serviceUnavailable } from '../../machinery/status.ts';
 import { startNodeLease } from './node-lease.ts';
 import { createOutageClock, readLastSignOfLife } from './sign-of-life.ts';
 
-test('the last sign of life is the last renewal of the Lease by the agent before', async () => {
+test('readLastSignOfLife returns when the previous agent last renewed the Lease', async () => {
   const client = inProcessClient(memoryBackend());
   const timers = testTimers();
   const read = () => readLastSignOfLife({ client, timers, log: silentLog }, 'n1');
@@ -20,7 +20,7 @@ test('the last sign of life is the last renewal of the Lease by the agent before
   expect(await read()).toBe(renewed);
 });
 
-test('an API that refuses, or does not answer within a second, leaves it unknown', async () => {
+test('readLastSignOfLife returns undefined if the API refuses or does not answer within a second', async () => {
   const backend = memoryBackend();
   backend.failNext('get leases', serviceUnavailable('not now'));
   const timers = testTimers();
@@ -32,7 +32,7 @@ test('an API that refuses, or does not answer within a second, leaves it unknown
   expect(await reading).toBeUndefined();
 });
 
-test('the outage lasts until the worker of a Pod that was there starts, for later Pods until all of those had', () => {
+test('the outage ends when a worker starts, and for Pods after end() at the time of end()', () => {
   const timers = testTimers();
   const from = timers.now() - 9000;
   const outages = createOutageClock(from, timers);
@@ -44,7 +44,7 @@ test('the outage lasts until the worker of a Pod that was there starts, for late
   expect(outages.of()).toEqual({ outage: { from, to: from + 9200 } });
 });
 
-test('without a sign of life, or with one that is still to come by this clock, there is no outage', () => {
+test('there is no outage without a sign of life, or if it is in the future', () => {
   const timers = testTimers();
   expect(createOutageClock(undefined, timers).of()).toEqual({});
   expect(createOutageClock(timers.now() + 1, timers).of()).toEqual({});

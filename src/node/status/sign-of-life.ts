@@ -1,6 +1,6 @@
 /**
- * When the agent before was last known to live, and thus the time in which no agent ran: it is taken out of the time that ending
- * Pods have. The sign is the node's Lease, so it is read before it is renewed.
+ * When the previous agent was last known to be alive, and so the outage in which no agent ran: it does not count towards the grace
+ * periods of terminating Pods. The sign of life is the node's Lease, which is therefore read before this agent renews it.
  */
 import type { Lease } from '../../api/generated/types.ts';
 import { LEASES } from '../../api/resources.ts';
@@ -9,10 +9,10 @@ import { isApiError } from '../../machinery/status.ts';
 import type { Log, Millis, Timers } from '../../platform/platform.ts';
 import { LEASE_NAMESPACE } from './node-lease.ts';
 
-/** Longer than an API that can be reached takes; static Pods wait for it. */
+/** More than a reachable API needs, but short, because static Pods wait for the result. */
 const ANSWERED_WITHIN_MILLIS = 1000;
 
-/** undefined: there was no agent, or the API does not answer. */
+/** Returns undefined if there was no agent, or the API does not answer. */
 export async function readLastSignOfLife(
   { client, timers, log }: { client: Client; timers: Timers; log: Log },
   nodeName: string,
@@ -27,7 +27,9 @@ export async function readLastSignOfLife(
     return Number.isNaN(renewed) ? undefined : renewed;
   } catch (error) {
     if (!isApiError(error, 'NotFound'))
-      log.warn('it is not known how long no agent ran: that time counts for Pods that end', { error: String(error) });
+      log.warn('cannot determine how long no agent ran: terminating Pods are not given that time back', {
+        error: String(error),
+      });
     return undefined;
   } finally {
     timer.cancel();
@@ -35,13 +37,13 @@ export async function readLastSignOfLife(
 }
 
 export interface OutageClock {
-  /** For a worker that starts now: it may have the time until now to make up for. */
+  /** The outage for a worker that starts now; empty if there was none. */
   of(): { outage?: { from: Millis; to: Millis } };
-  /** The Pods that were there have their workers; for those to come it ended now. */
+  /** All Pods from before this agent have workers: for later Pods the outage ended now. */
   end(): void;
 }
 
-/** `from`: a time of the clock of the agent before; where that was ahead of this one, nothing is known. */
+/** `from`: when the previous agent was last alive, by its clock; if that is in the future by this clock, there is no outage. */
 export function createOutageClock(from: Millis | undefined, timers: Pick<Timers, 'now'>): OutageClock {
   let end: Millis | undefined;
   return {

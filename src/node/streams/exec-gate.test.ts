@@ -5,12 +5,12 @@ import { createStartGate, limitStarts } from './exec-gate.ts';
 
 const never = new AbortController().signal;
 const ok: ExecResult = { exitCode: 0, stdout: '', stderr: '' };
-/** Lets every promise that can be settled be settled. */
+/** Lets all promises settle that can. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function gate(limit: number): {
   run(id: string, signal?: AbortSignal): Promise<ExecResult>;
-  /** A command of a client; ended as the others. */
+  /** Starts a command of a client; end() ends it like the others. */
   client(id: string, signal?: AbortSignal): Promise<void>;
   started: string[];
   end(id: string, outcome?: Error): Promise<void>;
@@ -61,7 +61,7 @@ function gate(limit: number): {
   };
 }
 
-test('commands start in their turn, each when another has ended, however it did', async () => {
+test('starts waiting commands in order as others end, successfully or not', async () => {
   const { run, started, end, pendingTimers } = gate(2);
   const ended = ['a', 'b', 'c', 'd'].map((id) => run(id));
   await settle();
@@ -78,7 +78,7 @@ test('commands start in their turn, each when another has ended, however it did'
   expect(pendingTimers()).toBe(0);
 });
 
-test('a command that runs on makes way after a while, and only once', async () => {
+test('a long command frees its slot after 200 ms, and only once', async () => {
   const { run, started, end, pass } = gate(1);
   for (const id of ['slow', 'b', 'c']) void run(id);
   await settle();
@@ -92,7 +92,7 @@ test('a command that runs on makes way after a while, and only once', async () =
   expect(started).toEqual(['slow', 'b', 'c']);
 });
 
-test('a command that is given up while it waits takes no turn', async () => {
+test('a command that is aborted while it waits does not start', async () => {
   const { run, started, end } = gate(1);
   const giveUp = new AbortController();
   void run('a');
@@ -105,7 +105,7 @@ test('a command that is given up while it waits takes no turn', async () => {
   await expect(run('d', giveUp.signal)).rejects.toThrow('given up');
 });
 
-test('commands of clients wait for those of probes and hooks, and start in their turn', async () => {
+test('starts commands of probes and hooks before those of clients', async () => {
   const { run, client, started, end, pass } = gate(1);
   void run('a');
   const clients = ['b', 'c'].map((id) => client(id));
@@ -121,7 +121,7 @@ test('commands of clients wait for those of probes and hooks, and start in their
   await Promise.all(clients);
 });
 
-test('a command of a client that has started makes way once, however often it is told', async () => {
+test('a command of a client frees its slot only once', async () => {
   const { client, started, end, pendingTimers } = gate(1);
   for (const id of ['a', 'b', 'c']) void client(id);
   await settle();
@@ -133,7 +133,7 @@ test('a command of a client that has started makes way once, however often it is
   expect(pendingTimers()).toBe(0);
 });
 
-test('clients never take more than 16 turns at once, whatever the machine could start', async () => {
+test('at most 16 commands of clients start at once, whatever the limit', async () => {
   const { run, client, started, end } = gate(100);
   for (let number = 1; number <= 20; number++) void client(`client ${number}`);
   void run('probe');

@@ -1,19 +1,19 @@
 /**
- * Lets only so many commands start at the same time: those of probes and hooks before those of clients, each in the order
- * in which they came.
+ * Limits how many commands start at the same time: those of probes and hooks before those of clients, each in the order of the
+ * requests.
  *
- * Starting a command costs a runtime some 20 ms of processor time. Where more are due than the machine can start, all of
- * them together would miss their timeouts, and containers that are well would count as ill; in turn, they are merely
- * asked less often. A shim that is asked for more than some 24 at once loses track of those that end, and every one of
- * them takes many seconds. A command's own time begins when it starts.
+ * Starting a command costs a runtime about 20 ms of processor time. If more are due than the machine can start, all of them would
+ * miss their timeouts and healthy containers would count as unhealthy; with the limit, probes are only delayed. A shim that starts
+ * more than about 24 commands at once loses track of those that end, and each then takes many seconds. A command's timeout begins
+ * when it starts.
  */
 import { availableParallelism } from 'node:os';
 import type { Timers } from '../../platform/platform.ts';
 import type { ExecPort } from '../handlers/exec.ts';
 
 /**
- * After this a command has started, or its machine is too busy to tell; a slow one must not hold up the others.
- * Clients can wait: for them it is long enough that a busy machine does not start more and more at once.
+ * The time after which a command counts as started even if the runtime has not reported it, so that a slow one does not delay
+ * others. It is longer for clients, which can wait, so that a busy machine does not start more and more at once.
  */
 const STARTING_MILLIS = { handler: 200, client: 1_000 } as const;
 
@@ -21,15 +21,15 @@ const STARTING_MILLIS = { handler: 200, client: 1_000 } as const;
 export type Starter = keyof typeof STARTING_MILLIS;
 
 /**
- * Resolves when it is the caller's turn, with what is to be called as soon as the command has started or has ended; it may
- * be called again. Rejects with the signal's reason on abort.
+ * Resolves when the caller may start its command, with a function to call as soon as the command has started or ended; further calls
+ * of it have no effect. Rejects with the signal's reason on abort.
  */
 export type StartGate = (starter: Starter, signal: AbortSignal) => Promise<() => void>;
 
-/** Most commands of clients that start at the same time: all may be meant for one container, which has one shim. */
+/** The most commands of clients that start at the same time: all may be for one container, which has one shim. */
 const MAX_CLIENTS = 16;
 
-/** `limit` commands start at once; those that have started sooner make way sooner. */
+/** At most `limit` commands start at the same time; a command that has started frees its slot. */
 export function createStartGate(timers: Timers, limit = 4 * availableParallelism()): StartGate {
   const starting: Record<Starter, number> = { handler: 0, client: 0 };
   const waiting: Record<Starter, Set<() => void>> = { handler: new Set(), client: new Set() };
@@ -80,7 +80,7 @@ export function createStartGate(timers: Timers, limit = 4 * availableParallelism
   };
 }
 
-/** Commands of probes and hooks, each in its turn. */
+/** Wraps execSync for probes and hooks so that each command passes the gate first. */
 export function limitStarts(runtime: ExecPort, gate: StartGate): ExecPort {
   return {
     execSync: async (id, command, timeoutMillis, signal) => {

@@ -38,8 +38,8 @@ function source(containers: ContainerState[], ready = true, failure?: Error) {
   return { streams, asked, runs };
 }
 
-describe('the run that runs is meant', () => {
-  test('exec and attach', async () => {
+describe('selection of the target', () => {
+  test('exec and attach use the running run of the container', async () => {
     const { streams, asked } = source([run(0, 'exited'), run(1, 'running'), run(0, 'running', 'other')]);
     expect(await streams.exec(POD, 'app', { ...ALL, command: ['ls', '-l'] }, signal)).toEqual({
       url: 'http://127.0.0.1:1/token',
@@ -51,24 +51,24 @@ describe('the run that runs is meant', () => {
     ]);
   });
 
-  test('port-forward: the sandbox', async () => {
+  test('port-forward uses the sandbox', async () => {
     const { streams, asked } = source([]);
     await streams.portForward(POD, [80], signal);
     expect(asked).toEqual([['s', [80]]]);
   });
 });
 
-describe('refused, in words of upstream', () => {
+describe("refusals with upstream's messages", () => {
   const refused = (message: string) => ({
     status: { code: 500, message: `Internal error occurred: unable to upgrade connection: ${message}` },
   });
 
   test.each([
-    ['not begun', [run(0, 'created')]],
-    ['over', [run(0, 'exited')]],
-    ['another one', [run(0, 'running', 'other')]],
-    ['not there', []],
-  ])('a container that is %s', async (_what, containers) => {
+    ['not started', [run(0, 'created')]],
+    ['finished', [run(0, 'exited')]],
+    ['of another name', [run(0, 'running', 'other')]],
+    ['missing', []],
+  ])('refuses exec and attach to a container that is %s', async (_what, containers) => {
     const { streams, asked } = source(containers);
     const expected = refused('container not found ("app")');
     await expect(streams.exec(POD, 'app', { ...ALL, command: ['ls'] }, signal)).rejects.toMatchObject(expected);
@@ -76,7 +76,7 @@ describe('refused, in words of upstream', () => {
     expect(asked).toEqual([]);
   });
 
-  test('a Pod that is not there, or no longer', async () => {
+  test('refuses streams of a Pod that does not exist, or no longer exists', async () => {
     const expected = refused('pod not found ("p_default")');
     await expect(source([], false).streams.portForward(POD, [], signal)).rejects.toMatchObject(expected);
     const { streams, runs } = source([run(0, 'running')]);
@@ -85,7 +85,7 @@ describe('refused, in words of upstream', () => {
     await expect(streams.attach(POD, 'app', ALL, signal)).rejects.toMatchObject(refused('container not found ("app")'));
   });
 
-  test('what the runtime refuses', async () => {
+  test("passes on the runtime's refusal", async () => {
     const { streams } = source([run(0, 'running')], true, new Error('rpc error: code = Unknown desc = no'));
     await expect(streams.attach(POD, 'app', ALL, signal)).rejects.toMatchObject(
       refused('rpc error: code = Unknown desc = no'),

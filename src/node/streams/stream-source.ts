@@ -1,4 +1,4 @@
-/** Exec, attach and port-forward: finds the run that is meant and asks the runtime where it serves its streams. */
+/** Exec, attach and port-forward: finds the container run or sandbox and gets the URL of its streams from the runtime. */
 
 import { internalError } from '../../machinery/status.ts';
 import type { NodeConnection, StreamEndpoint } from '../../ports/node-connection.ts';
@@ -6,7 +6,7 @@ import type { ContainerStreams } from '../../runtime/runtime.ts';
 import type { RunLookup } from '../pod/run-lookup.ts';
 import type { StartGate } from './exec-gate.ts';
 
-/** Wording: v1.33 kubelet, with what its API server puts before a failed upgrade. */
+/** Worded as the v1.33 kubelet, with the prefix of the API server for a failed upgrade. */
 const refused = (cause: string) => internalError(`unable to upgrade connection: ${cause}`);
 
 export function createStreamSource(

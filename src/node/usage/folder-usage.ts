@@ -1,11 +1,11 @@
 /**
- * What lies in a folder that Pods write to: it may hold anything, also what cannot be looked at, or lies deeper than a path may
- * be long.
+ * Measures a folder that Pods write to. The folder may contain anything, including files that cannot be read or whose path is longer
+ * than the kernel accepts.
  *
  * Invariants:
- *  1. It never rejects but for `signal`: what cannot be read counts as nothing, and is told of.
- *  2. Few files are open at a time, however deep the folders are, and no folder's names are held all at once.
- *  3. One call at a time, so that looking leaves the disk to those who work with it.
+ *  1. It rejects only when `signal` aborts: what cannot be read counts as nothing and is reported to `unreadable`.
+ *  2. Few files are open at a time, however deep the folders are, and the names of a folder are never in memory all at once.
+ *  3. One file system call at a time, so that a measurement puts little load on the disk.
  */
 import type { Dir, Stats } from 'node:fs';
 import { constants } from 'node:fs';
@@ -16,17 +16,17 @@ export interface DiskUse {
   inodes: number;
 }
 
-/** Longer ones are taken in several steps: the kernel takes 4096 bytes, of which the last name may need 256. */
+/** Longer paths are opened in several steps: the kernel accepts 4096 bytes, of which the last name may need 256. */
 const LONGEST_PATH = 3800;
 const BLOCK_BYTES = 512;
 
-/** A name is held as its bytes, one a character: it need not be text. */
+/** `name` has one character per byte (Latin-1), because a name need not be valid UTF-8. */
 interface Folder {
   name: string;
   parent: Folder | undefined;
 }
 
-/** Of the folder and all below on the same disk; a file with several names counts once. `unreadable` hears of each error. */
+/** Usage of the folder and everything below it on the same disk. A file with several names counts once. */
 export async function folderUsage(
   path: string,
   signal: AbortSignal,
@@ -72,7 +72,7 @@ export async function folderUsage(
 
 const bytesOf = (path: string): Buffer => Buffer.from(path, 'latin1');
 
-/** `path`: by which its entries can be reached, while `handle` is open. */
+/** `path`: the prefix for accessing the entries, valid while `handle` is open. */
 async function openFolder(folder: Folder): Promise<{ path: string; entries: Dir; handle?: FileHandle }> {
   const names: string[] = [];
   for (let each: Folder | undefined = folder; each !== undefined; each = each.parent) names.push(each.name);

@@ -1,13 +1,13 @@
-/** What the machine as a whole uses, read from /proc, which is the same for both versions of cgroups. Source: proc(5). */
+/** The usage of the whole machine, read from /proc, which is the same with both versions of cgroups. Source: proc(5). */
 import { readdir, readFile, stat, statfs } from 'node:fs/promises';
 import type { Millis } from '../../machinery/time.ts';
 
-/** Of /proc/stat; the kernel shows times to users in this unit on every machine of today. */
+/** The unit of the times in /proc/stat; the same on all current machines. */
 const TICKS_PER_SECOND = 100;
 
 export interface MachineUsage {
   at: Millis;
-  /** Of all cores together, since the machine started. */
+  /** CPU time of all cores together since the machine started. */
   cpuNanoSeconds: number;
   bootedAt: Millis;
   memory: { usageBytes: number; workingSetBytes: number; availableBytes: number; rssBytes: number };
@@ -18,7 +18,7 @@ export async function readMachineUsage(now: () => Millis): Promise<MachineUsage>
   return { at: now(), ...parseStat(stat), memory: parseMemory(meminfo) };
 }
 
-/** Idle and waiting for a disk is not used; what guests use is in user and nice already. */
+/** Excludes idle time and iowait; the time of guests is already included in user and nice. */
 export function parseStat(text: string): { cpuNanoSeconds: number; bootedAt: Millis } {
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = (/^cpu +(.+)$/m.exec(text)?.[1] ?? '')
     .split(' ')
@@ -29,7 +29,7 @@ export function parseStat(text: string): { cpuNanoSeconds: number; bootedAt: Mil
   };
 }
 
-/** As upstream counts a cgroup: the working set is what is used but for pages of files that are not in active use. */
+/** Counted as upstream counts a cgroup: the working set is the used memory without inactive file pages. */
 export function parseMemory(text: string): MachineUsage['memory'] {
   const bytes = (key: string): number => {
     const line = text.split('\n').find((each) => each.startsWith(`${key}:`));
@@ -53,13 +53,13 @@ export interface InterfaceUsage {
   txErrors: number;
 }
 
-/** The network interfaces that the process sees, but for its loopback; undefined where it has ended. */
+/** The network interfaces that the process sees, without its loopback; undefined if the process has ended. */
 export async function readInterfaces(pid: number | 'self'): Promise<InterfaceUsage[] | undefined> {
   const text = await readFile(`/proc/${pid}/net/dev`, 'utf8').catch(() => undefined);
   return text === undefined ? undefined : parseInterfaces(text);
 }
 
-/** Two lines of headings, then a line an interface: bytes, packets, errs, … received, and the same sent. */
+/** Parses two header lines, then one line per interface: bytes, packets, errs, … received, and the same for sent. */
 export function parseInterfaces(text: string): InterfaceUsage[] {
   return text
     .trimEnd()
@@ -74,7 +74,7 @@ export function parseInterfaces(text: string): InterfaceUsage[] {
     .filter(({ name }) => name !== 'lo');
 }
 
-/** The machine's own: those that it reaches the world through, or all where it reaches none. */
+/** The machine's interfaces with a default route; all interfaces if there is no default route. */
 export async function readMachineInterfaces(): Promise<InterfaceUsage[]> {
   const [all = [], routes] = await Promise.all([readInterfaces('self'), readFile('/proc/net/route', 'utf8')]);
   const outward = defaultInterfaces(routes);
@@ -82,7 +82,7 @@ export async function readMachineInterfaces(): Promise<InterfaceUsage[]> {
   return chosen.length === 0 ? all : chosen;
 }
 
-/** A line a route after one of headings: interface, destination (00000000 is the default), … */
+/** Parses a header line, then one line per route: interface, destination (00000000 is the default), … */
 export const defaultInterfaces = (routes: string): string[] =>
   routes.split('\n').flatMap((line) => {
     const [name = '', destination] = line.split(/\s+/);
@@ -92,7 +92,7 @@ export const defaultInterfaces = (routes: string): string[] =>
 export interface DiskUsage {
   capacityBytes: number;
   usedBytes: number;
-  /** To those who are not root. */
+  /** Available to users other than root. */
   availableBytes: number;
   inodes: number;
   inodesFree: number;
@@ -114,7 +114,7 @@ export interface ProcessLimits {
   running: number;
 }
 
-/** How many processes and threads there are, and may be. */
+/** The number of processes and threads, and its maximum. */
 export async function readProcessLimits(): Promise<ProcessLimits> {
   const [load, pidMax, threadsMax] = await Promise.all(
     ['/proc/loadavg', '/proc/sys/kernel/pid_max', '/proc/sys/kernel/threads-max'].map((path) => readFile(path, 'utf8')),
@@ -125,7 +125,7 @@ export async function readProcessLimits(): Promise<ProcessLimits> {
   };
 }
 
-/** The size of the files in the folder, not of folders below it; 0 where it is not there. */
+/** The size of the files in the folder, without subfolders; 0 if the folder does not exist. */
 export async function readFolderSize(folder: string): Promise<{ usedBytes: number; files: number }> {
   const names = await readdir(folder).catch(() => []);
   const sizes = await Promise.all(

@@ -7,7 +7,7 @@ const podIn = (sandboxId: string): UsedPod => ({
   ...{ logDirectory: '/nowhere', containers: [], sandboxId },
 });
 
-it('asks once for the process of a sandbox, and again once it was gone: another process may have the number', async () => {
+it('caches the process ID of a sandbox until the sandbox is dropped, because the ID may be reused', async () => {
   const asked: string[] = [];
   const networks = createPodNetworks({
     containerUsage: async () => [],

@@ -1,4 +1,4 @@
-/** The Pods of the node, with what of them runs and what that uses: what all reports are made of. */
+/** The Pods of the node with their running containers and their usage; the input of all reports. */
 import { join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -8,13 +8,13 @@ import { containerLogPath } from '../container/container-config.ts';
 import type { RuntimeView } from '../pod/worker-ports.ts';
 import { type InterfaceUsage, readFolderSize, readInterfaces } from './machine-usage.ts';
 
-/** A Pod with what the runtime has of it. */
+/** A Pod with its sandboxes and containers in the runtime. */
 export interface NodePod extends RuntimeView {
   pod: Pod;
   logDirectory: string;
 }
 
-/** A container that runs. */
+/** A running container with its usage. */
 export interface UsedContainer {
   name: string;
   startedAt: Millis | undefined;
@@ -26,11 +26,11 @@ export interface UsedPod {
   pod: Pod;
   logDirectory: string;
   containers: UsedContainer[];
-  /** Of the sandbox that is ready. */
+  /** The ID of the ready sandbox. */
   sandboxId: string | undefined;
 }
 
-/** Pods of which a container runs, with their containers in the order of the spec. */
+/** The Pods with at least one running container, with their containers in the order of the spec. */
 export function usedPods(pods: readonly NodePod[], usages: readonly ContainerUsage[]): UsedPod[] {
   const byId = new Map(usages.map((usage) => [usage.id, usage]));
   return pods.flatMap(({ pod, logDirectory, containers, sandboxes }) => {
@@ -46,13 +46,13 @@ export function usedPods(pods: readonly NodePod[], usages: readonly ContainerUsa
 }
 
 export interface PodNetworks {
-  /** The Pods that there are now: nothing is remembered of others. */
+  /** Forgets everything about Pods other than these. */
   keep(pods: readonly UsedPod[]): void;
-  /** undefined: the Pod has the network of the node, or none (any more). */
+  /** undefined: the Pod uses the host network, or has no network (any more). */
   interfaces(pod: UsedPod, signal: AbortSignal): Promise<InterfaceUsage[] | undefined>;
 }
 
-/** Remembers the first process of each sandbox, which a sandbox keeps for its life. */
+/** Caches the process ID of each sandbox, which does not change during the life of the sandbox. */
 export function createPodNetworks(runtime: RuntimeUsage): PodNetworks {
   const pids = new Map<string, number>();
   return {

@@ -45,7 +45,7 @@ const start = async (): Promise<void> => {
 };
 const text = async (): Promise<string> => metricsText(await metrics.families());
 
-test('the time until a Pod is Ready counts once, on this node, and not for one that began earlier', async () => {
+test('observes the start duration of a Pod once, only on this node, and not for Pods from before the start', async () => {
   await set('before', 'n', { startTime: '2026-01-30T00:00:00Z' });
   await start();
   await set('mine', 'n', {});
@@ -61,12 +61,12 @@ test('the time until a Pod is Ready counts once, on this node, and not for one t
   timers.advance(5000);
   await set('mine', 'n', { phase: 'Running' });
   await set('mine', 'n', READY);
-  const told = await text();
-  expect(told).toContain('lifepod_pod_start_duration_seconds_count 1\n');
-  expect(told).toContain('lifepod_pod_start_duration_seconds_sum 0.4\n');
+  const shown = await text();
+  expect(shown).toContain('lifepod_pod_start_duration_seconds_count 1\n');
+  expect(shown).toContain('lifepod_pod_start_duration_seconds_sum 0.4\n');
 });
 
-test('Pods by phase; one without a phase is pending', async () => {
+test('counts Pods by phase, and a Pod without a phase as Pending', async () => {
   await start();
   await set('a', 'n', {});
   await set('b', 'n', READY);
@@ -82,7 +82,7 @@ test('Pods by phase; one without a phase is pending', async () => {
   ]);
 });
 
-test('restarts count as they come, until their namespace is gone', async () => {
+test('counts restarts by namespace until the namespace is deleted', async () => {
   const container = (restartCount: number) => ({
     ...{ name: 'app', image: 'i', imageID: '', ready: true, restartCount },
   });
@@ -97,7 +97,7 @@ test('restarts count as they come, until their namespace is gone', async () => {
   expect(await text()).not.toContain('lifepod_container_restarts_total');
 });
 
-test('a list of defer containers counts once when it has ended, with the outcome of each entry and its time', async () => {
+test('counts a list of defer containers once when it has ended, with its outcomes and its duration', async () => {
   const ending = (reason: string, ...outcomes: (string | undefined)[]): PodStatus => ({
     phase: 'Terminating',
     conditions: [{ type: 'Deferred', status: 'False', reason }],

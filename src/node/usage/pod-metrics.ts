@@ -1,5 +1,4 @@
-/** Figures of the Pods of this node: how long they take to be ready, their restarts, their lists of defer containers, how many there are. */
-
+/** Metrics of the Pods on this node: start duration, restarts, lists of defer containers, and the number of Pods by phase. */
 import type { Namespace, Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
@@ -18,7 +17,7 @@ export interface PodMetricsOptions extends Platform {
   signal: AbortSignal;
 }
 
-/** Watches the Pods in the API: what they show there is what is counted. */
+/** Watches the Pods in the API and counts what their statuses show. */
 export function startPodMetrics({ client, nodeName, metrics, timers, log, signal }: PodMetricsOptions): void {
   const starts = metrics.histogram(
     'lifepod_pod_start_duration_seconds',
@@ -30,7 +29,7 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
     'namespace',
   ]);
   const countList = deferMetrics(metrics, timers);
-  /** When a Pod was seen that has not been Ready yet, by its UID. */
+  /** When each Pod that has not been Ready yet was first seen, by UID. */
   const seenAt = new Map<string, Millis>();
   const look = (pod: Pod): void => {
     const { uid = '' } = pod.metadata;
@@ -49,7 +48,7 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
     { fieldSelector: `spec.nodeName=${nodeName}`, log, timers, signal },
     {
       added(pod) {
-        // One that has begun was seen by an engine before this one.
+        // A Pod with a startTime was already handled by a previous engine.
         if (pod.status?.startTime === undefined) seenAt.set(pod.metadata.uid ?? '', timers.now());
         look(pod);
       },
@@ -59,7 +58,7 @@ export function startPodMetrics({ client, nodeName, metrics, timers, log, signal
         if (deferIsOver(pod) && !deferIsOver(old)) countList(pod);
         const more = restartsOf(pod) - restartsOf(old);
         const { namespace = '' } = pod.metadata;
-        // The two watches are not ordered: this may be the last word of a Pod whose namespace is gone.
+        // The two watches are not ordered: the namespace of this Pod may already be deleted.
         if (more > 0 && namespaces.get(undefined, namespace) !== undefined) restarts.add(more, namespace);
       },
       deleted: ({ metadata }) => void seenAt.delete(metadata.uid ?? ''),
@@ -77,13 +76,13 @@ const restartsOf = ({ status }: Pod): number =>
     0,
   );
 
-/** The list of defer containers has ended, or was skipped as a whole. */
+/** Whether the list of defer containers has ended or was skipped as a whole. */
 const deferIsOver = ({ status }: Pod): boolean => {
   const condition = status?.conditions?.find(({ type }) => type === 'Deferred');
   return condition !== undefined && condition.reason !== 'DeferContainersRunning';
 };
 
-/** Counts a list that has ended. */
+/** Registers the metrics; returns a function that counts a list that has ended. */
 function deferMetrics(metrics: Metrics, timers: Clock): (pod: Pod) => void {
   const lists = metrics.counter(
     'lifepod_defer_lists_total',

@@ -1,7 +1,7 @@
-/** Which processes are of which containers: the kernel tells of each process in which group it is. */
+/** Assigns processes to containers by the control group that the kernel reports for each process. */
 import { readdir, readFile } from 'node:fs/promises';
 
-/** How many processes each of the containers has, by its ID. */
+/** The number of processes of each container, by container ID. */
 export async function countProcesses(containerIds: readonly string[]): Promise<Map<string, number>> {
   const ids = new Set(containerIds);
   const counts = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** What the reports say of Pods that the test makes up, on the machine as it is. */
+/** Reports about simulated Pods on the real machine. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,13 +40,13 @@ function pods(): NodePod[] {
   const logDirectory = join(dataDir, 'logs', 'web');
   const pending = { ...pod, metadata: { ...metadata, name: 'pending', uid: 'v' } };
   return [
-    // Seen in another order than the spec's, and with one that does not run.
+    // In another order than in the spec, and with a container that does not run.
     { pod, logDirectory, sandboxes: [], containers: [run('c2', 'side'), run('c1', 'app'), run('gone', 'app')] },
     { pod: pending, logDirectory, sandboxes: [], containers: [] },
   ];
 }
 
-/** Two containers, of which the second uses half a core. */
+/** Reports about two containers, the second of which uses half a core. */
 function reports() {
   const began = timers.now();
   const usage = (id: string, name: string, cores: number): ContainerUsage => ({
@@ -62,7 +62,7 @@ function reports() {
   });
 }
 
-test('usage by Pod and container', async () => {
+test('usage() returns usage by Pod and container', async () => {
   const { node, cpuNanoCores, memoryWorkingSetBytes, pods: used, windowMillis } = await reports().usage();
   expect({ node, used }).toEqual({
     node: 'n',
@@ -78,7 +78,7 @@ test('usage by Pod and container', async () => {
     ],
   });
   expect(windowMillis).toBeGreaterThanOrEqual(1000);
-  // Nothing in a second, of a machine at rest.
+  // May be 0 on an idle machine.
   expect(cpuNanoCores).toBeGreaterThanOrEqual(0);
   expect(memoryWorkingSetBytes).toBeGreaterThan(MEBIBYTE);
 });
@@ -117,11 +117,11 @@ test('stats/summary has the shape of v1.33', async () => {
   const files = web['ephemeral-storage'].usedBytes - app.logs.usedBytes - web.volume[0].usedBytes;
   expect(files).toBeGreaterThanOrEqual(2_000_000);
   expect(files).toBeLessThan(2_100_000);
-  // Nothing is known of a network that cannot be found.
+  // The network of the Pod is unknown.
   expect(web).not.toHaveProperty('network');
 });
 
-test('documents that are there, that are not, and of another node', async () => {
+test('document() returns known documents, undefined for unknown ones, and rejects for another node', async () => {
   const { document } = reports();
   expect(await document('n', '/healthz', stop.signal)).toMatchObject({ texts: ['ok'] });
   const pods = [...((await document('n', '/pods', stop.signal))?.texts ?? [])];

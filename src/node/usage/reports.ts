@@ -1,9 +1,8 @@
 /**
- * What the node says of itself: the usage behind `kubectl top`, and the documents of upstream's kubelet that are reached through
- * the proxy subresource of the Node.
+ * The node's reports: the usage behind `kubectl top`, and the kubelet's documents, which the proxy subresource of the Node serves.
  *
- * Boundary: it only reads: the runtime, /proc, the sizes of logs. Who may ask is the API server's.
- * Invariant: nothing is measured while nobody asks (sampler.ts).
+ * Boundary: only reads (the runtime, /proc, the sizes of files). The API server authorizes the requests.
+ * Invariant: nothing is measured unless a report is requested (sampler.ts).
  */
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -30,9 +29,9 @@ export interface NodeReportsOptions {
   nodeName: string;
   runtime: RuntimeUsage & Pick<ContainerRuntime, 'imageFolder'>;
   pods(): NodePod[];
-  /** The node's own. */
+  /** The metrics of the node. */
   metrics: Metrics;
-  /** Has the folders of the Pods, and is on the disk of their volumes and logs. */
+  /** Contains the folders of the Pods; on the disk of their volumes and logs. */
   dataDir: string;
   timers: Timers;
   signal: AbortSignal;
@@ -157,7 +156,7 @@ async function readContainer(pair: SamplePair, { pod, logDirectory }: UsedPod, c
   } satisfies SummaryContainer;
 }
 
-/** What containers can write of the Pod's own files. */
+/** The disk usage of the Pod's own files that its containers can write: /etc/hosts and termination messages. */
 async function ownFiles(podFolder: string, signal: AbortSignal): Promise<DiskUse> {
   const hosts = await folderUsage(etcHostsFile(podFolder), signal);
   const messages = await folderUsage(terminationMessagesFolder(podFolder), signal);

@@ -1,6 +1,6 @@
 /**
- * /metrics/resource, /metrics/cadvisor, and of /metrics what tells of volumes. Source: v1.33 "Node metrics data", kubelet's
- * resource and volume metrics, cAdvisor's names.
+ * The metrics of /metrics/resource and /metrics/cadvisor, and the volume metrics of /metrics. Source: v1.33 "Node metrics data",
+ * the kubelet's resource and volume metrics, cAdvisor's names.
  */
 
 import type { Pod } from '../../api/generated/types.ts';
@@ -84,7 +84,7 @@ export function resourceMetrics(pods: readonly UsedPod[], { machine }: Sample): 
   ];
 }
 
-/** `interfaces`: in the order of the Pods; undefined where a Pod has none of its own. */
+/** `interfaces`: in the order of the Pods; undefined for a Pod without a network of its own. */
 export function cadvisorMetrics(
   pods: readonly UsedPod[],
   interfaces: readonly (readonly InterfaceUsage[] | undefined)[],
@@ -133,7 +133,7 @@ export function cadvisorMetrics(
     ),
     gauge(
       'container_fs_usage_bytes',
-      'What the container has written outside of its volumes, in bytes.',
+      'Bytes that the container has written outside of its volumes.',
       ofContainers(({ usage }) => usage.rootFs?.usedBytes),
     ),
     gauge(
@@ -143,7 +143,7 @@ export function cadvisorMetrics(
     ),
     gauge(
       'container_last_seen',
-      'When the container was looked at, in seconds since the epoch.',
+      'When the container was last measured, in seconds since the epoch.',
       ofContainers(({ usage }) => usage.at / 1000),
     ),
     counter(
@@ -171,7 +171,7 @@ export function cadvisorMetrics(
   ];
 }
 
-/** Of the volumes of claims, each once however many Pods use it. */
+/** Metrics of the volumes of claims, each once however many Pods use it. */
 export function volumeMetrics(claims: readonly { pod: Pod; usage: VolumeUsage }[]): MetricFamily[] {
   const byClaim = new Map(claims.map((each) => [`${each.pod.metadata.namespace}/${each.usage.claim}`, each.usage.own]));
   const figure = (name: string, help: string, of: (disk: DiskUsage) => number): MetricFamily =>

@@ -17,7 +17,7 @@ const sample = (at: number, containers: ContainerUsage[] = []): Sample => ({
   containers,
 });
 
-/** Looks at a machine that always uses two cores, in virtual time. */
+/** Samples a machine that always uses two cores, in virtual time. */
 function sampling() {
   const timers = createVirtualTimers(1_000_000);
   const looks: number[] = [];
@@ -35,9 +35,9 @@ function sampling() {
     end,
     sampler,
     timers,
-    /** Lets so much time pass. */
+    /** Advances the time. */
     pass: (millis: number) => timers.run(() => false, timers.now() + millis),
-    /** What an asker gets, and how long it took. */
+    /** Requests a pair; returns it and how long it took. */
     async ask() {
       const began = timers.now();
       let answer: Awaited<ReturnType<typeof sampler.pair>> | undefined;
@@ -52,7 +52,7 @@ function sampling() {
   };
 }
 
-test('who asks first waits a second; who asks within the next second gets the same answer', async () => {
+test('the first request takes a second, and requests within the next second get the same answer', async () => {
   const { ask, looks, pass } = sampling();
   expect(await ask()).toMatchObject({ window: 1000, took: 1000 });
   await pass(900);
@@ -60,7 +60,7 @@ test('who asks first waits a second; who asks within the next second gets the sa
   expect(looks).toHaveLength(2);
 });
 
-test('who asks again gets a longer window without waiting, of 15 s where that is known', async () => {
+test('later requests get a window of up to 15 s and more without waiting', async () => {
   const { ask, pass } = sampling();
   await ask();
   const windows: number[] = [];
@@ -77,7 +77,7 @@ test('who asks again gets a longer window without waiting, of 15 s where that is
   }
 });
 
-test('askers at the same time share the looks', async () => {
+test('concurrent requests share the samples', async () => {
   const { sampler, timers, looks } = sampling();
   const all = Promise.all([sampler.pair(), sampler.pair(), sampler.pair()]);
   let done = false;
@@ -89,14 +89,14 @@ test('askers at the same time share the looks', async () => {
   expect(looks).toHaveLength(2);
 });
 
-test('looks of more than a minute ago are forgotten', async () => {
+test('samples older than a minute are dropped', async () => {
   const { ask, pass } = sampling();
   await ask();
   await pass(61_000);
   expect(await ask()).toMatchObject({ window: 1000, took: 1000 });
 });
 
-test('its end ends those who wait', async () => {
+test('aborting the signal rejects waiting requests', async () => {
   const { sampler, end, timers } = sampling();
   const asked = sampler.pair();
   const refused = expect(asked).rejects.toThrow('the node ends');
@@ -105,27 +105,27 @@ test('its end ends those who wait', async () => {
   await refused;
 });
 
-test('looks that are near each other are not all kept', () => {
+test('thinned() drops samples that are close to each other', () => {
   let kept: Sample[] = [];
   for (const at of [0, 1000, 2000, 4900, 5100, 7000]) kept = thinned([...kept, sample(at)]);
   expect(kept.map(({ at }) => at)).toEqual([0, 4900, 7000]);
 });
 
-test('the first look is the newest one that is 15 s old, or the oldest one', () => {
+test('firstOf() chooses the newest sample that is 15 s older than the last, or the oldest one', () => {
   const looks = [0, 4000, 9000, 20_000].map((at) => sample(at));
   const chosen = (from: number): number => firstOf(looks.slice(0, from), looks[from - 1] ?? sample(0)).at;
   expect([chosen(1), chosen(2), chosen(3), chosen(4)]).toEqual([0, 0, 0, 4000]);
 });
 
-test('rates', () => {
+test('containerRate() and machineRate() compute CPU time per second', () => {
   const first = sample(1000, [container(1000, 5)]);
   const last = sample(3000);
   const pair = { first, last };
   expect(containerRate(pair, container(3000, 6), undefined)).toBe(0.5e9);
-  // It began between the looks, or was begun again.
+  // The container started or restarted between the samples.
   expect(containerRate(pair, container(3000, 1, 'new'), 2500)).toBe(2e9);
   expect(containerRate(pair, container(3000, 1, 'new'), undefined)).toBeUndefined();
-  // A counter that stands still, and one of no time.
+  // A counter that did not change, and a window without duration.
   expect(containerRate(pair, container(3000, 5), undefined)).toBe(0);
   expect(containerRate(pair, container(1000, 5), undefined)).toBeUndefined();
   expect(machineRate(pair)).toBe(2e9);

@@ -1,41 +1,41 @@
 /**
- * How much CPU the node and its containers use: a rate, so two looks at counters that only grow.
+ * The CPU usage of the node and its containers: a rate, computed from two samples of counters that only grow.
  *
- * Nothing is looked at while nobody asks. Who asks again finds the looks of before; who asks first waits a second for the second
- * look. Source: metrics-server looks every 15 s (behaviour), whether somebody asks or not.
+ * Samples are taken only on request. A repeated request uses earlier samples; the first one waits a second for its second sample.
+ * Source: metrics-server, which samples every 15 s whether or not there are requests (behavior).
  *
  * Invariants:
- *  1. At most a look a second, however many ask; those who ask meanwhile share it.
- *  2. Looks are forgotten after a minute, and at most some dozen are kept.
+ *  1. At most one sample per second, however many requests there are; concurrent requests share it.
+ *  2. Samples are dropped after a minute, and at most about a dozen are kept.
  */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerUsage } from '../../runtime/runtime.ts';
 import type { MachineUsage } from './machine-usage.ts';
 
-/** One look. */
+/** The counters at one time. */
 export interface Sample {
   at: Millis;
   machine: MachineUsage;
   containers: readonly ContainerUsage[];
 }
 
-/** The looks at both ends of a window. */
+/** The samples at both ends of a window. */
 export interface SamplePair {
   first: Sample;
   last: Sample;
 }
 
-/** The shortest window; a look younger than that is new enough. */
+/** The shortest window; a sample younger than that is recent enough to be reused. */
 const FRESH_MILLIS = 1_000;
-/** The window that is aimed at. */
+/** The desired window. */
 const WINDOW_MILLIS = 15_000;
 const KEEP_MILLIS = 60_000;
-/** Looks nearer to each other than this are not all kept. */
+/** Samples closer to each other than this are thinned out. */
 const SPACING_MILLIS = 5_000;
 
 export interface Sampler {
-  /** Rejects where the runtime does not answer. */
+  /** Rejects if the runtime does not answer. */
   pair(): Promise<SamplePair>;
 }
 
@@ -55,7 +55,7 @@ export function createSampler(options: {
   };
   const measure = async (): Promise<SamplePair> => {
     const now = timers.now();
-    // After the clock was set back, what seems to lie ahead says nothing.
+    // Samples in the future are unusable: the clock was set back.
     kept = kept.filter(({ at }) => at <= now && now - at <= KEEP_MILLIS);
     const [oldest] = kept;
     const newest = kept.at(-1);
@@ -77,13 +77,13 @@ export function createSampler(options: {
   };
 }
 
-/** The newest look that is a whole window before the last one, or the oldest that there is. */
+/** The newest sample that is a whole window older than the last one, or the oldest sample. */
 export function firstOf(samples: readonly Sample[], last: Sample): Sample {
   const before = samples.filter((sample) => sample !== last);
   return before.findLast(({ at }) => last.at - at >= WINDOW_MILLIS) ?? before[0] ?? last;
 }
 
-/** Without the look before the last one where its neighbours are near. */
+/** Removes the second to last sample if its neighbors are close to each other. */
 export function thinned(samples: Sample[]): Sample[] {
   const [before, middle, last] = samples.slice(-3);
   if (before === undefined || middle === undefined || last === undefined) return samples;
@@ -106,8 +106,8 @@ function until(time: Millis, timers: Timers, signal: AbortSignal): Promise<void>
 }
 
 /**
- * CPU time in a second, in nanoseconds; a container that was not there at the first look counts from its start, where that
- * is known. undefined: there is no time to divide by.
+ * CPU time per second, in nanoseconds. A container that is not in the first sample counts from its start. undefined: its start is
+ * unknown, or no time has passed.
  */
 export function containerRate(
   { first }: SamplePair,

@@ -9,12 +9,12 @@ export interface SummaryFacts {
   node: string;
   now: Millis;
   machine: MachineUsage;
-  /** Of all cores, in nanocores. */
+  /** The usage of all cores, in nanocores. */
   cpuNanoCores: number;
   interfaces: readonly InterfaceUsage[];
-  /** Of the disk that holds volumes and logs. */
+  /** The disk that holds volumes and logs. */
   disk: DiskUsage;
-  /** Of the disk that holds images and the containers' own files. */
+  /** The disk that holds images and the root file systems of containers. */
   runtimeDisk: DiskUsage;
   processes: ProcessLimits;
   pods: readonly SummaryPod[];
@@ -25,9 +25,9 @@ export interface SummaryPod {
   interfaces: readonly InterfaceUsage[] | undefined;
   containers: readonly SummaryContainer[];
   volumes: readonly VolumeUsage[];
-  /** Its /etc/hosts and the termination messages of its containers. */
+  /** The Pod's /etc/hosts and the termination messages of its containers. */
   files: DiskUse;
-  /** How many processes its containers have. */
+  /** The number of processes of the Pod's containers. */
   processes: number;
 }
 
@@ -132,7 +132,7 @@ const cpu = (at: Millis, nanoCores: number | undefined, nanoSeconds: number) => 
   usageCoreNanoSeconds: nanoSeconds,
 });
 
-/** The first interface is also named as the Pod's or node's own. */
+/** The first interface is also reported as the default one of the Pod or node. */
 const network = (time: string, interfaces: readonly InterfaceUsage[]) => ({
   time,
   ...interfaces[0],

@@ -23,7 +23,7 @@ const cache = (): string => join(root, 'u/volumes/kubernetes.io~empty-dir/cache'
 const reader = () =>
   createVolumeReader((uid) => ({ disk: join(root, uid), memory: join(root, 'memory', uid) }), timers, signal);
 
-test('the volumes of a Pod by name, with all that lies in them; not those of the node', async () => {
+test('measures the volumes of a Pod with all files in them, but not hostPath volumes', async () => {
   mkdirSync(join(cache(), 'deep/er'), { recursive: true });
   writeFileSync(join(cache(), 'deep/er/file'), new Uint8Array(100_000));
   mkdirSync(join(root, 'u/volumes/kubernetes.io~configmap/settings'), { recursive: true });
@@ -42,7 +42,7 @@ test('the volumes of a Pod by name, with all that lies in them; not those of the
   expect(volumes[0]?.usedBytes).toBeLessThan(200_000);
 });
 
-test("a claim's volume is told by its disk, though it is the one of the node", async () => {
+test("reports the disk of a claim's volume, even if it is the disk of the node", async () => {
   mkdirSync(join(root, 'u/volumes/kubernetes.io~local-volume/data'), { recursive: true });
   const pod = podWith({ name: 'data', persistentVolumeClaim: { claimName: 'c' } }, { name: 'cache', emptyDir: {} });
   const volumes = reader();
@@ -51,7 +51,7 @@ test("a claim's volume is told by its disk, though it is the one of the node", a
   expect(await volumes.claims([pod])).toMatchObject([{ pod, usage: { claim: 'c' } }]);
 });
 
-test('who asks within a short time hears the same', async () => {
+test('requests within 10 s get the same result', async () => {
   mkdirSync(cache(), { recursive: true });
   const pod = podWith({ name: 'cache', emptyDir: {} });
   const volumes = reader();

@@ -1,4 +1,4 @@
-/** What the volumes of Pods hold: those that lie in their folders. */
+/** The disk usage of the volumes in the folders of Pods. */
 import { lstat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Pod, Volume } from '../../api/generated/types.ts';
@@ -12,30 +12,30 @@ export interface VolumeUsage {
   name: string;
   usedBytes: number;
   inodesUsed: number;
-  /** The file system that it is on, where that is not the disk of the Pod's folder: a volume in memory, or one of a claim. */
+  /** The volume's file system if it is in memory or belongs to a claim; absent: the volume is on the disk of the Pod's folder. */
   own?: DiskUsage;
   /** The name of the claim, in the Pod's namespace. */
   claim?: string;
 }
 
-/** Walking through volumes takes as long as Pods make it: who asks within this time hears the same. */
+/** How long a result is reused, because the duration of a walk through volumes depends on what Pods have written. */
 const KEEP_MILLIS = 10_000;
 
 export interface VolumeReader {
   read(pod: Pod): Promise<VolumeUsage[]>;
-  /** Of their claims alone, without a walk. */
+  /** Only the volumes of claims, without a walk through their files. */
   claims(pods: readonly Pod[]): Promise<{ pod: Pod; usage: VolumeUsage }[]>;
 }
 
-/** `directoriesOf`: of the Pod with the UID. `signal` ends every walk. */
+/** `directoriesOf`: the directories of the Pod with the UID. `signal` aborts every walk. */
 export function createVolumeReader(
   directoriesOf: (podUid: string) => PodDirectories,
   timers: Timers,
   signal: AbortSignal,
 ): VolumeReader {
-  /** By Pod UID; `until` is known when it has been read. */
+  /** Results by Pod UID; `until` is set when the reading has finished. */
   const kept = new Map<string, { reading: Promise<VolumeUsage[]>; until: Millis }>();
-  /** One Pod's volumes after the other's. */
+  /** The last walk; Pods are read one after the other. */
   let last: Promise<unknown> = Promise.resolve();
   const foldersFor = (pod: Pod): PodDirectories => directoriesOf(pod.metadata.uid ?? '');
   return {
@@ -67,7 +67,7 @@ export function createVolumeReader(
   };
 }
 
-/** Volumes that go meanwhile are left out, and those that are no part of it: paths of the node, images. */
+/** Omits volumes that are removed during the measurement, and volumes that are not the Pod's own: hostPath and image volumes. */
 export async function readVolumes(pod: Pod, folders: PodDirectories, signal: AbortSignal): Promise<VolumeUsage[]> {
   const found: VolumeUsage[] = [];
   for (const volume of pod.spec?.volumes ?? []) {
