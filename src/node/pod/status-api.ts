@@ -4,7 +4,7 @@ import type { ResourceClient } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { statusPatch } from './status-patch.ts';
 
-/** Of a Pod that is gone, or in whose place another has come, nothing is written. */
+/** Ignores a Pod that was deleted or replaced by one with another UID. */
 export const createStatusWrites =
   (pods: ResourceClient<Pod>) =>
   async (pod: Pod, status: PodStatus): Promise<void> => {
