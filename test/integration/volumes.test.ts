@@ -716,7 +716,7 @@ describe('unmount', () => {
   });
 
   it('refuses what is no UID', async () => {
-    await expect(async () => manager.unmount('../outside', signal)).rejects.toThrow('not a Pod UID');
+    await expect(async () => manager.unmount('../outside', signal)).rejects.toThrow('invalid Pod UID');
   });
 });
 
