@@ -87,13 +87,10 @@ export const termination: readonly Sentence[] = [
       [ending, 'are not written where no file shows the termination'],
       [ending, 'of a projected volume count too'],
       [ending, 'hold nothing up once a rewrite failed'],
-      [
-        'src/node/pod/executor.test.ts',
-        'the files of the downward API are written, and the version of what they show is told',
-      ],
+      ['src/node/pod/executor.test.ts', 'writeDownwardFiles rewrites the downward API files and returns their version'],
       [
         'src/node/volumes/volume-manager.test.ts',
-        'a rewrite is done when it resolves, and says so where no volume is mounted',
+        'rewrite() resolves when the files are written and rejects if the volumes are not mounted',
       ],
       ['test/long/defer-fields.test.ts', 'the downward API shows the termination in files'],
     ],

@@ -32,7 +32,7 @@ export const knowledge: readonly Sentence[] = [
       [downward, 'reason'],
       [downward, 'deadline'],
       [downward, 'containers'],
-      [files, 'a volume shows the termination of the Pod, empty before it, and follows the moves of the deadline'],
+      [files, 'updates the fields of the termination, which are empty before it, when its deadline moves'],
       [e2e, 'an eviction through the API: entries know the reason, the deadline, and after the exit its codes'],
       [onContainers, 'the downward API shows the termination in files, and to entries in their environment'],
       ['test/long/eviction.test.ts', 'a soft threshold ends one Pod after the other'],
@@ -48,8 +48,8 @@ export const knowledge: readonly Sentence[] = [
   {
     says: "Before T0 the files are empty; an app's preStop hook and a sidecar can therefore read why the Pod ends.",
     tests: [
-      [downward, 'is shown from its beginning on, and empty before'],
-      [files, 'a volume shows the termination of the Pod, empty before it'],
+      [downward, 'is empty before the termination starts and has a value afterwards'],
+      [files, 'updates the fields of the termination, which are empty before it'],
       ['src/lifecycle/ending.test.ts', 'are written before the first hook or entry'],
       [onContainers, 'the downward API shows the termination in files'],
     ],
@@ -62,7 +62,7 @@ export const resourceSentences: readonly Sentence[] = [
     tests: [
       [resources, 'are not changed by an entry without requests and limits'],
       [qos, 'a defer container without requests and limits'],
-      [ofPod, 'the limits of the others beside an entry without requests and limits'],
+      [ofPod, 'the limits of the other containers if a defer container has no requests and limits'],
     ],
   },
   {
@@ -84,7 +84,7 @@ export const resourceSentences: readonly Sentence[] = [
     tests: [
       ['src/scheduling/schedule.test.ts', 'with a PreExit'],
       [qos, 'a request of a defer container alone'],
-      [ofPod, 'sidecars and the highest PreExit entry beside the app containers'],
+      [ofPod, 'the sum of sidecars, app containers and the highest PreExit container'],
       [inGroups, 'count the highest PreExit entry beside the app containers, and a PostExit entry after them'],
     ],
     awaits: ['src/api/core/v1/resource-quota'],
@@ -136,19 +136,19 @@ export const imageSentences: readonly Sentence[] = [
     tests: [
       [entryEnds, 'an entry with imageFrom starts from the image of the other container at its turn'],
       [progress, 'the image of an entry with imageFrom is that of the other container, and is looked for again'],
-      ['src/node/pod/executor.test.ts', 'an entry with imageFrom runs the image that the action names'],
+      ['src/node/pod/executor.test.ts', 'a defer container with imageFrom runs the image that the action names'],
       [onContainers, 'imageFrom: the image of a container as it is when the turn comes, and never in the spec'],
     ],
   },
   {
     says: "ConfigMaps, Secrets, imagePullSecrets and the ServiceAccount that entries refer to in `env` and `envFrom` are read when the app containers start, kept with the Pod on the node (mode 0600, in memory where secret), refreshed while they exist, and used when the object is gone at the entry's turn: `kubectl delete -f` of a whole application runs its destructors.",
     tests: [
-      [kept, 'an entry finds what it refers to although all of it was deleted since its app container started'],
-      [kept, 'only what entries refer to is kept, for root alone, Secrets in memory'],
-      [kept, 'a copy follows its object, and stays when that is gone'],
-      [kept, 'an object that could not be read when the app container started is read again'],
-      [kept, 'an image of an entry is pulled with a secret that is gone'],
-      [kept, 'nothing is written of a Pod that is removed'],
+      [kept, 'a defer container finds referenced objects that were deleted after the app container started'],
+      [kept, 'keeps only objects that defer containers refer to, readable by root alone, Secrets in memory'],
+      [kept, 'updates a copy when its object changes and keeps the copy when the object is deleted'],
+      [kept, 'retries an object that could not be read when the app container started'],
+      [kept, "pulls a defer container's image with a pull secret that was deleted"],
+      [kept, 'writes nothing for a removed Pod'],
       ['src/api/core/v1/pod/admission.test.ts', 'gives its pull secrets to a Pod without any'],
       [onMachine, 'a Secret is kept in memory, for the next agent too, and goes with the volumes of the Pod'],
       [whole, 'the deletion of a whole application leaves its destructors what they refer to'],
@@ -159,8 +159,8 @@ export const imageSentences: readonly Sentence[] = [
   {
     says: 'What was kept in memory does not survive a reboot: the entry then reads the API, and ends with Error if the object is gone.',
     tests: [
-      [kept, 'after a reboot a Secret is read from the API; one that is gone there is not found'],
-      ['src/node/container/container-config.test.ts', 'a missing %s is a CreateContainerConfigError'],
+      [kept, 'after a reboot, reads a Secret from the API and does not find one that was deleted'],
+      ['src/node/container/container-config.test.ts', 'rejects a missing %s with CreateContainerConfigError'],
       [entryEnds, 'a start that failed ends an entry with Never'],
     ],
   },

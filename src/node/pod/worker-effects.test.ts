@@ -20,35 +20,41 @@ const removeSandbox: Action = { kind: 'removeSandbox', id: 's' };
 const createSandbox: Action = { kind: 'createSandbox', attempt: 0 };
 
 it.each<[string, Action, ContainerState[], SandboxState[], string | undefined]>([
-  ['a running container', stop, [run('running')], [sandbox], 'container c still runs'],
-  ['a container in state unknown', stop, [run('unknown')], [sandbox], 'container c still runs'],
-  ['an exited container', stop, [run('exited')], [sandbox], undefined],
-  ['no container', stop, [], [sandbox], undefined],
-  ['an exited container', remove, [run('exited')], [sandbox], 'container c still exists'],
-  ['no container', remove, [], [sandbox], undefined],
-  ['a ready sandbox', stopSandbox, [], [sandbox], 'sandbox s is still ready'],
-  ['a stopped sandbox', stopSandbox, [], [stopped], undefined],
-  ['a stopped sandbox', removeSandbox, [], [stopped], 'sandbox s still exists'],
-  ['no sandbox', removeSandbox, [], [], undefined],
-  ['no sandbox', createSandbox, [], [], 'the sandbox does not exist'],
-  ['a ready sandbox', createSandbox, [], [sandbox], undefined],
-  ['no container', start, [], [sandbox], 'container app does not exist'],
-  ['a created container', start, [run('created')], [sandbox], 'container app has not started'],
-  ['a running container', start, [run('running')], [sandbox], undefined],
-])('missingEffect() with %s after $1.kind returns $4', (_, action, containers, sandboxes, expected) => {
+  ['a running container after stopContainer', stop, [run('running')], [sandbox], 'container c still runs'],
+  ['a container in state unknown after stopContainer', stop, [run('unknown')], [sandbox], 'container c still runs'],
+  ['an exited container after stopContainer', stop, [run('exited')], [sandbox], undefined],
+  ['no container after stopContainer', stop, [], [sandbox], undefined],
+  ['an exited container after removeContainer', remove, [run('exited')], [sandbox], 'container c still exists'],
+  ['no container after removeContainer', remove, [], [sandbox], undefined],
+  ['a ready sandbox after stopSandbox', stopSandbox, [], [sandbox], 'sandbox s is still ready'],
+  ['a stopped sandbox after stopSandbox', stopSandbox, [], [stopped], undefined],
+  ['a stopped sandbox after removeSandbox', removeSandbox, [], [stopped], 'sandbox s still exists'],
+  ['no sandbox after removeSandbox', removeSandbox, [], [], undefined],
+  ['no sandbox after createSandbox', createSandbox, [], [], 'the sandbox does not exist'],
+  ['a ready sandbox after createSandbox', createSandbox, [], [sandbox], undefined],
+  ['no container after startContainer', start, [], [sandbox], 'container app does not exist'],
+  ['a created container after startContainer', start, [run('created')], [sandbox], 'container app has not started'],
+  ['a running container after startContainer', start, [run('running')], [sandbox], undefined],
+])('missingEffect() with %s returns $4', (_, action, containers, sandboxes, expected) => {
   expect(missingEffect({ containers, sandboxes }, action)).toEqual(expected);
 });
 
 it.each<[string, Action, ContainerState[], SandboxState[], boolean]>([
-  ['a running container', stop, [run('running')], [sandbox], false],
-  ['an exited container', stop, [run('exited')], [sandbox], true],
-  ['a stopped sandbox with a running container', stopSandbox, [run('running')], [stopped], false],
-  ['a stopped sandbox with an exited container', stopSandbox, [run('exited')], [stopped], true],
-  ['a ready sandbox with an exited container', stopSandbox, [run('exited')], [sandbox], false],
-  ['a running container', start, [run('running')], [sandbox], false],
-  ['an exited container', start, [run('exited')], [sandbox], true],
-  ['an exited container of another attempt', start, [{ ...run('exited'), attempt: 1 }], [sandbox], false],
-])('shows() with %s for $1.kind returns $4', (_, action, containers, sandboxes, expected) => {
+  ['a running container after stopContainer', stop, [run('running')], [sandbox], false],
+  ['an exited container after stopContainer', stop, [run('exited')], [sandbox], true],
+  ['a stopped sandbox with a running container after stopSandbox', stopSandbox, [run('running')], [stopped], false],
+  ['a stopped sandbox with an exited container after stopSandbox', stopSandbox, [run('exited')], [stopped], true],
+  ['a ready sandbox with an exited container after stopSandbox', stopSandbox, [run('exited')], [sandbox], false],
+  ['a running container after startContainer', start, [run('running')], [sandbox], false],
+  ['an exited container after startContainer', start, [run('exited')], [sandbox], true],
+  [
+    'an exited container of another attempt after startContainer',
+    start,
+    [{ ...run('exited'), attempt: 1 }],
+    [sandbox],
+    false,
+  ],
+])('shows() with %s returns $4', (_, action, containers, sandboxes, expected) => {
   expect(shows({ containers, sandboxes }, action)).toBe(expected);
 });
 
