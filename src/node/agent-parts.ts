@@ -161,11 +161,7 @@ function createActions(base: Base, { kept, images, volumes }: Storage) {
     ended: ({ metadata: { uid = '' } }) => sandboxIps.delete(uid),
   };
   const podIps = ({ metadata: { uid = '' } }: Pod): readonly string[] => sandboxIps.get(uid) ?? [];
-  const services = createInformer<Service>(
-    client.resource(SERVICES),
-    { log, timers, signal },
-    {},
-  );
+  const services = createInformer<Service>(client.resource(SERVICES), { log, timers, signal }, {});
   const environment = createEnvironmentSource({
     ...facts.environment,
     ...{ client, nodeName: options.nodeName, hostIps: nodeIps, clusterDns, clusterDomain, resolvConf, logsRoot },

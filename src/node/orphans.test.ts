@@ -40,14 +40,14 @@ const start = (): Promise<void> =>
     signal: stop.signal,
   });
 const left = (): string[] => [...readdirSync(podsRoot()), ...readdirSync(logsRoot())].sort();
-/** Resolves when the folder's content satisfies. */
+/** Resolves when the content of the folders satisfies the condition. */
 const until = async (satisfies: () => boolean): Promise<void> => {
   const watchers = [watch(podsRoot()), watch(logsRoot())];
   while (!satisfies()) await Promise.race(watchers.map((watcher) => once(watcher, 'change')));
   for (const watcher of watchers) watcher.close();
 };
 
-it('removes what Pods that are gone left, and nothing else', async () => {
+it('removes only the folders of Pods that no longer exist', async () => {
   for (const uid of ['alive', 'gone']) {
     mkdirSync(join(podsRoot(), uid, 'volumes'), { recursive: true });
     mkdirSync(join(logsRoot(), `default_p_${uid}`, 'app'), { recursive: true });
@@ -59,7 +59,7 @@ it('removes what Pods that are gone left, and nothing else', async () => {
   expect(left()).toEqual(['.hidden', 'a_b_c_d', 'alive', 'default_p_alive', 'notes']);
 });
 
-it('removes what appears later', async () => {
+it('removes a folder of an unknown Pod that appears later', async () => {
   await start();
   mkdirSync(join(podsRoot(), 'alive'));
   mkdirSync(join(podsRoot(), 'late'));
@@ -68,7 +68,7 @@ it('removes what appears later', async () => {
   expect(left()).toEqual(['alive']);
 });
 
-it('tries again what is busy', async () => {
+it('retries a removal that failed because a mount was busy', async () => {
   mkdirSync(join(podsRoot(), 'gone'));
   busy.add('gone');
   await start();

@@ -1,10 +1,10 @@
 /**
- * Removes what Pods that are gone have left: their volumes' folders and their logs, at the start and when such a folder appears.
+ * Removes the folders and logs of Pods that no longer exist, at the start and whenever such a folder appears.
  *
- * Boundary: two folders of lifepod's own; what does not bear a Pod's name there is somebody's, and stays.
+ * Boundary: covers two folders of lifepod. Entries that are not named like a Pod's belong to the user and are kept.
  * Invariants:
- *  1. Nothing of a Pod that is known is touched.
- *  2. What could not be removed is tried again: mounts may be busy for a while.
+ *  1. Files of known Pods are never touched.
+ *  2. A removal that fails is retried, since mounts may be busy for a while.
  */
 import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
@@ -28,20 +28,21 @@ export interface OrphanOptions {
   signal: AbortSignal;
 }
 
-/** Resolves when what was there has been looked at. All Pods of the node must be known by then. */
+/** Resolves after the first pass over the existing folders. The caller must know all Pods of the node before calling this. */
 export async function startOrphanRemoval(options: OrphanOptions): Promise<void> {
   const { podsRoot, logsRoot, isKnown, timers, log, signal } = options;
   let timer: Timer | undefined;
   let running: Promise<void> | undefined;
   let again = false;
 
-  const removal = async (what: string, remove: () => Promise<void>): Promise<boolean> => {
+  const tryRemoving = async (folder: string, remove: () => Promise<void>): Promise<boolean> => {
     try {
       await remove();
-      log.info('removed what a Pod that is gone has left', { folder: what });
+      log.info('removed the folder of a Pod that no longer exists', { folder });
       return true;
     } catch (error) {
-      if (!signal.aborted) log.warn('what a Pod that is gone has left stays', { folder: what, error: String(error) });
+      if (!signal.aborted)
+        log.warn('cannot remove the folder of a Pod that no longer exists', { folder, error: String(error) });
       return false;
     }
   };
@@ -49,17 +50,17 @@ export async function startOrphanRemoval(options: OrphanOptions): Promise<void> 
     let complete = true;
     for (const uid of await readdir(podsRoot))
       if (UID.test(uid) && !isKnown(uid))
-        complete = (await removal(join(podsRoot, uid), () => options.removePod(uid, signal))) && complete;
+        complete = (await tryRemoving(join(podsRoot, uid), () => options.removePod(uid, signal))) && complete;
     for (const name of await readdir(logsRoot)) {
       const uid = uidOfLogFolder(name);
       if (uid === undefined || isKnown(uid)) continue;
       const folder = join(logsRoot, name);
-      complete = (await removal(folder, () => rm(folder, { recursive: true, force: true }))) && complete;
+      complete = (await tryRemoving(folder, () => rm(folder, { recursive: true, force: true }))) && complete;
     }
     timer?.cancel();
     if (!complete && !signal.aborted) timer = timers.at(timers.now() + RETRY_MILLIS, () => void look());
   };
-  /** One pass after the other; what happens during one is for the next. */
+  /** Runs one pass at a time. A call during a pass leads to another pass. */
   const look = (): Promise<void> => {
     again = true;
     running ??= (async () => {
@@ -68,7 +69,7 @@ export async function startOrphanRemoval(options: OrphanOptions): Promise<void> 
         await pass();
       }
     })()
-      .catch((error: Error) => log.warn('cannot look for what is left of Pods', { error: error.message }))
+      .catch((error: Error) => log.warn('cannot look for orphaned Pod folders', { error: error.message }))
       .finally(() => {
         running = undefined;
       });
@@ -88,7 +89,7 @@ export async function startOrphanRemoval(options: OrphanOptions): Promise<void> 
     if (signal.aborted) return;
     const watcher = watch(root, (_, name) => {
       const uid = name === null ? undefined : uidOf(name);
-      // Its end is told as well.
+      // fs.watch() also reports deletions.
       if (uid !== undefined && !isKnown(uid) && existsSync(join(root, name ?? ''))) void look();
     });
     watcher.on('error', (error) => log.warn('cannot watch the folder', { folder: root, error: error.message }));
@@ -97,7 +98,7 @@ export async function startOrphanRemoval(options: OrphanOptions): Promise<void> 
   await look();
 }
 
-/** Namespaces and names of Pods have no underscore. */
+/** Splitting at underscores is unambiguous: namespaces and names of Pods contain none. */
 function uidOfLogFolder(name: string): string | undefined {
   const [namespace, pod, uid, ...rest] = name.split('_');
   return namespace && pod && uid && rest.length === 0 && UID.test(uid) ? uid : undefined;

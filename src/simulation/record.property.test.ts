@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Transition } from '../lifecycle/types.ts';
-import { createTold } from '../node/record/recorded-steps.ts';
+import { createRecordedSteps } from '../node/record/recorded-steps.ts';
 import { deferLives } from './defer-lives.ts';
 import { LATENCY_MILLIS, type Life, type LifeResult, live } from './pod-life.ts';
 import { lives } from './random-lives.ts';
@@ -32,7 +32,7 @@ const holds = (property: (recorded: Recorded) => void, arbitrary: fc.Arbitrary<L
       // What the runtime forgets before an agent has looked cannot be recorded.
       const life = { ...any, initRecordsLostAt: undefined, losses: [] };
       const result = await live(life);
-      const record = createTold()
+      const record = createRecordedSteps()
         .fresh(result.transitions)
         .sort((a, b) => a.at - b.at);
       property({ result, record, life });

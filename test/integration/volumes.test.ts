@@ -716,7 +716,7 @@ describe('unmount', () => {
   });
 
   it('unmount refuses a string that is not a UID', async () => {
-    await expect(async () => manager.unmount('../outside', signal)).rejects.toThrow('not a Pod UID');
+    await expect(async () => manager.unmount('../outside', signal)).rejects.toThrow('invalid Pod UID');
   });
 });
 

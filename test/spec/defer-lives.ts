@@ -176,7 +176,7 @@ export const changes: readonly Sentence[] = [
     tests: [
       [resources, 'are not changed by an entry without requests and limits'],
       ['src/api/core/v1/pod/status/qos.test.ts', 'a defer container without requests and limits'],
-      ['src/node/pod/kept-references.test.ts', 'an entry finds what it refers to although all of it was deleted'],
+      ['src/node/pod/kept-references.test.ts', 'a defer container finds referenced objects that were deleted'],
       [defer, 'a start in flight counts as started'],
     ],
   },

@@ -93,13 +93,10 @@ export const termination: readonly Sentence[] = [
       [ending, 'downward API files are not written if none shows the termination'],
       [ending, 'of a projected volume count too'],
       [ending, 'downward API files delay nothing once a rewrite has failed'],
-      [
-        'src/node/pod/executor.test.ts',
-        'the files of the downward API are written, and the version of what they show is told',
-      ],
+      ['src/node/pod/executor.test.ts', 'writeDownwardFiles rewrites the downward API files and returns their version'],
       [
         'src/node/volumes/volume-manager.test.ts',
-        'a rewrite is done when it resolves, and says so where no volume is mounted',
+        'rewrite() resolves when the files are written and rejects if the volumes are not mounted',
       ],
       ['test/long/defer-fields.test.ts', 'the downward API shows the termination in files'],
     ],

@@ -32,7 +32,7 @@ export const knowledge: readonly Sentence[] = [
       [downward, 'reason'],
       [downward, 'deadline'],
       [downward, 'containers'],
-      [files, 'a volume shows the termination of the Pod, empty before it, and follows the moves of the deadline'],
+      [files, 'updates the fields of the termination, which are empty before it, when its deadline moves'],
       [e2e, 'an eviction through the API gives entries the reason, the deadline and the exit codes'],
       [onContainers, 'the downward API shows the termination in files, and to entries in environment variables'],
       ['test/long/alone/eviction.test.ts', 'a soft memory threshold ends one Pod after the other'],
@@ -48,8 +48,8 @@ export const knowledge: readonly Sentence[] = [
   {
     says: "Before T0 the files are empty; an app's preStop hook and a sidecar can therefore read why the Pod ends.",
     tests: [
-      [downward, 'is shown from its beginning on, and empty before'],
-      [files, 'a volume shows the termination of the Pod, empty before it'],
+      [downward, 'is empty before the termination starts and has a value afterwards'],
+      [files, 'updates the fields of the termination, which are empty before it'],
       ['src/lifecycle/ending.test.ts', 'are written before the first hook or entry'],
       [onContainers, 'the downward API shows the termination in files'],
     ],
@@ -62,7 +62,7 @@ export const resourceSentences: readonly Sentence[] = [
     tests: [
       [resources, 'are not changed by an entry without requests and limits'],
       [qos, 'a defer container without requests and limits'],
-      [ofPod, 'the limits of the others beside an entry without requests and limits'],
+      [ofPod, 'the limits of the other containers if a defer container has no requests and limits'],
     ],
   },
   {
@@ -84,7 +84,7 @@ export const resourceSentences: readonly Sentence[] = [
     tests: [
       ['src/scheduling/schedule.test.ts', 'with a PreExit'],
       [qos, 'a request of a defer container alone'],
-      [ofPod, 'sidecars and the highest PreExit entry beside the app containers'],
+      [ofPod, 'the sum of sidecars, app containers and the highest PreExit container'],
       [
         inGroups,
         'the limits of a Pod add the highest PreExit entry to the app containers, and compare PostExit entries',
@@ -154,7 +154,7 @@ export const imageSentences: readonly Sentence[] = [
         progress,
         'an entry with imageFrom uses the image of the other container, and looks it up again when it changes',
       ],
-      ['src/node/pod/executor.test.ts', 'an entry with imageFrom runs the image that the action names'],
+      ['src/node/pod/executor.test.ts', 'a defer container with imageFrom runs the image that the action names'],
       [
         onContainers,
         "imageFrom: an entry runs the image that the container has at the entry's turn; the spec does not get the image",
@@ -164,12 +164,12 @@ export const imageSentences: readonly Sentence[] = [
   {
     says: "ConfigMaps, Secrets, imagePullSecrets and the ServiceAccount that entries refer to in `env` and `envFrom` are read when the app containers start, kept with the Pod on the node (mode 0600, in memory where secret), refreshed while they exist, and used when the object is gone at the entry's turn: `kubectl delete -f` of a whole application runs its destructors.",
     tests: [
-      [kept, 'an entry finds what it refers to although all of it was deleted since its app container started'],
-      [kept, 'only what entries refer to is kept, for root alone, Secrets in memory'],
-      [kept, 'a copy follows its object, and stays when that is gone'],
-      [kept, 'an object that could not be read when the app container started is read again'],
-      [kept, 'an image of an entry is pulled with a secret that is gone'],
-      [kept, 'nothing is written of a Pod that is removed'],
+      [kept, 'a defer container finds referenced objects that were deleted after the app container started'],
+      [kept, 'keeps only objects that defer containers refer to, readable by root alone, Secrets in memory'],
+      [kept, 'updates a copy when its object changes and keeps the copy when the object is deleted'],
+      [kept, 'retries an object that could not be read when the app container started'],
+      [kept, "pulls a defer container's image with a pull secret that was deleted"],
+      [kept, 'writes nothing for a removed Pod'],
       ['src/api/core/v1/pod/admission.test.ts', 'gives its pull secrets to a Pod without any'],
       [onMachine, "a Secret of a defer container is kept in memory across agents, and deleted with the Pod's volumes"],
       [whole, 'deleting a whole application at once leaves its defer containers the objects that they refer to'],
@@ -180,8 +180,8 @@ export const imageSentences: readonly Sentence[] = [
   {
     says: 'What was kept in memory does not survive a reboot: the entry then reads the API, and ends with Error if the object is gone.',
     tests: [
-      [kept, 'after a reboot a Secret is read from the API; one that is gone there is not found'],
-      ['src/node/container/container-config.test.ts', 'a missing %s is a CreateContainerConfigError'],
+      [kept, 'after a reboot, reads a Secret from the API and does not find one that was deleted'],
+      ['src/node/container/container-config.test.ts', 'rejects a missing %s with CreateContainerConfigError'],
       [entryEnds, 'a failed start ends an entry with restartPolicy Never'],
     ],
   },

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { containerOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import { containersByName, volumesByName } from './by-name.ts';
 
-it('a Pod is looked through once, however often its containers and volumes are named', () => {
+it('iterates over the containers and volumes of a Pod once, however many lookups follow', () => {
   let looks = 0;
   const counted = <T>(list: T[]): T[] =>
     new Proxy(list, {

@@ -1,4 +1,4 @@
-/** Finds the containers and volumes that a Pod names in other places. The maps are kept with the Pod, which may have thousands of each. */
+/** Looks up a Pod's containers and volumes by name. The maps are cached per Pod, since a Pod may have thousands of each. */
 import { type AnyContainer, containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { Pod, Volume } from '../../api/generated/types.ts';
 

@@ -14,7 +14,7 @@ const optionsWith = (services: PodEnvironmentOptions['services']): Omit<PodEnvir
   ...{ podIps: () => [], podDirectory: () => '/p', volumePath: () => '/v' },
 });
 
-test('what follows from the Services can be kept with their list, until one of them changes', async () => {
+test('returns the same array of Services until one of them changes', async () => {
   const service = (name: string): Service => ({ apiVersion: 'v1', kind: 'Service', metadata: { name } });
   const known = new Map([['a', service('a')]]);
   const environment = createEnvironmentSource({
@@ -33,7 +33,7 @@ test('what follows from the Services can be kept with their list, until one of t
   expect((await listed()).length).toBe(1);
 });
 
-test('a container waits until the Services are known; its sandbox does not, nor does a static Pod', async () => {
+test('a container waits until the Services are known; a sandbox and a static Pod do not', async () => {
   const { promise: synced, resolve } = Promise.withResolvers<void>();
   let known: Service[] = [];
   const environmentOf = (isStatic: boolean) =>
@@ -46,7 +46,7 @@ test('a container waits until the Services are known; its sandbox does not, nor 
   void waiting.then(() => {
     done = true;
   });
-  // As many steps as it takes.
+  // Takes at least as many turns as the waiting call would need.
   expect((await environmentOf(true)(pod, container, signal)).services).toEqual([]);
   expect(done).toBe(false);
   known = [{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'late' } }];

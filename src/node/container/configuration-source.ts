@@ -1,6 +1,6 @@
 /**
- * Collects, for one Pod, the facts that its configuration needs: the Services, the objects that the container's
- * variables name, the Pod's addresses, the node's resolver.
+ * Collects the facts that the configuration of a Pod or container needs: the Services, the objects that the container's
+ * variables refer to, the Pod's addresses, and the node's resolver configuration.
  */
 import { existsSync } from 'node:fs';
 import type {
@@ -31,21 +31,21 @@ export interface PodEnvironmentOptions {
   nodeName: string;
   /** Addresses of the node, the primary one first. */
   hostIps: readonly string[];
-  /** Of the node (machine.ts). */
+  /** Allocatable of the node (machine.ts). */
   allocatable: Readonly<Record<string, string>>;
   memoryCapacityBytes: number;
   clusterDns: readonly string[];
   clusterDomain: string;
-  /** readNodeResolver(). */
+  /** The file for readNodeResolver(); undefined: the machine's. */
   resolvConf?: string | undefined;
   logsRoot: string;
   seccompRoot: string;
-  /** The group of the Pod's containers. */
+  /** The control group for the Pod's containers. */
   cgroupParent?(pod: Pod): string;
   cgroups?: CgroupFacts;
   runtimeFeatures?: RuntimeFeatures | undefined;
   services: Pick<Informer<Service>, 'synced' | 'list'>;
-  /** What a defer container refers to is found there where the API does not have it. */
+  /** Copies of the objects that defer containers refer to, used if the API cannot return them. */
   kept?: Pick<KeptReferences, 'keep' | 'find'>;
   isStatic(pod: Pod): boolean;
   /** The addresses of the Pod's ready sandbox; empty before there is one. */
@@ -57,8 +57,9 @@ export interface PodEnvironmentOptions {
 const dependsOnHandler = ({ recursiveReadOnly = 'Disabled' }: VolumeMount): boolean => recursiveReadOnly !== 'Disabled';
 
 /**
- * With a container, its references are read, and what defer containers refer to is kept before the others start; without one, or where its mounts need it, the Pod's RuntimeClass. Rejects
- * where there is no such class.
+ * With a container, reads the objects that it refers to and, unless it is a defer container, has the references of the Pod's defer
+ * containers copied. Without a container, or if the container's mounts depend on it, reads the Pod's RuntimeClass. Rejects if the
+ * RuntimeClass does not exist.
  */
 export type EnvironmentSource = (
   pod: Pod,
@@ -75,7 +76,7 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
     resource: 'runtimeclasses',
   });
 
-  /** The objects that exist, by name. */
+  /** Reads the objects of these names. Returns those that exist, by name. */
   async function readAll<T extends KubeObject>(
     pod: Pod,
     isEntry: boolean,
@@ -98,10 +99,10 @@ export function createEnvironmentSource(options: PodEnvironmentOptions): Environ
     return found;
   }
 
-  /** The same list until one of them changes: what follows from it is kept with it. */
+  /** The same array until a Service changes, so that results can be cached per array. */
   let services: readonly Service[] = [];
 
-  /** Not before they have been read once: a container would never hear of those that are missing. Static Pods need no API. */
+  /** Waits for the first list of Services, since a container never gets a variable it lacked at its start. Static Pods need no API. */
   async function knownServices(pod: Pod): Promise<readonly Service[]> {
     if (!options.isStatic(pod)) await options.services.synced;
     const listed = options.services.list();

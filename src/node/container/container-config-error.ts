@@ -1,4 +1,4 @@
-/** The container cannot be made of its spec as things are; status reason CreateContainerConfigError. */
+/** The container cannot currently be configured as its spec requires. Status reason: CreateContainerConfigError. */
 export class ContainerConfigError extends Error {
   override readonly name = 'ContainerConfigError';
   readonly reason = 'CreateContainerConfigError';

@@ -65,10 +65,10 @@ const variables = (container: Partial<Container>, spec: Partial<Pod['spec']> = {
 
 describe('environment', () => {
   const tooLarge =
-    'the arguments and environment with their references expanded are larger than 6 MiB, which Linux does not take';
+    'the arguments and environment with their references expanded are larger than 6 MiB, the limit of Linux';
   it.each([
     [
-      'variables that double one another',
+      'variables that each double the previous one',
       {
         env: Array.from({ length: 100 }, (_, i) => ({
           name: `V${i}`,
@@ -82,7 +82,7 @@ describe('environment', () => {
     ],
     ['arguments', { env: [{ name: 'V', value: 'x'.repeat(2 ** 20) }], args: Array(1000).fill('$(V)') }],
     ['a command', { env: [{ name: 'V', value: 'x'.repeat(2 ** 20) }], command: ['$(V)'.repeat(1000)] }],
-  ])('%s beyond 6 MiB give a CreateContainerConfigError', (_what, container) => {
+  ])('rejects %s beyond 6 MiB with CreateContainerConfigError', (_what, container) => {
     expect(() => build(container)).toThrow(
       expect.objectContaining({ message: tooLarge, reason: 'CreateContainerConfigError' }) as unknown as Error,
     );
@@ -138,9 +138,9 @@ describe('environment', () => {
   });
 
   it.each([
-    ['the name of every object', 'constructor'],
-    ['a method of every object', 'toString'],
-  ])('finds no key that is %s', (_what, key) => {
+    ['a property of every JavaScript object', 'constructor'],
+    ['a method of every JavaScript object', 'toString'],
+  ])('does not find a key that is %s', (_what, key) => {
     const of = (valueFrom: object) => ({ env: [{ name: 'V', valueFrom }] }) as Partial<Container>;
     expect(() => variables(of({ configMapKeyRef: { name: 'settings', key } }))).toThrow(
       `couldn't find key ${key} in ConfigMap ns1/settings`,
@@ -153,7 +153,7 @@ describe('environment', () => {
     expect(() => variables(of({ fieldRef: { fieldPath: key } }))).toThrow(`unsupported fieldPath: ${key}`);
   });
 
-  it('counts a limit of zero as none, gives no huge pages unasked, and knows spec.host', () => {
+  it('treats a limit of zero as no limit, except for huge pages, and accepts spec.host', () => {
     const of = (resource: string) => ({ name: resource.toUpperCase(), valueFrom: { resourceFieldRef: { resource } } });
     const found = variables({
       resources: { limits: { cpu: '0', memory: '0' }, requests: { cpu: '0' } },
@@ -171,7 +171,7 @@ describe('environment', () => {
     });
   });
 
-  it('gives the variables of Services that the Pod sees', () => {
+  it('sets the variables of Services of the namespace and of kubernetes', () => {
     expect(variables({ env: [{ name: 'MY_DB_PORT', value: 'own' }] })).toEqual({
       MY_DB_PORT: 'own',
       KUBERNETES_SERVICE_HOST: '10.96.0.1',
@@ -229,7 +229,7 @@ describe('environment', () => {
       'cannot find volume "v" to mount into container "c"',
     ],
   ];
-  it.each(failures)('a missing %s is a CreateContainerConfigError', (_what, container, message) => {
+  it.each(failures)('rejects a missing %s with CreateContainerConfigError', (_what, container, message) => {
     expect(() => build(container)).toThrow(
       expect.objectContaining({ message, reason: 'CreateContainerConfigError' }) as unknown as Error,
     );
@@ -281,7 +281,7 @@ describe('containerConfig', () => {
     ]);
   });
 
-  it('mounts what may not change read-only, whatever the mount says', () => {
+  it('mounts image volumes and read-only claims read-only regardless of the volumeMount', () => {
     const volumes = [
       { name: 'image', image: { reference: 'files:1' } },
       { name: 'claim', persistentVolumeClaim: { claimName: 'c', readOnly: true } },
@@ -296,12 +296,12 @@ describe('containerConfig', () => {
     ['../x', "unable to provision SubPath `../x`: must not contain '..'"],
     ['/x', 'error SubPath `/x` must not be an absolute path'],
     ['a/'.repeat(2049), 'failed to prepare subPath for volumeMount "v" of container "c"'],
-  ])('refuses the subPath %j', (subPath, message) => {
+  ])('rejects the subPath %j', (subPath, message) => {
     const mounts = { volumeMounts: [{ name: 'v', mountPath: '/v', subPath }] };
     expect(() => build(mounts, { volumes: [{ name: 'v', emptyDir: {} }] })).toThrow(message);
   });
 
-  it('does not expand a subPathExpr that is much longer than any path', () => {
+  it('rejects a subPathExpr that is much longer than any path without expanding it', () => {
     const volumeMounts = [{ name: 'v', mountPath: '/v', subPathExpr: '$(MISSING)'.repeat(10_000) }];
     expect(() => build({ volumeMounts }, { volumes: [{ name: 'v', emptyDir: {} }] })).toThrow(
       'failed to prepare subPath for volumeMount "v" of container "c"',
@@ -309,14 +309,14 @@ describe('containerConfig', () => {
   });
 
   const resources: [string, Partial<Container>, object][] = [
-    ['none', {}, { cpuShares: 2, oomScoreAdj: 1000 }],
+    ['no resources', {}, { cpuShares: 2, oomScoreAdj: 1000 }],
     [
-      'requests alone',
+      'only requests',
       { resources: { requests: { cpu: '250m', memory: '1Gi' } } },
       { cpuShares: 256, oomScoreAdj: 750 },
     ],
     [
-      'limits alone',
+      'equal requests and limits',
       { resources: { limits: { cpu: '500m', memory: '128Mi' }, requests: { cpu: '500m', memory: '128Mi' } } },
       { cpuShares: 512, cpuPeriod: 100000, cpuQuota: 50000, memoryLimitBytes: 134217728, oomScoreAdj: -997 },
     ],
@@ -327,7 +327,7 @@ describe('containerConfig', () => {
     ],
     ['a request of all memory', { resources: { requests: { memory: '4Gi' } } }, { cpuShares: 2, oomScoreAdj: 3 }],
   ];
-  it.each(resources)('resources: %s', (_what, container, expected) => {
+  it.each(resources)('translates %s to CRI resources', (_what, container, expected) => {
     const full = { name: 'c', ...container };
     expect(build(full, { containers: [full] }).resources).toEqual(expected);
   });
@@ -345,13 +345,19 @@ describe('security', () => {
       env,
     ).security;
   const table: [string, object, object, string | undefined, object][] = [
-    ['nothing', {}, {}, undefined, { runAsUser: 0 }],
-    ['a user of the image', {}, {}, 'web', { runAsUserName: 'web' }],
+    ['no settings', {}, {}, undefined, { runAsUser: 0 }],
+    ["the image's user", {}, {}, 'web', { runAsUserName: 'web' }],
     ["the container's user", { runAsUser: 5 }, { runAsUser: 9, runAsGroup: 8 }, '1', { runAsUser: 5, runAsGroup: 8 }],
-    ['a group with the user of the image', { runAsGroup: 7 }, {}, 'web:web', { runAsUserName: 'web', runAsGroup: 7 }],
-    ['groups', {}, { supplementalGroups: [1, 2], fsGroup: 3 }, undefined, { supplementalGroups: [1, 2, 3] }],
+    ["a group with the image's user", { runAsGroup: 7 }, {}, 'web:web', { runAsUserName: 'web', runAsGroup: 7 }],
     [
-      'hardening',
+      'supplemental groups and fsGroup',
+      {},
+      { supplementalGroups: [1, 2], fsGroup: 3 },
+      undefined,
+      { supplementalGroups: [1, 2, 3] },
+    ],
+    [
+      'restrictive settings',
       {
         allowPrivilegeEscalation: false,
         readOnlyRootFilesystem: true,
@@ -369,7 +375,7 @@ describe('security', () => {
       },
     ],
     [
-      'local profiles',
+      'Localhost profiles',
       { appArmorProfile: { type: 'Localhost', localhostProfile: 'web' } },
       { seccompProfile: { type: 'Localhost', localhostProfile: 'a.json' } },
       undefined,
@@ -379,47 +385,47 @@ describe('security', () => {
       },
     ],
     [
-      'privileged',
+      'a privileged container',
       { privileged: true, procMount: 'Unmasked' },
       {},
       undefined,
       { privileged: true, procMount: 'Unmasked' },
     ],
     [
-      'labels and groups',
+      'SELinux options of the container and a policy for supplemental groups',
       { seLinuxOptions: { level: 's0:c1' } },
       { seLinuxOptions: { type: 'shared_t' }, supplementalGroups: [7], supplementalGroupsPolicy: 'Strict' },
       undefined,
       { seLinux: { level: 's0:c1' }, supplementalGroups: [7], supplementalGroupsPolicy: 'Strict' },
     ],
     [
-      "a label of the Pod's",
+      "the Pod's SELinux options",
       {},
       { seLinuxOptions: { type: 'shared_t' } },
       undefined,
       { seLinux: { type: 'shared_t' } },
     ],
-    ['a non-root image', { runAsNonRoot: true }, {}, '1000:1000', { runAsUser: 1000 }],
-    ['the container over the Pod', { runAsNonRoot: false }, { runAsNonRoot: true }, undefined, {}],
+    ['runAsNonRoot with a non-root image', { runAsNonRoot: true }, {}, '1000:1000', { runAsUser: 1000 }],
+    ["the container's runAsNonRoot over the Pod's", { runAsNonRoot: false }, { runAsNonRoot: true }, undefined, {}],
   ];
-  it.each(table)('%s', (_what, container, pod, user, expected) => {
+  it.each(table)('applies %s', (_what, container, pod, user, expected) => {
     const usual = { seccomp: { type: 'Unconfined' }, ...(user === undefined ? { runAsUser: 0 } : {}) };
     expect(security(container, pod, user)).toEqual({ ...usual, ...expected });
   });
 
   const about = '(pod: "p1_ns1(u1)", container: c)';
   const refusals: [string, object, string | undefined, string][] = [
-    ['an image of root', {}, undefined, `container has runAsNonRoot and image will run as root ${about}`],
-    ['an image of user 0', {}, '0:5', `container has runAsNonRoot and image will run as root ${about}`],
+    ['an image without a user', {}, undefined, `container has runAsNonRoot and image will run as root ${about}`],
+    ['an image with user 0', {}, '0:5', `container has runAsNonRoot and image will run as root ${about}`],
     [
-      'an image of a name',
+      'an image with a user name',
       {},
       'web',
       `container has runAsNonRoot and image has non-numeric user (web), cannot verify user is non-root ${about}`,
     ],
     ['runAsUser 0', { runAsUser: 0 }, '5', `container's runAsUser breaks non-root policy ${about}`],
   ];
-  it.each(refusals)('runAsNonRoot refuses %s', (_what, container, user, message) => {
+  it.each(refusals)('runAsNonRoot rejects %s', (_what, container, user, message) => {
     expect(() => security(container, { runAsNonRoot: true }, user)).toThrow(message);
   });
 });
@@ -447,30 +453,30 @@ describe('mounts that depend on the machine', () => {
   };
   const refused = 'volume "own" requested recursive read-only mode, but it is not supported by the runtime';
 
-  it('are read-only below, too, where the handler can and it is wanted', () => {
+  it('are recursively read-only if requested and supported by the handler', () => {
     for (const wanted of ['Enabled', 'IfPossible'])
       expect(mounts(wanted, { runtimeFeatures })[0]).toMatchObject({ readOnly: true, recursiveReadOnly: true });
     for (const wanted of [undefined, 'Disabled'])
       expect(mounts(wanted, { runtimeFeatures })[0]).not.toHaveProperty('recursiveReadOnly');
   });
 
-  it('are refused, or left, where it cannot', () => {
+  it('are rejected for Enabled and not recursive for IfPossible if the handler does not support it', () => {
     for (const more of [{}, { runtimeFeatures, runtimeHandler: 'old' }]) {
       expect(() => mounts('Enabled', more)).toThrow(refused);
       expect(mounts('IfPossible', more)[0]).not.toHaveProperty('recursiveReadOnly');
     }
   });
 
-  it("get the container's label where they are the Pod's own", () => {
-    const relabelled = (seLinux: boolean) =>
+  it("are relabeled on a machine with SELinux if they are the Pod's own", () => {
+    const relabeled = (seLinux: boolean) =>
       mounts(undefined, { seLinux }).flatMap(({ containerPath, relabel }) => (relabel ? [containerPath] : []));
-    expect(relabelled(true)).toEqual(['/own', '/etc/hosts', '/log']);
-    expect(relabelled(false)).toEqual([]);
+    expect(relabeled(true)).toEqual(['/own', '/etc/hosts', '/log']);
+    expect(relabeled(false)).toEqual([]);
   });
 });
 
 describe('sandboxConfig', () => {
-  it('describes the sandbox of a Pod', () => {
+  it('builds the configuration of a Pod with ports, sysctls and a shared process namespace', () => {
     const ports = [
       { containerPort: 80, hostPort: 8080, protocol: 'TCP' },
       { containerPort: 81, hostPort: 8081, protocol: 'UDP', hostIP: '127.0.0.1' },
@@ -515,7 +521,7 @@ describe('sandboxConfig', () => {
     [{ hostname: 'web', subdomain: 'sub', setHostnameAsFQDN: true }, {}, 'web.sub.ns1.svc.cluster.local'],
     [{ hostNetwork: true }, {}, ''],
   ];
-  it.each(hostnames)('hostname of %j', (spec, metadata, expected) => {
+  it.each(hostnames)('a Pod with spec %j and metadata %j gets the hostname %j', (spec, metadata, expected) => {
     expect(sandboxConfig(podOf(spec, metadata), 0, env).hostname).toBe(expected);
   });
 
@@ -543,11 +549,11 @@ describe('sandboxConfig', () => {
       { servers: ['10.96.0.10', '1', '2'], options: ['ndots:1'] },
     ],
   ];
-  it.each(dns)('DNS of %j', (spec, expected) => {
+  it.each(dns)('a Pod with spec %j gets the DNS configuration %j', (spec, expected) => {
     expect(sandboxConfig(podOf(spec), 0, env).dns).toMatchObject(expected);
   });
 
-  it('says which of its resolver configuration was left out', () => {
+  it('reports nameservers and search paths that exceed the limits', () => {
     const searches = ['a', 'b'.repeat(254), ...Array.from({ length: 40 }, (_, index) => `s${index}`)];
     const spec = { dnsConfig: { nameservers: ['1.1.1.1', '1.1.1.2', '1.1.1.3'], searches } };
     const { config, cut } = podDnsConfig(podOf(spec), env.dns);
@@ -561,7 +567,7 @@ describe('sandboxConfig', () => {
 });
 
 describe('etcHosts', () => {
-  it('names the Pod and its aliases', () => {
+  it('contains the Pod and its aliases', () => {
     const text = etcHosts(
       podOf({ hostname: 'h', subdomain: 's', hostAliases: [{ ip: '9.9.9.9', hostnames: ['a', 'b'] }] }),
       env,
@@ -571,7 +577,7 @@ describe('etcHosts', () => {
     expect(text).toContain('10.0.0.7\th.s.ns1.svc.cluster.local\th\n');
     expect(text).toMatch(/\n\n# Entries added by HostAliases\.\n9\.9\.9\.9\ta\tb\n$/);
   });
-  it("keeps the node's for a Pod on its network", () => {
+  it("contains the node's hosts file for a Pod with hostNetwork", () => {
     expect(etcHosts(podOf({ hostNetwork: true }), env, '127.0.0.1 localhost\n')).toBe(
       '# Kubernetes-managed hosts file (host network).\n127.0.0.1 localhost\n',
     );

@@ -1,7 +1,7 @@
 /**
- * What the runtime is told of a Pod and of a container: the spec merged with the facts of the node.
- * Boundary: pure. Reading objects, writing files and mounting happen before (volumes.ts, container-files.ts).
- * Invariants: the same input gives the same configuration; paths lie in the Pod's folder or are those of the Pod's volumes.
+ * Builds the runtime's configuration of a Pod's sandbox and of a container from the spec and the facts of the node.
+ * Boundary: pure. Objects are read, files written and volumes mounted beforehand (configuration-source.ts, container-files.ts).
+ * Invariants: the same input gives the same configuration; paths are in the Pod's folder or are those of the Pod's volumes.
  */
 import { join } from 'node:path';
 import { containersOf, isSidecar } from '../../api/core/v1/pod/containers.ts';
@@ -26,7 +26,7 @@ import { containerEnvironment, type EnvironmentFacts } from './environment-varia
 import { expandAll, expandStrict } from './expand.ts';
 import { sandboxMetadata } from './sandbox-metadata.ts';
 
-/** What the configuration of one Pod's containers needs beside the Pod. */
+/** What the configuration of a Pod's sandbox and containers depends on, apart from the Pod. */
 export interface PodEnvironment extends EnvironmentFacts {
   dns: DnsFacts;
   /** The Pod's own folder: <data-dir>/pods/<uid>. */
@@ -36,17 +36,17 @@ export interface PodEnvironment extends EnvironmentFacts {
   /** The folder of Localhost seccomp profiles. */
   seccompRoot: string;
   memoryCapacityBytes: number;
-  /** Where the volume is on the node. */
+  /** The path of the volume on the node. */
   volumePath(volumeName: string): string;
-  /** The group in which the Pod's containers are made; absent: the runtime's choice. */
+  /** The parent control group for the Pod's containers. Absent: the runtime chooses. */
   cgroupParent?: string;
-  /** Absent: nothing is known of them. */
+  /** Absent if unknown. */
   cgroups?: CgroupFacts;
-  /** Of the Pod's RuntimeClass; of a container only where its mounts depend on it. */
+  /** The handler of the Pod's RuntimeClass. For a container, only set if its mounts depend on it. */
   runtimeHandler?: string;
-  /** Absent: the runtime does not tell. */
+  /** Absent if the runtime does not report them. */
   runtimeFeatures?: RuntimeFeatures;
-  /** The machine has it. */
+  /** Whether the machine has SELinux enabled. */
   seLinux?: boolean;
 }
 
@@ -73,7 +73,7 @@ export function podHostname(pod: Pod, clusterDomain: string): { hostname: string
   };
 }
 
-/** Throws where setHostnameAsFQDN asks for a name that Linux cannot take. */
+/** Throws a ContainerConfigError if setHostnameAsFQDN results in a name that is too long for Linux. */
 function sandboxHostname(pod: Pod, clusterDomain: string): string {
   const { hostname, domain } = podHostname(pod, clusterDomain);
   if (pod.spec?.setHostnameAsFQDN !== true || domain === '') return hostname;
@@ -97,12 +97,12 @@ export const containerLogPath = (containerName: string, attempt: number): string
 export const terminationMessageFile = (podDirectory: string, containerName: string, attempt: number): string =>
   join(terminationMessagesFolder(podDirectory), containerName, String(attempt));
 
-/** A folder for each container. */
+/** Contains a folder for each container. */
 export const terminationMessagesFolder = (podDirectory: string): string => join(podDirectory, 'containers');
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
 
-/** Where prepareContainer() mounts what a subPath names: safe from links that the Pod makes later. */
+/** Where prepareContainer() mounts the target of a subPath, so that links that the Pod creates later cannot redirect the mount. */
 export const subPathMount = (podDirectory: string, volume: string, container: string, index: number): string =>
   join(podDirectory, 'volume-subpaths', volume, container, String(index));
 
@@ -139,14 +139,14 @@ export function sandboxConfig(pod: Pod, attempt: number, env: PodEnvironment): S
 }
 
 function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
-  // Init containers' ports count only where they keep running beside the app.
+  // Of init containers, only sidecars have port mappings: they keep running next to the app containers.
   const containers = [
     ...(pod.spec?.initContainers ?? []).filter(isSidecar),
     ...(pod.spec?.containers ?? []),
     ...(pod.spec?.deferContainers ?? []),
   ];
   const ports = containers.flatMap((container) => container.ports ?? []).filter(({ hostPort }) => (hostPort ?? 0) > 0);
-  // Containers that run one after the other may have the same.
+  // Containers that run one after the other may have the same host port; the first one's mapping is used.
   const key = ({ protocol, hostPort, hostIP }: ContainerPort): string => `${protocol}/${hostIP}/${hostPort}`;
   return [...new Map(ports.reverse().map((port) => [key(port), port])).values()]
     .reverse()
@@ -158,7 +158,7 @@ function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
     }));
 }
 
-/** Throws ContainerConfigError where the spec cannot be followed as things are; trying later may succeed. */
+/** Throws a ContainerConfigError if the container cannot currently be configured as its spec requires; a retry may succeed. */
 export function containerConfig(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -221,7 +221,7 @@ function containerMounts(
       containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
       readOnly: mount.readOnly === true || isReadOnly,
       ...(isRecursiveReadOnly(mount, env) ? { recursiveReadOnly: true } : {}),
-      // What is the Pod's alone. The node's own files keep their labels, also those of volumes that stand for them.
+      // Relabel only files of the Pod. The node's files keep their SELinux labels, including those in hostPath volumes.
       ...(env.seLinux && (isOfApi || volume.emptyDir !== undefined) ? { relabel: true } : {}),
       propagation: (mount.mountPropagation ?? 'None') as NonNullable<Mount['propagation']>,
     };
@@ -241,7 +241,7 @@ function containerMounts(
   return mounts;
 }
 
-/** Throws where the runtime must and cannot. */
+/** Throws a ContainerConfigError if the mount requires recursive read-only mode and the runtime does not support it. */
 function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMount, env: PodEnvironment): boolean {
   if (recursiveReadOnly === 'Disabled') return false;
   const handler = env.runtimeFeatures?.handlers.find((each) => each.name === (env.runtimeHandler ?? ''));
@@ -254,20 +254,25 @@ function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMou
   return supported;
 }
 
-/** Linux does not open a longer path. */
+/** Linux does not open longer paths (PATH_MAX). */
 const MAX_PATH_LENGTH = 4096;
-/** The limit of an expression that gives such a path: its references may be longer than their values. */
+/** The limit of a subPathExpr. It is larger than that of the path, since references may be longer than their values. */
 const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;
 
-/** The path inside the volume, '' for the volume itself. Throws where it is absolute, leads out or is too long. */
+/**
+ * Returns the path inside the volume, '' for the volume itself. Throws a ContainerConfigError if the path is absolute, contains '..'
+ * or is too long.
+ */
 export function mountSubPath(
   { name, subPath = '', subPathExpr = '' }: VolumeMount,
   container: string,
   lookup: (name: string) => string | undefined,
 ): string {
-  // In upstream's words, which do not tell why.
-  const what = `for volumeMount ${JSON.stringify(name)} of container ${JSON.stringify(container)}`;
-  const tooLong = (): Error => new ContainerConfigError(`failed to prepare subPath ${what}`);
+  // The text is upstream's, which does not state the cause.
+  const tooLong = (): Error =>
+    new ContainerConfigError(
+      `failed to prepare subPath for volumeMount ${JSON.stringify(name)} of container ${JSON.stringify(container)}`,
+    );
   if (subPathExpr.length > MAX_EXPRESSION_LENGTH) throw tooLong();
   let path = subPath;
   if (subPathExpr !== '') {

@@ -15,7 +15,7 @@ import { containerOf, podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import { type PodEnvironment, podLogDirectory } from './container-config.ts';
 import { createRunRemoval, prepareContainer } from './container-files.ts';
 
-test('/etc/hosts is written anew where it is not as it should be, and left alone where it is', async () => {
+test('rewrites /etc/hosts if its content differs and leaves it untouched otherwise', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-files-'));
   try {
     const env: PodEnvironment = {
@@ -35,7 +35,7 @@ test('/etc/hosts is written anew where it is not as it should be, and left alone
     writeFileSync(hosts, 'changed by a container\n');
     await prepare();
     expect(readFileSync(hosts, 'utf8')).toBe(text);
-    // Nor is what a container has made of it read as a whole.
+    // A file that a container has grown to 512 MiB is not read into memory.
     const kibibytes = process.resourceUsage().maxRSS;
     truncateSync(hosts, 2 ** 29);
     await prepare();
@@ -46,7 +46,7 @@ test('/etc/hosts is written anew where it is not as it should be, and left alone
   }
 });
 
-test('the log of a run goes with it, and those before with all that was set aside, but never the last', async () => {
+test('deletes the logs of a removed run and of earlier runs, including rotated files, but never the last log', async () => {
   const root = mkdtempSync(join(tmpdir(), 'lifepod-files-'));
   try {
     const pod = podOf();

@@ -1,8 +1,8 @@
 /**
- * The files that a container's configuration names, made just before the container: /etc/hosts, the file of the termination
- * message, the folders of the logs, and the mounts of subPaths. Each function may be repeated.
- * The small files are made synchronously: a turn of the event loop for each step would hold the start up by milliseconds, and
- * the steps themselves take microseconds.
+ * Creates the files that a container's configuration refers to just before the container is created: /etc/hosts, the file of the
+ * termination message, the folders of the logs, and the mounts of subPaths. Each function is idempotent.
+ * The small files are created synchronously: asynchronous steps would delay the start by milliseconds, while the steps themselves
+ * take microseconds.
  */
 import {
   chmodSync,
@@ -35,15 +35,15 @@ import { ContainerConfigError } from './container-config-error.ts';
 import { podAddresses } from './downward.ts';
 import { containerEnvironment } from './environment-variables.ts';
 
-/** Linux's O_PATH, which Node.js does not name: a handle to the place, not to the content. */
+/** Linux's O_PATH, which Node.js does not define: opens a handle to the location without access to the content. */
 const O_PATH = 0o10000000;
 
-/** Before runSandbox. */
+/** Creates the folder of the Pod's logs. Call before runSandbox. */
 export function prepareSandbox(config: SandboxConfig): void {
   mkdirSync(config.logDirectory, { recursive: true, mode: 0o755 });
 }
 
-/** Before createContainer. Throws ContainerConfigError where a subPath cannot be had. */
+/** Creates the container's files and mounts. Call before createContainer. Throws a ContainerConfigError if a subPath cannot be mounted. */
 export async function prepareContainer(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -65,10 +65,10 @@ export async function prepareContainer(
       await mountInside(env.volumePath(mount.name), subPath, target, signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      const what = error instanceof FolderError ? 'create subPath directory' : 'prepare subPath';
-      // The cause could tell of the node's files; upstream keeps it back too.
+      const step = error instanceof FolderError ? 'create subPath directory' : 'prepare subPath';
+      // As upstream, omit the cause from the message, since it could disclose files of the node.
       throw new ContainerConfigError(
-        `failed to ${what} for volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`,
+        `failed to ${step} for volumeMount ${JSON.stringify(mount.name)} of container ${JSON.stringify(container.name)}`,
         { cause: error },
       );
     }
@@ -78,17 +78,20 @@ export async function prepareContainer(
 function makeMessageFile(file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o750 });
   closeSync(openSync(file, 'a', 0o666));
-  // Whatever the umask: the container's user, whoever it is, writes it.
+  // Independent of the umask: any user of the container must be able to write the file.
   chmodSync(file, 0o666);
 }
 
-/** After removeContainer: the run's message goes, and its log with those before it, unless it is the last. */
+/**
+ * Deletes the termination message of a removed run, and the logs up to and including its attempt, unless it is the last attempt.
+ * Call after removeContainer.
+ */
 export const createRunRemoval =
   (podDirectory: (podUid: string) => string, logsRoot: string) =>
   async (pod: Pod, { name, attempt }: { name: string; attempt: number }): Promise<void> => {
     await rm(terminationMessageFile(podDirectory(pod.metadata.uid ?? ''), name, attempt), { force: true });
     const folder = dirname(join(podLogDirectory(pod, logsRoot), containerLogPath(name, attempt)));
-    // With what was set aside of each.
+    // Includes the rotated files of each log.
     const logs = (await readdir(folder).catch(() => [])).map((file) => ({ file, of: Number(LOG.exec(file)?.[1]) }));
     if (!logs.some((log) => log.of > attempt)) return;
     for (const log of logs) if (log.of <= attempt) await rm(join(folder, log.file), { force: true });
@@ -96,36 +99,36 @@ export const createRunRemoval =
 
 const LOG = /^(\d+)\.log(?:\.|$)/;
 
-/** Written in place: running containers have the file mounted. */
+/** Writes the file in place, since running containers have it mounted. */
 async function writeEtcHosts(pod: Pod, env: PodEnvironment): Promise<void> {
   const file = etcHostsFile(env.podDirectory);
   const hostFile = pod.spec?.hostNetwork === true ? readFileSync('/etc/hosts', 'utf8') : '';
   const text = etcHosts(pod, env, hostFile);
-  // Who reads it at the moment finds it whole.
-  if (holds(file, text)) return;
-  // A container may have made it of many gigabytes.
+  // Do not rewrite an unchanged file, so that concurrent readers always see it complete.
+  if (containsExactly(file, text)) return;
+  // Truncate first, since a container may have grown the file to many gigabytes.
   if (existsSync(file)) await truncate(file);
   mkdirSync(env.podDirectory, { recursive: true, mode: 0o750 });
   writeFileSync(file, text);
   chmodSync(file, 0o644);
 }
 
-/** Whether that is all that is in the file; a container may have made it of any size. */
-function holds(file: string, text: string): boolean {
+/** Whether the file's content equals the text. Compares the size first, since a container may have grown the file to any size. */
+function containsExactly(file: string, text: string): boolean {
   if (!existsSync(file)) return false;
   const wanted = Buffer.from(text);
   const handle = openSync(file, 'r');
   try {
     if (fstatSync(handle).size !== wanted.length) return false;
-    const held = Buffer.alloc(wanted.length);
-    readSync(handle, held, 0, wanted.length, 0);
-    return wanted.equals(held);
+    const actual = Buffer.alloc(wanted.length);
+    readSync(handle, actual, 0, wanted.length, 0);
+    return wanted.equals(actual);
   } finally {
     closeSync(handle);
   }
 }
 
-/** Content as upstream's kubelet writes it. `hostFile`: the node's own file, for a Pod on its network. */
+/** Returns the content that upstream's kubelet writes. `hostFile`: the content of the node's file, used for a Pod with hostNetwork. */
 export function etcHosts(pod: Pod, env: Pick<PodEnvironment, 'dns' | 'hostIps' | 'podIps'>, hostFile: string): string {
   const { hostname, domain } = podHostname(pod, env.dns.clusterDomain);
   const names = domain === '' ? hostname : `${hostname}.${domain}\t${hostname}`;
@@ -150,23 +153,23 @@ export function etcHosts(pod: Pod, env: Pick<PodEnvironment, 'dns' | 'hostIps' |
 }
 
 /**
- * Mounts what `subPath` names inside the volume at `target`, and makes folders that are missing.
- * A container may turn a folder of its volume into a link at any moment, so the way is walked by handles, without
- * following links, and the mount is of the handle reached.
+ * Mounts the file or folder at `subPath` inside the volume at `target`, and creates missing folders.
+ * A container may replace a folder of its volume with a symbolic link at any moment. Therefore the path is traversed with handles,
+ * without following links, and the last handle is mounted.
  */
 async function mountInside(volume: string, subPath: string, target: string, signal: AbortSignal): Promise<void> {
   const base = await realpath(volume);
   const { existing, missing } = await deepestExisting(base, subPath);
   if (existing !== base && !existing.startsWith(base.endsWith(sep) ? base : base + sep))
-    throw new (missing.length === 0 ? Error : FolderError)(`${subPath} leads out of the volume`);
+    throw new (missing.length === 0 ? Error : FolderError)(`${subPath} is outside the volume`);
   const mode = (await lstat(base)).mode & 0o7777;
   let handle = await open(base, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
-    for (const part of relative(base, existing).split(sep)) if (part !== '') handle = await step(handle, part);
+    for (const part of relative(base, existing).split(sep)) if (part !== '') handle = await openEntry(handle, part);
     for (const part of missing) {
       const isNew = await makeFolder(join('/proc/self/fd', String(handle.fd), part));
-      handle = await step(handle, part);
-      // By the handle: the name may be a link by now.
+      handle = await openEntry(handle, part);
+      // Use the handle, since the name may be a link by now.
       if (isNew) await chmod(`/proc/self/fd/${handle.fd}`, mode);
     }
     await unmountUnder(target, signal);
@@ -181,7 +184,7 @@ async function mountInside(volume: string, subPath: string, target: string, sign
 
 class FolderError extends Error {}
 
-/** False: another container of the Pod was faster. */
+/** Resolves to false if another container of the Pod created the folder first. */
 const makeFolder = (path: string): Promise<boolean> =>
   mkdir(path).then(
     () => true,
@@ -191,8 +194,8 @@ const makeFolder = (path: string): Promise<boolean> =>
     },
   );
 
-/** Opens the entry of an open folder; closes the folder. Rejects a link. */
-async function step(folder: FileHandle, part: string): Promise<FileHandle> {
+/** Opens an entry of an open folder and closes the folder. Rejects if the entry is a symbolic link. */
+async function openEntry(folder: FileHandle, part: string): Promise<FileHandle> {
   try {
     const next = await open(join('/proc/self/fd', String(folder.fd), part), O_PATH | constants.O_NOFOLLOW);
     if (!(await next.stat()).isSymbolicLink()) return next;
@@ -203,7 +206,7 @@ async function step(folder: FileHandle, part: string): Promise<FileHandle> {
   }
 }
 
-/** The real path of as much of `subPath` as there is, and the parts that are missing. */
+/** Returns the real path of the longest prefix of `subPath` that exists, and the missing parts. */
 async function deepestExisting(base: string, subPath: string): Promise<{ existing: string; missing: string[] }> {
   const parts = subPath.split('/');
   for (let count = parts.length; ; count--) {

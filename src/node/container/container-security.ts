@@ -1,5 +1,5 @@
 /**
- * The security context of a container: its own settings over the Pod's, and the check of runAsNonRoot. Pure.
+ * Computes the security context of a container: its own settings take precedence over the Pod's. Also checks runAsNonRoot. Pure.
  * Source: "Configure a Security Context" of the v1.33 documentation; pkg/kubelet/kuberuntime security_context (error texts).
  */
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { ContainerConfigError } from './container-config-error.ts';
 
 type Security = ContainerConfig['security'];
 
-/** `seccompRoot`: the folder of Localhost seccomp profiles. Throws ContainerConfigError where the user may not be root but is. */
+/** `seccompRoot`: the folder of Localhost seccomp profiles. Throws a ContainerConfigError if the container violates runAsNonRoot. */
 export function containerSecurity(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -42,7 +42,7 @@ export function containerSecurity(
   };
 }
 
-/** Of the Pod alone: its containers have none. */
+/** The Pod's policy for supplemental groups; containers have no such field. */
 export function groupsPolicy({ spec }: Pod): Pick<Security, 'supplementalGroupsPolicy'> {
   const policy = spec?.securityContext?.supplementalGroupsPolicy;
   return policy === 'Merge' || policy === 'Strict' ? { supplementalGroupsPolicy: policy } : {};
@@ -61,7 +61,7 @@ function profile(
 const imageUserName = (image: ImageInfo): string => (image.user ?? '').split(':')[0] as string;
 const isNumber = (text: string): boolean => /^\d+$/.test(text);
 
-/** CRI takes a group only together with a user, and some runtimes give a user of the image its groups only when it is named. */
+/** Sets the image's user explicitly: CRI accepts a group only with a user, and some runtimes add a user's groups only if it is set. */
 function imageUser(image: ImageInfo): Pick<Security, 'runAsUser' | 'runAsUserName'> {
   const user = imageUserName(image);
   if (user === '') return { runAsUser: 0 };

@@ -26,32 +26,37 @@ const deleted = (pod: Pod): Pod => ({
 
 test.each<[string, Pod, ContainerObservation[], string[]]>([
   [
-    'of a Pod that has ended all go',
+    'all runs of a Pod that has ended',
     over('Failed', 'a-1'),
     [run('a', 1, 'exited'), run('a', 0, 'exited')],
     ['a-0', 'a-1'],
   ],
   [
-    'but those after one that has not ended',
+    'no runs after one that has not exited',
     over('Failed', 'a-2'),
     [run('a', 2, 'exited'), run('a', 1, 'unknown'), run('a', 0, 'exited')],
     ['a-0'],
   ],
   [
-    'but not before its status tells of them',
+    'no runs that the status does not show yet',
     over('Succeeded', 'a-0'),
     [run('a', 0, 'exited'), run('b', 0, 'exited')],
     ['a-0'],
   ],
-  ['of one that runs the run before goes', over('Running'), [run('a', 0, 'exited'), run('a', 1, 'running')], ['a-0']],
-  ['in a back-off the last one stays', over('Running'), [run('a', 1, 'exited')], []],
-  ['so does an init container', over('Running'), [run('init', 0, 'exited'), run('a', 0, 'running')], []],
-  ['of one that ends all stay', deleted(over('Running')), [run('a', 0, 'exited'), run('a', 1, 'running')], []],
-])('%s', (_, pod, containers, ids) => {
+  ['the run before a running one', over('Running'), [run('a', 0, 'exited'), run('a', 1, 'running')], ['a-0']],
+  ['no last run during back-off', over('Running'), [run('a', 1, 'exited')], []],
+  ['no last run of an init container', over('Running'), [run('init', 0, 'exited'), run('a', 0, 'running')], []],
+  [
+    'no runs of a Pod that is terminating',
+    deleted(over('Running')),
+    [run('a', 0, 'exited'), run('a', 1, 'running')],
+    [],
+  ],
+])('deadContainers() returns %s', (_, pod, containers, ids) => {
   expect(deadContainers({ pod, containers }).flatMap((runs) => runs.map(({ id }) => id))).toEqual(ids);
 });
 
-test('one that cannot be removed keeps the newer ones of its container, and no other', async () => {
+test('a run that cannot be removed blocks the removal of newer runs of the same container only', async () => {
   const removed: string[] = [];
   const cleared: string[] = [];
   const containers = [run('a', 1, 'exited'), run('a', 0, 'exited'), run('b', 0, 'exited')];

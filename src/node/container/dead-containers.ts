@@ -1,7 +1,8 @@
 /**
- * Containers that are dead and told of: while the disk is full they go before images do, which they hold on to.
- * Boundary: what is kept while there is room is the core's (lifecycle/progress.ts). Statuses stay, and of each container the
- * last log.
+ * Removes dead containers whose end the Pod's status shows, when the disk is full. They are removed before images, since containers
+ * keep their images in use.
+ * Boundary: the core removes containers while there is disk space (lifecycle/progress.ts). The statuses and the last log of each
+ * container are kept.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/phase.ts';
@@ -19,8 +20,8 @@ interface PodContainers {
 type Run = Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>;
 
 /**
- * Runs by container, the oldest first: of Pods that have ended those whose end the status tells of; of others the runs before
- * one that runs. Pure.
+ * Returns the removable runs of each container, oldest first. For a Pod that has ended, these are the runs whose end the status
+ * shows; for other Pods, the runs before a running one. Pure.
  */
 export function deadContainers({ pod, containers }: PodContainers): Run[][] {
   if (hasEnded(pod))
@@ -44,10 +45,10 @@ interface DiskPorts extends Pick<ExecutorPorts, 'removeRunFiles'> {
   log: Log;
 }
 
-/** Resolves when all that could be removed are, and the disk has what they had written. */
+/** Resolves when all removable containers were removed or could not be removed, and their disk space has been freed. */
 export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPorts, signal: AbortSignal): Promise<void> {
   const { runtime, log } = ports;
-  // Asked anew: after a start the workers may not have looked yet.
+  // Observe here, since after a start the workers may not have observed yet.
   const seen = await runtime.observeAll(signal);
   for (const pod of pods) {
     const { name, namespace, uid = '' } = pod.metadata;
@@ -57,11 +58,11 @@ export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPort
     log.info('the disk is full: removing dead containers of a Pod', { pod: `${namespace}/${name}`, count });
     for (const runs of dead) await removeInOrder(pod, runs, ports, signal);
   }
-  // Also of those that were removed before, of evicted Pods.
+  // Also frees the disk space of containers that were removed earlier, from evicted Pods.
   await runtime.collectGarbage?.(signal);
 }
 
-/** Ends at the first that stays: a newer one is never gone before it. */
+/** Stops at the first failure, so that no run is removed before an older run of the same container. */
 async function removeInOrder(
   pod: Pod,
   runs: readonly Run[],
@@ -73,7 +74,7 @@ async function removeInOrder(
       await runtime.removeContainer(run.id, signal);
       await removeRunFiles(pod, run);
     } catch (error) {
-      log.warn('a dead container stays', { id: run.id, error: String(error) });
+      log.warn('cannot remove a dead container', { id: run.id, error: String(error) });
       return;
     }
   }

@@ -1,5 +1,5 @@
 /**
- * The resolver configuration of a Pod: its DNS policy over the node's own configuration. Pure.
+ * Computes the resolver configuration of a Pod from its DNS policy and the node's configuration. Pure.
  * Source: "DNS for Services and Pods" of the v1.33 documentation; pkg/kubelet/network/dns (behaviour and limits).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -11,21 +11,21 @@ export interface DnsConfig {
 }
 
 export interface DnsFacts {
-  /** Addresses of the cluster's DNS; empty: there is none, and ClusterFirst means Default. */
+  /** Addresses of the cluster's DNS. If empty, there is no cluster DNS and ClusterFirst means Default. */
   clusterDns: readonly string[];
-  /** cluster.local */
+  /** For example cluster.local. */
   clusterDomain: string;
-  /** The node's. */
+  /** The node's configuration. */
   host: DnsConfig;
 }
 
 const MAX_SERVERS = 3;
 const MAX_SEARCHES = 32;
 const MAX_SEARCH_CHARACTERS = 2048;
-/** Some resolvers end their program at a longer one. */
+/** Some resolver libraries abort on longer search paths. */
 const MAX_SEARCH_PATH_CHARACTERS = 253;
 
-/** `cut`: sentences of what had to be left out. */
+/** `cut`: upstream's messages about nameservers and search paths that were omitted. */
 export function podDnsConfig(pod: Pod, facts: DnsFacts): { config: DnsConfig; cut: string[] } {
   const config = policyConfig(pod, facts);
   const custom = pod.spec?.dnsConfig;
@@ -85,7 +85,7 @@ function limitSearches(searches: string[]): string[] {
   return kept;
 }
 
-/** Reads resolv.conf(5). */
+/** Parses the content of a resolv.conf(5) file. */
 export function parseResolvConf(text: string): DnsConfig {
   const config: DnsConfig = { servers: [], searches: [], options: [] };
   for (const line of text.split('\n')) {

@@ -5,13 +5,13 @@ import { type DownwardFacts, fieldValue } from './downward.ts';
 
 const facts: DownwardFacts = { nodeName: 'n', hostIps: [], podIps: [], allocatable: {} };
 
-/** Both columns are what Go's strconv.Quote makes of it. */
+/** Input and output of Go's strconv.Quote. */
 test.each([
   ['plain é 日本 ✓ 😀', 'plain é 日本 ✓ 😀'],
   ['"\\\n\t\x07\x00\x7f', '\\"\\\\\\n\\t\\a\\x00\\x7f'],
   ['\u0080\u009f\u00a0\u00ad\u200b\ufeff\u2028', '\\u0080\\u009f\\u00a0\\u00ad\\u200b\\ufeff\\u2028'],
   ['\u{e0001}', '\\U000e0001'],
-])('a value is quoted as Go does it: %j', (value, quoted) => {
+])('quotes the annotation value %j like Go', (value, quoted) => {
   const pod = { metadata: { name: 'p', annotations: { b: value, a: '1' } } } as unknown as Pod;
   expect(fieldValue({ fieldPath: 'metadata.annotations' }, pod, facts)).toBe(`a="1"\nb="${quoted}"`);
 });
@@ -30,14 +30,14 @@ test.each([
   ['deadline', '2026-01-31T00:00:30.500000Z'],
   ['containers', '[{"name":"app","kind":"app","exitCode":137,"reason":"OOMKilled","restartCount":2}]'],
   ['exitCodes', '{"app":137}'],
-])('the %s of a termination is shown from its beginning on, and empty before', (field, text) => {
+])('status.termination.%s is empty before the termination starts and has a value afterwards', (field, text) => {
   const show = (status: PodStatus): string =>
     fieldValue({ fieldPath: `status.termination.${field}` }, podOf({}, status), facts);
   expect(show({ containerStatuses: [ended] })).toBe('');
   expect(show({ containerStatuses: [ended], termination })).toBe(text);
 });
 
-test('the containers of a termination in which none has ended are an empty list', () => {
+test('status.termination.containers is an empty list if no container has ended', () => {
   const { containers: _, ...begun } = termination;
   const pod = podOf({}, { termination: begun });
   expect(fieldValue({ fieldPath: 'status.termination.containers' }, pod, facts)).toBe('[]');

@@ -13,14 +13,14 @@ import type {
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
 import { containersByName } from './by-name.ts';
 
-/** What the Pod's object does not tell. */
+/** The facts that are not part of the Pod object. */
 export interface DownwardFacts {
   nodeName: string;
   /** Addresses of the node, the primary one first. */
   hostIps: readonly string[];
-  /** Addresses of the sandbox; the node's are used for a Pod on the host's network. */
+  /** Addresses of the sandbox. A Pod with hostNetwork has hostIps instead. */
   podIps: readonly string[];
-  /** Allocatable of the node: the limits of containers that have none. */
+  /** Allocatable of the node, reported as the limits of containers without limits. */
   allocatable: Readonly<Record<string, string>>;
 }
 
@@ -43,11 +43,11 @@ const simpleFields: Readonly<Record<string, (pod: Pod, facts: DownwardFacts) => 
   'status.termination.exitCodes': (pod) => ofTermination(pod, () => JSON.stringify(exitCodes(pod))),
 };
 
-/** Empty before the Pod ends. */
+/** Returns '' if the Pod is not terminating. */
 const ofTermination = ({ status }: Pod, show: (termination: PodTermination) => string): string =>
   status?.termination === undefined ? '' : show(status.termination);
 
-/** Of the app containers that have ended, by name. */
+/** The exit codes of the app containers that have ended, by name. */
 const exitCodes = ({ status }: Pod): Record<string, number> =>
   Object.fromEntries(
     (status?.containerStatuses ?? []).flatMap(({ name, state }) =>
@@ -55,17 +55,17 @@ const exitCodes = ({ status }: Pod): Record<string, number> =>
     ),
   );
 
-/** The addresses under which the Pod is reached. */
+/** The addresses at which the Pod can be reached. */
 export const podAddresses = (pod: Pod, facts: Pick<DownwardFacts, 'hostIps' | 'podIps'>): readonly string[] =>
   pod.spec?.hostNetwork === true ? facts.hostIps : facts.podIps;
 
-/** Of a key that a user chose: `constructor` is none that every object has. */
+/** Looks up a key chosen by a user, ignoring properties that every object inherits, such as `constructor`. */
 export const ownValue = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
   map !== undefined && Object.hasOwn(map, key) ? map[key] : undefined;
 
-/** Throws where the path is not one of the downward API. */
+/** Throws if the downward API does not support the path. */
 export function fieldValue(selector: ObjectFieldSelector, pod: Pod, facts: DownwardFacts): string {
-  // The name of its first days, which the API takes to mean the same.
+  // spec.host is the old name of the field, which the API still accepts.
   const path = selector.fieldPath === 'spec.host' ? 'spec.nodeName' : selector.fieldPath;
   const subscript = /^metadata\.(labels|annotations)\['(.*)'\]$/.exec(path);
   if (subscript !== null)
@@ -75,7 +75,10 @@ export function fieldValue(selector: ObjectFieldSelector, pod: Pod, facts: Downw
   return field(pod, facts);
 }
 
-/** Throws where the container or the resource does not exist. `self`: the container of an environment variable. */
+/**
+ * Throws if the container or the resource does not exist. `self`: the container that defines the environment variable; undefined
+ * for volumes.
+ */
 export function resourceFieldValue(
   selector: ResourceFieldSelector,
   pod: Pod,
@@ -93,9 +96,9 @@ export function resourceFieldValue(
   }
   const { limits, requests } = container.resources ?? {};
   const asked = parseQuantity((list === 'limits' ? limits : requests)?.[resource] ?? limits?.[resource] ?? '0');
-  // A limit of zero is none. Huge pages are never given beyond what is asked for: no limit is a limit of zero.
-  const isOpen = list === 'limits' && asked?.nano === 0n && !resource.startsWith('hugepages-');
-  const amount = isOpen ? parseQuantity(facts.allocatable[resource] ?? '0') : asked;
+  // A limit of zero means no limit, except for huge pages: a container without a limit gets none.
+  const isUnlimited = list === 'limits' && asked?.nano === 0n && !resource.startsWith('hugepages-');
+  const amount = isUnlimited ? parseQuantity(facts.allocatable[resource] ?? '0') : asked;
   const divisor = parseQuantity(selector.divisor ?? '0');
   if (amount === undefined || divisor === undefined) throw new Error(`invalid quantity for ${selector.resource}`);
   return resource === 'cpu'
@@ -106,13 +109,13 @@ export function resourceFieldValue(
 const isReadable = (resource: string): boolean =>
   resource === 'cpu' || resource === 'memory' || resource === 'ephemeral-storage' || resource.startsWith('hugepages-');
 
-/** A divisor of zero means one unit. */
+/** Divides and rounds up. A divisor of zero means one unit. */
 function dividedUp(amount: Quantity, divisor: Quantity, read: (quantity: Quantity) => bigint, unit: bigint): string {
   const by = divisor.nano === 0n ? unit : read(divisor);
   return String((read(amount) + by - 1n) / by);
 }
 
-/** `key="value"`, one a line, sorted by key. */
+/** Formats a map as lines of `key="value"`, sorted by key. */
 const formatMap = (map: Readonly<Record<string, string>>): string =>
   Object.keys(map)
     .sort()
@@ -131,7 +134,7 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** Quoted as Go's %q does it: letters, marks, numbers, punctuation, symbols and the ASCII space stay. */
+/** Quotes like Go's %q: letters, marks, numbers, punctuation, symbols and the ASCII space are not escaped. */
 const goQuote = (text: string): string =>
   `"${text.replace(/["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (c) => escapes[c] ?? escapedCode(c.codePointAt(0) ?? 0))}"`;
 

@@ -8,7 +8,7 @@ const factsOf = (services: readonly Service[]): EnvironmentFacts => ({
   ...{ configMap: () => undefined, secret: () => undefined },
 });
 
-/** A Service of the namespace default, with a count of the looks at its ports. */
+/** A Service of the namespace default that counts how often its ports are read. */
 function serviceWith(ports: number) {
   const counts = { looks: 0 };
   const all = Array.from({ length: ports }, (_, index) => ({ port: index + 1, protocol: 'TCP' }));
@@ -23,7 +23,7 @@ function serviceWith(ports: number) {
   return { service, counts };
 }
 
-it('the containers of Pods share the variables of one list of Services', () => {
+it('computes the variables of a list of Services once for all containers', () => {
   const { service, counts } = serviceWith(100);
   const services = [service];
   for (let index = 0; index < 50; index++) {
@@ -33,7 +33,7 @@ it('the containers of Pods share the variables of one list of Services', () => {
   expect(counts.looks).toBe(1);
 });
 
-it('Services whose variables no container can have are looked at once, not for each container', () => {
+it('computes variables of Services that are too large for any container only once', () => {
   const { service, counts } = serviceWith(60_000);
   const services = [service];
   for (let index = 0; index < 50; index++)
@@ -43,7 +43,7 @@ it('Services whose variables no container can have are looked at once, not for e
   expect(counts.looks).toBe(1);
 });
 
-it('Pods of two namespaces that start in turns share the variables of one list of Services', () => {
+it('caches the variables of several namespaces', () => {
   const { service, counts } = serviceWith(100);
   const services = [service];
   for (let index = 0; index < 50; index++)
@@ -55,12 +55,12 @@ it('Pods of two namespaces that start in turns share the variables of one list o
   expect(counts.looks).toBe(1);
 });
 
-it('the values that a variable had before its last one count as well', () => {
+it('counts replaced values of a variable toward the limit', () => {
   const env = Array.from({ length: 7 }, () => ({ name: 'A', value: 'x'.repeat(2 ** 20) }));
   expect(() => containerEnvironment(podOf(), containerOf('c', { env }), factsOf([]))).toThrow('larger than 6 MiB');
 });
 
-it('a Pod without service links does not have the variables that another has', () => {
+it('does not give a Pod without service links the cached variables of one with links', () => {
   const services = [serviceWith(1).service];
   const without = podOf({ enableServiceLinks: false });
   expect(containerEnvironment(podOf(), containerOf('c'), factsOf(services)).size).toBeGreaterThan(0);

@@ -1,7 +1,7 @@
 /**
- * The environment variables of a container. Pure: the objects that variables refer to are passed in.
- * Order: envFrom, then env (each may refer to those before it and to Services), then the Services' own variables
- * where nothing of that name was set.
+ * Computes the environment variables of a container. Pure: the objects that variables refer to are passed in.
+ * Order: envFrom, then env (each may refer to earlier variables and to Services), then the variables of Services whose names
+ * are not set yet.
  * Source: pkg/kubelet makeEnvironmentVariables and pkg/kubelet/envvars of v1.33 (behaviour and error texts).
  */
 import type {
@@ -20,14 +20,14 @@ import { type DownwardFacts, fieldValue, ownValue, resourceFieldValue } from './
 import { expand, MAX_PROCESS_BYTES, processTooLarge } from './expand.ts';
 
 export interface EnvironmentFacts extends DownwardFacts {
-  /** Of the Pod's namespace, and `kubernetes` of the namespace default. */
+  /** All Services; those of the Pod's namespace and `kubernetes` of the namespace default are used. */
   services: readonly Service[];
-  /** Objects of the Pod's namespace; undefined where there is none. */
+  /** Returns an object of the Pod's namespace; undefined if it does not exist. */
   configMap(name: string): ConfigMap | undefined;
   secret(name: string): Secret | undefined;
 }
 
-/** Throws a ContainerConfigError. */
+/** Throws a ContainerConfigError if a reference cannot be resolved or the variables are too large. */
 export function containerEnvironment(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -49,8 +49,8 @@ export function containerEnvironment(
 }
 
 /**
- * Throws a ContainerConfigError where all of them are larger than MAX_PROCESS_BYTES. A value that a later one replaces counts too:
- * it had to be made.
+ * Throws a ContainerConfigError if all variables together are larger than MAX_PROCESS_BYTES. Values that were replaced count too,
+ * which bounds the work.
  */
 class BoundedVariables extends Map<string, string> {
   #bytes = 0;
@@ -61,7 +61,7 @@ class BoundedVariables extends Map<string, string> {
   }
 }
 
-/** Printable ASCII without `=`, the relaxed rule of v1.33; upstream skips what breaks it. */
+/** Printable ASCII without `=`, the relaxed rule of v1.33. Upstream skips invalid names. */
 const isVariableName = (name: string): boolean => /^[ -<>-~]+$/.test(name);
 
 function addAll(result: Map<string, string>, source: EnvFromSource, facts: EnvironmentFacts): void {
@@ -81,7 +81,7 @@ function addAll(result: Map<string, string>, source: EnvFromSource, facts: Envir
   }
 }
 
-/** Undefined: an optional reference to what does not exist; the variable is left out. */
+/** Returns undefined for an optional reference to an object or key that does not exist: the variable is not set. */
 function valueFrom(
   variable: EnvVar,
   pod: Pod,
@@ -132,25 +132,25 @@ function found<T>(
 
 type Variables = ReadonlyMap<string, string>;
 
-/** The variables that were made of a list of Services, by namespace and kind of Pod; or why no container can have them. */
-const known = new WeakMap<readonly Service[], Map<string, Variables | ContainerConfigError>>();
-/** Those of as many namespaces are kept: each may have 6 MiB. */
-const MAX_KEPT = 8;
+/** The variables for a list of Services, by namespace and enableServiceLinks; an error if they are too large for any container. */
+const cache = new WeakMap<readonly Service[], Map<string, Variables | ContainerConfigError>>();
+/** The maximum number of cached entries per list: each may have 6 MiB. */
+const MAX_CACHED = 8;
 
-/** Kept with the list: a namespace may have many thousands of ports, and a Pod thousands of containers. */
+/** Cached per list, since a namespace may have many thousands of ports and a Pod thousands of containers. */
 function serviceVariables(pod: Pod, services: readonly Service[]): Variables {
   const { namespace = '' } = pod.metadata;
   const links = pod.spec?.enableServiceLinks !== false;
-  const of = `${namespace}/${links}`;
-  const kept = known.get(services) ?? new Map<string, Variables | ContainerConfigError>();
-  known.set(services, kept);
-  const outcome = kept.get(of) ?? variablesOf(visibleServices(namespace, links, services));
-  putNewest(kept, of, outcome, MAX_KEPT);
+  const key = `${namespace}/${links}`;
+  const cached = cache.get(services) ?? new Map<string, Variables | ContainerConfigError>();
+  cache.set(services, cached);
+  const outcome = cached.get(key) ?? variablesOf(visibleServices(namespace, links, services));
+  putNewest(cached, key, outcome, MAX_CACHED);
   if (outcome instanceof ContainerConfigError) throw outcome;
   return outcome;
 }
 
-/** Those with a cluster IP that a Pod of the namespace shall see. */
+/** The Services with a cluster IP whose variables a Pod of the namespace gets. */
 function visibleServices(namespace: string, links: boolean, services: readonly Service[]): Service[] {
   const visible = services.filter((service) => {
     const ip = service.spec?.clusterIP ?? '';
@@ -158,13 +158,13 @@ function visibleServices(namespace: string, links: boolean, services: readonly S
     if (links && service.metadata.namespace === namespace) return true;
     return service.metadata.name === 'kubernetes' && service.metadata.namespace === 'default';
   });
-  // The master's Service comes first so that one of the same name in the Pod's namespace replaces it.
+  // The Service default/kubernetes comes first, so that one of the same name in the Pod's namespace replaces it.
   return visible.sort(
     (a, b) => Number(a.metadata.namespace === namespace) - Number(b.metadata.namespace === namespace),
   );
 }
 
-/** FOO_SERVICE_HOST and its family, for each Service. */
+/** Returns NAME_SERVICE_HOST and the related variables of each Service. */
 function variablesOf(services: readonly Service[]): Variables | ContainerConfigError {
   const result = new BoundedVariables();
   try {
@@ -203,7 +203,7 @@ function addService(result: Map<string, string>, service: Service): void {
   });
 }
 
-/** Names of the ConfigMaps and Secrets that containerEnvironment() will look up. */
+/** Returns the names of the ConfigMaps and Secrets that containerEnvironment() will look up. */
 export function environmentReferences(container: Container | EphemeralContainer): {
   configMaps: Set<string>;
   secrets: Set<string>;

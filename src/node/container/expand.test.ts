@@ -27,17 +27,17 @@ describe('expand', () => {
     ['$$', '$'],
     ['cost: $$5 for $(A)', 'cost: $5 for a'],
   ];
-  it.each(table)('%j gives %j', (text, expected) => {
+  it.each(table)('expands %j to %j', (text, expected) => {
     expect(expand(text, lookup)).toBe(expected);
   });
-  it('takes linear time where no reference is closed', () => {
+  it('takes linear time if no reference is closed', () => {
     const text = '$('.repeat(1_000_000);
     const began = process.cpuUsage();
     expect(expand(`$(A)${text}`, lookup)).toBe(`a${text}`);
-    // Quadratic time is minutes.
+    // Quadratic time would be minutes.
     expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
   });
-  it('stops where the references grow beyond what a process may have', () => {
+  it('throws if the expansion exceeds the limit for a process', () => {
     const large = 'x'.repeat(1000);
     const text = '$(A)'.repeat(MAX_PROCESS_BYTES / 1000 + 1);
     expect(() => expand(text, () => large)).toThrow(ContainerConfigError);
@@ -53,10 +53,10 @@ describe('expandStrict', () => {
     ['$(A)/$(B)', 'B'],
     ['$(EMPTY)', 'EMPTY'],
     ['$(X)/$(B)-$(A)-$(EMPTY)-$(B)', 'B, EMPTY, X'],
-  ])('of %j names what is missing', (text, names) => {
+  ])('throws for %j and lists the missing names %s', (text, names) => {
     expect(() => expandStrict(text, lookup)).toThrow(new Error(`missing value for ${names}`));
   });
-  it('takes what is there', () => {
+  it('expands names that have values', () => {
     expect(expandStrict('$(A)/$$(B)', lookup)).toBe('a/$(B)');
   });
 });

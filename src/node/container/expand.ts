@@ -1,25 +1,25 @@
 import { ContainerConfigError } from './container-config-error.ts';
 
 /**
- * The most that Linux gives to a program as its arguments and environment, in bytes. Source: "Limits on size of arguments and
+ * The maximum size of a program's arguments and environment on Linux, in bytes. Source: "Limits on size of arguments and
  * environment" of execve(2).
  */
 export const MAX_PROCESS_BYTES = 6 * 1024 * 1024;
 
-/** A program with so much could not start. */
+/** The error for arguments and an environment with which a program could not start. */
 export const processTooLarge = (): ContainerConfigError =>
   new ContainerConfigError(
-    'the arguments and environment with their references expanded are larger than 6 MiB, which Linux does not take',
+    'the arguments and environment with their references expanded are larger than 6 MiB, the limit of Linux',
   );
 
 /**
- * Expansion of `$(NAME)` in a container's command, arguments and environment.
- * `$$` is one `$`, so `$$(NAME)` stays `$(NAME)`; an unknown name and an unclosed `$(` stay as they are.
- * Throws a ContainerConfigError where more than MAX_PROCESS_BYTES come of it: variables that refer to each other grow exponentially.
- * Source: "Define Dependent Environment Variables" of the v1.33 documentation; third_party/forked/golang/expansion (behaviour).
+ * Expands `$(NAME)` in a container's command, arguments and environment.
+ * `$$` becomes `$`, so `$$(NAME)` becomes `$(NAME)`; unknown names and an unclosed `$(` are left unchanged.
+ * Throws a ContainerConfigError if the result exceeds MAX_PROCESS_BYTES: variables that refer to each other may grow exponentially.
+ * Source: "Define Dependent Environment Variables" of the v1.33 documentation; third_party/forked/golang/expansion (behavior).
  */
 export function expand(text: string, lookup: (name: string) => string | undefined): string {
-  // No reference is closed after the last parenthesis: to look for its end from each `$(` would take quadratic time.
+  // Stop at the last closing parenthesis: searching for one from each unclosed `$(` would take quadratic time.
   const closed = text.slice(0, text.lastIndexOf(')') + 1);
   let bytes = 0;
   const expanded = closed.replace(/\$(?:\$|\(([^)]*)\))/g, (match, name: string | undefined) => {
@@ -31,7 +31,7 @@ export function expand(text: string, lookup: (name: string) => string | undefine
   return expanded + text.slice(closed.length).replaceAll('$$', () => '$');
 }
 
-/** As expand(), for words that together have MAX_PROCESS_BYTES at most. */
+/** Expands each word like expand(). The limit MAX_PROCESS_BYTES applies to all words together. */
 export function expandAll(words: readonly string[], lookup: (name: string) => string | undefined): string[] {
   let bytes = 0;
   return words.map((word) => {
@@ -42,7 +42,7 @@ export function expandAll(words: readonly string[], lookup: (name: string) => st
   });
 }
 
-/** As expand(), but throws where a name is unknown or its value empty, and names all of them, with upstream's words. */
+/** Like expand(), but throws upstream's error, which lists all names, if names are unknown or their values are empty. */
 export function expandStrict(text: string, lookup: (name: string) => string | undefined): string {
   const missing = new Set<string>();
   const expanded = expand(text, (name) => {

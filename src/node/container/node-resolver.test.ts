@@ -18,14 +18,14 @@ const write = (name: string, text: string): string => {
 
 test.each<[string, string, string | undefined, string[]]>([
   [
-    'servers of the network as they are',
+    "the machine's servers if one of them is not on loopback",
     'nameserver 10.0.0.2\nnameserver 127.0.0.1\n',
     'nameserver 9.9.9.9\n',
     ['10.0.0.2', '127.0.0.1'],
   ],
   ['the servers behind a stub on loopback', 'nameserver 127.0.0.53\n', 'nameserver 9.9.9.9\n', ['9.9.9.9']],
-  ['the stub where nothing is known behind it', 'nameserver 127.0.0.53\n', undefined, ['127.0.0.53']],
-  ['nothing where there is nothing', '', 'nameserver 9.9.9.9\n', []],
+  ['the stub if the servers behind it are unknown', 'nameserver 127.0.0.53\n', undefined, ['127.0.0.53']],
+  ['no servers if the machine has none', '', 'nameserver 9.9.9.9\n', []],
 ])('Pods get %s', async (_what, conf, resolved, servers) => {
   const machine = {
     conf: write('resolv.conf', conf),
@@ -34,7 +34,7 @@ test.each<[string, string, string | undefined, string[]]>([
   expect(readNodeResolver('', machine).servers).toEqual(servers);
 });
 
-test('a file that is named is what counts', async () => {
+test('reads a given file instead of the machine configuration', async () => {
   const own = write('own.conf', 'nameserver 127.0.0.1\nsearch own.example\n');
   expect(readNodeResolver(own)).toEqual({ servers: ['127.0.0.1'], searches: ['own.example'], options: [] });
   expect(readNodeResolver(join(folder, 'none')).servers).toEqual([]);

@@ -1,15 +1,15 @@
-/** The resolver configuration that Pods take from their node. */
+/** Reads the node's resolver configuration, on which that of Pods is based. */
 import { readFileSync } from 'node:fs';
 import { type DnsConfig, parseResolvConf } from './dns-config.ts';
 
 export const MACHINE_RESOLV_CONF = '/etc/resolv.conf';
-/** What systemd-resolved forwards to. */
+/** The servers to which systemd-resolved forwards. */
 const RESOLVED_CONF = '/run/systemd/resolve/resolv.conf';
 
 /**
- * Of `file`, or of the machine: where a stub listens on the machine's loopback, which Pods do not reach, the servers behind
- * it. What cannot be read has no servers. Read at once, for each container anew: a few lines, where the way through the
- * thread pool and back four times would be the longest part of what is done before a container is made.
+ * Reads `file` if given, else the machine's configuration. If that only has a stub on loopback, which Pods cannot reach, returns
+ * the servers behind the stub. A file that cannot be read counts as empty. Read synchronously for each container: the file has a
+ * few lines, and four round trips through the thread pool would take longer than all other preparations of a container.
  */
 export function readNodeResolver(
   file: string | undefined,

@@ -1,23 +1,23 @@
-/** The labels and annotations of a Pod that its sandbox has in the runtime. They are for the runtime's plugins; lifepod does not read them. */
+/** Selects the labels and annotations that a Pod's sandbox has in the runtime, for the runtime's plugins. lifepod does not read them. */
 import type { Pod } from '../../api/generated/types.ts';
 import type { SandboxConfig } from '../../runtime/runtime.ts';
 
-/** A runtime answers with those of all sandboxes at once: of up to 12,500 Pods that have ended, and of those that run. */
+/** Limits the size of the runtime's responses, which contain all sandboxes: those of running Pods and of up to 12,500 ended Pods. */
 const MAX_BYTES = 8 * 1024;
-/** How many more bytes than its texts an entry has in a message. */
+/** The overhead of an entry in a message, in bytes. */
 const ENTRY_BYTES = 12;
-/** kubectl apply keeps the whole manifest in it: nobody misses it where it has no room. */
+/** Contains the whole manifest, for kubectl apply. The runtime does not need it, so leaving it out is not reported. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 interface SandboxMetadata {
   shown: Pick<SandboxConfig, 'labels' | 'annotations'>;
-  /** The message of an Event; undefined: all of them are shown. */
+  /** The message of an Event about omitted entries; undefined if there are none to report. */
   cut: string | undefined;
 }
 
 const known = new WeakMap<Pod, SandboxMetadata>();
 
-/** Kept with the Pod, whose thousands of containers are all created with it. */
+/** Cached per Pod, since the creation of each of its containers needs it. */
 export function sandboxMetadata(pod: Pod): SandboxMetadata {
   const metadata = known.get(pod) ?? boundedMetadata(pod);
   known.set(pod, metadata);
@@ -30,7 +30,7 @@ function boundedMetadata({ metadata: { labels = {}, annotations = {} } }: Pod): 
   const fitting = (all: Record<string, string>): Record<string, string> => {
     const fits: [string, string][] = [];
     const keys = Object.keys(all);
-    // More than these have no room, whatever they are.
+    // More entries than this cannot fit, even with empty texts.
     for (const key of keys.slice(0, MAX_BYTES / ENTRY_BYTES)) {
       const value = all[key] ?? '';
       const bytes = Buffer.byteLength(key) + Buffer.byteLength(value) + ENTRY_BYTES;
@@ -43,6 +43,6 @@ function boundedMetadata({ metadata: { labels = {}, annotations = {} } }: Pod): 
     return Object.fromEntries(fits);
   };
   const shown = { labels: fitting(labels), annotations: fitting(annotations) };
-  const cut = `the container runtime gets at most 8 KiB of the labels and annotations: ${left} left out`;
+  const cut = `the container runtime gets at most 8 KiB of the labels and annotations: ${left} omitted`;
   return { shown, cut: left === 0 ? undefined : cut };
 }

@@ -1,5 +1,5 @@
 /**
- * The termination message of a container that has ended: what it wrote into its file, or the end of its log.
+ * Reads the termination message of a container that has ended: the content of its file, or the end of its log.
  * Source: "Determine the Reason for Pod Failure" of the v1.33 documentation (sizes, policy); normalizeStatus of v1.33's
  * kubelet (a Pod's limit, shared by its containers).
  */
@@ -12,11 +12,11 @@ const MAX_POD_BYTES = 12 * 1024;
 const MAX_LOG_BYTES = 2048;
 const MAX_LOG_LINES = 80;
 
-/** How many bytes the message of one container may have in a Pod of so many, of whatever kind. */
+/** The maximum size of one container's message, in bytes. `containers`: the number of containers of all kinds in the Pod. */
 export const messageLimitBytes = (containers: number): number =>
   Math.min(MAX_CONTAINER_BYTES, Math.floor(MAX_POD_BYTES / Math.max(1, containers)));
 
-/** Its first bytes; a character that would be cut in two is left out. */
+/** Returns the first bytes of the message, without splitting a character. */
 export function limitMessage(message: string, limitBytes: number): string {
   const bytes = Buffer.from(message);
   if (bytes.length <= limitBytes) return message;
@@ -26,7 +26,7 @@ export function limitMessage(message: string, limitBytes: number): string {
 }
 
 export interface TerminationMessageOptions {
-  /** As terminationMessageFile() names it; undefined for a container without a terminationMessagePath. */
+  /** From terminationMessageFile(); undefined for a container without a terminationMessagePath. */
   file: string | undefined;
   /** The attempt's log. */
   logFile: string;
@@ -34,7 +34,7 @@ export interface TerminationMessageOptions {
   exitCode: number;
 }
 
-/** '' where there is none. Never rejects but for an aborted `signal`: an unreadable message is told as upstream tells it. */
+/** Returns '' if there is no message. Rejects only if `signal` is aborted; read errors become the message, with upstream's text. */
 export async function readTerminationMessage(options: TerminationMessageOptions, signal: AbortSignal): Promise<string> {
   const { file, logFile, policy, exitCode } = options;
   const message = file === undefined ? '' : await readStart(file);
@@ -42,7 +42,7 @@ export async function readTerminationMessage(options: TerminationMessageOptions,
   return readLogEnd(logFile, signal);
 }
 
-/** The container may have replaced the file by anything while it ran: a link is not followed, a pipe not waited for. */
+/** The container may have replaced the file with anything, so links are not followed and opening a pipe does not block. */
 async function readStart(file: string): Promise<string> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {

@@ -1,6 +1,6 @@
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 
-/** A failure with the reason that the waiting container shows. */
+/** A failed action, with the reason for the container's waiting state. */
 export class ActionError extends Error {
   override readonly name = 'ActionError';
   readonly reason: string;
@@ -10,10 +10,16 @@ export class ActionError extends Error {
   }
 }
 
-/** For a catch of a call of the runtime: makes its error one with the reason. An unknown outcome is no failure, and stays. */
-export function failsWith(reason: string, say: (why: string) => string = (why) => why): (error: unknown) => never {
+/**
+ * Returns a handler for .catch() of a runtime call that rethrows the error as an ActionError with this reason. An
+ * OutcomeUnknownError is not a failure and is rethrown unchanged.
+ */
+export function failsWith(
+  reason: string,
+  formatMessage: (cause: string) => string = (cause) => cause,
+): (error: unknown) => never {
   return (error) => {
     if (error instanceof OutcomeUnknownError) throw error;
-    throw new ActionError(reason, say(error instanceof Error ? error.message : String(error)));
+    throw new ActionError(reason, formatMessage(error instanceof Error ? error.message : String(error)));
   };
 }

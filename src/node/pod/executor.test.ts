@@ -12,7 +12,7 @@ const start = {
 const info: ImageInfo = { id: 'i', tags: [], digests: [], sizeBytes: 1 };
 const sandbox = { kind: 'createSandbox', attempt: 0 } as const;
 
-/** An executor whose calls are told, and fail where they are told to. */
+/** An executor that records the calls it makes; those named in `failing` fail. */
 function executor(
   failing: Set<string>,
   { precedesSandbox = false, failure = (name: string): Error => new Error(`${name} fails`) } = {},
@@ -61,7 +61,7 @@ function executor(
   return { calls, configs, images, pod, run };
 }
 
-test('no container starts before the Pod has its limits, which are written once', async () => {
+test('writes the limits of the control group once, before the first container starts', async () => {
   const failing = new Set(['limits']);
   const { calls, run } = executor(failing);
   await expect(run(sandbox)).rejects.toThrow('limits fails');
@@ -77,7 +77,7 @@ test('no container starts before the Pod has its limits, which are written once'
   ]);
 });
 
-test('of a sandbox that another engine made they are written before the first container, and again with the next one', async () => {
+test('writes the limits before the first container in a sandbox of an earlier engine, and again for the next sandbox', async () => {
   const { calls, run } = executor(new Set());
   await run(start);
   await run({ kind: 'stopSandbox', id: 's' });
@@ -88,7 +88,7 @@ test('of a sandbox that another engine made they are written before the first co
   ]);
 });
 
-test('where the runtime would make the group without limits, they are written before the sandbox', async () => {
+test('writes the limits before the sandbox if the runtime would create the group without limits', async () => {
   const failing = new Set(['limits']);
   const { calls, run } = executor(failing, { precedesSandbox: true });
   await expect(run(sandbox)).rejects.toThrow('limits fails');
@@ -101,7 +101,7 @@ test('where the runtime would make the group without limits, they are written be
   ]);
 });
 
-test('the control group of a deleted Pod is removed at the same time as its last sandbox', async () => {
+test('removes the control group of a deleted Pod together with its last sandbox', async () => {
   const { calls, pod, run } = executor(new Set());
   const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T09:30:00Z' };
   await run({ kind: 'stopSandbox', id: 's' }, { ...pod, metadata });
@@ -121,7 +121,7 @@ test.each([
   ['create', start],
   ['start', start],
   ['stop', { kind: 'stopSandbox', id: 's' }],
-] as const)('an unknown outcome of the call %s stays one, with no reason of a failure', async (name, action) => {
+] as const)('rethrows an unknown outcome of the call %s unchanged', async (name, action) => {
   const unknown = new OutcomeUnknownError('rpc error: code = Unavailable desc = connect ECONNREFUSED');
   const { run } = executor(new Set([name]), { failure: () => unknown });
   await expect(run(action)).rejects.toBe(unknown);
@@ -132,26 +132,26 @@ test.each([
   ['pull', 'ErrImagePull', { kind: 'pullImage', container: 'app', attempt: 0, image: 'img' }],
   ['create', 'CreateContainerError', start],
   ['start', 'RunContainerError', start],
-] as const)('a failure of the call %s has the reason %s', async (name, reason, action) => {
+] as const)('a failed call %s is reported with the reason %s', async (name, reason, action) => {
   await expect(executor(new Set([name])).run(action)).rejects.toMatchObject({ reason });
 });
 
 const startEntry = { ...start, container: 'entry', containerKind: 'defer', image: 'tools:2', imageId: 't' } as const;
 
-test('an entry with imageFrom runs the image that the action names', async () => {
+test('a defer container with imageFrom runs the image that the action names', async () => {
   const { configs, images, run } = executor(new Set());
   images.set('t', { ...info, id: 't', user: '70' });
   await run(startEntry);
   expect(configs).toMatchObject([{ name: 'entry', imageName: 'tools:2', imageId: 't', security: { runAsUser: 70 } }]);
 });
 
-test('an image that is gone when its container starts is reported under the name that the action has', async () => {
+test('reports an image that no longer exists at container start as absent, under the name in the action', async () => {
   const { run } = executor(new Set());
   const state = { attempt: 0, image: 'tools:2', state: 'absent' };
   expect(await run(startEntry)).toEqual({ image: { container: 'entry', state } });
 });
 
-test('the files of the downward API are written, and the version of what they show is told', async () => {
+test('writeDownwardFiles rewrites the downward API files and returns their version', async () => {
   const { calls, run } = executor(new Set());
   expect(await run({ kind: 'writeDownwardFiles', version: '7' })).toEqual({ downward: '7' });
   expect(calls).toEqual(['rewrite']);

@@ -1,8 +1,8 @@
 /**
- * Carries out the actions that decide() asks for, one call of the runtime or of the volumes each.
+ * Carries out the actions that decide() requests, each with a call to the runtime, the volumes or the API.
  *
- * Boundary: no rule of a Pod's life is here. Every action may be repeated; an action's effect shows in the next
- * observation, beside what Outcome tells. An action whose call has an unknown outcome rejects with that OutcomeUnknownError.
+ * Boundary: this file contains no lifecycle rules. Every action is idempotent. Its effect appears in the next observation,
+ * except for what Outcome reports. An action whose call has an unknown outcome rejects with that OutcomeUnknownError.
  */
 
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
@@ -29,10 +29,10 @@ import type { Outcome, WorkerPorts } from './worker-ports.ts';
 /** The part of the volume manager that actions need. */
 export interface VolumePort {
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** Writes what mounted volumes show of the Pod's fields. */
+  /** Rewrites the Pod's fields (downward API) in mounted volumes. */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
-  /** unmount(), and all other files of the Pod go. */
+  /** Unmounts the volumes and deletes all other files of the Pod. */
   remove(podUid: string, signal: AbortSignal): Promise<void>;
 }
 
@@ -42,13 +42,13 @@ export interface ExecutorPorts {
   /** As PodSource.finalize(). */
   finalize(pod: Pod): Promise<Outcome>;
   volumes: VolumePort;
-  /** The facts for the Pod's configuration; the container's references are resolved where one is given. */
+  /** Returns the facts for the Pod's configuration. With a container, also resolves the objects that it references. */
   environment(
     pod: Pod,
     container: Container | EphemeralContainer | undefined,
     signal: AbortSignal,
   ): Promise<PodEnvironment>;
-  /** Makes the files and mounts that the container's configuration names. */
+  /** Creates the files and mounts that the container's configuration refers to. */
   prepareContainer(
     pod: Pod,
     container: Container | EphemeralContainer,
@@ -56,23 +56,23 @@ export interface ExecutorPorts {
     env: PodEnvironment,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Removes what a run has left whose record is gone. */
+  /** Deletes the files of a run whose container has been removed from the runtime. */
   removeRunFiles(pod: Pod, run: { name: string; attempt: number }): Promise<void>;
-  /** Both reject when `signal` aborts, and with an OutcomeUnknownError where there is no result. */
+  /** Like runHook(), rejects when `signal` aborts, and with an OutcomeUnknownError when there is no result. */
   runProbe(pod: Pod, action: Action & { kind: 'runProbe' }, signal: AbortSignal): Promise<Omit<ProbeResult, 'serial'>>;
   runHook(pod: Pod, action: Action & { kind: 'runHook' }, signal: AbortSignal): Promise<HookResult>;
-  /** With the Pod's pull secrets. Rejects with the registry's reasons. */
+  /** Pulls with the Pod's pull secrets. Rejects with the registry's error. */
   pullImage(
     pod: Pod,
     reference: string,
     progress: (progress: PullProgress) => void,
     signal: AbortSignal,
   ): Promise<PulledImage>;
-  /** Makes the folder of the Pod's logs. */
+  /** Creates the folder of the Pod's logs. */
   prepareSandbox(config: SandboxConfig): void;
-  /** An Event on the Pod. */
+  /** Emits a Warning Event on the Pod. */
   warn(pod: Pod, reason: string, message: string): void;
-  /** Of the Pods' control groups; absent: the runtime's own. */
+  /** Manages the Pods' control groups. Absent if the runtime chooses the control groups. */
   cgroups?: Pick<PodCgroups, 'create' | 'release' | 'precedesSandbox'> | undefined;
 }
 
@@ -80,19 +80,19 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
   const { runtime, volumes, timers } = ports;
   const stopInTime = createStopInTime(runtime, timers);
 
-  /** Of the images that Pods use here, by ID: an ID's image never changes. */
+  /** The images that Pods on this node use, by ID. The image of an ID never changes. */
   const images = new Map<string, ImageInfo>();
 
-  /** By Pod UID: the writes of the limits of its control group, by this engine. */
-  const limited = new Map<string, Promise<void> | undefined>();
-  const limit = (pod: Pod): Promise<void> | undefined => {
+  /** By Pod UID: resolves when this engine has written the limits of the Pod's control group. */
+  const limitWrites = new Map<string, Promise<void> | undefined>();
+  const writeLimits = (pod: Pod): Promise<void> | undefined => {
     const uid = pod.metadata.uid ?? '';
     const writes = ports.cgroups?.create(pod).catch((error: unknown) => {
-      limited.delete(uid);
-      const what = `failed to ensure that the pod: ${uid} cgroups exist and are correctly applied`;
-      throw new ActionError('CreateContainerError', `${what}: ${reasonOf(error)}`);
+      limitWrites.delete(uid);
+      const summary = `failed to ensure that the pod: ${uid} cgroups exist and are correctly applied`;
+      throw new ActionError('CreateContainerError', `${summary}: ${messageOf(error)}`);
     });
-    limited.set(uid, writes);
+    limitWrites.set(uid, writes);
     return writes;
   };
 
@@ -106,7 +106,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
         await volumes.unmount(uid, signal);
         return { volumes: 'unmounted' };
       case 'removeFiles':
-        limited.delete(uid);
+        limitWrites.delete(uid);
         await volumes.remove(uid, signal);
         return { volumes: 'gone' };
       case 'createSandbox':
@@ -132,7 +132,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
         return {};
       case 'stopSandbox':
         await runtime.stopSandbox(action.id, signal);
-        limited.delete(uid);
+        limitWrites.delete(uid);
         if (!isDeleted(pod)) await ports.cgroups?.release(pod);
         return {};
       case 'removeSandbox':
@@ -153,15 +153,15 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     if (cut !== undefined) ports.warn(pod, 'SandboxMetadataCut', cut);
     ports.prepareSandbox(config);
     if (ports.cgroups?.precedesSandbox === true) {
-      await limit(pod);
+      await writeLimits(pod);
       await runtime.runSandbox(config, signal);
-    } else await Promise.all([runtime.runSandbox(config, signal), limit(pod)]);
+    } else await Promise.all([runtime.runSandbox(config, signal), writeLimits(pod)]);
     return {};
   }
 
-  /** The control group of a deleted Pod is removed at the same time, unless the Pod has another sandbox. */
+  /** Removes a deleted Pod's control group at the same time, unless the Pod has another sandbox. */
   async function removeSandbox(id: string, pod: Pod, signal: AbortSignal): Promise<void> {
-    const isLast = isDeleted(pod) && !limited.has(pod.metadata.uid ?? '');
+    const isLast = isDeleted(pod) && !limitWrites.has(pod.metadata.uid ?? '');
     const release = isLast ? ports.cgroups?.release(pod) : undefined;
     for (const result of await Promise.allSettled([runtime.removeSandbox(id, signal), release]))
       if (result.status === 'rejected') throw result.reason;
@@ -189,7 +189,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     if (action.kind === 'checkImage') {
       const info = await runtime
         .imageStatus(reference, signal)
-        .catch(failsWith('ImageInspectError', (why) => `Failed to inspect image "${reference}": ${why}`));
+        .catch(failsWith('ImageInspectError', (cause) => `Failed to inspect image "${reference}": ${cause}`));
       if (info !== undefined) return found(info);
       if (action.mustExist)
         throw new ActionError(
@@ -203,7 +203,7 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
       const { info, millis } = await ports.pullImage(pod, reference, progress, signal);
       return found(info, { millis, withWaitingMillis: timers.now() - began, sizeBytes: info.sizeBytes });
     } catch (error) {
-      throw error instanceof OutcomeUnknownError ? error : pullFailure(reference, reasonOf(error));
+      throw error instanceof OutcomeUnknownError ? error : pullFailure(reference, messageOf(error));
     }
   }
 
@@ -218,10 +218,10 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
     const [env, info] = await Promise.all([
       ports.environment(pod, container, signal),
       images.get(action.imageId) ?? runtime.imageStatus(action.imageId, signal),
-      // Whoever made the sandbox may have died, or failed, before the Pod had its limits.
-      limited.get(pod.metadata.uid ?? '') ?? limit(pod),
+      // The engine may have died, or failed, after it created the sandbox and before it wrote the limits.
+      limitWrites.get(pod.metadata.uid ?? '') ?? writeLimits(pod),
     ]);
-    // It was removed meanwhile: what the pull policy says of an absent image holds.
+    // The image was removed in the meantime: report it as absent, so that the pull policy applies again.
     if (info === undefined)
       return {
         image: {
@@ -251,4 +251,4 @@ export function createExecutor(ports: ExecutorPorts): WorkerPorts['execute'] {
 }
 
 const isDeleted = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
-const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,4 +1,4 @@
-/** The journal of a Pod on its node. */
+/** Tests of the file that stores a Pod's journal. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const pod: Pod = {
 const stop = { message: 'Container app failed liveness probe', at: 100_000, deadline: 130_000, restart: true };
 const termination = { reason: 'Deleted', startedAt: 100_000, deadline: 130_000, preExitDeadline: 130_000 } as const;
 
-it('the next agent reads what the one before has kept', () => {
+it('a new agent reads the journal that the previous agent wrote', () => {
   mkdirSync(join(root, 'a'));
   expect(kept.read(pod)).toEqual({ stops: {} });
   kept.keep(pod, { stops: { one: stop } });
@@ -36,7 +36,7 @@ it('the next agent reads what the one before has kept', () => {
   expect(readdirSync(join(root, 'a'))).toEqual(['journal.json']);
 });
 
-it('a clock that was set back gives no more time than there was', () => {
+it('grants no more time than before after the clock was set back', () => {
   mkdirSync(join(root, 'a'));
   const turn = { entry: 'clean', since: 101_000 };
   kept.keep(pod, { stops: { one: stop }, termination: { ...termination, outagesCountedUntil: 110_000, turn } });
@@ -48,7 +48,7 @@ it('a clock that was set back gives no more time than there was', () => {
   });
 });
 
-it('a file that cannot be written or read keeps nothing from ending, nor from starting', () => {
+it('ignores a journal file that cannot be written or read', () => {
   kept.keep(pod, { stops: { one: stop } });
   expect(readdirSync(root)).toEqual([]);
   mkdirSync(join(root, 'a'));
@@ -56,7 +56,7 @@ it('a file that cannot be written or read keeps nothing from ending, nor from st
   expect(kept.read(pod)).toEqual({ stops: {} });
 });
 
-it('a Pod that begins anew under its UID has no journal, nor has the next agent one of its life before', () => {
+it('deletes the journal of an earlier life when a Pod starts again under its UID', () => {
   mkdirSync(join(root, 'a'));
   kept.keep(pod, { stops: { one: stop }, termination });
   expect(kept.read({ ...pod, status: {} })).toEqual({ stops: {} });

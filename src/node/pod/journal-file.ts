@@ -1,6 +1,7 @@
 /**
- * What the next agent needs of a Pod beside its status and the runtime, in a file of the Pod's folder: why runs are being ended
- * though it lives on, what preStop hooks answered, and its termination. It goes with the folder.
+ * Stores what a new agent needs to know about a Pod and cannot read from its status or the runtime: why runs are being stopped
+ * although the Pod lives on, the results of preStop hooks, and the Pod's termination. The file is in the Pod's folder and is
+ * deleted with it.
  */
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +13,7 @@ import { readTextIfPresent } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 
 export interface KeptJournal {
-  /** The journal of a Pod that has begun; that of an earlier life of its UID is removed. */
+  /** Returns the journal of a Pod that has started. For one that has not, deletes the journal of an earlier life of its UID. */
   read(pod: Pod): Journal;
   keep(pod: Pod, journal: Journal): void;
 }
@@ -27,13 +28,13 @@ export function createKeptJournal(
   return {
     read(pod) {
       if (pod.status?.startTime === undefined) {
-        // A static Pod that begins anew with its machine has the folder of its life before.
+        // After a reboot, a static Pod starts again under its UID and still has the folder of its earlier life.
         rmSync(fileOf(pod), { force: true });
         return EMPTY;
       }
       try {
         const journal = { ...EMPTY, ...(JSON.parse(readTextIfPresent(fileOf(pod)) ?? '{}') as Partial<Journal>) };
-        return notAfter(timers.now(), journal);
+        return withoutFutureTimes(timers.now(), journal);
       } catch (error) {
         log.warn('cannot read the journal of a Pod', { pod: pod.metadata.name, error: String(error) });
         return EMPTY;
@@ -42,23 +43,23 @@ export function createKeptJournal(
     keep(pod, journal) {
       const file = fileOf(pod);
       try {
-        // Not flushed for a crash of the machine: that ends the containers as well.
+        // No fsync: a crash of the machine ends the containers as well.
         writeFileSync(`${file}.new`, JSON.stringify(journal), { mode: 0o600 });
         renameSync(`${file}.new`, file);
       } catch (error) {
-        // Nothing of a Pod without a folder outlives the agent.
+        // A Pod without a folder has nothing that outlives the agent.
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-        // The runs are ended all the same.
+        // The runs are stopped nevertheless.
         log.warn('cannot write the journal of a Pod', { pod: pod.metadata.name, error: String(error) });
-        // The status of the Pod is newer than a journal that could not be replaced.
+        // Delete the old journal: the Pod's status is newer than a journal that could not be replaced.
         rmSync(file, { force: true });
       }
     },
   };
 }
 
-/** The clock may have been set back since: nothing has more time than it had. */
-function notAfter(now: Millis, { stops, termination, ...others }: Journal): Journal {
+/** Moves times in the future back, since the clock may have been set back: no stop or termination gets more time than it had. */
+function withoutFutureTimes(now: Millis, { stops, termination, ...others }: Journal): Journal {
   const capped = (stop: Stop): Stop => ({
     ...stop,
     at: Math.min(stop.at, now),

@@ -25,7 +25,7 @@ const keptOf = (isStatic = false): KeptReferences =>
   createKeptReferences({
     ...{ client: inProcessClient(backend), timers, log: silentLog, signal, isStatic: () => isStatic },
     podDirectory: (uid) => join(root, uid),
-    // The test with real mounts has a tmpfs.
+    // A plain folder instead of the tmpfs.
     memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => undefined },
   });
 beforeEach(async () => {
@@ -69,19 +69,19 @@ const environment = (references = kept) =>
 const passwordOf = (secret: Secret | undefined): string =>
   Buffer.from(secret?.data?.['password'] ?? '', 'base64').toString();
 
-it('an entry finds what it refers to although all of it was deleted since its app container started', async () => {
+it('a defer container finds referenced objects that were deleted after the app container started', async () => {
   writeAll();
   await environment()(pod, app, signal);
   removeAll();
   const env = await environment()(pod, entry, signal);
   expect(env.configMap('settings')?.data).toEqual({ HOST: 'db' });
   expect(passwordOf(env.secret('database'))).toBe('first');
-  // The next agent finds it as well.
+  // A new agent finds the copies as well.
   const next = await environment(keptOf())(pod, entry, signal);
   expect(passwordOf(next.secret('database'))).toBe('first');
 });
 
-it('after a reboot a Secret is read from the API; one that is gone there is not found', async () => {
+it('after a reboot, reads a Secret from the API and does not find one that was deleted', async () => {
   writeAll();
   await environment()(pod, app, signal);
   const reboot = () => rm(join(root, 'memory', 'u1', 'kept', 'secrets'), { recursive: true });
@@ -92,11 +92,11 @@ it('after a reboot a Secret is read from the API; one that is gone there is not 
   removeAll();
   const gone = await environment(keptOf())(pod, entry, signal);
   expect(gone.secret('database')).toBeUndefined();
-  // What is no secret is kept on the disk.
+  // Copies of ConfigMaps are on disk and survive the reboot.
   expect(gone.configMap('settings')?.data).toEqual({ HOST: 'db' });
 });
 
-it('an app container gets no copy', async () => {
+it('does not use copies for an app container', async () => {
   writeAll();
   const own = containerOf('app', { envFrom: [{ configMapRef: { name: 'settings' } }] });
   const both = { ...pod, spec: { ...pod.spec, containers: [own] } };
@@ -105,7 +105,7 @@ it('an app container gets no copy', async () => {
   expect((await environment()(both, own, signal)).configMap('settings')).toBeUndefined();
 });
 
-it('only what entries refer to is kept, for root alone, Secrets in memory', async () => {
+it('keeps only objects that defer containers refer to, readable by root alone, Secrets in memory', async () => {
   writeAll();
   await kept.keep(pod);
   const filesOf = async (folder: string): Promise<string[]> => {
@@ -117,7 +117,7 @@ it('only what entries refer to is kept, for root alone, Secrets in memory', asyn
   expect(await filesOf(join(root, 'memory/u1/kept'))).toEqual(['secrets', 'secrets/database', 'secrets/registry']);
 });
 
-it('a copy follows its object, and stays when that is gone', async () => {
+it('updates a copy when its object changes and keeps the copy when the object is deleted', async () => {
   writeAll();
   await kept.keep(pod);
   write('Secret', 'database', { password: base64('second') });
@@ -132,7 +132,7 @@ it('a copy follows its object, and stays when that is gone', async () => {
   expect(await found()).toBe('second');
 });
 
-it('an object that could not be read when the app container started is read again', async () => {
+it('retries an object that could not be read when the app container started', async () => {
   writeAll();
   backend.failNext('get configmaps default/settings', serviceUnavailable('not now'));
   await kept.keep(pod);
@@ -140,7 +140,7 @@ it('an object that could not be read when the app container started is read agai
   await vi.waitFor(async () => expect(await kept.find(pod, 'configmaps', 'settings')).toBeDefined());
 });
 
-it('an image of an entry is pulled with a secret that is gone', async () => {
+it("pulls a defer container's image with a pull secret that was deleted", async () => {
   writeAll();
   backend.set(SECRETS, {
     ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'registry', namespace: 'default' } },
@@ -165,7 +165,7 @@ it('an image of an entry is pulled with a secret that is gone', async () => {
   expect(warnings).toEqual([]);
 });
 
-it('nothing is written of a Pod that is removed, nor is anything read of a static one or one without entries', async () => {
+it('writes nothing for a removed Pod and reads nothing for a static Pod or a Pod without defer containers', async () => {
   writeAll();
   const removed: string[] = [];
   const volumes = kept.guard({
@@ -189,7 +189,7 @@ it('nothing is written of a Pod that is removed, nor is anything read of a stati
   expect([backend.calls.length - before, await readdir(join(root, 'u1'))]).toEqual([0, []]);
 });
 
-it('a name that leads out of the folder finds nothing', async () => {
+it('finds nothing for a name that points outside the folder', async () => {
   writeAll();
   await kept.keep(pod);
   expect(await readFile(join(root, 'u1/kept/configmaps/settings'), 'utf8')).toContain('db');

@@ -1,13 +1,13 @@
 /**
- * Copies of the objects that a Pod's defer containers refer to: the ConfigMaps and Secrets of their variables, and the Pod's pull
- * secrets. Whoever deletes a whole application deletes them before the entries' turn.
+ * Keeps copies of the objects that a Pod's defer containers refer to: the ConfigMaps and Secrets of their variables, and the
+ * Pod's pull secrets. When a whole application is deleted, these objects are deleted before the defer containers run.
  *
- * Boundary: keeps copies and finds them; who asks decides when a copy counts. (Volumes keep their own files, tokens among them.)
+ * Boundary: stores and finds copies; the caller decides when to use a copy. (Volumes keep their own files, including tokens.)
  * Invariants:
- *  1. Copies are made before the first container of the Pod starts, and follow their objects as long as these exist.
- *  2. They are in the Pod's folders, and outlive the agent; for root alone, Secrets in memory only.
- *  3. Nothing is written of a Pod that was forgotten.
- *  4. No content of an object is in an error or a log.
+ *  1. Copies are made before the first container of the Pod starts, and are updated as long as their objects exist.
+ *  2. Copies are stored in the Pod's folders and outlive the agent. Only root can read them; Secrets are in memory only.
+ *  3. Nothing is written for a Pod that was forgotten.
+ *  4. Errors and logs contain no content of an object.
  */
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -26,21 +26,21 @@ import type { VolumePort } from './executor.ts';
 export const KEPT_FOLDER = 'kept';
 
 export interface KeptReferences {
-  /** Makes the copies, once; what cannot be read is tried again by itself. */
+  /** Makes the copies, once per Pod. Retries objects that cannot be read in the background. */
   keep(pod: Pod): Promise<void>;
-  /** The object of this key (fileSourceKey) has changed. */
+  /** Reports that the object with this key (fileSourceKey) has changed. */
   changed(key: string): void;
   find<T extends KubeObject>(pod: Pod, resource: FileSource, name: string): Promise<T | undefined>;
-  /** The same volumes; before they are unmounted or removed the Pod is forgotten. */
+  /** Wraps the volumes so that the Pod is forgotten before they are unmounted or removed. */
   guard(volumes: VolumePort): VolumePort;
 }
 
 export interface KeptReferencesOptions extends Platform {
   client: Client;
   podDirectory(podUid: string): string;
-  /** Where Secrets are kept. */
+  /** The tmpfs for the copies of Secrets. */
   memory: PodMemory;
-  /** Nothing of it is asked of the API. */
+  /** The API is never queried for static Pods. */
   isStatic(pod: Pod): boolean;
   signal: AbortSignal;
 }
@@ -53,7 +53,7 @@ interface Reference {
 export function createKeptReferences(options: KeptReferencesOptions): KeptReferences {
   const { client, log, timers, signal, memory } = options;
   const pods = new Map<string, { pod: Pod; references: ReadonlyMap<string, Reference> }>();
-  /** By Pod UID: what is being written. */
+  /** By Pod UID: settles when the pending writes are done. */
   const writing = new Map<string, Promise<void>>();
 
   const folderOf = (uid: string, resource: FileSource): string =>
@@ -71,18 +71,18 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
     });
     if (object === undefined || !pods.has(uid)) return;
     const folder = folderOf(uid, resource);
-    // The removal of what unknown Pods have left begins with this folder.
+    // The removal of orphaned Pods (orphans.ts) finds them by this folder.
     await mkdir(options.podDirectory(uid), { recursive: true, mode: 0o750 });
     if (resource === 'secrets') await memory.ready();
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    // No object has a name that begins with a dot.
+    // No object's name begins with a dot, so this file cannot clash with a copy.
     const unfinished = join(folder, '.new');
     await writeFile(unfinished, JSON.stringify(contentOf(object)), { mode: 0o600 });
     await chmod(unfinished, 0o600);
     await rename(unfinished, fileOf(uid, reference));
   }
 
-  /** One after the other: they share their folders. */
+  /** Copies one object after the other, since all of them use the same temporary file. */
   function copyAll(uid: string): Promise<void> {
     const before = writing.get(uid) ?? Promise.resolve();
     const copying = before.then(async () => {
@@ -111,7 +111,10 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
       if (references.size === 0 || options.isStatic(pod)) return;
       pods.set(uid, { pod, references });
       await copyAll(uid).catch((error: Error) => {
-        log.warn('what defer containers refer to is not kept yet', { pod: name, error: error.message });
+        log.warn('cannot copy the objects that defer containers refer to, retrying', {
+          pod: name,
+          error: error.message,
+        });
         copies.add(uid);
       });
     },
@@ -122,7 +125,7 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
       try {
         return JSON.parse(await readFile(fileOf(metadata.uid ?? '', { resource, name }), 'utf8')) as T;
       } catch {
-        // It never was, its memory is gone, or the machine stopped while it was written.
+        // It was never copied, the tmpfs was lost in a reboot, or the machine crashed while the copy was written.
         return undefined;
       }
     },
@@ -139,13 +142,16 @@ interface Content {
   data?: Record<string, string>;
 }
 
-/** What variables and pulls need of it. */
+/** The fields that variables and image pulls need. */
 const contentOf = ({ apiVersion, kind, metadata: { name, namespace, uid }, type, data }: KubeObject & Content) => ({
-  ...{ apiVersion, kind, metadata: { name, namespace, uid } },
-  ...{ type, data },
+  apiVersion,
+  kind,
+  metadata: { name, namespace, uid },
+  type,
+  data,
 });
 
-/** By key; none where the Pod has no defer containers. */
+/** Returns the references of the Pod's defer containers, by fileSourceKey; empty if the Pod has none. */
 function referencesOf({ metadata: { namespace }, spec }: Pod): Map<string, Reference> {
   const references = new Map<string, Reference>();
   const add = (resource: FileSource, name: string | undefined): void => {

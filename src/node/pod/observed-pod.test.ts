@@ -63,19 +63,19 @@ describe('termination messages', () => {
     ['three containers', podOf(2, 1, 0), 4096],
     ['four containers', podOf(2, 1, 1), 3072],
     ['thirteen containers', podOf(10, 2, 1), 945],
-  ])('%s: each has its part of 12 KiB, and never more than 4 KiB', async (_, pod, limitBytes) => {
+  ])('%s: each gets an equal share of 12 KiB, at most 4 KiB', async (_, pod, limitBytes) => {
     says('app0', 'x'.repeat(5000));
     const found = await messages(pod, [ended('app0')]);
     expect(found.get('id-app0')).toBe('x'.repeat(limitBytes));
   });
 
-  it('counts bytes and cuts no character in two', async () => {
+  it('counts bytes and does not split a character', async () => {
     says('app0', `a${'\u00e9'.repeat(3000)}`);
     const found = await messages(podOf(4, 0, 0), [ended('app0')]);
     expect(found.get('id-app0')).toBe(`a${'\u00e9'.repeat(1535)}`);
   });
 
-  it("is the runtime's where the container left none, with the same limit", async () => {
+  it("uses the runtime's message if the container wrote none, with the same limit", async () => {
     says('app0', 'own');
     const long = 'r'.repeat(5000);
     const found = await messages(podOf(4, 0, 0), [ended('app0', long), ended('app1', long)]);
@@ -83,7 +83,7 @@ describe('termination messages', () => {
     expect(found.get('id-app1')).toBe('r'.repeat(3072));
   });
 
-  it('reads what an ephemeral container left', async () => {
+  it('reads the message of an ephemeral container', async () => {
     says('debug0', 'bye');
     const found = await messages(podOf(1, 0, 1), [ended('debug0')]);
     expect(found.get('id-debug0')).toBe('bye');

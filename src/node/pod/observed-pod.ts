@@ -1,6 +1,6 @@
 /**
- * Turns what the runtime shows of a Pod into what the core is given, and the records of a Pod whose object is gone
- * into a Pod that can be ended.
+ * Converts what the runtime reports about a Pod into the core's input, and the runtime's records of a Pod that the API no
+ * longer has into a Pod object that can be terminated.
  */
 import { join } from 'node:path';
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
@@ -19,12 +19,12 @@ export interface PodLookOptions {
   podDirectory: string;
   logDirectory: string;
   runtime: Pick<ContainerRuntime, 'observe'>;
-  /** PodCgroups.oomKills(); absent: Pods have no groups. */
+  /** PodCgroups.oomKills(). Absent if Pods have no control groups. */
   oomKills?: OomReaderOptions['kills'] | undefined;
   log: Log;
 }
 
-/** What the runtime has of one Pod, each time that it is called. */
+/** Returns a function that observes one Pod in the runtime each time it is called. */
 export function createPodLook(options: PodLookOptions) {
   const { uid, podDirectory, runtime, oomKills = async () => undefined, log } = options;
   const readMessages = createMessageReader(options);
@@ -35,7 +35,7 @@ export function createPodLook(options: PodLookOptions) {
   };
 }
 
-/** Reads the messages of one Pod's ended runs, its own or the runtime's; each run is asked about once. */
+/** Reads the termination messages of one Pod's exited runs, else the runtime's messages. Each run is read once. */
 export function createMessageReader(folders: { podDirectory: string; logDirectory: string }) {
   const known = new Map<string, string>();
   return async (
@@ -82,7 +82,7 @@ export function runtimeView(seen: PodObservation, messages: ReadonlyMap<string, 
   };
 }
 
-/** A Pod that the runtime has and the API does not know: enough of it to stop and remove what there is. */
+/** Builds an object for a Pod that exists in the runtime but not in the API, sufficient to stop and remove the Pod. */
 export function podFromRecords(uid: string, seen: PodObservation): Pod {
   const first = seen.sandboxes[0];
   const named = new Map<string, Container>(

@@ -1,5 +1,5 @@
 /**
- * Tells logs and streams which runs a container has, and when one ends, from what the workers observe.
+ * Looks up the runs of containers, their logs and when they end, for logs and streams, based on the workers' observations.
  */
 import { join } from 'node:path';
 import { recordedStatuses } from '../../api/core/v1/pod/status/statuses.ts';
@@ -11,16 +11,16 @@ import type { ContainerLogs, LoggedAttempt } from '../logs/log-source.ts';
 import type { RuntimeView } from './worker-ports.ts';
 
 export interface RunLookup {
-  /** A worker has seen this of its Pod; no runs and no sandboxes: the Pod is gone. */
+  /** A worker observed this state of its Pod. A view without runs and sandboxes means that the Pod no longer exists. */
   observed(podUid: string, view: RuntimeView): void;
   logs(podUid: string, container: string): ContainerLogs | undefined;
-  /** The ID of the container's run, where it runs. */
+  /** The container ID of the running run, if any. */
   running(podUid: string, container: string): string | undefined;
-  /** The ID of the Pod's sandbox, where it is ready. */
+  /** The ID of the Pod's ready sandbox, if any. */
   sandbox(podUid: string): string | undefined;
-  /** What was last seen of the Pod; no runs and no sandboxes where nothing was. */
+  /** The last observation of the Pod, without runs and sandboxes if there was none. */
   view(podUid: string): RuntimeView;
-  /** Calls the listener with the logs of a Pod's runs now and whenever they were observed; with none once the Pod is gone. */
+  /** Calls the listener with the logs of each Pod's runs, now and after each observation; with [] once the Pod no longer exists. */
   followLogs(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
 }
 
@@ -32,7 +32,7 @@ interface Ending {
 export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | undefined): RunLookup {
   const viewOf = new Map<string, RuntimeView>();
   const runsOf = (podUid: string): readonly ContainerState[] => viewOf.get(podUid)?.containers ?? [];
-  /** Of runs that someone follows, by container ID. */
+  /** The ends that a follower waits for, by container ID. */
   const endings = new Map<string, Ending>();
 
   const endingOf = (run: ContainerState): Promise<void> => {
@@ -58,11 +58,11 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
     observed(podUid, view) {
       const before = runsOf(podUid);
       const runs = view.containers;
-      const going = new Set(runs.filter(({ state }) => state !== 'exited').map(({ id }) => id));
+      const unfinished = new Set(runs.filter(({ state }) => state !== 'exited').map(({ id }) => id));
       if (runs.length === 0 && view.sandboxes.length === 0) viewOf.delete(podUid);
       else viewOf.set(podUid, view);
       for (const { id } of before) {
-        if (going.has(id)) continue;
+        if (unfinished.has(id)) continue;
         endings.get(id)?.resolve();
         endings.delete(id);
       }
@@ -82,7 +82,7 @@ export function createRunLookup(logsRoot: string, podOf: (uid: string) => Pod | 
           }),
         );
       const { state, restartCount = 0 } = recordedStatuses(pod).find(({ name }) => name === container) ?? {};
-      // Its container was removed for what it had written; its log stays as long as the Pod.
+      // The container was removed to free disk space. Its log is kept as long as the Pod exists.
       if (attempts.length === 0 && state?.terminated?.containerID) {
         const path = join(podLogDirectory(pod, logsRoot), containerLogPath(container, restartCount));
         attempts.push({ attempt: restartCount, path, state: 'exited', ended: Promise.resolve() });

@@ -1,8 +1,8 @@
 /**
- * Tells the workers when the runtime has something new of their Pods, and finds the Pods that it has without a worker.
+ * Notifies the workers of changes in the runtime, and finds Pods in the runtime that have no worker.
  * Invariants:
- *  1. Events are listened to before the first look, so that nothing falls between the two.
- *  2. Nobody is found before it is known what objects there are: what no object stands for is ended.
+ *  1. The subscription to events starts before the first full observation, so that no change is missed.
+ *  2. found() is called only after the API's Pods were listed, since Pods of the runtime without an object are terminated.
  */
 import type { Log } from '../../platform/platform.ts';
 import type { ContainerRuntime, PodObservation } from '../../runtime/runtime.ts';
@@ -10,18 +10,18 @@ import type { PodWorker } from './worker.ts';
 
 export interface RuntimeFollowerOptions {
   runtime: Pick<ContainerRuntime, 'events' | 'observeAll'>;
-  /** By the Pods' UIDs. */
+  /** By Pod UID. */
   workers: ReadonlyMap<string, PodWorker>;
-  /** The runtime has something of a Pod that has no worker. */
+  /** Called with the runtime's records of a Pod that has no worker. */
   found(podUid: string, records: PodObservation): void;
   log: Log;
   signal: AbortSignal;
 }
 
-/** Returns what to call once the objects are known; resolves when the runtime was looked at whole. */
+/** Returns a function to call once the Pods of the API are known. It resolves after the first full observation of the runtime. */
 export function followRuntime({ runtime, workers, found, log, signal }: RuntimeFollowerOptions): () => Promise<void> {
   const listed = Promise.withResolvers<void>();
-  const lookAtAll = async (): Promise<void> => {
+  const observeAll = async (): Promise<void> => {
     await listed.promise;
     const records = await runtime.observeAll(signal);
     for (const [uid, seen] of records) if (!workers.has(uid)) found(uid, seen);
@@ -30,11 +30,11 @@ export function followRuntime({ runtime, workers, found, log, signal }: RuntimeF
   runtime
     .events((event) => {
       if (event.type === 'changed') workers.get(event.podUid)?.changed();
-      else lookAtAll().catch((error: unknown) => log.warn('resync failed', { error: String(error) }));
+      else observeAll().catch((error: unknown) => log.warn('resync failed', { error: String(error) }));
     }, signal)
     .catch((error: unknown) => log.error('runtime events ended', { error: String(error) }));
   return () => {
     listed.resolve();
-    return lookAtAll();
+    return observeAll();
   };
 }

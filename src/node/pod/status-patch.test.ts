@@ -6,21 +6,21 @@ import { statusPatch } from './status-patch.ts';
 
 const at = '2026-01-01T00:00:00Z';
 const pod = (status: PodStatus): Pod => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, status });
-/** What is stored after the node, which knows `known`, wrote `status` over `stored`. */
+/** Returns what is stored after the node, which last saw `known`, wrote `status` over `stored`. */
 const written = (status: PodStatus, known: PodStatus, stored = known): unknown => {
-  // As it goes over the wire.
+  // Serialize, as for a request: drops undefined fields.
   const body = JSON.parse(JSON.stringify({ status: statusPatch(pod(known), status) }));
   const type = 'application/strategic-merge-patch+json';
   return (applyPatch(type, pod(stored) as never, body, strategyFor('Pod')) as unknown as Pod).status;
 };
 
-it('a condition loses the reason that it no longer has', () => {
+it('removes the reason and message of a condition that no longer has them', () => {
   const ready = { type: 'Ready', status: 'True', lastTransitionTime: at };
   const unready = { ...ready, status: 'False', reason: 'ContainersNotReady', message: 'not yet' };
   expect(written({ conditions: [ready] }, { conditions: [unready] })).toEqual({ conditions: [ready] });
 });
 
-it('what others say meanwhile of their conditions stays', () => {
+it('keeps concurrent changes of conditions that other components own', () => {
   const gate = { type: 'example.com/gate', status: 'False' };
   const opened = { ...gate, status: 'True' };
   const ready = { type: 'Ready', status: 'False', lastTransitionTime: at };
@@ -30,7 +30,7 @@ it('what others say meanwhile of their conditions stays', () => {
   });
 });
 
-it('addresses are replaced, and what the node says no more goes', () => {
+it('replaces addresses and removes fields that the node no longer sets', () => {
   expect(
     written(
       { phase: 'Running', podIPs: [{ ip: '10.0.0.2' }] },

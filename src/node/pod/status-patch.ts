@@ -1,12 +1,15 @@
-/** The status as a strategic merge patch: it says nothing of what others have to say. */
+/** Builds the strategic merge patch of a Pod's status. It leaves out what other components own. */
 import type { Pod, PodCondition, PodStatus } from '../../api/generated/types.ts';
 import { isNodeCondition } from '../../lifecycle/conditions.ts';
 
-/** Conditions of others stay as they are by now, what the node no longer says goes. `pod` may be older than what is stored. */
+/**
+ * Removes fields that the node no longer sets and leaves the conditions of other components as stored. `pod` may be older than
+ * the stored object.
+ */
 export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown> {
-  const gone = Object.keys(pod.status ?? {}).filter((key) => !(key in status));
+  const removed = Object.keys(pod.status ?? {}).filter((key) => !(key in status));
   return {
-    ...Object.fromEntries(gone.map((key) => [key, null])),
+    ...Object.fromEntries(removed.map((key) => [key, null])),
     ...status,
     conditions: status.conditions?.filter(isNodeCondition).map(wholeCondition),
     podIPs: replaced(status.podIPs),
@@ -17,7 +20,7 @@ export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown
 const replaced = (list: object[] | undefined): object[] | undefined =>
   list === undefined ? undefined : [{ $patch: 'replace' }, ...list];
 
-/** Conditions are merged by their type: a reason that is left out would stay. */
+/** Conditions are merged by their type, so an omitted reason or message would be kept. */
 const wholeCondition = ({ reason, message, ...rest }: PodCondition): Record<string, unknown> => ({
   ...rest,
   reason: reason ?? null,

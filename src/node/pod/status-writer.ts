@@ -1,5 +1,5 @@
 /**
- * Writes the statuses of one Pod, one after the other; of those that come while one is being written, the newest.
+ * Writes the statuses of one Pod, one at a time. Of statuses that arrive during a write, only the newest is written.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -14,12 +14,12 @@ const RETRY_MILLIS = 1000;
 
 export interface StatusWriter {
   write(pod: Pod, status: PodStatus): void;
-  /** Resolves when nothing is left to write. */
+  /** Resolves when all statuses are written. */
   flushed(): Promise<void>;
 }
 
 export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): StatusWriter {
-  /** Of the newest that was given to the API, or is on its way there. */
+  /** The serialized status of the newest write that succeeded or is under way. */
   let written = '';
   let wanted: { pod: Pod; status: PodStatus; text: string } | undefined;
   let writing: Promise<void> | undefined;
@@ -32,7 +32,7 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
         await ports.writeStatus(next.pod, next.status);
       } catch (error) {
         written = '';
-        ports.log.warn('status not written', { pod: next.pod.metadata.name, error: String(error) });
+        ports.log.warn('cannot write the status of a Pod', { pod: next.pod.metadata.name, error: String(error) });
         wanted ??= next;
         await new Promise<void>((resolve) => void ports.timers.at(ports.timers.now() + RETRY_MILLIS, resolve));
       }
@@ -40,7 +40,7 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
   };
   return {
     write(pod, status) {
-      // The fields' order is no difference: the API server and the core have each their own.
+      // Sort the fields, since the API server and the core order them differently.
       const text = JSON.stringify(Object.entries(status).sort(([a], [b]) => (a < b ? -1 : 1)));
       if (text === (wanted?.text ?? written)) return;
       wanted = { pod, status, text };

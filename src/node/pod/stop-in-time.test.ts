@@ -5,7 +5,10 @@ import { createStopInTime } from './stop-in-time.ts';
 
 const { signal } = new AbortController();
 
-/** Of a container that was created 100 s ago and ends only by being killed. Tells the graces, in seconds, with the time. */
+/**
+ * Stops a container that was created 100 s ago and exits only when killed. `calls` lists the stops of the runtime as
+ * "SECONDS: GRACE_SECONDS".
+ */
 function stubborn() {
   const timers = testTimers();
   const begin = timers.now();
@@ -26,13 +29,13 @@ function stubborn() {
     },
   } as unknown as ContainerRuntime;
   const stopInTime = createStopInTime(runtime, timers);
-  /** `seconds`: the deadline, from the beginning on. */
+  /** `seconds`: the deadline, relative to the start of the test. */
   const stop = (seconds: number) => stopInTime('u', 'c', begin + seconds * 1000, signal);
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   return { timers, calls, answers, stop, settled };
 }
 
-test('a container gets its signal at once and is killed at the millisecond of its deadline', async () => {
+test('signals a container at once and kills it at its deadline to the millisecond', async () => {
   const { timers, calls, stop } = stubborn();
   const stopped = stop(3.5);
   timers.advance(3499);
@@ -42,7 +45,7 @@ test('a container gets its signal at once and is killed at the millisecond of it
   expect(calls).toEqual(['0: 4', '3.5: 0']);
 });
 
-test.each([1, 0, -50])('a first stop with its deadline in %i s gives 2 s between signal and kill', async (seconds) => {
+test.each([1, 0, -50])('a first stop with a deadline in %i s leaves 2 s between signal and kill', async (seconds) => {
   const { timers, calls, stop, settled } = stubborn();
   const stopped = stop(seconds);
   await settled();
@@ -51,7 +54,7 @@ test.each([1, 0, -50])('a first stop with its deadline in %i s gives 2 s between
   expect(calls).toEqual(['0: 2', '2: 0']);
 });
 
-test('an earlier deadline holds, but for the 2 s after the first signal', async () => {
+test('an earlier deadline takes effect, but not within 2 s after the first signal', async () => {
   const { timers, calls, stop } = stubborn();
   const stops = [stop(30)];
   timers.advance(500);
@@ -61,13 +64,13 @@ test('an earlier deadline holds, but for the 2 s after the first signal', async 
   expect(calls).toEqual(['0: 30', '0.5: 2', '2: 0']);
 });
 
-test('a deadline that is not after the creation is a kill without a signal', async () => {
+test('a deadline that is not after the creation kills without a signal', async () => {
   const { calls, stop } = stubborn();
   await stop(-100);
   expect(calls).toEqual(['0: 0']);
 });
 
-test('a signal that may not have arrived does not count', async () => {
+test('a signal that may not have arrived does not start the 2 s', async () => {
   const { timers, calls, answers, stop, settled } = stubborn();
   answers.push(new OutcomeUnknownError('connect ECONNREFUSED'));
   await expect(stop(5)).rejects.toBeInstanceOf(OutcomeUnknownError);

@@ -1,9 +1,9 @@
 /**
- * Stops of containers at a deadline in milliseconds: CRI counts a grace period in whole seconds, so a second stop, without a
- * grace, kills in time beside the first.
+ * Stops containers at a deadline in milliseconds. CRI counts grace periods in whole seconds, so a second, concurrent stop with
+ * grace period 0 kills the container at the deadline.
  *
- * Invariant: between the stop signal and the kill of a container there are 2 s, however late the signal comes, unless its deadline
- * is not after its creation: so the core asks for a kill without a signal.
+ * Invariant: a container has at least 2 s between the stop signal and the kill, however late the signal is sent. Exception: a
+ * deadline that is not after the container's creation is the core's request for a kill without a signal.
  */
 import { MINIMUM_GRACE_MILLIS } from '../../lifecycle/stops.ts';
 import type { Millis } from '../../machinery/time.ts';
@@ -16,10 +16,10 @@ export function createStopInTime(
   runtime: Pick<ContainerRuntime, 'stopContainer' | 'observe'>,
   timers: Timers,
 ): StopInTime {
-  /** By container ID, of those that are being stopped. */
+  /** When each container that is being stopped got its first stop signal, by container ID. */
   const signalledAt = new Map<string, Millis>();
 
-  /** The core wants no signal; or nothing of the container is left that could get one. */
+  /** Whether to kill without a signal: the core requests it, or the container no longer exists. */
   async function isKill(podUid: string, id: string, deadline: Millis, signal: AbortSignal): Promise<boolean> {
     const { containers } = await runtime.observe(podUid, signal);
     const container = containers.find((each) => each.id === id);
@@ -33,13 +33,13 @@ export function createStopInTime(
     signalledAt.set(id, first);
     const killAt = Math.max(deadline, first + MINIMUM_GRACE_MILLIS);
     const graceSeconds = Math.max(0, Math.ceil((killAt - timers.now()) / 1000));
-    // What it fails of, the stop with the grace does within the second.
+    // If this fails, the stop with the grace period kills the container within the next second.
     const kill = timers.at(killAt, () => void runtime.stopContainer(id, 0, signal).catch(() => undefined));
     try {
       await runtime.stopContainer(id, graceSeconds, signal);
       signalledAt.delete(id);
     } catch (error) {
-      // The signal may not have arrived. A stop that was given up has sent it.
+      // After a failed call, the signal may not have arrived. An aborted call has sent it.
       if (!signal.aborted) signalledAt.delete(id);
       throw error;
     } finally {

@@ -1,4 +1,4 @@
-/** Which effect of an action an observation must show. */
+/** Tests which effect of an action an observation must show. */
 import { expect, it } from 'vitest';
 import type { Action, ContainerState, SandboxState } from '../../lifecycle/types.ts';
 import { missingEffect, shows } from './worker-effects.ts';
@@ -20,39 +20,45 @@ const removeSandbox: Action = { kind: 'removeSandbox', id: 's' };
 const createSandbox: Action = { kind: 'createSandbox', attempt: 0 };
 
 it.each<[string, Action, ContainerState[], SandboxState[], string | undefined]>([
-  ['a stopped container runs on', stop, [run('running')], [sandbox], 'container c still runs'],
-  ['a stopped container in the state unknown may run on', stop, [run('unknown')], [sandbox], 'container c still runs'],
-  ['a stopped container has exited', stop, [run('exited')], [sandbox], undefined],
-  ['a stopped container is gone', stop, [], [sandbox], undefined],
-  ['a removed container is still there', remove, [run('exited')], [sandbox], 'container c still exists'],
-  ['a removed container is gone', remove, [], [sandbox], undefined],
-  ['a stopped sandbox is ready', stopSandbox, [], [sandbox], 'sandbox s is still ready'],
-  ['a stopped sandbox is not', stopSandbox, [], [stopped], undefined],
-  ['a removed sandbox is still there', removeSandbox, [], [stopped], 'sandbox s still exists'],
-  ['a removed sandbox is gone', removeSandbox, [], [], undefined],
-  ['a created sandbox does not exist', createSandbox, [], [], 'the sandbox does not exist'],
-  ['a created sandbox exists', createSandbox, [], [sandbox], undefined],
-  ['a started container does not exist', start, [], [sandbox], 'container app does not exist'],
-  ['a started container has not started', start, [run('created')], [sandbox], 'container app has not started'],
-  ['a started container runs', start, [run('running')], [sandbox], undefined],
-])('%s', (_, action, containers, sandboxes, expected) => {
+  ['a running container after stopContainer', stop, [run('running')], [sandbox], 'container c still runs'],
+  ['a container in state unknown after stopContainer', stop, [run('unknown')], [sandbox], 'container c still runs'],
+  ['an exited container after stopContainer', stop, [run('exited')], [sandbox], undefined],
+  ['no container after stopContainer', stop, [], [sandbox], undefined],
+  ['an exited container after removeContainer', remove, [run('exited')], [sandbox], 'container c still exists'],
+  ['no container after removeContainer', remove, [], [sandbox], undefined],
+  ['a ready sandbox after stopSandbox', stopSandbox, [], [sandbox], 'sandbox s is still ready'],
+  ['a stopped sandbox after stopSandbox', stopSandbox, [], [stopped], undefined],
+  ['a stopped sandbox after removeSandbox', removeSandbox, [], [stopped], 'sandbox s still exists'],
+  ['no sandbox after removeSandbox', removeSandbox, [], [], undefined],
+  ['no sandbox after createSandbox', createSandbox, [], [], 'the sandbox does not exist'],
+  ['a ready sandbox after createSandbox', createSandbox, [], [sandbox], undefined],
+  ['no container after startContainer', start, [], [sandbox], 'container app does not exist'],
+  ['a created container after startContainer', start, [run('created')], [sandbox], 'container app has not started'],
+  ['a running container after startContainer', start, [run('running')], [sandbox], undefined],
+])('missingEffect() with %s returns $4', (_, action, containers, sandboxes, expected) => {
   expect(missingEffect({ containers, sandboxes }, action)).toEqual(expected);
 });
 
 it.each<[string, Action, ContainerState[], SandboxState[], boolean]>([
-  ['a stopped container that runs is not', stop, [run('running')], [sandbox], false],
-  ['a stopped container that has exited is', stop, [run('exited')], [sandbox], true],
-  ['a stopped sandbox with a container that runs is not', stopSandbox, [run('running')], [stopped], false],
-  ['a stopped sandbox whose containers have exited is', stopSandbox, [run('exited')], [stopped], true],
-  ['a stopped sandbox that is ready is not', stopSandbox, [run('exited')], [sandbox], false],
-  ['a run that has begun is not', start, [run('running')], [sandbox], false],
-  ['a run that has ended is', start, [run('exited')], [sandbox], true],
-  ['an earlier run is not', start, [{ ...run('exited'), attempt: 1 }], [sandbox], false],
-])('what shows at once: %s', (_, action, containers, sandboxes, expected) => {
+  ['a running container after stopContainer', stop, [run('running')], [sandbox], false],
+  ['an exited container after stopContainer', stop, [run('exited')], [sandbox], true],
+  ['a stopped sandbox with a running container after stopSandbox', stopSandbox, [run('running')], [stopped], false],
+  ['a stopped sandbox with an exited container after stopSandbox', stopSandbox, [run('exited')], [stopped], true],
+  ['a ready sandbox with an exited container after stopSandbox', stopSandbox, [run('exited')], [sandbox], false],
+  ['a running container after startContainer', start, [run('running')], [sandbox], false],
+  ['an exited container after startContainer', start, [run('exited')], [sandbox], true],
+  [
+    'an exited container of another attempt after startContainer',
+    start,
+    [{ ...run('exited'), attempt: 1 }],
+    [sandbox],
+    false,
+  ],
+])('shows() with %s returns $4', (_, action, containers, sandboxes, expected) => {
   expect(shows({ containers, sandboxes }, action)).toBe(expected);
 });
 
-it('the effects of the actions on thousands of containers are looked up, and not searched for', () => {
+it('finds the effects of actions on thousands of containers in linear time', () => {
   const count = 2000;
   let looks = 0;
   const containers = Array.from({ length: count }, (_, index): ContainerState => {

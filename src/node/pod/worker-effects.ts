@@ -1,9 +1,9 @@
-/** What the actions of a Pod's worker change in what the runtime shows of the Pod. */
+/** Relates the actions of a Pod's worker to the changes that observations of the runtime must show. */
 import type { Action, ContainerState } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { RuntimeView } from './worker-ports.ts';
 
-/** After these the runtime shows something new; the others bring all that they have to say. */
+/** Actions whose effect appears in an observation of the runtime. The others report everything in their outcome. */
 export const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'createSandbox',
   'startContainer',
@@ -13,7 +13,7 @@ export const CHANGES_RUNTIME: ReadonlySet<Action['kind']> = new Set<Action['kind
   'removeSandbox',
 ]);
 
-/** The calls of these last as long as what they wait for: they were answered until they ended. */
+/** Actions whose calls wait for something slow, so that the runtime counts as answering until the call ended. */
 const TAKES_TIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'stopContainer',
   'stopSandbox',
@@ -21,27 +21,30 @@ const TAKES_TIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'mountVolumes',
 ]);
 
-/** These run in a container, and have no result where it ends meanwhile. */
+/** Actions that run inside a container and have no result if the container exits in the meantime. */
 const RUNS_INSIDE: ReadonlySet<Action['kind']> = new Set<Action['kind']>(['runProbe', 'runHook']);
 
-/** From when on the runtime did not answer, where a call has no outcome; undefined: it may have answered all the time. */
+/** Since when the runtime did not answer if a call has no outcome. Undefined if the runtime may have answered all the time. */
 export function unansweredSince({ kind }: Action, began: Millis, ended: Millis): Millis | undefined {
   if (RUNS_INSIDE.has(kind)) return undefined;
   return TAKES_TIME.has(kind) ? ended : began;
 }
 
-/** After these nothing shows how a run ended. */
+/** Actions that destroy the evidence of how a run ended. */
 export const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'removeContainer',
   'removeSandbox',
   'finalizeDeletion',
 ]);
-/** Written while the things that they are about go: an agent that begins anew sees by itself that nothing is left. */
+/**
+ * Steps that destructive actions need not wait for: they are recorded while their objects are removed, and a new agent can derive
+ * them from the fact that nothing is left.
+ */
 export const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 
 interface RunIndex {
   byId: ReadonlyMap<string, ContainerState>;
-  /** The first of each, as attemptKey() names it. */
+  /** The first run of each attempt, by attemptKey(). */
   byAttempt: ReadonlyMap<string, ContainerState>;
   exitedAttempts: ReadonlySet<string>;
   /** The sandboxes with a container that has not exited. */
@@ -51,7 +54,7 @@ interface RunIndex {
 const indexes = new WeakMap<RuntimeView, RunIndex>();
 const attemptKey = ({ name, attempt }: Pick<ContainerState, 'name' | 'attempt'>): string => `${name}/${attempt}`;
 
-/** Kept with the view: thousands of actions may end between two observations of thousands of containers. */
+/** Cached per view, since thousands of actions may end between two observations of thousands of containers. */
 function indexOf(view: RuntimeView): RunIndex {
   const { containers } = view;
   const index = indexes.get(view) ?? {
@@ -64,7 +67,7 @@ function indexOf(view: RuntimeView): RunIndex {
   return index;
 }
 
-/** Events may have brought the effect of an action before its answer. */
+/** Whether the view shows the action's effect. Events of the runtime may arrive before the action's response. */
 export function shows(view: RuntimeView, action: Action): boolean {
   switch (action.kind) {
     case 'startContainer':
@@ -79,8 +82,8 @@ export function shows(view: RuntimeView, action: Action): boolean {
 }
 
 /**
- * What is wrong with an action that succeeded, as an observation shows that was begun after its end; undefined: it had its effect.
- * An action without effect counts as failed, so that it backs off and is reported.
+ * Describes the missing effect of an action that succeeded, given an observation that started after the action ended. Undefined if
+ * the action had its effect. An action without effect counts as failed, so that it backs off and is reported.
  */
 export function missingEffect(view: RuntimeView, action: Action): string | undefined {
   const sandbox = (id: string) => view.sandboxes.find((each) => each.id === id);

@@ -5,7 +5,7 @@ import { createWorkerFailures } from './worker-failures.ts';
 const KEY = 'mountVolumes';
 const MOUNT = { kind: 'mountVolumes' } as const;
 
-test('failures are counted until the action succeeds', () => {
+test('counts failures of an action until it succeeds', () => {
   const failures = createWorkerFailures();
   failures.failed(MOUNT, new Error('one'), 10);
   failures.failed(MOUNT, new VolumeError('v', 'no such host', 'ErrImagePull', 'far/image:1'), 20);
@@ -16,7 +16,7 @@ test('failures are counted until the action succeeds', () => {
   expect(failures.observed()).toEqual([]);
 });
 
-test('a change makes the last failure due, and that of a try under way', () => {
+test('retry() makes the last failure and that of an attempt under way due', () => {
   const failures = createWorkerFailures();
   failures.retry(KEY, false);
   failures.failed(MOUNT, new Error('no'), 10);

@@ -1,17 +1,17 @@
-/** What the worker of a Pod knows about its actions that failed, until they succeed. */
+/** Tracks the failed actions of a Pod's worker until they succeed. */
 import { type Action, actionKey, type FailedAction } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 
 export interface WorkerFailures {
   observed(): FailedAction[];
-  /** `key`: as actionKey() makes it. */
+  /** `key`: from actionKey(). */
   succeeded(key: string): void;
   failed(action: Action, error: unknown, at: Millis): FailedAction;
-  /** The runtime did not answer: the action is neither done nor has it failed. */
+  /** The runtime did not answer: the action has neither succeeded nor failed. */
   unanswered(action: Action, error: Error, at: Millis): void;
   /**
-   * The cause of the action's failure has changed: its last failure holds nothing back any more. Nor does that of a try under way,
-   * which may have looked before the change.
+   * The cause of the action's failure has changed: its last failure no longer causes back-off. Nor does the failure of an attempt
+   * under way, which may have started before the change.
    */
   retry(key: string, isUnderWay: boolean): void;
 }

@@ -1,4 +1,4 @@
-/** What the worker of a Pod knows of its images: what was found, how pulls go, and what came by itself. */
+/** Tracks the images of a Pod for its worker: their states, the progress of pulls, and images that appeared without a pull. */
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod } from '../../api/generated/types.ts';
@@ -7,17 +7,20 @@ import { storedName } from '../../runtime/images/references.ts';
 
 export interface WorkerImages {
   observed(): Required<Pick<Observed, 'images' | 'pulls' | 'appeared'>>;
-  /** What an action found. Returns the key of the pull that is not needed any more. */
+  /** Stores the image state that an action found. Returns the key of the pull that is no longer needed, if any. */
   found(image: { container: string; state: ImageState }): string | undefined;
-  /** How the pull of this key goes. */
+  /** Stores the progress of the pull with this key. */
   progress(key: string, progress: PullProgress): void;
   ended(action: Action, key: string): void;
-  /** The runtime has the image of that name (storedName) now, undefined: any. Whether the Pod has waited for it. */
+  /**
+   * The runtime now has an image of that name (storedName); undefined: it may have any image. Returns whether the Pod was waiting
+   * for an image that appeared.
+   */
   appeared(pod: Pod, name: string | undefined, failures: readonly FailedAction[]): boolean;
 }
 
-/** Whether a volume of the Pod shows the image of that name (storedName), undefined: any. */
-export const showsImage = ({ spec }: Pod, name: string | undefined): boolean =>
+/** Whether a volume of the Pod mounts the image of that name (storedName); undefined: any image. */
+export const mountsImage = ({ spec }: Pod, name: string | undefined): boolean =>
   (spec?.volumes ?? []).some(
     ({ image }) => image !== undefined && (name === undefined || storedName(image.reference ?? '') === name),
   );
@@ -41,7 +44,7 @@ export function createWorkerImages(): WorkerImages {
       if (action.kind === 'checkImage') appeared.delete(action.image);
     },
     appeared(pod, name, failures) {
-      // A pull of it has failed, or the look for one that may not be pulled.
+      // The images whose pull failed, or whose check failed because the pull policy is Never.
       const failed = new Set(failures.flatMap(({ action }) => ('image' in action ? [action.image] : [])));
       for (const { image = '' } of containersOf(pod)) {
         const isMeant = name === undefined || storedName(image) === name;

@@ -1,23 +1,24 @@
 /**
- * The times in which the runtime did not answer the worker of a Pod, and the one in which no agent ran before it.
- * Invariant: from an unanswered call until an observation that was begun after it, the world is unknown: nothing is decided.
+ * Tracks outages for a Pod's worker: times in which the runtime did not answer, and the time without an agent before it started.
+ * Invariant: from an unanswered call until an observation that started after it succeeds, the state is unknown and nothing is
+ * decided.
  */
 import type { Outage } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 
 export interface WorkerOutages {
-  /** Those that are over, and that no decision has counted. */
+  /** Outages that are over and that no decision has taken into account. */
   observed(): readonly Outage[];
-  /** The termination in the memory of the core has counted them, if there is one. */
+  /** A decision has taken the outages into account: if there is a termination, the core's memory includes them. */
   counted(): void;
-  /** A call that was begun then was not answered. */
-  unanswered(began: Millis): void;
+  /** A call was not answered; `since`: from when on the runtime did not answer. */
+  unanswered(since: Millis): void;
   isUnknown(): boolean;
-  /** An observation begins now. Returns what to call when it has succeeded. */
+  /** An observation starts now. Returns a function to call once the observation has succeeded. */
   observing(): (now: Millis) => void;
 }
 
-/** `first`: the time in which no agent ran. */
+/** `first`: the time in which no agent ran, if any. */
 export function createWorkerOutages(first: Outage | undefined): WorkerOutages {
   let over: readonly Outage[] = first === undefined ? [] : [first];
   let unknownSince: Millis | undefined;
@@ -27,8 +28,8 @@ export function createWorkerOutages(first: Outage | undefined): WorkerOutages {
     counted() {
       over = [];
     },
-    unanswered(began) {
-      unknownSince = Math.min(unknownSince ?? began, began);
+    unanswered(since) {
+      unknownSince = Math.min(unknownSince ?? since, since);
       unanswered++;
     },
     isUnknown: () => unknownSince !== undefined,

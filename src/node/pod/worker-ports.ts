@@ -1,4 +1,4 @@
-/** The worker of a Pod as others see it, and what it is given to observe with and to act with. */
+/** The interface of a Pod's worker, and the ports through which it observes and acts. */
 
 import type { PullProgress } from '../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
@@ -18,21 +18,21 @@ import type {
 } from '../../lifecycle/types.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 
-/** What the runtime has of the Pod. */
+/** The sandboxes and containers of a Pod in the runtime. */
 export interface RuntimeView {
   sandboxes: Omit<SandboxState, 'stopped'>[];
   containers: ContainerState[];
 }
 
-/** What an action left behind beside what the runtime shows. */
+/** The results of an action that observations of the runtime do not show. */
 export interface Outcome {
   image?: { container: string; state: ImageState };
   volumes?: Observed['volumes'];
   probe?: Omit<ProbeResult, 'serial'>;
   hook?: HookResult;
-  /** The version that the downward API files show now. */
+  /** The version of the Pod's fields that the downward API files now contain. */
   downward?: string;
-  /** The object is known to be gone from the API. */
+  /** The object no longer exists in the API. */
   removed?: true;
 }
 
@@ -41,33 +41,33 @@ export interface WorkerPorts {
   log: Log;
   node: NodeFacts;
   observe(pod: Pod, signal: AbortSignal): Promise<RuntimeView>;
-  /** `progress`: is told how a pull goes that takes its time. */
+  /** `progress`: called with the progress of a long pull. */
   execute(action: Action, pod: Pod, signal: AbortSignal, progress: (progress: PullProgress) => void): Promise<Outcome>;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
-  /** Writes it for the next worker of the Pod, at once. */
+  /** Writes the journal for the next worker of the Pod, synchronously. */
   keep(pod: Pod, journal: Journal): void;
   event(pod: Pod, event: PodEvent): void;
-  /** Keeps steps of the Pod's life; may be told of one again by another worker of the Pod. */
+  /** Records steps of the Pod's life. Another worker of the Pod may report the same step again. */
   record(pod: Pod, transitions: Transition[]): void;
-  /** Resolves when what was told until now is kept, or cannot be; undefined: it is. */
+  /** Resolves when all steps reported so far are stored, or cannot be stored. Undefined if they are stored already. */
   recorded(): Promise<void> | undefined;
-  /** Nothing of the Pod is left on the node. */
+  /** Called when nothing of the Pod is left on the node. */
   done(): void;
 }
 
 export interface PodWorker {
-  /** The object changed; `removed`: it is gone from the API. */
+  /** The object has changed. `removed`: it no longer exists in the API. */
   update(pod: Pod, removed: boolean): void;
-  /** The node ends the Pod; the shorter grace period counts, and the first reason. */
+  /** The node terminates the Pod. Of several calls, the shortest grace period and the first reason apply. */
   end(by: Omit<NodeEnd, 'at'>): void;
-  /** The runtime may have something new of this Pod. */
+  /** The state of this Pod in the runtime may have changed. */
   changed(): void;
-  /** The cause of the action's failure has changed: it is tried again now. `key` as actionKey() makes it. */
+  /** The cause of the action's failure has changed: retries the action now. `key`: from actionKey(). */
   retry(key: string): void;
-  /** The runtime has an image of that name (storedName) now; undefined: it may have any. */
+  /** The runtime now has an image of that name (storedName); undefined: it may have any image. */
   imageAppeared(name: string | undefined): void;
-  /** The object as it is known now. */
+  /** The newest known version of the object. */
   pod(): Pod;
-  /** Ends the worker and what it has under way; containers go on. */
+  /** Stops the worker and aborts its actions under way. Containers keep running. */
   stop(): void;
 }

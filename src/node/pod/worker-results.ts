@@ -1,14 +1,14 @@
-/** What the probes and hooks of a Pod's runs answered, for its worker. */
+/** Stores the results of the probes and hooks of a Pod's runs, for its worker. */
 import { type Action, type HookResult, type ProbeResult, runKey } from '../../lifecycle/types.ts';
 import type { Outcome } from './worker-ports.ts';
 
 export interface WorkerResults {
-  /** As the core observes them. */
+  /** The results in the form of the core's input. */
   observed(): { probes: Record<string, ProbeResult>; hooks: Record<string, HookResult> };
-  /** Hooks that ran under the agent before. */
+  /** Sets the results of hooks that ran under the previous agent. */
   recovered(hooks: Record<string, HookResult>): void;
   absorb(action: Action, outcome: Outcome): void;
-  /** Forgets what is of no run of these IDs. */
+  /** Drops the results of all runs except these container IDs. */
   keep(ids: ReadonlySet<string>): void;
 }
 
@@ -34,6 +34,6 @@ export function createWorkerResults(): WorkerResults {
   };
 }
 
-/** Keys are runKey's. */
+/** The entries of these runs; the keys of the record are from runKey(). */
 const ofRuns = <T>(record: Record<string, T>, ids: ReadonlySet<string>): Record<string, T> =>
   Object.fromEntries(Object.entries(record).filter(([key]) => ids.has(key.split('/')[0] ?? '')));

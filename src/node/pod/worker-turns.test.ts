@@ -7,7 +7,7 @@ import { inTurns } from './worker-turns.ts';
 const podWith = (count: number) =>
   podOf({ containers: Array.from({ length: count }, (_, index) => containerOf(`c${index}`)) });
 
-it('a Pod of few containers is decided on at once, each time', () => {
+it('decides immediately on every wake-up of a Pod with few containers', () => {
   let wakes = 0;
   const wake = inTurns(
     () => podWith(2),
@@ -17,7 +17,7 @@ it('a Pod of few containers is decided on at once, each time', () => {
   expect(wakes).toBe(5);
 });
 
-it('a Pod of many containers is decided on once in a turn of the event loop', async () => {
+it('decides once per turn of the event loop on a Pod with many containers', async () => {
   let wakes = 0;
   const pod = podWith(1000);
   const wake = inTurns(
@@ -32,7 +32,7 @@ it('a Pod of many containers is decided on once in a turn of the event loop', as
   }
 });
 
-it('actions of many containers that end in one turn are followed by few decisions', async () => {
+it('makes few decisions when actions of many containers end in one turn', async () => {
   let decisions = 0;
   const answers: (() => void)[] = [];
   const made = defaulted(podWith(300));

@@ -1,14 +1,14 @@
-/** When the worker of a Pod decides on what comes in. */
+/** Limits how often the worker of a Pod with many containers decides. */
 import type { Pod } from '../../api/generated/types.ts';
 import { nextOwnTurn } from '../../platform/work-in-turns.ts';
 
-/** A decision on so many containers takes a few milliseconds. */
+/** A decision on a Pod with this many containers takes a few milliseconds. */
 const MANY = 100;
 
 /**
- * Returns a function that calls `wake`: at once, or for a Pod of many containers once in a turn of the event loop, however often
- * it is called. Thousands of actions may end in one turn, and a decision on thousands of containers takes a good part of a
- * second; no two such Pods have the same turn.
+ * Returns a function that calls `wake` immediately, or, for a Pod with many containers, at most once per turn of the event loop.
+ * Thousands of actions may end in one turn, and a decision on thousands of containers takes a considerable part of a second.
+ * Each such Pod gets a turn of its own.
  */
 export function inTurns(pod: () => Pod, wake: () => void): () => void {
   let isWaiting = false;

@@ -19,7 +19,7 @@ const viewOf = (container: ContainerState): RuntimeView => ({
 
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
-/** The worker of a Pod whose app runs; the test answers what it asks. */
+/** Starts the worker of a Pod whose app container runs. The test resolves its observations and actions. */
 async function workerOfRunningPod() {
   const looks: PromiseWithResolvers<RuntimeView>[] = [];
   const asked = new Map<Action['kind'], PromiseWithResolvers<Outcome>>();
@@ -59,7 +59,7 @@ async function workerOfRunningPod() {
   return { worker, looks, asked, see, remove };
 }
 
-test('what comes in while the runtime is asked is acted on before its answer', async () => {
+test('acts on a change of the Pod that arrives during an observation without waiting for it', async () => {
   const { worker, looks, asked, remove } = await workerOfRunningPod();
   worker.changed();
   expect(looks).toHaveLength(2);
@@ -68,7 +68,7 @@ test('what comes in while the runtime is asked is acted on before its answer', a
   worker.stop();
 });
 
-test('an action that shows already when it ends needs no second look', async () => {
+test('does not observe again after an action whose effect was already observed', async () => {
   const { worker, looks, asked, see, remove } = await workerOfRunningPod();
   remove();
   worker.changed();
@@ -80,7 +80,7 @@ test('an action that shows already when it ends needs no second look', async () 
   worker.stop();
 });
 
-test('an action that does not show when it ends is looked for', async () => {
+test('observes after an action whose effect was not yet observed', async () => {
   const { worker, looks, asked, see, remove } = await workerOfRunningPod();
   remove();
   asked.get('stopContainer')?.resolve({});
@@ -92,7 +92,7 @@ test('an action that does not show when it ends is looked for', async () => {
   worker.stop();
 });
 
-test('nor is a second look taken where one that is under way comes to show it', async () => {
+test('does not observe again if an observation under way shows the effect of an action', async () => {
   const { worker, looks, asked, see, remove } = await workerOfRunningPod();
   remove();
   worker.changed();

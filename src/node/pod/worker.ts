@@ -1,15 +1,15 @@
 /**
- * The worker of one Pod: observes, decides, acts, again. One at a time, whatever happens meanwhile.
+ * The worker of one Pod: it observes, decides and acts in a loop, one observation and one decision at a time.
  *
- * Boundary: every rule is decide()'s; this file only carries observations in and actions out.
+ * Boundary: decide() contains all rules; this file only passes observations in and carries actions out.
  * Invariants:
- *  1. The key of an action on the runtime stays in flight until an observation shows its effect, or was made after its end: a decision
- *     never sees a world in which an action is neither under way nor done. An action that succeeded without effect has failed.
- *  2. Statuses are written one after the other, the newest wins; the last one is written before the object is deleted.
- *     A run is removed once the record has its end.
- *  3. Nothing is polled: a runtime event, a change of the object, an action's end or one timer wakes the worker.
- *  4. While the outcome of a call is unknown, because the runtime did not answer, nothing is decided. The time until the next
- *     observation is an outage.
+ *  1. The key of an action on the runtime stays in flight until an observation shows its effect or one that started after its end
+ *     succeeds, so a decision never sees an action that is neither under way nor done. An action that succeeded without effect failed.
+ *  2. Statuses are written one at a time, and the newest wins; the last one is written before the object is deleted.
+ *     A run is removed only after its end is recorded.
+ *  3. There is no polling: a runtime event, a change of the object, the end of an action or a timer wakes the worker.
+ *  4. While the outcome of a call is unknown because the runtime did not answer, nothing is decided. The time until the next
+ *     successful observation is an outage.
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { decide } from '../../lifecycle/decide.ts';
@@ -22,7 +22,7 @@ import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 import { createStatusWriter } from './status-writer.ts';
 import { CHANGES_RUNTIME, FORGETS, LAST_STEPS, missingEffect, shows, unansweredSince } from './worker-effects.ts';
 import { createWorkerFailures } from './worker-failures.ts';
-import { createWorkerImages, showsImage } from './worker-images.ts';
+import { createWorkerImages, mountsImage } from './worker-images.ts';
 import { createWorkerOutages } from './worker-outages.ts';
 import type { Outcome, PodWorker, RuntimeView, WorkerPorts } from './worker-ports.ts';
 import { createWorkerResults } from './worker-results.ts';
@@ -35,9 +35,9 @@ export function startWorker(
     pod: Pod;
     removed: boolean;
     nodeEnd?: NodeEnd | undefined;
-    /** That the worker before has kept. */
+    /** The journal that the previous worker of the Pod wrote. */
     journal?: Journal;
-    /** The time in which no agent ran, until now. */
+    /** The time without an agent that ends now. */
     outage?: Outage | undefined;
   },
   ports: WorkerPorts,
@@ -52,15 +52,15 @@ export function startWorker(
   const images = createWorkerImages();
   const failures = createWorkerFailures();
   const results = createWorkerResults();
-  /** The runtime does not tell a sandbox that was stopped from one that broke down. */
+  /** Sandboxes that the worker stopped. The runtime does not distinguish them from sandboxes that crashed. */
   const stoppedSandboxes = new Set<string>();
   const inFlight = new Map<string, { action: Action; abort: AbortController }>();
-  /** The object's next change tells what came of its deletion. */
+  /** The API accepted the deletion. The next change of the object shows its result. */
   let deletionAnswered = false;
-  /** Actions that have ended and wait for the observation that shows it. */
+  /** Actions that have ended and wait for an observation of their effect. */
   let ended: { action: Action; key: string; succeeded: boolean }[] = [];
-  // A Pod that no agent has spoken of has nothing in the runtime; should one have died before it spoke, every call is
-  // idempotent by name. Of one that goes nothing may be left unseen.
+  // A Pod whose status no agent has written needs no observation first: it has nothing in the runtime, or an agent died before it
+  // wrote the status, in which case every call is idempotent by name. A Pod that is terminated must be observed completely.
   const traces = [nodeEnd, pod.status?.startTime, pod.metadata.deletionTimestamp];
   let mustObserve = removed || traces.some((each) => each !== undefined);
   let running = false;
@@ -88,7 +88,7 @@ export function startWorker(
     now: ports.timers.now(),
   });
 
-  /** What comes in while the runtime is asked does not wait for its answer: what it showed last holds until then. */
+  /** A wake-up during an observation does not wait for its result: the decision uses the previous observation. */
   const wakeNow = (): void => {
     if (stepping || life.signal.aborted) return;
     if (!running) void run();
@@ -96,7 +96,7 @@ export function startWorker(
   };
   const wake = inTurns(() => pod, wakeNow);
 
-  /** Observes as long as there is something to observe, and decides after each observation. */
+  /** Observes until no observation is pending, and decides after each one. */
   const run = async (): Promise<void> => {
     running = true;
     try {
@@ -129,7 +129,7 @@ export function startWorker(
     retryLater();
   };
 
-  /** What ends or changes while this runs is for the next round. */
+  /** Actions that end and changes that arrive during the observation are left for the next one. */
   const observe = async (): Promise<void> => {
     mustObserve = false;
     const seen = ended;
@@ -150,7 +150,7 @@ export function startWorker(
     answered(ports.timers.now());
   };
 
-  /** An observation shows what came of an action that has ended: false, for filters. */
+  /** Processes the observed result of an action that has ended. Returns false, for use in a filter. */
   const settle = ({ action, key, succeeded }: (typeof ended)[number]): false => {
     inFlight.delete(key);
     const missing = succeeded ? missingEffect(runtime, action) : undefined;
@@ -191,7 +191,7 @@ export function startWorker(
     }
   };
 
-  /** `recorded`: resolves when the record has what the action removes. */
+  /** `recorded`: resolves when the record contains the evidence that the action destroys. */
   const perform = (action: Action, recorded: Promise<void> | undefined): void => {
     if (action.kind === 'cancel') {
       inFlight.get(action.key)?.abort.abort();
@@ -223,10 +223,10 @@ export function startWorker(
     result.then(
       (outcome) => {
         absorb(action, outcome);
-        // Whether the object goes or its finalizers keep it, its next change shows: until then there is nothing more to say.
+        // The next change of the object shows whether it was deleted or its finalizers keep it; the action is in flight until then.
         deletionAnswered = isLast && !removed;
         if (deletionAnswered) failures.succeeded(key);
-        // An image that is gone leaves a start without effect, and the outcome says so.
+        // A start whose image no longer exists has no effect, which its outcome reports.
         else end(action.kind === 'startContainer' && outcome.image !== undefined ? 'failed' : 'succeeded');
       },
       (error) => {
@@ -257,7 +257,7 @@ export function startWorker(
     results.absorb(action, outcome);
   };
 
-  /** The runtime did not answer: its events stream brings a resync when it is back; until then, once a second. */
+  /** The runtime did not answer: retries once a second until its event stream triggers a resync. */
   const retryLater = (): void => {
     timer?.cancel();
     timer = ports.timers.at(ports.timers.now() + 1000, wake);
@@ -291,7 +291,7 @@ export function startWorker(
     },
     imageAppeared(name) {
       if (images.appeared(pod, name, failures.observed())) wake();
-      if (showsImage(pod, name)) this.retry('mountVolumes');
+      if (mountsImage(pod, name)) this.retry('mountVolumes');
     },
     pod: () => pod,
     stop,

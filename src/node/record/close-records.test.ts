@@ -9,7 +9,7 @@ import { createPodRecorder } from './recorder.ts';
 
 const PODS = { group: '', version: 'v1', resource: 'pods' };
 
-test('a record without an end gets it where its Pod is nowhere any more', async () => {
+test('reports Pods that no longer exist and whose records lack the last steps', async () => {
   const backend = memoryBackend();
   const client = inProcessClient(backend);
   const { signal } = new AbortController();

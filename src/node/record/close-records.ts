@@ -1,6 +1,6 @@
 /**
- * Ends the records that no agent has ended: of Pods that went while none was there, or in the moment in which one died. What
- * is left of such a Pod in the runtime is known by then, and tells of its own end.
+ * Adds the last steps to records that no agent completed, because the Pod was removed while no agent ran or when one died. Pods
+ * that are still in the runtime are known by then and are skipped: their own workers record the end.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -14,37 +14,40 @@ import type { Millis } from '../../machinery/time.ts';
 import type { Log } from '../../platform/platform.ts';
 
 const PAGE_SIZE = 100;
-const OF_AN_END: ReadonlySet<string> = new Set(['Scheduled', 'Removed', 'Gone']);
+const RELEVANT_STEPS: ReadonlySet<string> = new Set(['Scheduled', 'Removed', 'Gone']);
 
-/** The steps of a Pod of which nothing is left, on its node and in the API. The agent that saw Removed may have died before it was written. */
+/**
+ * Returns the last steps of a Pod of which nothing is left on its node or in the API. They include Removed, since an agent may have
+ * died before it wrote that step.
+ */
 export const lastSteps = (at: Millis): Transition[] => ['Removed', 'Gone'].map((type) => ({ key: type, at, type }));
 
 export interface CloseRecordsOptions {
   client: Client;
   log: Log;
   signal: AbortSignal;
-  /** Something of the Pod is on this node. */
+  /** Whether something of the Pod is on this node. */
   isKnown(uid: string): boolean;
-  /** Records that nothing is left of the Pod, where its record does not tell it. */
+  /** Called with each Pod of which nothing is left and whose record lacks the last steps. */
   gone(pod: Pod): void;
 }
 
-/** Resolves when all of them were looked at. */
+/** Resolves when all records were checked. */
 export async function closeRecords({ client, log, signal, isKnown, gone }: CloseRecordsOptions): Promise<void> {
   const pods = client.resource<Pod>(PODS);
-  /** By UID: of each record only whose it is, and which of the steps it has that tell whether it has its end. */
+  /** By UID: the Pod of each record, and the RELEVANT_STEPS that its record contains. */
   const lives = new Map<string, { pod: Pod; steps: Set<string> }>();
-  const look = ({ metadata, podName, podUID, transitions }: PodRecord): void => {
+  const collect = ({ metadata, podName, podUID, transitions }: PodRecord): void => {
     const { namespace } = metadata;
     const pod = { name: podName, uid: podUID, ...(namespace && { namespace }) };
     const steps = lives.get(podUID)?.steps ?? new Set();
-    for (const { type } of transitions) if (OF_AN_END.has(type)) steps.add(type);
+    for (const { type } of transitions) if (RELEVANT_STEPS.has(type)) steps.add(type);
     lives.set(podUID, { pod: { apiVersion: 'v1', kind: 'Pod', metadata: pod }, steps });
   };
-  /** Of a Pod that never had a node nothing is removed. */
+  /** A Pod that was never scheduled has no step Removed. */
   const isClosed = (steps: ReadonlySet<string>): boolean =>
     steps.has('Gone') && (steps.has('Removed') || !steps.has('Scheduled'));
-  const isThere = async ({ metadata: { name, namespace, uid } }: Pod): Promise<boolean> => {
+  const exists = async ({ metadata: { name, namespace, uid } }: Pod): Promise<boolean> => {
     try {
       const found = await pods.get(name, namespace);
       return found.metadata.uid === uid || mirroredUid(found) === uid;
@@ -56,13 +59,14 @@ export async function closeRecords({ client, log, signal, isKnown, gone }: Close
   try {
     const records = client.resource<PodRecord>(POD_RECORDS);
     for (let page = await records.list({ limit: PAGE_SIZE }); ; ) {
-      page.items.forEach(look);
+      page.items.forEach(collect);
       if (!page.metadata.continue || signal.aborted) break;
       page = await records.list({ limit: PAGE_SIZE, continue: page.metadata.continue });
     }
     for (const [uid, { pod, steps }] of lives)
-      if (!isClosed(steps) && !isKnown(uid) && !(await isThere(pod)) && !signal.aborted) gone(pod);
+      if (!isClosed(steps) && !isKnown(uid) && !(await exists(pod)) && !signal.aborted) gone(pod);
   } catch (error) {
-    if (!signal.aborted) log.warn('records of Pods that are gone stay open', { error: (error as Error).message });
+    if (!signal.aborted)
+      log.warn('cannot complete the records of Pods that no longer exist', { error: (error as Error).message });
   }
 }

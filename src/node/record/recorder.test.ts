@@ -21,7 +21,7 @@ const step = (key: string, more: Partial<Transition> = {}): Transition => ({
   ...more,
 });
 
-/** An agent's recorder; another one on the same backend is the agent after a crash. */
+/** The recorder of an agent. Another one on the same backend represents a new agent after a crash. */
 function agent(backend: MemoryBackend) {
   const stop = new AbortController();
   const timers = testTimers();
@@ -33,7 +33,7 @@ const keys = (backend: MemoryBackend): string[] =>
   records(backend).flatMap((each) => each.transitions.map(({ key }) => key));
 const writes = ({ calls }: MemoryBackend): string[] => calls.filter((call) => /^(create|update)/.test(call));
 
-test('what is told while a write is under way goes with the next one', async () => {
+test('combines steps that are reported during a write into the next write', async () => {
   const backend = memoryBackend();
   const { recorder } = agent(backend);
   recorder.record(pod, [step('one'), step('two')]);
@@ -64,7 +64,7 @@ test('what is told while a write is under way goes with the next one', async () 
   });
 });
 
-test('the same step is written once, and so is what turns as it had turned before', async () => {
+test('writes a repeated step and a repeated result once', async () => {
   const backend = memoryBackend();
   const { recorder } = agent(backend);
   const turns = ['ProbePassing', 'ProbeFailing', 'ProbeFailing', 'ProbePassing'];
@@ -99,7 +99,7 @@ test.each(['create podrecords', 'update podrecords', 'get podrecords'])(
   },
 );
 
-test('an agent that starts after a crash goes on where the one before was', async () => {
+test('a new agent continues the record of the previous one', async () => {
   const backend = memoryBackend();
   const first = agent(backend);
   first.recorder.record(pod, [step('one'), step('p@1', { type: 'ProbePassing' })]);
@@ -112,7 +112,7 @@ test('an agent that starts after a crash goes on where the one before was', asyn
   expect(records(backend)).toHaveLength(1);
 });
 
-test('a write whose answer was lost is not made twice', async () => {
+test('does not repeat a write whose response was lost', async () => {
   const backend = memoryBackend();
   const create = backend.create;
   let lost = false;
@@ -133,7 +133,7 @@ test('a write whose answer was lost is not made twice', async () => {
   expect(keys(backend)).toEqual(['one', 'two']);
 });
 
-test('a long record has parts; the next agent knows all of them, also where the first are gone', async () => {
+test('splits a long record into parts, which a new agent reads even if the first ones were deleted', async () => {
   const backend = memoryBackend();
   const first = agent(backend);
   const message = 'x'.repeat(1000);
@@ -153,7 +153,7 @@ test('a long record has parts; the next agent knows all of them, also where the 
   expect(keys(backend)).toEqual([...kept, 'new']);
 });
 
-test('a part that was found too old is written anew', async () => {
+test('creates a part again that was deleted as too old', async () => {
   const backend = memoryBackend();
   const { recorder } = agent(backend);
   recorder.record(pod, [step('one')]);
@@ -164,7 +164,7 @@ test('a part that was found too old is written anew', async () => {
   expect(keys(backend)).toEqual(['one', 'two']);
 });
 
-test('who takes away what the record tells of waits until it is written, but not for an API that cannot write', async () => {
+test('written() waits until the steps are written, but not for an API that cannot write', async () => {
   const backend = memoryBackend();
   const { recorder, timers } = agent(backend);
   expect(recorder.written('u')).toBeUndefined();
@@ -206,7 +206,7 @@ test('who takes away what the record tells of waits until it is written, but not
   expect(keys(backend)).toEqual(['one', 'early', 'late', 'two', 'three', 'four']);
 });
 
-test('what is refused for good is given up, and nobody waits for it', async () => {
+test('gives up steps that the API rejects permanently, and written() does not wait for them', async () => {
   const backend = memoryBackend();
   const { recorder } = agent(backend);
   backend.failNext('create podrecords', badRequest('never'));
@@ -215,7 +215,7 @@ test('what is refused for good is given up, and nobody waits for it', async () =
   expect(keys(backend)).toEqual([]);
 });
 
-test('the end of the agent: what was told is still written, what fails then is given up', async () => {
+test('at the end of the agent, writes reported steps once and gives up those that fail', async () => {
   const backend = memoryBackend();
   const { recorder, stop } = agent(backend);
   recorder.record(pod, [step('one')]);
@@ -228,7 +228,7 @@ test('the end of the agent: what was told is still written, what fails then is g
   expect(keys(backend)).toEqual(['one']);
 });
 
-test('a Pod that is released is forgotten; told of again, its record is read again', async () => {
+test('forgets a released Pod and reads its record again when a new step is reported', async () => {
   const backend = memoryBackend();
   const { recorder } = agent(backend);
   recorder.record(pod, [step('one')]);
@@ -241,7 +241,7 @@ test('a Pod that is released is forgotten; told of again, its record is read aga
   expect(backend.calls.filter((call) => call === 'get podrecords a/u.0')).toHaveLength(2);
 });
 
-test('an API that does not answer keeps nobody waiting', async () => {
+test('written() does not wait for an API that does not answer', async () => {
   const backend = memoryBackend();
   const { recorder, timers } = agent(backend);
   const asked = Promise.withResolvers<void>();

@@ -1,13 +1,13 @@
 /**
- * Keeps the record of each Pod's life in the API, as PodRecords: parts of it, each with as many steps as it holds.
+ * Writes the record of each Pod's life to the API. A record consists of parts, one PodRecord object each, of limited size.
  *
- * Boundary: what the steps are is the core's; how long records are kept is a controller's.
+ * Boundary: the core determines the steps; a controller deletes old records.
  * Invariants:
- *  1. Nobody waits for the record but who takes away the last that shows what it tells, and nobody while the API refuses it.
- *     While one write of a Pod is under way, what else is told of the Pod gathers for the next.
- *  2. A step that was told is written, however often that must be tried, unless the API refuses it for good or the agent ends.
- *  3. A step is written once, whoever tells of it again: before the first write of a Pod, what is there is read.
- *  4. Of a Pod the steps of its newest part are held in memory, and the keys of the others, until it is released.
+ *  1. Only actions that destroy evidence wait for the record, and they do not wait while the API cannot write it.
+ *     Steps that are reported during a write of the same Pod are collected for the next write.
+ *  2. Every reported step is written, with as many retries as needed, unless the API rejects it permanently or the agent ends.
+ *  3. A step is written once, even if it is reported again: the existing record is read before the first write of a Pod.
+ *  4. Until a Pod is released, memory contains the steps of its newest part and the keys of the other parts' steps.
  */
 
 import type { Pod, PodRecord, PodTransition } from '../../api/generated/types.ts';
@@ -19,54 +19,55 @@ import { ApiError, isApiError } from '../../machinery/status.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { lastSteps } from './close-records.ts';
-import { createTold, type Told } from './recorded-steps.ts';
+import { createRecordedSteps, type RecordedSteps } from './recorded-steps.ts';
 import { fromApi, toApi } from './step-conversion.ts';
 
-/** Beyond it a new part begins: each write of a part writes it whole. */
+/** The size at which a new part begins. It bounds the cost of a write, which always writes a whole part. */
 const PART_BYTES = 16 * 1024;
 const RETRY_BASE_MILLIS = 100;
 const RETRY_MAX_MILLIS = 10_000;
-/** An API that has not answered by then keeps nobody waiting. */
+/** Callers of written() stop waiting if the API has not answered after this time. */
 const LATE_MILLIS = 1000;
 
 export interface RecorderOptions {
   client: Client;
   timers: Timers;
   log: Log;
-  /** Ends the tries; what was told before is still written, once. */
+  /** Ends retries. Steps that were reported before are still attempted once. */
   signal: AbortSignal;
 }
 
 export interface PodRecorder {
   record(pod: Pod, transitions: readonly Transition[]): void;
   /**
-   * Resolves when what was told of the Pod until now is written, or the API has refused it: what waits for the record does not
-   * wait for an API that cannot write. undefined: there is nothing to wait for.
+   * Resolves when the steps of the Pod reported so far are written, or a write has failed or takes too long: callers do not wait for
+   * an API that cannot write. Undefined if there is nothing to wait for.
    */
   written(uid: string): Promise<void> | undefined;
-  /** Nothing is left of the Pod, nor its object: the last steps, as far as they are not told. */
+  /** Nothing is left of the Pod, not even its object: records the last steps, unless they are recorded. */
   gone(pod: Pod): void;
-  /** Nothing more is to be expected of the Pod. */
+  /** No more steps of the Pod are expected: frees its memory once everything is written. */
   release(uid: string): void;
-  /** Resolves when all that was told is written, or given up. */
+  /** Resolves when all reported steps are written or given up. */
   flushed(): Promise<void>;
 }
 
 interface PodState {
   pod: Pod;
-  told: Told | undefined;
+  /** Undefined until the existing record was read. */
+  recorded: RecordedSteps | undefined;
   waiting: Transition[];
-  /** The newest part: its number, its steps, whether it is in the API. */
+  /** The newest part: its number, its steps, their size, and whether it exists in the API. */
   part: number;
   steps: PodTransition[];
   bytes: number;
   exists: boolean;
   draining: Promise<void> | undefined;
-  /** The last try has failed, or takes too long. */
-  refused: boolean;
-  /** How often it was told of, and who waits for what was told until then. */
-  tellings: number;
-  waiters: { tellings: number; resolve(): void }[];
+  /** The last attempt has failed or takes too long. */
+  stalled: boolean;
+  /** The number of calls of record(). Each waiter waits until the calls up to its number are written. */
+  reports: number;
+  waiters: { reports: number; resolve(): void }[];
   released: boolean;
 }
 
@@ -75,27 +76,27 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
   const records = options.client.resource<PodRecord>(POD_RECORDS);
   const states = new Map<string, PodState>();
 
-  /** Until it works; false where it never will, or the agent has ended. */
-  async function insist(state: PodState, attempt: () => Promise<void>): Promise<boolean> {
-    const refuse = (): void => {
-      state.refused = true;
-      settle(state, state.tellings);
+  /** Retries until the attempt succeeds. Returns false if the API rejects it permanently or the agent has ended. */
+  async function retry(state: PodState, attempt: () => Promise<void>): Promise<boolean> {
+    const stall = (): void => {
+      state.stalled = true;
+      settle(state, state.reports);
     };
     for (let tries = 1; ; tries++) {
-      const late = timers.at(timers.now() + LATE_MILLIS, refuse);
+      const late = timers.at(timers.now() + LATE_MILLIS, stall);
       try {
         await attempt();
-        state.refused = false;
+        state.stalled = false;
         return true;
       } catch (error) {
-        refuse();
+        stall();
         const { name, namespace } = state.pod.metadata;
         const fields = { pod: `${namespace}/${name}`, error: (error as Error).message };
-        if (signal.aborted || isHopeless(error)) {
+        if (signal.aborted || isPermanent(error)) {
           log.warn('record: gave up steps of a Pod', fields);
           return false;
         }
-        log.warn('record: cannot be written or read, will be tried again', fields);
+        log.warn('record: cannot read or write the record of a Pod, retrying', fields);
         await pause(timers, backOffMillis(tries, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
       } finally {
         late.cancel();
@@ -103,12 +104,12 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
     }
   }
 
-  /** What an earlier agent has recorded. */
+  /** Reads the steps that earlier agents recorded. */
   async function load(state: PodState): Promise<void> {
     const { namespace, uid = '', creationTimestamp } = state.pod.metadata;
-    const told = createTold();
+    const recorded = createRecordedSteps();
     const take = ({ transitions }: PodRecord, part: number): void => {
-      told.fresh(transitions.map(fromApi));
+      recorded.fresh(transitions.map(fromApi));
       begin(state, part, transitions);
       state.exists = true;
     };
@@ -118,14 +119,14 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
       if (found !== undefined) take(found, part);
       else if (part > 0 || (creationTimestamp !== undefined && state.pod.status?.startTime === undefined)) break;
       else {
-        // The first parts of a long life may be gone.
+        // The first parts of a long record may have been deleted.
         const { items } = await records.list({ ...(namespace && { namespace }), fieldSelector: `podUID=${uid}` });
         const parts = items.map((item) => [Number(item.metadata.name.slice(uid.length + 1)), item] as const);
         for (const [number, item] of parts.sort(([a], [b]) => a - b)) take(item, number);
         break;
       }
     }
-    state.told = told;
+    state.recorded = recorded;
   }
 
   function begin(state: PodState, part: number, steps: PodTransition[]): void {
@@ -145,7 +146,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
       state.exists = true;
     } catch (error) {
       if (isApiError(error, state.exists ? 'NotFound' : 'AlreadyExists')) {
-        // It was found too old meanwhile; or an answer was lost, and the write was none.
+        // The part was deleted as too old in the meantime, or it was created by a request whose response was lost.
         state.exists = !state.exists;
         return write(state);
       }
@@ -154,13 +155,14 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
   }
 
   async function drain(state: PodState): Promise<void> {
-    // Its end must not come before record() has kept its promise; and what is told in one moment is written at once.
+    // Yield first: record() must have stored this promise before it settles, and steps reported in the same turn are written together.
     await Promise.resolve();
-    if (state.told === undefined && !(await insist(state, () => load(state)))) state.told = createTold();
+    if (state.recorded === undefined && !(await retry(state, () => load(state))))
+      state.recorded = createRecordedSteps();
     while (state.waiting.length > 0) {
-      const steps = (state.told as Told).fresh(state.waiting).map(toApi);
+      const steps = (state.recorded as RecordedSteps).fresh(state.waiting).map(toApi);
       state.waiting = [];
-      const { tellings } = state;
+      const { reports } = state;
       while (steps.length > 0) {
         for (let next = steps[0]; next !== undefined; next = steps[0]) {
           const bytes = JSON.stringify(next).length;
@@ -169,10 +171,10 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
           state.bytes += bytes;
           steps.shift();
         }
-        if (!(await insist(state, () => write(state)))) state.exists = false;
+        if (!(await retry(state, () => write(state)))) state.exists = false;
         if (steps.length > 0) begin(state, state.part + 1, []);
       }
-      settle(state, tellings);
+      settle(state, reports);
     }
     state.draining = undefined;
     if (state.released) states.delete(state.pod.metadata.uid ?? '');
@@ -183,21 +185,32 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
       const uid = pod.metadata.uid ?? '';
       let state = states.get(uid);
       if (state === undefined) {
-        const empty = { told: undefined, waiting: [], part: 0, steps: [], bytes: 0, exists: false };
-        const quiet = { draining: undefined, refused: false, tellings: 0, waiters: [], released: false };
-        state = { pod, ...empty, ...quiet };
+        state = {
+          pod,
+          recorded: undefined,
+          waiting: [],
+          part: 0,
+          steps: [],
+          bytes: 0,
+          exists: false,
+          draining: undefined,
+          stalled: false,
+          reports: 0,
+          waiters: [],
+          released: false,
+        };
         states.set(uid, state);
       }
       state.released = false;
       state.waiting.push(...transitions);
-      state.tellings++;
+      state.reports++;
       state.draining ??= drain(state);
     },
     written(uid) {
       const state = states.get(uid);
-      if (state?.draining === undefined || state.refused) return undefined;
-      const { tellings, waiters } = state;
-      return new Promise((resolve) => waiters.push({ tellings, resolve }));
+      if (state?.draining === undefined || state.stalled) return undefined;
+      const { reports, waiters } = state;
+      return new Promise((resolve) => waiters.push({ reports, resolve }));
     },
     gone(pod) {
       self.record(pod, lastSteps(timers.now()));
@@ -216,10 +229,10 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
   return self;
 }
 
-/** Whoever waits for no more than so many. */
-function settle(state: PodState, tellings: number): void {
-  for (const waiter of state.waiters) if (waiter.tellings <= tellings) waiter.resolve();
-  state.waiters = state.waiters.filter((waiter) => waiter.tellings > tellings);
+/** Resolves the waiters for the first `reports` calls of record(). */
+function settle(state: PodState, reports: number): void {
+  for (const waiter of state.waiters) if (waiter.reports <= reports) waiter.resolve();
+  state.waiters = state.waiters.filter((waiter) => waiter.reports > reports);
 }
 
 function unlessMissing(error: unknown): undefined {
@@ -227,7 +240,7 @@ function unlessMissing(error: unknown): undefined {
   throw error;
 }
 
-/** The same would be refused again. */
-const isHopeless = (error: unknown): boolean =>
+/** Whether the API would reject the same request again. */
+const isPermanent = (error: unknown): boolean =>
   error instanceof ApiError &&
   (error.reason === 'Forbidden' || error.reason === 'Invalid' || error.reason === 'BadRequest');

@@ -1,9 +1,9 @@
-/** A step of a Pod's life as the API has it, and as the core has it. */
+/** Converts steps of a Pod's life between the API's and the core's representation. */
 import type { PodTransition } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatMicroTime, parseTime } from '../../machinery/time.ts';
 
-/** What a container or a runtime has to say may be long: so much of it is kept. */
+/** Messages of containers and runtimes may be long; the record keeps this many characters. */
 const MESSAGE_CHARACTERS = 4096;
 
 export function toApi({ at, deadline, message, ...rest }: Transition): PodTransition {

@@ -11,7 +11,7 @@ const requesting = (...each: Amounts[]): Container[] =>
 const gib = 1024 ** 3;
 const of = (spec: Partial<PodSpec>, sizes: string[] = [], pids = -1) => podLimits(defaulted(podOf(spec)), sizes, pids);
 
-describe('what a Pod as a whole may use', () => {
+describe('podLimits()', () => {
   it.each<[string, Partial<PodSpec>, object]>([
     [
       'the effective limits of the first worked example',
@@ -25,7 +25,7 @@ describe('what a Pod as a whole may use', () => {
       { cpuShares: 102, cpuQuotaMicros: 10_000, memoryBytes: 2200 * 1024 ** 2 },
     ],
     [
-      // The proposal gives the Pod the init container's limits; under the newer rule a missing limit is the highest.
+      // Differs from the enhancement proposal, which applies the init container's limits: a missing limit now means no limit.
       'no limit of the second worked example',
       {
         initContainers: [containerOf('i', { resources: { limits: { cpu: '100m', memory: '1Gi' } } })],
@@ -33,19 +33,19 @@ describe('what a Pod as a whole may use', () => {
       },
       { cpuShares: 102 },
     ],
-    ['nothing but the least CPU for BestEffort', {}, { cpuShares: 2 }],
+    ['only the minimum of CPU shares for BestEffort', {}, { cpuShares: 2 }],
     [
-      'memory alone where CPU is not limited everywhere',
+      'only a memory limit if not all containers have a CPU limit',
       { containers: limited({ cpu: '1', memory: '1Gi' }, { memory: '1Gi' }) },
       { cpuShares: 1024, memoryBytes: 2 * gib },
     ],
     [
-      'no limit of zero',
+      'no limits if a container has a limit of zero',
       { containers: limited({ cpu: '0', memory: '1Gi' }, { cpu: '1', memory: '0' }) },
       { cpuShares: 1024 },
     ],
     [
-      'sidecars and the highest PreExit entry beside the app containers',
+      'the sum of sidecars, app containers and the highest PreExit container',
       {
         initContainers: [
           containerOf('s', { restartPolicy: 'Always', resources: { limits: { cpu: '100m', memory: '1Gi' } } }),
@@ -59,7 +59,7 @@ describe('what a Pod as a whole may use', () => {
       { cpuShares: 716, cpuQuotaMicros: 70_000, memoryBytes: 3 * gib },
     ],
     [
-      'the limits of the others beside an entry without requests and limits',
+      'the limits of the other containers if a defer container has no requests and limits',
       {
         containers: limited({ cpu: '1', memory: '1Gi' }),
         deferContainers: [deferOf('a'), deferOf('b', { trigger: 'PostExit', resources: { limits: {} } })],
@@ -67,7 +67,7 @@ describe('what a Pod as a whole may use', () => {
       { cpuShares: 1024, cpuQuotaMicros: 100_000, memoryBytes: gib },
     ],
     [
-      'no limit of memory where an entry with a request has none',
+      'no memory limit if a defer container with a memory request has none',
       {
         containers: limited({ cpu: '1', memory: '1Gi' }),
         deferContainers: [deferOf('a', { resources: { requests: { memory: '1Mi' }, limits: { cpu: '1' } } })],
@@ -75,20 +75,20 @@ describe('what a Pod as a whole may use', () => {
       { cpuShares: 2048, cpuQuotaMicros: 200_000 },
     ],
     [
-      'overhead on top',
+      'the overhead in addition to the containers',
       { containers: limited({ cpu: '1', memory: '1Gi' }), overhead: { cpu: '500m', memory: '1Gi' } },
       { cpuShares: 1536, cpuQuotaMicros: 150_000, memoryBytes: 2 * gib },
     ],
     [
-      'a quota of a millisecond at least',
+      'a CPU quota of at least one millisecond',
       { containers: limited({ cpu: '1m' }) },
       { cpuShares: 2, cpuQuotaMicros: 1000 },
     ],
-  ])('%s', (_what, spec, expected) => {
+  ])('returns %s', (_what, spec, expected) => {
     expect(of(spec)).toEqual({ ...expected, hugepageBytes: {} });
   });
 
-  it('has the sum of the huge pages of each size, and a limit of processes where there is one', () => {
+  it('returns the sum of the huge pages of each size, and the limit of processes if there is one', () => {
     const spec = {
       containers: limited({ memory: '1Gi', 'hugepages-2Mi': '4Mi' }, { memory: '1Gi', 'hugepages-2Mi': '2Mi' }),
     };
@@ -100,7 +100,7 @@ describe('what a Pod as a whole may use', () => {
   });
 });
 
-test('a container has huge pages of the sizes that it limits, and none of the others', () => {
+test('limits the huge pages of a container to zero for sizes without a limit', () => {
   const [container] = limited({ memory: '1Gi', 'hugepages-2Mi': '4Mi' });
   const pod = defaulted(podOf({ containers: [container as Container] }));
   expect(
@@ -123,7 +123,7 @@ test.each<[Amounts, 1 | 2, boolean, object]>([
   [{ memory: '1Gi' }, 2, true, { unified: { 'memory.oom.group': '1', 'memory.swap.max': '0' } }],
   [{}, 2, false, { unified: { 'memory.oom.group': '1' } }],
 ])(
-  'a container limited to %j does not swap, in version %i, where swap is counted: %s',
+  'disables swap for a container with limits %j on cgroup version %i (swap accounting: %s)',
   (limits, version, limitsSwap, expected) => {
     const pod = defaulted(podOf({ containers: limited(limits) }));
     const facts = { version, hugepageSizes: [], limitsSwap };
@@ -132,22 +132,22 @@ test.each<[Amounts, 1 | 2, boolean, object]>([
   },
 );
 
-describe('the preference of the out-of-memory killer', () => {
+describe('oomScoreAdjust()', () => {
   const score = (pod: Pod, name: string): number => {
     const all = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
     return oomScoreAdjust(pod, all.find((each) => each.name === name) as Container, 4 * gib);
   };
   const app = containerOf('app', { resources: { requests: { memory: '2Gi' } } });
   it.each<[string, Partial<PodSpec>, string, number]>([
-    ['of a container that requests half of the memory', { containers: [app] }, 'app', 500],
+    ['for a container that requests half of the memory', { containers: [app] }, 'app', 500],
     [
-      'of a sidecar is that of the app container that requests the least, where it is higher',
+      'for a sidecar that requests less than the app containers',
       { initContainers: [containerOf('s', { restartPolicy: 'Always' })], containers: [app] },
       's',
       500,
     ],
     [
-      'of a sidecar is its own where that is lower',
+      'for a sidecar that requests more than the app containers',
       {
         initContainers: [containerOf('s', { restartPolicy: 'Always', resources: { requests: { memory: '3Gi' } } })],
         containers: [app],
@@ -155,20 +155,20 @@ describe('the preference of the out-of-memory killer', () => {
       's',
       250,
     ],
-    ['of an init container is its own', { initContainers: [containerOf('i')], containers: [app] }, 'i', 999],
+    ['for an init container', { initContainers: [containerOf('i')], containers: [app] }, 'i', 999],
     [
-      'of a node-critical Pod is the lowest',
+      'for a node-critical Pod',
       { containers: [app], priorityClassName: 'system-node-critical', priority: 2_000_001_000 },
       'app',
       -997,
     ],
     [
-      'of a cluster-critical Pod is as of any',
+      'for a cluster-critical Pod',
       { containers: [app], priorityClassName: 'system-cluster-critical', priority: 2_000_000_000 },
       'app',
       500,
     ],
-  ])('%s', (_what, spec, name, expected) => {
+  ])('returns the expected score %s', (_what, spec, name, expected) => {
     expect(score(defaulted(podOf(spec)), name)).toBe(expected);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Requests and limits as the numbers that the kernel gets, of a container and of a Pod as a whole. Pure.
- * Source: pkg/kubelet/cm helpers, pkg/kubelet/kuberuntime and pkg/kubelet/qos policy of v1.33 (behaviour).
+ * Converts the requests and limits of a container and of a whole Pod to the values for the kernel. Pure.
+ * Source: pkg/kubelet/cm helpers, pkg/kubelet/kuberuntime and pkg/kubelet/qos policy of v1.33 (behavior).
  */
 import { isSidecar } from '../../api/core/v1/pod/containers.ts';
 import { effectiveRequests, type ResourceQuantities, summedLimits } from '../../api/core/v1/pod/resources.ts';
@@ -15,7 +15,7 @@ import { hugepagesName } from './hugepages.ts';
 const MIN_QUOTA_MICROS = 1000;
 export const MIN_SHARES = 2;
 const MAX_SHARES = 262_144;
-/** Of these Pods the processes are killed last. */
+/** The processes of Pods with this priority class are killed last. */
 const NODE_CRITICAL_CLASS = 'system-node-critical';
 const GUARANTEED_OOM_SCORE = -997;
 const BEST_EFFORT_OOM_SCORE = 1000;
@@ -24,7 +24,7 @@ const NOTHING: Quantity = { nano: 0n, format: 'DecimalSI' };
 const milli = (text: string | undefined): number => Number(quantityMilli(parseQuantity(text ?? '0') ?? NOTHING));
 const whole = (text: string | undefined): number => Number(quantityValue(parseQuantity(text ?? '0') ?? NOTHING));
 
-/** From the status where the API server set it, else of the spec. */
+/** Returns the class in the status if the API server set it, else derives it from the spec. */
 export function qosClass(pod: Pod): QosClass {
   const recorded = pod.status?.qosClass;
   return recorded === 'Guaranteed' || recorded === 'Burstable' || recorded === 'BestEffort'
@@ -35,11 +35,11 @@ export function qosClass(pod: Pod): QosClass {
 export const cpuShares = (milliCpu: number): number =>
   Math.min(MAX_SHARES, Math.max(MIN_SHARES, Math.floor((milliCpu * 1024) / 1000)));
 
-/** In each period of QUOTA_PERIOD_MICROS. */
+/** Microseconds of CPU time per period of QUOTA_PERIOD_MICROS. */
 const cpuQuota = (milliCpu: number): number =>
   Math.max(MIN_QUOTA_MICROS, Math.floor((milliCpu * QUOTA_PERIOD_MICROS) / 1000));
 
-/** The kernel's out-of-memory preference, -997 (last) to 1000 (first). */
+/** Returns oom_score_adj, from -997 (killed last) to 1000 (killed first). */
 export function oomScoreAdjust(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -61,7 +61,7 @@ export function oomScoreAdjust(
 const memoryRequest = ({ resources }: Container | EphemeralContainer): number =>
   whole(resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
 
-/** Of the machine's page sizes one that is not asked for is none of it. */
+/** Sets the limit of each huge page size of the machine; it is zero if the container has no limit for this size. */
 export function containerResources(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -82,23 +82,23 @@ export function containerResources(
       : {
           hugepageBytes: Object.fromEntries(hugepageSizes.map((size) => [size, whole(limits?.[hugepagesName(size)])])),
         }),
-    ...(cgroups === undefined ? {} : memoryBehaviour(memoryLimit, cgroups)),
+    ...(cgroups === undefined ? {} : memoryBehavior(memoryLimit, cgroups)),
   };
 }
 
-/** No container swaps, and one whose memory is used up ends as a whole. Source: v1.33, NoSwap and singleProcessOOMKill. */
-function memoryBehaviour(
+/** Disables swap, and makes an OOM kill end all processes of the container. Source: v1.33, NoSwap and singleProcessOOMKill. */
+function memoryBehavior(
   memoryLimit: number,
   { version, limitsSwap }: CgroupFacts,
 ): Pick<ContainerConfig['resources'], 'unified' | 'memorySwapLimitBytes'> {
   if (version === 2) return { unified: { 'memory.oom.group': '1', ...(limitsSwap ? { 'memory.swap.max': '0' } : {}) } };
-  // Version 1 limits memory and swap together.
+  // The limit of cgroup v1 is the sum of memory and swap.
   return limitsSwap && memoryLimit > 0 ? { memorySwapLimitBytes: memoryLimit } : {};
 }
 
 /**
- * Of the Pod as a whole: CPU by what it requests; CPU time and memory where every container has a limit, those that run
- * before and after the app containers by the effective rule.
+ * Returns the limits of the whole Pod: CPU shares from its requests, and CPU time and memory if every container has a limit.
+ * Containers that run before or after the app containers count according to the rule for effective resources.
  */
 export function podLimits(pod: Pod, hugepageSizes: readonly string[], pidsLimit: number): CgroupLimits {
   const requests = effectiveRequests(pod);
@@ -117,13 +117,13 @@ export function podLimits(pod: Pod, hugepageSizes: readonly string[], pidsLimit:
   };
 }
 
-/** In thousandths of a CPU. */
+/** The CPU request of the Pod, in thousandths of a CPU. */
 export const podCpuRequest = (pod: Pod): number => amount(effectiveRequests(pod), 'cpu', quantityMilli);
 
 const amount = (quantities: ResourceQuantities, name: string, unit: (quantity: Quantity) => bigint): number =>
   Number(unit(quantities.get(name) ?? NOTHING));
 
-/** A limit of zero is none, for the kernel. A defer container without requests and limits runs within what the others have. */
+/** Zero means no limit. Defer containers without requests and limits are ignored: they use the resources of the other containers. */
 function everyLimitAboveZero({ spec }: Pod, name: string): boolean {
   const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};
   return [...initContainers, ...containers, ...deferContainers.filter(hasResources)].every(

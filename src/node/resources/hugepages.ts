@@ -1,11 +1,11 @@
-/** The huge pages that the kernel keeps, read from /sys. */
+/** Reads the huge pages that the kernel reserves from /sys. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The resource of a page size as the kernel writes it: hugepages-2Mi for 2MB. */
+/** Returns the resource name of a page size in the kernel's notation: hugepages-2Mi for 2MB. */
 export const hugepagesName = (size: string): string => `hugepages-${size.replace(/B$/, 'i')}`;
 
-/** Bytes by page size: 2MB, 1GB. They are no memory to who does not ask for them. */
+/** Returns the reserved bytes by page size (2MB, 1GB). They are not available as normal memory. */
 export async function readHugepages(folder = '/sys/kernel/mm/hugepages'): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for (const entry of (await readdir(folder).catch(() => [])).sort()) {

@@ -1,4 +1,4 @@
-/** Who was killed because memory ran out: the decision as tables, and its memory on a folder that imitates the kernel's files. */
+/** Tests OOM kill detection: the pure accounting as tables, and its persistence with a folder that imitates the kernel's files. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,24 +33,31 @@ function run(
 }
 const reported = (id: string): ContainerObservation => run(id, 137, { reason: 'OOMKilled' });
 
-describe('the kills of a group', () => {
+describe('settleKills()', () => {
   test.each([
     ['a run with SIGKILL and one kill', 0, [run('a', 137)], 1, ['a'], 1],
     ['a run with SIGKILL and no kill', 0, [run('a', 137)], 0, [], 0],
-    ['a kill that is accounted for', 1, [run('a', 137)], 1, [], 1],
-    ['a kill beside one that is accounted for', 1, [run('a', 137)], 2, ['a'], 2],
-    ['a run that ended otherwise', 0, [run('a', 1)], 1, [], 0],
+    ['a run with SIGKILL and a kill that is already accounted for', 1, [run('a', 137)], 1, [], 1],
+    ['a run with SIGKILL and a second kill', 1, [run('a', 137)], 2, ['a'], 2],
+    ['a run with another exit code', 0, [run('a', 1)], 1, [], 0],
     ['a run that failed to start', 0, [run('a', 128, { reason: 'StartError' })], 1, [], 1],
     ['a run that failed to start, without a kill', 1, [run('a', 128, { reason: 'StartError' })], 1, [], 1],
-    ['a run that goes on', 0, [run('a', undefined)], 1, [], 0],
-    ['a run of which the runtime reports it', 0, [reported('a')], 1, [], 1],
-    ['a report without a kill', 1, [reported('a')], 1, [], 1],
-    ['one of two, reported', 0, [run('a', 137), reported('b')], 1, [], 1],
-    ['both of two, one reported', 0, [run('a', 137), reported('b')], 2, ['a'], 2],
-    ['two at once', 0, [run('a', 137), run('b', 137)], 2, ['a', 'b'], 2],
-    ['one of two, the other is still running', 0, [run('a', 137), run('b', undefined)], 2, ['a'], 1],
-    ['one kill for two', 0, [run('b', 137, { finishedAt: 2 }), run('a', 137, { finishedAt: 1 })], 1, ['a'], 1],
-  ] as const)('counted by groups: %s', (_, accounted, ended, count, killed, settled) => {
+    ['a running run', 0, [run('a', undefined)], 1, [], 0],
+    ['a run that the runtime reports as OOMKilled', 0, [reported('a')], 1, [], 1],
+    ['a reported run without a new kill', 1, [reported('a')], 1, [], 1],
+    ['two runs and one kill, which is reported', 0, [run('a', 137), reported('b')], 1, [], 1],
+    ['two runs and two kills, one of them reported', 0, [run('a', 137), reported('b')], 2, ['a'], 2],
+    ['two runs and two kills', 0, [run('a', 137), run('b', 137)], 2, ['a', 'b'], 2],
+    ['two kills and two runs, one still running', 0, [run('a', 137), run('b', undefined)], 2, ['a'], 1],
+    [
+      'one kill and two runs, of which the first to end is chosen',
+      0,
+      [run('b', 137, { finishedAt: 2 }), run('a', 137, { finishedAt: 1 })],
+      1,
+      ['a'],
+      1,
+    ],
+  ] as const)('accounts for kills counted by groups: %s', (_, accounted, ended, count, killed, settled) => {
     const account = { groupId: '7', accounted, killed: [] };
     expect(settleKills(account, ended, { groupId: '7', count, unit: 'group' })).toEqual({
       ...{ groupId: '7', accounted: settled, killed },
@@ -58,18 +65,18 @@ describe('the kills of a group', () => {
   });
 
   test.each([
-    ['a run with three processes', 0, [run('a', 137)], 3, ['a'], 3],
-    ['a kill that is accounted for', 3, [run('a', 137)], 3, [], 3],
-    ['a run beside one that the runtime reports', 0, [run('a', 137), reported('b')], 3, [], 3],
-    ['a run that ended otherwise', 0, [run('a', 0)], 3, [], 0],
-  ] as const)('counted by processes: %s', (_, accounted, ended, count, killed, settled) => {
+    ['a run with three killed processes', 0, [run('a', 137)], 3, ['a'], 3],
+    ['a run and kills that are already accounted for', 3, [run('a', 137)], 3, [], 3],
+    ['a run with SIGKILL and a reported run', 0, [run('a', 137), reported('b')], 3, [], 3],
+    ['a run with another exit code', 0, [run('a', 0)], 3, [], 0],
+  ] as const)('accounts for kills counted by processes: %s', (_, accounted, ended, count, killed, settled) => {
     const account = { groupId: '7', accounted, killed: [] };
     expect(settleKills(account, ended, { groupId: '7', count, unit: 'process' })).toEqual({
       ...{ groupId: '7', accounted: settled, killed },
     });
   });
 
-  it('are counted anew in a new group, and those who were killed in the old one stay', () => {
+  it('counts from zero in a new group and keeps the verdicts of the old one', () => {
     const account = { groupId: '7', accounted: 2, killed: ['a'] };
     const after = { groupId: '8', accounted: 1, killed: ['a', 'b'] };
     expect(settleKills(account, [run('b', 137)], { groupId: '8', count: 1, unit: 'group' })).toEqual(after);
@@ -81,7 +88,7 @@ describe('the kills of a group', () => {
   });
 });
 
-describe('the runs of a Pod', () => {
+describe('createOomReader()', () => {
   let root: string;
   let podDirectory: string;
   beforeEach(() => {
@@ -101,7 +108,7 @@ describe('the runs of a Pod', () => {
   });
   const shown = (id: string, reason: string) => ({ exitCode: 137, reason, containerID: `containerd://${id}` });
 
-  /** An agent: what it makes of the reasons of the runs that the runtime has. */
+  /** Starts an agent. It returns the reasons of the runs after detection. */
   async function agent() {
     const cgroups = await openCgroups(root);
     const read = createOomReader({ podDirectory, kills: () => cgroups.oomKills('/pod'), log: silentLog });
@@ -109,7 +116,7 @@ describe('the runs of a Pod', () => {
       (await read(pod, { sandboxes: [], containers: runs })).containers.map(({ reason }) => reason);
   }
 
-  it('that the kernel killed are OOMKilled, also for the next agent, and when the group is gone', async () => {
+  it('sets OOMKilled for a killed run, also for a new agent and after the group was removed', async () => {
     const reasons = await agent();
     count(0);
     expect(await reasons([run('a', undefined)])).toEqual([undefined]);
@@ -122,7 +129,7 @@ describe('the runs of a Pod', () => {
     expect(await (await agent())([run('a', 137)])).toEqual(['OOMKilled']);
   });
 
-  it('that are killed by others later stay as they are, and so does an earlier Error', async () => {
+  it('does not change an earlier Error or a later SIGKILL of another origin', async () => {
     const reasons = await agent();
     count(0);
     expect(await reasons([run('a', 137)])).toEqual(['Error']);
@@ -137,7 +144,7 @@ describe('the runs of a Pod', () => {
     ]);
   });
 
-  it('that are killed by others after a start that the kernel killed stay as they are', async () => {
+  it('does not change a SIGKILL of another origin after a start that failed for lack of memory', async () => {
     const reasons = await agent();
     count(1);
     const failed = run('a', 128, { reason: 'StartError' });
@@ -145,12 +152,12 @@ describe('the runs of a Pod', () => {
     expect(await reasons([failed, run('b', 137)])).toEqual(['StartError', 'Error']);
   });
 
-  it('account for a kill once, however late the runtime reports it', async () => {
+  it('accounts for a kill once if the runtime reports it late', async () => {
     const reasons = await agent();
     count(1);
     expect(await reasons([run('a', 137)])).toEqual(['OOMKilled']);
     count(2);
-    // The end of the second one comes after the report of the first one.
+    // The second run ends after the runtime has reported the kill of the first.
     expect(await reasons([reported('a'), run('b', undefined)])).toEqual(['OOMKilled', undefined]);
     expect(await reasons([reported('a'), run('b', 137)])).toEqual(['OOMKilled', 'OOMKilled']);
     expect(await reasons([reported('a'), run('b', 137), reported('c')])).toEqual(Array(3).fill('OOMKilled'));
@@ -158,7 +165,7 @@ describe('the runs of a Pod', () => {
     expect(await reasons([run('d', 137)])).toEqual(['OOMKilled']);
   });
 
-  it('that the runtime reports account for their kill', async () => {
+  it('accounts for kills that the runtime reports', async () => {
     const reasons = await agent();
     count(1);
     expect(await reasons([reported('a')])).toEqual(['OOMKilled']);
@@ -167,7 +174,7 @@ describe('the runs of a Pod', () => {
     expect(await (await agent())([reported('a'), run('c', 137)])).toEqual(['OOMKilled', 'Error']);
   });
 
-  it('keep the reason that the status of the Pod shows, with no account of them', async () => {
+  it("keeps the reasons in the Pod's status if there is no account file", async () => {
     count(5);
     const reasons = await agent();
     const pod = podOf({
@@ -178,12 +185,12 @@ describe('the runs of a Pod', () => {
     expect(await reasons(runs, pod)).toEqual(['Error', 'OOMKilled', 'Error']);
   });
 
-  it('that ended while no agent ran are judged by the next one', async () => {
+  it('judges runs that ended while no agent ran', async () => {
     count(1);
     expect(await (await agent())([run('a', 137)])).toEqual(['OOMKilled']);
   });
 
-  it('stay as they are where nothing can be read or kept', async () => {
+  it('keeps the reason if the counts cannot be read, and works without an account file', async () => {
     expect(await (await agent())([run('a', 137)])).toEqual(['Error']);
     count(1);
     writeFileSync(join(podDirectory, 'oom-kills.json'), '{"groupId":');

@@ -1,13 +1,13 @@
 /**
- * Finds the runs that the kernel killed because memory ran out, where the runtime reports no more than Error. On cgroup v2 the
- * shim watches memory.events of the container's group, and misses the kill when the group is removed before the shim has read
- * the file. The Pod's group counts the kills in the containers' groups as well, and is still there then.
+ * Detects OOM kills that the runtime reports only as Error. On cgroup v2, the shim watches memory.events of the container's group,
+ * and misses the kill if the group is removed before the shim has read the file. The Pod's group also counts the kills in the
+ * containers' groups, and still exists at that time.
  *
  * Invariants:
- *  1. A run is judged when its end is first observed, and OOMKilled is final: it is written down before it is decided on, so
- *     that the next agent says the same.
- *  2. Each kill is accounted for once, also one that the runtime reports: a later SIGKILL of another origin is an Error.
- * Runs that lifepod stops are judged as well: memory may run out while a container ends, and a kill at its deadline is not counted.
+ *  1. A run is judged when its end is first observed, and OOMKilled is final: the verdict is persisted before a decision uses it,
+ *     so that a new agent reports the same reason.
+ *  2. Each kill is accounted for once, including kills that the runtime reports, so a later SIGKILL of another origin stays an Error.
+ * Runs that lifepod stops are judged as well: memory may run out while a container stops, and the kernel does not count other kills.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,11 +21,11 @@ const OOM_KILLED = 'OOMKilled';
 const SIGKILL_EXIT_CODE = 137;
 
 export interface OomAccount {
-  /** OomKills.groupId of the group in which kills were accounted for. */
+  /** OomKills.groupId of the group that counted the kills. */
   groupId: string;
-  /** How many kills of that group are accounted for. */
+  /** How many kills of this group are accounted for. */
   accounted: number;
-  /** The IDs of the runs that were killed though the runtime reports an Error. */
+  /** The IDs of OOM-killed runs that the runtime reports as Error. */
   killed: readonly string[];
 }
 
@@ -36,11 +36,11 @@ const NO_KILLS: OomAccount = { groupId: '', accounted: 0, killed: [] };
 const isSuspect = ({ state, exitCode, reason }: Run): boolean =>
   state === 'exited' && exitCode === SIGKILL_EXIT_CODE && reason === 'Error';
 const isReported = ({ state, reason }: Run): boolean => state === 'exited' && reason === OOM_KILLED;
-/** runc itself is killed in the container's group where the limit is too small to start the container. */
+/** If the memory limit is too small to start the container, runc itself is killed in the container's group. */
 const isFailedStart = ({ state, reason }: Run): boolean => state === 'exited' && reason === 'StartError';
 const isOfInterest = (run: Run): boolean => isSuspect(run) || isReported(run) || isFailedStart(run);
 
-/** `ended`: the runs that have ended since the account was made, or that the runtime has reported as killed since. Pure. */
+/** `ended`: runs that have ended, or that the runtime has reported as OOM-killed, since the account was updated. Pure. */
 export function settleKills(
   account: OomAccount,
   ended: readonly Run[],
@@ -50,7 +50,7 @@ export function settleKills(
   const before = account.groupId === groupId && account.accounted <= count ? account.accounted : 0;
   const reported = ended.filter(isReported).length;
   const suspects = ended.filter(isSuspect).sort((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0));
-  // A run may have had any number of processes: all that were killed are those of the runs that have ended.
+  // If the kernel counts processes, a run may account for any number of kills: attribute all of them to the ended runs.
   const left = unit === 'group' ? count - before - reported : reported === 0 && count > before ? suspects.length : 0;
   const found = suspects.slice(0, Math.max(0, left)).map(({ id }) => id);
   const settled = reported + found.length + ended.filter(isFailedStart).length;
@@ -68,14 +68,14 @@ export interface OomReaderOptions {
   log: Log;
 }
 
-/** Of one Pod: gives its observations with the reason OOMKilled where the kernel says so. */
+/** Returns a function that sets the reason OOMKilled in the observations of one Pod, based on the kernel's counts. */
 export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) {
   const file = join(podDirectory, 'oom-kills.json');
   let account: OomAccount | undefined;
-  /** The reason that the runtime gave for the end of each run that has been judged, by the run's ID. */
+  /** The runtime's reason for the end of each judged run, by the run's ID. */
   const judged = new Map<string, string | undefined>();
 
-  /** What an agent before has told stays as it was told. */
+  /** Adopts the verdicts that a previous agent persisted or reported in the Pod's status. */
   const adopt = (pod: Pod, runs: readonly ContainerObservation[]): OomAccount => {
     const kept = readAccount(file, log);
     const shown = shownRuns(pod, runs);
@@ -86,14 +86,14 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
 
   const judge = async (pod: Pod, before: OomAccount, runs: readonly ContainerObservation[]): Promise<OomAccount> => {
     const killed = new Set(before.killed);
-    const news = runs.filter((run) => isOfInterest(run) && judged.get(run.id) !== run.reason && !killed.has(run.id));
-    if (news.length === 0) return before;
+    const fresh = runs.filter((run) => isOfInterest(run) && judged.get(run.id) !== run.reason && !killed.has(run.id));
+    if (fresh.length === 0) return before;
     const counted = await kills(pod).catch((error: unknown) => {
-      log.warn('cannot read how often memory ran out in a Pod', { pod: pod.metadata.name, error: String(error) });
+      log.warn('cannot read the OOM kills of a Pod', { pod: pod.metadata.name, error: String(error) });
       return undefined;
     });
-    for (const { id, reason } of news) judged.set(id, reason);
-    return counted === undefined ? before : settleKills(before, news, counted);
+    for (const { id, reason } of fresh) judged.set(id, reason);
+    return counted === undefined ? before : settleKills(before, fresh, counted);
   };
 
   return async (pod: Pod, seen: PodObservation): Promise<PodObservation> => {
@@ -114,7 +114,7 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
   };
 }
 
-/** The runs of which the Pod's status shows the end, or has shown it before a later run began, with the reason that it shows. */
+/** The runs whose end the Pod's status shows, or showed before a later run started, with the reason in the status if it is there. */
 function shownRuns(pod: Pod, runs: readonly ContainerObservation[]) {
   const statuses = new Map(recordedStatuses(pod).map((status) => [status.name, status]));
   return runs.flatMap((run) => {
@@ -129,19 +129,19 @@ function readAccount(file: string, log: Log): OomAccount {
     return { ...NO_KILLS, ...(JSON.parse(readFileSync(file, 'utf8')) as Partial<OomAccount>) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-      log.warn('cannot read which containers of a Pod were killed for memory', { file, error: String(error) });
+      log.warn('cannot read the OOM-killed containers of a Pod', { file, error: String(error) });
     return NO_KILLS;
   }
 }
 
 function keepAccount(file: string, account: OomAccount, log: Log): void {
   try {
-    // Not flushed for a crash of the machine: that ends the containers and their groups as well.
+    // No fsync: a crash of the machine ends the containers and their groups as well.
     writeFileSync(`${file}.new`, JSON.stringify(account), { mode: 0o600 });
     renameSync(`${file}.new`, file);
   } catch (error) {
-    // The folder of a Pod that is deleted may be gone.
+    // The folder of a deleted Pod may no longer exist.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    log.warn('cannot write which containers of a Pod were killed for memory', { file, error: String(error) });
+    log.warn('cannot write the OOM-killed containers of a Pod', { file, error: String(error) });
   }
 }

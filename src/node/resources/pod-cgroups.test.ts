@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { silentLog } from '../../client/testing.ts';
 import { createPodCgroups } from './pod-cgroups.ts';
 
-it('the group of a Pod that begins while the orphans are removed stays', async () => {
+it('removeOrphans() keeps the group of a Pod that starts while it runs', async () => {
   const known = new Set(['old']);
   const groups: Record<string, string[]> = { '/r/kubepods': ['burstable', 'podold', 'podgone', 'podnew'] };
   const removed: string[] = [];

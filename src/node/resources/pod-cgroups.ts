@@ -1,13 +1,13 @@
 /**
- * The tree of control groups of the Pods: <root>/kubepods, in it a group for each Guaranteed Pod and the groups burstable
- * and besteffort with those of theirs, in each Pod's group the containers', which the runtime makes.
+ * Manages the control groups of the Pods. <root>/kubepods contains a group for each Guaranteed Pod, and the groups burstable and
+ * besteffort with the groups of the other Pods. A Pod's group contains those of its containers, which the runtime creates.
  *
  * Boundary: container-resources.ts decides what a Pod may use; platform/cgroups.ts writes the kernel's files, and
  * platform/slices.ts calls systemd.
  * Invariants:
- *  1. One root a data folder: engines side by side have nothing in common.
- *  2. A Pod's group is there before its first container, and goes when nothing of the Pod is left; what an engine that
- *     was killed left behind, the next one removes.
+ *  1. Each data folder has its own root, so that several engines on a machine do not interfere.
+ *  2. A Pod's group exists before its first container is created, and is removed when nothing of the Pod is left. Groups that a
+ *     killed engine left behind are removed by the next engine.
  * Source: pkg/kubelet/cm of v1.33.
  */
 import { createHash } from 'node:crypto';
@@ -22,7 +22,7 @@ import { cpuShares, MIN_SHARES, podCpuRequest, podLimits, qosClass } from './con
 import { readHugepages } from './hugepages.ts';
 
 export interface PodCgroupSettings {
-  /** The most processes and threads of a Pod; -1: as many as the node allows. */
+  /** The maximum number of processes and threads of a Pod. -1: no limit per Pod. */
   podPidsLimit: number;
   /** The cgroup driver of the container runtime. */
   driver: 'cgroupfs' | 'systemd';
@@ -30,40 +30,40 @@ export interface PodCgroupSettings {
 
 export interface PodCgroupsOptions {
   cgroups: Cgroups;
-  /** cgroupRootOf(). */
+  /** From cgroupRootOf(). */
   root: string;
-  /** Of the node: what all Pods together may use. */
+  /** The limits for all Pods of the node together. */
   limits: Capacity['podLimits'];
-  /** The most processes and threads of a Pod; -1: as many as the node allows. */
+  /** The maximum number of processes and threads of a Pod. -1: no limit per Pod. */
   podPidsLimit: number;
   hugepageSizes: readonly string[];
   log: Log;
 }
 
 export interface PodCgroups {
-  /** For the runtime: where the Pod's containers are to be made. */
+  /** Returns the parent group for the Pod's containers, in the notation of the runtime's cgroup driver. */
   parentOf(pod: Pod): string;
-  /** create() has to end before the runtime makes the sandbox. */
+  /** Whether create() must finish before the runtime creates the sandbox. */
   precedesSandbox: boolean;
-  /** The Pod is there, and may have begun to run before this engine did: it counts, unless it has ended. */
+  /** Registers a Pod that may have started before this engine: its CPU requests count, unless it has ended. */
   add(pod: Pod): void;
-  /** Makes the Pod's group; the Pod counts. May run while the runtime makes the sandbox in it, unless precedesSandbox. */
+  /** Creates the Pod's group and counts its requests. May run while the runtime creates the sandbox, unless precedesSandbox. */
   create(pod: Pod): Promise<void>;
-  /** In the containers of the Pod; undefined where the kernel does not count them, or the Pod has no group. */
+  /** Returns the OOM kills in the Pod's containers; undefined if the kernel does not count them or the Pod has no group. */
   oomKills(pod: Pod): Promise<OomKills | undefined>;
-  /** Nothing of the Pod runs: its group goes, and it counts no more. A next sandbox has it made again. */
+  /** Nothing of the Pod runs: removes its group and no longer counts its requests. A new sandbox needs create() again. */
   release(pod: Pod): Promise<void>;
-  /** Nothing of the Pod is left; who still lives in its group is killed. */
+  /** Nothing of the Pod is left: removes its group, and kills processes that are still in it. */
   remove(pod: Pod): Promise<void>;
-  /** Removes the groups of Pods that are not known when their turn comes; what the others request counts when it resolves. */
+  /** Removes the groups of unknown Pods. Resolves after the CPU shares for the requests of the other Pods were written. */
   removeOrphans(isKnown: (uid: string) => boolean): Promise<void>;
 }
 
-/** Below the mount point of the control groups. */
+/** Returns the root of a data folder's groups, relative to the mount point of the control groups. */
 export const cgroupRootOf = (dataDir: string): string =>
   `/lifepod-${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 8)}`;
 
-/** Of the engine of a data folder on this machine; undefined where none are wanted. */
+/** Opens the control groups for the engine of a data folder. Undefined if control groups are disabled. */
 export async function openPodCgroups(options: {
   dataDir: string;
   log: Log;
@@ -84,7 +84,7 @@ export async function openPodCgroups(options: {
   });
 }
 
-/** Removes the groups of all Pods of the data folder's engine, of either cgroup driver. */
+/** Removes the groups of all Pods of the data folder's engine, for both cgroup drivers. */
 export async function removePodCgroups(dataDir: string): Promise<void> {
   const root = cgroupRootOf(dataDir);
   const cgroups = await openCgroups();
@@ -94,7 +94,7 @@ export async function removePodCgroups(dataDir: string): Promise<void> {
 
 const POD_GROUP = /^pod(?<uid>.+)$/;
 
-/** Makes the groups above the Pods', or brings those that are there up to date. */
+/** Creates or updates the groups above those of the Pods. */
 export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodCgroups> {
   const { cgroups, log, hugepageSizes, podPidsLimit } = options;
   const kubepods = join(options.root, 'kubepods');
@@ -103,13 +103,13 @@ export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodC
     Burstable: join(kubepods, 'burstable'),
     BestEffort: join(kubepods, 'besteffort'),
   };
-  /** What each Burstable Pod requests of the CPUs, in thousandths. */
+  /** The CPU request of each Burstable Pod, in thousandths of a CPU, by UID. */
   const burstable = new Map<string, number>();
   const groupOf = (pod: Pod): string => join(folders[qosClass(pod)], `pod${pod.metadata.uid}`);
 
-  /** The write that is under way. */
+  /** The write of CPU shares that is under way. */
   let sharing: Promise<void> | undefined;
-  /** All Burstable Pods together get of the CPUs beside the others what they request. One write at a time, the last one right. */
+  /** Sets the CPU shares of the burstable group to the sum of the requests. One write at a time; repeats until the sum is current. */
   const share = (): void => {
     if (sharing !== undefined) return;
     const wanted = (): number => cpuShares([...burstable.values()].reduce((sum, each) => sum + each, 0));
@@ -117,7 +117,7 @@ export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodC
       for (let written: number | undefined; written !== wanted(); ) {
         written = wanted();
         await cgroups.set(folders.Burstable, { cpuShares: written }).catch((error: unknown) => {
-          log.warn('the CPU shares of Burstable Pods stay as they are', { error: String(error) });
+          log.warn('cannot update the CPU shares of Burstable Pods', { error: String(error) });
         });
       }
       sharing = undefined;
@@ -135,14 +135,14 @@ export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodC
 
   const { cpuMilli, ...limits } = options.limits;
   await cgroups.set(kubepods, { cpuShares: cpuShares(cpuMilli), ...limits }).catch((error: NodeJS.ErrnoException) => {
-    // Version 1 gives no group less memory than it has.
+    // cgroup v1 refuses a memory limit below the current usage.
     if (error.code !== 'EBUSY') throw error;
-    log.warn('the Pods use more memory than is left to them: what is reserved holds from a later start', {
+    log.warn('cannot limit the memory of all Pods, which use more than the limit: retrying at the next start', {
       memoryBytes: limits.memoryBytes,
     });
   });
   await cgroups.set(folders.BestEffort, { cpuShares: MIN_SHARES });
-  // What Pods there are will be told; until then those that run keep what they have.
+  // Keep the shares of an existing group until the running Pods have been added.
   if (!(await cgroups.children(kubepods)).includes(basename(folders.Burstable)))
     await cgroups.set(folders.Burstable, { cpuShares: MIN_SHARES });
   return {
@@ -162,7 +162,7 @@ export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodC
     },
     async remove(pod) {
       forget(pod);
-      // Of a Pod that only the runtime remembered nobody knows the class.
+      // Try all classes: the class of a Pod that is known only from the runtime is unknown.
       await Promise.all(Object.values(folders).map((folder) => cgroups.remove(join(folder, `pod${pod.metadata.uid}`))));
     },
     async removeOrphans(isKnown) {
@@ -170,10 +170,10 @@ export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodC
         for (const name of await cgroups.children(folder)) {
           const uid = POD_GROUP.exec(name)?.groups?.['uid'];
           if (uid === undefined || isKnown(uid)) continue;
-          log.info('removing the control group of a Pod that is gone', { uid });
+          log.info('removing the control group of a Pod that no longer exists', { uid });
           await cgroups
             .remove(join(folder, name))
-            .catch((error: unknown) => log.warn('a control group stays', { uid, error: String(error) }));
+            .catch((error: unknown) => log.warn('cannot remove a control group', { uid, error: String(error) }));
         }
       }
       await sharing;

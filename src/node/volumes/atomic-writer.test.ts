@@ -32,7 +32,7 @@ const generations = (): string[] => readdirSync(folder).filter((name) => /^\.\.\
 const content = (): Record<string, string> =>
   Object.fromEntries(visible().map((name) => [name, readFileSync(join(folder, name), 'utf8')]));
 
-test('files are links into one folder, which is swapped when something changes', async () => {
+test('files are links into one folder, which is replaced when the content changes', async () => {
   expect(await write({ a: '1', b: '2' })).toBe(true);
   expect(readlinkSync(join(folder, 'a'))).toBe('..data/a');
   expect(await write({ a: '1', b: '2' })).toBe(false);
@@ -41,7 +41,7 @@ test('files are links into one folder, which is swapped when something changes',
   expect(generations()).toHaveLength(1);
 });
 
-/** What an engine leaves that dies in the middle of writing `{a: new, c: new}` over `{a: old, b: old}`. */
+/** States in which an engine may have died while it replaced `{a: old, b: old}` with `{a: new, c: new}`. */
 const cuts: [string, () => void][] = [
   [
     'with half of the new files',
@@ -82,7 +82,7 @@ function swapped(): void {
   symlinkSync(name, join(folder, '..data'));
 }
 
-test.each(cuts)('an engine that died %s is made good', async (_when, cut) => {
+test.each(cuts)('recovers from an engine that died %s', async (_when, cut) => {
   await write({ a: 'old', b: 'old' });
   cut();
   await write({ a: 'new', c: 'new' });
@@ -90,14 +90,14 @@ test.each(cuts)('an engine that died %s is made good', async (_when, cut) => {
   expect(generations()).toHaveLength(1);
 });
 
-test('of a first write that was cut off after the swap every file shows', async () => {
+test('creates missing links after a first write that was interrupted after the swap', async () => {
   await write({ a: '1', 'deep/b': '2' });
   for (const name of visible()) unlinkSync(join(folder, name));
   await write({ a: '1', 'deep/b': '2' });
   expect(visible()).toEqual(['a', 'deep']);
 });
 
-test('of what cannot be written nothing is left', async () => {
+test('leaves no files of a write that failed', async () => {
   await write({ a: '1' });
   await expect(write({ a: '2', 'a/b': '3' })).rejects.toThrow('EEXIST');
   expect(content()).toEqual({ a: '1' });

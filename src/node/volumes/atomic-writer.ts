@@ -1,6 +1,6 @@
 /**
- * Puts a set of files into a volume so that a reader sees either all old ones or all new ones.
- * The files lie in a folder named by the time; `..data` is a link to it that is replaced in one step; each
+ * Writes a set of files into a volume so that a reader sees either all old files or all new files.
+ * The files are in a folder named by the time. `..data` is a link to this folder and is replaced atomically. Each
  * name that the user sees is a link into `..data`.
  * Source: pkg/volume/util/atomic_writer of v1.33 (layout).
  */
@@ -25,7 +25,7 @@ import { giveToGroup } from './empty-dir.ts';
 export interface PayloadFile {
   data: Uint8Array;
   mode: number;
-  /** Owner; root where absent. */
+  /** Owner. Absent: root. */
   uid?: number;
 }
 
@@ -42,14 +42,14 @@ export async function writePayload(folder: string, payload: Payload, now: number
   for (const path of payload.keys()) checkPath(path);
   await giveToGroup(folder, fsGroup);
   const current = await readlink(join(folder, DATA)).catch(() => undefined);
-  const held = current !== undefined && (await holds(join(folder, current), payload, fsGroup));
-  const name = held ? current : await writeContent(folder, payload, now, fsGroup);
-  // Also where nothing changed: whoever swapped the content may have died before this.
+  const unchanged = current !== undefined && (await containsExactly(join(folder, current), payload, fsGroup));
+  const name = unchanged ? current : await writeContent(folder, payload, now, fsGroup);
+  // Needed even if the content is unchanged: an engine may have died after it swapped the content and before it did this.
   await linkNames(folder, namesOf(payload));
   for (const entry of await readdir(folder)) {
     if (timestamped.test(entry) && entry !== name) await rm(join(folder, entry), { recursive: true, force: true });
   }
-  return !held;
+  return !unchanged;
 }
 
 export interface KeptFile extends Omit<PayloadFile, 'data'> {
@@ -57,7 +57,7 @@ export interface KeptFile extends Omit<PayloadFile, 'data'> {
   read(): Promise<Uint8Array>;
 }
 
-/** Returns the content, which stays: what was to replace it cannot be had. undefined: there is none. */
+/** Returns the current files, to be kept because their replacement is not available. Undefined if there are none. */
 export async function keepPayload(folder: string): Promise<Map<string, KeptFile> | undefined> {
   const names = await readdir(join(folder, DATA)).catch(() => undefined);
   if (names === undefined) return undefined;
@@ -76,7 +76,7 @@ export async function keepPayload(folder: string): Promise<Map<string, KeptFile>
 const namesOf = (payload: Payload): Set<string> =>
   new Set([...payload.keys()].map((path) => path.split('/')[0] as string));
 
-/** Swaps the content for a new folder; returns its name. */
+/** Writes the content to a new folder and points `..data` to it. Returns the folder's name. */
 async function writeContent(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<string> {
   const name = `..${timeText(now)}.${randomBytes(5).readUIntBE(0, 5)}`;
   await writeFolder(join(folder, name), payload, fsGroup).catch(async (error: Error) => {
@@ -100,7 +100,7 @@ function checkPath(path: string): void {
   if (path.startsWith('..')) throw new Error(`invalid path: must not start with '..': ${path}`);
 }
 
-/** 2026_01_31_09_30_00 */
+/** For example 2026_01_31_09_30_00. */
 const timeText = (now: number): string => new Date(now).toISOString().slice(0, 19).replace(/[-T:]/g, '_');
 
 const READ_BY_GROUP = 0o440;
@@ -130,8 +130,8 @@ async function writeFolder(folder: string, payload: Payload, fsGroup: number | u
   }
 }
 
-/** Whether the folder holds exactly these files with these modes and owners. */
-async function holds(folder: string, payload: Payload, fsGroup: number | undefined): Promise<boolean> {
+/** Whether the folder contains exactly these files with these modes and owners. */
+async function containsExactly(folder: string, payload: Payload, fsGroup: number | undefined): Promise<boolean> {
   try {
     const entries = await readdir(folder, { recursive: true, withFileTypes: true });
     const files = entries.filter((entry) => !entry.isDirectory());
@@ -149,7 +149,7 @@ async function holds(folder: string, payload: Payload, fsGroup: number | undefin
   }
 }
 
-/** Makes the links that the user sees, and removes those of files that are no more. */
+/** Creates the links that the user sees, and removes links to files that no longer exist. */
 async function linkNames(folder: string, names: ReadonlySet<string>): Promise<void> {
   const present = new Set(await readdir(folder));
   for (const name of names) if (!present.has(name)) await symlink(join(DATA, name), join(folder, name));

@@ -1,6 +1,6 @@
 /**
- * Volumes that a claim is bound to. The folder of a local PersistentVolume is mounted in the Pod's own folder; to a path of
- * the node, which is no volume of its own, there is a link, so that nothing that is mounted below is touched.
+ * Sets up volumes of PersistentVolumeClaims. The folder of a local PersistentVolume is bind-mounted in the Pod's own folder. For a
+ * hostPath PersistentVolume, a link to the path is created instead, so that mounts below the path are never unmounted.
  * Source: the kubelet's desired state and operation generator of v1.33 (checks and error texts), pkg/volume/local and hostpath.
  */
 
@@ -21,13 +21,13 @@ export interface ClaimSource {
   client: Client;
   pod: Pod;
   nodeName: string;
-  /** Tells of what is no failure. */
+  /** Reports a problem that does not prevent the mount. */
   warn(error: VolumeError): void;
-  /** One after the other for the same PersistentVolume. */
+  /** Runs the operations on a PersistentVolume one after another. */
   alone<T>(persistentVolume: string, operation: () => Promise<T>): Promise<T>;
 }
 
-/** Shows it at `folder`, unless it is there. */
+/** Mounts or links the claim's volume at `folder`, unless that was done before. */
 export async function setUpClaim(
   source: ClaimSource,
   volume: Volume,
@@ -35,7 +35,7 @@ export async function setUpClaim(
   signal: AbortSignal,
 ): Promise<void> {
   const readOnly = volume.persistentVolumeClaim?.readOnly === true;
-  // Whatever has become of the claim meanwhile.
+  // A volume that is already mounted stays mounted, even if the claim has changed since.
   if (await isMountPoint(folder)) {
     // An engine may have died between the bind mount and making it read-only.
     if (readOnly) await remountReadOnly(folder, signal);
@@ -63,7 +63,7 @@ const isLink = (path: string): Promise<boolean> =>
     },
   );
 
-/** Who names the node asks no scheduler. */
+/** A Pod with a preset spec.nodeName bypasses the scheduler, so the node affinity is checked here as well. */
 async function checkNode({ client, nodeName }: ClaimSource, volume: Volume, persistent: PersistentVolume) {
   if (persistent.spec?.nodeAffinity?.required === undefined) return;
   const node = await client.resource<Node>(NODES).get(nodeName);
@@ -83,7 +83,7 @@ async function show(
   if (path === undefined) throw new Error(`no volume plugin matched: ${name} is neither a local nor a hostPath volume`);
   if (hostPath !== undefined) {
     await setUpHostPath(hostPath);
-    // Of any type: the runtime would make it.
+    // For any hostPath type, since the runtime would create a missing path too.
     if (!(await exists(path))) await mkdir(path, { recursive: true, mode: 0o755 });
   }
   const found = await stat(path).catch(() => {
@@ -100,7 +100,7 @@ async function show(
 
   if (found.isDirectory()) await mkdir(folder, { recursive: true, mode: 0o750 });
   else await (await open(folder, 'a', 0o640)).close();
-  // Who has it first owns it: the files of one that runs stay its own.
+  // Only the first Pod changes the ownership, so that the files of a running Pod keep theirs.
   if (!shared && !readOnly) await setOwnership(path, security, signal);
   else if (shared && found.gid !== fsGroup) {
     const message = `The requested fsGroup is ${fsGroup}, but the volume ${name} has GID ${found.gid}. The volume may not be shareable.`;
@@ -116,7 +116,10 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Whether it is a volume of another Pod. `folder`: <Pods' folder>/<UID>/volumes/<plugin>/<name>; the kernel is asked, who outlives agents. */
+/**
+ * Whether the file or folder is a volume of another Pod. `folder`: <Pods' folder>/<UID>/volumes/<plugin>/<name>. This compares
+ * inodes, since mounts outlive the agent.
+ */
 async function isShownElsewhere(found: Stats, folder: string): Promise<boolean> {
   const plugin = dirname(folder);
   const own = dirname(dirname(plugin));
@@ -141,7 +144,7 @@ async function boundVolume(client: Client, pod: Pod, volume: Volume, name: strin
   if (volume.ephemeral !== undefined && !isOwnedBy(claim, pod)) {
     throw new Error(`PVC ${claim.metadata.namespace}/${name} was not created for the Pod (pod is not owner)`);
   }
-  // It would go under a Pod that began to use it now.
+  // Otherwise the claim would be deleted while the Pod uses it.
   if (claim.metadata.deletionTimestamp !== undefined) throw new Error('PVC is being deleted');
   const volumeName = claim.spec?.volumeName ?? '';
   if (claim.status?.phase !== 'Bound' || volumeName === '') throw new Error('PVC is not bound');

@@ -12,20 +12,30 @@ const podOf = (containers: Container[], initContainers: Container[] = []): Pod =
   ({ metadata: { name: 'p' }, spec: { containers, initContainers } }) as Pod;
 
 test.each<[string, Pod, string | undefined, number]>([
-  ['what the node has for Pods', podOf([limited(undefined)]), undefined, 1024],
+  ["the node's allocatable memory", podOf([limited(undefined)]), undefined, 1024],
   ["the volume's limit", podOf([limited(undefined)]), '5Mi', 5],
-  ['no more than the node has', podOf([limited(undefined)]), '5Gi', 1024],
-  ['the sum of the limits', podOf([limited('30Mi'), limited('70Mi')]), undefined, 100],
-  ['the smaller one', podOf([limited('30Mi')]), '70Mi', 30],
-  ['the largest init container', podOf([limited('30Mi')], [limited('50Mi')]), undefined, 50],
-  ['sidecars as well', podOf([limited('30Mi')], [limited('50Mi', { restartPolicy: 'Always' })]), undefined, 80],
-  ['an init container without a limit', podOf([limited('30Mi')], [limited(undefined)]), undefined, 1024],
-])('a memory volume is as large as %s', (_what, pod, sizeLimit, mebibytes) => {
+  ["the node's allocatable memory if the volume's limit is larger", podOf([limited(undefined)]), '5Gi', 1024],
+  ["the sum of the containers' limits", podOf([limited('30Mi'), limited('70Mi')]), undefined, 100],
+  ["the Pod's limit if the volume's limit is larger", podOf([limited('30Mi')]), '70Mi', 30],
+  ['the limit of the largest init container', podOf([limited('30Mi')], [limited('50Mi')]), undefined, 50],
+  [
+    'the limits of app containers and sidecars',
+    podOf([limited('30Mi')], [limited('50Mi', { restartPolicy: 'Always' })]),
+    undefined,
+    80,
+  ],
+  [
+    "the node's allocatable memory if an init container has no limit",
+    podOf([limited('30Mi')], [limited(undefined)]),
+    undefined,
+    1024,
+  ],
+])('a memory volume has the size of %s', (_what, pod, sizeLimit, mebibytes) => {
   const source = sizeLimit === undefined ? {} : { sizeLimit };
   expect(memoryBytes(source, pod, { memory: '1Gi' })).toBe(mebibytes * MEBIBYTE);
 });
 
-test('of a node that does not tell what it has the kernel decides', () => {
+test('a memory volume has the default size of the kernel if no limit is known', () => {
   expect(memoryBytes({}, podOf([limited(undefined)]), {})).toBe(0);
 });
 
@@ -35,7 +45,7 @@ const requesting = (...sizes: string[]): Container =>
     resources: { requests: Object.fromEntries(sizes.map((size) => [`hugepages-${size}`, '4Mi'])) },
   }) as Container;
 
-test('huge pages are of the size that the containers request', () => {
+test('uses the page size that the containers request and rejects others', () => {
   expect(hugePageBytes('HugePages', podOf([limited('1Mi')], [requesting('2Mi')]))).toBe(2 * MEBIBYTE);
   expect(hugePageBytes('HugePages-2Mi', podOf([requesting('2Mi', '1Gi')]))).toBe(2 * MEBIBYTE);
   expect(hugePageBytes('HugePages-1Gi', podOf([requesting('2Mi'), requesting('1024Mi')]))).toBe(1024 * MEBIBYTE);
@@ -51,7 +61,7 @@ test('huge pages are of the size that the containers request', () => {
     );
 });
 
-test('a folder has its mode with its name, also where an engine died before it had', async () => {
+test('finishes a folder that an engine left without its mode and final name', async () => {
   const root = mkdtempSync(join(tmpdir(), 'lifepod-folder-'));
   try {
     mkdirSync(join(root, '.data'), { mode: 0o700 });

@@ -1,5 +1,5 @@
 /**
- * emptyDir volumes: a folder of the Pod's, on disk, in memory or in huge pages, that everyone in the Pod may write.
+ * Sets up emptyDir volumes: folders on disk, in memory or in huge pages that every user in the Pod can write to.
  * Source: pkg/volume/emptydir of v1.33 (size of a memory volume, page size of huge pages, error texts).
  */
 import { chmod, chown, lstat, mkdir, rename, stat } from 'node:fs/promises';
@@ -29,7 +29,10 @@ export async function setUpEmptyDir(
   await giveToGroup(folder, pod.spec?.securityContext?.fsGroup);
 }
 
-/** The mode first: a folder that has the group has all, also after a crash. Users may have changed the mode since. */
+/**
+ * Gives the folder to the group. The mode is set first, so that after a crash a folder with the group also has the mode. The mode is
+ * not set again later, since the Pod may have changed it.
+ */
 export async function giveToGroup(folder: string, fsGroup: number | undefined): Promise<void> {
   if (fsGroup === undefined || (await stat(folder)).gid === fsGroup) return;
   await chmod(folder, MODE | SET_GID);
@@ -37,8 +40,8 @@ export async function giveToGroup(folder: string, fsGroup: number | undefined): 
 }
 
 /**
- * A folder with mode 0777 whatever the umask; one that exists is kept as it is. It gets its name last, so that a crash
- * leaves none with another mode.
+ * Creates a folder with mode 0777 regardless of the umask, unless it exists. It is renamed to its final name last, so that a crash
+ * never leaves a folder with another mode.
  */
 export async function makeFolder(folder: string): Promise<void> {
   if (await exists(folder)) return;
@@ -57,7 +60,7 @@ const exists = (path: string): Promise<boolean> =>
     },
   );
 
-/** A tmpfs at the folder, unless one is there; 0 bytes: half of the memory, the kernel's default. */
+/** Mounts a tmpfs at the folder, unless one is mounted. 0 bytes: half of the memory, the kernel's default. */
 async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSignal): Promise<void> {
   await mkdir(folder, { recursive: true });
   if (await isMountPoint(folder)) return;
@@ -66,7 +69,7 @@ async function setUpMemoryFolder(folder: string, bytes: number, signal: AbortSig
 
 const bytesOf = (text: string | undefined): number => Number(quantityValue(parseQuantity(text ?? '0') ?? zeroQuantity));
 
-/** The smallest of the volume's limit, the Pod's, and what the node has for Pods; 0: none is known. */
+/** Returns the smallest of the volume's size limit, the Pod's memory limit and the node's allocatable memory; 0 if none is known. */
 export function memoryBytes(
   { sizeLimit }: EmptyDirVolumeSource,
   pod: Pod,
@@ -82,7 +85,10 @@ async function setUpHugePages(folder: string, medium: string, pod: Pod, signal: 
   if (!(await isMountPoint(folder))) await mountHugetlbfs(folder, hugePageBytes(medium, pod), signal);
 }
 
-/** Of the medium HugePages-2Mi its own size; of HugePages the one that the Pod's containers request. Throws where there is none. */
+/**
+ * Returns the page size of the medium: 2 MiB for HugePages-2Mi; for HugePages the one size that the Pod's containers request. Throws
+ * if the containers do not request this size or, for HugePages, request several.
+ */
 export function hugePageBytes(medium: string, pod: Pod): number {
   const requested = new Set(
     containersOf(pod)

@@ -1,5 +1,5 @@
 /**
- * hostPath volumes: a path of the node, checked against its type.
+ * Sets up hostPath volumes: checks the path on the node against its type, and creates it if the type says so.
  * Source: pkg/volume/hostpath of v1.33 (types, modes, error texts).
  */
 import { chmod, mkdir, open, stat } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * image volumes: the files of an OCI image, read-only.
+ * Sets up image volumes: mounts the files of an OCI image read-only.
  * Source: "Volumes", image, of the v1.33 documentation; the kubelet's image manager (Events and reasons).
  */
 import { mkdir, readdir } from 'node:fs/promises';
@@ -11,12 +11,12 @@ import { type ImageInfo, OutcomeUnknownError, type RuntimeMount } from '../../ru
 import { bindMount, isMountPoint, remountReadOnly } from './mounts.ts';
 import { VolumeError } from './volume-error.ts';
 
-/** The runtime's images, as far as volumes need them. */
+/** The operations on images that volumes need. */
 export interface VolumeImages {
   status(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
-  /** With the Pod's secrets. Rejects with the registry's reason. */
+  /** Pulls with the Pod's pull secrets. Rejects with the registry's error. */
   pull(pod: Pod, reference: string, signal: AbortSignal): Promise<{ info: ImageInfo; millis: number }>;
-  /** undefined: the runtime cannot give an image's files. */
+  /** Undefined if the runtime cannot provide the files of an image. */
   mounts: ((imageId: string, key: string, signal: AbortSignal) => Promise<RuntimeMount[]>) | undefined;
   release: ((key: string, signal: AbortSignal) => Promise<void>) | undefined;
   event(pod: Pod, type: 'Normal' | 'Warning', reason: string, message: string): void;
@@ -26,7 +26,7 @@ export const IMAGE_FOLDER = 'kubernetes.io~image';
 
 const keyOf = (podUid: string, volumeName: string): string => `lifepod-volume/${podUid}/${volumeName}`;
 
-/** Mounts the image at the folder, unless one is there: a Pod keeps the image that it began with. */
+/** Mounts the image at the folder, unless one is mounted: a Pod keeps the image that it started with. */
 export async function setUpImage(
   images: VolumeImages,
   pod: Pod,
@@ -35,7 +35,7 @@ export async function setUpImage(
   signal: AbortSignal,
 ): Promise<void> {
   if (images.mounts === undefined) {
-    throw new Error('image volumes need containerd: the container runtime cannot give the files of an image');
+    throw new Error('image volumes need containerd: the container runtime cannot provide the files of an image');
   }
   await mkdir(folder, { recursive: true, mode: 0o750 });
   // An engine may have died between a bind mount and making it read-only.
@@ -95,13 +95,13 @@ async function mountReadOnly(
   await runCommandOk('mount', ['-t', type, '-o', ['ro', ...short].join(','), source, folder], { signal, cwd });
 }
 
-/** The kernel takes a page of options, its last byte is 0. */
+/** The kernel accepts one page of mount options, including the terminating zero byte. */
 const MAX_OPTION_BYTES = 4095;
 const LAYERS = 'lowerdir=';
 
 /**
- * The folders of an image's layers relative to one that they share, which is to be the working folder of the mount: whole
- * paths of some 40 layers are more than the kernel takes. Throws where they are too many even so.
+ * Makes the folders of an image's layers relative to a common folder `cwd`, the working directory for mount(8): absolute paths of
+ * some 40 layers exceed the kernel's limit. Throws if the relative paths exceed it too.
  */
 export function shortLayers(options: readonly string[]): { cwd: string; options: string[] } {
   const layers =
@@ -117,7 +117,7 @@ export function shortLayers(options: readonly string[]): { cwd: string; options:
   return { cwd, options: options.map((option) => (option.startsWith(LAYERS) ? short : option)) };
 }
 
-/** Gives back what the Pod's volumes were made of, once they are not mounted any more. */
+/** Releases the snapshots behind the Pod's image volumes. Call after they were unmounted. */
 export async function releaseImages(
   images: VolumeImages | undefined,
   podDirectory: string,

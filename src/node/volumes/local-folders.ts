@@ -1,4 +1,4 @@
-/** The folders behind volumes of the class local-path: <data-dir>/volumes/<name of the volume>. */
+/** Manages the folders of PersistentVolumes of the class local-path: <data-dir>/volumes/<name of the volume>. */
 import { mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeTree } from '../../platform/remove-tree.ts';
@@ -16,7 +16,7 @@ export interface LocalFolders {
 export function createLocalFolders(dataDir: string, nodeName: string): LocalFolders {
   const root = join(dataDir, 'volumes');
   const path = (name: string): string => {
-    if (!/^[a-z0-9][a-z0-9.-]*$/.test(name)) throw new Error(`not the name of a volume: ${JSON.stringify(name)}`);
+    if (!/^[a-z0-9][a-z0-9.-]*$/.test(name)) throw new Error(`invalid volume name: ${JSON.stringify(name)}`);
     return join(root, name);
   };
   return {
@@ -25,14 +25,14 @@ export function createLocalFolders(dataDir: string, nodeName: string): LocalFold
     async create(name) {
       const folder = path(name);
       await mkdir(root, { recursive: true, mode: 0o700 });
-      // For everyone: Pods run as any user.
+      // Writable for everyone, since Pods run as any user.
       await makeFolder(folder);
     },
     async remove(name) {
       const folder = path(name);
       const [mount] = await mountsUnder(folder);
       if (mount !== undefined) throw new Error(`cannot remove ${folder}: ${mount} is mounted`);
-      // A container may outlive its Pod's object for a moment.
+      // A container may exist for a moment longer than its Pod's object.
       const [user] = await mountsFrom(folder);
       if (user !== undefined) throw new Error(`cannot remove ${folder}: it is mounted at ${user}`);
       await removeTree(folder);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { saysUnknownOption } from './mounts.ts';
+import { isUnknownOptionError } from './mounts.ts';
 
 test.each([
   [
@@ -11,6 +11,6 @@ test.each([
   ['mount: /x: mount(2) system call failed: Cannot allocate memory.', false],
   ['mount: /x: permission denied.', false],
   ['', false],
-])('%s', (stderr, expected) => {
-  expect(saysUnknownOption(stderr)).toBe(expected);
+])('isUnknownOptionError(%j) is %s', (stderr, expected) => {
+  expect(isUnknownOptionError(stderr)).toBe(expected);
 });

@@ -1,29 +1,29 @@
 /**
- * Mounts of the node under a folder: what there is, and ending it. What is gone is success.
- * A folder's own name is never followed where it is a link; the links on the way to it are: the kernel tells real paths.
+ * Mounts and unmounts file systems, and finds mounts under a folder. Unmounting a mount that no longer exists is success.
+ * If the folder itself is a link, it is not followed. Links in the path to it are resolved, since the kernel reports real paths.
  */
 import { constants } from 'node:fs';
 import { open, readFile, realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { runCommand, runCommandOk } from '../../platform/processes.ts';
 
-/** Mount points at or under the folders as real paths, the deepest and newest last. */
+/** Returns the mount points at or under the folders as real paths, the deepest and newest last. */
 export async function mountsUnder(...folders: string[]): Promise<string[]> {
   const places = await Promise.all(folders.map(realPlace));
   const points = (await mounts()).map(({ point }) => point);
   return points.filter((point) => places.some((place) => point === place || point.startsWith(`${place}/`)));
 }
 
-/** Asks the kernel of the one place, however many mounts there are. What is not there is none. */
+/** Queries the kernel about this one path, so the cost does not depend on the number of mounts. False if the path does not exist. */
 export async function isMountPoint(place: string): Promise<boolean> {
   const [own, above] = await Promise.all([mountIdOf(place, constants.O_NOFOLLOW), mountIdOf(dirname(place), 0)]);
   return own !== undefined && own !== above;
 }
 
-/** open(2): a descriptor that only names the place. Node.js has no name for it. */
+/** See open(2): a descriptor that only identifies the location. Node.js does not define it. */
 const O_PATH = 0o10000000;
 
-/** Of the mount that the place is in, or that covers it. Source: proc_pid_fdinfo(5), mnt_id. */
+/** The ID of the mount that contains the path or is mounted at it. Source: proc_pid_fdinfo(5), mnt_id. */
 async function mountIdOf(place: string, flags: number): Promise<string | undefined> {
   try {
     const handle = await open(place, O_PATH | flags);
@@ -38,7 +38,7 @@ async function mountIdOf(place: string, flags: number): Promise<string | undefin
   }
 }
 
-/** Mount points, elsewhere too, that show the folder or what is in it: bind mounts of it keep their source to themselves. */
+/** Returns all mount points whose source is the folder or inside it, such as bind mounts elsewhere. mountinfo has no source path. */
 export async function mountsFrom(folder: string): Promise<string[]> {
   const [id, place] = await Promise.all([mountIdOf(folder, constants.O_NOFOLLOW), realPlace(folder)]);
   const all = await mounts();
@@ -63,7 +63,7 @@ interface Mount {
   id: string;
   /** major:minor of the file system. */
   device: string;
-  /** What of the file system is mounted. */
+  /** The folder in the file system that is mounted. */
   root: string;
   point: string;
 }
@@ -80,7 +80,7 @@ async function mounts(): Promise<Mount[]> {
 const unescaped = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(parseInt(octal, 8)));
 
-/** Rejects with the mount point and the kernel's reason where something still uses it. */
+/** Unmounts everything at or under the folder. Rejects with the mount point and the kernel's reason if a mount is busy. */
 export async function unmountUnder(folder: string, signal: AbortSignal): Promise<void> {
   for (const point of (await mountsUnder(folder)).reverse()) {
     const result = await runCommand('umount', ['--no-canonicalize', point], { signal });
@@ -90,38 +90,38 @@ export async function unmountUnder(folder: string, signal: AbortSignal): Promise
   }
 }
 
-/** Whether the kernel can keep a tmpfs out of the swap (6.4 and later): the first mount tells. */
+/** Whether the kernel can keep a tmpfs out of swap (6.4 and later). The first mount determines it. */
 let knowsNoswap = true;
 
-/** What is in it never reaches the disk, where the kernel can promise that. */
+/** Mounts a tmpfs. Its content is never swapped to disk if the kernel supports that. */
 export async function mountTmpfs(folder: string, options: string[], signal: AbortSignal): Promise<void> {
   const mountWith = (all: string[]): string[] => ['-t', 'tmpfs', '-o', all.join(','), 'tmpfs', folder];
   if (knowsNoswap) {
     const { code, stderr } = await runCommand('mount', mountWith([...options, 'noswap']), { signal });
     if (code === 0) return;
     await runCommandOk('mount', mountWith(options), { signal });
-    knowsNoswap = !saysUnknownOption(stderr);
+    knowsNoswap = !isUnknownOptionError(stderr);
     return;
   }
   await runCommandOk('mount', mountWith(options), { signal });
 }
 
-/** Not that the machine was short of something for the moment. In the words of util-linux, before and after 2.39, and of busybox. */
-export const saysUnknownOption = (stderr: string): boolean =>
+/** Distinguishes an unknown option from a temporary failure. Texts of util-linux before and after 2.39, and of busybox. */
+export const isUnknownOptionError = (stderr: string): boolean =>
   /bad option|unknown parameter|invalid argument/i.test(stderr);
 
-/** Of huge pages of that size. */
+/** Mounts a hugetlbfs with pages of this size. */
 export async function mountHugetlbfs(folder: string, pageBytes: number, signal: AbortSignal): Promise<void> {
   const options = `pagesize=${pageBytes},mode=0777`;
   await runCommandOk('mount', ['-t', 'hugetlbfs', '-o', options, 'nodev', folder], { signal });
 }
 
-/** `source` may be a magic link (/proc/<pid>/fd/<n>): it is not resolved before the kernel sees it. */
+/** `source` may be a magic link (/proc/<pid>/fd/<n>), so mount(8) must not resolve it before it calls the kernel. */
 export async function bindMount(source: string, target: string, signal: AbortSignal): Promise<void> {
   await runCommandOk('mount', ['--no-canonicalize', '--bind', source, target], { signal });
 }
 
-/** Of a bind mount, which the first call only binds: this is the second one. May be repeated. */
+/** Makes a bind mount read-only, which requires a second call after the bind. Idempotent. */
 export async function remountReadOnly(folder: string, signal: AbortSignal): Promise<void> {
   await runCommandOk('mount', ['-o', 'remount,bind,ro', folder], { signal });
 }

@@ -1,6 +1,6 @@
 /**
- * Gives a volume to the Pod's fsGroup: everything in it belongs to the group, who may read and write it; what is made in
- * its folders later does so as well.
+ * Gives a volume to the Pod's fsGroup: the group owns everything in it and can read and write it. New entries of its folders
+ * inherit the group.
  * Source: "Configure volume permission and ownership change policy for Pods" and pkg/volume/volume_linux.go of v1.33.
  */
 import { constants } from 'node:fs';
@@ -11,10 +11,10 @@ import type { PodSecurityContext } from '../../api/generated/types.ts';
 const READ_WRITE = 0o660;
 const ENTER = 0o110;
 const SET_GID = 0o2000;
-/** Linux's O_PATH, which Node.js does not name. */
+/** Linux's O_PATH, which Node.js does not define. */
 const O_PATH = 0o10000000;
 
-/** With OnRootMismatch nothing is looked at where the folder itself is as it should be. */
+/** With OnRootMismatch, skips the content if the folder itself has the expected group and mode. */
 export async function setOwnership(
   folder: string,
   { fsGroup, fsGroupChangePolicy }: Pick<PodSecurityContext, 'fsGroup' | 'fsGroupChangePolicy'>,
@@ -36,7 +36,10 @@ async function isOwned(entry: FileHandle, fsGroup: number): Promise<boolean> {
   return gid === fsGroup && (mode & wanted) === wanted;
 }
 
-/** By handles: other Pods may turn a folder of the volume into a link at any moment. Contents first, as the root tells. */
+/**
+ * Uses handles, since other Pods may replace a folder of the volume with a link at any moment. Changes the content of a folder
+ * before the folder itself, so that the root has the group only when everything in it does.
+ */
 async function own(entry: FileHandle, fsGroup: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const stat = await entry.stat();
@@ -44,7 +47,7 @@ async function own(entry: FileHandle, fsGroup: number, signal: AbortSignal): Pro
   const path = `/proc/self/fd/${entry.fd}`;
   if (stat.isDirectory()) {
     for (const name of await readdir(path)) {
-      const child = await open(join(path, name), O_PATH | constants.O_NOFOLLOW).catch(gone);
+      const child = await open(join(path, name), O_PATH | constants.O_NOFOLLOW).catch(ignoreMissing);
       if (child === undefined) continue;
       try {
         await own(child, fsGroup, signal);
@@ -57,6 +60,6 @@ async function own(entry: FileHandle, fsGroup: number, signal: AbortSignal): Pro
   await chmod(path, (stat.mode & 0o7777) | READ_WRITE | (stat.isDirectory() ? ENTER | SET_GID : 0));
 }
 
-function gone(error: NodeJS.ErrnoException): undefined {
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }

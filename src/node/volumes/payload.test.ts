@@ -3,7 +3,7 @@ import { podOf } from '../../api/core/v1/pod/pod-fixtures.ts';
 import type { Client } from '../../client/client.ts';
 import { collectProjected, dataReader, type PayloadSource } from './payload.ts';
 
-it('an object that many sources of a volume name is read and decoded once', async () => {
+it('reads and decodes an object once for all sources of a volume', async () => {
   let reads = 0;
   const client: Pick<Client, 'resource'> = {
     resource: () =>

@@ -1,5 +1,5 @@
 /**
- * The files of configMap, secret, downwardAPI and projected volumes, read through the API.
+ * Collects the files of configMap, secret, downwardAPI and projected volumes, read through the API.
  * Source: pkg/volume/{configmap,secret,downwardapi,projected} of v1.33 (modes and error texts).
  */
 
@@ -23,38 +23,38 @@ import { MAX_READ_BYTES, NoRoomError, type ShownRoom } from './room.ts';
 
 type ObjectKind = 'configmap' | 'secret';
 
-/** The decoded values of an object by their keys; undefined where there is none. */
+/** Returns the decoded values of an object by their keys; undefined if the object does not exist. */
 export type ReadData = (kind: ObjectKind, name: string) => Promise<Map<string, Uint8Array> | undefined>;
 
 export interface PayloadSource {
   client: Client;
   pod: Pod;
   facts: DownwardFacts;
-  /** Of the Pod's namespace. */
+  /** Reads objects of the Pod's namespace. */
   read: ReadData;
-  /** For the files of all volumes of the Pod. */
+  /** The size limit for the files of all volumes of the Pod. */
   room: ShownRoom;
-  /** The Pod's tokens that are still good, by what was asked for; collectProjected() adds to them. */
+  /** The Pod's issued tokens, by audience and lifetime. collectProjected() reuses them until refreshAt and adds new ones. */
   tokens: Map<string, IssuedToken>;
   now(): number;
 }
 
 export interface IssuedToken {
   token: string;
-  /** When it is to be replaced, in milliseconds since the epoch. */
+  /** When to replace the token, in milliseconds since the epoch. */
   refreshAt: number;
 }
 
 export interface CollectedPayload {
   files: Map<string, PayloadFile>;
-  /** When the earliest token wants to be replaced, in milliseconds since the epoch. */
+  /** When to replace the first token, in milliseconds since the epoch. */
   refreshAt?: number;
 }
 
 const DEFAULT_MODE = 0o644;
 const PRIVATE_MODE = 0o600;
 const DEFAULT_TOKEN_SECONDS = 3600;
-/** A token is replaced at this part of its life, before the 80% that upstream promises, and after a day at the latest. */
+/** A token is replaced after this fraction of its lifetime, before the 80% that upstream guarantees, and after a day at the latest. */
 const TOKEN_LIFE_USED = 0.75;
 const MAX_TOKEN_AGE_MILLIS = 24 * 3600 * 1000;
 
@@ -65,7 +65,7 @@ interface KeyedSource {
   defaultMode?: number;
 }
 
-/** The volume's own kinds as the projections that they are equal to. */
+/** Serves configMap volumes and the equivalent projections. */
 export async function collectConfigMap(
   { read }: PayloadSource,
   wanted: KeyedSource,
@@ -79,7 +79,7 @@ export async function collectSecret({ read }: PayloadSource, wanted: KeyedSource
   return selectKeys(data, wanted, 'references non-existent secret key');
 }
 
-/** Reads and decodes an object once, however many volumes and sources of the Pod name it. */
+/** Reads and decodes each object once, however many volumes and sources of the Pod refer to it. */
 export function dataReader(client: Client, pod: Pod): ReadData {
   const known = new Map<string, ReturnType<ReadData>>();
   let left = MAX_READ_BYTES;
@@ -113,7 +113,7 @@ export function dataReader(client: Client, pod: Pod): ReadData {
   };
 }
 
-/** undefined: the object is optional, and does not exist. */
+/** Returns undefined if the object is optional and does not exist. */
 function requireData(
   data: Map<string, Uint8Array> | undefined,
   kind: ObjectKind,
@@ -164,7 +164,7 @@ export function collectDownward(
   return files;
 }
 
-/** All sources of a projected volume in order; a later one replaces the files of an earlier one. */
+/** Collects all sources of a projected volume in order. A later source replaces files of an earlier one. */
 export async function collectProjected(
   source: PayloadSource,
   projections: readonly VolumeProjection[],
@@ -187,7 +187,7 @@ export async function collectProjected(
       result.refreshAt = Math.min(result.refreshAt ?? Number.POSITIVE_INFINITY, token.refreshAt);
     } else {
       const [kind] = Object.keys(projection);
-      // Upstream makes nothing of a source that names none.
+      // Upstream ignores an empty source.
       if (kind === undefined) continue;
       throw new Error(`projected volume source ${JSON.stringify(kind)} is not supported`);
     }
@@ -220,7 +220,7 @@ async function collectToken(
   return { files: new Map([[wanted.path, file]]), refreshAt: issued.refreshAt };
 }
 
-/** A token of the Pod's ServiceAccount that is good as long as the Pod is. */
+/** Requests a token of the Pod's ServiceAccount that is valid only while the Pod exists. */
 async function requestToken(
   { client, pod, now }: PayloadSource,
   audience: string,
@@ -244,7 +244,7 @@ async function requestToken(
     .catch((error: Error) => {
       throw new Error(`failed to fetch token: ${error.message}`);
     })) as KubeObject & { status?: { token?: string; expirationTimestamp?: string } };
-  if (answer.status?.token === undefined) throw new Error('failed to fetch token: the answer holds none');
+  if (answer.status?.token === undefined) throw new Error('failed to fetch token: the response contains no token');
   const expires = Date.parse(answer.status.expirationTimestamp ?? '');
   const lifeMillis = Number.isNaN(expires) ? expirationSeconds * 1000 : expires - now();
   return {
@@ -253,7 +253,7 @@ async function requestToken(
   };
 }
 
-/** The user that all containers run as by the spec: the token belongs to it. */
+/** The user as which all containers run according to the spec, if it is the same for all. The token file belongs to this user. */
 function commonUser(pod: Pod): number | undefined {
   const shared = pod.spec?.securityContext?.runAsUser;
   const users = new Set(containersOf(pod).map(({ securityContext }) => securityContext?.runAsUser ?? shared));

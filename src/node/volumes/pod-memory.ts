@@ -1,6 +1,6 @@
 /**
- * One tmpfs for the files of all Pods that must not reach the disk: Secrets and tokens. It is mounted once and not with each
- * volume, because a start of mount(8) takes more of the event loop than all else that a volume needs.
+ * One tmpfs for the files of all Pods that must not reach the disk: Secrets and tokens. It is mounted once and not per volume,
+ * because starting mount(8) blocks the event loop longer than everything else that a volume needs.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,13 +9,13 @@ import { isMountPoint, mountTmpfs } from './mounts.ts';
 export const podMemoryFolder = (dataDir: string): string => join(dataDir, 'pods-memory');
 
 export interface PodMemory {
-  /** The Pod's folder in the tmpfs. Users make it after ready(), and remove it with the Pod. */
+  /** The Pod's folder in the tmpfs. Callers create it after ready() and remove it with the Pod. */
   directory(podUid: string): string;
   /** Mounts the tmpfs, unless it is mounted. */
   ready(): Promise<void>;
 }
 
-/** `folder`: podMemoryFolder(). `signal` ends a mount that is under way; the tmpfs stays. */
+/** `folder`: podMemoryFolder(). `signal` aborts a mount under way; it does not unmount the tmpfs. */
 export function createPodMemory(folder: string, signal: AbortSignal): PodMemory {
   let mounting: Promise<void> | undefined;
   async function mountOnce(): Promise<void> {

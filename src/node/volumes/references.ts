@@ -1,21 +1,21 @@
-/** What the volumes of a Pod are made of, and whether they follow its changes. Pure. */
+/** Determines which objects and Pod fields the volumes of a Pod contain. Pure. */
 import type { DownwardAPIVolumeFile, Pod, Volume } from '../../api/generated/types.ts';
 import { type DownwardFacts, fieldValue } from '../container/downward.ts';
 
-/** The resources whose objects become files. */
+/** The resources whose objects volumes contain as files. */
 export type FileSource = 'configmaps' | 'secrets';
 
 export const fileSourceKey = (resource: FileSource, namespace: string | undefined, name: string | undefined): string =>
   `${resource}/${namespace ?? ''}/${name ?? ''}`;
 
-/** Its files are written by the node, and written anew when what they show changes. */
+/** Whether the node writes the files of the volume, and rewrites them when their sources change. */
 export const showsObjects = (volume: Volume): boolean =>
   [volume.configMap, volume.secret, volume.downwardAPI, volume.projected].some((source) => source !== undefined);
 
-/** Secrets and tokens do not touch the disk. */
+/** Whether the files are kept in memory: Secrets and tokens must not reach the disk. */
 export const isInMemory = ({ secret, projected }: Volume): boolean => secret !== undefined || projected !== undefined;
 
-/** Keys of the ConfigMaps and Secrets that the Pod's volumes show. */
+/** Returns the keys of the ConfigMaps and Secrets that the Pod's volumes contain. */
 export function shownObjects({ metadata, spec }: Pod): Set<string> {
   const keys = new Set<string>();
   const add = (resource: FileSource, name: string | undefined): void => {
@@ -32,7 +32,7 @@ export function shownObjects({ metadata, spec }: Pod): Set<string> {
   return keys;
 }
 
-/** The files that show fields of the Pod itself. */
+/** The files with fields of the Pod itself. */
 export const downwardItems = ({ downwardAPI, projected }: Volume): DownwardAPIVolumeFile[] => [
   ...(downwardAPI?.items ?? []),
   ...(projected?.sources ?? []).flatMap((source) => source.downwardAPI?.items ?? []),
@@ -40,16 +40,16 @@ export const downwardItems = ({ downwardAPI, projected }: Volume): DownwardAPIVo
 
 export const showsPod = (volume: Volume): boolean => downwardItems(volume).length > 0;
 
-/** Whether some volume shows other fields of the Pod than before. */
+/** Whether a field of the Pod that a volume contains has changed. */
 export function showsChange(before: Pod, after: Pod, facts: DownwardFacts): boolean {
   const items = (after.spec?.volumes ?? []).flatMap(downwardItems);
-  // Thousands of items may show the same annotations.
+  // Compare each field once, since thousands of items may refer to the same annotations.
   const fieldPaths = new Set(items.flatMap(({ fieldRef }) => fieldRef?.fieldPath ?? []));
   return [...fieldPaths].some((fieldPath) => {
     try {
       return fieldValue({ fieldPath }, before, facts) !== fieldValue({ fieldPath }, after, facts);
     } catch {
-      // Not a field that can be shown: the volume is not mounted.
+      // The field is not supported, so the volume could not be mounted.
       return false;
     }
   });

@@ -17,7 +17,7 @@ function refusal(take: () => void): NoRoomError {
   throw new Error('nothing was refused');
 }
 
-it('files in memory count 4 KiB more than their content', () => {
+it('counts 4 KiB per file in memory in addition to its content', () => {
   const room = shownRoom();
   room.take(projected('a'), sizes(4000));
   expect(() => room.take(projected('b'), sizes(100))).toThrow('at most 16 MiB of Secrets');
@@ -25,7 +25,7 @@ it('files in memory count 4 KiB more than their content', () => {
   room.take(onDisk, sizes(60, MEBIBYTE));
 });
 
-it('a volume counts once, with the files that it has now', () => {
+it('counts only the current files of a volume', () => {
   const room = shownRoom();
   for (let time = 0; time < 3; time++) room.take(projected('a'), sizes(10, MEBIBYTE));
   const refused = refusal(() => room.take(projected('b'), sizes(8, MEBIBYTE)));
@@ -34,7 +34,7 @@ it('a volume counts once, with the files that it has now', () => {
   expect(refused.fits()).toBe(true);
 });
 
-it('what a volume keeps counts also where it does not fit, and leaves the others what they have', () => {
+it('counts kept files that do not fit without affecting the files of other volumes', () => {
   const room = shownRoom();
   room.take(projected('a'), sizes(10, MEBIBYTE));
   room.keep(projected('b'), sizes(10, MEBIBYTE));

@@ -1,11 +1,11 @@
-/** How much the files of a Pod's volumes may take: its items can name one value many times. */
+/** Limits the size of the files of a Pod's volumes, since their items can refer to one value many times. */
 import type { Volume } from '../../api/generated/types.ts';
 import { isInMemory } from './references.ts';
 
-/** A change that makes it smaller is heard of; trying again before that helps only where `fits` says so. */
+/** The files of a volume exceed the limit. A retry without a change of the volume's sources helps only if fits() returns true. */
 export class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
-  /** Whether there is room by now. */
+  /** Whether the files fit now, because other volumes have become smaller. */
   readonly fits: () => boolean;
   constructor(message: string, fits: () => boolean) {
     super(message);
@@ -13,21 +13,21 @@ export class NoRoomError extends Error {
   }
 }
 
-/** Counts the files of all volumes of a Pod by their sizes; those of a volume that cannot follow a change go on counting. */
+/** Counts the sizes of the files of all volumes of a Pod. Files of a volume that could not be updated still count. */
 export interface ShownRoom {
-  /** Whether the volume can have these files in place of those that it has. */
+  /** Whether the volume may replace its files with files of these sizes. */
   fits(volume: Volume, sizes: readonly number[]): boolean;
-  /** Throws a NoRoomError where they do not fit: the volume counts as before then. */
+  /** Counts these files instead of the volume's previous ones. If they do not fit, throws a NoRoomError and changes nothing. */
   take(volume: Volume, sizes: readonly number[]): void;
-  /** The volume has these files, whether they fit or not. */
+  /** Counts these files instead of the volume's previous ones, even if they do not fit. */
   keep(volume: Volume, sizes: readonly number[]): void;
 }
 
 const MEBIBYTE = 2 ** 20;
-/** The limit of the objects that all volumes of a Pod show, in bytes, and of their files on disk. */
+/** The limit for the objects that all volumes of a Pod contain, and for their files on disk, in bytes. */
 export const MAX_READ_BYTES = 64 * MEBIBYTE;
 const MAX_BYTES_IN_MEMORY = 16 * MEBIBYTE;
-/** What a file takes beside its content, on disk and in memory. */
+/** The overhead of a file in addition to its content, on disk and in memory. */
 const FILE_BYTES = 4096;
 
 const bytesOf = (sizes: readonly number[]): number => sizes.reduce((sum, size) => sum + size + FILE_BYTES, 0);

@@ -26,7 +26,7 @@ const source = {
   facts: { nodeName: 'n', hostIps: [], podIps: [], allocatable: {} },
 } as unknown as PayloadSource;
 
-it('a volume whose Secret is gone keeps its file, with its mode, but follows the Pod', async () => {
+it('a volume whose Secret was deleted keeps the file and its mode but updates fields of the Pod', async () => {
   const file = (text: string, mode: number) => ({ data: Buffer.from(text), mode });
   await writePayload(
     folder,
@@ -42,7 +42,7 @@ it('a volume whose Secret is gone keeps its file, with its mode, but follows the
   expect((await stat(join(folder, 'password'))).mode & 0o777).toBe(0o400);
 });
 
-it('the volumes of a Pod show 64 MiB together; one for which that is not enough takes nothing from the others', async () => {
+it('limits all volumes of a Pod to 64 MiB; a volume that exceeds the limit does not count', async () => {
   const read = async () => new Map([['key', Buffer.alloc(2 ** 20)]]);
   const shared = { ...source, read, room: shownRoom() };
   const setUp = (name: string, files: number): Promise<unknown> => {
@@ -57,6 +57,6 @@ it('the volumes of a Pod show 64 MiB together; one for which that is not enough 
   await setUp('third', 3);
 });
 
-it('a volume that never had a file has none to keep', async () => {
+it('keepVolume() returns false for a volume that was never written', async () => {
   expect(await keepVolume(source, volume, folder)).toBe(false);
 });

@@ -1,4 +1,4 @@
-/** One volume of a Pod, of whatever kind: where it is on the node, and making it. */
+/** Determines the folder of a Pod's volume on the node and sets the volume up, for all kinds of volumes. */
 import { join } from 'node:path';
 import type { Volume } from '../../api/generated/types.ts';
 import { keepPayload, type Payload, writePayload } from './atomic-writer.ts';
@@ -12,10 +12,10 @@ import { isInMemory } from './references.ts';
 import { VolumeError } from './volume-error.ts';
 
 const EMPTY_DIR_FOLDER = 'kubernetes.io~empty-dir';
-/** Below the Pod's folder: where its containers write. */
+/** The folder of the emptyDir volumes, relative to the Pod's folder. Containers write there. */
 export const EMPTY_DIRS = join('volumes', EMPTY_DIR_FOLDER);
 
-/** Folder names of upstream's volume plugins. */
+/** The folder names of upstream's volume plugins. */
 const folderNames: Readonly<Record<string, string>> = {
   emptyDir: EMPTY_DIR_FOLDER,
   configMap: 'kubernetes.io~configmap',
@@ -28,12 +28,12 @@ const folderNames: Readonly<Record<string, string>> = {
   image: IMAGE_FOLDER,
 };
 
-/** The one field beside `name`. A volume without a source is an emptyDir, as the API's defaults make it. */
+/** The one field other than `name`. A volume without a source is an emptyDir, the default of the API. */
 const volumeKind = (volume: Volume): string =>
   Object.entries(volume).find(([key, value]) => key !== 'name' && value !== undefined && value !== null)?.[0] ??
   'emptyDir';
 
-/** The two folders of a Pod. */
+/** The two folders of a Pod, on disk and in the tmpfs. */
 export interface PodDirectories {
   disk: string;
   memory: string;
@@ -53,7 +53,7 @@ export interface VolumePlace extends Pick<ClaimSource, 'warn' | 'alone'> {
   memory: PodMemory;
 }
 
-/** Sets one volume up; returns when its token is to be renewed. */
+/** Sets up one volume. Returns when to replace its token, in milliseconds since the epoch, if it has one. */
 export async function setUpVolume(
   source: PayloadSource,
   { volume, folder, images, memory, ...claims }: VolumePlace,
@@ -98,8 +98,8 @@ export async function setUpVolume(
 const sizesOf = (payload: Payload): number[] => [...payload.values()].map(({ data }) => data.length);
 
 /**
- * Keeps the files of a volume whose new ones cannot be had, but for those that show the Pod itself: they follow, where there is
- * room for them. Returns whether there are any files.
+ * Keeps the files of a volume whose new files are not available, except for fields of the Pod itself: these are updated if they fit
+ * the size limit. Returns whether the volume has any files.
  */
 export async function keepVolume(source: PayloadSource, volume: Volume, folder: string): Promise<boolean> {
   const kept = await keepPayload(folder);

@@ -1,12 +1,12 @@
 import type { Timer, Timers } from '../../platform/platform.ts';
 
-/** A volume cannot be made as things are; trying later may succeed. Reason and message are those that the user sees. */
+/** A volume cannot currently be set up; a retry may succeed. The user sees the reason and the message. */
 export class VolumeError extends Error {
   override readonly name = 'VolumeError';
-  /** FailedMount, or of an image that cannot be had what the waiting containers show. */
+  /** FailedMount, or the waiting reason of the containers if an image is not available. */
   readonly reason: string;
   declare readonly image?: string;
-  /** `cause`: where the reason is another than FailedMount, the whole message. `image`: one that could not be pulled. */
+  /** `cause`: the whole message unless the reason is FailedMount. `image`: the image that could not be pulled. */
   constructor(volumeName: string, cause: string, reason = 'FailedMount', image?: string, step = 'MountVolume.SetUp') {
     super(reason === 'FailedMount' ? `${step} failed for volume ${JSON.stringify(volumeName)} : ${cause}` : cause);
     this.reason = reason;
@@ -14,34 +14,34 @@ export class VolumeError extends Error {
   }
 }
 
-/** A failure is told so long after it, unless all volumes are done by then: then whoever waits for them is told of it. */
-const TOLD_AFTER_MILLIS = 1000;
+/** A failure is reported after this delay if other volumes are not done by then. */
+const REPORT_AFTER_MILLIS = 1000;
 
-/** What fails of the volumes of one Pod: `tell` hears of it while others take their time, such as the pull of an image. */
+/** Collects the failures of a Pod's volumes. Calls `report` early if other volumes take long, for example to pull an image. */
 export function createFailures(
-  tell: (error: VolumeError) => void,
+  report: (error: VolumeError) => void,
   timers: Timers,
 ): { add(error: VolumeError): VolumeError; end(rejections: readonly unknown[]): unknown } {
-  const untold = new Set<unknown>();
+  const unreported = new Set<unknown>();
   let timer: Timer | undefined;
-  const tellAll = (): void => {
+  const reportAll = (): void => {
     timer?.cancel();
     timer = undefined;
-    for (const error of untold) if (error instanceof VolumeError) tell(error);
-    untold.clear();
+    for (const error of unreported) if (error instanceof VolumeError) report(error);
+    unreported.clear();
   };
   return {
     add(error) {
-      untold.add(error);
-      timer ??= timers.at(timers.now() + TOLD_AFTER_MILLIS, tellAll);
+      unreported.add(error);
+      timer ??= timers.at(timers.now() + REPORT_AFTER_MILLIS, reportAll);
       return error;
     },
-    /** All volumes are done. Returns the rejection that is for the caller to tell: one that nobody has heard of, if there is one. */
+    /** Call when all volumes are done. Returns the rejection that the caller reports, preferably an unreported one; reports the others. */
     end(rejections) {
-      const left = rejections.find((error) => untold.has(error)) ?? rejections[0];
-      untold.delete(left);
-      tellAll();
-      return left;
+      const own = rejections.find((error) => unreported.has(error)) ?? rejections[0];
+      unreported.delete(own);
+      reportAll();
+      return own;
     },
   };
 }

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   manager.close();
-  // After what is being written.
+  // Waits for writes under way.
   const { signal } = new AbortController();
   await Promise.all((await readdir(join(root, 'pods'))).map((uid) => manager.remove(uid, signal)));
   await rm(root, { recursive: true, force: true });
@@ -49,32 +49,29 @@ const podOf = (uid: string): Pod => ({
   spec: { containers: [], volumes: [{ name: 'v', configMap: { name: 'conf' } }] },
 });
 
-it.each(['is cancelled', 'goes on'])(
-  'of a Pod whose mount %s while it is removed nothing is written again',
-  async (what) => {
-    write('before');
-    // What is there at the start is told of by then.
-    await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
-    const mounting = new AbortController();
-    const mounted = manager.mount(podOf('gone'), mounting.signal).catch(() => undefined);
-    // It has begun, and makes the folder.
-    await Promise.resolve();
-    const removed = manager.remove('gone', new AbortController().signal);
-    if (what === 'is cancelled') mounting.abort();
-    await Promise.all([mounted, removed]);
+it.each(['is aborted', 'continues'])('writes nothing for a Pod that is removed while its mount %s', async (what) => {
+  write('before');
+  // The objects that exist at the start have been listed by then.
+  await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
+  const mounting = new AbortController();
+  const mounted = manager.mount(podOf('gone'), mounting.signal).catch(() => undefined);
+  // The mount has started and creates the folder.
+  await Promise.resolve();
+  const removed = manager.remove('gone', new AbortController().signal);
+  if (what === 'is aborted') mounting.abort();
+  await Promise.all([mounted, removed]);
 
-    const other = podOf('other');
-    await manager.mount(other, new AbortController().signal);
-    const reads = () => backend.calls.filter((call) => call.startsWith('get configmaps')).length;
-    const before = reads();
-    write('after');
-    const file = join(manager.hostPath('other', other, 'v'), 'text');
-    await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe('after'));
-    expect([reads() - before, retried]).toEqual([1, []]);
-  },
-);
+  const other = podOf('other');
+  await manager.mount(other, new AbortController().signal);
+  const reads = () => backend.calls.filter((call) => call.startsWith('get configmaps')).length;
+  const before = reads();
+  write('after');
+  const file = join(manager.hostPath('other', other, 'v'), 'text');
+  await vi.waitFor(async () => expect(await readFile(file, 'utf8')).toBe('after'));
+  expect([reads() - before, retried]).toEqual([1, []]);
+});
 
-it('a new agent leaves a Pod the files that it has, though what they show is gone, and tries again', async () => {
+it('a new agent keeps the files of a Pod whose ConfigMap was deleted, and retries the update', async () => {
   write('kept');
   const { signal } = new AbortController();
   const pod = podOf('left');
@@ -82,7 +79,7 @@ it('a new agent leaves a Pod the files that it has, though what they show is gon
   manager.close();
   backend.remove(CONFIG_MAPS, 'a', 'conf');
   const path = manager.hostPath('left', pod, 'v');
-  // The last engine died between the swap of the content and this link to it.
+  // The previous engine died after it swapped the content and before it created this link.
   await rm(join(path, 'text'));
   manager = managerOf();
   await manager.mount(pod, signal);
@@ -94,7 +91,7 @@ it('a new agent leaves a Pod the files that it has, though what they show is gon
   await vi.waitFor(() => expect(failures).toHaveLength(2));
   write('again');
   await vi.waitFor(async () => expect(await text()).toBe('again'));
-  // One that never had any waits for it.
+  // A Pod whose volume was never written waits for the ConfigMap.
   backend.remove(CONFIG_MAPS, 'a', 'conf');
   await expect(manager.mount(podOf('new'), signal)).rejects.toThrow('configmap "conf" not found');
 });
@@ -112,7 +109,7 @@ const shown = (pod: Pod) => {
   const folder = manager.hostPath(pod.metadata.uid ?? '', pod, 'end');
   return Promise.all(FIELDS.map((field) => readFile(join(folder, field), 'utf8')));
 };
-it('a volume shows the termination of the Pod, empty before it, and follows the moves of the deadline', async () => {
+it('updates the fields of the termination, which are empty before it, when its deadline moves', async () => {
   const pod = endingPod('ends');
   await manager.mount(pod, new AbortController().signal);
   expect(await shown(pod)).toEqual(['', '', '']);
@@ -122,7 +119,7 @@ it('a volume shows the termination of the Pod, empty before it, and follows the 
   }
 });
 
-it('a rewrite is done when it resolves, and says so where no volume is mounted', async () => {
+it('rewrite() resolves when the files are written and rejects if the volumes are not mounted', async () => {
   const { signal } = new AbortController();
   const pod = endingPod('now', '2026-01-31T00:00:30.000000Z');
   await expect(manager.rewrite(pod, signal)).rejects.toThrow('the volumes of the Pod are not mounted');
@@ -131,7 +128,7 @@ it('a rewrite is done when it resolves, and says so where no volume is mounted',
   expect(await shown(pod)).toEqual(['Deleted', '2026-01-31T00:00:30.000000Z', '[]']);
 });
 
-it('a token is renewed though another volume was rewritten meanwhile', async () => {
+it('replaces a token on time after another volume was rewritten', async () => {
   const { signal } = new AbortController();
   let tokens = 0;
   backend.create = async (_, __, object) => ({ ...object, status: { token: `token-${++tokens}` } }) as KubeObject;
@@ -172,7 +169,7 @@ const lengths = (pod: Pod) =>
     }),
   );
 
-it('a volume that a change makes too large stays as it is, and is not read again before the next change', async () => {
+it('a volume that a change makes too large keeps its files and is not read again before the next change', async () => {
   const { signal } = new AbortController();
   write('before');
   await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
@@ -184,7 +181,7 @@ it('a volume that a change makes too large stays as it is, and is not read again
   const reads = () => backend.calls.filter((call) => call.startsWith('get configmaps')).length;
   const before = reads();
   timers.advance(30_000);
-  // After what was begun by then.
+  // Waits for operations that the timer started.
   await manager.mount(pod, signal);
   expect(reads() - before).toBe(1);
 
@@ -192,7 +189,7 @@ it('a volume that a change makes too large stays as it is, and is not read again
   await vi.waitFor(async () => expect(await lengths(pod)).toEqual(['small'.length]));
 });
 
-it('the files of volumes that stay as they are leave no room for others', async () => {
+it('counts the kept files of a volume whose update failed', async () => {
   const { signal } = new AbortController();
   write('before');
   await manager.mount(annotated({ a: LARGE, b: '' }, 'a', 'b'), signal);
@@ -202,7 +199,7 @@ it('the files of volumes that stay as they are leave no room for others', async 
   expect(await lengths(both)).toEqual([LARGE.length, 0]);
 });
 
-it('a volume without room is tried again once another has made room', async () => {
+it('retries a volume that was too large once another volume has become smaller', async () => {
   const set = (name: string, text: string): void => {
     const data = { key: Buffer.from(text).toString('base64') };
     const object = { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'a' }, data };
@@ -223,7 +220,7 @@ it('a volume without room is tried again once another has made room', async () =
   await manager.mount(pod, new AbortController().signal);
   set('a', LARGE);
   await refused(1);
-  // The first is looked at before the second has become smaller.
+  // Volume a is updated before volume b has become smaller.
   set('b', '');
   await refused(2);
   expect((await lengths(pod))[0]).toBe(0);

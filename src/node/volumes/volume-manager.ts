@@ -1,15 +1,15 @@
 /**
- * The volumes of the node's Pods: made before the containers, gone after them.
- * Boundary: one folder a Pod on disk, <rootDirectory>/<pod UID>, and one in memory; reads objects through the client, mounts with mount(8).
+ * Manages the volumes of the node's Pods: they are set up before the containers are created and removed after them.
+ * Boundary: a folder per Pod on disk, <rootDirectory>/<pod UID>, and one in memory. Reads objects through the client, mounts with mount(8).
  * Invariants:
- *  1. mount() and unmount() may be repeated at any time, also after a crash in the middle.
- *  2. Nothing outside these folders is ever removed; a folder with a live mount in it is not removed.
- *  3. Files of configMap, secret, downwardAPI and projected volumes change all at once.
- *  4. A token in a volume is replaced before 80% of its life have passed.
- *  5. A change of what a mounted volume shows (a ConfigMap, a Secret, a field of the Pod) is written when it
- *     is heard of; nothing is polled. What cannot be written leaves the volume as it was, and is tried again: what is too large
- *     with the next change, or once other volumes of the Pod have made room. So it is when an agent begins anew: a Pod keeps
- *     the files that it has, also when what they show is gone.
+ *  1. mount() and unmount() are idempotent, also after a crash in the middle.
+ *  2. Nothing outside these folders is ever removed, and neither is a folder that contains a mount.
+ *  3. All files of a configMap, secret, downwardAPI or projected volume change atomically.
+ *  4. A token in a volume is replaced before 80% of its lifetime have passed.
+ *  5. When a source of a mounted volume (a ConfigMap, a Secret, a field of the Pod) changes, the volume is rewritten; there is no
+ *     polling. If that fails, the volume keeps its files, and the update is retried: after a delay, or, if the files are too large,
+ *     with the next change or once other volumes of the Pod have become smaller. The same holds after a restart of the agent: a Pod
+ *     keeps its files even if their sources no longer exist.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -35,27 +35,27 @@ import { folderOf, keepVolume, type PodDirectories, setUpVolume } from './set-up
 import { createFailures, VolumeError } from './volume-error.ts';
 
 export interface VolumeManager {
-  /** Makes all volumes of the Pod; call it again after a restart. Rejects with a VolumeError. */
+  /** Sets up all volumes of the Pod. Call again after a restart of the agent. Rejects with a VolumeError. */
   mount(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** The object changed: mounted volumes that show its fields follow. */
+  /** The Pod object has changed: updates mounted volumes that contain its fields. */
   update(pod: Pod): void;
-  /** Writes what mounted volumes show of the Pod's fields, now. Rejects where they are not mounted. */
+  /** Rewrites mounted volumes that contain fields of the Pod; resolves when done. Rejects if the volumes are not mounted. */
   rewrite(pod: Pod, signal: AbortSignal): Promise<void>;
-  /** Unmounts and removes the Pod's volumes. Rejects where a mount is busy; safe to repeat. */
+  /** Unmounts and removes the Pod's volumes. Rejects if a mount is busy. Idempotent. */
   unmount(podUid: string, signal: AbortSignal): Promise<void>;
-  /** unmount(), and the rest of the Pod's folder goes. */
+  /** Like unmount(), but also deletes the rest of the Pod's folder. */
   remove(podUid: string, signal: AbortSignal): Promise<void>;
-  /** Where the volume is on the node. */
+  /** The path of the volume on the node. */
   hostPath(podUid: string, pod: Pod, volumeName: string): string;
   podDirectory(podUid: string): string;
-  /** Ends the rotation of tokens and the updates; volumes stay. */
+  /** Stops the rotation of tokens and all updates. Volumes stay mounted. */
   close(): void;
 }
 
 export interface VolumeManagerOptions {
-  /** <data-dir>/pods */
+  /** <data-dir>/pods. */
   rootDirectory: string;
-  /** Where Secrets and tokens are. */
+  /** The tmpfs for Secrets and tokens. */
   memory: PodMemory;
   client: Client;
   timers: Timers;
@@ -63,42 +63,42 @@ export interface VolumeManagerOptions {
   nodeName: string;
   /** Allocatable of the node, for resourceFieldRef in downwardAPI volumes. */
   allocatable?: Readonly<Record<string, string>>;
-  /** Absent: no image can be a volume. */
+  /** Absent: image volumes are not supported. */
   images?: VolumeImages;
-  /** The ConfigMap or Secret of this key (fileSourceKey) came, changed or is gone. */
+  /** The ConfigMap or Secret with this key (fileSourceKey) was added, updated or deleted. */
   onObject?(key: string): void;
-  /** What kept the Pod's volumes from being mounted has changed: mount() may succeed now. */
+  /** The cause of a failed mount() of the Pod has changed: mount() may succeed now. */
   onRetry?(podUid: string): void;
-  /** A mounted volume could not follow a change; or beside the failure that mount() rejects with there was this one. */
+  /** A mounted volume could not be updated, or mount() failed for this reason in addition to the one it rejects with. */
   onFailure?(pod: Pod, error: VolumeError): void;
 }
 
-/** A Pod whose volumes are mounted, or shall be. */
+/** A Pod whose volumes are mounted or are to be mounted. */
 interface MountedPod {
   pod: Pod;
-  /** Keys of what its volumes show. */
+  /** Keys of the objects that its volumes contain. */
   shows: ReadonlySet<string>;
   failed: boolean;
-  /** When its earliest token wants to be replaced, or a change that could not be written be tried again. */
+  /** When to replace its first token or to retry an update that failed. */
   refreshAt: number;
-  /** What outlasts one setting up of the volumes. */
+  /** State that is kept between two set-ups of the volumes. */
   keeps: Pick<PayloadSource, 'tokens' | 'room'>;
 }
 
-/** Volumes of a Pod that are set up at the same time: each may start a program and hold a megabyte. */
+/** How many volumes of a Pod are set up at the same time: each may start a program and use a megabyte of memory. */
 const MAX_AT_ONCE = 8;
 const RETRY_MILLIS = 30_000;
 
 export function createVolumeManager(options: VolumeManagerOptions): VolumeManager {
   const { rootDirectory, memory, client, timers, log } = options;
   const mounted = new Map<string, MountedPod>();
-  /** The last operation on each Pod's folder, and on each PersistentVolume: they run one after another. */
+  /** The last operation on each Pod's folder and on each PersistentVolume. Operations with the same key run one after another. */
   const tails = new Map<string, Promise<unknown>>();
   const closing = new AbortController();
   let armed: { timer: Timer; at: number } | undefined;
 
   const podDirectory = (uid: string): string => {
-    if (!/^[A-Za-z0-9][A-Za-z0-9-]*$/.test(uid)) throw new Error(`not a Pod UID: ${JSON.stringify(uid)}`);
+    if (!/^[A-Za-z0-9][A-Za-z0-9-]*$/.test(uid)) throw new Error(`invalid Pod UID: ${JSON.stringify(uid)}`);
     return join(rootDirectory, uid);
   };
   const directoriesOf = (uid: string): PodDirectories => ({ disk: podDirectory(uid), memory: memory.directory(uid) });
@@ -121,7 +121,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     return { client, pod, facts, ...keeps, read: dataReader(client, pod), now: () => timers.now() };
   }
 
-  /** Sets up the Pod's volumes of the kind. Rejects with the VolumeError of the first that cannot be had. */
+  /** Sets up the Pod's volumes for which `kind` returns true. Rejects with the VolumeError of one that failed; reports the others. */
   async function setUpSome(entry: MountedPod, kind: (volume: Volume) => boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const failures = createFailures((error) => options.onFailure?.(entry.pod, error), timers);
@@ -138,13 +138,13 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
         if (signal.aborted || cause instanceof OutcomeUnknownError) throw cause;
         const error = cause instanceof VolumeError ? cause : new VolumeError(volume.name, (cause as Error).message);
         if (!showsObjects(volume) || !(await keepVolume(source, volume, folder()))) throw failures.add(error);
-        const retryAt = stays(entry, error);
+        const retryAt = reportStale(entry, error);
         return cause instanceof NoRoomError ? () => (cause.fits() ? retryAt : undefined) : retryAt;
       }
     });
     const failure = failures.end(results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : [])));
     if (failure !== undefined) throw failure;
-    // One that had no room may have some now that the others follow.
+    // A volume that exceeded the limit may fit now that the others were updated.
     const times = results.map((result) => {
       const time = result.status === 'fulfilled' ? result.value : undefined;
       return typeof time === 'function' ? time() : time;
@@ -152,9 +152,9 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     refreshAt(entry, Math.min(...times.filter((time) => time !== undefined)));
   }
 
-  /** The volume goes on showing what it does. Returns when the change is to be tried again. */
-  function stays({ pod }: MountedPod, error: Error): number {
-    log.warn('a volume cannot follow a change', { podUid: pod.metadata.uid, error: error.message });
+  /** Reports that a volume keeps its old files. Returns when to retry the update. */
+  function reportStale({ pod }: MountedPod, error: Error): number {
+    log.warn('cannot update a volume', { podUid: pod.metadata.uid, error: error.message });
     if (error instanceof VolumeError) options.onFailure?.(pod, error);
     return timers.now() + RETRY_MILLIS;
   }
@@ -169,7 +169,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     signal.throwIfAborted();
     await mkdir(podDirectory(uid), { recursive: true, mode: 0o750 });
     signal.throwIfAborted();
-    // Known before its objects are read: a change that comes after the reading is heard.
+    // Register the Pod before its objects are read, so that later changes of them are not missed.
     const entry: MountedPod = {
       pod,
       shows: shownObjects(pod),
@@ -186,25 +186,25 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     }
   }
 
-  /** Some at a time, however many Pods show what has changed; changes that come together are written together. */
+  /** Limits how many Pods are updated at the same time, and combines changes that arrive together. */
   const refreshes = createWorkQueue({
     name: 'volumes',
     async process(uid) {
       const underWay = tails.get(uid);
-      if (underWay === undefined) return serially(uid, () => writeAnew(uid));
-      // That may be a long pull: others go first.
+      if (underWay === undefined) return serially(uid, () => rewriteObjects(uid));
+      // The operation under way may be a long pull, so process other Pods first.
       void underWay.then(() => refreshes.add(uid));
     },
     ...{ log, timers, signal: closing.signal },
   });
 
-  /** Writes what the Pod's volumes show anew, where it differs. */
-  async function writeAnew(uid: string): Promise<void> {
+  /** Rewrites the Pod's volumes whose content has changed. */
+  async function rewriteObjects(uid: string): Promise<void> {
     const entry = mounted.get(uid);
     if (entry === undefined) return;
     if (entry.failed) return options.onRetry?.(uid);
     await setUpSome(entry, showsObjects, closing.signal).catch((error: Error) => {
-      if (!closing.signal.aborted) refreshAt(entry, stays(entry, error));
+      if (!closing.signal.aborted) refreshAt(entry, reportStale(entry, error));
     });
   }
 
@@ -227,7 +227,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
 
   async function removeFiles(podUid: string, parts: readonly string[], signal: AbortSignal): Promise<void> {
     await removeParts({ ...directoriesOf(podUid), podUid, images: options.images }, parts, signal);
-    // Others may have waited for its claims.
+    // Other Pods may have waited for the Pod's claims.
     for (const [other, { pod, failed }] of mounted)
       if (failed && claimNamesOf(pod).length > 0) options.onRetry?.(other);
   }
@@ -241,7 +241,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     (uid: string, signal: AbortSignal): Promise<void> => {
       forget(uid);
       return serially(uid, () => {
-        // A mount that was under way has made it known again.
+        // A mount that was under way may have registered the Pod again.
         forget(uid);
         return removeFiles(uid, parts, signal);
       });
@@ -268,7 +268,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
         entry.pod = pod;
         const { refreshAt: before } = entry;
         await setUpSome(entry, showsPod, signal);
-        // Tokens are in other volumes as well.
+        // setUpSome() considered only some volumes; the others may contain tokens as well.
         refreshAt(entry, Math.min(before, entry.refreshAt));
       }),
     unmount: removal(['volumes', 'volume-subpaths', KEPT_FOLDER]),
