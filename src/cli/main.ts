@@ -32,7 +32,9 @@ function parsePort(text: string): number {
 
 const targetOptions = (): Option[] => [
   new Option('-n, --namespace <name>', `namespace of the Pod (default: the kubeconfig's)`),
-  new Option('--data-dir <folder>', `data folder of the engine to use (default: ${DEFAULT_DATA_DIR})`).argParser(realFolder),
+  new Option('--data-dir <folder>', `data folder of the engine to use (default: ${DEFAULT_DATA_DIR})`).argParser(
+    realFolder,
+  ),
   new Option('--kubeconfig <file>', 'kubeconfig to use instead of the one in the data folder'),
   new Option('--context <name>', 'context of the kubeconfig to use'),
 ];
@@ -66,14 +68,24 @@ const up = program
   .option('--service-cidr <network>', `address range of Services (default: ${DEFAULT_SERVICE_CIDR})`)
   .option('--node-name <name>', `name of the Node (default: the host name)`)
   .option('--container-runtime-endpoint <url>', 'CRI runtime to use, as unix:///… (default: a private containerd)')
-  .option('--record-age <age>', `how long to keep the record of a deleted Pod, such as 30m, 24h, 7d (default: ${DEFAULT_RECORD_AGE})`)
-  .option('--record-size <size>', `maximum total size of all records, such as 64Mi, 1Gi (default: ${DEFAULT_RECORD_SIZE})`)
+  .option(
+    '--record-age <age>',
+    `how long to keep the record of a deleted Pod, such as 30m, 24h, 7d (default: ${DEFAULT_RECORD_AGE})`,
+  )
+  .option(
+    '--record-size <size>',
+    `maximum total size of all records, such as 64Mi, 1Gi (default: ${DEFAULT_RECORD_SIZE})`,
+  )
   .option(
     '--max-grace-period-extension <seconds>',
     `longest extension of a Pod's grace period for its defer containers (default: ${DEFAULT_MAX_EXTENSION_SECONDS})`,
     Number,
   )
-  .option('--pod-pids-limit <number>', 'maximum number of processes and threads of a Pod; -1 means no limit (default: -1)', Number)
+  .option(
+    '--pod-pids-limit <number>',
+    'maximum number of processes and threads of a Pod; -1 means no limit (default: -1)',
+    Number,
+  )
   .option(
     '--runtime-handler <name=runtime>',
     'handler for RuntimeClasses: the path of a program like runc, or a shim type; may be repeated',
@@ -95,7 +107,9 @@ program
 
 program
   .command('shutdown-node')
-  .description('for the shutdown of the machine: terminate the Pods, critical ones last, then stop the engine; keeps the Pod objects')
+  .description(
+    'for the shutdown of the machine: terminate the Pods, critical ones last, then stop the engine; keeps the Pod objects',
+  )
   .addOption(dataDirOption())
   .action(async (options: { dataDir: string }) => (await import('./shutdown-node.ts')).shutDownNode(options.dataDir));
 
@@ -182,9 +196,7 @@ withTarget(
 withTarget(
   program
     .command('skip')
-    .description(
-      'give up a defer container of a terminating Pod: a running one is stopped, a pending one does not run',
-    )
+    .description('give up a defer container of a terminating Pod: a running one is stopped, a pending one does not run')
     .argument('<pod>', 'name of the Pod, or pod/NAME')
     .argument('<entry>', 'name of the defer container'),
 ).action(async (pod: string, entry: string, options: TargetOptions) =>

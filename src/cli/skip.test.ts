@@ -24,7 +24,7 @@ test.each<[string, ContainerStatus | undefined, string]>([
     'is given up: it is stopped if it starts',
   ],
   ['without a status', undefined, 'is given up: it will not run'],
-  ['while it runs', entryStatus({ running: {} }), 'is given up: it gets its stop signal now'],
+  ['while it runs', entryStatus({ running: {} }), 'is given up: its stop signal is sent now'],
   [
     'between two attempts',
     entryStatus({ waiting: { reason: 'CrashLoopBackOff' } }, { lastState: { terminated: { exitCode: 1 } } }),

@@ -165,7 +165,7 @@ describe('lifepod up', () => {
       const commands = [['status'], ['image', 'list'], ['logs', 'web']];
       const results = await Promise.all(commands.map((words) => asNobody(...words, '--data-dir', scratch.path)));
       for (const { code, stderr } of results) {
-        expect(stderr).toMatch(/^lifepod: \S+ is not for this user to open: run lifepod with sudo\n$/);
+        expect(stderr).toMatch(/^lifepod: \S+ cannot be opened: permission denied; run lifepod with sudo\n$/);
         expect(code).toBe(1);
       }
     } finally {

@@ -42,7 +42,7 @@ test('a running entry is stopped, one still to come is skipped, and the list goe
     'defer container unwanted of Pod stuck is given up: it will not run\n',
   );
   expect(await lifepod.cliOk('skip', 'pod/stuck', 'hang')).toBe(
-    'defer container hang of Pod stuck is given up: it gets its stop signal now\n',
+    'defer container hang of Pod stuck is given up: its stop signal is sent now\n',
   );
   await record.gone('stuck');
   const last = record.now('stuck');

@@ -13,7 +13,7 @@ const IMPORT_SANDBOX_IMAGE = (name: string): string =>
 export function firstStartTests(machine: () => Machine): void {
   test("with Debian's default configuration up says what is missing, and gives up after 60 s", async () => {
     const { code, stderr } = await machine().run(`systemctl start containerd && lifepod up --detach ${OPTIONS}`);
-    expect(stderr).toMatch(/^lifepod waits for the node to be ready: .*cni plugin not initialized; write a CNI /m);
+    expect(stderr).toMatch(/^lifepod is waiting for the node to be ready: .*cni plugin not initialized; write a CNI /m);
     expect(stderr).toMatch(/^lifepod: the node is not ready after 60 s: .*; write a CNI configuration /m);
     expect(code).toBe(1);
   });
@@ -39,7 +39,7 @@ export function firstStartTests(machine: () => Machine): void {
         if [ -n "$image" ]; then ${IMPORT_SANDBOX_IMAGE('$image')}; fi
       done </tmp/up`);
     expect(output.stdout).toMatch(
-      /^lifepod waits for the node to be ready: .*sandbox image.*\/pause:.*ctr -n k8s\.io images import/m,
+      /^lifepod is waiting for the node to be ready: .*sandbox image.*\/pause:.*ctr -n k8s\.io images import/m,
     );
     expect(output.stdout).toMatch(/^lifepod .* is ready after .*\ncode 0$/m);
   });
