@@ -58,7 +58,10 @@ test.each([
   [{ systemReserved: 'memory=x' }, '--system-reserved: "memory=x" is not RESOURCE=AMOUNT'],
   [{ terminatedPodGcThreshold: 'all' }, '--terminated-pod-gc-threshold all is not a valid number of Pods'],
   [{ maxPods: '-1' }, '--max-pods -1 is not a valid number of Pods'],
-  [{ shutdownGracePeriod: '5s' }, '--shutdown-grace-period-critical-pods is a part of --shutdown-grace-period'],
+  [
+    { shutdownGracePeriod: '5s' },
+    '--shutdown-grace-period-critical-pods must not be longer than --shutdown-grace-period',
+  ],
 ])('refuses %j', (options, message) => {
   expect(() => resolveNodeOptions(options, undefined)).toThrow(message);
 });

@@ -85,10 +85,10 @@ test.each([
 test.each([
   [{ port: 70000 }, '--port 70000 is not a port'],
   [{ recordAge: 'a day' }, '--record-age "a day" is not a valid age of records: give one minute or more, such as 30m'],
-  [{ recordAge: '' }, '--record-age "" is not an age'],
-  [{ recordAge: '59s' }, '--record-age "59s" is not an age'],
+  [{ recordAge: '' }, '--record-age "" is not a valid age'],
+  [{ recordAge: '59s' }, '--record-age "59s" is not a valid age'],
   [{ recordSize: 'big' }, '--record-size "big" is not a valid size of records: give 1Mi or more, such as 64Mi'],
-  [{ recordSize: '1000k' }, '--record-size "1000k" is not a size'],
+  [{ recordSize: '1000k' }, '--record-size "1000k" is not a valid size'],
   [{ maxGracePeriodExtension: Number.NaN }, '--max-grace-period-extension NaN is not a valid time: give whole seconds'],
   [{ maxGracePeriodExtension: -1 }, '--max-grace-period-extension -1 is not a valid time'],
   [

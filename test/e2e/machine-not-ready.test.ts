@@ -95,7 +95,9 @@ test('without a CNI configuration up says what is missing and what to do, and is
     expect(await up(seen)).toEqual({
       code: 0,
       lines: [
-        expect.stringMatching(/^lifepod is waiting for the node to be ready: .*cni plugin not initialized; write a CNI /),
+        expect.stringMatching(
+          /^lifepod is waiting for the node to be ready: .*cni plugin not initialized; write a CNI /,
+        ),
         READY,
       ],
     });

@@ -210,7 +210,7 @@ describe('why', () => {
     await deleted('large');
     await record.gone('large');
     expect(await why('large')).toMatch(
-      /^large has been gone since .* UTC: it was deleted before anything of it ran; it was not scheduled, 0\/1 nodes are /,
+      /^large has been gone since .* UTC: it was deleted before any of its containers ran; it was not scheduled, 0\/1 nodes are /,
     );
     expect(await lifepod.cliOk('timeline', 'large', '--steps')).toMatch(
       / NotScheduled +Unschedulable 0\/1 nodes.* Gone$/ms,
@@ -221,7 +221,7 @@ describe('why', () => {
     await lifepod.apply(pod('unpulled', { app: [{ name: 'app', script: WAIT, image: '127.0.0.1:1/none:1' }] }));
     await record.until('unpulled', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
     expect(await why('unpulled')).toMatch(
-      /^unpulled waits for the image 127\.0\.0\.1:1\/none:1 of its container app: it cannot be pulled, the next try comes in \d+\.\d+s\.\n/,
+      /^unpulled waits for the image 127\.0\.0\.1:1\/none:1 of its container app: it cannot be pulled, the next attempt is in \d+\.\d+s\.\n/,
     );
     await deleted('unpulled');
   });
@@ -243,7 +243,7 @@ describe('why', () => {
     await lifepod.apply(pod('crashing', { app: [{ name: 'app', script: 'echo no such host >&2; exit 7' }] }));
     await record.until('crashing', waitsFor('app', 'CrashLoopBackOff'));
     expect(await why('crashing')).toMatch(
-      /^crashing keeps restarting: container app exits with code 7; the next start comes in \d+\.\d+s\.\n {2}- 2 runs, .*\n {2}- its log: no such host\n/,
+      /^crashing keeps restarting: container app exits with code 7; it restarts in \d+\.\d+s\.\n {2}- 2 runs, .*\n {2}- its log: no such host\n/,
     );
     await deleted('crashing');
   });
@@ -258,14 +258,14 @@ describe('why', () => {
     await deleted('staying');
     await record.until('staying', runs('slow'));
     expect(await why('staying')).toMatch(
-      /^staying is not gone yet: its defer container slow \(2 of 2\) runs, for [\d.]+s now, at the latest until \d\d:\d\d:\d\d UTC \(in [\d.]+s\)\.\n/,
+      /^staying is not gone yet: its defer container slow \(2 of 2\) has been running for [\d.]+s; deadline \d\d:\d\d:\d\d UTC \(in [\d.]+s\)\.\n/,
     );
     await record.until('staying', ended('slow'));
     await untilLine(LAUNCHER, ['timeline', '--data-dir', lifepod.dataDir, 'staying', '-w'], process.env, (line) =>
       line.includes('StopSignal'),
     );
     expect(await why('staying')).toMatch(
-      /^staying is not gone yet: (PID 1 of container app has ignored its stop signal for|container app has just got its stop signal).*it will be killed at/,
+      /^staying is not gone yet: (PID 1 of container app has ignored its stop signal for|container app was just sent its stop signal).*it will be killed at/,
     );
     await record.gone('staying');
     expect(await why('staying')).toMatch(/^staying has been gone since \d\d:\d\d:\d\d UTC: it was deleted, and took /);
