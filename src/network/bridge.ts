@@ -127,13 +127,13 @@ async function checkRanges({ podCidr, serviceCidr, signal }: NetworkOptions, bri
     if (dst === 'default' || dev === bridge) continue;
     const route = parseCidr(dst.includes('/') ? dst : `${dst}/32`);
     const taken = overlaps(pods, route)
-      ? { what: 'Pods', range: podCidr, option: '--pod-cidr' }
+      ? { what: 'Pod', range: podCidr, option: '--pod-cidr' }
       : services !== undefined && overlaps(services, route)
-        ? { what: 'Services', range: serviceCidr, option: '--service-cidr' }
+        ? { what: 'Service', range: serviceCidr, option: '--service-cidr' }
         : undefined;
     if (taken !== undefined) {
       throw new UserError(
-        `the range of ${taken.what} ${taken.range} overlaps the route ${dst} of the interface ${dev ?? 'unknown'}: choose another with ${taken.option}`,
+        `the ${taken.what} range ${taken.range} overlaps the route ${dst} of the interface ${dev ?? 'unknown'}: choose another with ${taken.option}`,
       );
     }
   }

@@ -182,7 +182,7 @@ describe('lifepod up', () => {
         LAUNCHER,
         ...['up', '--data-dir', scratch.path, '--port', '0', '--log-level', 'error'],
       ]);
-      expect(result.stderr).toMatch(/^lifepod: nft .*not permitted; lifepod needs all rights of root .*\n$/);
+      expect(result.stderr).toMatch(/^lifepod: nft .*not permitted; lifepod needs all capabilities of root.*\n$/);
       expect(result.code).toBe(1);
     } finally {
       await scratch.remove();

@@ -125,7 +125,7 @@ describe('a whole life', () => {
     expect(await lifepod.cli('timeline', 'never-was')).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(/^lifepod: no Pod never-was in namespace default, nor a record of one: [^\n]+\n$/),
+      stderr: expect.stringMatching(/^lifepod: no Pod never-was in namespace default, and no record of one: [^\n]+\n$/),
     });
     expect(await lifepod.cli('timeline', 'whole', '-o', 'yaml')).toMatchObject({
       code: 1,
@@ -206,7 +206,9 @@ describe('why', () => {
     expect(await why('large')).toMatch(
       /^large is not scheduled: 0\/1 nodes are available: 1 Insufficient cpu\..*\n {2}- /,
     );
-    expect(await lifepod.cliOk('timeline', 'large')).toContain(`no node has it yet; 'lifepod why large' says why`);
+    expect(await lifepod.cliOk('timeline', 'large')).toContain(
+      `it has not reached a node yet; 'lifepod why large' shows why`,
+    );
     await deleted('large');
     await record.gone('large');
     expect(await why('large')).toMatch(

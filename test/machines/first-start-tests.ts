@@ -24,7 +24,9 @@ export function firstStartTests(machine: () => Machine): void {
       echo 'disabled_plugins = ["cri"]' >/etc/containerd/config.toml
       systemctl restart containerd`);
     const { code, stderr } = await machine().run('lifepod up --detach');
-    expect(stderr).toMatch(/^lifepod: .*does not offer CRI v1: remove "cri" from disabled_plugins in its configuration/m);
+    expect(stderr).toMatch(
+      /^lifepod: .*does not offer CRI v1: remove "cri" from disabled_plugins in its configuration/m,
+    );
     expect(code).toBe(1);
   });
 
